@@ -1,0 +1,279 @@
+//! The one JSON shape a header has: an object of tensor entries and at most one `__metadata__`.
+//!
+//! ```text
+//! header   = "{" [ member *( "," member ) ] "}"
+//! member   = "__metadata__" ":" ( null | "{" [ string ":" string ... ] "}" )
+//!          | name ":" entry
+//! entry    = { "dtype": string, "shape": [ integer ... ], "data_offsets": [ integer, integer ], ... }
+//! ```
+//!
+//! One pass over the text reports what it meets to a [`Visit`]; nothing is kept here.
+
+use crate::canonical;
+use crate::dtype::Dtype;
+use crate::error::ErrorKind;
+use crate::json::{Fault, RawStr, Scan, Scanner};
+use crate::limits::Strictness;
+
+pub(crate) const METADATA_KEY: &str = "__metadata__";
+
+/// A tensor's entry. Its shape has been reported dimension by dimension before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'h> {
+    pub(crate) name: RawStr<'h>,
+    pub(crate) dtype: Dtype,
+    /// The JSON array of dimensions.
+    pub(crate) shape: &'h str,
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    /// Where the entry, with its name, stands in the text.
+    pub(crate) at: usize,
+    pub(crate) text_len: usize,
+}
+
+/// What a pass over a header is for.
+pub(crate) trait Visit<'h> {
+    /// `__metadata__` is an object.
+    fn metadata_begins(&mut self) -> Scan<()>;
+    /// An item of it.
+    fn metadata(&mut self, key: RawStr<'h>, value: RawStr<'h>, at: usize) -> Scan<()>;
+    /// A tensor's dimensions begin; those reported since the last tensor count no more.
+    fn shape_begins(&mut self);
+    /// The next dimension.
+    fn dim(&mut self, dim: u64, at: usize) -> Scan<()>;
+    /// A tensor, complete.
+    fn tensor(&mut self, entry: Entry<'h>) -> Scan<()>;
+}
+
+/// Reads a whole header.
+pub(crate) fn visit_header<'h>(
+    text: &'h str,
+    strictness: Strictness,
+    visit: &mut impl Visit<'h>,
+) -> Scan<()> {
+    let mut pass = Pass { scanner: Scanner::new(text), strictness };
+    pass.header(visit)
+}
+
+struct Pass<'h> {
+    scanner: Scanner<'h>,
+    strictness: Strictness,
+}
+
+const OBJECT: ErrorKind = ErrorKind::WrongType { expected: "an object" };
+const ENTRY: ErrorKind = ErrorKind::WrongType { expected: "a tensor entry" };
+const DTYPE: ErrorKind = ErrorKind::WrongType { expected: "a dtype name" };
+const SHAPE: ErrorKind = ErrorKind::WrongType { expected: "an array of dimensions" };
+const OFFSETS: ErrorKind = ErrorKind::WrongType { expected: "an array of two offsets" };
+const TRIPLE: ErrorKind = ErrorKind::WrongType { expected: "an array of dtype, shape and data_offsets" };
+
+impl<'h> Pass<'h> {
+    fn header(&mut self, visit: &mut impl Visit<'h>) -> Scan<()> {
+        self.scanner.skip_white_space();
+        if self.scanner.pos() != 0 && self.strictness == Strictness::Strict {
+            return Err(Fault { kind: ErrorKind::LeadingWhitespace, at: 0 });
+        }
+        self.open_object()?;
+        let mut metadata_seen = false;
+        if !self.scanner.eat(b'}') {
+            loop {
+                let at = self.scanner.pos();
+                let name = self.scanner.bare_string()?;
+                if name.is(METADATA_KEY) {
+                    if metadata_seen {
+                        return Err(Fault { kind: ErrorKind::DuplicateMetadata, at });
+                    }
+                    metadata_seen = true;
+                    self.colon()?;
+                    self.metadata(visit)?;
+                } else {
+                    self.tensor(name, at, visit)?;
+                }
+                self.scanner.skip_white_space();
+                if !self.scanner.eat(b',') {
+                    break;
+                }
+            }
+            self.scanner.expect(b'}', "a comma or a closing brace")?;
+        }
+        self.scanner.finish()
+    }
+
+    fn colon(&mut self) -> Scan<()> {
+        self.scanner.skip_white_space();
+        self.scanner.expect(b':', "a colon")
+    }
+
+    fn metadata(&mut self, visit: &mut impl Visit<'h>) -> Scan<()> {
+        if self.scanner.strip("null") {
+            return Ok(());
+        }
+        self.open_object()?;
+        visit.metadata_begins()?;
+        if self.scanner.eat(b'}') {
+            return Ok(());
+        }
+        loop {
+            let at = self.scanner.pos();
+            let key = self.scanner.key()?;
+            let value = self.scanner.string_value()?;
+            visit.metadata(key, value, at)?;
+            if !self.scanner.eat(b',') {
+                return self.scanner.expect(b'}', "a comma or a closing brace");
+            }
+        }
+    }
+
+    fn tensor(&mut self, name: RawStr<'h>, at: usize, visit: &mut impl Visit<'h>) -> Scan<()> {
+        let fields = match canonical::entry(&mut self.scanner, visit) {
+            Some(fields) => fields,
+            None => {
+                self.colon()?;
+                self.entry(visit)?
+            }
+        };
+        let text_len = self.scanner.pos() - at;
+        let Fields { dtype, shape, offsets: (begin, end) } = fields;
+        visit.tensor(Entry { name, dtype, shape, begin, end, at, text_len })
+    }
+
+    fn entry(&mut self, visit: &mut impl Visit<'h>) -> Scan<Fields<'h>> {
+        match self.scanner.peek() {
+            Some(b'{') => self.entry_object(visit),
+            Some(b'[') if self.strictness == Strictness::Strict => {
+                Err(self.scanner.fault(ErrorKind::EntryAsArray))
+            }
+            Some(b'[') => self.entry_array(visit),
+            _ => Err(self.scanner.fault(ENTRY)),
+        }
+    }
+
+    fn entry_object(&mut self, visit: &mut impl Visit<'h>) -> Scan<Fields<'h>> {
+        let at = self.scanner.pos();
+        let (mut dtype, mut shape, mut offsets) = (None, None, None);
+        self.open_object()?;
+        if !self.scanner.eat(b'}') {
+            loop {
+                let key_at = self.scanner.pos();
+                let key = self.scanner.key()?;
+                let duplicate = |field| Fault { kind: ErrorKind::DuplicateField { field }, at: key_at };
+                if key.is("dtype") {
+                    let value = self.dtype()?;
+                    if dtype.replace(value).is_some() {
+                        return Err(duplicate("dtype"));
+                    }
+                } else if key.is("shape") {
+                    let value = self.shape(visit)?;
+                    if shape.replace(value).is_some() {
+                        return Err(duplicate("shape"));
+                    }
+                } else if key.is("data_offsets") {
+                    let value = self.offsets()?;
+                    if offsets.replace(value).is_some() {
+                        return Err(duplicate("data_offsets"));
+                    }
+                } else {
+                    // The header object and this entry are open.
+                    self.scanner.skip_value(2)?;
+                }
+                if !self.scanner.eat(b',') {
+                    break;
+                }
+            }
+            self.scanner.expect(b'}', "a comma or a closing brace")?;
+        }
+        let missing = |field| Fault { kind: ErrorKind::MissingField { field }, at };
+        Ok(Fields {
+            dtype: dtype.ok_or(missing("dtype"))?,
+            shape: shape.ok_or(missing("shape"))?,
+            offsets: offsets.ok_or(missing("data_offsets"))?,
+        })
+    }
+
+    fn entry_array(&mut self, visit: &mut impl Visit<'h>) -> Scan<Fields<'h>> {
+        self.open_array(TRIPLE)?;
+        let dtype = self.dtype()?;
+        self.next_element(TRIPLE)?;
+        let shape = self.shape(visit)?;
+        self.next_element(TRIPLE)?;
+        let offsets = self.offsets()?;
+        self.close_array(TRIPLE)?;
+        Ok(Fields { dtype, shape, offsets })
+    }
+
+    fn dtype(&mut self) -> Scan<Dtype> {
+        let at = self.scanner.pos();
+        let name = match self.scanner.peek() {
+            Some(b'"') => self.scanner.string()?,
+            Some(b'{') if self.strictness == Strictness::Strict => {
+                return Err(self.scanner.fault(ErrorKind::DtypeAsMap));
+            }
+            Some(b'{') => {
+                self.open_object()?;
+                let name = self.scanner.key()?;
+                if !self.scanner.strip("null") {
+                    return Err(self.scanner.fault(DTYPE));
+                }
+                self.scanner.skip_white_space();
+                self.scanner.expect(b'}', "a closing brace")?;
+                name
+            }
+            _ => return Err(self.scanner.fault(DTYPE)),
+        };
+        let known = Dtype::ALL.into_iter().find(|dtype| name.is(dtype.name()));
+        known.ok_or(Fault { kind: ErrorKind::UnknownDtype, at })
+    }
+
+    fn shape(&mut self, visit: &mut impl Visit<'h>) -> Scan<&'h str> {
+        let start = self.scanner.pos();
+        visit.shape_begins();
+        self.open_array(SHAPE)?;
+        if !self.scanner.eat(b']') {
+            loop {
+                let at = self.scanner.pos();
+                let dim = self.scanner.integer()?;
+                visit.dim(dim, at)?;
+                if !self.scanner.eat(b',') {
+                    break;
+                }
+            }
+            self.close_array(SHAPE)?;
+        }
+        Ok(self.scanner.text_from(start))
+    }
+
+    fn offsets(&mut self) -> Scan<(u64, u64)> {
+        self.open_array(OFFSETS)?;
+        let begin = self.scanner.integer()?;
+        self.next_element(OFFSETS)?;
+        let end = self.scanner.integer()?;
+        self.close_array(OFFSETS)?;
+        Ok((begin, end))
+    }
+
+    fn open_object(&mut self) -> Scan<()> {
+        if self.scanner.eat(b'{') { Ok(()) } else { Err(self.scanner.fault(OBJECT)) }
+    }
+
+    fn open_array(&mut self, otherwise: ErrorKind) -> Scan<()> {
+        if self.scanner.eat(b'[') { Ok(()) } else { Err(self.scanner.fault(otherwise)) }
+    }
+
+    fn next_element(&mut self, otherwise: ErrorKind) -> Scan<()> {
+        self.scanner.skip_white_space();
+        if self.scanner.eat(b',') { Ok(()) } else { Err(self.scanner.fault(otherwise)) }
+    }
+
+    fn close_array(&mut self, otherwise: ErrorKind) -> Scan<()> {
+        self.scanner.skip_white_space();
+        if self.scanner.eat(b']') { Ok(()) } else { Err(self.scanner.fault(otherwise)) }
+    }
+}
+
+/// The fields of an entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields<'h> {
+    pub(crate) dtype: Dtype,
+    pub(crate) shape: &'h str,
+    pub(crate) offsets: (u64, u64),
+}

@@ -1,0 +1,397 @@
+//! Checkpoints in several files: the index that says which tensor is where.
+
+mod plan;
+
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::error::{Error, ErrorKind};
+use crate::header::Header;
+use crate::header_text::{push_escape, push_integer, push_unicode_escape};
+use crate::json::{Fault, RawStr, Scanner};
+use crate::name_index::{Duplicate, NameIndex, Names, hash};
+
+pub use plan::{PlannedShard, ShardPlan};
+
+/// Longest index accepted, in bytes: as long as the longest header.
+const MAX_INDEX_LEN: u64 = crate::limits::MAX_HEADER_LEN;
+
+/// The index of a sharded checkpoint, by convention `model.safetensors.index.json`.
+///
+/// ```text
+/// { "metadata":   { "total_size": <bytes of all tensors>, ... },
+///   "weight_map": { "<tensor>": "<file>", ... } }
+/// ```
+///
+/// Shards are named by relative paths that stay inside the folder of the index; any other path is refused
+/// when the index is read.
+///
+/// ```
+/// use st_core::ShardIndex;
+///
+/// let json = br#"{"metadata":{"total_size":8},"weight_map":{"a":"1.safetensors","b":"2.safetensors"}}"#;
+/// let index = ShardIndex::from_json(json)?;
+/// assert_eq!(index.total_size(), Some(8));
+/// assert_eq!(index.shard_of("b"), Some("2.safetensors"));
+/// assert!(ShardIndex::from_json(br#"{"weight_map":{"a":"../a.safetensors"}}"#).is_err());
+/// # Ok::<(), st_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ShardIndex {
+    total_size: Option<u64>,
+    metadata: BTreeMap<String, String>,
+    weights: Weights,
+    index: NameIndex,
+}
+
+/// Tensor and shard names.
+#[derive(Clone, Debug, Default)]
+struct Weights(Vec<(String, u32)>, Vec<String>);
+
+impl Names for Weights {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn name(&self, idx: u32) -> &str {
+        &self.0[idx as usize].0
+    }
+
+    fn hash(&self, idx: u32) -> u32 {
+        hash(self.name(idx))
+    }
+}
+
+impl ShardIndex {
+    /// Makes an index from pairs of tensor and shard, in the order given.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DuplicateShardEntry`] and [`ErrorKind::ShardPathEscapes`], which names the tensor.
+    pub fn new<'a>(
+        weight_map: impl IntoIterator<Item = (&'a str, &'a str)>,
+        total_size: Option<u64>,
+    ) -> Result<Self, Error> {
+        let mut builder = Builder { total_size, ..Builder::default() };
+        for (tensor, shard) in weight_map {
+            builder.push(tensor.to_owned(), shard.to_owned())?;
+        }
+        builder.finish()
+    }
+
+    /// Reads an index.
+    ///
+    /// `total_size` may be missing, and may be written as a whole float (`8.0`). Other items of `metadata` are
+    /// kept as JSON; other members of the index are ignored.
+    ///
+    /// # Errors
+    ///
+    /// JSON kinds with their byte offset, [`ErrorKind::NoWeightMap`], [`ErrorKind::InvalidTotalSize`],
+    /// [`ErrorKind::DuplicateShardEntry`], [`ErrorKind::ShardPathEscapes`]; [`ErrorKind::LimitExceeded`] for a
+    /// text of more than 100,000,000 bytes.
+    pub fn from_json(json: &[u8]) -> Result<Self, Error> {
+        if json.len() as u64 > MAX_INDEX_LEN {
+            return Err(
+                ErrorKind::LimitExceeded { limit: "bytes of a shard index", max: MAX_INDEX_LEN }.into()
+            );
+        }
+        let text = core::str::from_utf8(json)
+            .map_err(|error| Error::from(ErrorKind::InvalidUtf8).at(error.valid_up_to() as u64))?;
+        let mut builder = Builder::default();
+        if builder.read(text)? { builder.finish() } else { Err(ErrorKind::NoWeightMap.into()) }
+    }
+
+    /// The index as `huggingface_hub` writes it: indented by two spaces, `total_size` first, tensors in their
+    /// order, characters beyond ASCII escaped, no newline at the end.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut out = b"{\n  \"metadata\": {".to_vec();
+        let mut separator = "\n    ";
+        if let Some(total_size) = self.total_size {
+            out.extend_from_slice(b"\n    \"total_size\": ");
+            push_integer(&mut out, total_size);
+            separator = ",\n    ";
+        }
+        for (key, raw) in &self.metadata {
+            out.extend_from_slice(separator.as_bytes());
+            push_ascii_string(&mut out, key);
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(raw.as_bytes());
+            separator = ",\n    ";
+        }
+        if separator.starts_with(',') {
+            out.extend_from_slice(b"\n  ");
+        }
+        out.extend_from_slice(b"},\n  \"weight_map\": {");
+        separator = "\n    ";
+        for (tensor, shard) in self.weight_map() {
+            out.extend_from_slice(separator.as_bytes());
+            push_ascii_string(&mut out, tensor);
+            out.extend_from_slice(b": ");
+            push_ascii_string(&mut out, shard);
+            separator = ",\n    ";
+        }
+        if separator.starts_with(',') {
+            out.extend_from_slice(b"\n  ");
+        }
+        out.extend_from_slice(b"}\n}");
+        // Strings and numbers are UTF-8: nothing is replaced.
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    /// Bytes of all tensors together, as declared.
+    #[must_use]
+    pub const fn total_size(&self) -> Option<u64> {
+        self.total_size
+    }
+
+    /// Items of `metadata` other than `total_size`, each value as JSON text.
+    #[must_use]
+    pub const fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.metadata
+    }
+
+    /// Tensors and their shards in the order of the index.
+    pub fn weight_map(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        let Weights(tensors, shards) = &self.weights;
+        tensors.iter().map(|(tensor, shard)| (tensor.as_str(), shards[*shard as usize].as_str()))
+    }
+
+    /// The shard that holds a tensor.
+    #[must_use]
+    pub fn shard_of(&self, tensor: &str) -> Option<&str> {
+        let idx = self.index.find(tensor, &self.weights)?;
+        let Weights(tensors, shards) = &self.weights;
+        Some(&shards[tensors[idx as usize].1 as usize])
+    }
+
+    /// The shards, each once, in the order they are first named.
+    pub fn shard_names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.weights.1.iter().map(String::as_str)
+    }
+
+    /// Compares the index with the headers of its shards; `header_of` returns `None` for a shard that is
+    /// missing or cannot be read.
+    ///
+    /// `total_size` is compared only when no shard is missing.
+    pub fn check<'h>(&self, mut header_of: impl FnMut(&str) -> Option<&'h Header>) -> Vec<ShardProblem> {
+        let mut problems = Vec::new();
+        let mut headers = Vec::with_capacity(self.weights.1.len());
+        let mut actual = 0u64;
+        for shard in self.shard_names() {
+            let header = header_of(shard);
+            headers.push(header);
+            let Some(header) = header else {
+                problems.push(ShardProblem::MissingShard { shard: shard.to_owned() });
+                continue;
+            };
+            actual = actual.saturating_add(header.data_len());
+            for info in header {
+                if self.shard_of(info.name()) != Some(shard) {
+                    let (tensor, shard) = (info.name().to_owned(), shard.to_owned());
+                    problems.push(ShardProblem::UnlistedTensor { tensor, shard });
+                }
+            }
+        }
+        for (tensor, shard) in &self.weights.0 {
+            if headers[*shard as usize].is_some_and(|header| header.tensor(tensor).is_none()) {
+                let (tensor, shard) = (tensor.clone(), self.weights.1[*shard as usize].clone());
+                problems.push(ShardProblem::GhostTensor { tensor, shard });
+            }
+        }
+        if let Some(declared) = self.total_size
+            && headers.iter().all(Option::is_some)
+            && declared != actual
+        {
+            problems.push(ShardProblem::WrongTotalSize { declared, actual });
+        }
+        problems
+    }
+}
+
+/// What [`ShardIndex::check`] finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ShardProblem {
+    /// A shard is not there, or not readable.
+    MissingShard {
+        /// Its path in the index.
+        shard: String,
+    },
+    /// The index names a tensor its shard does not hold.
+    GhostTensor {
+        /// The tensor.
+        tensor: String,
+        /// The shard.
+        shard: String,
+    },
+    /// A shard holds a tensor the index does not name, or names elsewhere.
+    UnlistedTensor {
+        /// The tensor.
+        tensor: String,
+        /// The shard.
+        shard: String,
+    },
+    /// `total_size` is not the number of bytes of all tensors.
+    WrongTotalSize {
+        /// As declared.
+        declared: u64,
+        /// As counted.
+        actual: u64,
+    },
+}
+
+impl fmt::Display for ShardProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MissingShard { shard } => write!(f, "shard {shard:?} is missing or unreadable"),
+            Self::GhostTensor { tensor, shard } => {
+                write!(f, "tensor {tensor:?} is listed in the index but not in shard {shard:?}")
+            }
+            Self::UnlistedTensor { tensor, shard } => {
+                write!(f, "tensor {tensor:?} is in shard {shard:?} but not listed there by the index")
+            }
+            Self::WrongTotalSize { declared, actual } => {
+                write!(f, "total_size says {declared} bytes, the shards hold {actual}")
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    total_size: Option<u64>,
+    metadata: BTreeMap<String, String>,
+    weights: Weights,
+    shard_idx: BTreeMap<String, u32>,
+}
+
+impl Builder {
+    /// Reads the whole text; returns whether there was a weight map.
+    fn read(&mut self, text: &str) -> Result<bool, Error> {
+        let mut scanner = Scanner::new(text);
+        scanner.skip_white_space();
+        let (mut maps, mut metadata) = (0, 0);
+        members(&mut scanner, |scanner, key, at| {
+            let seen = if key.is("weight_map") {
+                members(scanner, |scanner, tensor, at| self.weight(scanner, tensor, at))?;
+                &mut maps
+            } else if key.is("metadata") {
+                members(scanner, |scanner, key, at| self.item(scanner, key, at))?;
+                &mut metadata
+            } else {
+                return scanner.skip_value(1).map_err(in_text);
+            };
+            *seen += 1;
+            if *seen == 1 { Ok(()) } else { Err(duplicate(at)) }
+        })?;
+        scanner.finish().map_err(in_text)?;
+        Ok(maps == 1)
+    }
+
+    fn weight(&mut self, scanner: &mut Scanner<'_>, tensor: RawStr<'_>, at: usize) -> Result<(), Error> {
+        let shard = scanner.string_value().map_err(in_text)?;
+        self.push(unescape(tensor), unescape(shard)).map_err(|error| error.at(at as u64))
+    }
+
+    fn item(&mut self, scanner: &mut Scanner<'_>, key: RawStr<'_>, at: usize) -> Result<(), Error> {
+        let start = scanner.pos();
+        scanner.skip_value(2).map_err(in_text)?;
+        let raw = scanner.text_from(start).trim_ascii_end();
+        let known = if key.is("total_size") {
+            let total_size =
+                whole_number(raw).ok_or(Error::from(ErrorKind::InvalidTotalSize).at(at as u64))?;
+            self.total_size.replace(total_size).is_some()
+        } else {
+            self.metadata.insert(unescape(key), raw.to_owned()).is_some()
+        };
+        if known { Err(duplicate(at)) } else { Ok(()) }
+    }
+
+    fn push(&mut self, tensor: String, shard: String) -> Result<(), Error> {
+        if !stays_inside(&shard) {
+            return Err(Error::from(ErrorKind::ShardPathEscapes).of_tensor(&tensor));
+        }
+        let Weights(tensors, shards) = &mut self.weights;
+        let idx = *self.shard_idx.entry(shard).or_insert_with_key(|shard| {
+            shards.push(shard.clone());
+            shards.len() as u32 - 1
+        });
+        tensors.push((tensor, idx));
+        Ok(())
+    }
+
+    fn finish(self) -> Result<ShardIndex, Error> {
+        let Self { total_size, metadata, weights, .. } = self;
+        match NameIndex::new(&weights) {
+            Ok(index) => Ok(ShardIndex { total_size, metadata, weights, index }),
+            Err(Duplicate(_, second)) => {
+                Err(Error::from(ErrorKind::DuplicateShardEntry).of_tensor(weights.name(second)))
+            }
+        }
+    }
+}
+
+/// Calls `member` for each member of an object with its key, the scanner at its value.
+fn members<'h>(
+    scanner: &mut Scanner<'h>,
+    mut member: impl FnMut(&mut Scanner<'h>, RawStr<'h>, usize) -> Result<(), Error>,
+) -> Result<(), Error> {
+    if !scanner.eat(b'{') {
+        return Err(in_text(scanner.fault(ErrorKind::WrongType { expected: "an object" })));
+    }
+    if scanner.eat(b'}') {
+        return Ok(());
+    }
+    loop {
+        let at = scanner.pos();
+        let key = scanner.key().map_err(in_text)?;
+        member(scanner, key, at)?;
+        if !scanner.eat(b',') {
+            return scanner.expect(b'}', "a comma or a closing brace").map_err(in_text);
+        }
+    }
+}
+
+fn in_text(fault: Fault) -> Error {
+    fault.in_file(0)
+}
+
+fn duplicate(at: usize) -> Error {
+    Error::from(ErrorKind::DuplicateShardEntry).at(at as u64)
+}
+
+fn unescape(raw: RawStr<'_>) -> String {
+    let mut text = String::new();
+    raw.unescape_into(&mut text);
+    text
+}
+
+/// `8` or `8.0`.
+fn whole_number(raw: &str) -> Option<u64> {
+    let (whole, fraction) = raw.split_once('.').unwrap_or((raw, "0"));
+    fraction.bytes().all(|digit| digit == b'0').then_some(())?;
+    whole.parse().ok()
+}
+
+/// Whether a path consists of plain names. Backslashes and colons mean more than that on some systems.
+fn stays_inside(path: &str) -> bool {
+    let plain = |name: &str| !matches!(name, "" | "." | "..") && !name.contains(['\\', ':', '\0']);
+    path.split('/').all(plain)
+}
+
+/// Appends a JSON string in which every character beyond ASCII is escaped.
+fn push_ascii_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    for character in text.chars() {
+        match u8::try_from(character) {
+            Ok(byte @ (..0x20 | b'"' | b'\\')) => push_escape(out, byte),
+            Ok(byte @ ..0x80) => out.push(byte),
+            _ => character.encode_utf16(&mut [0; 2]).iter().for_each(|&unit| push_unicode_escape(out, unit)),
+        }
+    }
+    out.push(b'"');
+}

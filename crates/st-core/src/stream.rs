@@ -1,0 +1,108 @@
+//! Writing, second phase: bytes into a sink, one tensor at a time.
+
+use std::io::{self, Write};
+
+use crate::error::{Error, ErrorKind};
+use crate::layout::{Layout, Planned, WriteOptions, lay_out};
+use crate::view::TensorView;
+
+impl Layout {
+    /// Writes the file. `data` holds each tensor's bytes in the order given to [`Layout::new`].
+    ///
+    /// Tensors are handed to `w` whole, without a copy.
+    ///
+    /// # Errors
+    ///
+    /// Those of `w`; [`io::ErrorKind::InvalidInput`] around [`ErrorKind::DataCount`] or
+    /// [`ErrorKind::DataLength`] if `data` is not what was declared, before anything is written.
+    pub fn write_to(&self, w: &mut (impl Write + ?Sized), data: &[&[u8]]) -> io::Result<()> {
+        self.check_data(data)?;
+        w.write_all(self.header_bytes())?;
+        self.tensors().iter().try_for_each(|tensor| w.write_all(data[tensor.input_idx]))
+    }
+
+    /// Writes the file, asking `pull` for each tensor's bytes when their turn comes: a model larger than
+    /// memory is written without ever being in memory.
+    ///
+    /// `pull` writes into the sink, in pieces of any size, exactly the bytes that were declared.
+    ///
+    /// # Errors
+    ///
+    /// Those of `w` and `pull`; [`io::ErrorKind::InvalidInput`] around [`ErrorKind::DataLength`] as soon as a
+    /// tensor gets more or fewer bytes than declared.
+    ///
+    /// ```
+    /// use std::io::Write;
+    ///
+    /// use st_core::{Dtype, Layout, TensorSpec, WriteOptions};
+    ///
+    /// let tensors = ["a", "b"].map(|name| TensorSpec { name, dtype: Dtype::U8, shape: &[1 << 16] });
+    /// let layout = Layout::new(tensors, &WriteOptions::default())?;
+    /// let mut file = Vec::new();
+    /// layout.write_streamed(&mut file, |_, sink| {
+    ///     (0..16).try_for_each(|_| sink.write_all(&[7; 4096]))
+    /// })?;
+    /// assert_eq!(file.len() as u64, layout.file_len());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn write_streamed<W: Write + ?Sized>(
+        &self,
+        w: &mut W,
+        mut pull: impl FnMut(&Planned, &mut TensorSink<'_, W>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        w.write_all(self.header_bytes())?;
+        for tensor in self.tensors() {
+            let mut sink = TensorSink { w, tensor, written: 0 };
+            pull(tensor, &mut sink)?;
+            if sink.written != tensor.byte_len {
+                return Err(sink.wrong_length(sink.written));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes the bytes of one tensor while a file is written.
+#[derive(Debug)]
+pub struct TensorSink<'a, W: ?Sized> {
+    w: &'a mut W,
+    tensor: &'a Planned,
+    written: u64,
+}
+
+impl<W: ?Sized> TensorSink<'_, W> {
+    fn wrong_length(&self, given: u64) -> io::Error {
+        let kind = ErrorKind::DataLength { needed: self.tensor.byte_len, given };
+        Error::from(kind).at(self.tensor.offset).into()
+    }
+}
+
+impl<W: Write + ?Sized> Write for TensorSink<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let given = self.written.saturating_add(bytes.len() as u64);
+        if given > self.tensor.byte_len {
+            return Err(self.wrong_length(given));
+        }
+        let taken = self.w.write(bytes)?;
+        self.written += taken as u64;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.w.flush()
+    }
+}
+
+/// Writes tensors as a file.
+///
+/// # Errors
+///
+/// Those of `w`; [`io::ErrorKind::InvalidInput`] around an error of [`Layout::new`].
+pub fn write_to(
+    w: &mut (impl Write + ?Sized),
+    tensors: &[(&str, TensorView<'_>)],
+    options: &WriteOptions,
+) -> io::Result<()> {
+    let (layout, data) = lay_out(tensors, options)?;
+    layout.write_to(w, &data)
+}

@@ -1,0 +1,348 @@
+//! Builds the table behind a [`Header`](crate::Header) and proves it.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::dtype::Dtype;
+use crate::error::{Error, ErrorKind};
+use crate::grammar::{Entry, Visit, visit_header};
+use crate::header::LENGTH_FIELD;
+use crate::json::{Fault, RawStr, Scan};
+use crate::limits::{Limits, ReadOptions, Strictness};
+use crate::name_index::{Duplicate, NameIndex, Names, hash};
+
+/// A piece of [`Table::strings`]. Headers are shorter than 4 GiB, and so is what they unescape to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    start: u32,
+    len: u32,
+}
+
+/// A tensor.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) name: Span,
+    name_hash: u32,
+    shape_start: u32,
+    rank: u32,
+    pub(crate) dtype: Dtype,
+    /// Overruled by a later tensor of the same name.
+    dropped: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    /// Names, keys and values one after the other.
+    strings: String,
+    /// All dimensions one after the other.
+    dims: Vec<usize>,
+    /// In file order.
+    pub(crate) records: Vec<Record>,
+    /// Keys and values.
+    pub(crate) metadata: Option<Vec<[Span; 2]>>,
+}
+
+impl Table {
+    pub(crate) fn text(&self, span: Span) -> &str {
+        &self.strings[span.start as usize..][..span.len as usize]
+    }
+
+    pub(crate) fn shape(&self, record: &Record) -> &[usize] {
+        &self.dims[record.shape_start as usize..][..record.rank as usize]
+    }
+
+    fn push_text(&mut self, text: RawStr<'_>) -> Span {
+        let start = self.strings.len();
+        text.unescape_into(&mut self.strings);
+        Span { start: start as u32, len: (self.strings.len() - start) as u32 }
+    }
+}
+
+impl Names for Table {
+    fn count(&self) -> usize {
+        self.records.len()
+    }
+
+    fn name(&self, idx: u32) -> &str {
+        self.text(self.records[idx as usize].name)
+    }
+
+    fn hash(&self, idx: u32) -> u32 {
+        self.records[idx as usize].name_hash
+    }
+}
+
+/// The keys of a table's metadata.
+pub(crate) struct MetadataKeys<'a>(pub(crate) &'a Table);
+
+impl Names for MetadataKeys<'_> {
+    fn count(&self) -> usize {
+        self.0.metadata.as_ref().map_or(0, Vec::len)
+    }
+
+    fn name(&self, idx: u32) -> &str {
+        self.0.metadata.as_ref().map_or("", |items| self.0.text(items[idx as usize][0]))
+    }
+
+    fn hash(&self, idx: u32) -> u32 {
+        hash(self.name(idx))
+    }
+}
+
+/// Parses a header text into a table in file order, with the indices of its names and metadata keys.
+pub(crate) fn read(text: &str, options: &ReadOptions) -> Result<(Table, NameIndex, NameIndex), Error> {
+    let mut builder = Builder::new(text.len(), options.limits);
+    visit_header(text, options.strictness, &mut builder).map_err(|fault| fault.in_file(LENGTH_FIELD))?;
+    let mut table = builder.table;
+    let strict = options.strictness == Strictness::Strict;
+
+    let metadata_index = match NameIndex::new(&MetadataKeys(&table)) {
+        Ok(index) => index,
+        Err(Duplicate(_, second)) if strict => {
+            let at = locate(text, options.strictness, Wanted::MetadataItem(second));
+            return Err(Error::from(ErrorKind::DuplicateMetadataKey).at(at));
+        }
+        Err(_) => {
+            keep_last_keys(&mut table);
+            distinct(NameIndex::new(&MetadataKeys(&table)))
+        }
+    };
+
+    let mut index = match NameIndex::new(&table) {
+        Ok(index) => index,
+        Err(Duplicate(_, second)) if strict => {
+            let at = locate(text, options.strictness, Wanted::Tensor(second));
+            return Err(Error::from(ErrorKind::DuplicateTensor).of_tensor(table.name(second)).at(at));
+        }
+        Err(_) => {
+            keep_last_tensors(&mut table);
+            distinct(NameIndex::new(&table))
+        }
+    };
+    let offsets = |record: &Record| (record.begin, record.end);
+    if !table.records.is_sorted_by_key(offsets) {
+        table.records.sort_by_key(offsets);
+        index = distinct(NameIndex::new(&table));
+    }
+    Ok((table, index, metadata_index))
+}
+
+fn distinct(index: Result<NameIndex, Duplicate>) -> NameIndex {
+    index.expect("names that occur more than once have been dropped")
+}
+
+/// Of tensors of the same name, keeps the last.
+fn keep_last_tensors(table: &mut Table) {
+    let mut order: Vec<u32> = (0..table.records.len() as u32).collect();
+    order.sort_by(|&a, &b| table.name(a).cmp(table.name(b)));
+    for pair in order.windows(2) {
+        let overruled = table.name(pair[0]) == table.name(pair[1]);
+        table.records[pair[0] as usize].dropped = overruled;
+    }
+    table.records.retain(|record| !record.dropped);
+}
+
+/// Of metadata items of the same key, keeps the last.
+fn keep_last_keys(table: &mut Table) {
+    let mut items = table.metadata.take().unwrap_or_default();
+    items.reverse();
+    items.sort_by(|a, b| table.text(a[0]).cmp(table.text(b[0])));
+    items.dedup_by(|next, kept| table.text(next[0]) == table.text(kept[0]));
+    items.sort_by_key(|item| item[0].start);
+    table.metadata = Some(items);
+}
+
+/// Proves what a [`Header`](crate::Header) promises.
+pub(crate) fn check(table: &Table, text: &str, header_len: u64, file_len: u64) -> Result<(), Error> {
+    let mut expected = 0;
+    for (idx, record) in (0..).zip(&table.records) {
+        expected = check_record(table, record, expected).map_err(|kind| {
+            let name = table.name(idx);
+            let at = locate(text, Strictness::Compat, Wanted::Named(name));
+            Error::from(kind).of_tensor(name).at(at)
+        })?;
+    }
+    let described = (LENGTH_FIELD + header_len).checked_add(expected);
+    if described == Some(file_len) {
+        Ok(())
+    } else {
+        let expected = described.unwrap_or(u64::MAX);
+        Err(ErrorKind::IncompleteFile { expected, actual: file_len }.into())
+    }
+}
+
+/// Returns where the next tensor has to begin.
+fn check_record(table: &Table, record: &Record, expected: u64) -> Result<u64, ErrorKind> {
+    let Record { begin, end, .. } = *record;
+    if begin != expected || end < begin {
+        return Err(ErrorKind::InvalidOffsets { begin, end, expected });
+    }
+    let computed = record.dtype.byte_len(table.shape(record)).map_err(|error| *error.kind())?;
+    if end - begin != computed {
+        return Err(ErrorKind::SizeMismatch { declared: end - begin, computed });
+    }
+    Ok(end)
+}
+
+/// A text for which room is made at once, in bytes.
+const SHORT_TEXT: usize = 1 << 16;
+/// Length of the entry of a small model's tensor.
+const TYPICAL_ENTRY: usize = 80;
+
+struct Builder {
+    text_len: usize,
+    limits: Limits,
+    table: Table,
+    shape_start: usize,
+}
+
+impl Builder {
+    fn new(text_len: usize, limits: Limits) -> Self {
+        let mut table = Table::default();
+        if text_len <= SHORT_TEXT {
+            table.strings.reserve(text_len / 2);
+            table.records.reserve(text_len / TYPICAL_ENTRY + 1);
+            table.dims.reserve(text_len / TYPICAL_ENTRY * 2 + 4);
+        }
+        Self { text_len, limits, table, shape_start: 0 }
+    }
+
+    /// Makes room for a long header whose other entries are like its first.
+    fn reserve(&mut self, first: &Entry<'_>, name_len: usize) {
+        let rest = self.text_len - first.at - first.text_len;
+        let more = (rest / first.text_len + 1).min(self.limits.tensors);
+        // A dimension takes at least two bytes of text, a name at least its own length.
+        self.table.records.reserve(more);
+        self.table.dims.reserve((self.table.dims.len() * more).min(rest / 2));
+        self.table.strings.reserve((name_len * more).min(rest));
+    }
+}
+
+fn exceeded(limit: &'static str, max: usize, at: usize) -> Fault {
+    Fault { kind: ErrorKind::LimitExceeded { limit, max: max as u64 }, at }
+}
+
+impl<'h> Visit<'h> for Builder {
+    fn metadata_begins(&mut self) -> Scan<()> {
+        self.table.metadata = Some(Vec::new());
+        Ok(())
+    }
+
+    fn metadata(&mut self, key: RawStr<'h>, value: RawStr<'h>, at: usize) -> Scan<()> {
+        let item = [self.table.push_text(key), self.table.push_text(value)];
+        let items = self.table.metadata.get_or_insert_default();
+        items.push(item);
+        let first = items[0][0].start as usize;
+        if self.table.strings.len() - first > self.limits.metadata_bytes {
+            return Err(exceeded("bytes of metadata", self.limits.metadata_bytes, at));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn shape_begins(&mut self) {
+        self.table.dims.truncate(self.shape_start);
+    }
+
+    #[inline]
+    fn dim(&mut self, dim: u64, at: usize) -> Scan<()> {
+        if self.table.dims.len() - self.shape_start == self.limits.rank {
+            return Err(exceeded("dimensions of a tensor", self.limits.rank, at));
+        }
+        let Ok(dim) = usize::try_from(dim) else {
+            return Err(Fault { kind: ErrorKind::SizeOverflow, at });
+        };
+        self.table.dims.push(dim);
+        Ok(())
+    }
+
+    #[inline]
+    fn tensor(&mut self, entry: Entry<'h>) -> Scan<()> {
+        if self.table.records.len() == self.limits.tensors {
+            return Err(exceeded("number of tensors", self.limits.tensors, entry.at));
+        }
+        let name = self.table.push_text(entry.name);
+        if name.len as usize > self.limits.name_bytes {
+            return Err(exceeded("bytes of a tensor name", self.limits.name_bytes, entry.at));
+        }
+        if self.table.records.is_empty() && self.text_len > SHORT_TEXT {
+            self.reserve(&entry, name.len as usize);
+        }
+        let rank = self.table.dims.len() - self.shape_start;
+        let record = Record {
+            begin: entry.begin,
+            end: entry.end,
+            name,
+            name_hash: hash(self.table.text(name)),
+            shape_start: self.shape_start as u32,
+            rank: rank as u32,
+            dtype: entry.dtype,
+            dropped: false,
+        };
+        self.table.records.push(record);
+        self.shape_start += rank;
+        Ok(())
+    }
+}
+
+/// What [`locate`] looks for.
+#[derive(Clone, Copy)]
+enum Wanted<'n> {
+    /// The last tensor of this name.
+    Named(&'n str),
+    /// The n-th tensor of the text.
+    Tensor(u32),
+    /// The n-th item of the metadata.
+    MetadataItem(u32),
+}
+
+/// Where in the file something stands in a header text that has been read before. Only errors need to know,
+/// so the table does not remember.
+fn locate(text: &str, strictness: Strictness, wanted: Wanted<'_>) -> u64 {
+    let mut locator = Locator { wanted, tensors: 0, items: 0, found: 0 };
+    let read_before = visit_header(text, strictness, &mut locator);
+    debug_assert!(read_before.is_ok(), "this text was accepted before");
+    LENGTH_FIELD + locator.found as u64
+}
+
+struct Locator<'n> {
+    wanted: Wanted<'n>,
+    tensors: u32,
+    items: u32,
+    found: usize,
+}
+
+impl<'h> Visit<'h> for Locator<'_> {
+    fn metadata_begins(&mut self) -> Scan<()> {
+        Ok(())
+    }
+
+    fn metadata(&mut self, _key: RawStr<'h>, _value: RawStr<'h>, at: usize) -> Scan<()> {
+        if matches!(self.wanted, Wanted::MetadataItem(nth) if nth == self.items) {
+            self.found = at;
+        }
+        self.items += 1;
+        Ok(())
+    }
+
+    fn shape_begins(&mut self) {}
+
+    fn dim(&mut self, _dim: u64, _at: usize) -> Scan<()> {
+        Ok(())
+    }
+
+    fn tensor(&mut self, entry: Entry<'h>) -> Scan<()> {
+        let is_wanted = match self.wanted {
+            Wanted::Named(name) => entry.name.is(name),
+            Wanted::Tensor(nth) => nth == self.tensors,
+            Wanted::MetadataItem(_) => false,
+        };
+        if is_wanted {
+            self.found = entry.at;
+        }
+        self.tensors += 1;
+        Ok(())
+    }
+}
