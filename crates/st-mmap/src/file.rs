@@ -1,0 +1,225 @@
+//! Reading by position: never maps, so a file that shrinks is an error and not a signal.
+
+use alloc::sync::Arc;
+use core::ops::Range;
+use std::path::Path;
+
+use st_core::{Header, ReadOptions, SlicePlan, TensorInfo};
+
+use crate::arena::{Arena, LoadedSafeTensors};
+use crate::error::{Error, ErrorKind, InFile};
+use crate::gather::Windows;
+use crate::mapped::MappedSafeTensors;
+use crate::positioned::PositionedFile;
+
+/// An open safetensors file: the header in memory, the tensors on disk.
+///
+/// Every read names its offset, so threads can share one value. Nothing is ever mapped unless
+/// [`map`](Self::map) is called: a file that shrinks, or a network file system that fails, gives an error.
+///
+/// # Examples
+///
+/// ```
+/// use st_core::{Bounds, Dtype, Index, SlicePlan, TensorView, WriteOptions};
+/// use st_mmap::{Arena, SafeTensorsFile};
+///
+/// # let path = std::env::temp_dir().join(format!("st-mmap-doc-file-{}", std::process::id()));
+/// let data: Vec<u8> = (0..24).collect();
+/// st_mmap::save(&path, &[("w", TensorView::new(Dtype::U8, &[4, 6], &data)?)], &WriteOptions::default())?;
+///
+/// let file = SafeTensorsFile::open(&path)?; // Reads the header only.
+/// let mut whole = [0; 24];
+/// file.read_tensor("w", &mut whole)?;
+/// assert_eq!(whole, *data);
+///
+/// // The second column.
+/// let info = file.header().tensor("w").expect("saved above");
+/// let plan = SlicePlan::new(info.dtype(), info.shape(), &[Index::Ellipsis, Index::Select(1)], Bounds::Exact)?;
+/// let mut column = [0; 4];
+/// file.read_slice("w", &plan, &mut column)?;
+/// assert_eq!(column, [1, 7, 13, 19]);
+///
+/// // Everything, into a buffer that the next load uses again.
+/// let mut arena = Arena::new();
+/// assert_eq!(file.load(&mut arena)?.tensor("w")?.data(), data);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct SafeTensorsFile {
+    file: PositionedFile,
+    header: Arc<Header>,
+}
+
+impl SafeTensorsFile {
+    /// Opens a file and reads its header, strictly and with the default limits.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::File`] if it cannot be opened or is not a regular file, [`ErrorKind::Format`] if the
+    /// header is not sound.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_with(path, &ReadOptions::STRICT)
+    }
+
+    /// Opens a file and reads its header.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, Error> {
+        let file = PositionedFile::open(path.as_ref())?;
+        let prefix = file.read_prefix(options)?;
+        Self::from_prefix(file, &prefix, options)
+    }
+
+    /// From a file and the bytes of its header, read before.
+    pub(crate) fn from_prefix(
+        file: PositionedFile,
+        prefix: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Self, Error> {
+        let header = Header::from_prefix(prefix, file.len(), options).in_file(file.path())?;
+        Ok(Self { file, header: Arc::new(header) })
+    }
+
+    /// The table of tensors.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The path it was opened with.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Length of the file in bytes, as opened and as its header says.
+    #[must_use]
+    pub fn file_len(&self) -> u64 {
+        self.file.len()
+    }
+
+    /// Reads a tensor into a buffer of exactly its length.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Format`] if there is no such tensor, [`ErrorKind::BufferLength`], [`ErrorKind::Shrunk`] or
+    /// [`ErrorKind::Io`]. After an error the content of the buffer is unspecified.
+    pub fn read_tensor(&self, name: &str, out: &mut [u8]) -> Result<(), Error> {
+        let info = self.info(name)?;
+        self.fits(&info, info.byte_len(), out)?;
+        self.file.read_at(out, info.file_range().start).map_err(|error| error.of_tensor(name))
+    }
+
+    /// Reads a byte range of a tensor, counted from its first byte, into a buffer of exactly that length.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read_tensor`](Self::read_tensor), and [`ErrorKind::RangeOutside`].
+    pub fn read_range(&self, name: &str, range: Range<u64>, out: &mut [u8]) -> Result<(), Error> {
+        let info = self.info(name)?;
+        self.within(&info, &range)?;
+        self.fits(&info, range.end - range.start, out)?;
+        self.file.read_at(out, info.file_range().start + range.start).map_err(|error| error.of_tensor(name))
+    }
+
+    /// Reads a slice of a tensor into a buffer of exactly [`SlicePlan::byte_len`] bytes.
+    ///
+    /// Ranges that lie close together are fetched by one read, through at most 256 KiB of scratch memory;
+    /// ranges that stand alone are read straight into `out`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read_tensor`](Self::read_tensor), and [`ErrorKind::RangeOutside`] if the plan was made for a
+    /// larger tensor.
+    pub fn read_slice(&self, name: &str, plan: &SlicePlan, out: &mut [u8]) -> Result<(), Error> {
+        let info = self.info(name)?;
+        self.fits(&info, plan.byte_len(), out)?;
+        let begin = info.file_range().start;
+
+        // Two passes over the lazy ranges, one ahead of the other: no list of them is ever held.
+        let mut ranges = plan.ranges();
+        let mut scratch = Vec::new();
+        let mut out = out;
+        for window in Windows::new(plan.ranges()) {
+            self.within(&info, &window.span)?;
+            let span_len = (window.span.end - window.span.start) as usize;
+            let offset = begin + window.span.start;
+            if window.count == 1 {
+                ranges.next();
+                let (head, rest) = split(out, span_len).ok_or_else(|| self.outside(&info, &window.span))?;
+                self.file.read_at(head, offset).map_err(|error| error.of_tensor(name))?;
+                out = rest;
+                continue;
+            }
+            scratch.resize(span_len.max(scratch.len()), 0);
+            self.file.read_at(&mut scratch[..span_len], offset).map_err(|error| error.of_tensor(name))?;
+            for range in ranges.by_ref().take(usize::try_from(window.count).unwrap_or(usize::MAX)) {
+                let source =
+                    (range.start - window.span.start) as usize..(range.end - window.span.start) as usize;
+                let (head, rest) = split(out, source.len()).ok_or_else(|| self.outside(&info, &range))?;
+                head.copy_from_slice(&scratch[source]);
+                out = rest;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all tensors into `arena`, large files with several threads.
+    ///
+    /// The first tensor byte lands on a multiple of 64, so every tensor whose offset is a multiple of its
+    /// element size can be viewed as numbers without a copy; all files of the official writer are like that.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ArenaLimit`] or [`ErrorKind::OutOfMemory`] if there is no room, [`ErrorKind::Shrunk`] or
+    /// [`ErrorKind::Io`].
+    pub fn load<'arena>(&self, arena: &'arena mut Arena) -> Result<LoadedSafeTensors<'arena>, Error> {
+        let data = arena.space(self.header.data_len()).in_file(self.path())?;
+        self.file.read_parallel(data, self.header.data_start())?;
+        Ok(LoadedSafeTensors::new(Arc::clone(&self.header), data))
+    }
+
+    /// Maps the file that is open here. See [`MappedSafeTensors`] for what that means.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::AddressSpace`], [`ErrorKind::Shrunk`] or [`ErrorKind::Io`].
+    pub fn map(&self) -> Result<MappedSafeTensors, Error> {
+        Ok(MappedSafeTensors::new(Arc::clone(&self.header), self.file.map()?, self.path()))
+    }
+
+    fn info(&self, name: &str) -> Result<TensorInfo<'_>, Error> {
+        self.header.tensor(name).ok_or_else(|| not_found(name).in_file(self.path()))
+    }
+
+    fn fits(&self, info: &TensorInfo<'_>, needed: u64, out: &[u8]) -> Result<(), Error> {
+        let given = out.len() as u64;
+        if given == needed {
+            return Ok(());
+        }
+        Err(ErrorKind::BufferLength { needed, given }.at(self.path()).of_tensor(info.name()))
+    }
+
+    fn within(&self, info: &TensorInfo<'_>, range: &Range<u64>) -> Result<(), Error> {
+        if range.start <= range.end && range.end <= info.byte_len() {
+            return Ok(());
+        }
+        Err(self.outside(info, range))
+    }
+
+    fn outside(&self, info: &TensorInfo<'_>, range: &Range<u64>) -> Error {
+        let kind = ErrorKind::RangeOutside { start: range.start, end: range.end, len: info.byte_len() };
+        kind.at(self.path()).of_tensor(info.name())
+    }
+}
+
+pub(crate) fn not_found(name: &str) -> Error {
+    Error::from(st_core::Error::from(st_core::ErrorKind::TensorNotFound)).of_tensor(name)
+}
+
+fn split(out: &mut [u8], len: usize) -> Option<(&mut [u8], &mut [u8])> {
+    out.split_at_mut_checked(len)
+}
