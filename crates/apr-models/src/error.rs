@@ -1,0 +1,368 @@
+//! What can be wrong with data, with a model or with its file.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use st_core::Dtype;
+
+/// Why an operation was refused, with the tensor concerned if a file was read.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    tensor: Option<Box<str>>,
+}
+
+impl Error {
+    /// What was wrong.
+    #[must_use]
+    pub const fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+
+    /// Name of the tensor concerned.
+    #[must_use]
+    pub fn tensor(&self) -> Option<&str> {
+        match &self.kind {
+            ErrorKind::Format(error) => error.tensor(),
+            _ => self.tensor.as_deref(),
+        }
+    }
+
+    /// Stable identifier of the kind, for example `am-not-fitted`; for a kind that wraps another error, that error's.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.kind.code()
+    }
+
+    pub(crate) fn of_tensor(mut self, name: &str) -> Self {
+        self.tensor = Some(name.into());
+        self
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind, tensor: None }
+    }
+}
+
+impl From<st_core::Error> for Error {
+    fn from(error: st_core::Error) -> Self {
+        ErrorKind::Format(error).into()
+    }
+}
+
+#[cfg(feature = "std")]
+impl From<durable_file::Error> for Error {
+    fn from(error: durable_file::Error) -> Self {
+        ErrorKind::File(error).into()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)?;
+        match &self.tensor {
+            // `Debug` escapes what a hostile name would do to a terminal.
+            Some(tensor) => write!(f, ", tensor {tensor:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// No `source`: the text of an error inside, and of the operating system's inside that, is part of `Display`, so that a
+/// printed chain says everything once. [`Error::kind`] gives access to both.
+impl core::error::Error for Error {}
+
+/// What a model without coefficients was asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Write itself to a file.
+    Save,
+    /// Predict, or score its predictions.
+    Predict,
+}
+
+/// One number of a linear model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// The coefficient of a feature, counted from 0.
+    Coefficient(usize),
+    /// The constant term.
+    Intercept,
+}
+
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Coefficient(feature) => write!(f, "coefficient of feature {feature}"),
+            Self::Intercept => f.write_str("intercept"),
+        }
+    }
+}
+
+/// What was wrong. Rows, columns and features count from 0.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A matrix without rows or without columns.
+    EmptyMatrix {
+        /// Rows asked for.
+        n_rows: usize,
+        /// Columns asked for.
+        n_cols: usize,
+    },
+    /// A matrix whose number of values, or whose working copy in 64-bit floats, this machine cannot address.
+    MatrixTooLarge {
+        /// Rows.
+        n_rows: usize,
+        /// Columns.
+        n_cols: usize,
+    },
+    /// Not as many values as the shape needs.
+    MatrixLength {
+        /// Rows asked for.
+        n_rows: usize,
+        /// Columns asked for.
+        n_cols: usize,
+        /// Values given.
+        given: usize,
+    },
+    /// Not one target for each sample.
+    TargetLength {
+        /// Samples.
+        n_rows: usize,
+        /// Targets given.
+        given: usize,
+    },
+    /// A feature that is infinite or not a number.
+    FeatureNotFinite {
+        /// The sample.
+        row: usize,
+        /// The feature.
+        col: usize,
+    },
+    /// A target that is infinite or not a number.
+    TargetNotFinite {
+        /// The sample.
+        row: usize,
+    },
+    /// A fitted number that `f32` cannot hold: the features and the target are of too different magnitude.
+    OutOfRange {
+        /// Which number.
+        parameter: Parameter,
+        /// Its value.
+        value: f64,
+    },
+    /// The model has not been fitted.
+    NotFitted {
+        /// What it was asked to do.
+        operation: Operation,
+    },
+    /// Samples with another number of features than the model was fitted on.
+    FeatureCount {
+        /// Features of the model.
+        expected: usize,
+        /// Columns of the matrix.
+        found: usize,
+    },
+    /// A model of no coefficients.
+    NoCoefficients,
+    /// A coefficient or intercept that is infinite or not a number.
+    WeightNotFinite {
+        /// Which number.
+        parameter: Parameter,
+    },
+    /// The file lacks a tensor of this model.
+    MissingTensor,
+    /// The file has a tensor that is not part of this model.
+    UnexpectedTensor,
+    /// A tensor of another element type than F32.
+    WrongDtype {
+        /// Its type.
+        found: Dtype,
+    },
+    /// A tensor of another rank than 1.
+    WrongRank {
+        /// Its number of dimensions.
+        found: usize,
+    },
+    /// An intercept of more or fewer values than one.
+    InterceptLength {
+        /// Its number of values.
+        found: u64,
+    },
+    /// The bytes are not a sound safetensors file.
+    Format(st_core::Error),
+    /// The file could not be read or written.
+    #[cfg(feature = "std")]
+    File(durable_file::Error),
+}
+
+impl ErrorKind {
+    /// Every identifier of this crate's own kinds that [`Error::code`] can return.
+    pub const CODES: &'static [&'static str] = &[
+        "am-empty-matrix",
+        "am-matrix-too-large",
+        "am-matrix-length",
+        "am-target-length",
+        "am-feature-not-finite",
+        "am-target-not-finite",
+        "am-out-of-range",
+        "am-not-fitted",
+        "am-feature-count",
+        "am-no-coefficients",
+        "am-weight-not-finite",
+        "am-missing-tensor",
+        "am-unexpected-tensor",
+        "am-dtype",
+        "am-rank",
+        "am-intercept-length",
+    ];
+
+    /// Stable identifier of the kind; that of the error inside for a wrapped one.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::EmptyMatrix { .. } => "am-empty-matrix",
+            Self::MatrixTooLarge { .. } => "am-matrix-too-large",
+            Self::MatrixLength { .. } => "am-matrix-length",
+            Self::TargetLength { .. } => "am-target-length",
+            Self::FeatureNotFinite { .. } => "am-feature-not-finite",
+            Self::TargetNotFinite { .. } => "am-target-not-finite",
+            Self::OutOfRange { .. } => "am-out-of-range",
+            Self::NotFitted { .. } => "am-not-fitted",
+            Self::FeatureCount { .. } => "am-feature-count",
+            Self::NoCoefficients => "am-no-coefficients",
+            Self::WeightNotFinite { .. } => "am-weight-not-finite",
+            Self::MissingTensor => "am-missing-tensor",
+            Self::UnexpectedTensor => "am-unexpected-tensor",
+            Self::WrongDtype { .. } => "am-dtype",
+            Self::WrongRank { .. } => "am-rank",
+            Self::InterceptLength { .. } => "am-intercept-length",
+            Self::Format(error) => error.code(),
+            #[cfg(feature = "std")]
+            Self::File(error) => error.code(),
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EmptyMatrix { n_rows, n_cols } => {
+                write!(f, "matrix of {n_rows} rows and {n_cols} columns: at least one of each is needed")
+            }
+            Self::MatrixTooLarge { n_rows, n_cols } => {
+                write!(f, "matrix of {n_rows} rows and {n_cols} columns is too large for this machine")
+            }
+            Self::MatrixLength { n_rows, n_cols, given } => {
+                // Saturating: a caller can build this kind with any numbers.
+                let needed = n_rows.saturating_mul(*n_cols);
+                write!(f, "matrix of {n_rows} rows and {n_cols} columns needs {needed} values, {given} given")
+            }
+            Self::TargetLength { n_rows, given } => {
+                write!(f, "{n_rows} samples need as many targets, {given} given")
+            }
+            Self::FeatureNotFinite { row, col } => {
+                write!(f, "feature in row {row}, column {col} is not a finite number: remove the row or replace the value")
+            }
+            Self::TargetNotFinite { row } => {
+                write!(f, "target in row {row} is not a finite number: remove the row or replace the value")
+            }
+            Self::OutOfRange { parameter, value } => {
+                write!(f, "{parameter} is {value:e}, outside the range of 32-bit floats: scale the features or the target")
+            }
+            // The one sentence users of the original interface already search for.
+            Self::NotFitted { operation: Operation::Save } => {
+                f.write_str("Cannot save unfitted model. Call fit() first.")
+            }
+            Self::NotFitted { operation: Operation::Predict } => {
+                f.write_str("cannot predict with an unfitted model: call fit() first")
+            }
+            Self::FeatureCount { expected, found } => {
+                write!(f, "model of {expected} features, samples of {found}")
+            }
+            Self::NoCoefficients => f.write_str("model without coefficients: at least one feature is needed"),
+            Self::WeightNotFinite { parameter } => write!(f, "{parameter} is not a finite number"),
+            Self::MissingTensor => {
+                f.write_str("tensor of a linear regression is missing: it has `coefficients` and `intercept`")
+            }
+            Self::UnexpectedTensor => {
+                f.write_str("tensor does not belong to a linear regression, which has `coefficients` and `intercept` only")
+            }
+            Self::WrongDtype { found } => write!(f, "tensor holds {found}, a linear regression F32"),
+            Self::WrongRank { found } => write!(f, "tensor has {found} dimensions, a linear regression's have 1"),
+            Self::InterceptLength { found } => write!(f, "intercept has {found} values instead of 1"),
+            Self::Format(error) => error.fmt(f),
+            #[cfg(feature = "std")]
+            Self::File(error) => {
+                error.fmt(f)?;
+                match error.io_error() {
+                    Some(io) => write!(f, ": {io}"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_code_and_a_text_of_its_own() {
+        let kinds = [
+            ErrorKind::EmptyMatrix { n_rows: 0, n_cols: 2 },
+            ErrorKind::MatrixTooLarge { n_rows: usize::MAX, n_cols: 2 },
+            ErrorKind::MatrixLength { n_rows: usize::MAX, n_cols: usize::MAX, given: 1 },
+            ErrorKind::TargetLength { n_rows: 2, given: 1 },
+            ErrorKind::FeatureNotFinite { row: 1, col: 2 },
+            ErrorKind::TargetNotFinite { row: 1 },
+            ErrorKind::OutOfRange { parameter: Parameter::Coefficient(3), value: 1e60 },
+            ErrorKind::NotFitted { operation: Operation::Save },
+            ErrorKind::FeatureCount { expected: 1, found: 2 },
+            ErrorKind::NoCoefficients,
+            ErrorKind::WeightNotFinite { parameter: Parameter::Intercept },
+            ErrorKind::MissingTensor,
+            ErrorKind::UnexpectedTensor,
+            ErrorKind::WrongDtype { found: Dtype::I32 },
+            ErrorKind::WrongRank { found: 2 },
+            ErrorKind::InterceptLength { found: 2 },
+        ];
+        assert_eq!(kinds.each_ref().map(ErrorKind::code), ErrorKind::CODES);
+        for (idx, code) in ErrorKind::CODES.iter().enumerate() {
+            assert!(code.starts_with("am-") && !ErrorKind::CODES[..idx].contains(code), "{code}");
+        }
+        for kind in kinds {
+            let error = Error::from(kind).of_tensor("a\n");
+            assert!(error.to_string().ends_with(", tensor \"a\\n\""), "{error}");
+            assert_eq!(error.tensor(), Some("a\n"));
+        }
+    }
+
+    #[test]
+    fn texts_say_what_and_where() {
+        let text = |kind: ErrorKind| Error::from(kind).to_string();
+        assert_eq!(
+            text(ErrorKind::OutOfRange { parameter: Parameter::Coefficient(3), value: 1e60 }),
+            "coefficient of feature 3 is 1e60, outside the range of 32-bit floats: scale the features or the target"
+        );
+        assert_eq!(
+            text(ErrorKind::WeightNotFinite { parameter: Parameter::Intercept }),
+            "intercept is not a finite number"
+        );
+    }
+
+    #[test]
+    fn errors_of_the_format_speak_for_themselves() {
+        let inner =
+            st_core::SafeTensors::from_bytes(&[1, 2, 3]).map(|_| ()).expect_err("three bytes are no file");
+        let error = Error::from(inner.clone());
+        assert_eq!((error.to_string(), error.code()), (inner.to_string(), inner.code()));
+        assert!(core::error::Error::source(&error).is_none());
+    }
+}

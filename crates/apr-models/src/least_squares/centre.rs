@@ -1,0 +1,110 @@
+//! Taking the mean out of each column.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::error::{Error, ErrorKind};
+use crate::matrix::Matrix;
+use crate::vector::Vector;
+
+/// Means of the columns of a table.
+pub(crate) struct Centre {
+    pub(crate) columns: Vec<Column>,
+}
+
+/// The mean of a column in two parts, and the column's size.
+#[derive(Clone, Copy)]
+pub(crate) struct Column {
+    /// The mean rounded to `f32`. Subtracting it from an `f32` is exact unless their magnitudes are very different, so
+    /// that columns which differ by a constant stay equal and constant columns become zero.
+    shift: f64,
+    /// Mean of what is left.
+    rest: f64,
+    /// Sum of the squares of the values as given.
+    squares: f64,
+}
+
+impl Column {
+    pub(crate) fn mean(self) -> f64 {
+        self.shift + self.rest
+    }
+
+    pub(crate) fn centred(self, value: f32) -> f64 {
+        f64::from(value) - self.shift - self.rest
+    }
+
+    /// Sum of the squares of the values before centring.
+    pub(crate) fn squares(self) -> f64 {
+        self.squares
+    }
+}
+
+impl Centre {
+    pub(crate) fn of_features(x: &Matrix) -> Result<Self, Error> {
+        if let Some(idx) = x.as_slice().iter().position(|value| !value.is_finite()) {
+            return Err(ErrorKind::FeatureNotFinite { row: idx / x.n_cols(), col: idx % x.n_cols() }.into());
+        }
+        Ok(Self::of_finite(x.as_slice(), x.n_cols()))
+    }
+
+    pub(crate) fn of_target(y: &Vector) -> Result<Self, Error> {
+        if let Some(row) = y.iter().position(|value| !value.is_finite()) {
+            return Err(ErrorKind::TargetNotFinite { row }.into());
+        }
+        Ok(Self::of_finite(y.as_slice(), 1))
+    }
+
+    /// Sums of finite `f32` values and of their squares stay far below the largest `f64`.
+    fn of_finite(values: &[f32], n_cols: usize) -> Self {
+        let n_rows = (values.len() / n_cols) as f64;
+        let mut columns = vec![Column { shift: 0.0, rest: 0.0, squares: 0.0 }; n_cols];
+        for row in values.chunks_exact(n_cols) {
+            for (column, &value) in columns.iter_mut().zip(row) {
+                let value = f64::from(value);
+                column.shift += value;
+                column.squares += value * value;
+            }
+        }
+        for column in &mut columns {
+            column.shift = f64::from((column.shift / n_rows) as f32);
+        }
+        for row in values.chunks_exact(n_cols) {
+            for (column, &value) in columns.iter_mut().zip(row) {
+                column.rest += f64::from(value) - column.shift;
+            }
+        }
+        for column in &mut columns {
+            column.rest /= n_rows;
+        }
+        Self { columns }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constant_columns_become_exactly_zero() {
+        for value in [0.1_f32, -3.3e38, 1e-45, 16_777_217.0] {
+            let centre = Centre::of_finite(&[value; 1001], 1);
+            assert_eq!(centre.columns[0].centred(value), 0.0, "{value}");
+            assert_eq!(centre.columns[0].mean(), f64::from(value));
+        }
+    }
+
+    #[test]
+    fn columns_apart_by_a_constant_become_equal() {
+        let values: Vec<f32> = (0..16_u8).flat_map(|t| [1947.0 + f32::from(t), f32::from(t)]).collect();
+        let centre = Centre::of_finite(&values, 2);
+        for row in values.chunks_exact(2) {
+            assert_eq!(centre.columns[0].centred(row[0]), centre.columns[1].centred(row[1]));
+        }
+    }
+
+    #[test]
+    fn large_offset_keeps_small_differences() {
+        let centre = Centre::of_finite(&[1e7, 1e7 + 1.0, 1e7 + 2.0, 1e7 + 4.0], 1);
+        assert_eq!(centre.columns[0].mean(), 1e7 + 1.75);
+    }
+}

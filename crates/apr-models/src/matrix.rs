@@ -1,0 +1,98 @@
+//! A table of numbers.
+
+use alloc::vec::Vec;
+use core::slice::ChunksExact;
+
+use crate::error::{Error, ErrorKind};
+
+/// A table of `f32` values with at least one row and one column, stored row by row: one row is one sample, one column
+/// one feature.
+///
+/// ```
+/// use apr_models::Matrix;
+///
+/// let x = Matrix::from_vec(2, 3, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// assert_eq!(x.shape(), (2, 3));
+/// assert_eq!(x.row(1), Some(&[4.0, 5.0, 6.0][..]));
+/// assert_eq!(x.get(0, 2), Some(3.0));
+/// assert!(Matrix::from_vec(2, 2, vec![1.0]).is_err());
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    n_rows: usize,
+    n_cols: usize,
+    /// `n_rows * n_cols` values.
+    values: Vec<f32>,
+}
+
+impl Matrix {
+    /// Takes values that stand row by row.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::EmptyMatrix`] without a row or without a column, [`ErrorKind::MatrixTooLarge`] if the number of
+    /// values overflows, [`ErrorKind::MatrixLength`] if `values` holds another number of them.
+    pub fn from_vec(n_rows: usize, n_cols: usize, values: Vec<f32>) -> Result<Self, Error> {
+        if n_rows == 0 || n_cols == 0 {
+            return Err(ErrorKind::EmptyMatrix { n_rows, n_cols }.into());
+        }
+        let Some(needed) = n_rows.checked_mul(n_cols) else {
+            return Err(ErrorKind::MatrixTooLarge { n_rows, n_cols }.into());
+        };
+        if values.len() != needed {
+            return Err(ErrorKind::MatrixLength { n_rows, n_cols, given: values.len() }.into());
+        }
+        Ok(Self { n_rows, n_cols, values })
+    }
+
+    /// Number of samples.
+    #[must_use]
+    pub const fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Number of features.
+    #[must_use]
+    pub const fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// Number of rows and number of columns.
+    #[must_use]
+    pub const fn shape(&self) -> (usize, usize) {
+        (self.n_rows, self.n_cols)
+    }
+
+    /// The rows in order.
+    pub fn rows(&self) -> Rows<'_> {
+        self.values.chunks_exact(self.n_cols)
+    }
+
+    /// One row, `None` past the last.
+    #[must_use]
+    pub fn row(&self, row: usize) -> Option<&[f32]> {
+        self.rows().nth(row)
+    }
+
+    /// One value, `None` outside the table.
+    #[must_use]
+    pub fn get(&self, row: usize, col: usize) -> Option<f32> {
+        self.row(row)?.get(col).copied()
+    }
+
+    /// All values, row by row.
+    #[must_use]
+    pub const fn as_slice(&self) -> &[f32] {
+        self.values.as_slice()
+    }
+
+    /// Gives the values back, row by row.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<f32> {
+        self.values
+    }
+}
+
+/// Iterator over the rows of a [`Matrix`].
+pub type Rows<'m> = ChunksExact<'m, f32>;

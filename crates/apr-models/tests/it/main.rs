@@ -1,0 +1,10 @@
+//! The public interface, from outside.
+
+#![expect(clippy::unwrap_used, reason = "a test ends with a panic, also in the functions that serve it")]
+
+mod data;
+mod damage;
+mod fitting;
+mod reference;
+mod round_trip;
+mod seed;
