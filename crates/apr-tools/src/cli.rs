@@ -1,0 +1,174 @@
+//! The tree of commands and what all of them share.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::console::{ColorChoice, Console, OutputFormat, Verbosity};
+use crate::error::{Exit, Failure};
+use crate::{check, completions, convert, demo, diff, explain, inspect, man, shard, tensors, unshard};
+
+/// Runs a command with its arguments.
+pub(crate) type Run = fn(&ArgMatches, &mut Console) -> Result<Exit, Failure>;
+
+/// How a command is described and how it is run.
+struct Entry {
+    name: &'static str,
+    describe: fn() -> Command,
+    run: Run,
+}
+
+/// Every command, in the order of the help page.
+const COMMANDS: &[Entry] = &[
+    Entry { name: "inspect", describe: inspect::command, run: inspect::run },
+    Entry { name: "tensors", describe: tensors::command, run: tensors::run },
+    Entry { name: "check", describe: check::command, run: check::run },
+    Entry { name: "diff", describe: diff::command, run: diff::run },
+    Entry { name: "convert", describe: convert::command, run: convert::run },
+    Entry { name: "shard", describe: shard::command, run: shard::run },
+    Entry { name: "unshard", describe: unshard::command, run: unshard::run },
+    Entry { name: "demo", describe: demo::command, run: demo::run },
+    Entry { name: "explain", describe: explain::command, run: explain::run },
+    Entry { name: "completions", describe: completions::command, run: completions::run },
+    Entry { name: "man", describe: man::command, run: man::run },
+];
+
+pub(crate) fn command() -> Command {
+    Command::new("apr")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Inspect, check, compare, convert and shard machine-learning model files")
+        .override_usage("apr [OPTIONS] <COMMAND>\n       apr [OPTIONS] <FILE>    (the same as apr inspect FILE)")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .args(global_args())
+        .subcommands(COMMANDS.iter().map(|entry| (entry.describe)()))
+        .after_help(
+            "Data goes to standard output, everything else to standard error.\n\n\
+             Examples:\n  apr model.safetensors\n  apr check model.safetensors --json\n\n\
+             Exit codes: 0 ok, 1 different, 2 usage, 3 invalid input, 4 verification refused, 5 I/O, 6 another \
+             format. `apr explain CODE` explains the code of an error.",
+        )
+}
+
+fn global_args() -> [Arg; 4] {
+    let global =
+        |name: &'static str| Arg::new(name).long(name).global(true).help_heading("Options of all commands");
+    [
+        global("json")
+            .action(ArgAction::SetTrue)
+            .help("Print one JSON object, errors included, instead of text"),
+        global("color")
+            .value_name("WHEN")
+            .value_parser(PossibleValuesParser::new(["auto", "always", "never"]))
+            .default_value("auto")
+            .help("Colour: auto is on a terminal, unless NO_COLOR is set"),
+        global("quiet")
+            .short('q')
+            .action(ArgAction::SetTrue)
+            .conflicts_with("verbose")
+            .help("No narration on standard error, only errors"),
+        global("verbose").short('v').action(ArgAction::SetTrue).help("Leave nothing out, and narrate more"),
+    ]
+}
+
+/// The function of the command on the command line, and its arguments.
+pub(crate) fn chosen(matches: &ArgMatches) -> Option<(Run, &ArgMatches)> {
+    let (name, matches) = matches.subcommand()?;
+    COMMANDS.iter().find(|entry| entry.name == name).map(|entry| (entry.run, matches))
+}
+
+/// The streams as the global options want them.
+pub(crate) fn console(matches: &ArgMatches) -> Console {
+    let format = if matches.get_flag("json") { OutputFormat::Json } else { OutputFormat::Text };
+    let color = color_choice(matches.get_one::<String>("color").map(String::as_str));
+    let verbosity = match (matches.get_flag("quiet"), matches.get_flag("verbose")) {
+        (true, _) => Verbosity::Quiet,
+        (_, true) => Verbosity::Verbose,
+        _ => Verbosity::Normal,
+    };
+    Console::new(format, color, verbosity)
+}
+
+fn color_choice(value: Option<&str>) -> ColorChoice {
+    match value {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    }
+}
+
+/// A console for when the command line could not be understood: what can be told of the global options from the words.
+pub(crate) fn fallback_console(args: &[OsString]) -> Console {
+    let has = |word: &str| args.iter().any(|arg| arg == word);
+    let format = if has("--json") { OutputFormat::Json } else { OutputFormat::Text };
+    let color = if has("--color=always") { ColorChoice::Always } else { ColorChoice::Auto };
+    Console::new(format, color, Verbosity::Normal)
+}
+
+/// Puts `inspect` before a FILE that stands where a command is expected. A word that is neither a command nor looks like
+/// a file stays, so that the parser can suggest the command it may have meant.
+pub(crate) fn with_default_command(mut args: Vec<OsString>) -> Vec<OsString> {
+    let mut at = 1;
+    while let Some(arg) = args.get(at) {
+        if arg == "--color" {
+            at += 2;
+        } else if arg == "--" {
+            args.insert(at, "inspect".into());
+            break;
+        } else if arg != "-" && arg.as_encoded_bytes().starts_with(b"-") {
+            at += 1;
+        } else {
+            let is_command = arg == "help" || COMMANDS.iter().any(|entry| arg == entry.name);
+            if !is_command && looks_like_file(Path::new(arg)) {
+                args.insert(at, "inspect".into());
+            }
+            break;
+        }
+    }
+    args
+}
+
+fn looks_like_file(path: &Path) -> bool {
+    let has_mark = path.as_os_str().as_encoded_bytes().iter().any(|b| matches!(b, b'.' | b'/' | b'\\'));
+    has_mark || path.as_os_str() == "-" || path.symlink_metadata().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn defaulted(args: &[&str]) -> Vec<OsString> {
+        with_default_command(args.iter().map(OsString::from).collect())
+    }
+
+    #[test]
+    fn the_tree_is_consistent() {
+        command().debug_assert();
+        for entry in COMMANDS {
+            assert_eq!((entry.describe)().get_name(), entry.name);
+        }
+    }
+
+    #[test]
+    fn every_help_page_has_two_examples() {
+        let pages = command();
+        for page in pages.get_subcommands().chain([&pages]) {
+            let help = page.get_after_help().unwrap().to_string();
+            assert!(help.matches("\n  apr ").count() >= 2, "{}", page.get_name());
+        }
+    }
+
+    #[test]
+    fn a_file_is_inspected() {
+        assert_eq!(defaulted(&["apr", "m.safetensors"])[1], "inspect");
+        assert_eq!(defaulted(&["apr", "--json", "--color", "never", "a/b"])[4], "inspect");
+        assert_eq!(defaulted(&["apr", "--", "x"])[1], "inspect");
+        assert_eq!(defaulted(&["apr", "-"])[1], "inspect");
+        assert_eq!(defaulted(&["apr", "tensors", "x.y"]).len(), 3);
+        assert_eq!(defaulted(&["apr", "tensrs", "x.y"])[1], "tensrs");
+        assert_eq!(defaulted(&["apr", "--version"]).len(), 2);
+        assert_eq!(defaulted(&["apr"]).len(), 1);
+    }
+}

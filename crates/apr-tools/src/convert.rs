@@ -1,0 +1,237 @@
+//! `apr convert`: a model rewritten with other order, alignment, names, metadata or a part of its tensors.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use st_core::{Alignment, Order, ReadOptions, WriteOptions};
+
+use crate::console::Console;
+use crate::error::{CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
+use crate::glob::{Rename, Selection};
+use crate::input::{self, Model, Tensor};
+use crate::output::{self, Destination, Overwrite, Run};
+use crate::render::escape;
+use crate::rewrite::{self, Job, Metadata, Plan};
+
+pub(crate) fn command() -> Command {
+    let repeated = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).action(ArgAction::Append).help(help)
+    };
+    Command::new("convert")
+        .about("Rewrite a safetensors model: order, alignment, names, metadata, a selection of tensors")
+        .arg(input::input_arg().value_name("IN"))
+        .arg(
+            Arg::new("output")
+                .value_name("OUT")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("The new file, or `-` for standard output"),
+        )
+        .arg(input::compat_arg())
+        .args(layout_args())
+        .args(Selection::args())
+        .arg(repeated("rename", "FROM=TO", "Rename tensors; `*` in TO is what `*` in FROM stood for (repeatable)"))
+        .arg(repeated("set", "KEY=VALUE", "Set an entry of the metadata (repeatable)"))
+        .arg(repeated("unset", "KEY", "Remove an entry of the metadata (repeatable)"))
+        .arg(
+            Arg::new("metadata-from")
+                .long("metadata-from")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Start from the metadata of this model instead of IN's"),
+        )
+        .arg(
+            Arg::new("no-metadata")
+                .long("no-metadata")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("metadata-from")
+                .help("Start without metadata"),
+        )
+        .arg(output::force_arg())
+        .arg(output::dry_run_arg())
+        .after_help(
+            "Tensors are copied byte for byte, one chunk at a time, whatever their size. The output is complete or \
+             not there. Patterns of --select and --exclude see the old names, and the first --rename that fits \
+             applies. Without options, the output is what the official writer would make of the same tensors.\n\n\
+             Examples:\n  apr convert model.safetensors aligned.safetensors --align 64 --set licence=MIT\n  \
+             apr convert model.safetensors part.safetensors --select 'encoder.*' --rename 'encoder.*=*'\n\n\
+             Exit codes: 0 written, 2 OUT exists or nothing selected, 3 not a sound safetensors file, 5 I/O, 6 \
+             another format.",
+        )
+}
+
+/// Options that decide about the bytes around the tensors.
+pub(crate) fn layout_args() -> [Arg; 3] {
+    [
+        Arg::new("order")
+            .long("order")
+            .value_name("ORDER")
+            .value_parser(PossibleValuesParser::new(["official", "name", "given"]))
+            .default_value("official")
+            .help("Order of the tensors: widest type first as official writers do, by name, or as they are"),
+        Arg::new("align")
+            .long("align")
+            .value_name("BYTES")
+            .value_parser(PossibleValuesParser::new(["8", "64", "4096"]))
+            .default_value("8")
+            .help("Begin the data at a multiple of this"),
+        Arg::new("header-room")
+            .long("header-room")
+            .value_name("BYTES")
+            .value_parser(value_parser!(u32))
+            .default_value("0")
+            .help("Spare bytes in the header, so that metadata can grow later without rewriting the file"),
+    ]
+}
+
+/// The [`WriteOptions`] of [`layout_args`], without metadata.
+pub(crate) fn write_options(matches: &ArgMatches) -> WriteOptions {
+    let text = |name| matches.get_one::<String>(name).map(String::as_str);
+    WriteOptions {
+        metadata: None,
+        alignment: match text("align") {
+            Some("64") => Alignment::B64,
+            Some("4096") => Alignment::PAGE,
+            _ => Alignment::B8,
+        },
+        order: match text("order") {
+            Some("name") => Order::ByName,
+            Some("given") => Order::AsGiven,
+            _ => Order::Official,
+        },
+        header_room: matches.get_one::<u32>("header-room").map_or(0, |&room| room as usize),
+    }
+}
+
+/// What the command line asks for.
+struct Args {
+    input: PathBuf,
+    read: ReadOptions,
+    output: Destination,
+    write: WriteOptions,
+    selection: Selection,
+    renames: Vec<Rename>,
+    metadata: MetadataEdit,
+    overwrite: Overwrite,
+    run: Run,
+}
+
+/// How the new metadata comes about, in this order.
+struct MetadataEdit {
+    base: Base,
+    unset: Vec<String>,
+    set: Vec<(String, String)>,
+}
+
+enum Base {
+    Input,
+    File(PathBuf),
+    Nothing,
+}
+
+impl Args {
+    fn from_matches(matches: &ArgMatches) -> Result<Self, Failure> {
+        let (input, read) = input::input(matches);
+        let strings = |name| matches.get_many::<String>(name).into_iter().flatten();
+        let pair = |text: &String| match text.split_once('=') {
+            Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+            None => Err(Failure::new(CODE_USAGE, format!("`--set {text}` has no `=`"))
+                .help("write --set KEY=VALUE, for example --set licence=MIT")),
+        };
+        let base = match matches.get_one::<PathBuf>("metadata-from") {
+            Some(path) => Base::File(path.clone()),
+            None if matches.get_flag("no-metadata") => Base::Nothing,
+            None => Base::Input,
+        };
+        Ok(Self {
+            input,
+            read,
+            output: Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires OUT")),
+            write: write_options(matches),
+            selection: Selection::from_matches(matches),
+            renames: strings("rename").map(|rule| Rename::parse(rule)).collect::<Result<_, _>>()?,
+            metadata: MetadataEdit {
+                base,
+                unset: strings("unset").cloned().collect(),
+                set: strings("set").map(pair).collect::<Result<_, _>>()?,
+            },
+            overwrite: output::overwrite(matches),
+            run: output::run_mode(matches),
+        })
+    }
+}
+
+/// Runs `apr convert`.
+///
+/// # Errors
+///
+/// If the input cannot be read, nothing is selected, or the output cannot be written.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let args = Args::from_matches(matches)?;
+    args.output.check(args.overwrite, args.run, console)?;
+    let model = Model::open(&args.input, &args.read)?;
+    let all = model.tensors()?;
+    let selected: Vec<Tensor<'_>> =
+        all.iter().filter(|tensor| args.selection.includes(tensor.name())).copied().collect();
+    if selected.is_empty() && !all.is_empty() {
+        return Err(Failure::new(CODE_NOTHING_SELECTED, "no tensor is selected").in_file(&args.input));
+    }
+    let names: Vec<String> = selected.iter().map(|tensor| renamed(tensor.name(), &args.renames)).collect();
+    let metadata = args.metadata.apply(&model, &args.read, console)?;
+    let options = WriteOptions { metadata, ..args.write };
+    let plan = Plan::new(names.iter().map(String::as_str).zip(selected), &options).map_err(of_names)?;
+    let n_renamed =
+        all.iter().filter(|tensor| renamed(tensor.name(), &args.renames) != tensor.name()).count();
+    if !args.renames.is_empty() && n_renamed == 0 {
+        console.remark("no tensor has a name that --rename applies to");
+    }
+    let job = Job {
+        schema: "apr.convert/1",
+        model: &model,
+        destination: &args.output,
+        overwrite: args.overwrite,
+        run: args.run,
+    };
+    rewrite::write_and_report(&plan, &job, &options, console)?;
+    Ok(Exit::Success)
+}
+
+/// The input has no name twice, so a name that is there twice was given by a rule.
+fn of_names(failure: Failure) -> Failure {
+    if failure.code() != "st-duplicate-tensor" {
+        return failure;
+    }
+    let tensor = failure.tensor().map(str::to_owned);
+    Failure::new(CODE_USAGE, "two tensors would have the same name")
+        .of_tensor(tensor.as_deref())
+        .help("make the names that --rename gives distinct, or --exclude one of the tensors")
+}
+
+fn renamed(name: &str, rules: &[Rename]) -> String {
+    rules.iter().find_map(|rule| rule.apply(name)).unwrap_or_else(|| name.to_owned())
+}
+
+impl MetadataEdit {
+    fn apply(
+        &self,
+        model: &Model,
+        read: &ReadOptions,
+        console: &Console,
+    ) -> Result<Option<Metadata>, Failure> {
+        let mut metadata = match &self.base {
+            Base::Input => rewrite::metadata_of(model, console)?,
+            Base::File(path) => rewrite::metadata_of(&Model::open(path, read)?, console)?,
+            Base::Nothing => None,
+        };
+        for key in &self.unset {
+            if metadata.as_mut().and_then(|metadata| metadata.remove(key)).is_none() {
+                console.remark(format_args!("the metadata has no key `{}`", escape::cut(key, 60)));
+            }
+        }
+        if !self.set.is_empty() {
+            metadata.get_or_insert_default().extend(self.set.iter().cloned());
+        }
+        Ok(metadata)
+    }
+}

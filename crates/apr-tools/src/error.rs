@@ -1,0 +1,321 @@
+//! How a run of `apr` ends: exit codes, and failures as one block of text or one JSON object.
+
+use core::error::Error;
+use core::fmt::{self, Write as _};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::console::Style;
+use crate::explain;
+use crate::render::escape::{self, Escaped};
+use crate::render::json::JsonWriter;
+
+pub(crate) const CODE_USAGE: &str = "cli-usage";
+pub(crate) const CODE_OUTPUT_EXISTS: &str = "cli-output-exists";
+pub(crate) const CODE_OUTPUT_KIND: &str = "cli-output-kind";
+pub(crate) const CODE_OUTPUT_TERMINAL: &str = "cli-output-terminal";
+pub(crate) const CODE_NOTHING_SELECTED: &str = "cli-nothing-selected";
+pub(crate) const CODE_UNKNOWN_CODE: &str = "cli-unknown-code";
+pub(crate) const CODE_SHARDS: &str = "cli-shards";
+pub(crate) const CODE_STDIN_TOO_LARGE: &str = "cli-stdin-too-large";
+pub(crate) const CODE_FOREIGN_FORMAT: &str = "cli-foreign-format";
+pub(crate) const CODE_IO: &str = "cli-io";
+pub(crate) const CODE_STDOUT: &str = "cli-stdout";
+pub(crate) const CODE_CLOSED_PIPE: &str = "cli-closed-pipe";
+pub(crate) const CODE_DEMO: &str = "cli-demo";
+pub(crate) const CODE_INTERNAL: &str = "cli-internal";
+
+/// Every code this program adds to those of the libraries.
+#[cfg(test)]
+pub(crate) const CODES: &[&str] = &[
+    CODE_USAGE,
+    CODE_OUTPUT_EXISTS,
+    CODE_OUTPUT_KIND,
+    CODE_OUTPUT_TERMINAL,
+    CODE_NOTHING_SELECTED,
+    CODE_UNKNOWN_CODE,
+    CODE_SHARDS,
+    CODE_STDIN_TOO_LARGE,
+    CODE_FOREIGN_FORMAT,
+    CODE_IO,
+    CODE_STDOUT,
+    CODE_CLOSED_PIPE,
+    CODE_DEMO,
+    CODE_INTERNAL,
+];
+
+/// The exit codes, which scripts rely on. Documented in `docs/cli.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Done.
+    Success = 0,
+    /// Compared, and not equal.
+    Different = 1,
+    /// The command line asks for something that cannot be.
+    Usage = 2,
+    /// The input is not what it claims to be.
+    Invalid = 3,
+    /// A checksum does not match.
+    Refused = 4,
+    /// The operating system said no.
+    Io = 5,
+    /// A known format that this version does not read.
+    Unsupported = 6,
+    /// A defect of this program: `EX_SOFTWARE` of sysexits, so that no verdict above can be mistaken for it.
+    Internal = 70,
+}
+
+/// Why a command stopped: what, where, why, and what to do next.
+#[derive(Debug)]
+pub(crate) struct Failure(Box<Details>);
+
+#[derive(Debug)]
+struct Details {
+    code: &'static str,
+    what: String,
+    file: Option<PathBuf>,
+    offset: Option<u64>,
+    tensor: Option<String>,
+    why: Option<String>,
+    help: Option<String>,
+    /// Text that stands in place of the block: the usage errors of the argument parser.
+    block: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: &'static str, what: impl Into<String>) -> Self {
+        Self(Box::new(Details {
+            code,
+            what: what.into(),
+            file: None,
+            offset: None,
+            tensor: None,
+            why: None,
+            help: None,
+            block: None,
+        }))
+    }
+
+    /// An operation on a file that the operating system refused.
+    pub(crate) fn io(operation: &str, path: &Path, error: &io::Error) -> Self {
+        Self::new(CODE_IO, format!("{operation}: {error}")).in_file(path)
+    }
+
+    /// Standard output that does not take what is written to it. A reader that went away is no failure: the run
+    /// ends quietly, see [`Failure::is_closed_pipe`].
+    pub(crate) fn stdout(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(CODE_CLOSED_PIPE, "the reader of standard output went away");
+        }
+        Self::new(CODE_STDOUT, format!("write to standard output: {error}"))
+    }
+
+    pub(crate) fn in_file(mut self, path: &Path) -> Self {
+        self.0.file.get_or_insert_with(|| path.to_owned());
+        self
+    }
+
+    /// Names another file than the one it happened in: `-` for the temporary copy of standard input, for example.
+    pub(crate) fn in_place_of_file(mut self, path: &Path) -> Self {
+        self.0.file = Some(path.to_owned());
+        self
+    }
+
+    /// Names a file below `from` as what it was to become below `to`.
+    pub(crate) fn moved(mut self, from: &Path, to: &Path) -> Self {
+        if let Some(below) = self.0.file.as_ref().and_then(|file| file.strip_prefix(from).ok()) {
+            self.0.file = Some(to.join(below));
+        }
+        self
+    }
+
+    pub(crate) fn at(mut self, offset: Option<u64>) -> Self {
+        self.0.offset = offset.or(self.0.offset);
+        self
+    }
+
+    pub(crate) fn of_tensor(mut self, name: Option<&str>) -> Self {
+        self.0.tensor = name.map(str::to_owned).or(self.0.tensor);
+        self
+    }
+
+    pub(crate) fn because(mut self, why: impl Into<String>) -> Self {
+        self.0.why = Some(why.into());
+        self
+    }
+
+    /// What to do next, in place of the advice that belongs to the code.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    pub(crate) fn instead(mut self, block: String) -> Self {
+        self.0.block = Some(block);
+        self
+    }
+
+    pub(crate) fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    pub(crate) fn what(&self) -> &str {
+        &self.0.what
+    }
+
+    pub(crate) fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+
+    pub(crate) fn tensor(&self) -> Option<&str> {
+        self.0.tensor.as_deref()
+    }
+
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        self.0.code == CODE_CLOSED_PIPE
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        explain::find(self.0.code).map_or(Exit::Internal, |entry| entry.exit)
+    }
+
+    /// The advice: the one given, else the one that belongs to the code.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.0.help.as_deref().or_else(|| explain::find(self.0.code).map(|entry| entry.help))
+    }
+
+    /// The block for people, ending in a line feed.
+    pub(crate) fn block(&self, style: Style) -> String {
+        let details = &*self.0;
+        if let Some(block) = &details.block {
+            return block.clone();
+        }
+        let mut block = String::new();
+        let mut line = |label: &str, text: &dyn fmt::Display| {
+            let _ = writeln!(block, "  {label:<8}{text}");
+        };
+        if let Some(file) = &details.file {
+            line("file:", &escape::path(file));
+        }
+        if let Some(tensor) = &details.tensor {
+            line("tensor:", &escape::cut(tensor, 200));
+        }
+        if let Some(offset) = details.offset {
+            line("offset:", &format_args!("byte {offset}"));
+        }
+        if let Some(why) = &details.why {
+            line("why:", &Escaped(why));
+        }
+        if let Some(help) = self.advice() {
+            line("help:", &Escaped(help));
+        }
+        line("more:", &format_args!("apr explain {}", details.code));
+        let label = style.red(&format!("error[{}]", details.code));
+        format!("{label}: {}\n{block}", Escaped(&details.what))
+    }
+
+    /// The fields of the object `error`, as documented in `docs/cli.md`.
+    pub(crate) fn write_json<W: io::Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
+        let details = &*self.0;
+        json.object()?;
+        json.field_str("code", details.code)?;
+        json.field_str("message", &details.what)?;
+        if let Some(file) = &details.file {
+            json.field_str("file", &file.to_string_lossy())?;
+        }
+        if let Some(tensor) = &details.tensor {
+            json.field_str("tensor", tensor)?;
+        }
+        if let Some(offset) = details.offset {
+            json.field_uint("offset", offset)?;
+        }
+        if let Some(why) = &details.why {
+            json.field_str("why", why)?;
+        }
+        if let Some(help) = self.advice() {
+            json.field_str("help", help)?;
+        }
+        json.end_object()
+    }
+}
+
+impl From<st_core::Error> for Failure {
+    fn from(error: st_core::Error) -> Self {
+        // Offset and tensor have lines of their own.
+        Self::new(error.code(), error.kind().to_string()).at(error.offset()).of_tensor(error.tensor())
+    }
+}
+
+impl From<&durable_file::Error> for Failure {
+    fn from(error: &durable_file::Error) -> Self {
+        use durable_file::ErrorKind;
+        // The path has a line of its own.
+        let what = match (error.kind(), error.io_error().map(io::Error::kind)) {
+            (ErrorKind::NotRegular { what }, _) => format!("this is {what}, not a regular file"),
+            (ErrorKind::Exists, _) => "the output exists".to_owned(),
+            (ErrorKind::Io { .. }, Some(io::ErrorKind::NotFound)) => {
+                "there is no such file or folder".to_owned()
+            }
+            (ErrorKind::Io { operation }, _) => format!("cannot {operation} the file"),
+            _ => error.to_string(),
+        };
+        let failure = Self::new(error.code(), what).in_file(error.path());
+        match error.io_error().filter(|cause| cause.kind() != io::ErrorKind::NotFound) {
+            Some(cause) => failure.because(cause.to_string()),
+            None => failure,
+        }
+    }
+}
+
+impl From<durable_file::Error> for Failure {
+    fn from(error: durable_file::Error) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<st_mmap::Error> for Failure {
+    fn from(error: st_mmap::Error) -> Self {
+        use st_mmap::ErrorKind;
+        let (path, tensor) = (error.path().map(Path::to_owned), error.tensor().map(str::to_owned));
+        let failure = match error.kind() {
+            ErrorKind::Format(inner) => Self::from(inner.clone()),
+            ErrorKind::File(inner) => Self::from(inner),
+            kind => Self::new(error.code(), kind.to_string()),
+        };
+        let failure = match error.io_error() {
+            Some(cause) => failure.because(cause.to_string()),
+            None => failure,
+        };
+        let failure = failure.of_tensor(tensor.as_deref());
+        match path {
+            Some(path) => failure.in_file(&path),
+            None => failure,
+        }
+    }
+}
+
+impl From<apr_models::Error> for Failure {
+    fn from(error: apr_models::Error) -> Self {
+        let failure = Self::new(error.code(), error.to_string()).of_tensor(error.tensor());
+        match Error::source(&error) {
+            Some(cause) => failure.because(cause.to_string()),
+            None => failure,
+        }
+    }
+}
+
+/// For work inside a writer; the failure is found again by `downcast`.
+impl From<Failure> for io::Error {
+    fn from(failure: Failure) -> Self {
+        Self::other(failure)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}] {}", self.0.code, Escaped(&self.0.what))
+    }
+}
+
+impl Error for Failure {}

@@ -1,0 +1,211 @@
+//! `apr explain`: what every error code means. The table also decides the exit code of a failure.
+
+mod cli_codes;
+mod file_codes;
+mod format_codes;
+mod model_codes;
+
+use std::io::Write as _;
+
+use clap::{Arg, ArgMatches, Command};
+
+use crate::console::Console;
+use crate::error::{CODE_UNKNOWN_CODE, Exit, Failure};
+use crate::render::table::{Align, Table};
+
+/// What a code means and what to do about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) code: &'static str,
+    pub(crate) exit: Exit,
+    /// What happened and why it is refused, in sentences.
+    pub(crate) means: &'static str,
+    /// The next step, one line.
+    pub(crate) help: &'static str,
+}
+
+/// One entry of the table.
+const fn entry(code: &'static str, exit: Exit, means: &'static str, help: &'static str) -> Entry {
+    Entry { code, exit, means, help }
+}
+
+/// All entries, in the order they are listed.
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    [format_codes::ENTRIES, file_codes::ENTRIES, model_codes::ENTRIES, cli_codes::ENTRIES]
+        .into_iter()
+        .flatten()
+}
+
+/// The entry of a code.
+pub(crate) fn find(code: &str) -> Option<&'static Entry> {
+    entries().find(|entry| entry.code == code)
+}
+
+pub(crate) fn command() -> Command {
+    Command::new("explain")
+        .about("Say what an error code means and what to do about it")
+        .arg(
+            Arg::new("code")
+                .value_name("CODE")
+                .help("Code of an error message; without it, all codes are listed"),
+        )
+        .after_help(
+            "Examples:\n  apr explain st-offsets\n  apr explain --json\n\n\
+             Exit codes: 0 explained, 2 unknown code.",
+        )
+}
+
+/// Runs `apr explain`.
+///
+/// # Errors
+///
+/// If the code is unknown.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    match matches.get_one::<String>("code") {
+        Some(code) => explain(code.trim().trim_start_matches("error").trim_matches(['[', ']']), console),
+        None => list(console),
+    }
+}
+
+fn explain(code: &str, console: &mut Console) -> Result<Exit, Failure> {
+    let entry = find(code).ok_or_else(|| unknown(code))?;
+    if console.is_json() {
+        console.json("apr.explain/1", |json| {
+            json.field_str("code", entry.code)?;
+            json.field_uint("exit", entry.exit as u64)?;
+            json.field_str("means", entry.means)?;
+            json.field_str("help", entry.help)
+        })?;
+    } else {
+        console.text(|out, style| {
+            writeln!(out, "{}  (exit code {})\n", style.bold(entry.code), entry.exit as u8)?;
+            writeln!(out, "{}\n", wrapped(entry.means, 78))?;
+            writeln!(out, "What to do: {}", wrapped(entry.help, 78))
+        })?;
+    }
+    Ok(Exit::Success)
+}
+
+fn list(console: &mut Console) -> Result<Exit, Failure> {
+    if console.is_json() {
+        console.json("apr.explain/1", |json| {
+            json.key("codes")?;
+            json.array()?;
+            for entry in entries() {
+                json.object()?;
+                json.field_str("code", entry.code)?;
+                json.field_uint("exit", entry.exit as u64)?;
+                json.field_str("means", entry.means)?;
+                json.field_str("help", entry.help)?;
+                json.end_object()?;
+            }
+            json.end_array()
+        })?;
+    } else {
+        let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
+        table.row(["CODE", "EXIT", "MEANS"]);
+        for entry in entries() {
+            let exit = (entry.exit as u8).to_string();
+            table.row([entry.code, &exit, first_sentence(entry.means)]);
+        }
+        console.text(|out, _| table.lines().iter().try_for_each(|line| writeln!(out, "{line}")))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn unknown(code: &str) -> Failure {
+    let failure = Failure::new(CODE_UNKNOWN_CODE, format!("`{code}` is not an error code"));
+    match entries().map(|entry| entry.code).min_by_key(|known| distance(code, known)) {
+        Some(close) if distance(code, close) <= 4 => failure.help(format!("did you mean `{close}`?")),
+        _ => failure,
+    }
+}
+
+/// Edits that turn one word into the other. Words longer than any code are infinitely far.
+fn distance(a: &str, b: &str) -> usize {
+    if a.len() > 64 {
+        return usize::MAX;
+    }
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
+}
+
+/// The text in lines of at most `width` characters.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let len = word.chars().count();
+        if used > 0 && used + 1 + len > width {
+            out.push('\n');
+            used = 0;
+        } else if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += len;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_code_of_every_crate_is_explained_once() {
+        let lists: &[&[&str]] = &[
+            st_core::ErrorKind::CODES,
+            durable_file::ErrorKind::CODES,
+            st_mmap::ErrorKind::CODES,
+            apr_models::ErrorKind::CODES,
+            crate::error::CODES,
+        ];
+        let known: BTreeSet<&str> = entries().map(|entry| entry.code).collect();
+        assert_eq!(known.len(), entries().count(), "a code is explained twice");
+        let all: BTreeSet<&str> = lists.iter().copied().flatten().copied().collect();
+        let missing: Vec<_> = all.difference(&known).collect();
+        let stale: Vec<_> = known.difference(&all).collect();
+        assert!(missing.is_empty() && stale.is_empty(), "missing {missing:?}, stale {stale:?}");
+    }
+
+    #[test]
+    fn texts_are_sentences() {
+        for entry in entries() {
+            assert!(entry.means.ends_with('.'), "{}", entry.code);
+            assert!(!entry.help.is_empty() && !entry.help.ends_with('.'), "{}", entry.code);
+            assert!(!entry.help.contains('\n') && !entry.means.contains("  "), "{}", entry.code);
+        }
+    }
+
+    #[test]
+    fn close_codes_are_suggested() {
+        let failure = unknown("st-ofsets");
+        assert_eq!(failure.advice(), Some("did you mean `st-offsets`?"));
+        assert_eq!(unknown("completely different").code(), CODE_UNKNOWN_CODE);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn lines_are_wrapped_at_words() {
+        assert_eq!(wrapped("aa bb cc", 5), "aa bb\ncc");
+        assert_eq!(wrapped("aaaaaaa b", 3), "aaaaaaa\nb");
+    }
+}

@@ -1,0 +1,106 @@
+//! Codes of this program.
+
+use super::{Entry, entry};
+use crate::error::Exit::{Internal, Invalid, Io, Success, Unsupported, Usage};
+use crate::error::{
+    CODE_CLOSED_PIPE, CODE_DEMO, CODE_FOREIGN_FORMAT, CODE_INTERNAL, CODE_IO, CODE_NOTHING_SELECTED,
+    CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_SHARDS, CODE_STDIN_TOO_LARGE,
+    CODE_STDOUT, CODE_UNKNOWN_CODE, CODE_USAGE,
+};
+
+pub(super) const ENTRIES: &[Entry] = &[
+    entry(
+        CODE_USAGE,
+        Usage,
+        "The command line has an unknown command or option, lacks a value, or asks for things that exclude each \
+         other.",
+        "see `apr --help`, or `apr COMMAND --help` for the options of one command",
+    ),
+    entry(
+        CODE_OUTPUT_EXISTS,
+        Usage,
+        "The output is there already. Nothing is overwritten unless you say so.",
+        "choose another name, or add --force to replace it",
+    ),
+    entry(
+        CODE_OUTPUT_KIND,
+        Usage,
+        "The output exists and is no regular file (no folder, for `shard`): replacing a device, a pipe or a folder \
+         by a file would do harm, so not even --force does it.",
+        "choose another name; to write to a pipe, use `-` as the output",
+    ),
+    entry(
+        CODE_OUTPUT_TERMINAL,
+        Usage,
+        "The output `-` is standard output, which is a terminal here, and model files are binary.",
+        "redirect it (`> out.safetensors`), pipe it, or name a file",
+    ),
+    entry(
+        CODE_NOTHING_SELECTED,
+        Usage,
+        "No tensor is left after --select and --exclude. An empty model is hardly what was meant.",
+        "list the names with `apr tensors FILE`; patterns match whole names, so write '*.weight', not 'weight'",
+    ),
+    entry(
+        CODE_UNKNOWN_CODE,
+        Usage,
+        "`apr explain` knows the codes that error messages show in brackets, and this is none of them.",
+        "list all codes with `apr explain`",
+    ),
+    entry(
+        CODE_SHARDS,
+        Invalid,
+        "The index and the shards of a model do not agree: a shard is missing, a tensor is not where the index \
+         says or is not listed, or the total size differs. A program that loads the model would miss tensors or \
+         load stale ones.",
+        "`apr check FOLDER` lists every disagreement; fetch the files again, or make the set anew with `apr shard`",
+    ),
+    entry(
+        CODE_STDIN_TOO_LARGE,
+        Invalid,
+        "Input from a pipe is kept in a temporary file, because a model has to be read in any order, and that file \
+         is limited to 64 GiB.",
+        "store the input in a file and name it",
+    ),
+    entry(
+        CODE_FOREIGN_FORMAT,
+        Unsupported,
+        "The first bytes are those of another format. This version reads safetensors files and sharded safetensors \
+         models only.",
+        "convert the file to safetensors with the library that made it",
+    ),
+    entry(
+        CODE_IO,
+        Io,
+        "The operating system refused to open, read or write a file: it does not exist, permission is missing, or \
+         the disk is full or faulty. No output was replaced.",
+        "check the path, its permissions and the free space",
+    ),
+    entry(
+        CODE_STDOUT,
+        Io,
+        "Standard output did not take what was written to it, for example because the disk behind a redirection is \
+         full.",
+        "check the place standard output goes to",
+    ),
+    entry(
+        CODE_CLOSED_PIPE,
+        Success,
+        "The program that reads standard output stopped reading, as `head` does. This is no error: the command \
+         ends quietly, and no message is shown.",
+        "nothing",
+    ),
+    entry(
+        CODE_DEMO,
+        Internal,
+        "A step of the demonstration did not give the result it always gives.",
+        "please report it, with the output of `apr demo -v` and your platform",
+    ),
+    entry(
+        CODE_INTERNAL,
+        Internal,
+        "The program met a state that it takes to be impossible. This is a defect in `apr`, never a fault of the \
+         input: files of any content have to lead to a result or to one of the other codes.",
+        "please report it, with the command line and, if you can share it, the file",
+    ),
+];

@@ -1,0 +1,181 @@
+//! Codes of `durable-file` (`df-`) and `st-mmap` (`sm-`): opening, replacing and verifying files.
+
+use super::{Entry, entry};
+use crate::error::Exit::{Internal, Invalid, Io, Refused, Unsupported, Usage};
+
+const QUIET: &str = "repeat when nothing else writes to the file";
+const SPACE: &str = "check permissions and free space, then repeat: the old file is as it was";
+const MEMORY: &str = "free some memory, or use a machine with more of it";
+const OLDER: &str = "do not use this checkpoint: go back to an older one, or to the copy it came from";
+const BUG: &str = "this is a defect in the calling program, not in the file: please report it";
+
+pub(super) const ENTRIES: &[Entry] = &[
+    entry(
+        "df-not-regular",
+        Invalid,
+        "A model has to be a regular file. This is a folder, a pipe, a socket or a device; reading one of these \
+         could wait for ever or never end.",
+        "name a regular file; to read from a pipe, use `-` as the input",
+    ),
+    entry(
+        "df-too-large",
+        Invalid,
+        "The file is larger than anything of its kind is, so it is not read into memory.",
+        "check that this is the right file",
+    ),
+    entry("df-changed", Io, "The file changed its length while it was being read.", QUIET),
+    entry("df-out-of-memory", Io, "There is no memory for the content of the file.", MEMORY),
+    entry(
+        "df-exists",
+        Usage,
+        "The output is there already, or appeared while it was being written. Nothing is overwritten unless you \
+         say so.",
+        "choose another name, or add --force to replace it",
+    ),
+    entry(
+        "df-reserved-name",
+        Usage,
+        "The name has the form of the temporary files that a save makes beside its target, and a later save might \
+         remove such a file.",
+        "choose another name",
+    ),
+    entry(
+        "df-no-file-name",
+        Usage,
+        "The path ends in no file name: `/`, `..` or a trailing slash.",
+        "add a file name",
+    ),
+    entry(
+        "df-symlink-loop",
+        Io,
+        "The symbolic links at this path lead round in a circle.",
+        "name the file itself",
+    ),
+    entry(
+        "df-incomplete",
+        Io,
+        "An earlier write of the new content failed, so it is not whole and does not take the place of the old \
+         file.",
+        SPACE,
+    ),
+    entry(
+        "df-unconfirmed",
+        Io,
+        "The new content is in place, but the system could not confirm that the folder has reached the disk: after \
+         a power cut the old file may be back.",
+        "save again, and check the health of the disk",
+    ),
+    entry(
+        "df-io",
+        Io,
+        "The operating system refused to open, read, write or rename a file: it does not exist, permission is \
+         missing, or the disk is full or faulty. If a file was to be replaced, the old one is as it was.",
+        "check the path, its permissions and the free space",
+    ),
+    entry(
+        "sm-io",
+        Io,
+        "The operating system refused to read a file that was open.",
+        "check the disk or network share",
+    ),
+    entry(
+        "sm-shrunk",
+        Io,
+        "The file became shorter after it was opened, so its tensors are no longer there.",
+        QUIET,
+    ),
+    entry(
+        "sm-address-space",
+        Unsupported,
+        "The file is larger than this machine can address at once.",
+        "use a 64-bit build",
+    ),
+    entry("sm-out-of-memory", Io, "There is no memory for the data asked for.", MEMORY),
+    entry(
+        "sm-arena-limit",
+        Invalid,
+        "The data is larger than the buffer it should go to is allowed to grow.",
+        MEMORY,
+    ),
+    entry("sm-buffer-length", Internal, "A buffer was passed that is not as long as the data.", BUG),
+    entry("sm-range", Internal, "A byte range reaches outside its tensor.", BUG),
+    entry(
+        "sm-no-model",
+        Invalid,
+        "A folder is read through the file in it that ends in `.safetensors.index.json`, or else through \
+         `model.safetensors`. This one has neither.",
+        "name the model file or the index itself",
+    ),
+    entry(
+        "sm-several-indexes",
+        Invalid,
+        "The folder has several indexes of shards, and which one is meant is open.",
+        "name the index instead of the folder",
+    ),
+    entry(
+        "sm-shard",
+        Invalid,
+        "The index and the shards of a model do not agree: a shard is missing, a tensor is not where the index \
+         says or is not listed, or the total size differs. A program that loads the model would miss tensors or \
+         load stale ones.",
+        "`apr check FOLDER` lists every disagreement; fetch the files again, or make the set anew with `apr shard`",
+    ),
+    entry(
+        "sm-replaced",
+        Io,
+        "Another program replaced the file while its metadata was being changed in place. Nothing was written.",
+        QUIET,
+    ),
+    entry(
+        "sm-step-not-found",
+        Invalid,
+        "The folder of checkpoints has none of this step.",
+        "look which folders step_N there are",
+    ),
+    entry(
+        "sm-missing-manifest",
+        Refused,
+        "The checkpoint has no manifest.json, so none of its files can be verified. It was not written to its end, \
+         or someone removed the file.",
+        OLDER,
+    ),
+    entry(
+        "sm-manifest",
+        Refused,
+        "The manifest of the checkpoint is not an object of file names and SHA-256 digests.",
+        OLDER,
+    ),
+    entry(
+        "sm-missing-file",
+        Refused,
+        "The checkpoint lacks a file that it needs or that its manifest lists.",
+        OLDER,
+    ),
+    entry(
+        "sm-unlisted-file",
+        Refused,
+        "The checkpoint holds something that its manifest does not list, so nothing vouches for it.",
+        "find out where the file comes from, and remove it if it does not belong there",
+    ),
+    entry(
+        "sm-checksum-mismatch",
+        Refused,
+        "The content of a file is not what was saved: its SHA-256 differs from the manifest's. Bits were damaged on \
+         the disk or on the way, or someone changed the file.",
+        OLDER,
+    ),
+    entry("sm-meta", Refused, "The meta.json of the checkpoint is not what it should be.", OLDER),
+    entry(
+        "sm-step-mismatch",
+        Refused,
+        "The folder of the checkpoint and its meta.json name different steps: the folder was renamed or mixed up.",
+        OLDER,
+    ),
+    entry(
+        "sm-optimizer-pair",
+        Refused,
+        "The state of an optimizer is kept in two files, tensors and JSON, and one of them is missing.",
+        OLDER,
+    ),
+    entry("sm-json", Invalid, "Text that should be JSON is not.", "fetch the file again"),
+];

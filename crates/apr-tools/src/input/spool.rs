@@ -1,0 +1,102 @@
+//! Standard input in a temporary file, because a model is read in any order.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use st_core::{Header, ReadOptions};
+
+use crate::error::{CODE_STDIN_TOO_LARGE, Failure};
+
+/// Most bytes taken from standard input.
+const CAP: u64 = 64 << 30;
+
+/// A temporary file that is removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Spool {
+    path: PathBuf,
+}
+
+impl Spool {
+    /// Copies standard input to its end.
+    ///
+    /// # Errors
+    ///
+    /// If its first bytes cannot begin a safetensors file (so that an endless stream of other things is refused at
+    /// once), if it exceeds the cap, or if the file cannot be written.
+    pub(super) fn from_stdin() -> Result<Self, Failure> {
+        let label = Path::new("-");
+        let read_failed = |error: io::Error| Failure::io("read standard input", label, &error);
+        let mut input = io::stdin().lock();
+
+        let mut first = Vec::with_capacity(8);
+        input.by_ref().take(8).read_to_end(&mut first).map_err(read_failed)?;
+        if let Some(first) = first.first_chunk::<8>() {
+            plausible(*first, label)?;
+        }
+
+        let (spool, mut file) = Self::create()?;
+        let write_failed = |error: io::Error| Failure::io("write a temporary file", &spool.path, &error);
+        file.write_all(&first).map_err(write_failed)?;
+        let mut buf = vec![0; 1 << 20];
+        let mut len = first.len() as u64;
+        loop {
+            let got = match input.read(&mut buf) {
+                Ok(0) => return Ok(spool),
+                Ok(got) => got,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(read_failed(error)),
+            };
+            len += got as u64;
+            if len > CAP {
+                return Err(
+                    Failure::new(CODE_STDIN_TOO_LARGE, "standard input exceeds 64 GiB").in_file(label)
+                );
+            }
+            file.write_all(&buf[..got]).map_err(write_failed)?;
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A new file that no one else can read, under a name no one else has.
+    fn create() -> Result<(Self, File), Failure> {
+        let folder = std::env::temp_dir();
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut attempt = 0_u32;
+        loop {
+            let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.subsec_nanos());
+            let path = folder.join(format!("apr-stdin-{}-{nanos:08x}-{attempt}", process::id()));
+            match options.open(&path) {
+                Ok(file) => return Ok((Self { path }, file)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
+                Err(error) => return Err(Failure::io("create a temporary file", &path, &error)),
+            }
+        }
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        // Nothing better can be done about a temporary file that does not go away.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Refuses a beginning that no file of any length can have.
+fn plausible(first: [u8; 8], label: &Path) -> Result<(), Failure> {
+    match Header::declared_len(first, u64::MAX, &ReadOptions::COMPAT) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let failure = Failure::from(error).in_file(label);
+            Err(super::foreign_failure(&first, &failure, label).unwrap_or(failure))
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Where a model goes: a file replaced as a whole, or standard output.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgAction, ArgMatches};
+use durable_file::Replacement;
+use st_core::{Layout, Planned};
+
+use crate::console::Console;
+use crate::error::{CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_USAGE, Failure};
+
+/// What happens to a file that is in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Overwrite {
+    Refuse,
+    Replace,
+}
+
+/// Whether to write, or to say what would be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Run {
+    Write,
+    Dry,
+}
+
+pub(crate) fn force_arg() -> Arg {
+    Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace the output if it exists")
+}
+
+pub(crate) fn dry_run_arg() -> Arg {
+    Arg::new("dry-run")
+        .long("dry-run")
+        .short('n')
+        .action(ArgAction::SetTrue)
+        .help("Say what would be written, with sizes, and write nothing")
+}
+
+pub(crate) fn overwrite(matches: &ArgMatches) -> Overwrite {
+    if matches.get_flag("force") { Overwrite::Replace } else { Overwrite::Refuse }
+}
+
+pub(crate) fn run_mode(matches: &ArgMatches) -> Run {
+    if matches.get_flag("dry-run") { Run::Dry } else { Run::Write }
+}
+
+/// The destination of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// `-`.
+    Stdout,
+    /// A path.
+    File(PathBuf),
+}
+
+impl Destination {
+    pub(crate) fn new(path: &Path) -> Self {
+        if path.as_os_str() == "-" { Self::Stdout } else { Self::File(path.to_owned()) }
+    }
+
+    /// What to call it.
+    pub(crate) fn label(&self) -> &Path {
+        match self {
+            Self::Stdout => Path::new("-"),
+            Self::File(path) => path,
+        }
+    }
+
+    /// Refuses, before any work is done, what could not be written in the end.
+    ///
+    /// # Errors
+    ///
+    /// If the file exists and may not be replaced, or is no regular file; if standard output is a terminal or is
+    /// needed for JSON.
+    pub(crate) fn check(&self, overwrite: Overwrite, run: Run, console: &Console) -> Result<(), Failure> {
+        match self {
+            Self::Stdout if console.is_json() && run == Run::Write => {
+                Err(Failure::new(CODE_USAGE, "--json and the output `-` both need standard output")
+                    .help("name an output file, or leave --json out"))
+            }
+            Self::Stdout if io::stdout().is_terminal() && run == Run::Write => {
+                Err(Failure::new(CODE_OUTPUT_TERMINAL, "model files are not written to a terminal"))
+            }
+            Self::Stdout => Ok(()),
+            Self::File(path) => check_file(path, overwrite),
+        }
+    }
+
+    /// Writes a model. The file appears, or is replaced, once all of it has reached the disk.
+    ///
+    /// # Errors
+    ///
+    /// Those of `pull`, and those of writing. The old file stays as it was.
+    pub(crate) fn write(
+        &self,
+        layout: &Layout,
+        overwrite: Overwrite,
+        pull: impl FnMut(&Planned, &mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Stdout => {
+                stream(layout, io::stdout().lock(), pull).map_err(|stop| stop.failure(Failure::stdout))
+            }
+            Self::File(path) => {
+                let mut file = create(path, overwrite)?;
+                stream(layout, &mut file, pull)
+                    .map_err(|stop| stop.failure(|error| file.write_error(error).into()))?;
+                Ok(file.commit()?)
+            }
+        }
+    }
+}
+
+/// Why a layout was not written to its end.
+enum Stop {
+    /// The input, or tensors that do not fit the layout.
+    Input(Failure),
+    Write(io::Error),
+}
+
+impl Stop {
+    fn failure(self, of_write: impl FnOnce(io::Error) -> Failure) -> Failure {
+        match self {
+            Self::Input(failure) => failure,
+            Self::Write(error) => of_write(error),
+        }
+    }
+}
+
+fn stream<W: Write>(
+    layout: &Layout,
+    out: W,
+    mut pull: impl FnMut(&Planned, &mut dyn Write) -> io::Result<()>,
+) -> Result<(), Stop> {
+    // Small tensors are collected; chunks of large ones pass through directly.
+    let mut out = BufWriter::with_capacity(256 << 10, out);
+    let result =
+        layout.write_streamed(&mut out, |planned, sink| pull(planned, sink)).and_then(|()| out.flush());
+    // Taken apart rather than dropped: dropping would write the rest to a place that has just refused it.
+    let _ = out.into_parts();
+    let Err(error) = result else { return Ok(()) };
+    // What the input or the layout had to say travels inside the `io::Error`.
+    Err(match error.downcast::<Failure>() {
+        Ok(failure) => Stop::Input(failure),
+        Err(error) => match error.downcast::<st_core::Error>() {
+            Ok(error) => Stop::Input(error.into()),
+            Err(error) => Stop::Write(error),
+        },
+    })
+}
+
+/// Writes a small file under the same rules.
+///
+/// # Errors
+///
+/// If it exists and may not be replaced, or cannot be written.
+pub(crate) fn write_file(path: &Path, bytes: &[u8], overwrite: Overwrite) -> Result<(), Failure> {
+    let mut file = create(path, overwrite)?;
+    file.write_all(bytes).map_err(|error| file.write_error(error))?;
+    Ok(file.commit()?)
+}
+
+fn create(path: &Path, overwrite: Overwrite) -> Result<Replacement, Failure> {
+    check_file(path, overwrite)?;
+    // The exclusive form also refuses a file that appears while this one is being written.
+    Ok(match overwrite {
+        Overwrite::Refuse => Replacement::create_new(path)?,
+        Overwrite::Replace => Replacement::create(path)?,
+    })
+}
+
+/// Refuses a path that holds something already.
+///
+/// # Errors
+///
+/// If it exists and may not be replaced, or is no regular file.
+pub(crate) fn check_file(path: &Path, overwrite: Overwrite) -> Result<(), Failure> {
+    // Of the link itself: a dangling one is in the way, too.
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    if path.metadata().is_ok_and(|target| !target.is_file()) {
+        return Err(
+            Failure::new(CODE_OUTPUT_KIND, "the output exists and is not a regular file").in_file(path)
+        );
+    }
+    match overwrite {
+        Overwrite::Refuse => Err(Failure::new(CODE_OUTPUT_EXISTS, "the output exists").in_file(path)),
+        Overwrite::Replace => Ok(()),
+    }
+}

@@ -1,0 +1,7 @@
+//! How values become text: escaping, sizes, tables, trees and JSON.
+
+pub(crate) mod escape;
+pub(crate) mod human;
+pub(crate) mod json;
+pub(crate) mod table;
+pub(crate) mod tree;

@@ -1,0 +1,218 @@
+//! Numbers for people, and sizes people type.
+
+use crate::error::{CODE_USAGE, Failure};
+
+const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+
+/// A number of bytes with decimal units: `90.9 MB`.
+pub(crate) fn bytes(len: u64) -> String {
+    if len < 1000 {
+        return format!("{len} B");
+    }
+    scaled(len, &UNITS)
+}
+
+/// `90.9 MB (90,864,192 bytes)`, or `411 bytes`.
+pub(crate) fn exact_bytes(len: u64) -> String {
+    let exact = plural(len, "byte");
+    if len < 1000 { exact } else { format!("{} ({exact})", bytes(len)) }
+}
+
+/// A count with a decimal suffix: `22.7 M`.
+pub(crate) fn count(n: u64) -> String {
+    if n < 10_000 {
+        return grouped(n);
+    }
+    scaled(n, &["k", "M", "G", "T", "P", "E"])
+}
+
+fn scaled(n: u64, units: &[&str]) -> String {
+    let mut value = n as f64 / 1000.0;
+    let mut idx = 0;
+    // Compared with what rounding to one decimal would print, so that 999,999 is 1.0 MB and not 1000.0 kB.
+    while value >= 999.95 && idx + 1 < units.len() {
+        value /= 1000.0;
+        idx += 1;
+    }
+    format!("{value:.1} {}", units[idx])
+}
+
+/// A count with separators: `22,713,728`.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (idx, digit) in digits.chars().enumerate() {
+        if idx > 0 && (digits.len() - idx).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `part` of `whole` in percent; of nothing, nothing. Only none is shown as 0 and only all as 100.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    let share = if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
+    if part > 0 && share < 0.05 {
+        "< 0.1 %".to_owned()
+    } else if part < whole && share >= 99.95 {
+        "> 99.9 %".to_owned()
+    } else {
+        format!("{share:.1} %")
+    }
+}
+
+/// A number of any magnitude: `0.5`, `1.25e-9`.
+pub(crate) fn float(value: f64) -> String {
+    if value == 0.0 || (1e-4..1e6).contains(&value.abs()) {
+        trimmed(format!("{value:.6}"))
+    } else {
+        format!("{value:.3e}")
+    }
+}
+
+/// Without the zeros at the end of a decimal fraction.
+fn trimmed(text: String) -> String {
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// `[2, 3]`; of more dimensions than any real tensor has, the first ones.
+pub(crate) fn shape(shape: &[usize]) -> String {
+    const SHOWN: usize = 16;
+    match shape.get(..SHOWN) {
+        Some(first) if shape.len() > SHOWN => {
+            let first: Vec<String> = first.iter().map(ToString::to_string).collect();
+            format!("[{}, ... {} dimensions]", first.join(", "), grouped(shape.len() as u64))
+        }
+        _ => format!("{shape:?}"),
+    }
+}
+
+/// `1 tensor`, `2 tensors`.
+pub(crate) fn plural(n: u64, thing: &str) -> String {
+    format!("{} {thing}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+/// A duration in the unit that suits it.
+pub(crate) fn duration(time: core::time::Duration) -> String {
+    let micros = time.as_secs_f64() * 1e6;
+    if micros < 1000.0 {
+        format!("{micros:.0} us")
+    } else if micros < 1e6 {
+        format!("{:.1} ms", micros / 1e3)
+    } else {
+        format!("{:.2} s", micros / 1e6)
+    }
+}
+
+/// Reads `5GB`, `500 MB`, `2GiB`, `1.5kB` or a plain number of bytes. `kB` and its like are decimal.
+///
+/// # Errors
+///
+/// A usage failure if the text is not a positive size.
+pub(crate) fn parse_size(text: &str) -> Result<u64, Failure> {
+    let refused = || {
+        Failure::new(CODE_USAGE, format!("`{text}` is not a size"))
+            .help("write a number of bytes with an optional unit, for example 5GB, 500MB, 2GiB or 1000000")
+    };
+    let trimmed = text.trim();
+    let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(split);
+    let scale: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "t" | "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err(refused()),
+    };
+    let size = if number.contains('.') {
+        let value: f64 = number.parse().map_err(|_| refused())?;
+        // The cast saturates; sizes this large are no limit at all.
+        (value * scale as f64) as u64
+    } else {
+        let whole: u64 = number.parse().map_err(|_| refused())?;
+        whole.checked_mul(scale).ok_or_else(refused)?
+    };
+    if size == 0 { Err(refused()) } else { Ok(size) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_change_where_rounding_would_show_a_thousand() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1000), "1.0 kB");
+        assert_eq!(bytes(999_949), "999.9 kB");
+        assert_eq!(bytes(999_950), "1.0 MB");
+        assert_eq!(bytes(u64::MAX), "18.4 EB");
+        assert_eq!(count(9_999), "9,999");
+        assert_eq!(count(22_713_728), "22.7 M");
+    }
+
+    #[test]
+    fn numbers_keep_what_matters() {
+        for (value, text) in
+            [(0.0, "0"), (0.5, "0.5"), (11.296253, "11.296253"), (1.25e-9, "1.250e-9"), (100.0, "100")]
+        {
+            assert_eq!(float(value), text);
+        }
+        assert_eq!(float(f64::INFINITY), "inf");
+    }
+
+    #[test]
+    fn shapes_are_shown_in_bounds() {
+        assert_eq!((shape(&[]), shape(&[2, 3])), ("[]".into(), "[2, 3]".into()));
+        assert_eq!(shape(&[1; 16]), format!("{:?}", [1; 16]));
+        assert_eq!(
+            shape(&[0; 1000]),
+            "[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ... 1,000 dimensions]"
+        );
+    }
+
+    #[test]
+    fn shares_are_not_rounded_to_none_or_all() {
+        assert_eq!(percent(1, 3), "33.3 %");
+        assert_eq!(
+            (percent(0, 9), percent(0, 0), percent(9, 9)),
+            ("0.0 %".into(), "0.0 %".into(), "100.0 %".into())
+        );
+        assert_eq!((percent(1, 100_000), percent(99_999, 100_000)), ("< 0.1 %".into(), "> 99.9 %".into()));
+    }
+
+    #[test]
+    fn separators_stand_every_three_digits() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(123), "123");
+        assert_eq!(grouped(1234), "1,234");
+        assert_eq!(grouped(22_713_728), "22,713,728");
+    }
+
+    #[test]
+    fn sizes_are_read_in_both_families() {
+        for (text, bytes) in [
+            ("5GB", 5_000_000_000),
+            ("5gb", 5_000_000_000),
+            ("2GiB", 2 << 30),
+            ("500 MB", 500_000_000),
+            ("1.5kB", 1500),
+            ("600", 600),
+            ("1B", 1),
+        ] {
+            assert_eq!(parse_size(text).unwrap(), bytes, "{text}");
+        }
+        for text in ["", "0", "GB", "-1", "5XB", "1e3", "1..2", "99999999999999999999TB", "\u{1b}"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `apr unshard`: a sharded model joined into one file.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+use st_core::WriteOptions;
+
+use crate::console::Console;
+use crate::convert;
+use crate::error::{Exit, Failure};
+use crate::input::{self, Model};
+use crate::output::{self, Destination};
+use crate::rewrite::{self, Job, Plan};
+
+pub(crate) fn command() -> Command {
+    Command::new("unshard")
+        .about("Join the shards of a model into one safetensors file")
+        .arg(input::input_arg().value_name("DIR").help("A folder with an index of shards, or the index itself"))
+        .arg(
+            Arg::new("output")
+                .short('o')
+                .long("output")
+                .value_name("FILE")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("The new file, or `-` for standard output"),
+        )
+        .arg(input::compat_arg())
+        .args(convert::layout_args())
+        .arg(output::force_arg())
+        .arg(output::dry_run_arg())
+        .after_help(
+            "A set whose index and shards do not agree is refused. Metadata is taken from the shards; where they \
+             disagree, the first one counts.\n\n\
+             Examples:\n  apr unshard sharded -o joined.safetensors --dry-run\n  \
+             apr unshard sharded/model.safetensors.index.json -o joined.safetensors\n\n\
+             Exit codes: 0 written, 2 FILE exists, 3 the set is not sound, 5 I/O, 6 another format.",
+        )
+}
+
+/// Runs `apr unshard`.
+///
+/// # Errors
+///
+/// If the set cannot be read or is not whole, or the output cannot be written.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let (input, read) = input::input(matches);
+    let destination = Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires -o"));
+    let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
+    destination.check(overwrite, run, console)?;
+    let model = Model::open(&input, &read)?;
+    let options =
+        WriteOptions { metadata: rewrite::metadata_of(&model, console)?, ..convert::write_options(matches) };
+    let tensors = model.tensors()?;
+    let plan = Plan::new(tensors.iter().map(|tensor| (tensor.name(), *tensor)), &options)?;
+    let job = Job { schema: "apr.unshard/1", model: &model, destination: &destination, overwrite, run };
+    rewrite::write_and_report(&plan, &job, &options, console)?;
+    Ok(Exit::Success)
+}

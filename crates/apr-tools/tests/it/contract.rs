@@ -1,0 +1,216 @@
+//! Exit codes, JSON, streams, colour.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::sandbox::{Sandbox, Tensor, file};
+
+#[test]
+fn every_class_has_its_exit_code() {
+    let sandbox = Sandbox::with_models();
+    for (exit, args) in [
+        (0, &["model.safetensors"][..]),
+        (0, &["inspect", "sharded/model.safetensors.index.json"]),
+        (0, &["check", "quirk.safetensors", "--compat"]),
+        (0, &["diff", "model.safetensors", "same.safetensors"]),
+        (0, &["diff", "model.safetensors", "sharded"]),
+        (0, &["--version"]),
+        (0, &["--help"]),
+        (0, &["help", "diff"]),
+        (0, &["explain"]),
+        (0, &["completions", "fish"]),
+        (0, &["man"]),
+        (1, &["diff", "model.safetensors", "changed.safetensors"]),
+        (2, &[]),
+        (2, &["nonsense"]),
+        (2, &["tensors"]),
+        (2, &["tensors", "model.safetensors", "--nonsense"]),
+        (2, &["convert", "model.safetensors", "x", "--align", "7"]),
+        (2, &["convert", "model.safetensors", "x", "--set", "novalue"]),
+        (2, &["convert", "model.safetensors", "same.safetensors"]),
+        (2, &["convert", "model.safetensors", "-", "--json"]),
+        (2, &["explain", "nonsense"]),
+        (2, &["diff", "-", "-"]),
+        (3, &["check", "broken.safetensors"]),
+        (3, &["inspect", "broken.safetensors"]),
+        (3, &["tensors", "quirk.safetensors"]),
+        (3, &["check", "model.gguf"]),
+        (3, &["tensors", "empty"]),
+        (5, &["check", "missing.safetensors"]),
+        (5, &["diff", "model.safetensors", "missing.safetensors"]),
+        (5, &["convert", "model.safetensors", "no/such/folder/x.safetensors"]),
+        (6, &["inspect", "model.gguf"]),
+        (6, &["tensors", "model.gguf"]),
+        (6, &["convert", "model.gguf", "x.safetensors"]),
+    ] {
+        let ran = sandbox.run(args);
+        assert_eq!(ran.exit, exit, "{args:?}\n{}{}", ran.stdout, ran.stderr);
+        let told = if args.contains(&"--json") { ran.stdout } else { ran.stderr };
+        assert!(exit == 0 || exit == 1 || !told.is_empty(), "{args:?} says nothing");
+    }
+}
+
+#[test]
+fn every_command_prints_one_json_object_with_a_schema() {
+    let sandbox = Sandbox::with_models();
+    for (schema, args) in [
+        ("apr.inspect/1", &["model.safetensors"][..]),
+        ("apr.inspect/1", &["inspect", "sharded"]),
+        ("apr.tensors/1", &["tensors", "model.safetensors", "--digest"]),
+        ("apr.check/1", &["check", "model.safetensors", "missing.safetensors", "broken.safetensors"]),
+        ("apr.diff/1", &["diff", "model.safetensors", "changed.safetensors"]),
+        ("apr.convert/1", &["convert", "model.safetensors", "x.safetensors"]),
+        ("apr.convert/1", &["convert", "model.safetensors", "y.safetensors", "--dry-run"]),
+        ("apr.shard/1", &["shard", "model.safetensors", "-o", "shards", "--max-size", "150"]),
+        ("apr.unshard/1", &["unshard", "sharded", "-o", "z.safetensors"]),
+        ("apr.demo/1", &["demo"]),
+        ("apr.demo/1", &["demo", "--dry-run"]),
+        ("apr.explain/1", &["explain"]),
+        ("apr.explain/1", &["explain", "st-offsets"]),
+        ("apr.completions/1", &["completions", "bash"]),
+        ("apr.man/1", &["man"]),
+        ("apr.man/1", &["man", "pages"]),
+        ("apr.man/1", &["man", "pages2", "--dry-run"]),
+        ("apr.error/1", &["tensors", "broken.safetensors"]),
+        ("apr.error/1", &["tensors", "model.gguf"]),
+        ("apr.error/1", &["tensors"]),
+        ("apr.error/1", &["nonsense"]),
+        ("apr.error/1", &["convert", "model.safetensors", "same.safetensors"]),
+    ] {
+        let (exit, value) = sandbox.json(args);
+        assert_eq!(value["schema"], schema, "{args:?}");
+        if schema == "apr.error/1" {
+            assert_eq!(value["exit"], exit, "{args:?}");
+            assert!(value["error"]["code"].is_string() && value["error"]["message"].is_string(), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn tensors_are_listed_in_file_order_with_absolute_offsets_and_digests() {
+    let sandbox = Sandbox::with_models();
+    let (_, value) = sandbox.json(&["tensors", "model.safetensors", "--digest"]);
+    let bytes = sandbox.read("model.safetensors");
+    let mut end = 0;
+    for tensor in value["tensors"].as_array().unwrap() {
+        let (offset, len) = (tensor["offset"].as_u64().unwrap(), tensor["bytes"].as_u64().unwrap());
+        assert!(offset >= end);
+        end = offset + len;
+        use sha2::Digest;
+        let digest = sha2::Sha256::digest(&bytes[offset as usize..end as usize]);
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(tensor["sha256"], hex);
+    }
+    assert_eq!(end, bytes.len() as u64);
+    let (_, sharded) = sandbox.json(&["tensors", "sharded", "--digest"]);
+    let digest_of = |list: &serde_json::Value, name: &str| {
+        let tensors = list["tensors"].as_array().unwrap();
+        tensors.iter().find(|tensor| tensor["name"] == name).unwrap()["sha256"].clone()
+    };
+    assert_eq!(digest_of(&value, "mask"), digest_of(&sharded, "mask"));
+}
+
+#[test]
+fn a_plain_file_is_inspected() {
+    let sandbox = Sandbox::with_models();
+    let (short, long) = (sandbox.run(&["model.safetensors"]), sandbox.run(&["inspect", "model.safetensors"]));
+    assert_eq!(short.stdout, long.stdout);
+    std::fs::rename(sandbox.path("model.safetensors"), sandbox.path("bare")).unwrap();
+    assert_eq!(sandbox.run(&["bare"]).exit, 0);
+}
+
+#[test]
+fn data_and_narration_go_to_their_streams() {
+    let sandbox = Sandbox::with_models();
+    let ran = sandbox.run(&["convert", "model.safetensors", "a.safetensors"]);
+    assert!(ran.stdout.is_empty() && ran.stderr.contains("wrote a.safetensors"), "{}", ran.stderr);
+    let ran = sandbox.run(&["-q", "convert", "model.safetensors", "b.safetensors"]);
+    assert!(ran.stdout.is_empty() && ran.stderr.is_empty());
+    let ran = sandbox.run(&["-q", "check", "broken.safetensors"]);
+    assert!(ran.stderr.contains("error[st-"), "errors are shown even so");
+    let ran = sandbox.run(&["check", "model.safetensors"]);
+    assert!(ran.stderr.is_empty());
+}
+
+#[test]
+fn colour_is_for_terminals_unless_asked_for() {
+    let sandbox = Sandbox::with_models();
+    let plain = sandbox.run(&["model.safetensors"]);
+    assert!(!plain.stdout.contains('\u{1b}'));
+    for args in
+        [&["model.safetensors", "--color", "always"][..], &["--color=always", "check", "broken.safetensors"]]
+    {
+        let ran = sandbox.run(args);
+        assert!(ran.stdout.contains('\u{1b}'), "{args:?}");
+    }
+    let json = sandbox.run(&["model.safetensors", "--color", "always", "--json"]);
+    assert!(!json.stdout.contains('\u{1b}'));
+    let ran = sandbox.run(&["model.safetensors", "--color", "never"]);
+    assert_eq!(ran.stdout, plain.stdout);
+}
+
+fn many_tensors(sandbox: &Sandbox, name: &str, start: f32) {
+    let tensors: Vec<_> =
+        (0..5000).map(|idx| Tensor::counting(&format!("t{idx}.{}", "x".repeat(40)), &[1], start)).collect();
+    sandbox.write(name, &file(&tensors, &[].into()));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let sandbox = Sandbox::empty();
+    many_tensors(&sandbox, "a.safetensors", 0.0);
+    many_tensors(&sandbox, "b.safetensors", 1.0);
+    for (exit, args) in [
+        (0, &["tensors", "a.safetensors"][..]),
+        (0, &["tensors", "a.safetensors", "--json"]),
+        (0, &["inspect", "a.safetensors", "-v"]),
+        (0, &["convert", "a.safetensors", "-"]),
+        (0, &["completions", "zsh"]),
+        (0, &["man"]),
+        (0, &["explain"]),
+        (0, &["--help"]),
+        // A verdict stands whether or not it is read.
+        (1, &["diff", "a.safetensors", "b.safetensors"]),
+    ] {
+        let mut child = sandbox.command(args).spawn().unwrap();
+        let mut out = child.stdout.take().unwrap();
+        let _ = out.read(&mut [0; 16]).unwrap();
+        drop(out);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(exit), "{args:?}");
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("error"), "{args:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_behind_standard_output_is_an_error() {
+    let sandbox = Sandbox::with_models();
+    for args in [&["tensors", "model.safetensors"][..], &["convert", "model.safetensors", "-"], &["--help"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = sandbox.command(args).stdout(Stdio::from(full)).output().unwrap();
+        assert_eq!(output.status.code(), Some(5), "{args:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("error[cli-stdout]"), "{args:?}");
+    }
+}
+
+#[test]
+fn the_demo_cleans_up_behind_itself() {
+    let sandbox = Sandbox::empty();
+    let before = sandbox.listing();
+    let ran = sandbox.run(&["demo"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    assert_eq!(sandbox.listing(), before);
+    assert_eq!(sandbox.run(&["demo", "--keep", "kept"]).exit, 0);
+    assert_eq!(sandbox.run(&["demo", "--keep", "kept"]).exit, 2);
+    assert_eq!(sandbox.run(&["check", "kept/model.safetensors"]).exit, 0);
+    assert_eq!(sandbox.run(&["check", "kept/damaged-header.safetensors"]).exit, 3);
+    assert_eq!(sandbox.run(&["check", "kept/damaged-data.safetensors"]).exit, 0);
+    assert_eq!(sandbox.run(&["diff", "kept/model.safetensors", "kept/damaged-data.safetensors"]).exit, 1);
+    assert_eq!(sandbox.run(&["check", "kept/checkpoints/step_1"]).exit, 0);
+    let (exit, value) = sandbox.json(&["check", "kept/checkpoints/step_2"]);
+    assert_eq!(exit, 4);
+    assert_eq!(value["files"][0]["problems"][0]["code"], "sm-checksum-mismatch");
+    std::fs::remove_file(sandbox.path("kept/checkpoints/step_1/manifest.json")).unwrap();
+    assert_eq!(sandbox.run(&["check", "kept/checkpoints/step_1"]).exit, 4);
+}

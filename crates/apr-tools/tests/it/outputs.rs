@@ -1,0 +1,135 @@
+//! What is written, and what is left alone.
+
+use std::fs;
+
+use crate::sandbox::Sandbox;
+
+#[test]
+fn nothing_is_overwritten_without_force() {
+    let sandbox = Sandbox::with_models();
+    for args in [
+        &["convert", "model.safetensors", "changed.safetensors"][..],
+        &["convert", "model.safetensors", "model.safetensors"],
+        &["unshard", "sharded", "-o", "changed.safetensors"],
+        &["shard", "model.safetensors", "-o", "sharded", "--max-size", "200"],
+        &["shard", "model.safetensors", "-o", "changed.safetensors"],
+        // One file is enough, but the old index would be left to mislead.
+        &["shard", "model.safetensors", "-o", "sharded"],
+    ] {
+        let before = sandbox.listing();
+        let ran = sandbox.run(args);
+        assert_eq!(ran.exit, 2, "{args:?}\n{}", ran.stderr);
+        assert_eq!(sandbox.listing(), before, "{args:?}");
+    }
+    fs::create_dir(sandbox.path("folder")).unwrap();
+    for output in ["folder", "/dev/null"] {
+        assert_eq!(sandbox.run(&["convert", "model.safetensors", output, "--force"]).exit, 2, "{output}");
+    }
+    let ran = sandbox.run(&["convert", "model.safetensors", "changed.safetensors", "--force"]);
+    assert_eq!(ran.exit, 0);
+    assert_eq!(sandbox.run(&["diff", "model.safetensors", "changed.safetensors"]).exit, 0);
+    assert_eq!(sandbox.run(&["shard", "model.safetensors", "-o", "sharded", "--force"]).exit, 0);
+    assert!(!sandbox.path("sharded/model.safetensors.index.json").exists());
+    assert_eq!(sandbox.run(&["diff", "model.safetensors", "sharded"]).exit, 0);
+}
+
+#[test]
+fn a_model_can_replace_itself() {
+    let sandbox = Sandbox::with_models();
+    let ran =
+        sandbox.run(&["convert", "model.safetensors", "model.safetensors", "--force", "--align", "4096"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    assert_eq!(sandbox.run(&["diff", "model.safetensors", "same.safetensors"]).exit, 0);
+    let (_, value) = sandbox.json(&["inspect", "model.safetensors"]);
+    assert_eq!(value["files"][0]["data_start"], 4096);
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let sandbox = Sandbox::with_models();
+    let before = sandbox.listing();
+    for args in [
+        &["convert", "model.safetensors", "x.safetensors", "--dry-run"][..],
+        &["convert", "model.safetensors", "-", "--dry-run"],
+        &["shard", "model.safetensors", "-o", "x", "--dry-run"],
+        &["unshard", "sharded", "-o", "x.safetensors", "-n"],
+        &["man", "x", "--dry-run"],
+        &["demo", "--keep", "x", "--dry-run"],
+    ] {
+        let ran = sandbox.run(args);
+        assert_eq!(ran.exit, 0, "{args:?}\n{}", ran.stderr);
+        assert!(ran.stdout.contains("would write"), "{args:?}");
+        let (_, value) = sandbox.json(args);
+        assert_eq!(value["written"], false, "{args:?}");
+        assert_eq!(sandbox.listing(), before, "{args:?}");
+    }
+}
+
+#[test]
+fn sharding_and_joining_give_the_same_bytes_back() {
+    let sandbox = Sandbox::with_models();
+    assert_eq!(sandbox.run(&["shard", "model.safetensors", "-o", "out", "--max-size", "100"]).exit, 0);
+    assert!(sandbox.path("out/model.safetensors.index.json").exists());
+    assert_eq!(sandbox.run(&["check", "out"]).exit, 0);
+    assert_eq!(sandbox.run(&["unshard", "out", "-o", "joined.safetensors"]).exit, 0);
+    assert_eq!(sandbox.read("joined.safetensors"), sandbox.read("model.safetensors"));
+}
+
+#[test]
+fn standard_output_gets_the_same_bytes_as_a_file() {
+    let sandbox = Sandbox::with_models();
+    let output = sandbox.command(&["convert", "model.safetensors", "-", "--align", "64"]).output().unwrap();
+    assert_eq!(sandbox.run(&["convert", "model.safetensors", "x", "--align", "64"]).exit, 0);
+    assert_eq!(output.stdout, sandbox.read("x"));
+}
+
+#[test]
+fn tensors_are_selected_and_renamed() {
+    let sandbox = Sandbox::with_models();
+    let names = |file: &str| -> Vec<String> {
+        let (_, value) = sandbox.json(&["tensors", file]);
+        let tensors = value["tensors"].as_array().unwrap();
+        tensors.iter().map(|tensor| tensor["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let convert = |out: &str, options: &[&str]| {
+        let ran = sandbox.run(&[&["convert", "model.safetensors", out], options].concat());
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    };
+    convert("a", &["--select", "encoder.*", "--exclude", "*.bias", "--rename", "encoder.layer.*.*=h.*.*"]);
+    assert_eq!(names("a"), ["h.0.weight", "h.1.weight", "h.2.weight"]);
+    convert("b", &["--order", "name", "--select", "m*", "--select", "pos*"]);
+    assert_eq!(names("b"), ["mask", "position_ids"]);
+    convert("c", &["--order", "official", "--select", "m*", "--select", "pos*"]);
+    assert_eq!(names("c"), ["position_ids", "mask"]);
+    let ran = sandbox.run(&["convert", "model.safetensors", "d", "--rename", "*.bias=b"]);
+    assert_eq!(ran.exit, 2, "two tensors of one name");
+    assert!(!sandbox.path("d").exists());
+}
+
+#[test]
+fn metadata_is_edited() {
+    let sandbox = Sandbox::with_models();
+    let metadata = |options: &[&str]| {
+        let args = [&["convert", "model.safetensors", "x", "--dry-run"], options].concat();
+        sandbox.json(&args).1["metadata"].clone()
+    };
+    assert_eq!(metadata(&[]), serde_json::json!({"format": "pt", "version": "1"}));
+    assert_eq!(
+        metadata(&["--unset", "version", "--set", "a=b=c", "--set", "format="]),
+        serde_json::json!({"a": "b=c", "format": ""})
+    );
+    assert_eq!(metadata(&["--no-metadata"]), serde_json::Value::Null);
+    assert_eq!(metadata(&["--no-metadata", "--set", "k=v"]), serde_json::json!({"k": "v"}));
+    assert_eq!(
+        metadata(&["--metadata-from", "changed.safetensors"]),
+        serde_json::json!({"format": "pt", "version": "2"})
+    );
+}
+
+#[test]
+fn header_room_is_reserved() {
+    let sandbox = Sandbox::with_models();
+    assert_eq!(sandbox.run(&["convert", "model.safetensors", "x", "--header-room", "1000"]).exit, 0);
+    let (_, value) = sandbox.json(&["inspect", "x"]);
+    assert!(value["files"][0]["spare_header_bytes"].as_u64().unwrap() >= 1000);
+}

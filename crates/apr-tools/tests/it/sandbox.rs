@@ -1,0 +1,201 @@
+//! A folder of sample models, and the program run in it.
+
+use alloc::collections::BTreeMap;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use st_core::{Dtype, TensorView, WriteOptions};
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A temporary folder that is removed when dropped; temporary files of the program go to `tmp` beside it.
+pub(crate) struct Sandbox {
+    base: PathBuf,
+}
+
+/// What a run left behind.
+pub(crate) struct Ran {
+    pub(crate) exit: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Sandbox {
+    pub(crate) fn empty() -> Self {
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let base = std::env::temp_dir().join(format!("apr-test-{}-{id}", std::process::id()));
+        let _ = fs::remove_dir_all(&base);
+        fs::create_dir_all(base.join("tmp")).unwrap();
+        fs::create_dir_all(base.join("work")).unwrap();
+        Self { base }
+    }
+
+    /// With the sample models that help pages and snapshots use.
+    pub(crate) fn with_models() -> Self {
+        let sandbox = Self::empty();
+        let (old, new) = (model(0.0), model(0.5));
+        sandbox.write("model.safetensors", &file(&old, &metadata("1")));
+        sandbox.write("same.safetensors", &file(&old, &metadata("1")));
+        let mut changed: Vec<_> = old.iter().filter(|t| t.name != "mask").cloned().collect();
+        changed[0] = new[0].clone();
+        changed.push(Tensor::new("new", Dtype::U8, &[3], vec![1, 2, 3]));
+        sandbox.write("changed.safetensors", &file(&changed, &metadata("2")));
+        let views: Vec<_> = old.iter().map(Tensor::view).collect();
+        let options = WriteOptions { metadata: Some(metadata("1")), ..WriteOptions::default() };
+        st_mmap::write_sharded(sandbox.path("sharded"), &views, 200, &options).unwrap();
+        fs::create_dir(sandbox.path("empty")).unwrap();
+        sandbox.write("quirk.safetensors", &quirk());
+        sandbox.write("model.gguf", b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        sandbox.write("broken.safetensors", &sandbox.read("model.safetensors")[..700]);
+        sandbox
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.base.join("work").join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    /// Names and contents of all files.
+    pub(crate) fn listing(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        collect(&self.base, &mut files);
+        files
+    }
+
+    /// The program, in this folder, with an environment that does not depend on who runs the tests.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_apr"));
+        command.args(args).current_dir(self.base.join("work")).env("TMPDIR", self.base.join("tmp"));
+        command.env_remove("NO_COLOR").env_remove("COLUMNS").env_remove("LINES").env("TERM", "xterm");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.command(args).output().unwrap().into()
+    }
+
+    /// Runs with these bytes on standard input.
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &[u8]) -> Ran {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        // A refusal may come before all of it is read.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        child.wait_with_output().unwrap().into()
+    }
+
+    /// Runs with `--json`, and returns the one object printed.
+    pub(crate) fn json(&self, args: &[&str]) -> (i32, serde_json::Value) {
+        let ran = self.run(&[args, &["--json"]].concat());
+        let value = serde_json::from_str(&ran.stdout)
+            .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}{}", ran.stdout, ran.stderr));
+        (ran.exit, value)
+    }
+
+    /// Files the program left in the folder for temporary files.
+    pub(crate) fn leftovers(&self) -> Vec<PathBuf> {
+        fs::read_dir(self.base.join("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.base);
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            exit: output.status.code().expect("not killed by a signal"),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+fn collect(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.insert(path.clone(), Vec::new());
+            collect(&path, files);
+        } else {
+            files.insert(path.clone(), fs::read(path).unwrap());
+        }
+    }
+}
+
+/// A tensor that owns its bytes.
+#[derive(Clone)]
+pub(crate) struct Tensor {
+    pub(crate) name: String,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    data: Vec<u8>,
+}
+
+impl Tensor {
+    pub(crate) fn new(name: &str, dtype: Dtype, shape: &[usize], data: Vec<u8>) -> Self {
+        Self { name: name.to_owned(), dtype, shape: shape.to_vec(), data }
+    }
+
+    /// F32 values `start`, `start + 1`, ...
+    pub(crate) fn counting(name: &str, shape: &[usize], start: f32) -> Self {
+        let count = shape.iter().product::<usize>();
+        let data = (0..count).flat_map(|idx| (start + idx as f32).to_le_bytes()).collect();
+        Self::new(name, Dtype::F32, shape, data)
+    }
+
+    fn view(&self) -> (&str, TensorView<'_>) {
+        (&self.name, TensorView::new(self.dtype, &self.shape, &self.data).unwrap())
+    }
+}
+
+/// A small model of every shape the reports treat differently.
+fn model(shift: f32) -> Vec<Tensor> {
+    let mut tensors = vec![Tensor::counting("embeddings.weight", &[8, 4], shift)];
+    for layer in 0..3 {
+        tensors.push(Tensor::counting(&format!("encoder.layer.{layer}.weight"), &[4, 4], layer as f32));
+        tensors.push(Tensor::counting(&format!("encoder.layer.{layer}.bias"), &[4], -1.0));
+    }
+    tensors.push(Tensor::new("head.weight", Dtype::F16, &[2, 4], [0x00, 0x3c].repeat(8)));
+    tensors.push(Tensor::new("position_ids", Dtype::I64, &[1, 3], vec![0; 24]));
+    tensors.push(Tensor::new("mask", Dtype::Bool, &[3], vec![1, 0, 1]));
+    tensors
+}
+
+fn metadata(version: &str) -> BTreeMap<String, String> {
+    [("format", "pt"), ("version", version)].map(|(key, value)| (key.to_owned(), value.to_owned())).into()
+}
+
+pub(crate) fn file(tensors: &[Tensor], metadata: &BTreeMap<String, String>) -> Vec<u8> {
+    let views: Vec<_> = tensors.iter().map(Tensor::view).collect();
+    let options = WriteOptions { metadata: Some(metadata.clone()), ..WriteOptions::default() };
+    st_core::to_vec(&views, &options).unwrap()
+}
+
+/// A safetensors file of this header and these data.
+pub(crate) fn raw(header: &str, data: &[u8]) -> Vec<u8> {
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.extend_from_slice(data);
+    bytes
+}
+
+/// What the official reader accepts and the specification forbids: a name given twice.
+fn quirk() -> Vec<u8> {
+    raw(
+        r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"a":{"dtype":"I8","shape":[2],"data_offsets":[0,2]}}"#,
+        &[1, 2],
+    )
+}

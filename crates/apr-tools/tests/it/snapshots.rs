@@ -1,0 +1,153 @@
+//! What is printed, word for word. `UPDATE_SNAPSHOTS=1 cargo test -p apr-tools` rewrites the files.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use crate::sandbox::{Ran, Sandbox};
+
+/// Compares a run with `tests/snapshots/NAME.txt`.
+fn check(name: &str, args: &[&str], ran: &Ran) {
+    let Ran { exit, stdout, stderr } = ran;
+    let found = format!("$ apr {}\nexit {exit}\n--- stdout\n{stdout}--- stderr\n{stderr}", args.join(" "));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name).with_extension("txt");
+    if env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&path, found).unwrap();
+        return;
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == kept, "{} has changed:\n{found}\n--- instead of\n{kept}", path.display());
+}
+
+fn run(cases: &[(&str, &[&str])]) {
+    let sandbox = Sandbox::with_models();
+    for (name, args) in cases {
+        check(name, args, &sandbox.run(args));
+    }
+}
+
+#[test]
+fn inspect() {
+    run(&[
+        ("inspect", &["inspect", "model.safetensors"]),
+        ("inspect-json", &["inspect", "model.safetensors", "--json"]),
+        ("inspect-sharded", &["inspect", "sharded"]),
+        ("inspect-quirk", &["inspect", "quirk.safetensors", "--compat"]),
+    ]);
+}
+
+#[test]
+fn tensors() {
+    run(&[
+        ("tensors", &["tensors", "model.safetensors"]),
+        ("tensors-digest-json", &["tensors", "model.safetensors", "--json", "--digest"]),
+        ("tensors-sharded-json", &["tensors", "sharded", "--json", "--select", "encoder.*.bias"]),
+    ]);
+}
+
+#[test]
+fn verdicts() {
+    run(&[
+        ("check", &["check", "model.safetensors", "sharded"]),
+        ("check-json", &["check", "model.safetensors", "broken.safetensors", "--json"]),
+        ("check-broken", &["check", "broken.safetensors"]),
+        ("check-quirk", &["check", "quirk.safetensors"]),
+        ("check-foreign", &["check", "model.gguf"]),
+        ("diff-equal", &["diff", "model.safetensors", "sharded"]),
+        ("diff", &["diff", "model.safetensors", "changed.safetensors", "--changes-only"]),
+        ("diff-json", &["diff", "model.safetensors", "changed.safetensors", "--json"]),
+    ]);
+}
+
+#[test]
+fn a_set_of_shards_that_does_not_fit_together() {
+    let sandbox = Sandbox::with_models();
+    fs::remove_file(sandbox.path("sharded/model-00002-of-00003.safetensors")).unwrap();
+    for (name, args) in [
+        ("check-shards", &["check", "sharded"][..]),
+        ("check-shards-json", &["check", "sharded", "--json"]),
+        ("unshard-refused", &["unshard", "sharded", "-o", "joined.safetensors"]),
+    ] {
+        check(name, args, &sandbox.run(args));
+    }
+}
+
+#[test]
+fn plans() {
+    run(&[
+        (
+            "convert-dry-run",
+            &["convert", "model.safetensors", "out.safetensors", "--align", "64", "--dry-run"],
+        ),
+        ("convert-json", &["convert", "model.safetensors", "out.safetensors", "--set", "a=b", "--json"]),
+        ("convert", &["convert", "model.safetensors", "out2.safetensors"]),
+        ("shard-dry-run", &["shard", "model.safetensors", "-o", "out", "--max-size", "200", "--dry-run"]),
+        ("shard-json", &["shard", "model.safetensors", "-o", "out", "--max-size", "200", "--json"]),
+        ("unshard-dry-run", &["unshard", "sharded", "-o", "joined.safetensors", "--dry-run"]),
+        ("demo-dry-run", &["demo", "--dry-run", "--keep", "files"]),
+    ]);
+}
+
+#[test]
+fn errors() {
+    run(&[
+        ("error-missing", &["inspect", "missing.safetensors"]),
+        ("error-missing-json", &["inspect", "missing.safetensors", "--json"]),
+        ("error-foreign", &["model.gguf"]),
+        ("error-folder", &["tensors", "empty"]),
+        ("error-usage", &["tensors", "model.safetensors", "--digset"]),
+        ("error-usage-json", &["tensrs", "--json"]),
+        ("error-exists", &["convert", "model.safetensors", "same.safetensors"]),
+        ("error-rename", &["convert", "model.safetensors", "out.safetensors", "--rename", "*.weight=w"]),
+        ("error-selection", &["convert", "model.safetensors", "out.safetensors", "--select", "weight"]),
+        ("error-size", &["shard", "model.safetensors", "-o", "out", "--max-size", "5XB"]),
+    ]);
+}
+
+#[test]
+fn help() {
+    run(&[
+        ("help", &["--help"]),
+        ("help-inspect", &["inspect", "--help"]),
+        ("help-tensors", &["tensors", "--help"]),
+        ("help-check", &["check", "--help"]),
+        ("help-diff", &["diff", "--help"]),
+        ("help-convert", &["convert", "--help"]),
+        ("help-shard", &["shard", "--help"]),
+        ("help-unshard", &["unshard", "--help"]),
+        ("help-demo", &["demo", "--help"]),
+        ("help-explain", &["explain", "--help"]),
+        ("help-completions", &["completions", "--help"]),
+        ("help-man", &["man", "--help"]),
+        ("explain", &["explain", "st-offsets"]),
+        ("explain-json", &["explain", "sm-checksum-mismatch", "--json"]),
+        ("explain-all", &["explain"]),
+        ("explain-unknown", &["explain", "st-ofsets"]),
+    ]);
+}
+
+#[test]
+fn demo() {
+    let sandbox = Sandbox::empty();
+    let args = ["demo", "--keep", "files"];
+    let mut ran = sandbox.run(&args);
+    ran.stdout = without_times(&ran.stdout.replace(env!("CARGO_BIN_EXE_apr"), "apr"));
+    check("demo", &args, &ran);
+}
+
+/// Times differ from run to run, and with them the widths of the columns of their table.
+fn without_times(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["STEP", ..] => out.push_str(&words.join(" ")),
+            [step @ .., number, "us" | "ms" | "s"] if number.parse::<f64>().is_ok() => {
+                out.extend([&step.join(" "), " ?"]);
+            }
+            _ => out.push_str(line),
+        }
+        out.push('\n');
+    }
+    out
+}

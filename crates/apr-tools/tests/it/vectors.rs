@@ -1,0 +1,84 @@
+//! The shared vectors through the program: its verdicts are those of the library.
+
+use alloc::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/safetensors")
+}
+
+/// The files of a kind of vector, by their names below the folder.
+fn names(kind: &str) -> Vec<String> {
+    let folder = folder().join(kind);
+    let entries = folder.read_dir().unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let names = entries.map(|entry| format!("{kind}/{}", entry.unwrap().file_name().to_str().unwrap()));
+    names.filter(|name| !name.ends_with(".json")).collect()
+}
+
+/// What `apr check` says about each vector, by one run: the first problem, or null.
+fn verdicts(names: &[String], options: &[&str]) -> BTreeMap<String, Value> {
+    assert!(!names.is_empty());
+    let paths: Vec<String> =
+        names.iter().map(|name| folder().join(name).to_str().unwrap().to_owned()).collect();
+    let paths = paths.iter().map(String::as_str);
+    let args: Vec<&str> = ["check"].into_iter().chain(options.iter().copied()).chain(paths).collect();
+    let (_, value) = Sandbox::empty().json(&args);
+    let files = value["files"].as_array().unwrap();
+    assert_eq!(files.len(), names.len());
+    let verdict = |file: &Value| {
+        assert_eq!(file["ok"], file["problems"].as_array().unwrap().is_empty());
+        file["problems"][0].clone()
+    };
+    names.iter().cloned().zip(files.iter().map(verdict)).collect()
+}
+
+#[test]
+fn strict_verdicts_are_the_reviewed_ones() {
+    let text = fs::read_to_string(folder().join("verdicts.json")).unwrap();
+    let expected: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap();
+    let names: Vec<String> = expected.keys().filter(|name| name.ends_with(".safetensors")).cloned().collect();
+    for (name, problem) in verdicts(&names, &[]) {
+        // Codes and offsets are the library's, and tested where it is.
+        assert_eq!(problem.is_null(), expected[&name] == "accept", "{name}: {problem}");
+    }
+}
+
+#[test]
+fn compat_accepts_the_quirks_and_nothing_more() {
+    for kind in ["valid", "quirk", "own/valid", "own/quirk"] {
+        for (name, problem) in verdicts(&names(kind), &["--compat"]) {
+            assert_eq!(problem, Value::Null, "{name}");
+        }
+    }
+    for kind in ["invalid", "own/invalid"] {
+        for (name, problem) in verdicts(&names(kind), &["--compat"]) {
+            assert_ne!(problem, Value::Null, "{name}");
+        }
+    }
+}
+
+#[test]
+fn unsound_vectors_are_refused_by_reading_commands() {
+    let sandbox = Sandbox::empty();
+    for name in names("invalid") {
+        let path = folder().join(name);
+        let ran = sandbox.run(&["tensors", path.to_str().unwrap()]);
+        assert!(matches!(ran.exit, 3 | 6), "{}: {}", path.display(), ran.exit);
+    }
+}
+
+#[test]
+fn sharded_vectors_are_told_apart() {
+    let sandbox = Sandbox::empty();
+    for name in names("sharded") {
+        let path = folder().join(&name);
+        let ran = sandbox.run(&["check", path.to_str().unwrap()]);
+        let expected = if name.contains("/b_") { 3 } else { 0 };
+        assert_eq!(ran.exit, expected, "{name}\n{}{}", ran.stdout, ran.stderr);
+    }
+}
