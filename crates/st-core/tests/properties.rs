@@ -1,4 +1,9 @@
 //! Claims about all inputs.
+//!
+//! A binary of its own: the library that makes random inputs takes longer to build than all other tests, and
+//! mutation testing, which builds a thousand times, does without.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
 
 use std::collections::BTreeMap;
 
@@ -8,7 +13,10 @@ use st_core::{
     WriteOptions, find,
 };
 
-use crate::file;
+#[path = "it/file.rs"]
+mod file;
+
+use file::file;
 
 #[derive(Clone, Debug)]
 struct Tensor {
