@@ -237,10 +237,9 @@ impl<'h> Scanner<'h> {
                     escaped = true;
                     at = escape_end(bytes, at)?;
                 }
-                Some(&found @ ..0x20) => {
+                Some(&found) => {
                     return Err(Fault { kind: ErrorKind::ControlCharacter { found }, at });
                 }
-                Some(_) => at += 1,
                 None => {
                     return Err(Fault { kind: ErrorKind::UnexpectedEnd { expected: "a closing quote" }, at });
                 }
@@ -281,7 +280,7 @@ impl<'h> Scanner<'h> {
     ///
     /// `depth` is the number of arrays and objects already open.
     pub(crate) fn skip_value(&mut self, depth: u8) -> Scan<()> {
-        // Bit n tells whether level n is an object.
+        // The innermost level is the lowest bit: whether it is an object.
         let mut objects = 0u128;
         let mut level = depth;
         loop {
@@ -295,7 +294,7 @@ impl<'h> Scanner<'h> {
                     return Err(self.fault(ErrorKind::NestingTooDeep { limit: MAX_DEPTH }));
                 }
                 level += 1;
-                objects = objects & !(1 << level) | u128::from(is_object) << level;
+                objects = (objects << 1) + u128::from(is_object);
                 self.pos += 1;
                 self.skip_white_space();
                 if self.peek() != Some(if is_object { b'}' } else { b']' }) {
@@ -311,7 +310,7 @@ impl<'h> Scanner<'h> {
                 if level == depth {
                     return Ok(());
                 }
-                let is_object = objects >> level & 1 == 1;
+                let is_object = objects & 1 == 1;
                 if self.eat(b',') {
                     if is_object {
                         self.key()?;
@@ -324,6 +323,7 @@ impl<'h> Scanner<'h> {
                     self.expect(b']', "a comma or a closing bracket")?;
                 }
                 level -= 1;
+                objects >>= 1;
             }
         }
     }
@@ -396,8 +396,8 @@ impl<'h> Scanner<'h> {
             let mut overflow = false;
             while let Some(digit) = self.digit() {
                 match exponent.checked_mul(10).and_then(|e| e.checked_add(i32::from(digit))) {
-                    Some(next) if !overflow => exponent = next,
-                    _ => overflow = true,
+                    Some(next) => exponent = next,
+                    None => overflow = true,
                 }
             }
             decimal.exponent = match (overflow, negative) {
