@@ -1,0 +1,249 @@
+//! Unix: every name is looked up relative to the open folder, so that renaming the folder diverts nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::Readers;
+use crate::error::FileKind;
+
+/// For opening what may be something else than it looks: never waits, never becomes a controlling terminal.
+const CAUTIOUS: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// An open folder.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    handle: File,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Opens a folder, following symbolic links.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = retry_on_intr(|| fs::open(path, flags, Mode::empty()))?;
+        Ok(Self { handle: handle.into(), path: path.to_path_buf() })
+    }
+
+    /// Opens a folder in this one, never through a symbolic link.
+    pub(crate) fn open_folder(&self, name: &OsStr) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = retry_on_intr(|| fs::openat(&self.handle, name, flags, Mode::empty()))?;
+        Ok(Self { handle: handle.into(), path: self.path.join(name) })
+    }
+
+    /// Locks the folder itself for as long as it is open.
+    pub(crate) fn try_lock(&self) -> Result<(), TryLockError> {
+        self.handle.try_lock()
+    }
+
+    /// What the open folder is.
+    pub(crate) fn own_entry(&self) -> io::Result<Entry> {
+        Entry::of(&self.handle)
+    }
+
+    /// How the folder was named when it was opened.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What a name leads to, without following a symbolic link; `None` if there is nothing.
+    pub(crate) fn entry(&self, name: &OsStr) -> io::Result<Option<Entry>> {
+        match fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Entry(stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Creates a file for writing and reading that did not exist.
+    pub(crate) fn create_file(&self, name: &OsStr, readers: Readers) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(match readers {
+            Readers::Owner => 0o600,
+            Readers::Umask => 0o666,
+        });
+        Ok(retry_on_intr(|| fs::openat(&self.handle, name, flags, mode))?.into())
+    }
+
+    /// Opens what a name leads to without following a symbolic link and without waiting, in order to lock it or to
+    /// sync it. For writing if possible: some network file systems lock nothing else exclusively.
+    pub(crate) fn open_file(&self, name: &OsStr) -> io::Result<File> {
+        let flags = CAUTIOUS | OFlags::NOFOLLOW;
+        let open = |access| retry_on_intr(|| fs::openat(&self.handle, name, flags | access, Mode::empty()));
+        let opened = match open(OFlags::RDWR) {
+            Err(Errno::ACCESS) => open(OFlags::RDONLY),
+            other => other,
+        };
+        Ok(opened?.into())
+    }
+
+    /// Makes a folder that did not exist.
+    pub(crate) fn create_folder(&self, name: &OsStr) -> io::Result<()> {
+        Ok(fs::mkdirat(&self.handle, name, Mode::RWXU | Mode::RWXG | Mode::RWXO)?)
+    }
+
+    /// Renames a file over whatever is there.
+    pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(fs::renameat(&self.handle, from, &self.handle, to)?)
+    }
+
+    /// Gives a file a second name, never one that exists.
+    pub(crate) fn link(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(fs::linkat(&self.handle, from, &self.handle, to, AtFlags::empty())?)
+    }
+
+    /// Gives a file its final name, never one that exists. The old name may stay.
+    pub(crate) fn place_file(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        match self.rename_exclusively(from, to) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.link(from, to),
+            result => Ok(result?),
+        }
+    }
+
+    /// Gives a folder its final name, never one that exists.
+    pub(crate) fn place_folder(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        match self.rename_exclusively(from, to) {
+            // Without the flag: the kernel refuses to rename a folder over a file or over a folder that holds
+            // anything, so all that can be lost is an empty folder that somebody made in this moment.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.rename(from, to),
+            result => Ok(result?),
+        }
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    fn rename_exclusively(&self, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
+        fs::renameat_with(&self.handle, from, &self.handle, to, fs::RenameFlags::NOREPLACE)
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+    fn rename_exclusively(&self, _: &OsStr, _: &OsStr) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// Removes a file.
+    pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(fs::unlinkat(&self.handle, name, AtFlags::empty())?)
+    }
+
+    /// The names in the folder, in the order of the file system.
+    pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.handle)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push(OsStr::from_bytes(name).to_os_string());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Brings the names to the medium, as far as the file system can do that for folders at all.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.handle.sync_all().or_else(|error| match Errno::from_io_error(&error) {
+            Some(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(()),
+            _ => Err(error),
+        })
+    }
+}
+
+/// What a name or an open file is, at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry(Stat);
+
+impl Entry {
+    /// Of an open file.
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
+        Ok(Self(fs::fstat(file)?))
+    }
+
+    /// At the end of a path, following symbolic links.
+    pub(crate) fn behind(path: &Path) -> io::Result<Self> {
+        Ok(Self(fs::stat(path)?))
+    }
+
+    /// Whether both are one and the same file; `None` where that cannot be known.
+    pub(crate) fn same_file(&self, other: &Self) -> Option<bool> {
+        Some((self.0.st_dev, self.0.st_ino) == (other.0.st_dev, other.0.st_ino))
+    }
+
+    /// Length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        u64::try_from(self.0.st_size).unwrap_or(0)
+    }
+
+    /// `None` for a regular file.
+    pub(crate) fn irregular(&self) -> Option<FileKind> {
+        match FileType::from_raw_mode(self.0.st_mode) {
+            FileType::RegularFile => None,
+            FileType::Directory => Some(FileKind::Directory),
+            FileType::Symlink => Some(FileKind::Symlink),
+            FileType::Fifo => Some(FileKind::Fifo),
+            FileType::Socket => Some(FileKind::Socket),
+            FileType::CharacterDevice => Some(FileKind::CharDevice),
+            FileType::BlockDevice => Some(FileKind::BlockDevice),
+            FileType::Unknown => Some(FileKind::Other),
+        }
+    }
+
+    /// Gives `file` the owner, group and mode of this entry, as far as the process may, and never more readers.
+    pub(crate) fn impose_access(&self, file: &File) -> io::Result<()> {
+        let new = fs::fstat(file)?;
+        if (new.st_uid, new.st_gid) != (self.0.st_uid, self.0.st_gid) {
+            let group = Some(Gid::from_raw(self.0.st_gid));
+            // Only root may give files away, but a member of the group may keep the group.
+            if !allowed(fs::fchown(file, Some(Uid::from_raw(self.0.st_uid)), group))? {
+                allowed(fs::fchown(file, None, group))?;
+            }
+        }
+        let new = fs::fstat(file)?;
+        let mut mode = Mode::from_raw_mode(self.0.st_mode);
+        if new.st_uid != self.0.st_uid {
+            mode.remove(Mode::SUID);
+        }
+        if new.st_gid != self.0.st_gid {
+            let others = mode & Mode::RWXO;
+            mode.remove(Mode::SGID | (Mode::RWXG - Mode::from_raw_mode(others.bits() << 3)));
+        }
+        Ok(fs::fchmod(file, mode)?)
+    }
+}
+
+/// Tells "not allowed" (also: an owner that this user namespace does not know) from failures.
+fn allowed(result: Result<(), Errno>) -> io::Result<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(Errno::PERM | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Opens for reading, following symbolic links; a named pipe or a terminal does not keep us waiting.
+pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
+    Ok(retry_on_intr(|| fs::open(path, CAUTIOUS | OFlags::RDONLY, Mode::empty()))?.into())
+}
+
+/// Whether the kernel gave up on symbolic links.
+pub(crate) fn is_link_loop(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::LOOP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn not_being_allowed_is_no_failure() {
+        assert!(allowed(Ok(())).unwrap());
+        for errno in [Errno::PERM, Errno::INVAL, Errno::NOSYS, Errno::NOTSUP] {
+            assert!(!allowed(Err(errno)).unwrap());
+        }
+        assert_eq!(allowed(Err(Errno::IO)).unwrap_err().raw_os_error(), Some(Errno::IO.raw_os_error()));
+    }
+}
