@@ -1,0 +1,156 @@
+//! `fuzz`: every target for some seconds, starting from the conformance vectors.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use crate::process::{display, find_tool, nightly_cargo, path_with, step};
+use crate::task::{Failure, Outcome, Session};
+use crate::workspace::Workspace;
+
+const MANIFEST: &str = "fuzz/Cargo.toml";
+
+/// How long each target runs unless told.
+const DEFAULT_SECONDS: u64 = 60;
+
+/// A fixed seed repeats a run; the memory limits turn an allocation the file merely asked for into a finding.
+const FLAGS: [&str; 4] = ["-seed=1", "-rss_limit_mb=512", "-malloc_limit_mb=64", "-timeout=10"];
+
+/// Runs the targets named in `args`, or all, each for the number of seconds in `args`.
+pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
+    let targets =
+        Workspace::load(session, MANIFEST)?.packages.into_iter().flat_map(|package| package.binaries);
+    let (seconds, chosen) = choice(args, &targets.collect::<Vec<_>>()).map_err(Failure::Usage)?;
+    let Some(tool) = find_tool(session, "cargo-fuzz") else {
+        session.skip("fuzz", "needs cargo-fuzz");
+        return Ok(());
+    };
+    if nightly_cargo(session, &[]).is_none() {
+        session.skip("fuzz", "needs the nightly toolchain");
+        return Ok(());
+    }
+    let mut lines = Vec::new();
+    let mut findings = 0;
+    for target in &chosen {
+        let report = fuzz_one(session, &tool, target, seconds)?;
+        findings += report.findings.len();
+        lines.push(report.to_string());
+    }
+    lines.iter().for_each(|line| println!("{line}"));
+    if findings == 0 { Ok(()) } else { Err(format!("findings: {findings}").into()) }
+}
+
+/// Splits the arguments into seconds and targets.
+fn choice(args: &[String], targets: &[String]) -> Result<(u64, Vec<String>), String> {
+    let mut seconds = DEFAULT_SECONDS;
+    let mut chosen = Vec::new();
+    for arg in args {
+        if let Ok(number) = arg.parse() {
+            seconds = number;
+        } else if targets.contains(arg) {
+            chosen.push(arg.clone());
+        } else {
+            return Err(format!("`{arg}` is neither seconds nor one of the targets {}", targets.join(", ")));
+        }
+    }
+    Ok((seconds, if chosen.is_empty() { targets.to_vec() } else { chosen }))
+}
+
+/// What came of one target.
+struct Report {
+    target: String,
+    runs: Option<u64>,
+    /// Inputs that were not there before.
+    findings: Vec<PathBuf>,
+}
+
+impl core::fmt::Display for Report {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let runs = self.runs.map_or("an unknown number of".to_owned(), |runs| runs.to_string());
+        write!(f, "fuzz: {}: {runs} runs, findings: {}", self.target, self.findings.len())?;
+        self.findings.iter().try_for_each(|input| write!(f, "\n  {}", input.display()))
+    }
+}
+
+fn fuzz_one(session: &Session, tool: &Path, target: &str, seconds: u64) -> Result<Report, Failure> {
+    let nightly = |args: &[&str]| {
+        let mut command = nightly_cargo(session, args).ok_or("the nightly toolchain went away")?;
+        command.env("PATH", path_with(tool));
+        Ok::<_, Failure>(command)
+    };
+    step(&mut nightly(&["fuzz", "build", target])?)?;
+
+    let artifacts = session.root().join("fuzz/artifacts").join(target);
+    let before = entries(&artifacts);
+    // What the fuzzer learns goes to the first folder; the others are only read.
+    let learned = session.scratch("fuzz").join(target);
+    fs::create_dir_all(&learned).map_err(|error| format!("{}: {error}", learned.display()))?;
+    let mut command = nightly(&["fuzz", "run", target])?;
+    command.arg(&learned);
+    let seeds = [PathBuf::from("crates/conformance/vectors"), Path::new("fuzz/corpus").join(target)];
+    command.args(seeds.iter().filter(|seed| session.root().join(seed).is_dir()));
+    command.arg("--").args(FLAGS).arg(format!("-max_total_time={seconds}"));
+    let dictionary = dictionary_of(target);
+    if session.root().join(&dictionary).is_file() {
+        command.arg(format!("-dict={dictionary}"));
+    }
+
+    let log_path = session.scratch("fuzz").join(format!("{target}.log"));
+    let cannot_log = |error: std::io::Error| Failure::from(format!("{}: {error}", log_path.display()));
+    let log = File::create(&log_path).map_err(cannot_log)?;
+    eprintln!("$ {} 2> {}", display(&command), log_path.display());
+    let status = command.stdin(Stdio::null()).stderr(log).status();
+    let status = status.map_err(|error| format!("`{}`: {error}", display(&command)))?;
+    let log = fs::read(&log_path).map_err(cannot_log)?;
+    let log = String::from_utf8_lossy(&log);
+    let findings: Vec<_> = entries(&artifacts).into_iter().filter(|input| !before.contains(input)).collect();
+    if !status.success() {
+        let tail: Vec<_> = log.lines().rev().take(60).collect();
+        tail.iter().rev().for_each(|line| eprintln!("{line}"));
+        if findings.is_empty() {
+            return Err(format!("`{}`: {status}", display(&command)).into());
+        }
+    }
+    Ok(Report { target: target.to_owned(), runs: runs_in(&log), findings })
+}
+
+/// The words of the format a target reads: `st_parse` and `st_slice` share `st.dict`.
+fn dictionary_of(target: &str) -> String {
+    format!("fuzz/{}.dict", target.split('_').next().unwrap_or(target))
+}
+
+/// The files of a folder; none if it does not exist.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// The number in the fuzzer's last line: `Done 1234 runs in 20 second(s)`.
+fn runs_in(log: &str) -> Option<u64> {
+    log.lines().rev().find_map(|line| line.strip_prefix("Done ")?.split(' ').next()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_seconds_and_targets_in_any_order() {
+        let targets = ["a", "b"].map(str::to_owned);
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        assert_eq!(choice(&[], &targets), Ok((DEFAULT_SECONDS, words(&["a", "b"]))));
+        assert_eq!(choice(&words(&["b", "7"]), &targets), Ok((7, words(&["b"]))));
+        assert!(choice(&words(&["c"]), &targets).is_err());
+    }
+
+    #[test]
+    fn targets_of_one_format_share_its_words() {
+        assert_eq!(dictionary_of("st_parse"), "fuzz/st.dict");
+        assert_eq!(dictionary_of("gguf"), "fuzz/gguf.dict");
+    }
+
+    #[test]
+    fn runs_are_read_from_the_closing_line() {
+        assert_eq!(runs_in("#12 NEW\nDone 1234 runs in 20 second(s)\n"), Some(1234));
+        assert_eq!(runs_in("==1== ERROR: AddressSanitizer"), None);
+    }
+}

@@ -1,0 +1,189 @@
+//! Every task of the project: `cargo xtask` lists them, `cargo xtask NAME` runs one.
+//!
+//! Depends on none of our crates, so it still runs when the library does not build.
+
+#![forbid(unsafe_code)]
+
+mod ci;
+mod features;
+mod fuzz;
+mod json;
+mod layers;
+mod lint;
+mod measure;
+mod models;
+mod nostd;
+mod process;
+mod quality;
+mod reliability;
+mod task;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::task::{Failure, Session, Task};
+
+/// The tasks, in the order in which they are listed.
+const TASKS: &[Task] = &[
+    Task {
+        name: "test",
+        run: test::run,
+        help: "[ARGS of cargo test]  every test, and every example of the documentation",
+    },
+    Task {
+        name: "lint",
+        run: lint::run,
+        help: "formatting, clippy, documentation, and the rules no compiler knows",
+    },
+    Task {
+        name: "layers",
+        run: layers::run,
+        help: "the arrows between our crates are those of docs/architecture.md",
+    },
+    Task {
+        name: "nostd",
+        run: nostd::run,
+        help: "the crates that promise to do without std link without it",
+    },
+    Task {
+        name: "features",
+        run: features::run,
+        help: "[CRATE...]  each crate alone builds with none, each and all of its features",
+    },
+    Task {
+        name: "conformance",
+        run: measure::conformance,
+        help: "[--check]  the test vectors beside the official crate; writes docs/conformance.md",
+    },
+    Task {
+        name: "fuzz",
+        run: fuzz::run,
+        help: "[SECONDS] [TARGET...]  fuzzes each target, starting from the test vectors",
+    },
+    Task {
+        name: "reliability",
+        run: reliability::run,
+        help: "[ROUNDS] [--quick] [--write]  saves under kill -9, failing system calls, a full disk, a power cut",
+    },
+    Task {
+        name: "bench",
+        run: measure::bench,
+        help: "[ROW...] [--rounds N] [--write]  times and memory beside the official crate",
+    },
+    Task {
+        name: "deny",
+        run: quality::deny,
+        help: "licences, duplicate versions and sources of the dependencies",
+    },
+    Task {
+        name: "models",
+        run: models::fetch,
+        help: "[ci | all | PACKAGE...] [--list] [--strict]  fetches real models into target/models",
+    },
+    Task {
+        name: "models-check",
+        run: models::check,
+        help: "`apr tensors --digest` of real models equals what plain Python reads",
+    },
+    Task {
+        name: "coverage",
+        run: quality::coverage,
+        help: "[ARGS of cargo llvm-cov]  line coverage of st-core and durable-file, with the lines missed",
+    },
+    Task {
+        name: "mutants",
+        run: quality::mutants,
+        help: "[ARGS of cargo mutants]  changes to st-core that its tests do not notice",
+    },
+    Task { name: "ci", run: ci::run, help: "what .ci/run runs: most of the above, briefly" },
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let Some((name, rest)) = args.split_first() else {
+        list();
+        return ExitCode::SUCCESS;
+    };
+    if ["help", "--help", "-h"].contains(&name.as_str()) || rest.first().is_some_and(|word| word == "--help")
+    {
+        list();
+        return ExitCode::SUCCESS;
+    }
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        let close = nearest(name).map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+        eprintln!("xtask: no task `{name}`{close}; `cargo xtask` lists them");
+        return ExitCode::from(2);
+    };
+    let mut session = Session::new(root());
+    let outcome = (task.run)(&mut session, rest);
+    if name != "ci" {
+        session.print_skips();
+    }
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask {name}: {failure}");
+            ExitCode::from(if matches!(failure, Failure::Usage(_)) { 2 } else { 1 })
+        }
+    }
+}
+
+fn list() {
+    println!("cargo xtask TASK [ARGS]\n");
+    TASKS.iter().for_each(|task| println!("  {:<12}  {}", task.name, task.help));
+    println!("\nWhat each needs, and what a skipped check means: docs/tasks.md");
+}
+
+/// The root of the project. Cargo says where this package is, also to a program that was built elsewhere.
+fn root() -> PathBuf {
+    let built_in = || PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let package = env::var_os("CARGO_MANIFEST_DIR").map_or_else(built_in, PathBuf::from);
+    package.parent().map_or_else(|| package.clone(), Path::to_path_buf)
+}
+
+/// The task whose name is a slip or two of the finger away from `name`.
+fn nearest(name: &str) -> Option<&'static str> {
+    let ranked = TASKS.iter().map(|task| (distance(name, task.name), task.name));
+    ranked.min().filter(|(edits, near)| *edits <= 2 || near.starts_with(name)).map(|(_, near)| near)
+}
+
+/// How many letters have to be added, removed or replaced to get from one word to the other.
+fn distance(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
+    for (from_idx, from_char) in from.chars().enumerate() {
+        let mut diagonal = core::mem::replace(&mut row[0], from_idx + 1);
+        for (to_idx, to_char) in to.chars().enumerate() {
+            let replaced = diagonal + usize::from(from_char != to_char);
+            diagonal = row[to_idx + 1];
+            row[to_idx + 1] = replaced.min(diagonal + 1).min(row[to_idx] + 1);
+        }
+    }
+    row[to.chars().count()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_understood() {
+        for (slip, meant) in
+            [("tets", "test"), ("no-std", "nostd"), ("layer", "layers"), ("modles", "models")]
+        {
+            assert_eq!(nearest(slip), Some(meant));
+        }
+        assert_eq!(nearest("deploy"), None);
+    }
+
+    #[test]
+    fn each_task_has_its_own_name_and_one_line_of_help() {
+        for (idx, task) in TASKS.iter().enumerate() {
+            assert!(!task.help.contains('\n'));
+            assert!(TASKS.iter().skip(idx + 1).all(|other| other.name != task.name), "{}", task.name);
+        }
+    }
+}

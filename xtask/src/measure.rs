@@ -1,0 +1,14 @@
+//! `conformance` and `bench`: our code beside the peers.
+
+use crate::process::{cargo, step};
+use crate::task::{Outcome, Session};
+
+/// Prints the matrix and writes `docs/conformance.md`; with `--check`, fails if the page would change.
+pub(crate) fn conformance(session: &mut Session, args: &[String]) -> Outcome {
+    step(cargo(session, &["run", "--quiet", "--package", "conformance", "--"]).args(args))
+}
+
+/// Measures the rows named in `args` (their first words will do), or all.
+pub(crate) fn bench(session: &mut Session, args: &[String]) -> Outcome {
+    step(cargo(session, &["bench", "--manifest-path", "benches/Cargo.toml", "--"]).args(args))
+}

@@ -1,0 +1,113 @@
+//! What a task is: a function from a [`Session`] and its arguments to an [`Outcome`].
+
+use core::fmt;
+use std::path::{Path, PathBuf};
+
+/// How a task ended. A task that could not look at something says so with [`Session::skip`] and still succeeds.
+pub(crate) type Outcome = Result<(), Failure>;
+
+/// One row of the table in `main.rs`.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// The word after `cargo xtask`.
+    pub(crate) name: &'static str,
+    /// Does the work.
+    pub(crate) run: fn(&mut Session, &[String]) -> Outcome,
+    /// One line: arguments, then what it does.
+    pub(crate) help: &'static str,
+}
+
+/// Why a task did not succeed, as text for the person who started it.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The task was called wrongly: exit code 2.
+    Usage(String),
+    /// The task ran and what it looks at is not as it should be: exit code 1.
+    Check(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) | Self::Check(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self::Check(text)
+    }
+}
+
+impl From<&str> for Failure {
+    fn from(text: &str) -> Self {
+        Self::Check(text.to_owned())
+    }
+}
+
+/// What the tasks of one run share: where the project is, and what is said when all is done.
+#[derive(Debug)]
+pub(crate) struct Session {
+    root: PathBuf,
+    skips: Vec<Skip>,
+    closing_lines: Vec<String>,
+}
+
+/// A check that did not take place.
+#[derive(Debug)]
+pub(crate) struct Skip {
+    /// The check, by name.
+    pub(crate) what: String,
+    /// What was missing.
+    pub(crate) why: String,
+}
+
+impl Session {
+    /// A session on the workspace in `root`.
+    pub(crate) fn new(root: PathBuf) -> Self {
+        Self { root, skips: Vec::new(), closing_lines: Vec::new() }
+    }
+
+    /// The folder of the root `Cargo.toml`.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `target/<name>` of the project: downloaded and generated things that git does not see.
+    ///
+    /// This is not where cargo builds when `CARGO_TARGET_DIR` says otherwise.
+    pub(crate) fn scratch(&self, name: &str) -> PathBuf {
+        self.root.join("target").join(name)
+    }
+
+    /// Notes that the check `what` did not take place because `why`; the list is printed at the end.
+    pub(crate) fn skip(&mut self, what: impl Into<String>, why: impl Into<String>) {
+        let skip = Skip { what: what.into(), why: why.into() };
+        eprintln!("skipped: {} ({})", skip.what, skip.why);
+        self.skips.push(skip);
+    }
+
+    /// The checks that did not take place, in the order in which they were noted.
+    pub(crate) fn skips(&self) -> &[Skip] {
+        &self.skips
+    }
+
+    /// Prints what was skipped, if anything was.
+    pub(crate) fn print_skips(&self) {
+        if !self.skips.is_empty() {
+            println!("not checked here:");
+        }
+        self.skips.iter().for_each(|skip| println!("  {}: {}", skip.what, skip.why));
+    }
+
+    /// Keeps a line of the test runner for the end of `ci`.
+    pub(crate) fn close_with(&mut self, line: String) {
+        self.closing_lines.push(line);
+    }
+
+    /// The lines kept by [`Session::close_with`].
+    pub(crate) fn closing_lines(&self) -> &[String] {
+        &self.closing_lines
+    }
+}

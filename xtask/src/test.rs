@@ -1,0 +1,71 @@
+//! `test`: every test and every example in the documentation.
+
+use crate::process::{cargo, step_with_lines};
+use crate::task::{Outcome, Session};
+
+/// Runs `cargo test --workspace` with `args` behind it and repeats the test runner's closing lines at the end.
+pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
+    let mut command = cargo(session, &["test", "--workspace"]);
+    let mut totals = Totals::default();
+    let outcome = step_with_lines(command.args(args), |line| {
+        if totals.add(line) {
+            session.close_with(line.to_owned());
+        }
+    });
+    println!();
+    session.closing_lines().iter().for_each(|line| println!("{line}"));
+    let closing = totals.to_string();
+    println!("{closing}");
+    session.close_with(closing);
+    outcome
+}
+
+/// The sum of the test runner's closing lines.
+#[derive(Debug, Default)]
+struct Totals {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl Totals {
+    /// Adds a line of the test runner; false if it is not a closing line or one of a binary without tests.
+    fn add(&mut self, line: &str) -> bool {
+        let Some(counts) = line.strip_prefix("test result: ") else { return false };
+        let count = |what: &str| -> u64 {
+            let before = counts.split(what).next().unwrap_or_default();
+            before.trim_end().rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+        };
+        let (passed, failed, ignored) = (count(" passed"), count(" failed"), count(" ignored"));
+        self.passed += passed;
+        self.failed += failed;
+        self.ignored += ignored;
+        passed + failed + ignored > 0
+    }
+}
+
+impl core::fmt::Display for Totals {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { passed, failed, ignored } = self;
+        write!(f, "all tests: {passed} passed; {failed} failed; {ignored} ignored")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_lines_are_summed() {
+        let mut totals = Totals::default();
+        let line = |p, f, i| {
+            format!("test result: ok. {p} passed; {f} failed; {i} ignored; 0 measured; 3 filtered out")
+        };
+        assert!(totals.add(&line(41, 0, 0)));
+        assert!(totals.add(&line(1, 2, 3)));
+        assert!(!totals.add(&line(0, 0, 0)));
+        assert!(!totals.add("test result_is_fine ... ok"));
+        let closing = "all tests: 42 passed; 2 failed; 3 ignored";
+        assert_eq!(totals.to_string(), closing);
+    }
+}

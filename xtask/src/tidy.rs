@@ -1,0 +1,250 @@
+//! Rules about the text of the project that no compiler knows.
+
+use std::fs;
+use std::path::Path;
+
+use crate::process::{command, stdout_of};
+use crate::task::{Failure, Outcome, Session};
+
+/// Longest Rust file; past it, look for the seam. Tests, fuzz targets and vectors may be longer.
+const MAX_LINES: usize = 600;
+
+/// The crates with one unsafe module: one maps files, one counts what an allocator is asked for.
+const UNSAFE_CRATES: [&str; 2] = ["crates/st-mmap/", "crates/conformance/"];
+
+/// Text that must not occur, in pieces so that this file does not contain it.
+const FORBIDDEN: &[Rule] = &[
+    Rule::path(concat!("/wo", "rk/")),
+    Rule::path(concat!("/ro", "ot/")),
+    Rule::path(concat!("/tmp/", "bash_")),
+    Rule::everywhere(concat!("../", "shared"), "reaches outside the project"),
+    Rule::everywhere(concat!("crates", ".io"), "names a registry"),
+    Rule::everywhere(concat!("py", "pi.org"), "names a registry"),
+    Rule::everywhere(concat!("python", "hosted.org"), "names a registry"),
+    Rule::everywhere(concat!("npm", "js.org"), "names a registry"),
+    Rule::everywhere(concat!("deb", "ian.org"), "names a registry"),
+    Rule::everywhere(concat!("FIX", "ME"), "an unfinished thought"),
+    Rule::word(concat!("XX", "X"), "an unfinished thought"),
+    Rule::rust(concat!("todo", "!"), "unfinished code"),
+    Rule::rust(concat!("unimplemented", "!"), "unfinished code"),
+    Rule::rust(concat!("#[ign", "ore"), "a test that does not run"),
+    Rule::rust(concat!("```ign", "ore"), "an example that does not run"),
+    Rule::rust(concat!("```no_", "run"), "an example that does not run"),
+];
+
+/// One text that must not occur, and why.
+struct Rule {
+    needle: &'static str,
+    reason: &'static str,
+    rust_only: bool,
+    place: Place,
+}
+
+/// What may stand around a needle for it to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Anywhere,
+    /// No letter on either side.
+    WholeWord,
+    /// A name behind it: `"/r/"` is a prefix somebody looks for, `/r/file` is a place.
+    BeforeName,
+}
+
+impl Rule {
+    const fn everywhere(needle: &'static str, reason: &'static str) -> Self {
+        Self { needle, reason, rust_only: false, place: Place::Anywhere }
+    }
+
+    const fn path(needle: &'static str) -> Self {
+        Self { needle, reason: "a path of one machine", rust_only: false, place: Place::BeforeName }
+    }
+
+    const fn word(needle: &'static str, reason: &'static str) -> Self {
+        Self { needle, reason, rust_only: false, place: Place::WholeWord }
+    }
+
+    const fn rust(needle: &'static str, reason: &'static str) -> Self {
+        Self { needle, reason, rust_only: true, place: Place::Anywhere }
+    }
+
+    fn occurs_in(&self, line: &str) -> bool {
+        let in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        line.match_indices(self.needle).any(|(at, found)| {
+            let before = line.get(..at).and_then(|text| text.chars().next_back());
+            let after = line.get(at + found.len()..).and_then(|text| text.chars().next());
+            match self.place {
+                Place::Anywhere => true,
+                Place::WholeWord => !in_word(before) && !in_word(after),
+                Place::BeforeName => in_word(after) || after == Some('.'),
+            }
+        })
+    }
+}
+
+/// Checks every file that git would keep.
+///
+/// # Errors
+///
+/// A failure if a file breaks a rule; each is printed with its place.
+pub(crate) fn check(session: &Session) -> Outcome {
+    let files = files(session)?;
+    let mut problems = Vec::new();
+    for name in &files {
+        let path = session.root().join(name);
+        // A link to nowhere or a file deleted since: git lists it, nobody reads it.
+        let Ok(bytes) = fs::read(&path) else { continue };
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        problems.extend(problems_in(name, &text));
+        if name.ends_with(".md") {
+            let folder = path.parent().unwrap_or(session.root());
+            let missing = links(&text).filter(|(_, target)| !folder.join(target).exists());
+            problems.extend(
+                missing
+                    .map(|(line, target)| format!("{name}:{line}: link to `{target}`, which is not there")),
+            );
+        }
+    }
+    if problems.is_empty() {
+        println!("tidy: {} files", files.len());
+        return Ok(());
+    }
+    problems.iter().for_each(|problem| eprintln!("tidy: {problem}"));
+    Err(format!("{} places break a rule", problems.len()).into())
+}
+
+/// The files git tracks or would track; without git, every file outside the ignored folders.
+fn files(session: &Session) -> Result<Vec<String>, Failure> {
+    let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    if let Ok(listed) = stdout_of(&mut command(session, "git", &args)) {
+        return Ok(listed.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect());
+    }
+    let mut found = Vec::new();
+    walk(session.root(), "", &mut found)?;
+    Ok(found)
+}
+
+fn walk(folder: &Path, prefix: &str, found: &mut Vec<String>) -> Result<(), Failure> {
+    let unreadable = |error: std::io::Error| Failure::from(format!("{}: {error}", folder.display()));
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == "target"
+            || name == ".git"
+            || prefix == "fuzz/" && (name == "artifacts" || name == "coverage")
+        {
+            continue;
+        }
+        let kind = entry.file_type().map_err(unreadable)?;
+        if kind.is_dir() {
+            walk(&entry.path(), &format!("{prefix}{name}/"), found)?;
+        } else {
+            found.push(format!("{prefix}{name}"));
+        }
+    }
+    Ok(())
+}
+
+/// The rules that `text`, the file called `name`, breaks.
+fn problems_in(name: &str, text: &str) -> Vec<String> {
+    let is_rust = name.ends_with(".rs");
+    let mut problems = Vec::new();
+    // A lock file names the registry its sources come from.
+    if !name.ends_with("Cargo.lock") {
+        for (idx, line) in text.lines().enumerate() {
+            let broken = FORBIDDEN.iter().filter(|rule| (is_rust || !rule.rust_only) && rule.occurs_in(line));
+            problems
+                .extend(broken.map(|rule| format!("{name}:{}: `{}`: {}", idx + 1, rule.needle, rule.reason)));
+        }
+    }
+    if is_rust {
+        let lines = text.lines().count();
+        let may_be_long = name.starts_with("fuzz/") || name.contains("/tests/") || name.contains("/vectors/");
+        if lines > MAX_LINES && !may_be_long {
+            problems.push(format!("{name}: {lines} lines, more than {MAX_LINES}: look for the seam"));
+        }
+        if name.ends_with("/mod.rs") {
+            problems.push(format!("{name}: name the file after the module"));
+        }
+    }
+    let is_crate_root =
+        name.starts_with("crates/") && (name.ends_with("/src/lib.rs") || name.ends_with("/src/main.rs"));
+    let forbids = text.contains("#![forbid(unsafe_code)]");
+    let allowed =
+        UNSAFE_CRATES.iter().any(|folder| name.starts_with(folder)) && text.contains("#![deny(unsafe_code)]");
+    if is_crate_root && !forbids && !allowed {
+        problems.push(format!("{name}: no `#![forbid(unsafe_code)]`"));
+    }
+    problems
+}
+
+/// The relative link targets of a Markdown page, without their fragments, and the lines they stand on.
+fn links(page: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut fenced = false;
+    let lines = page.lines().enumerate().filter(move |(_, line)| {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        !fenced && !fence
+    });
+    lines.flat_map(|(idx, line)| {
+        let targets =
+            line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+        let files = targets.map(|target| target.split_once('#').map_or(target, |(file, _)| file));
+        files.filter(|file| !file.is_empty() && !file.contains(':')).map(move |file| (idx + 1, file))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_forbidden_text_is_found_with_its_line() {
+        for rule in FORBIDDEN {
+            let name = if rule.place == Place::BeforeName { "file" } else { "" };
+            let line = format!("foo {}{name}", rule.needle);
+            let found = problems_in("crates/a/src/b.rs", &format!("fine\n{line}\n"));
+            assert_eq!(found, [format!("crates/a/src/b.rs:2: `{}`: {}", rule.needle, rule.reason)]);
+            assert_eq!(problems_in("docs/a.md", &line).is_empty(), rule.rust_only);
+        }
+    }
+
+    #[test]
+    fn part_of_a_longer_word_is_not_a_marker() {
+        let marker = concat!("XX", "X");
+        assert_eq!(problems_in("a.md", &format!("{marker}X a{marker} {marker}_")), [""; 0]);
+        assert_eq!(problems_in("a.md", &format!("({marker}) \n{marker}.")).len(), 2);
+    }
+
+    #[test]
+    fn a_prefix_to_look_for_is_not_a_path() {
+        assert_eq!(problems_in("a.rs", concat!("[\"/ro", "ot/\", \"/wo", "rk/\"]")), [""; 0]);
+    }
+
+    #[test]
+    fn lock_files_may_name_the_registry() {
+        assert_eq!(problems_in("fuzz/Cargo.lock", concat!("crates", ".io")), [""; 0]);
+    }
+
+    #[test]
+    fn long_files_and_module_roots_are_reported() {
+        let long = "//\n".repeat(MAX_LINES + 1);
+        assert_eq!(problems_in("crates/a/src/b.rs", &long).len(), 1);
+        assert_eq!(problems_in("crates/a/tests/it/b.rs", &long), [""; 0]);
+        assert_eq!(problems_in("crates/a/src/b/mod.rs", "").len(), 1);
+    }
+
+    #[test]
+    fn crate_roots_forbid_unsafe_code() {
+        let (forbid, deny) = ("#![forbid(unsafe_code)]", "#![deny(unsafe_code)]");
+        assert_eq!(problems_in("crates/a/src/lib.rs", deny).len(), 1);
+        assert_eq!(problems_in("crates/a/src/lib.rs", forbid), [""; 0]);
+        assert_eq!(problems_in("crates/st-mmap/src/lib.rs", deny), [""; 0]);
+        assert_eq!(problems_in("crates/st-mmap/src/lib.rs", "").len(), 1);
+    }
+
+    #[test]
+    fn relative_links_are_read_from_prose_only() {
+        let page = "[a](b.md#c) [d](#e) [f](https://g)\n```\n[h](i.md)\n```\n[j](k/l.md)";
+        assert_eq!(links(page).collect::<Vec<_>>(), [(1, "b.md"), (5, "k/l.md")]);
+    }
+}

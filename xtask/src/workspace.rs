@@ -1,0 +1,130 @@
+//! What cargo knows about the crates of a workspace.
+
+use std::path::{Path, PathBuf};
+
+use crate::json::Value;
+use crate::process::{cargo, stdout_of};
+use crate::task::{Failure, Session};
+
+/// The members of a workspace.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    /// The members, by name.
+    pub(crate) packages: Vec<Package>,
+    /// Where cargo builds.
+    pub(crate) target_dir: PathBuf,
+}
+
+/// One member.
+#[derive(Debug)]
+pub(crate) struct Package {
+    /// Its name.
+    pub(crate) name: String,
+    /// The features it declares, by name.
+    pub(crate) features: Vec<String>,
+    /// The names of its binaries, in the order of its manifest.
+    pub(crate) binaries: Vec<String>,
+    /// What its manifest says it depends on, for every target and feature.
+    pub(crate) dependencies: Vec<Dependency>,
+}
+
+/// One line of a `[dependencies]` table.
+#[derive(Debug)]
+pub(crate) struct Dependency {
+    /// The package it names, whatever it is called here.
+    pub(crate) name: String,
+    /// When it is used.
+    pub(crate) kind: Kind,
+}
+
+/// Which table a dependency stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `[dependencies]`
+    Normal,
+    /// `[dev-dependencies]`
+    Dev,
+    /// `[build-dependencies]`
+    Build,
+}
+
+impl Workspace {
+    /// Asks cargo about the workspace of `manifest` (a path from the root of the project).
+    ///
+    /// # Errors
+    ///
+    /// A failure with cargo's own words if it cannot read the manifests.
+    pub(crate) fn load(session: &Session, manifest: &str) -> Result<Self, Failure> {
+        let args = ["metadata", "--format-version", "1", "--no-deps", "--manifest-path", manifest];
+        let text = stdout_of(&mut cargo(session, &args))?;
+        Self::from_metadata(&text).map_err(|error| format!("cargo metadata: {error}").into())
+    }
+
+    fn from_metadata(text: &str) -> Result<Self, String> {
+        let metadata = Value::parse(text)?;
+        let target_dir = metadata.text_of("target_directory").ok_or("no target_directory")?;
+        let listed = metadata.get("packages").ok_or("no packages")?.list();
+        let mut packages = listed.iter().map(package).collect::<Result<Vec<_>, _>>()?;
+        packages.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Self { packages, target_dir: Path::new(target_dir).to_path_buf() })
+    }
+}
+
+fn package(value: &Value) -> Result<Package, String> {
+    let name = value.text_of("name").ok_or("a package without a name")?.to_owned();
+    let mut features: Vec<String> = value
+        .get("features")
+        .map_or(&[][..], Value::table)
+        .iter()
+        .map(|(feature, _)| feature.clone())
+        .collect();
+    features.sort();
+    let is_binary = |target: &&Value| {
+        target.get("kind").map_or(&[][..], Value::list).iter().any(|kind| kind.text() == Some("bin"))
+    };
+    let targets = value.get("targets").map_or(&[][..], Value::list);
+    let binaries = targets.iter().filter(is_binary).filter_map(|target| target.text_of("name"));
+    let dependencies = value.get("dependencies").map_or(&[][..], Value::list).iter().map(dependency);
+    Ok(Package {
+        name,
+        features,
+        binaries: binaries.map(str::to_owned).collect(),
+        dependencies: dependencies.collect::<Result<_, _>>()?,
+    })
+}
+
+fn dependency(value: &Value) -> Result<Dependency, String> {
+    let name = value.text_of("name").ok_or("a dependency without a name")?.to_owned();
+    let kind = match value.text_of("kind") {
+        None => Kind::Normal,
+        Some("dev") => Kind::Dev,
+        Some("build") => Kind::Build,
+        Some(other) => return Err(format!("a dependency of the unknown kind {other}")),
+    };
+    Ok(Dependency { name, kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_read_from_metadata() {
+        let workspace = Workspace::from_metadata(
+            r#"{"packages":[
+                {"name":"b","features":{},"targets":[{"kind":["bin"],"name":"tool"},{"kind":["test"],"name":"it"}],
+                 "dependencies":[{"name":"a","kind":null},{"name":"x","kind":"dev"},{"name":"y","kind":"build"}]},
+                {"name":"a","features":{"std":["alloc"],"alloc":[]},"targets":[{"kind":["lib"],"name":"a"}],
+                 "dependencies":[]}],
+               "target_directory":"/t"}"#,
+        )
+        .unwrap();
+        let [a, b] = &workspace.packages[..] else { panic!("two members") };
+        assert_eq!((a.name.as_str(), &a.features[..]), ("a", &["alloc".to_owned(), "std".to_owned()][..]));
+        assert!(a.binaries.is_empty());
+        assert_eq!(b.binaries, ["tool"]);
+        let kinds: Vec<_> = b.dependencies.iter().map(|d| (d.name.as_str(), d.kind)).collect();
+        assert_eq!(kinds, [("a", Kind::Normal), ("x", Kind::Dev), ("y", Kind::Build)]);
+        assert_eq!(workspace.target_dir, Path::new("/t"));
+    }
+}
