@@ -286,6 +286,18 @@ mod tests {
     }
 
     #[test]
+    fn tables_hold_what_the_layouts_say() {
+        for dtype in Dtype::ALL {
+            if let Some(values) = table_of(dtype) {
+                assert_eq!(values.map(f32::to_bits), table(dtype).map(f32::to_bits), "{dtype}");
+                let used = 1 << dtype.bits();
+                assert!(values[used..].iter().all(|value| *value == 0.0));
+            }
+        }
+        assert_eq!(Dtype::ALL.into_iter().filter_map(table_of).count(), 8);
+    }
+
+    #[test]
     fn sizes_are_exact() {
         assert_eq!(ToF32::new(Dtype::F6E3M2, &[0; 6]).unwrap().len(), 8);
         let mut values = ToF64::new(Dtype::F32, &[0; 8]).unwrap();

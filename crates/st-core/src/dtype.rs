@@ -172,6 +172,10 @@ mod tests {
             assert_eq!(Dtype::from_word(word), (dtype.name().len() < 8).then_some(dtype));
         }
         assert_eq!(Dtype::from_word(0), None);
+        assert_eq!(
+            (word_of("F4"), word_of("F8_E4M3"), word_of("F8_E4M3FNUZ")),
+            (0x3446, 0x33_4d34_455f_3846, u64::MAX)
+        );
     }
 
     #[test]

@@ -324,6 +324,67 @@ mod tests {
         }
     }
 
+    /// One line each, in lower case, without a full stop.
+    #[test]
+    fn every_kind_has_a_text() {
+        use ErrorKind::*;
+        let (len, limit, expected) = (1, 2, "x");
+        let kinds = [
+            HeaderTooSmall { available: 1 },
+            HeaderTooLarge { len, limit },
+            InvalidHeaderLength { len, available: 1 },
+            InvalidUtf8,
+            UnexpectedEnd { expected },
+            UnexpectedByte { found: 7, expected },
+            ControlCharacter { found: 7 },
+            InvalidEscape,
+            LoneSurrogate,
+            InvalidNumber,
+            NumberOutOfRange,
+            NestingTooDeep { limit: 127 },
+            TrailingBytes { found: 7 },
+            WrongType { expected },
+            MissingField { field: "x" },
+            DuplicateField { field: "x" },
+            UnknownDtype,
+            DuplicateMetadata,
+            LeadingWhitespace,
+            EntryAsArray,
+            DtypeAsMap,
+            DuplicateTensor,
+            DuplicateMetadataKey,
+            InvalidOffsets { begin: 1, end: 2, expected: 3 },
+            SizeOverflow,
+            PartialByte { bits: 12 },
+            SizeMismatch { declared: 1, computed: 2 },
+            IncompleteFile { expected: 1, actual: 2 },
+            LimitExceeded { limit: "x", max: 1 },
+            TensorNotFound,
+            DtypeMismatch { found: Dtype::U8, expected },
+            Misaligned { align: 4 },
+            ForeignEndian,
+            DataLength { needed: 1, given: 2 },
+            DataCount { needed: 1, given: 2 },
+            TooManyIndices { given: 1, rank: 0 },
+            SecondEllipsis,
+            IndexOutOfRange { dim: 0, index: 1, size: 1 },
+            ReversedRange { dim: 0, start: 2, stop: 1 },
+            SliceInsideByte,
+            ReservedName,
+            NoHeaderRoom { missing: 1 },
+            NoWeightMap,
+            DuplicateShardEntry,
+            ShardPathEscapes,
+            InvalidTotalSize,
+        ];
+        assert!(kinds.iter().map(ErrorKind::code).eq(ErrorKind::CODES.iter().copied()));
+        for kind in kinds {
+            let text = kind.to_string();
+            assert!(text.len() > 8 && !text.ends_with('.') && !text.contains('\n'), "{text}");
+            assert_eq!(text, Error::from(kind).to_string());
+        }
+    }
+
     #[test]
     fn display_names_tensor_and_offset() {
         let error = Error::from(ErrorKind::UnknownDtype).of_tensor("a\n").at(12);

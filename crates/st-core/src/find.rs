@@ -6,7 +6,7 @@ use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
 use crate::grammar::{Entry, Visit, visit_header};
 use crate::header::{Header, LENGTH_FIELD};
-use crate::json::{Fault, RawStr, Scan};
+use crate::json::{Fault, Scan};
 use crate::limits::{ReadOptions, Strictness};
 
 /// Finds a tensor in a file, in one pass over the header and with constant memory.
@@ -69,14 +69,6 @@ struct Finder<'n, 'h> {
 }
 
 impl<'h> Visit<'h> for Finder<'_, 'h> {
-    fn metadata_begins(&mut self) -> Scan<()> {
-        Ok(())
-    }
-
-    fn metadata(&mut self, _key: RawStr<'h>, _value: RawStr<'h>, _at: usize) -> Scan<()> {
-        Ok(())
-    }
-
     fn shape_begins(&mut self) {
         self.elements = Some(1);
     }
@@ -113,7 +105,7 @@ impl<'h> Visit<'h> for Finder<'_, 'h> {
     }
 }
 
-/// A tensor found by [`find`].
+/// A tensor found by [`find()`].
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'data> {
     dtype: Dtype,

@@ -31,18 +31,28 @@ pub(crate) struct Entry<'h> {
     pub(crate) text_len: usize,
 }
 
-/// What a pass over a header is for.
+/// What a pass over a header is for. Everything is passed over unless overridden.
 pub(crate) trait Visit<'h> {
     /// `__metadata__` is an object.
-    fn metadata_begins(&mut self) -> Scan<()>;
+    fn metadata_begins(&mut self) {}
+
     /// An item of it.
-    fn metadata(&mut self, key: RawStr<'h>, value: RawStr<'h>, at: usize) -> Scan<()>;
+    fn metadata(&mut self, _key: RawStr<'h>, _value: RawStr<'h>, _at: usize) -> Scan<()> {
+        Ok(())
+    }
+
     /// A tensor's dimensions begin; those reported since the last tensor count no more.
-    fn shape_begins(&mut self);
+    fn shape_begins(&mut self) {}
+
     /// The next dimension.
-    fn dim(&mut self, dim: u64, at: usize) -> Scan<()>;
+    fn dim(&mut self, _dim: u64, _at: usize) -> Scan<()> {
+        Ok(())
+    }
+
     /// A tensor, complete.
-    fn tensor(&mut self, entry: Entry<'h>) -> Scan<()>;
+    fn tensor(&mut self, _entry: Entry<'h>) -> Scan<()> {
+        Ok(())
+    }
 }
 
 /// Reads a whole header.
@@ -109,7 +119,7 @@ impl<'h> Pass<'h> {
             return Ok(());
         }
         self.open_object()?;
-        visit.metadata_begins()?;
+        visit.metadata_begins();
         if self.scanner.eat(b'}') {
             return Ok(());
         }

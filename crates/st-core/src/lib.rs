@@ -20,7 +20,7 @@
 //! # Ok::<(), st_core::Error>(())
 //! ```
 //!
-//! - Reading: [`SafeTensors`] for a buffer, [`Header`] for the table alone, [`find`] for one tensor without a
+//! - Reading: [`SafeTensors`] for a buffer, [`Header`] for the table alone, [`find()`] for one tensor without a
 //!   table. [`ReadOptions`] choose between [`Strictness::Strict`] and the exact verdicts of the official
 //!   reader, and set [`Limits`].
 //! - Tensors: [`TensorView`] gives slices and iterators of Rust types, values of the 4-, 6- and 8-bit floats,
@@ -32,7 +32,7 @@
 //! # Features
 //!
 //! `std` (default) adds the doors that take an [`std::io::Write`]. Without it the crate needs only an
-//! allocator, and [`find`] not even that.
+//! allocator, and [`find()`] not even that.
 //!
 //! # Security
 //!

@@ -55,6 +55,7 @@ impl Limits {
     };
 }
 
+/// [`Limits::DEFAULT`].
 impl Default for Limits {
     fn default() -> Self {
         Self::DEFAULT
@@ -76,4 +77,16 @@ impl ReadOptions {
 
     /// The verdicts of the `safetensors` crate 0.8.0, which limits only the length of the header.
     pub const COMPAT: Self = Self { strictness: Strictness::Compat, limits: Limits::OFFICIAL };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_the_strict_ones() {
+        assert_eq!(ReadOptions::default(), ReadOptions::STRICT);
+        assert_eq!(Limits::default(), ReadOptions::STRICT.limits);
+        assert_eq!(ReadOptions::COMPAT.strictness, Strictness::Compat);
+    }
 }

@@ -206,23 +206,20 @@ struct Places {
 
 fn resolve(shape: &[usize], index: &[Index], bounds: Bounds) -> Result<Vec<Places>, Error> {
     let rank = shape.len();
-    let mut ellipses = index.iter().enumerate().filter(|(_, index)| **index == Index::Ellipsis);
-    let ellipsis = ellipses.next().map(|(at, _)| at);
-    if ellipses.next().is_some() {
+    let ellipses = index.iter().filter(|index| **index == Index::Ellipsis).count();
+    if ellipses > 1 {
         return Err(ErrorKind::SecondEllipsis.into());
     }
-    let given = index.len() - usize::from(ellipsis.is_some());
+    let given = index.len() - ellipses;
     let Some(unnamed) = rank.checked_sub(given) else {
         return Err(ErrorKind::TooManyIndices { given, rank }.into());
     };
     let mut places = Vec::with_capacity(rank);
-    for (at, &index) in index.iter().enumerate() {
-        if ellipsis == Some(at) {
-            for _ in 0..unnamed {
-                places.push(of_dim(places.len(), shape[places.len()], Index::ALL, bounds)?);
-            }
-        } else {
-            places.push(of_dim(places.len(), shape[places.len()], index, bounds)?);
+    for &index in index {
+        let repeat = if index == Index::Ellipsis { unnamed } else { 1 };
+        for _ in 0..repeat {
+            let dim = places.len();
+            places.push(of_dim(dim, shape[dim], index, bounds)?);
         }
     }
     for &size in &shape[places.len()..] {

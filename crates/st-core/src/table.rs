@@ -225,9 +225,8 @@ fn exceeded(limit: &'static str, max: usize, at: usize) -> Fault {
 }
 
 impl<'h> Visit<'h> for Builder {
-    fn metadata_begins(&mut self) -> Scan<()> {
+    fn metadata_begins(&mut self) {
         self.table.metadata = Some(Vec::new());
-        Ok(())
     }
 
     fn metadata(&mut self, key: RawStr<'h>, value: RawStr<'h>, at: usize) -> Scan<()> {
@@ -315,21 +314,11 @@ struct Locator<'n> {
 }
 
 impl<'h> Visit<'h> for Locator<'_> {
-    fn metadata_begins(&mut self) -> Scan<()> {
-        Ok(())
-    }
-
     fn metadata(&mut self, _key: RawStr<'h>, _value: RawStr<'h>, at: usize) -> Scan<()> {
         if matches!(self.wanted, Wanted::MetadataItem(nth) if nth == self.items) {
             self.found = at;
         }
         self.items += 1;
-        Ok(())
-    }
-
-    fn shape_begins(&mut self) {}
-
-    fn dim(&mut self, _dim: u64, _at: usize) -> Scan<()> {
         Ok(())
     }
 

@@ -122,6 +122,28 @@ fn names_of_every_length_are_found() {
     }
 }
 
+/// Room for long headers is made from their first entry, whatever follows it.
+#[test]
+fn long_headers_are_read() {
+    let entry = |name: &str, shape: &str, at: usize| {
+        format!(r#","{name}":{{"dtype":"U8","shape":{shape},"data_offsets":[{at},{}]}}"#, at + 1)
+    };
+    let ones = |count: usize| format!("[{}]", vec!["1"; count].join(","));
+    for (first_rank, other_rank, first_name) in [(2, 2, 1), (1, 3, 1), (900, 0, 1), (0, 1, 60_000)] {
+        let mut entries = entry(&"n".repeat(first_name), &ones(first_rank), 0);
+        for idx in 1..2000 {
+            entries += &entry(&format!("layers.{idx}.weight"), &ones(other_rank), idx);
+        }
+        let bytes = file(&format!("{{{}}}", &entries[1..]), &[7; 2000]);
+        let header = Header::from_bytes(&bytes, &ReadOptions::STRICT).unwrap();
+        assert_eq!(header.len(), 2000);
+        for (idx, info) in header.iter().enumerate() {
+            assert_eq!(info.shape().len(), if idx == 0 { first_rank } else { other_rank });
+            assert_eq!(header.tensor(info.name()).map(|found| found.index()), Some(idx));
+        }
+    }
+}
+
 #[test]
 fn integers_of_every_length_are_read() {
     // Zero first, so that the product stays zero.

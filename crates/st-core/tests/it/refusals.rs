@@ -245,6 +245,8 @@ fn length_field_is_checked_first() {
     // A prefix that ends before the header does.
     let error = Header::from_prefix(&file("{}", b"")[..9], 10, &ReadOptions::STRICT).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::InvalidHeaderLength { len: 2, available: 1 });
+    let error = Header::declared_len([0; 8], 7, &ReadOptions::STRICT).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::HeaderTooSmall { available: 7 });
     let error = Header::from_prefix(b"abc", 10, &ReadOptions::STRICT).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::HeaderTooSmall { available: 3 });
 }
