@@ -19,10 +19,11 @@ pub(crate) fn entry<'h>(scanner: &mut Scanner<'h>, visit: &mut impl Visit<'h>) -
     let at = |rest: &[u8]| scanner.pos() + text.len() - rest.len();
 
     let rest = text.as_bytes().strip_prefix(br#":{"dtype":""#)?;
+    // The name with its closing quote, which tells `F32` from `F32` and a zero byte.
     let word = load(rest, 0)?;
     let quotes = word ^ (ONES * u64::from(b'"'));
     let len = (quotes.wrapping_sub(ONES) & !quotes & HIGHS).trailing_zeros() / 8;
-    let dtype = Dtype::from_word(word & !(u64::MAX.checked_shl(8 * len)?))?;
+    let dtype = Dtype::from_quoted(word & (u64::MAX >> 56_u32.checked_sub(8 * len)?))?;
 
     let rest = rest.get(len as usize..)?.strip_prefix(br#"","shape":["#)?;
     let shape_start = text.len() - rest.len() - 1;
@@ -77,9 +78,9 @@ const fn leading_digits(word: u64) -> (usize, u64) {
     }
     // Leading zeros take the place of what is not a digit; then neighbours are joined three times.
     let mut value = digits << (64 - 8 * count);
-    value = (value.wrapping_mul((10 << 8) | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
-    value = (value.wrapping_mul((100 << 16) | 1) >> 16) & 0x0000_ffff_0000_ffff;
-    value = value.wrapping_mul((10_000 << 32) | 1) >> 32;
+    value = (value.wrapping_mul((10 << 8) + 1) >> 8) & 0x00ff_00ff_00ff_00ff;
+    value = (value.wrapping_mul((100 << 16) + 1) >> 16) & 0x0000_ffff_0000_ffff;
+    value = value.wrapping_mul((10_000 << 32) + 1) >> 32;
     (count as usize, value)
 }
 
@@ -135,6 +136,9 @@ mod tests {
             assert_eq!(read(&format!("{} {}", &text[..at], &text[at..])), None);
             assert_eq!(read(&format!("{}{}", &text[..at], &text[at + 1..])), None, "{at}");
             assert_eq!(read(&text[..at]), None);
+        }
+        for zeros in ["\0", "\0\0", "\0\0\0\0\0"] {
+            assert_eq!(read(&text.replace("I8", &format!("I8{zeros}"))), None);
         }
         for other in ["\"F8_E4M3FNUZ\"", "\"f32\"", "\"\"", "\"I\\u0038\""] {
             assert_eq!(read(&text.replace("\"I8\"", other)), None);

@@ -35,11 +35,11 @@ macro_rules! dtypes {
                 }
             }
 
-            /// The type whose name these bytes are, the first in the lowest place, zeros behind. Names longer
-            /// than a word are not found.
+            /// The type whose name and a closing quote these bytes are, the first in the lowest place. Names
+            /// of more than seven bytes are not found.
             #[inline]
-            pub(crate) fn from_word(word: u64) -> Option<Self> {
-                $(if word == const { word_of($name) } {
+            pub(crate) fn from_quoted(word: u64) -> Option<Self> {
+                $(if word == const { quoted($name) } {
                     return Some(Self::$variant);
                 })*
                 None
@@ -132,12 +132,14 @@ impl Dtype {
     }
 }
 
-/// The bytes of a name of at most seven, the first in the lowest place; no name's word for longer ones.
-const fn word_of(name: &str) -> u64 {
+/// The bytes of a name of at most seven and a closing quote, the first in the lowest place; nothing that
+/// stands in a header for longer ones.
+const fn quoted(name: &str) -> u64 {
     let mut padded = [0; 8];
     match padded.split_at_mut_checked(name.len()) {
-        Some((front, [_, ..])) => {
+        Some((front, [quote, ..])) => {
             front.copy_from_slice(name.as_bytes());
+            *quote = b'"';
             u64::from_le_bytes(padded)
         }
         _ => u64::MAX,
@@ -164,17 +166,17 @@ mod tests {
     }
 
     #[test]
-    fn short_names_are_found_by_their_word() {
+    fn short_names_are_found_with_their_quote() {
         for dtype in Dtype::ALL {
-            let mut padded = [0; 16];
-            padded[..dtype.name().len()].copy_from_slice(dtype.name().as_bytes());
-            let word = u64::from_le_bytes(*padded.first_chunk().unwrap());
-            assert_eq!(Dtype::from_word(word), (dtype.name().len() < 8).then_some(dtype));
+            let text = alloc::format!("{dtype}\"\0\0\0\0\0\0\0");
+            let word = u64::from_le_bytes(*text.as_bytes().first_chunk().unwrap());
+            assert_eq!(Dtype::from_quoted(word), (dtype.name().len() < 8).then_some(dtype));
+            assert_eq!(Dtype::from_quoted(word ^ 1), None);
         }
-        assert_eq!(Dtype::from_word(0), None);
+        assert_eq!(Dtype::from_quoted(u64::from_le_bytes(*b"F32\0\"\0\0\0")), None);
         assert_eq!(
-            (word_of("F4"), word_of("F8_E4M3"), word_of("F8_E4M3FNUZ")),
-            (0x3446, 0x33_4d34_455f_3846, u64::MAX)
+            (quoted("F4"), quoted("F8_E4M3"), quoted("F8_E4M3FNUZ")),
+            (0x22_3446, 0x2233_4d34_455f_3846, u64::MAX)
         );
     }
 

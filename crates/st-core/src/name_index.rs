@@ -196,6 +196,17 @@ mod tests {
     }
 
     #[test]
+    fn names_of_equal_hash_are_told_apart() {
+        // Of 2^18 names, some 8 pairs share their 32 bits.
+        let mut hashed: Vec<_> = (0..1 << 18).map(|idx| (hash(&format!("{idx}")), idx)).collect();
+        hashed.sort_unstable();
+        let pair = hashed.windows(2).find(|pair| pair[0].0 == pair[1].0).unwrap();
+        let names = Listed { names: vec![format!("{}", pair[0].1)], hash };
+        let index = check(&names);
+        assert_eq!(index.find(&format!("{}", pair[1].1), &names), None);
+    }
+
+    #[test]
     fn similar_names_hash_apart() {
         let mut hashes = vec![];
         for idx in 0..4096 {

@@ -335,3 +335,37 @@ impl<'h> Visit<'h> for Locator<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+
+    /// Growing by doubling would end far above the counts chosen here.
+    #[test]
+    fn long_headers_are_given_room_once() {
+        let count = 2100;
+        let mut text = String::from("{");
+        for idx in 1000..1000 + count {
+            let comma = if idx == 1000 { "" } else { "," };
+            text += &format!(r#"{comma}"layer.{idx}":{{"dtype":"U8","shape":[2,0,3],"data_offsets":[0,0]}}"#);
+        }
+        text.push('}');
+        let (table, ..) = read(&text, &ReadOptions::STRICT).unwrap();
+        let roughly = |capacity: usize, needed: usize| (needed..needed + needed / 50).contains(&capacity);
+        assert!(roughly(table.records.capacity(), count));
+        assert!(roughly(table.dims.capacity(), 3 * count));
+        assert!(roughly(table.strings.capacity(), 10 * count));
+    }
+
+    /// The entry is all there is: no room is made for others.
+    #[test]
+    fn one_long_entry_is_given_no_room() {
+        let ones = ["0"; 70_000].join(",");
+        let text = format!(r#"{{"a":{{"dtype":"U8","shape":[{ones}],"data_offsets":[0,0]}}}}"#);
+        let (table, ..) = read(&text, &ReadOptions::COMPAT).unwrap();
+        assert!(table.records.capacity() <= 4);
+        assert!(table.dims.capacity() <= 1 << 17);
+    }
+}

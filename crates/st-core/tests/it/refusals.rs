@@ -75,6 +75,7 @@ const HEADERS: &[(&str, &str, usize)] = &[
     (r#"{"a":{"dtype":8}}"#, WRONG_TYPE, 14),
     (r#"{"a":{"dtype":null}}"#, WRONG_TYPE, 14),
     (r#"{"a":{"dtype":["U8"]}}"#, WRONG_TYPE, 14),
+    ("{\"a\":{\"dtype\":\"U8\0\",\"shape\":[],\"data_offsets\":[0,1]}}", "st-json-control", 17),
     // Shapes.
     (r#"{"a":{"shape":1}}"#, WRONG_TYPE, 14),
     (r#"{"a":{"shape":{}}}"#, WRONG_TYPE, 14),
@@ -182,6 +183,7 @@ fn tables_that_do_not_fit_the_file_are_refused() {
         (vec![entry("a", "F32", "[2]", 0, 4)], 4, size(4, 8), 0),
         (vec![entry("a", "F32", "[]", 0, 0)], 0, size(0, 4), 0),
         (vec![entry("a", "U8", "[2]", 0, max)], 2, size(max, 2), 0),
+        (vec![entry("a", "U8", "[3]", 0, 3), entry("b", "F32", "[2]", 3, 7)], 7, size(4, 8), 1),
     ];
     for (entries, data_len, kind, culprit) in cases {
         let header = format!("{{{}}}", entries.join(","));
@@ -269,7 +271,7 @@ fn limited(change: impl FnOnce(&mut Limits)) -> ReadOptions {
 
 #[test]
 fn limits_hold_to_the_last_unit() {
-    let header = r#"{"__metadata__":{"ab":"cde"},"name":{"dtype":"U8","shape":[1,1,1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}"#;
+    let header = r#"{"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"name":{"dtype":"U8","shape":[1,1,1],"data_offsets":[1,2]},"__metadata__":{"ab":"cde"}}"#;
     let pretty = header.replace("{\"dtype\"", "{ \"dtype\"");
     type Change = fn(&mut Limits, usize);
     let changes: [(Change, usize, &str); 4] = [
