@@ -1,0 +1,38 @@
+//! Our readers and writers beside the peers, over the test vectors.
+//!
+//! `cargo run -p conformance` prints the matrix and writes `docs/conformance.md`; with `--check` it fails if
+//! that page is not up to date. Every cell that is not what the manifests say fails the run. The same
+//! checks run as tests; the fuzz targets use the judges and oracles of this crate.
+//!
+//! ```
+//! use conformance::manifest::Manifest;
+//!
+//! let manifest = Manifest::load()?;
+//! assert!(manifest.files.len() > 200);
+//! # Ok::<(), conformance::manifest::Error>(())
+//! ```
+//!
+//! The vectors are untrusted by design: whatever reads them may refuse, and may not panic. The one unsafe
+//! item of this crate is the allocator that counts, [`CountingAllocator`](heap::CountingAllocator).
+
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+pub mod manifest;
+pub mod matrix;
+
+pub mod content;
+pub mod official;
+pub mod ours;
+
+pub mod huge;
+pub mod index;
+pub mod reading;
+pub mod sharded;
+pub mod slices;
+
+pub mod digest;
+pub mod heap;
+pub mod judge;
+pub mod oracle;

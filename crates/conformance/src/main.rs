@@ -1,0 +1,134 @@
+//! Runs the matrix; see the library.
+
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs, panic};
+
+use conformance::manifest::{Manifest, folder};
+use conformance::matrix::Suite;
+use conformance::{huge, judge, official, reading, sharded, slices};
+
+const USAGE: &str = "\
+usage: conformance [--check] [--huge]    run the matrix, write docs/conformance.md
+       conformance judge FILE...         print manifest entries of new vectors
+
+  --check   do not write; fail if docs/conformance.md differs from what would be written
+  --huge    also run the headers of 40 to 100 MB (half a minute in a release build, 1 GiB); not on the page";
+
+const INTRO: &str = "\
+# Conformance
+
+Written by `cargo run -p conformance`; do not edit. Each cell counts the vectors for which a reader or
+writer did what the manifest in `crates/conformance/vectors` says, and what that was. Any other outcome
+fails the run, so every cell on this page is as expected. Headers of 40 to 100 MB are built and judged by
+`cargo run --release -p conformance -- --huge`.
+
+Where the two strictness levels differ, `verdicts.json` beside the vectors says what the strict one answers.
+";
+
+fn main() -> ExitCode {
+    // The official crate's panics are judged, not reported.
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !official::is_running() {
+            report(info);
+        }
+    }));
+
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["judge", files @ ..] if !files.is_empty() => print_entries(files),
+        flags if flags.iter().all(|flag| ["--check", "--huge"].contains(flag)) => {
+            run(flags.contains(&"--check"), flags.contains(&"--huge"))
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(check: bool, with_huge: bool) -> ExitCode {
+    let ran = Manifest::load().and_then(|manifest| Ok((suites(&manifest)?, manifest)));
+    let (suites, manifest) = match ran {
+        Ok(ran) => ran,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut failed = show(&suites);
+    let page = page(&suites);
+    if with_huge {
+        failed |= show(&[huge::suite(&manifest)]);
+    }
+    let path = page_path();
+    if failed {
+        eprintln!("{} is left as it is", path.display());
+    } else if !check {
+        if let Err(error) = fs::write(&path, &page) {
+            eprintln!("{}: {error}", path.display());
+            failed = true;
+        }
+    } else if fs::read(&path).ok().as_deref() != Some(page.as_bytes()) {
+        eprintln!("{} is not up to date: run `cargo run -p conformance`", path.display());
+        failed = true;
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Every table of the page; a format adds its own here.
+fn suites(manifest: &Manifest) -> Result<Vec<Suite>, conformance::manifest::Error> {
+    Ok(vec![reading::suite(manifest)?, slices::suite(manifest)?, sharded::suite(manifest)?])
+}
+
+/// Prints tables and what is wrong in them; returns whether anything is.
+fn show(suites: &[Suite]) -> bool {
+    let mut wrong = false;
+    for suite in suites {
+        println!("{suite}");
+        for failure in suite.failures() {
+            eprintln!("wrong: {failure}");
+            wrong = true;
+        }
+    }
+    wrong
+}
+
+fn page(suites: &[Suite]) -> String {
+    let tables: Vec<String> = suites.iter().map(ToString::to_string).collect();
+    format!("{INTRO}\n{}", tables.join("\n"))
+}
+
+fn page_path() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("."));
+    root.join("docs").join("conformance.md")
+}
+
+/// Prints what the official crate and ours say about files, in the manifests' form, to be reviewed and kept.
+fn print_entries(files: &[&str]) -> ExitCode {
+    for file in files {
+        let bytes = match fs::read(file) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                eprintln!("{file}: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
+        for entry in judge::entries(&relative(file), &bytes) {
+            println!("{entry}");
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn relative(file: &str) -> String {
+    let vectors = folder("safetensors");
+    let full = fs::canonicalize(file).unwrap_or_else(|_| file.into());
+    let short =
+        fs::canonicalize(vectors).ok().and_then(|base| full.strip_prefix(base).map(Path::to_owned).ok());
+    short.unwrap_or(full).to_string_lossy().into_owned()
+}

@@ -1,0 +1,518 @@
+//! The test vectors and what their manifests say must happen.
+//!
+//! `vectors/safetensors/MANIFEST.json` records the official implementations' verdicts and expected values,
+//! `OWN.json` the same for vectors of our own, `verdicts.json` what our strict reader must answer to each.
+
+use alloc::collections::BTreeMap;
+use core::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// Everything known about the safetensors vectors.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    /// Single files.
+    pub files: Vec<Vector>,
+    /// Folders with a shard index.
+    pub sharded: Vec<Sharded>,
+    /// Files too large to store.
+    pub recipes: Vec<Recipe>,
+    /// Index expressions.
+    pub slices: Vec<SliceCase>,
+}
+
+/// Which of the three kinds a file belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// What every reader has to accept.
+    Valid,
+    /// What the official reader accepts by accident or leniency.
+    Quirk,
+    /// What every reader has to refuse.
+    Invalid,
+}
+
+impl Kind {
+    /// As written in the manifests.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Quirk => "quirk",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// What the official crate said about a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OfficialVerdict {
+    /// It reads the file.
+    Accept,
+    /// It refuses with this variant of its error type.
+    Refuse {
+        /// Name of the variant.
+        variant: String,
+    },
+}
+
+/// What our strict reader has to say about a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StrictVerdict {
+    /// It reads the file.
+    Accept,
+    /// It refuses.
+    Refuse {
+        /// The error's stable code.
+        code: String,
+        /// The error's byte offset, where it has one.
+        offset: Option<u64>,
+    },
+}
+
+/// A single file.
+#[derive(Clone, Debug)]
+pub struct Vector {
+    /// Path below `vectors/safetensors`.
+    pub file: String,
+    /// Kind of vector.
+    pub kind: Kind,
+    /// Group within the kind.
+    pub category: String,
+    /// Length of the file.
+    pub size: u64,
+    /// SHA-256 of the file.
+    pub sha256: String,
+    /// Verdict of the official crate.
+    pub official: OfficialVerdict,
+    /// Whether the official crate panics on this file when overflow checks are on.
+    pub official_panics_when_checked: bool,
+    /// Verdict of our strict reader.
+    pub strict: StrictVerdict,
+    /// Length of the JSON header, for files somebody reads.
+    pub header_len: Option<u64>,
+    /// Metadata, for files somebody reads.
+    pub metadata: Option<BTreeMap<String, String>>,
+    /// Tensors in order of their offsets, unless the manifest leaves them out.
+    pub tensors: Option<Vec<TensorFacts>>,
+    /// Number of tensors.
+    pub n_tensors: Option<usize>,
+    /// SHA-256 of the names in order of their offsets, joined by line feeds.
+    pub names_sha256: Option<String>,
+    /// Whether our writer has to reproduce the file byte for byte.
+    pub byte_exact: bool,
+}
+
+/// What a tensor of a file must look like.
+#[derive(Clone, Debug)]
+pub struct TensorFacts {
+    /// Name.
+    pub name: String,
+    /// Dtype as written in headers.
+    pub dtype: String,
+    /// Shape.
+    pub shape: Vec<u64>,
+    /// Begin and end relative to the data section.
+    pub data_offsets: (u64, u64),
+    /// Begin in the file.
+    pub abs_offset: u64,
+    /// SHA-256 of the bytes.
+    pub sha256: String,
+    /// The bytes, if few.
+    pub hex: Option<String>,
+    /// The elements, if few: numbers, decimal strings, or pairs of strings for complex numbers.
+    pub values: Option<Vec<Value>>,
+}
+
+/// A folder with a shard index.
+#[derive(Clone, Debug)]
+pub struct Sharded {
+    /// Path below `vectors/safetensors`.
+    pub dir: String,
+    /// What is broken; [`None`] for a good one.
+    pub rule: Option<String>,
+    /// How it was split, for good ones.
+    pub split: Option<Split>,
+    /// What we have to say: a broken one is refused with the code of an error or the name of a problem.
+    pub strict: StrictVerdict,
+}
+
+/// How a good sharded checkpoint was split.
+#[derive(Clone, Debug)]
+pub struct Split {
+    /// Largest shard in bytes of tensor data.
+    pub max_shard_size: u64,
+    /// Sum of all tensors in bytes.
+    pub total_size: u64,
+    /// Tensors in the order they were given.
+    pub tensors: Vec<SplitTensor>,
+    /// Shard file to its tensors.
+    pub shards: BTreeMap<String, Vec<String>>,
+}
+
+/// A tensor of a sharded checkpoint.
+#[derive(Clone, Debug)]
+pub struct SplitTensor {
+    /// Name.
+    pub name: String,
+    /// Shape.
+    pub shape: Vec<u64>,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// SHA-256 of the bytes.
+    pub sha256: String,
+}
+
+/// A file too large to store.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// Which one.
+    pub name: String,
+    /// Length of the file.
+    pub size: u64,
+    /// Verdict of the official crate.
+    pub official: OfficialVerdict,
+    /// Number of tensors when read.
+    pub n_tensors: Option<usize>,
+    /// Verdict of our strict reader with its default limits.
+    pub strict: StrictVerdict,
+}
+
+/// An index expression and its answers.
+#[derive(Clone, Debug)]
+pub struct SliceCase {
+    /// Path of the file below `vectors/safetensors`.
+    pub file: String,
+    /// Name of the tensor.
+    pub tensor: String,
+    /// The expression, in Python's notation.
+    pub index: String,
+    /// The official library's answer; [`None`] if it refuses.
+    pub official: Option<SliceAnswer>,
+    /// NumPy's answer; [`None`] if it raises an exception.
+    pub numpy: Option<SliceAnswer>,
+}
+
+/// Result of an index expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SliceAnswer {
+    /// Shape of the result.
+    pub shape: Vec<u64>,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+}
+
+/// A manifest that cannot be used.
+#[derive(Debug)]
+pub struct Error {
+    file: PathBuf,
+    what: Fault,
+}
+
+#[derive(Debug)]
+enum Fault {
+    Io(std::io::Error),
+    Json(serde_json::Error),
+    Field { path: String },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.file.display())?;
+        match &self.what {
+            Fault::Io(error) => write!(f, "{error}"),
+            Fault::Json(error) => write!(f, "{error}"),
+            Fault::Field { path } => write!(f, "missing or of the wrong type: {path}"),
+        }
+    }
+}
+
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match &self.what {
+            Fault::Io(error) => Some(error),
+            Fault::Json(error) => Some(error),
+            Fault::Field { .. } => None,
+        }
+    }
+}
+
+/// Folder that holds the vectors of one format.
+///
+/// # Examples
+///
+/// ```
+/// assert!(conformance::manifest::folder("safetensors").join("MANIFEST.json").is_file());
+/// ```
+#[must_use]
+pub fn folder(format: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors").join(format)
+}
+
+/// Reads a file below `vectors/safetensors`.
+///
+/// # Errors
+///
+/// [`Error`] if the file cannot be read.
+pub fn read(file: &str) -> Result<Vec<u8>, Error> {
+    let path = folder("safetensors").join(file);
+    fs::read(&path).map_err(|error| Error { file: path, what: Fault::Io(error) })
+}
+
+/// Names of the files in a folder below `vectors/safetensors`, sorted.
+///
+/// # Errors
+///
+/// [`Error`] if the folder cannot be read.
+pub fn list(dir: &str) -> Result<Vec<String>, Error> {
+    let path = folder("safetensors").join(dir);
+    let names = fs::read_dir(&path).and_then(|entries| {
+        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    });
+    let mut names: Vec<String> = names.map_err(|error| Error { file: path, what: Fault::Io(error) })?;
+    names.sort();
+    Ok(names)
+}
+
+impl Manifest {
+    /// Reads the manifests.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] names the file and the entry that is missing or malformed.
+    pub fn load() -> Result<Self, Error> {
+        let shared = json("MANIFEST.json")?;
+        let own = json("OWN.json")?;
+        let verdicts = json("verdicts.json")?;
+        let verdicts = Field::root(&verdicts);
+        Self::from_values(&Field::root(&shared), &Field::root(&own), &verdicts)
+            .map_err(|Missing(path)| Error { file: folder("safetensors"), what: Fault::Field { path } })
+    }
+
+    fn from_values(shared: &Field<'_>, own: &Field<'_>, verdicts: &Field<'_>) -> Result<Self, Missing> {
+        let mut files = Vec::new();
+        for kind in [Kind::Valid, Kind::Quirk, Kind::Invalid] {
+            for manifest in [shared, own] {
+                for entry in manifest.get(kind.name())?.items()? {
+                    files.push(Vector::from_value(&entry, kind, verdicts)?);
+                }
+            }
+        }
+        files.sort_by(|a, b| (a.kind, &a.category, &a.file).cmp(&(b.kind, &b.category, &b.file)));
+        let collect = |name: &str| shared.get(name)?.items();
+        Ok(Self {
+            files,
+            sharded: collect("sharded")?
+                .iter()
+                .map(|entry| Sharded::from_value(entry, verdicts))
+                .collect::<Result<_, _>>()?,
+            recipes: collect("generate")?
+                .iter()
+                .map(|entry| Recipe::from_value(entry, verdicts))
+                .collect::<Result<_, _>>()?,
+            slices: collect("slices")?.iter().map(SliceCase::from_value).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Vector {
+    fn from_value(entry: &Field<'_>, kind: Kind, verdicts: &Field<'_>) -> Result<Self, Missing> {
+        let file = entry.get("file")?.text()?;
+        let official = entry.get("official")?;
+        Ok(Self {
+            strict: strict_verdict(&verdicts.get(&file)?)?,
+            kind,
+            category: entry.get("category")?.text()?,
+            size: entry.get("size")?.number()?,
+            sha256: entry.get("sha256")?.text()?,
+            official: official_verdict(&official.get("crate_0_8_0")?)?,
+            official_panics_when_checked: official.find("crate_0_8_0_overflow_checks_on").is_some(),
+            header_len: entry.find("header_len").map(|field| field.number()).transpose()?,
+            metadata: entry
+                .find("metadata")
+                .map(|field| field.entries()?.iter().map(|(k, v)| Ok((k.clone(), v.text()?))).collect())
+                .transpose()?,
+            tensors: entry
+                .find("tensors")
+                .map(|field| field.items()?.iter().map(TensorFacts::from_value).collect())
+                .transpose()?,
+            n_tensors: entry.find("n_tensors").map(|field| field.count()).transpose()?,
+            names_sha256: entry.find("offset_order_names_sha256").map(|field| field.text()).transpose()?,
+            byte_exact: entry.find("byte_exact_reserialize").is_some_and(|field| *field.value == true),
+            file,
+        })
+    }
+}
+
+impl TensorFacts {
+    fn from_value(entry: &Field<'_>) -> Result<Self, Missing> {
+        let offsets = entry.get("data_offsets")?.numbers()?;
+        let [begin, end] = offsets[..] else { return Err(entry.missing("data_offsets")) };
+        Ok(Self {
+            name: entry.get("name")?.text()?,
+            dtype: entry.get("dtype")?.text()?,
+            shape: entry.get("shape")?.numbers()?,
+            data_offsets: (begin, end),
+            abs_offset: entry.get("abs_offset")?.number()?,
+            sha256: entry.get("sha256")?.text()?,
+            hex: entry.find("hex").map(|field| field.text()).transpose()?,
+            values: entry.find("values").and_then(|field| field.value.as_array().cloned()),
+        })
+    }
+}
+
+impl Sharded {
+    fn from_value(entry: &Field<'_>, verdicts: &Field<'_>) -> Result<Self, Missing> {
+        let dir = entry.get("dir")?.text()?;
+        let rule = entry.find("rule").map(|field| field.text()).transpose()?;
+        let split = if rule.is_some() { None } else { Some(Split::from_value(entry)?) };
+        Ok(Self { strict: strict_verdict(&verdicts.get(&dir)?)?, dir, rule, split })
+    }
+}
+
+impl Split {
+    fn from_value(entry: &Field<'_>) -> Result<Self, Missing> {
+        let facts = entry.get("tensors")?;
+        let tensors = entry.get("insertion_order")?.items()?;
+        let tensors = tensors.iter().map(|name| {
+            let name = name.text()?;
+            let tensor = facts.get(&name)?;
+            let element = match tensor.get("dtype")?.text()?.as_str() {
+                "uint8" => 1,
+                "float32" => 4,
+                _ => return Err(tensor.missing("dtype")),
+            };
+            let shape = tensor.get("shape")?.numbers()?;
+            let bytes = shape.iter().product::<u64>() * element;
+            Ok(SplitTensor { name, shape, bytes, sha256: tensor.get("sha256")?.text()? })
+        });
+        let shards = entry.get("filename_to_tensors")?.entries()?;
+        let shards = shards.iter().map(|(file, names)| {
+            Ok((file.clone(), names.items()?.iter().map(Field::text).collect::<Result<_, _>>()?))
+        });
+        Ok(Self {
+            max_shard_size: entry.get("max_shard_size")?.number()?,
+            total_size: entry.get("total_size")?.number()?,
+            tensors: tensors.collect::<Result<_, _>>()?,
+            shards: shards.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Recipe {
+    fn from_value(entry: &Field<'_>, verdicts: &Field<'_>) -> Result<Self, Missing> {
+        let name = entry.get("name")?.text()?;
+        let official = entry.get("official_0_8_0")?;
+        Ok(Self {
+            size: entry.get("size")?.number()?,
+            official: official_verdict(&official)?,
+            n_tensors: official.find("n_tensors").map(|field| field.count()).transpose()?,
+            strict: strict_verdict(&verdicts.get(&format!("generate/{name}"))?)?,
+            name,
+        })
+    }
+}
+
+impl SliceCase {
+    fn from_value(entry: &Field<'_>) -> Result<Self, Missing> {
+        let official = if *entry.get("ok")?.value == true { Some(slice_answer(entry)?) } else { None };
+        let numpy = entry.get("numpy_says")?;
+        let numpy = match numpy.value.as_str() {
+            Some(_) => official.clone(),
+            None if numpy.find("exception").is_some() => None,
+            None => Some(slice_answer(&numpy)?),
+        };
+        Ok(Self {
+            file: entry.get("file")?.text()?,
+            tensor: entry.get("tensor")?.text()?,
+            index: entry.get("index")?.text()?,
+            official,
+            numpy,
+        })
+    }
+}
+
+fn slice_answer(entry: &Field<'_>) -> Result<SliceAnswer, Missing> {
+    Ok(SliceAnswer { shape: entry.get("shape")?.numbers()?, sha256: entry.get("sha256")?.text()? })
+}
+
+fn official_verdict(entry: &Field<'_>) -> Result<OfficialVerdict, Missing> {
+    match entry.get("verdict")?.text()?.as_str() {
+        "accept" => Ok(OfficialVerdict::Accept),
+        "reject" => Ok(OfficialVerdict::Refuse { variant: entry.get("variant")?.text()? }),
+        _ => Err(entry.missing("verdict")),
+    }
+}
+
+fn strict_verdict(entry: &Field<'_>) -> Result<StrictVerdict, Missing> {
+    if entry.value.as_str() == Some("accept") {
+        return Ok(StrictVerdict::Accept);
+    }
+    let offset = entry.find("offset").map(|field| field.number()).transpose()?;
+    Ok(StrictVerdict::Refuse { code: entry.get("code")?.text()?, offset })
+}
+
+fn json(file: &str) -> Result<Value, Error> {
+    let bytes = read(file)?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Error { file: folder("safetensors").join(file), what: Fault::Json(error) })
+}
+
+/// A JSON value that knows its place, for messages.
+struct Field<'a> {
+    value: &'a Value,
+    path: String,
+}
+
+/// Path of what is missing or malformed.
+struct Missing(String);
+
+impl<'a> Field<'a> {
+    fn root(value: &'a Value) -> Self {
+        Self { value, path: String::new() }
+    }
+
+    fn missing(&self, key: &str) -> Missing {
+        Missing(format!("{}/{key}", self.path))
+    }
+
+    fn find(&self, key: &str) -> Option<Field<'a>> {
+        let value = self.value.get(key).filter(|value| !value.is_null())?;
+        Some(Field { value, path: format!("{}/{key}", self.path) })
+    }
+
+    fn get(&self, key: &str) -> Result<Field<'a>, Missing> {
+        self.find(key).ok_or_else(|| self.missing(key))
+    }
+
+    fn text(&self) -> Result<String, Missing> {
+        self.value.as_str().map(str::to_owned).ok_or_else(|| Missing(self.path.clone()))
+    }
+
+    fn number(&self) -> Result<u64, Missing> {
+        self.value.as_u64().ok_or_else(|| Missing(self.path.clone()))
+    }
+
+    fn count(&self) -> Result<usize, Missing> {
+        usize::try_from(self.number()?).map_err(|_| Missing(self.path.clone()))
+    }
+
+    fn items(&self) -> Result<Vec<Field<'a>>, Missing> {
+        let items = self.value.as_array().ok_or_else(|| Missing(self.path.clone()))?;
+        let place = |(idx, value)| Field { value, path: format!("{}/{idx}", self.path) };
+        Ok(items.iter().enumerate().map(place).collect())
+    }
+
+    fn numbers(&self) -> Result<Vec<u64>, Missing> {
+        self.items()?.iter().map(Field::number).collect()
+    }
+
+    fn entries(&self) -> Result<Vec<(String, Field<'a>)>, Missing> {
+        let entries = self.value.as_object().ok_or_else(|| Missing(self.path.clone()))?;
+        let place =
+            |(key, value): (&String, _)| (key.clone(), Field { value, path: format!("{}/{key}", self.path) });
+        Ok(entries.iter().map(place).collect())
+    }
+}

@@ -1,0 +1,11 @@
+//! Every vector, through the public interfaces of the crates it concerns.
+
+#![allow(clippy::unwrap_used, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+
+mod doors;
+mod dtypes;
+mod facts;
+mod matrix;
+mod mutations;
+mod shards;
+mod slices;
