@@ -120,10 +120,11 @@ impl Iterator for Fields<'_> {
         let (group, field) = (self.next / 4, self.next as u32 % 4);
         let bit = field * self.bits;
         let at = group * (self.bits as usize / 2) + bit as usize / 8;
-        let low = u16::from(*self.data.get(at)?);
-        let high = self.data.get(at + 1).copied().map_or(0, u16::from);
+        let low = *self.data.get(at)?;
+        let high = self.data.get(at + 1).copied().unwrap_or_default();
         self.next += 1;
-        Some((((low | high << 8) >> (bit % 8)) & ((1 << self.bits) - 1)) as u8)
+        let field = u16::from_le_bytes([low, high]) >> (bit % 8);
+        Some((field & ((1 << self.bits) - 1)) as u8)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -286,6 +287,41 @@ mod tests {
     }
 
     #[test]
+    fn sub_byte_elements_go_on_over_many_bytes() {
+        // Codes 0, 1, 2, ... in 4 and in 6 bits.
+        let codes = (0..12).flat_map(|at| [(2 * at) % 16 + ((2 * at + 1) % 16) * 16]).collect::<Vec<u8>>();
+        let values = table_of(Dtype::F4).unwrap();
+        assert!(ToF32::new(Dtype::F4, &codes).unwrap().eq((0..24).map(|code| values[code % 16])));
+        let codes: Vec<u8> = (0..5u32)
+            .flat_map(|group| {
+                let packed = (0..4).fold(0, |packed, at| packed | (4 * group + at) << (6 * at));
+                packed.to_le_bytes()[..3].to_vec()
+            })
+            .collect();
+        let values = table_of(Dtype::F6E3M2).unwrap();
+        assert!(ToF32::new(Dtype::F6E3M2, &codes).unwrap().eq((0..20).map(|code| values[code])));
+    }
+
+    #[test]
+    fn specials_are_where_the_specifications_put_them() {
+        for (dtype, nan, infinite) in [
+            (Dtype::F4, 0, 0),
+            (Dtype::F6E2M3, 0, 0),
+            (Dtype::F6E3M2, 0, 0),
+            (Dtype::F8E4M3, 2, 0),
+            (Dtype::F8E5M2, 6, 2),
+            (Dtype::F8E8M0, 1, 0),
+            (Dtype::F8E4M3Fnuz, 1, 0),
+            (Dtype::F8E5M2Fnuz, 1, 0),
+        ] {
+            let values = table_of(dtype).unwrap();
+            assert_eq!(values.iter().filter(|value| value.is_nan()).count(), nan, "{dtype}");
+            assert_eq!(values.iter().filter(|value| value.is_infinite()).count(), infinite, "{dtype}");
+        }
+        assert!(decode(Dtype::F8E8M0, &[255])[0].is_nan());
+    }
+
+    #[test]
     fn tables_hold_what_the_layouts_say() {
         for dtype in Dtype::ALL {
             if let Some(values) = table_of(dtype) {
@@ -303,5 +339,8 @@ mod tests {
         let mut values = ToF64::new(Dtype::F32, &[0; 8]).unwrap();
         values.next();
         assert_eq!(values.len(), 1);
+        let mut values = ToF32::new(Dtype::F4, &[0; 2]).unwrap();
+        values.next();
+        assert_eq!((values.len(), values.count()), (3, 3));
     }
 }

@@ -10,6 +10,7 @@ fn the_smallest_files() {
         let bytes = file(header, b"");
         let parsed = Header::from_bytes(&bytes, &ReadOptions::STRICT).expect(header);
         assert!(parsed.is_empty());
+        assert!(SafeTensors::from_bytes(&bytes).unwrap().is_empty());
         assert_eq!(parsed.file_len(), bytes.len() as u64);
         assert_eq!(parsed.metadata().is_some(), header.contains("{ } }"));
         assert!(parsed.tensor("a").is_none());

@@ -398,6 +398,23 @@ fn find_refuses_what_it_can_see() {
         assert_eq!(error.code(), code, "{header}");
         assert_eq!(error.tensor(), None);
     }
+    let kind = |header: &str| {
+        let error = find(&file(header, b"xy"), "b").unwrap_err();
+        (*error.kind(), error.offset())
+    };
+    let a = format!(r#"{{"a":{},"#, entry(0, 1, "[1]"));
+    let at = Some(8 + a.len() as u64);
+    let mismatch = ErrorKind::SizeMismatch { declared: 2, computed: 24 };
+    assert_eq!(kind(&format!(r#"{a}"b":{}}}"#, entry(1, 3, "[2,12]"))), (mismatch, at));
+    let partial = format!(r#"{a}"b":{{"dtype":"F6_E2M3","shape":[1],"data_offsets":[1,2]}}}}"#);
+    assert_eq!(kind(&partial), (ErrorKind::PartialByte { bits: 6 }, at));
+    let reversed = ErrorKind::InvalidOffsets { begin: 2, end: 1, expected: 1 };
+    assert_eq!(kind(&format!(r#"{a}"b":{}}}"#, entry(2, 1, "[1]"))), (reversed, at));
+    let outside = ErrorKind::InvalidOffsets { begin: 2, end: 3, expected: 0 };
+    assert_eq!(kind(&format!(r#"{a}"b":{}}}"#, entry(2, 3, "[1]"))), (outside, at));
+    let short = format!(r#"{a}"b":{}}}"#, entry(1, 4, "[3]"));
+    let expected = 8 + short.len() as u64 + 4;
+    assert_eq!(kind(&short), (ErrorKind::IncompleteFile { expected, actual: expected - 2 }, None));
     assert_eq!(find(b"1234567", "a").unwrap_err().code(), "st-header-too-small");
     assert_eq!(find(&[9; 8], "a").unwrap_err().code(), "st-header-too-large");
 }
