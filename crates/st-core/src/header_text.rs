@@ -86,7 +86,7 @@ pub(crate) fn push_escape(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// Appends `\uXXXX`.
+/// Appends the escape of a UTF-16 unit: `\u` and four hexadecimal digits.
 pub(crate) fn push_unicode_escape(out: &mut Vec<u8>, unit: u16) {
     out.extend_from_slice(b"\\u");
     for shift in [12, 8, 4, 0] {

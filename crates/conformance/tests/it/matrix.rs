@@ -59,7 +59,7 @@ fn verdicts_agree_with_kinds_and_name_real_codes() {
 fn manifests_name_no_place_outside_the_vectors() {
     for file in ["MANIFEST.json", "OWN.json", "verdicts.json"] {
         let text = String::from_utf8(manifest::read(file).unwrap()).unwrap();
-        for place in ["/home/", "/root/", "/tmp/", "/usr/", "://"] {
+        for place in ["/home", "/root", "/tmp", "/usr", "://"] {
             assert!(!text.contains(place), "{file} mentions {place}");
         }
     }
