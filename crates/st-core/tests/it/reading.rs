@@ -54,6 +54,8 @@ fn file_order_is_the_order_of_offsets() {
     }
     let start = 8 + header.len() as u64;
     let header_ref = tensors.header();
+    let z = header_ref.tensor("z").unwrap();
+    assert_eq!((z.file_range(), z.byte_len(), z.element_count()), (start + 3..start + 4, 1, 1));
     let x = header_ref.tensor("x").unwrap();
     assert_eq!((x.file_range(), x.byte_len(), x.element_count()), (start..start + 3, 3, 3));
     assert_eq!(
