@@ -151,6 +151,7 @@ fn tensors_are_divided_greedily() {
     let divide = |sizes: &[u64], max| {
         let names: Vec<_> = (0..sizes.len()).map(|n| format!("t{n}")).collect();
         let plan = ShardPlan::new(names.iter().map(String::as_str).zip(sizes.iter().copied()), max).unwrap();
+        assert_eq!(plan.index().is_some(), plan.shards().len() > 1);
         if let Some(index) = plan.index() {
             assert_eq!(index.total_size(), Some(sizes.iter().sum()));
             for shard in plan.shards() {
