@@ -91,18 +91,22 @@ mod tests {
 
     use super::*;
     use crate::error::ErrorKind;
+    use crate::grammar::Entry;
     use crate::json::{Fault, Scan};
 
     /// Dimensions below a limit, with the places they stand at.
     struct Dims(Vec<(u64, usize)>);
 
-    impl Visit<'_> for Dims {
+    impl<'h> Visit<'h> for Dims {
         fn shape_begins(&mut self) {
             self.0.clear();
         }
         fn dim(&mut self, dim: u64, at: usize) -> Scan<()> {
             self.0.push((dim, at));
             if dim < 100 { Ok(()) } else { Err(Fault { kind: ErrorKind::SizeOverflow, at }) }
+        }
+        fn tensor(&mut self, _: Entry<'h>) -> Scan<()> {
+            Ok(())
         }
     }
 

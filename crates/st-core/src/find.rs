@@ -51,7 +51,8 @@ pub fn find<'data>(file: &'data [u8], name: &str) -> Result<Option<Found<'data>>
         return Ok(None);
     };
     let (begin, end) = (entry.begin, entry.end);
-    let Some(data) = data.get(begin as usize..end as usize) else {
+    let range = usize::try_from(begin).ok().zip(usize::try_from(end).ok());
+    let Some(data) = range.and_then(|(begin, end)| data.get(begin..end)) else {
         let kind = ErrorKind::InvalidOffsets { begin, end, expected: 0 };
         return Err(Error::from(kind).at(LENGTH_FIELD + entry.at as u64));
     };

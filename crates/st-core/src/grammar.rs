@@ -31,7 +31,7 @@ pub(crate) struct Entry<'h> {
     pub(crate) text_len: usize,
 }
 
-/// What a pass over a header is for. Everything is passed over unless overridden.
+/// What a pass over a header is for. All but tensors is passed over unless overridden.
 pub(crate) trait Visit<'h> {
     /// `__metadata__` is an object.
     fn metadata_begins(&mut self) {}
@@ -50,9 +50,7 @@ pub(crate) trait Visit<'h> {
     }
 
     /// A tensor, complete.
-    fn tensor(&mut self, _entry: Entry<'h>) -> Scan<()> {
-        Ok(())
-    }
+    fn tensor(&mut self, entry: Entry<'h>) -> Scan<()>;
 }
 
 /// Reads a whole header.

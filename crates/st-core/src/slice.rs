@@ -232,8 +232,8 @@ fn of_dim(dim: usize, size: usize, index: Index, bounds: Bounds) -> Result<Place
     let out_of_range = |index| Error::from(ErrorKind::IndexOutOfRange { dim, index, size });
     let (start, stop, step) = match index {
         Index::Select(place) => {
-            let from_end = place.unsigned_abs() as usize;
-            let start = if place < 0 { size.checked_sub(from_end) } else { Some(from_end) };
+            let distance = usize::try_from(place.unsigned_abs()).unwrap_or(usize::MAX);
+            let start = if place < 0 { size.checked_sub(distance) } else { Some(distance) };
             let start = start.filter(|&start| start < size).ok_or_else(|| out_of_range(place))?;
             return Ok(Places { start, count: 1, step: 1, kept: false });
         }
