@@ -163,6 +163,13 @@ fn wrapped(text: &str, width: usize) -> String {
     out
 }
 
+/// What it means that shards and index disagree, whoever finds it.
+const SHARDS_DISAGREE: &str = "The index and the shards of a model do not agree: a shard is missing, a tensor is not where the index \
+         says or is not listed, or the total size differs. A program that loads the model would miss tensors or \
+         load stale ones.";
+/// What to do about it.
+const MEND_SHARDS: &str = "`apr check FOLDER` lists every disagreement; fetch the files again, or make the set anew with `apr shard`";
+
 #[cfg(test)]
 mod tests {
     use alloc::collections::BTreeSet;

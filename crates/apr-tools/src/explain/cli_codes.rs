@@ -1,6 +1,6 @@
 //! Codes of this program.
 
-use super::{Entry, entry};
+use super::{Entry, MEND_SHARDS, SHARDS_DISAGREE, entry};
 use crate::error::Exit::{Internal, Invalid, Io, Success, Unsupported, Usage};
 use crate::error::{
     CODE_CLOSED_PIPE, CODE_DEMO, CODE_FOREIGN_FORMAT, CODE_INTERNAL, CODE_IO, CODE_NOTHING_SELECTED,
@@ -47,14 +47,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "`apr explain` knows the codes that error messages show in brackets, and this is none of them.",
         "list all codes with `apr explain`",
     ),
-    entry(
-        CODE_SHARDS,
-        Invalid,
-        "The index and the shards of a model do not agree: a shard is missing, a tensor is not where the index \
-         says or is not listed, or the total size differs. A program that loads the model would miss tensors or \
-         load stale ones.",
-        "`apr check FOLDER` lists every disagreement; fetch the files again, or make the set anew with `apr shard`",
-    ),
+    entry(CODE_SHARDS, Invalid, SHARDS_DISAGREE, MEND_SHARDS),
     entry(
         CODE_STDIN_TOO_LARGE,
         Invalid,

@@ -1,6 +1,6 @@
 //! Codes of `durable-file` (`df-`) and `st-mmap` (`sm-`): opening, replacing and verifying files.
 
-use super::{Entry, entry};
+use super::{Entry, MEND_SHARDS, SHARDS_DISAGREE, entry};
 use crate::error::Exit::{Internal, Invalid, Io, Refused, Unsupported, Usage};
 
 const QUIET: &str = "repeat when nothing else writes to the file";
@@ -112,14 +112,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "The folder has several indexes of shards, and which one is meant is open.",
         "name the index instead of the folder",
     ),
-    entry(
-        "sm-shard",
-        Invalid,
-        "The index and the shards of a model do not agree: a shard is missing, a tensor is not where the index \
-         says or is not listed, or the total size differs. A program that loads the model would miss tensors or \
-         load stale ones.",
-        "`apr check FOLDER` lists every disagreement; fetch the files again, or make the set anew with `apr shard`",
-    ),
+    entry("sm-shard", Invalid, SHARDS_DISAGREE, MEND_SHARDS),
     entry(
         "sm-replaced",
         Io,
