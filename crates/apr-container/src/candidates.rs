@@ -1,0 +1,68 @@
+//! Which layout a payload has.
+
+use alloc::string::{String, ToString};
+
+use crate::compression::Bound;
+use crate::error::Error;
+use crate::generation::Generation;
+use crate::header::{HEADER_LEN, Header};
+use crate::limits::ReadOptions;
+use crate::metadata::Metadata;
+use crate::payload::MODEL_NAME_KEY;
+use crate::payload::{Context, DecodePayload, PayloadReader, Source};
+
+/// What is known about a payload before it is decoded.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidates {
+    /// `None` if the metadata do not tell: each is tried.
+    generation: Option<Generation>,
+    context: Context,
+}
+
+impl Candidates {
+    pub(crate) fn new(header: &Header, metadata: &[u8], options: &ReadOptions) -> Result<Self, Error> {
+        let (mut generation, mut model_name) = (None, None::<String>);
+        match Metadata::from_msgpack(metadata, options.strictness, &options.limits) {
+            Ok(metadata) => {
+                generation = Generation::from_version(&metadata.aprender_version);
+                model_name =
+                    metadata.custom.get(MODEL_NAME_KEY).and_then(|name| Some(name.as_str()?.to_string()));
+            }
+            Err(error) if options.is_strict() => return Err(error.shifted(HEADER_LEN as u64)),
+            // The known readers do not look at metadata when they load.
+            Err(_) => {}
+        }
+        let mut context =
+            Context::new(Generation::default(), header.model_type, *options, header.payload_len.into());
+        context.model_name = model_name;
+        Ok(Self { generation, context })
+    }
+
+    /// Decodes the model in the layout the metadata name, or in the newest one that fits without a byte left over.
+    /// `open` calls the function it is given with the payload from its beginning.
+    pub(crate) fn decode<M: DecodePayload>(
+        mut self,
+        bound: Bound,
+        mut open: impl FnMut(&mut dyn FnMut(&mut dyn Source) -> Result<M, Error>) -> Result<M, Error>,
+    ) -> Result<M, Error> {
+        let tried = match &self.generation {
+            Some(generation) => core::slice::from_ref(generation),
+            None => &Generation::ALL,
+        };
+        let mut first_error = None;
+        for &generation in tried.iter().rev() {
+            self.context.generation = generation;
+            let result = open(&mut |source| {
+                let mut input = PayloadReader::new(source, bound.len(), &self.context);
+                let model = M::decode_payload(&mut input)?;
+                bound.check_end(input.finish()?)?;
+                Ok(model)
+            });
+            match result {
+                Ok(model) => return Ok(model),
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        Err(first_error.unwrap_or_else(|| crate::ErrorKind::InvalidValue { what: "no layout to try" }.into()))
+    }
+}

@@ -1,0 +1,194 @@
+//! The compressions a payload can have.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::error::{Error, ErrorKind};
+use crate::payload::{Sink, SliceSource, Source, collect};
+
+#[cfg(feature = "lz4")]
+mod lz4;
+#[cfg(feature = "zstd")]
+mod zstd_c;
+#[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
+mod zstd_rust;
+
+/// How a payload is compressed: byte 20 of the header.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Compression(pub u8);
+
+#[expect(non_upper_case_globals, reason = "spelled as the format's documents spell them")]
+impl Compression {
+    /// Stored as it is. The default.
+    pub const None: Self = Self(0);
+    /// zstd, level 3.
+    pub const ZstdDefault: Self = Self(1);
+    /// zstd, level 19: for archives.
+    pub const ZstdMax: Self = Self(2);
+    /// An lz4 block behind its uncompressed length (`u32`, little-endian). Known to aprender since 0.25.
+    pub const Lz4: Self = Self(3);
+}
+
+impl Compression {
+    /// All that the specification lists.
+    pub const KNOWN: [Self; 4] = [Self::None, Self::ZstdDefault, Self::ZstdMax, Self::Lz4];
+
+    /// Name of a listed compression.
+    #[must_use]
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::None => Some("none"),
+            Self::ZstdDefault => Some("zstd"),
+            Self::ZstdMax => Some("zstd-max"),
+            Self::Lz4 => Some("lz4"),
+            _ => None,
+        }
+    }
+
+    /// The compression of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::KNOWN.into_iter().find(|compression| compression.name() == Some(name))
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.pad(name),
+            None => write!(f, "0x{:02X}", self.0),
+        }
+    }
+}
+
+/// As [`Display`](fmt::Display).
+impl fmt::Debug for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Largest window a zstd frame may ask for, as a power of two: 8 MiB, what level 19 writes.
+#[cfg(any(feature = "zstd", feature = "ruzstd"))]
+const WINDOW_LOG_MAX: u32 = 23;
+
+/// How many bytes decompression may give.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bound {
+    /// What the header says, neither more nor less.
+    Exactly(u64),
+    /// No more than this.
+    AtMost(u64),
+}
+
+impl Bound {
+    pub(crate) const fn len(self) -> u64 {
+        match self {
+            Self::Exactly(len) | Self::AtMost(len) => len,
+        }
+    }
+
+    /// Bytes so far.
+    #[cfg(any(feature = "zstd", feature = "ruzstd", feature = "lz4"))]
+    fn check(self, so_far: u64) -> Result<(), Error> {
+        match self {
+            Self::Exactly(declared) if so_far > declared => {
+                Err(ErrorKind::UncompressedSize { declared, actual: so_far }.into())
+            }
+            Self::AtMost(allowed) if so_far > allowed => {
+                Err(ErrorKind::Expansion { declared: so_far, allowed }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes at the end.
+    pub(crate) fn check_end(self, total: u64) -> Result<(), Error> {
+        match self {
+            Self::Exactly(declared) if total != declared => {
+                Err(ErrorKind::UncompressedSize { declared, actual: total }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Compresses `len` bytes, which `write` produces, into `out`.
+pub(crate) fn compress(
+    compression: Compression,
+    len: u64,
+    out: &mut dyn Sink,
+    write: &mut dyn FnMut(&mut dyn Sink) -> Result<(), Error>,
+) -> Result<(), Error> {
+    match compression {
+        Compression::None => write(out),
+        Compression::ZstdDefault => compress_zstd(3, len, out, write),
+        Compression::ZstdMax => compress_zstd(19, len, out, write),
+        #[cfg(feature = "lz4")]
+        Compression::Lz4 => lz4::compress(len, out, write),
+        #[cfg(not(feature = "lz4"))]
+        Compression::Lz4 => Err(ErrorKind::FeatureDisabled { feature: "lz4" }.into()),
+        Compression(found) => Err(ErrorKind::UnknownCompression { found }.into()),
+    }
+}
+
+#[cfg(feature = "zstd")]
+use self::zstd_c::compress as compress_zstd;
+#[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
+use self::zstd_rust::compress as compress_zstd;
+
+#[cfg(not(any(feature = "zstd", feature = "ruzstd")))]
+fn compress_zstd(
+    _level: i32,
+    _len: u64,
+    _out: &mut dyn Sink,
+    _write: &mut dyn FnMut(&mut dyn Sink) -> Result<(), Error>,
+) -> Result<(), Error> {
+    Err(ErrorKind::FeatureDisabled { feature: "zstd" }.into())
+}
+
+/// Calls `read` with the decompressed bytes of the `stored_len` bytes of `stored`, at most as many as `bound` says.
+pub(crate) fn with_decompressed<T>(
+    compression: Compression,
+    stored: &mut dyn Source,
+    stored_len: u64,
+    bound: Bound,
+    read: impl FnOnce(&mut dyn Source) -> Result<T, Error>,
+) -> Result<T, Error> {
+    match compression {
+        Compression::None => read(stored),
+        #[cfg(feature = "zstd")]
+        Compression::ZstdDefault | Compression::ZstdMax => read(&mut zstd_c::ZstdSource::new(stored, bound)?),
+        #[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
+        Compression::ZstdDefault | Compression::ZstdMax => {
+            let stored = collect(stored, stored_len)?;
+            read(&mut zstd_rust::ZstdSource::new(&stored, bound))
+        }
+        #[cfg(not(any(feature = "zstd", feature = "ruzstd")))]
+        Compression::ZstdDefault | Compression::ZstdMax => {
+            let _ = (bound, stored_len);
+            Err(ErrorKind::FeatureDisabled { feature: "zstd" }.into())
+        }
+        #[cfg(feature = "lz4")]
+        Compression::Lz4 => {
+            let bytes = lz4::decompress(&collect(stored, stored_len)?, bound)?;
+            read(&mut SliceSource::new(&bytes))
+        }
+        #[cfg(not(feature = "lz4"))]
+        Compression::Lz4 => Err(ErrorKind::FeatureDisabled { feature: "lz4" }.into()),
+        Compression(found) => Err(ErrorKind::UnknownCompression { found }.into()),
+    }
+}
+
+/// The decompressed bytes of `stored`.
+pub(crate) fn decompress(compression: Compression, stored: &[u8], bound: Bound) -> Result<Vec<u8>, Error> {
+    #[cfg(feature = "lz4")]
+    if compression == Compression::Lz4 {
+        return lz4::decompress(stored, bound);
+    }
+    with_decompressed(compression, &mut SliceSource::new(stored), stored.len() as u64, bound, |source| {
+        let bytes = collect(source, bound.len())?;
+        bound.check_end(bytes.len() as u64)?;
+        Ok(bytes)
+    })
+}

@@ -1,0 +1,47 @@
+//! lz4 blocks behind their uncompressed length.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::Bound;
+use crate::error::{Error, ErrorKind};
+use crate::payload::Sink;
+
+const ALGORITHM: &str = "lz4";
+
+pub(super) fn compress(
+    len: u64,
+    out: &mut dyn Sink,
+    write: &mut dyn FnMut(&mut dyn Sink) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let too_large = ErrorKind::TooLargeForFormat { part: "lz4 payload", len, limit: u32::MAX.into() };
+    let Ok(prefix) = u32::try_from(len) else { return Err(too_large.into()) };
+    let mut plain = Vec::new();
+    write(&mut plain)?;
+    out.put(&prefix.to_le_bytes())?;
+    out.put(&lz4_flex::compress(&plain))
+}
+
+pub(super) fn decompress(stored: &[u8], bound: Bound) -> Result<Vec<u8>, Error> {
+    let damaged = |reason| Error::from(ErrorKind::Decompression { algorithm: ALGORITHM, reason });
+    let Some((prefix, block)) = stored.split_first_chunk() else {
+        return Err(damaged("shorter than its length field"));
+    };
+    let declared = u32::from_le_bytes(*prefix);
+    bound.check(declared.into())?;
+    bound.check_end(declared.into())?;
+    // A block cannot say more than 255 bytes with one: what claims to is refused before it gets memory.
+    if u64::from(declared) > (block.len() as u64).saturating_mul(255) {
+        return Err(damaged("its length field says more than its bytes can"));
+    }
+    let Ok(len) = usize::try_from(declared) else { return Err(damaged("beyond this machine's addresses")) };
+    let mut plain = vec![0; len];
+    match lz4_flex::block::decompress_into(block, &mut plain) {
+        Ok(filled) if filled == plain.len() => Ok(plain),
+        Ok(_) => Err(damaged("shorter than its length field says")),
+        Err(lz4_flex::block::DecompressError::OutputTooSmall { .. }) => {
+            Err(damaged("longer than its length field says"))
+        }
+        Err(_) => Err(damaged("not a sound block")),
+    }
+}

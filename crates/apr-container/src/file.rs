@@ -1,0 +1,214 @@
+//! A file of the first generation on disk, read once from front to back.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use crate::candidates::Candidates;
+use crate::compression::with_decompressed;
+use crate::crc::Crc32;
+use crate::error::{Error, ErrorKind};
+use crate::header::{CHECKSUM_LEN, HEADER_LEN, Header, check_magic};
+use crate::limits::ReadOptions;
+use crate::payload::{DecodePayload, Source};
+
+/// Longest file any of whose parts a header can describe.
+const FILE_LEN_MAX: u64 = 1 << 34;
+
+/// Decodes the model in the file at `path` if `check` has nothing against its header.
+pub(crate) fn load<M: DecodePayload>(
+    path: &Path,
+    options: &ReadOptions,
+    check: impl FnOnce(&Header) -> Result<(), Error>,
+) -> Result<M, Error> {
+    let regular = durable_file::open_regular(path, FILE_LEN_MAX)?;
+    let len = regular.len();
+    let mut file = FileReader::new(regular.into_file(), len);
+    let header = file.header(options)?;
+    check(&header)?;
+    let (geometry, bound) =
+        match header.geometry(len, options).and_then(|it| Ok((it, header.bound(options)?))) {
+            Ok(found) => found,
+            // A file whose end is missing has no checksum to speak of.
+            Err(error) if matches!(error.kind(), ErrorKind::Truncated { .. }) => return Err(error),
+            Err(error) => return Err(file.damage_or(error)),
+        };
+    let (metadata_end, payload_end) = (geometry.metadata_end, geometry.payload_end);
+    // Its length is below the limit: `geometry` checked.
+    let mut metadata = vec![0; header.metadata_len as usize];
+    file.read_exact(&mut metadata)?;
+    let candidates = match Candidates::new(&header, &metadata, options) {
+        Ok(candidates) => candidates,
+        Err(error) => return Err(file.damage_or(error)),
+    };
+    drop(metadata);
+    let mut is_first = true;
+    let decoded = candidates.decode(bound, |read| {
+        if !core::mem::take(&mut is_first) {
+            file.restart(metadata_end)?;
+        }
+        let stored_len = payload_end - metadata_end;
+        let mut payload = FilePart { file: &mut file, left: stored_len };
+        with_decompressed(header.compression, &mut payload, stored_len, bound, read)
+    });
+    match decoded {
+        Ok(model) => match file.damage()? {
+            Some(damage) => Err(damage),
+            None => Ok(model),
+        },
+        Err(error) => Err(file.damage_or(error)),
+    }
+}
+
+/// Reads forward and keeps the checksum of what it read.
+#[derive(Debug)]
+pub(crate) struct FileReader {
+    file: File,
+    len: u64,
+    buffer: Vec<u8>,
+    /// The bytes of `buffer` not yet consumed.
+    ready: Range<usize>,
+    /// Where in the file the buffer ends.
+    position: u64,
+    crc: Crc32,
+    last: [u8; CHECKSUM_LEN],
+}
+
+impl FileReader {
+    const BUFFER_LEN: usize = 128 << 10;
+
+    pub(crate) fn new(file: File, len: u64) -> Self {
+        let buffer_len = usize::try_from(len).unwrap_or(Self::BUFFER_LEN).min(Self::BUFFER_LEN);
+        let buffer = vec![0; buffer_len];
+        Self { file, len, buffer, ready: 0..0, position: 0, crc: Crc32::default(), last: [0; CHECKSUM_LEN] }
+    }
+
+    pub(crate) fn header(&mut self, options: &ReadOptions) -> Result<Header, Error> {
+        let mut header = [0; HEADER_LEN];
+        let needed = (HEADER_LEN + CHECKSUM_LEN) as u64;
+        if self.len < needed {
+            let mut magic = [0; 4];
+            if self.len >= 4 {
+                self.read_exact(&mut magic)?;
+                check_magic(magic)?;
+            }
+            return Err(ErrorKind::TooSmall { available: self.len, needed }.into());
+        }
+        self.read_exact(&mut header)?;
+        Header::from_bytes(&header, options)
+    }
+
+    pub(crate) fn read_exact(&mut self, mut out: &mut [u8]) -> Result<(), Error> {
+        while !out.is_empty() {
+            self.refill()?;
+            let ready = self.buffer.get(self.ready.clone()).unwrap_or_default();
+            let step = ready.len().min(out.len());
+            if step == 0 {
+                return Err(self.shrunk());
+            }
+            let (head, rest) = out.split_at_mut(step);
+            head.copy_from_slice(ready.get(..step).unwrap_or_default());
+            out = rest;
+            self.ready.start += step;
+        }
+        Ok(())
+    }
+
+    /// Has bytes ready unless the end is reached.
+    fn refill(&mut self) -> Result<(), Error> {
+        if !self.ready.is_empty() {
+            return Ok(());
+        }
+        let wanted = usize::try_from(self.len - self.position).unwrap_or(usize::MAX).min(self.buffer.len());
+        let Some(room) = self.buffer.get_mut(..wanted).filter(|room| !room.is_empty()) else { return Ok(()) };
+        let read = loop {
+            match self.file.read(room) {
+                Ok(read) => break read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        };
+        if read == 0 {
+            return Err(self.shrunk());
+        }
+        // The last four bytes are the checksum itself.
+        let sealed_end = self.len.saturating_sub(CHECKSUM_LEN as u64);
+        let covered =
+            usize::try_from(sealed_end.saturating_sub(self.position)).unwrap_or(usize::MAX).min(read);
+        let (covered, checksum) = room.split_at(read).0.split_at(covered);
+        self.crc.update(covered);
+        let first = (self.position + covered.len() as u64).saturating_sub(sealed_end) as usize;
+        for (place, byte) in self.last.iter_mut().skip(first).zip(checksum) {
+            *place = *byte;
+        }
+        self.position += read as u64;
+        self.ready = 0..read;
+        Ok(())
+    }
+
+    /// Begins again at `offset`, which is behind the beginning of the file.
+    fn restart(&mut self, offset: u64) -> Result<(), Error> {
+        self.file.seek(SeekFrom::Start(0))?;
+        (self.position, self.ready, self.crc) = (0, 0..0, Crc32::default());
+        self.skip(offset)
+    }
+
+    fn skip(&mut self, mut count: u64) -> Result<(), Error> {
+        while count > 0 {
+            self.refill()?;
+            let step = usize::try_from(count).unwrap_or(usize::MAX).min(self.ready.len());
+            if step == 0 {
+                return Err(self.shrunk());
+            }
+            self.ready.start += step;
+            count -= step as u64;
+        }
+        Ok(())
+    }
+
+    /// Reads to the end and compares the checksum; the mismatch if there is one.
+    pub(crate) fn damage(&mut self) -> Result<Option<Error>, Error> {
+        self.skip(self.len - self.position + self.ready.len() as u64)?;
+        let (expected, actual) = (u32::from_le_bytes(self.last), self.crc.get());
+        let at = self.len.saturating_sub(CHECKSUM_LEN as u64);
+        Ok((expected != actual).then(|| ErrorKind::ChecksumMismatch { expected, actual }.at(at)))
+    }
+
+    /// Of a damaged file the checksum says more than the first value that makes no sense.
+    fn damage_or(&mut self, error: Error) -> Error {
+        match error.kind() {
+            ErrorKind::Io(_) | ErrorKind::File(_) => error,
+            _ => self.damage().ok().flatten().unwrap_or(error),
+        }
+    }
+
+    fn shrunk(&self) -> Error {
+        ErrorKind::Truncated { part: "file", needed: self.len, available: self.position }.into()
+    }
+}
+
+/// The next `left` bytes of a file.
+struct FilePart<'f> {
+    file: &'f mut FileReader,
+    left: u64,
+}
+
+impl Source for FilePart<'_> {
+    fn fill(&mut self) -> Result<&[u8], Error> {
+        if self.left == 0 {
+            return Ok(&[]);
+        }
+        self.file.refill()?;
+        let ready = self.file.buffer.get(self.file.ready.clone()).unwrap_or_default();
+        let len = usize::try_from(self.left).unwrap_or(usize::MAX).min(ready.len());
+        Ok(ready.get(..len).unwrap_or_default())
+    }
+
+    fn consume(&mut self, len: usize) {
+        self.file.ready.start = (self.file.ready.start + len).min(self.file.ready.end);
+        self.left = self.left.saturating_sub(len as u64);
+    }
+}

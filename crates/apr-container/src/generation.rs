@@ -1,0 +1,69 @@
+//! Which release of the format's first implementation a payload is laid out for.
+
+use core::fmt;
+
+/// A layout of payloads. The first implementation changed some of them twice without changing the container's version;
+/// its version in the metadata tells which layout a file has.
+///
+/// Only logistic regressions, trees and forests differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Generation {
+    /// As aprender 0.10.
+    V0_10,
+    /// As aprender 0.15 to 0.25.
+    V0_15,
+    /// As aprender-core 0.72. The default.
+    #[default]
+    V0_72,
+}
+
+impl Generation {
+    /// All, oldest first.
+    pub const ALL: [Self; 3] = [Self::V0_10, Self::V0_15, Self::V0_72];
+
+    /// The version that stands in the metadata of files with this layout.
+    #[must_use]
+    pub const fn version(self) -> &'static str {
+        match self {
+            Self::V0_10 => "0.10.0",
+            Self::V0_15 => "0.15.0",
+            Self::V0_72 => "0.72.3",
+        }
+    }
+
+    /// The layout that the given version writes, `None` for versions nobody has looked at.
+    #[must_use]
+    pub fn from_version(version: &str) -> Option<Self> {
+        let mut parts = version.split('.');
+        let (major, minor) = (parts.next()?, parts.next()?);
+        match (major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?) {
+            (0, 10) => Some(Self::V0_10),
+            (0, 15..=25) => Some(Self::V0_15),
+            (0, 72) => Some(Self::V0_72),
+            _ => None,
+        }
+    }
+}
+
+/// The version: `0.72.3`.
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.version())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_lead_to_generations_and_back() {
+        for generation in Generation::ALL {
+            assert_eq!(Generation::from_version(generation.version()), Some(generation));
+        }
+        assert_eq!(Generation::from_version("0.20.0"), Some(Generation::V0_15));
+        for unknown in ["", "0", "0.9.1", "0.50.0", "1.0.0", "x.y"] {
+            assert_eq!(Generation::from_version(unknown), None, "{unknown}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What a file of the first generation says about itself.
+
+#[cfg(feature = "std")]
+use alloc::vec;
+#[cfg(feature = "std")]
+use alloc::vec::Vec;
+use core::fmt;
+#[cfg(feature = "std")]
+use std::io::Read;
+#[cfg(feature = "std")]
+use std::path::Path;
+
+use crate::compression::Compression;
+use crate::container::Container;
+use crate::error::Error;
+#[cfg(feature = "std")]
+use crate::error::ErrorKind;
+use crate::flags::Flags;
+use crate::generation::Generation;
+#[cfg(feature = "std")]
+use crate::header::{CHECKSUM_LEN, HEADER_LEN};
+use crate::header::{Header, VERSION};
+use crate::limits::ReadOptions;
+use crate::metadata::Metadata;
+use crate::model_type::ModelType;
+use crate::payload::MODEL_NAME_KEY;
+
+/// A file's header and metadata. Both are claims of whoever wrote the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelInfo {
+    /// Kind of model.
+    pub model_type: ModelType,
+    /// Major and minor version of the format.
+    pub format_version: (u8, u8),
+    /// All flags.
+    pub flags: Flags,
+    /// How the payload is compressed.
+    pub compression: Compression,
+    /// Bytes of the payload as stored.
+    pub payload_size: u64,
+    /// Bytes of the payload before compression.
+    pub uncompressed_size: u64,
+    /// Bytes of the metadata.
+    pub metadata_size: u64,
+    /// Bytes of the file.
+    pub file_size: u64,
+    /// Whether the payload is encrypted.
+    pub encrypted: bool,
+    /// Whether a signature follows the payload. Nobody has checked it.
+    pub signed: bool,
+    /// Quality score from 1 to 100 that the writer gave.
+    pub quality: Option<u8>,
+    /// The metadata.
+    pub metadata: Metadata,
+    reserved_in_use: bool,
+    /// Most bytes the payload may become under the limits it was read with.
+    allowed_expansion: Option<u64>,
+}
+
+impl ModelInfo {
+    fn new(header: &Header, file_size: u64, metadata: Metadata, options: &ReadOptions) -> Self {
+        Self {
+            model_type: header.model_type,
+            format_version: header.version,
+            flags: header.flags,
+            compression: header.compression,
+            payload_size: header.payload_len.into(),
+            uncompressed_size: header.uncompressed_len.into(),
+            metadata_size: header.metadata_len.into(),
+            file_size,
+            encrypted: header.is_encrypted(),
+            signed: header.is_signed(),
+            quality: header.quality(),
+            metadata,
+            reserved_in_use: header.reserved != [0; 9],
+            allowed_expansion: (header.compression != Compression::None)
+                .then(|| header.allowed_expansion(options)),
+        }
+    }
+
+    /// The layout of the payload, if the metadata tell.
+    #[must_use]
+    pub fn generation(&self) -> Option<Generation> {
+        Generation::from_version(&self.metadata.aprender_version)
+    }
+
+    /// The model's name within its type, if the writer filed one.
+    #[must_use]
+    pub fn model_name(&self) -> Option<&str> {
+        self.metadata.custom.get(MODEL_NAME_KEY)?.as_str()
+    }
+
+    /// What a reader of this information should know.
+    pub fn warnings(&self) -> impl Iterator<Item = Warning> {
+        let unknown_type =
+            (!self.model_type.is_known()).then_some(Warning::UnknownModelType(self.model_type));
+        let newer = (self.format_version > VERSION).then_some(Warning::NewerVersion(self.format_version));
+        let reserved = self.reserved_in_use.then_some(Warning::ReservedInUse);
+        let unauthenticated = match (self.encrypted, self.signed) {
+            (true, false) => Some(Warning::MetadataNotEncrypted),
+            (_, true) => Some(Warning::SignatureUnchecked),
+            (false, false) => None,
+        };
+        let unknown_layout = self.generation().is_none().then_some(Warning::UnknownLayout);
+        let expansion = self
+            .allowed_expansion
+            .filter(|&allowed| self.uncompressed_size > allowed)
+            .map(|allowed| Warning::Expansion { declared: self.uncompressed_size, allowed });
+        [unknown_type, newer, reserved, unauthenticated, unknown_layout, expansion].into_iter().flatten()
+    }
+}
+
+/// Something about a file that is no error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A model type that no specification lists: it cannot be loaded.
+    UnknownModelType(ModelType),
+    /// Written for a newer minor version.
+    NewerVersion((u8, u8)),
+    /// Reserved header bytes are in use.
+    ReservedInUse,
+    /// The payload is encrypted, header and metadata are readable and can be changed unnoticed.
+    MetadataNotEncrypted,
+    /// The file is signed and nobody has checked the signature.
+    SignatureUnchecked,
+    /// The metadata do not tell which layout the payload has.
+    UnknownLayout,
+    /// The payload expands further than the limits allow: it is described and not loaded.
+    Expansion {
+        /// Bytes after decompression, as declared.
+        declared: u64,
+        /// Most accepted for this file.
+        allowed: u64,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownModelType(found) => write!(f, "unknown model type {found}"),
+            Self::NewerVersion((major, minor)) => write!(f, "written for the newer version {major}.{minor}"),
+            Self::ReservedInUse => f.write_str("reserved header bytes are in use"),
+            Self::MetadataNotEncrypted => {
+                f.write_str("the payload is encrypted, the metadata are not: anyone can read and change them")
+            }
+            Self::SignatureUnchecked => f.write_str("signed, but nobody has checked the signature"),
+            Self::UnknownLayout => f.write_str("the metadata do not tell which layout the payload has"),
+            Self::Expansion { declared, allowed } => {
+                write!(f, "the payload expands to {declared} bytes, loading allows {allowed}")
+            }
+        }
+    }
+}
+
+/// Whether to read a whole file for its checksum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksum {
+    /// Read header and metadata alone. The default.
+    #[default]
+    Skip,
+    /// Read everything and compare.
+    Compare,
+}
+
+/// Describes the bytes of a file, and compares its checksum.
+///
+/// # Errors
+///
+/// Those of [`Container::from_bytes`] and [`Metadata::from_msgpack`].
+pub fn inspect_bytes(file: &[u8]) -> Result<ModelInfo, Error> {
+    inspect_bytes_with(file, &ReadOptions::STRICT)
+}
+
+/// Describes the bytes of a file, and compares its checksum.
+///
+/// # Errors
+///
+/// Those of [`Container::from_bytes_with`] and [`Metadata::from_msgpack`].
+pub fn inspect_bytes_with(file: &[u8], options: &ReadOptions) -> Result<ModelInfo, Error> {
+    let container = Container::from_bytes_with(file, options)?;
+    Ok(ModelInfo::new(container.header(), file.len() as u64, container.metadata()?, options))
+}
+
+/// Describes a file without reading its payload.
+///
+/// ```
+/// # #[cfg(feature = "serde")] {
+/// use apr_container::{ModelType, SaveOptions, Serde, inspect, save};
+///
+/// # let path = std::env::temp_dir().join(format!("apr-inspect-{}.apr", std::process::id()));
+/// let options = SaveOptions::default().with_name("thresholds");
+/// save(&Serde(vec![0.5f32, 2.0]), ModelType::Custom, &path, options)?;
+///
+/// let info = inspect(&path)?;
+/// assert_eq!(info.model_type, ModelType::Custom);
+/// assert_eq!(info.metadata.model_name.as_deref(), Some("thresholds"));
+/// assert_eq!((info.payload_size, info.encrypted, info.signed), (16, false, false));
+/// # std::fs::remove_file(&path).unwrap();
+/// # }
+/// # Ok::<(), apr_container::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`inspect_with`], with [`Checksum::Skip`] and [`ReadOptions::STRICT`].
+#[cfg(feature = "std")]
+pub fn inspect(path: impl AsRef<Path>) -> Result<ModelInfo, Error> {
+    inspect_with(path, Checksum::Skip, &ReadOptions::STRICT)
+}
+
+/// Describes a file.
+///
+/// # Errors
+///
+/// [`ErrorKind::File`], [`ErrorKind::Io`], and those of [`inspect_bytes_with`] ([`ErrorKind::ChecksumMismatch`] only if
+/// asked for).
+#[cfg(feature = "std")]
+pub fn inspect_with(
+    path: impl AsRef<Path>,
+    checksum: Checksum,
+    options: &ReadOptions,
+) -> Result<ModelInfo, Error> {
+    let regular = durable_file::open_regular(path.as_ref(), u64::MAX)?;
+    let len = regular.len();
+    let mut file = regular.into_file();
+    let info = inspect_reader(&mut file, len, options)?;
+    if checksum == Checksum::Compare {
+        std::io::Seek::rewind(&mut file)?;
+        if let Some(damage) = crate::file::FileReader::new(file, len).damage()? {
+            return Err(damage);
+        }
+    }
+    Ok(info)
+}
+
+/// Describes a file of `file_len` bytes from a reader that stands at its beginning; reads header and metadata, not a
+/// byte more, so that the reader may be a range of a remote file.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`], and those of [`inspect_bytes_with`] but for [`ErrorKind::ChecksumMismatch`].
+#[cfg(feature = "std")]
+pub fn inspect_reader(
+    mut reader: impl Read,
+    file_len: u64,
+    options: &ReadOptions,
+) -> Result<ModelInfo, Error> {
+    let needed = (HEADER_LEN + CHECKSUM_LEN) as u64;
+    let mut header = [0; HEADER_LEN];
+    if file_len < needed {
+        let len = usize::try_from(file_len).unwrap_or(0).min(4);
+        let magic = header.get_mut(..len).unwrap_or_default();
+        reader.read_exact(magic)?;
+        if let Ok(magic) = <[u8; 4]>::try_from(&*magic) {
+            crate::header::check_magic(magic)?;
+        }
+        return Err(ErrorKind::TooSmall { available: file_len, needed }.into());
+    }
+    reader.read_exact(&mut header)?;
+    let header = Header::from_bytes(&header, options)?;
+    header.geometry(file_len, options)?;
+    let mut metadata: Vec<u8> = vec![0; header.metadata_len as usize];
+    reader.read_exact(&mut metadata)?;
+    let metadata = Metadata::from_msgpack(&metadata, options.strictness, &options.limits)
+        .map_err(|error| error.shifted(HEADER_LEN as u64))?;
+    Ok(ModelInfo::new(&header, file_len, metadata, options))
+}

@@ -1,0 +1,112 @@
+//! The `.apr` model container: one file with a header, metadata, a payload and a checksum.
+//!
+//! Both generations are read and written: the first holds one model's values behind 32 bytes of header
+//! ([`save()`], [`load()`], [`inspect()`]), the second a table of named tensors ([`v2`]). Files are exchanged with aprender 0.10
+//! to 0.72, whose defects are not: see `docs/apr-format.md`.
+//!
+//! ```
+//! use apr_container::{DecodePayload, EncodePayload, Error, ModelType, PayloadReader, PayloadWriter, SaveOptions};
+//! use apr_container::{load_from_bytes, to_vec};
+//!
+//! struct Thresholds(Vec<f32>);
+//!
+//! impl EncodePayload for Thresholds {
+//!     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
+//!         out.f32s(&self.0)
+//!     }
+//! }
+//!
+//! impl DecodePayload for Thresholds {
+//!     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
+//!         Ok(Self(input.f32s()?))
+//!     }
+//! }
+//!
+//! let options = SaveOptions::default().with_name("thresholds").with_created_at(1_795_241_427);
+//! let file = to_vec(&Thresholds(vec![0.5, 2.0]), ModelType::Custom, &options)?;
+//! let Thresholds(values) = load_from_bytes(&file, ModelType::Custom)?;
+//! assert_eq!(values, [0.5, 2.0]);
+//!
+//! // A single changed bit is noticed.
+//! let mut damaged = file.clone();
+//! damaged[file.len() / 2] ^= 1;
+//! let error = load_from_bytes::<Thresholds>(&damaged, ModelType::Custom).err().unwrap();
+//! assert_eq!(error.code(), "ac-checksum");
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! - Files: [`save()`], [`load()`], [`inspect()`]; in memory: [`to_vec`], [`load_from_bytes`], [`inspect_bytes`]. [`Container`]
+//!   gives the parts of a file one by one.
+//! - Payloads: [`EncodePayload`] and [`DecodePayload`] for types with a layout of their own, `Serde` (feature `serde`)
+//!   for any serde type.
+//! - Trust: [`ReadOptions`] choose between [`Strictness::Strict`] and what known readers tolerate, and set [`Limits`].
+//!   An encrypted payload is a type of its own that cannot be decoded; a signed file is not loaded unless
+//!   [`UncheckedSignature::Allow`] says that nobody needs to check it.
+//!
+//! # Features
+//!
+//! - `std` (default): files, and the clock for `created_at`.
+//! - `compression`: `zstd` and `lz4`. `zstd` is the reference library in C; `ruzstd` is zstd without C or `std`,
+//!   used where `zstd` is off.
+//! - `serde`: users' own types as payloads.
+//!
+//! # Security
+//!
+//! Input from strangers is what this crate is for: no input makes it panic, loop, or ask for more than 8 MiB and 24
+//! times the file's length. The checksum finds damage; it is no proof of anything against an adversary.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod candidates;
+mod compression;
+mod container;
+mod crc;
+mod error;
+#[cfg(feature = "std")]
+mod file;
+mod flags;
+mod generation;
+mod header;
+mod inspect;
+mod limits;
+mod load;
+mod metadata;
+mod model_type;
+mod payload;
+mod save;
+#[cfg(feature = "serde")]
+mod serde_codec;
+pub mod v2;
+
+pub use crate::compression::Compression;
+pub use crate::container::{Container, EncryptedPayload, Payload, PlainPayload, SignatureBlock};
+pub use crate::error::{Error, ErrorKind, ModelError};
+pub use crate::flags::Flags;
+pub use crate::generation::Generation;
+pub use crate::header::Header;
+pub use crate::inspect::{Checksum, ModelInfo, Warning, inspect_bytes, inspect_bytes_with};
+#[cfg(feature = "std")]
+pub use crate::inspect::{inspect, inspect_reader, inspect_with};
+pub use crate::limits::{Expansion, Limits, ReadOptions, Strictness, UncheckedSignature};
+pub use crate::load::{Expect, load_from_bytes, load_from_bytes_with};
+#[cfg(feature = "std")]
+pub use crate::load::{load, load_with};
+pub use crate::metadata::{
+    DistillationInfo, DistillationMethod, DistillationParams, LayerMapping, License, LicenseTier, Metadata,
+    ModelCard, Teacher, Training, TrainingData, Value,
+};
+pub use crate::model_type::ModelType;
+pub use crate::payload::{
+    DecodePayload, EncodePayload, PayloadReader, PayloadWriter, decode_payload_from_slice,
+    encode_payload_to_vec,
+};
+pub use crate::save::{SaveOptions, to_vec};
+#[cfg(feature = "std")]
+pub use crate::save::{save, write_to};
+#[cfg(feature = "serde")]
+pub use crate::serde_codec::Serde;

@@ -1,0 +1,65 @@
+//! What people should know about a model.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::record::record;
+use super::time::unix_seconds;
+use super::value::Value;
+
+record! {
+    /// A description of a model for people.
+    pub struct ModelCard {
+        /// Identifier of the model.
+        pub model_id: String,
+        /// Name for people.
+        pub name: String,
+        /// Version of the model.
+        pub version: String,
+        /// Who made it.
+        pub author: Option<String>,
+        /// When, as ISO 8601.
+        pub created_at: String,
+        /// Library that made it, with its version.
+        pub framework_version: String,
+        /// Compiler of that library.
+        pub rust_version: Option<String>,
+        /// What it is for.
+        pub description: Option<String>,
+        /// Under which terms it may be used.
+        pub license: Option<String>,
+        /// What it was trained on.
+        pub training_data: Option<TrainingData>,
+        /// Settings of the training.
+        pub hyperparameters: BTreeMap<String, Value>,
+        /// How well it does.
+        pub metrics: BTreeMap<String, Value>,
+        /// Its kind, in words.
+        pub architecture: Option<String>,
+        /// Number of its parameters.
+        pub param_count: Option<u64>,
+        /// Machines it is meant for, for example `cpu`.
+        pub target_hardware: Vec<String>,
+    }
+}
+
+impl ModelCard {
+    /// Seconds since 1970 of [`created_at`](Self::created_at), `None` if that is no time or an earlier one.
+    #[must_use]
+    pub fn created_at_unix(&self) -> Option<u64> {
+        unix_seconds(&self.created_at)
+    }
+}
+
+record! {
+    /// What a model was trained on.
+    pub struct TrainingData {
+        /// Name of the data set.
+        pub name: String,
+        /// Number of samples.
+        pub samples: Option<u64>,
+        /// Digest of the data set.
+        pub hash: Option<String>,
+    }
+}

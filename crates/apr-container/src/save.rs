@@ -1,0 +1,352 @@
+//! Models to files of the first generation.
+
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use std::io::{Seek, SeekFrom, Write};
+#[cfg(feature = "std")]
+use std::path::Path;
+
+use crate::compression::{Compression, compress};
+use crate::crc::Crc32;
+use crate::error::{Error, ErrorKind};
+use crate::flags::Flags;
+use crate::generation::Generation;
+use crate::header::{CHECKSUM_LEN, HEADER_LEN, Header, VERSION};
+use crate::metadata::{Metadata, Value};
+use crate::model_type::ModelType;
+use crate::payload::MODEL_NAME_KEY;
+use crate::payload::{EncodePayload, PayloadWriter, Sink, payload_len};
+
+/// How to save a model, and what to say about it.
+///
+/// ```
+/// use apr_container::{Compression, SaveOptions};
+///
+/// let mut options = SaveOptions::default()
+///     .with_name("house-prices")
+///     .with_description("fitted on last year's sales")
+///     .with_compression(Compression::None);
+/// options.metadata.hyperparameters.insert("learning_rate".to_string(), 0.01.into());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SaveOptions {
+    /// How to compress the payload. Default none.
+    pub compression: Compression,
+    /// What to say about the model. `created_at` and `aprender_version` are filled in when they are empty.
+    pub metadata: Metadata,
+    /// The layout of the payload. Default the newest.
+    pub generation: Generation,
+    /// A quality score from 1 to 100.
+    pub quality: Option<u8>,
+}
+
+impl SaveOptions {
+    /// With this name of the model.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.metadata.model_name = Some(name.into());
+        self
+    }
+
+    /// With this description.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.metadata.description = Some(description.into());
+        self
+    }
+
+    /// With this compression of the payload.
+    #[must_use]
+    pub const fn with_compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// With these metadata in place of all that was set before.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: Metadata) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
+    /// With the payload in this layout, for readers of that release.
+    #[must_use]
+    pub fn with_generation(mut self, generation: Generation) -> Self {
+        self.generation = generation;
+        self
+    }
+
+    /// With this time of creation, in seconds since 1970-01-01 00:00 UTC. Without it the environment variable
+    /// `SOURCE_DATE_EPOCH` counts, then the clock; without `std` the time is 0.
+    #[must_use]
+    pub fn with_created_at(mut self, unix_seconds: u64) -> Self {
+        self.metadata.created_at = unix_seconds.to_string();
+        self
+    }
+
+    /// With this quality score, from 1 to 100.
+    #[must_use]
+    pub const fn with_quality(mut self, score: u8) -> Self {
+        self.quality = Some(score);
+        self
+    }
+}
+
+/// The model as the bytes of a file. Equal models and options give equal bytes, if the options say when the model was
+/// created.
+///
+/// # Errors
+///
+/// [`ErrorKind::WrongModelType`] if `model_type` is not the model's, [`ErrorKind::TooLargeForFormat`] for metadata or
+/// a payload of 4 GiB, [`ErrorKind::FeatureDisabled`], and what the model refuses to encode.
+pub fn to_vec<M: EncodePayload + ?Sized>(
+    model: &M,
+    model_type: ModelType,
+    options: &SaveOptions,
+) -> Result<Vec<u8>, Error> {
+    let plan = Plan::new(model, model_type, options)?;
+    let mut file = Vec::new();
+    if options.compression == Compression::None {
+        let len = (HEADER_LEN + plan.metadata.len() + CHECKSUM_LEN) as u64 + plan.uncompressed_len;
+        let reserved = usize::try_from(len).is_ok_and(|len| file.try_reserve_exact(len).is_ok());
+        if !reserved {
+            return Err(ErrorKind::OutOfMemory { bytes: len }.into());
+        }
+    }
+    file.extend_from_slice(&[0; HEADER_LEN]);
+    file.extend_from_slice(&plan.metadata);
+    let payload_at = file.len();
+    plan.write_payload(model, options, &mut file)?;
+    let header = plan.header((file.len() - payload_at) as u64, options)?;
+    if let Some(place) = file.first_chunk_mut() {
+        *place = header.to_bytes();
+    }
+    let mut crc = Crc32::default();
+    crc.update(&file);
+    file.put(&crc.get().to_le_bytes())?;
+    Ok(file)
+}
+
+/// Saves a model, replacing the file at `path` if there is one. The file is complete and on disk or, on any error, as
+/// it was before.
+///
+/// The payload streams from the model's own memory: saving takes no copy of it.
+///
+/// # Errors
+///
+/// Those of [`to_vec`], [`ErrorKind::File`], [`ErrorKind::Io`].
+#[cfg(feature = "std")]
+pub fn save<M: EncodePayload + ?Sized>(
+    model: &M,
+    model_type: ModelType,
+    path: impl AsRef<Path>,
+    options: SaveOptions,
+) -> Result<(), Error> {
+    let mut replacement = durable_file::Replacement::create(path.as_ref())?;
+    write_to(model, model_type, &mut replacement, &options)?;
+    Ok(replacement.commit()?)
+}
+
+/// Writes a model as a file of the first generation, from the writer's present position on. The header is written
+/// last. For a file that must survive a crash use [`save`].
+///
+/// # Errors
+///
+/// Those of [`to_vec`], [`ErrorKind::Io`].
+#[cfg(feature = "std")]
+pub fn write_to<M: EncodePayload + ?Sized, W: Write + Seek>(
+    model: &M,
+    model_type: ModelType,
+    out: &mut W,
+    options: &SaveOptions,
+) -> Result<(), Error> {
+    let plan = Plan::new(model, model_type, options)?;
+    if options.compression == Compression::None {
+        // All lengths are known: one pass from front to back.
+        let header = plan.header(plan.uncompressed_len, options)?;
+        let mut out = WriteSink::new(out);
+        out.put(&header.to_bytes())?;
+        out.put(&plan.metadata)?;
+        plan.write_payload(model, options, &mut out)?;
+        out.settle_crc();
+        let crc = out.crc.get();
+        out.put(&crc.to_le_bytes())?;
+        return out.hand_on();
+    }
+    let begin = out.stream_position()?;
+    let mut sink = WriteSink::new(out);
+    sink.put(&[0; HEADER_LEN])?;
+    sink.put(&plan.metadata)?;
+    sink.hand_on()?;
+    sink.crc = Crc32::default();
+    let before = sink.written;
+    plan.write_payload(model, options, &mut sink)?;
+    let header = plan.header(sink.written + sink.buffer.len() as u64 - before, options)?.to_bytes();
+    sink.settle_crc();
+    let mut crc = Crc32::default();
+    crc.update(&header);
+    crc.update(&plan.metadata);
+    crc.append(&sink.crc);
+    sink.put(&crc.get().to_le_bytes())?;
+    sink.hand_on()?;
+    let end = out.stream_position()?;
+    out.seek(SeekFrom::Start(begin))?;
+    out.write_all(&header)?;
+    out.seek(SeekFrom::Start(end))?;
+    Ok(())
+}
+
+/// What is known of a file before its payload is written.
+struct Plan {
+    model_type: ModelType,
+    metadata: Vec<u8>,
+    uncompressed_len: u64,
+    flags: Flags,
+}
+
+impl Plan {
+    fn new<M: EncodePayload + ?Sized>(
+        model: &M,
+        model_type: ModelType,
+        options: &SaveOptions,
+    ) -> Result<Self, Error> {
+        if let Some(found) = M::MODEL_TYPE.filter(|found| *found != model_type) {
+            return Err(ErrorKind::WrongModelType { expected: model_type, found }.into());
+        }
+        if let Some(found) = options.quality.filter(|score| !(1..=100).contains(score)) {
+            return Err(ErrorKind::Limit { what: "quality score", found: found.into(), limit: 100 }.into());
+        }
+        let mut metadata = options.metadata.clone();
+        if metadata.created_at.is_empty() {
+            metadata.created_at = now();
+        }
+        // The version tells readers which layout the payload has: it follows the layout, not what was read once.
+        metadata.aprender_version = options.generation.version().to_owned();
+        match model.model_name() {
+            Some(name) => metadata.custom.insert(MODEL_NAME_KEY.to_owned(), Value::from(name)),
+            None => metadata.custom.remove(MODEL_NAME_KEY),
+        };
+        let mut flags = Flags::default();
+        if metadata.license.is_some() {
+            flags = flags.with(Flags::LICENSED);
+        }
+        let metadata = metadata.to_msgpack()?;
+        let uncompressed_len = payload_len(model, options.generation)?;
+        Ok(Self { model_type, metadata, uncompressed_len, flags })
+    }
+
+    fn header(&self, payload_len: u64, options: &SaveOptions) -> Result<Header, Error> {
+        let field = |part: &'static str, len: u64| {
+            let limit = u32::MAX.into();
+            u32::try_from(len).map_err(|_| Error::from(ErrorKind::TooLargeForFormat { part, len, limit }))
+        };
+        Ok(Header {
+            version: VERSION,
+            model_type: self.model_type,
+            metadata_len: field("metadata", self.metadata.len() as u64)?,
+            payload_len: field("payload", payload_len)?,
+            uncompressed_len: field("payload", self.uncompressed_len)?,
+            compression: options.compression,
+            flags: self.flags,
+            quality: options.quality.unwrap_or(0),
+            reserved: [0; 9],
+        })
+    }
+
+    fn write_payload<M: EncodePayload + ?Sized>(
+        &self,
+        model: &M,
+        options: &SaveOptions,
+        out: &mut dyn Sink,
+    ) -> Result<(), Error> {
+        // Before a byte is written: what does not fit is known already.
+        self.header(0, options)?;
+        compress(options.compression, self.uncompressed_len, out, &mut |sink| {
+            let mut out = PayloadWriter::new(sink, options.generation);
+            model.encode_payload(&mut out)?;
+            match out.finish()? {
+                len if len == self.uncompressed_len => Ok(()),
+                _ => {
+                    Err(ErrorKind::InvalidValue { what: "the model encodes itself differently each time" }
+                        .into())
+                }
+            }
+        })
+    }
+}
+
+#[cfg(feature = "std")]
+fn now() -> String {
+    let from_environment = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse::<u64>().ok());
+    let since_epoch = || {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(0, |elapsed| elapsed.as_secs())
+    };
+    from_environment.unwrap_or_else(since_epoch).to_string()
+}
+
+#[cfg(not(feature = "std"))]
+fn now() -> String {
+    "0".to_owned()
+}
+
+/// Hands bytes to a writer, small pieces together, and keeps their checksum.
+#[cfg(feature = "std")]
+struct WriteSink<'w, W> {
+    out: &'w mut W,
+    buffer: Vec<u8>,
+    /// Bytes of `buffer` that the checksum covers already.
+    settled: usize,
+    written: u64,
+    crc: Crc32,
+}
+
+#[cfg(feature = "std")]
+impl<'w, W: Write> WriteSink<'w, W> {
+    const BUFFER_LEN: usize = 16 << 10;
+    /// Checksum and write go over the same bytes: in pieces that stay in the cache between the two.
+    const PIECE_LEN: usize = 256 << 10;
+
+    fn new(out: &'w mut W) -> Self {
+        Self {
+            out,
+            buffer: Vec::with_capacity(Self::BUFFER_LEN),
+            settled: 0,
+            written: 0,
+            crc: Crc32::default(),
+        }
+    }
+
+    fn settle_crc(&mut self) {
+        self.crc.update(self.buffer.get(self.settled..).unwrap_or_default());
+        self.settled = self.buffer.len();
+    }
+
+    fn hand_on(&mut self) -> Result<(), Error> {
+        self.settle_crc();
+        self.out.write_all(&self.buffer)?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        self.settled = 0;
+        Ok(())
+    }
+}
+
+#[cfg(feature = "std")]
+impl<W: Write> Sink for WriteSink<'_, W> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if bytes.len() <= Self::BUFFER_LEN - self.buffer.len() {
+            self.buffer.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.hand_on()?;
+        for piece in bytes.chunks(Self::PIECE_LEN) {
+            self.crc.update(piece);
+            self.out.write_all(piece)?;
+        }
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+}

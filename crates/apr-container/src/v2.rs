@@ -1,0 +1,61 @@
+//! The second generation: many named tensors behind one index.
+//!
+//! A file is a header, metadata as JSON, an index of tensors, the tensors, and a checksum, each part padded to 64 bytes.
+//!
+//! ```
+//! use apr_container::v2::{Container, Dtype, Metadata, TensorView, WriteOptions, to_vec};
+//!
+//! let weights = [0.5f32, -1.5].map(f32::to_le_bytes);
+//! let view = TensorView::new("weights", Dtype::F32, &[2], weights.as_flattened())?;
+//! let file = to_vec(&[view], &WriteOptions::new(Metadata::new("linear")))?;
+//!
+//! let container = Container::from_bytes(&file)?;
+//! assert_eq!(container.metadata().model_type, "linear");
+//! assert!(container.tensor("weights")?.elements::<f32>()?.eq([0.5, -1.5]));
+//! # Ok::<(), apr_container::Error>(())
+//! ```
+//!
+//! - Reading: [`Container`] for a file in memory, [`Index`] for what stands before the tensors, [`Stored`] for files that may be
+//!   compressed as a whole. [`ReadOptions`](crate::ReadOptions) say how much is believed.
+//! - Tensors: [`TensorView`] gives slices, elements and `f32` values; [`Dtype`] lists the types.
+//! - Writing: [`Layout`] fixes every offset, then [`Layout::to_vec`] or [`Layout::write_streamed`] puts the bytes in place;
+//!   [`to_vec`], [`write_to`] and [`save`] do both.
+//! - Several files: [`ShardManifest`].
+
+mod dtype;
+mod flags;
+mod header;
+mod json;
+mod metadata;
+mod table;
+mod sections;
+mod warning;
+mod body;
+mod index;
+mod container;
+mod stored;
+mod element;
+mod decode;
+mod view;
+mod layout;
+#[cfg(feature = "std")]
+mod stream;
+#[cfg(feature = "std")]
+mod verify;
+mod shards;
+
+pub use container::{Container, Footer};
+pub use dtype::Dtype;
+pub use element::{Element, Elements};
+pub use flags::Flags;
+pub use header::{Header, Magic};
+pub use index::{Index, Iter, TensorInfo};
+pub use json::Json;
+pub use layout::{Layout, Order, Planned, TensorSpec, WriteOptions, to_vec};
+pub use metadata::{Metadata, Sharding};
+pub use shards::{Shard, ShardManifest, ShardProblem};
+pub use stored::{Inflated, Stored};
+#[cfg(feature = "std")]
+pub use stream::{FileSink, TensorSink, save, write_to};
+pub use view::TensorView;
+pub use warning::Warning;

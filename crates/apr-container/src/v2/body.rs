@@ -1,0 +1,66 @@
+//! The bytes of a file in memory.
+
+use core::ops::Range;
+
+use crate::crc::{Crc32, crc32};
+use crate::v2::header::Header;
+
+/// A whole file, or all of it but a header that is elsewhere.
+#[derive(Clone, Copy)]
+pub(crate) struct Body<'data> {
+    bytes: &'data [u8],
+    /// Where in the file they begin.
+    base: u64,
+}
+
+impl<'data> Body<'data> {
+    pub(crate) const fn whole(file: &'data [u8]) -> Self {
+        Self { bytes: file, base: 0 }
+    }
+
+    /// What follows the header.
+    pub(crate) const fn behind_header(bytes: &'data [u8]) -> Self {
+        Self { bytes, base: Header::LEN as u64 }
+    }
+
+    /// Length of the file.
+    pub(crate) const fn file_len(self) -> u64 {
+        self.base + self.bytes.len() as u64
+    }
+
+    /// The bytes of a range of the file.
+    pub(crate) fn get(self, range: Range<u64>) -> Option<&'data [u8]> {
+        let place = |offset: u64| usize::try_from(offset.checked_sub(self.base)?).ok();
+        self.bytes.get(place(range.start)?..place(range.end)?)
+    }
+
+    /// Checksum of everything but the last four bytes, and what these say. Bytes behind a header are summed up behind
+    /// `header`.
+    pub(crate) fn checksums(self, header: &Header) -> Option<Checksums> {
+        let (sealed, last) = self.bytes.split_last_chunk()?;
+        let actual = if self.base == 0 {
+            crc32(sealed)
+        } else {
+            let mut crc = Crc32::default();
+            crc.update(&header.to_bytes());
+            crc.update(sealed);
+            crc.get()
+        };
+        Some(Checksums { expected: u32::from_le_bytes(*last), actual })
+    }
+}
+
+/// Two checksums to be compared.
+#[derive(Clone, Copy)]
+pub(crate) struct Checksums {
+    /// The last four bytes of the file.
+    pub(crate) expected: u32,
+    /// Of all before them.
+    pub(crate) actual: u32,
+}
+
+impl Checksums {
+    pub(crate) const fn agree(self) -> bool {
+        self.expected == self.actual
+    }
+}

@@ -1,0 +1,104 @@
+//! The flags of a header of the second generation.
+
+use core::fmt;
+
+/// Sixteen flags. Readers act on the compression flags, [`ENCRYPTED`](Self::ENCRYPTED), [`SIGNED`](Self::SIGNED) and
+/// [`COLUMN_MAJOR`](Self::COLUMN_MAJOR); the rest says what is inside.
+///
+/// ```
+/// use apr_container::v2::Flags;
+///
+/// let flags = Flags::ROW_MAJOR.with(Flags::QUANTIZED);
+/// assert!(flags.contains(Flags::QUANTIZED) && !flags.intersects(Flags::COMPRESSED));
+/// assert_eq!(format!("{flags:?}"), r#"0x0420{"QUANTIZED", "ROW_MAJOR"}"#);
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Flags(pub u16);
+
+macro_rules! flags {
+    ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
+        impl Flags {
+            $($(#[$doc])* pub const $name: Self = Self(1 << $bit);)*
+
+            const NAMES: &'static [(Self, &'static str)] = &[$((Self::$name, stringify!($name))),*];
+        }
+    };
+}
+
+flags! {
+    /// Meant to be compressed with lz4: see [`Stored`](crate::v2::Stored).
+    LZ4 = 0;
+    /// Meant to be compressed with zstd: see [`Stored`](crate::v2::Stored).
+    ZSTD = 1;
+    /// Encrypted; no known writer does it.
+    ENCRYPTED = 2;
+    /// Signed; no known writer does it.
+    SIGNED = 3;
+    /// One of several files.
+    SHARDED = 4;
+    /// Holds quantized weights.
+    QUANTIZED = 5;
+    /// Holds a filter bank for audio.
+    HAS_FILTERBANK = 6;
+    /// The metadata has a model card.
+    HAS_MODEL_CARD = 7;
+    /// Meant to be read in pieces.
+    STREAMING = 8;
+    /// The metadata has a vocabulary.
+    HAS_VOCAB = 9;
+    /// Matrices are stored row by row; set by every writer since there is such a flag.
+    ROW_MAJOR = 10;
+    /// Matrices are stored column by column; every reader refuses that.
+    COLUMN_MAJOR = 11;
+}
+
+impl Flags {
+    /// Both compression flags.
+    pub const COMPRESSED: Self = Self::LZ4.with(Self::ZSTD);
+
+    /// The bits that have no meaning yet.
+    pub const RESERVED: Self = Self(0xF000);
+
+    /// What this crate does not write: flags that would promise what the file does not have.
+    pub(crate) const NOT_WRITTEN: Self = Self::COMPRESSED
+        .with(Self::ENCRYPTED)
+        .with(Self::SIGNED)
+        .with(Self::COLUMN_MAJOR)
+        .with(Self::RESERVED);
+
+    /// Whether all of `flags` are set.
+    #[must_use]
+    pub const fn contains(self, flags: Self) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// Whether one of `flags` is set.
+    #[must_use]
+    pub const fn intersects(self, flags: Self) -> bool {
+        self.0 & flags.0 != 0
+    }
+
+    /// With these set as well.
+    #[must_use]
+    pub const fn with(self, flags: Self) -> Self {
+        Self(self.0 | flags.0)
+    }
+
+    /// With these cleared.
+    #[must_use]
+    pub const fn without(self, flags: Self) -> Self {
+        Self(self.0 & !flags.0)
+    }
+
+    /// Names of the set flags, lowest bit first; reserved bits have none.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        Self::NAMES.iter().filter(move |(flag, _)| self.contains(*flag)).map(|(_, name)| *name)
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:04X}", self.0)?;
+        f.debug_set().entries(self.names()).finish()
+    }
+}

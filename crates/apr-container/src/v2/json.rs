@@ -1,0 +1,431 @@
+//! JSON text taken apart without building a tree of it.
+//!
+//! `serde_json` decides whether a text is JSON; what is left here is to find the members of an object or the items of an
+//! array in a text that is known to be sound. Nothing recurses, so nesting costs no stack.
+
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use core::fmt;
+
+use serde_json::value::RawValue;
+
+use crate::error::{Error, ErrorKind};
+
+/// A JSON value as its text: what a reader has no use for survives a rewrite byte for byte.
+///
+/// ```
+/// use apr_container::v2::Json;
+///
+/// let json = Json::new(" {\"x\": [1, 2]} ")?;
+/// assert_eq!(json.text(), "{\"x\": [1, 2]}");
+/// assert_eq!(Json::from(7).as_u64(), Some(7));
+/// assert_eq!(Json::from("a\n").text(), "\"a\\n\"");
+/// assert!(Json::new("{").is_err());
+/// # Ok::<(), apr_container::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Json(Box<str>);
+
+impl Json {
+    /// Keeps a text that is one JSON value, without the white space around it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::JsonSyntax`].
+    pub fn new(text: &str) -> Result<Self, Error> {
+        check(text).map(|text| Self(text.into()))
+    }
+
+    /// Keeps a text known to be one JSON value.
+    pub(crate) fn known(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// The value of a string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<Cow<'_, str>> {
+        string(&self.0)
+    }
+
+    /// The value of an integer that is not negative.
+    #[must_use]
+    pub fn as_u64(&self) -> Option<u64> {
+        self.0.parse().ok()
+    }
+
+    /// The value of a number.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        serde_json::from_str(&self.0).ok()
+    }
+
+    /// The value of a truth value.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        self.0.parse().ok()
+    }
+
+    /// Whether it is `null`.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        &*self.0 == "null"
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<u64> for Json {
+    fn from(value: u64) -> Self {
+        Self(value.to_string().into())
+    }
+}
+
+impl From<bool> for Json {
+    fn from(value: bool) -> Self {
+        Self(value.to_string().into())
+    }
+}
+
+/// `null` for what is not finite, as JSON knows no other way.
+impl From<f64> for Json {
+    fn from(value: f64) -> Self {
+        let text = if value.is_finite() { format!("{value:?}") } else { "null".to_string() };
+        Self(text.into())
+    }
+}
+
+impl From<&str> for Json {
+    fn from(value: &str) -> Self {
+        let mut text = String::new();
+        push_string(&mut text, value);
+        Self(text.into())
+    }
+}
+
+/// The value in a text, without the white space around it, if it is JSON.
+pub(crate) fn check(text: &str) -> Result<&str, Error> {
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(raw) => Ok(raw.get()),
+        Err(error) => {
+            let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+            let offset = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
+            Err(ErrorKind::JsonSyntax.at(offset.min(text.len()) as u64))
+        }
+    }
+}
+
+/// Deepest nesting of arrays and objects in a sound text.
+pub(crate) fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0);
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', '{', '[', '}', ']']) {
+        let skipped = match rest.as_bytes().get(at) {
+            Some(b'"') => string_len(rest.get(at..).unwrap_or_default()),
+            Some(b'{' | b'[') => {
+                depth += 1;
+                deepest = deepest.max(depth);
+                1
+            }
+            _ => {
+                depth = depth.saturating_sub(1);
+                1
+            }
+        };
+        rest = rest.get(at + skipped..).unwrap_or_default();
+    }
+    deepest
+}
+
+/// Length of the string literal a sound text begins with, its quotes included.
+fn string_len(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.bytes().skip(1).position(|byte| {
+        let closes = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        closes
+    });
+    end.map_or(text.len(), |at| at + 2)
+}
+
+/// Length of the value a sound text begins with.
+fn value_len(text: &str) -> usize {
+    match text.as_bytes().first() {
+        Some(b'"') => string_len(text),
+        Some(b'{' | b'[') => {
+            let (mut depth, mut at) = (0usize, 0);
+            while let Some(next) = text.get(at..).and_then(|rest| rest.find(['"', '{', '[', '}', ']'])) {
+                at += next;
+                match text.as_bytes().get(at) {
+                    Some(b'"') => {
+                        at += string_len(text.get(at..).unwrap_or_default());
+                        continue;
+                    }
+                    Some(b'{' | b'[') => depth += 1,
+                    _ => depth = depth.saturating_sub(1),
+                }
+                at += 1;
+                if depth == 0 {
+                    return at;
+                }
+            }
+            text.len()
+        }
+        _ => text.find([',', '}', ']', ' ', '\t', '\n', '\r']).unwrap_or(text.len()),
+    }
+}
+
+/// The rest of a sound text, which knows where it is.
+struct Walk<'t> {
+    rest: &'t str,
+    at: usize,
+}
+
+impl<'t> Walk<'t> {
+    fn skip(&mut self, len: usize) -> &'t str {
+        let (head, rest) = self.rest.split_at_checked(len).unwrap_or((self.rest, ""));
+        self.rest = rest;
+        self.at += head.len();
+        head
+    }
+
+    fn skip_white_space(&mut self) {
+        let len = self.rest.len() - self.rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
+        self.skip(len);
+    }
+
+    fn value(&mut self) -> (&'t str, usize) {
+        self.skip_white_space();
+        let at = self.at;
+        let value = self.skip(value_len(self.rest));
+        self.skip_white_space();
+        (value, at)
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.rest.as_bytes().first() == Some(&byte);
+        if found {
+            self.skip(1);
+        }
+        found
+    }
+}
+
+/// A member of an object.
+#[derive(Clone, Copy)]
+pub(crate) struct Member<'k, 't> {
+    pub(crate) key: &'k str,
+    /// The value's text.
+    pub(crate) value: &'t str,
+    /// Where the key stands in the text.
+    pub(crate) at: usize,
+    /// Where the value stands.
+    pub(crate) value_at: usize,
+}
+
+/// Calls `member` for each member of the object a sound text is.
+///
+/// # Errors
+///
+/// Those of `member`; [`ErrorKind::JsonType`] if the text is no object, [`ErrorKind::JsonSyntax`] for a key with half a
+/// surrogate pair.
+pub(crate) fn members<'t>(
+    text: &'t str,
+    mut member: impl FnMut(Member<'_, 't>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut walk = Walk { rest: text, at: 0 };
+    if !walk.eat(b'{') {
+        return Err(ErrorKind::JsonType { expected: "an object" }.into());
+    }
+    loop {
+        let (literal, at) = walk.value();
+        if literal.is_empty() {
+            return Ok(());
+        }
+        let key = string(literal).ok_or(ErrorKind::JsonSyntax.at(at as u64))?;
+        walk.eat(b':');
+        let (value, value_at) = walk.value();
+        member(Member { key: &key, value, at, value_at })?;
+        if !walk.eat(b',') {
+            return Ok(());
+        }
+    }
+}
+
+/// Calls `item` for each item of the array a sound text is.
+///
+/// # Errors
+///
+/// Those of `item`; [`ErrorKind::JsonType`] if the text is no array.
+pub(crate) fn items<'t>(
+    text: &'t str,
+    mut item: impl FnMut(&'t str, usize) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut walk = Walk { rest: text, at: 0 };
+    if !walk.eat(b'[') {
+        return Err(ErrorKind::JsonType { expected: "an array" }.into());
+    }
+    loop {
+        let (value, at) = walk.value();
+        if value.is_empty() {
+            return Ok(());
+        }
+        item(value, at)?;
+        if !walk.eat(b',') {
+            return Ok(());
+        }
+    }
+}
+
+/// What a string literal says; `None` for another value and for half a surrogate pair.
+pub(crate) fn string(literal: &str) -> Option<Cow<'_, str>> {
+    let inner = literal.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        serde_json::from_str(literal).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
+}
+
+/// Appends a string literal.
+pub(crate) fn push_string(out: &mut String, text: &str) {
+    // Writing a string into memory cannot fail.
+    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn listed(text: &str) -> Vec<(String, String, usize)> {
+        let mut found = Vec::new();
+        members(check(text).unwrap(), |Member { key, value, at, value_at }| {
+            assert!(text[value_at..].starts_with(value));
+            found.push((key.into(), value.into(), at));
+            Ok(())
+        })
+        .unwrap();
+        found
+    }
+
+    #[test]
+    fn members_are_found_whatever_stands_around_them() {
+        assert!(listed("{}").is_empty() && listed("{ }").is_empty());
+        let text =
+            "{ \"a\" : 1 ,\n\"b\\\"{\":\"}]\\\\\", \"\\u0063\":{\"x\":[\"]\",{}]} , \"d\":[],\"e\":-1e3}";
+        let found = listed(text);
+        let pairs: Vec<_> = found.iter().map(|(key, value, _)| (key.as_str(), value.as_str())).collect();
+        let expected =
+            [("a", "1"), ("b\"{", "\"}]\\\\\""), ("c", "{\"x\":[\"]\",{}]}"), ("d", "[]"), ("e", "-1e3")];
+        assert_eq!(pairs, expected);
+        assert!(found.iter().all(|(_, _, at)| text[*at..].starts_with('"')));
+    }
+
+    #[test]
+    fn items_are_found() {
+        let mut found = Vec::new();
+        items("[ 1,[2,\",\"] , {\"a\":[]},null]", |item, _| {
+            found.push(item);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(found, ["1", "[2,\",\"]", "{\"a\":[]}", "null"]);
+        items("[ ]", |_, _| Err(ErrorKind::JsonSyntax.into())).unwrap();
+    }
+
+    #[test]
+    fn other_values_are_refused_by_type() {
+        let kind = |result: Result<(), Error>| result.unwrap_err().code();
+        assert_eq!(kind(members("[]", |_| Ok(()))), "ac-v2-json-type");
+        assert_eq!(kind(items("{}", |_, _| Ok(()))), "ac-v2-json-type");
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_no_key() {
+        let text = check(r#"{"\ud800":1}"#).unwrap();
+        assert_eq!(members(text, |_| Ok(())).unwrap_err().offset(), Some(1));
+    }
+
+    #[test]
+    fn depth_counts_brackets_outside_strings() {
+        assert_eq!(depth("1"), 0);
+        assert_eq!(depth(r#"{"[[[\"[":[{}],"b":{}}"#), 3);
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        assert_eq!(depth(check(&deep).unwrap()), 100_000);
+    }
+
+    #[test]
+    fn faults_have_a_place() {
+        let error = Json::new("{\"a\":1,\n\"b\":}").unwrap_err();
+        assert_eq!((error.code(), error.offset()), ("ac-v2-json", Some(12)));
+        assert_eq!(Json::new("").unwrap_err().offset(), Some(0));
+    }
+
+    #[test]
+    fn values_are_read_and_made() {
+        let values =
+            [Json::from(true), Json::from(0.1), Json::from(f64::NAN), Json::from(1e300), Json::from("é\"")];
+        let texts = values.each_ref().map(Json::text);
+        assert_eq!(texts, ["true", "0.1", "null", "1e300", "\"é\\\"\""]);
+        for value in &values {
+            assert_eq!(&Json::new(value.text()).unwrap(), value);
+        }
+        let [truth, tenth, null, huge, text] = values;
+        assert_eq!((truth.as_bool(), tenth.as_f64(), null.is_null()), (Some(true), Some(0.1), true));
+        assert_eq!((huge.as_f64(), text.as_str().as_deref()), (Some(1e300), Some("é\"")));
+        assert_eq!((text.as_u64(), tenth.as_u64(), truth.as_f64(), tenth.as_str()), (None, None, None, None));
+    }
+
+    proptest! {
+        /// What is found is what `serde_json` would find.
+        #[test]
+        fn agrees_with_serde_json(pairs in prop::collection::btree_map(".*", (".*", any::<i64>()), 0..6)) {
+            let mut text = String::from("{ ");
+            for (idx, (key, (inner, number))) in pairs.iter().enumerate() {
+                text += if idx == 0 { "" } else { " ,\t" };
+                push_string(&mut text, key);
+                text += " : {\"v\":[";
+                push_string(&mut text, inner);
+                text += &format!(", {number}]}} ");
+            }
+            text.push('}');
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let found = listed(&text);
+            prop_assert_eq!(found.len(), value.as_object().unwrap().len());
+            for (key, raw, _) in found {
+                let found: serde_json::Value = serde_json::from_str(&raw).unwrap();
+                prop_assert_eq!(Some(&found), value.get(&key));
+            }
+        }
+
+        #[test]
+        fn any_text_is_json_or_an_error(text in ".*") {
+            if let Ok(json) = check(&text) {
+                depth(json);
+                let _ = members(json, |_| Ok(()));
+                let _ = items(json, |_, _| Ok(()));
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Writing, second phase: bytes into a sink or a file, one tensor at a time.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use crate::crc::Crc32;
+use crate::error::{Error, ErrorKind};
+use crate::v2::layout::{Layout, Planned, WriteOptions, ZEROS, lay_out};
+use crate::v2::view::TensorView;
+
+impl Layout {
+    /// Writes the file. `data` holds each tensor's bytes in the order given to [`Layout::new`].
+    ///
+    /// Tensors are handed to `w` whole, without a copy.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`] with those of `w`; [`ErrorKind::DataCount`] or [`ErrorKind::DataLength`] if `data` is not what was
+    /// declared, before anything is written.
+    pub fn write_to(&self, w: &mut (impl Write + ?Sized), data: &[&[u8]]) -> Result<(), Error> {
+        self.check_data(data)?;
+        self.write_streamed(w, |tensor, sink| Ok(sink.write_all(data[tensor.input_idx])?))
+    }
+
+    /// Writes the file, asking `pull` for each tensor's bytes when their turn comes: a model larger than memory is written
+    /// without ever being in memory, and in one pass, since the checksum grows on the way.
+    ///
+    /// `pull` writes into the sink, in pieces of any size, exactly the bytes that were declared.
+    ///
+    /// # Errors
+    ///
+    /// Those of `w` and `pull`; [`ErrorKind::DataLength`] as soon as a tensor gets more or fewer bytes than declared.
+    ///
+    /// ```
+    /// use std::io::Write;
+    ///
+    /// use apr_container::v2::{Container, Dtype, Layout, TensorSpec, WriteOptions};
+    ///
+    /// let tensors = ["a", "b"].map(|name| TensorSpec::new(name, Dtype::U8, &[1 << 16]));
+    /// let layout = Layout::new(tensors, &WriteOptions::default())?;
+    /// let mut file = Vec::new();
+    /// layout.write_streamed(&mut file, |_, sink| {
+    ///     (0..16).try_for_each(|_| sink.write_all(&[7; 4096]))?;
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(file.len() as u64, layout.file_len());
+    /// assert_eq!(Container::from_bytes(&file)?.tensor("b")?.data(), [7; 1 << 16]);
+    /// # Ok::<(), apr_container::Error>(())
+    /// ```
+    pub fn write_streamed<W: Write + ?Sized>(
+        &self,
+        w: &mut W,
+        mut pull: impl FnMut(&Planned, &mut TensorSink<'_, W>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut crc = Crc32::default();
+        crc.update(self.prefix_bytes());
+        w.write_all(self.prefix_bytes())?;
+        for tensor in self.tensors() {
+            let mut sink = TensorSink { w, crc: &mut crc, tensor, written: 0, excess: None };
+            let pulled = pull(tensor, &mut sink);
+            // What the sink refused says more than the error that became of it on the way.
+            if let Some(given) = sink.excess {
+                return Err(wrong_length(tensor, given));
+            }
+            pulled?;
+            if sink.written != tensor.byte_len {
+                return Err(wrong_length(tensor, sink.written));
+            }
+            let padding = &ZEROS[..tensor.padding()];
+            crc.update(padding);
+            w.write_all(padding)?;
+        }
+        w.write_all(&crc.get().to_le_bytes())?;
+        Ok(())
+    }
+
+    /// Writes the file at `path` as [`write_streamed`](Self::write_streamed) does, replacing a file that is there whole or
+    /// not at all.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`write_streamed`](Self::write_streamed); [`ErrorKind::File`]. The old file is untouched.
+    pub fn save_streamed(
+        &self,
+        path: impl AsRef<Path>,
+        pull: impl FnMut(&Planned, &mut TensorSink<'_, FileSink>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        // Small tensors share a call to the system, large ones pass through.
+        let mut file =
+            BufWriter::with_capacity(BUFFER_LEN, durable_file::Replacement::create(path.as_ref())?);
+        self.write_streamed(&mut file, pull)?;
+        let replacement = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        Ok(replacement.commit()?)
+    }
+}
+
+/// A file on its way to take another's place.
+pub type FileSink = BufWriter<durable_file::Replacement>;
+
+const BUFFER_LEN: usize = 128 << 10;
+
+fn wrong_length(tensor: &Planned, given: u64) -> Error {
+    ErrorKind::DataLength { needed: tensor.byte_len, given }.at(tensor.offset)
+}
+
+/// Takes the bytes of one tensor while a file is written.
+#[derive(Debug)]
+pub struct TensorSink<'a, W: ?Sized> {
+    w: &'a mut W,
+    crc: &'a mut Crc32,
+    tensor: &'a Planned,
+    written: u64,
+    /// Bytes given in all when they became too many.
+    excess: Option<u64>,
+}
+
+impl<W: Write + ?Sized> Write for TensorSink<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let given = self.written.saturating_add(bytes.len() as u64);
+        if given > self.tensor.byte_len {
+            self.excess = Some(given);
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let taken = self.w.write(bytes)?;
+        self.crc.update(bytes.get(..taken).unwrap_or_default());
+        self.written += taken as u64;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.w.flush()
+    }
+}
+
+/// Writes tensors as a file.
+///
+/// # Errors
+///
+/// As [`Layout::new`] and [`Layout::write_to`].
+pub fn write_to(
+    w: &mut (impl Write + ?Sized),
+    tensors: &[TensorView<'_>],
+    options: &WriteOptions,
+) -> Result<(), Error> {
+    let (layout, data) = lay_out(tensors, options)?;
+    layout.write_to(w, &data)
+}
+
+/// Writes tensors to the file at `path`, replacing one that is there whole or not at all.
+///
+/// # Errors
+///
+/// As [`Layout::new`]; [`ErrorKind::File`] and [`ErrorKind::Io`]. The old file is untouched.
+///
+/// ```
+/// use apr_container::v2::{Container, Dtype, TensorView, WriteOptions, save};
+///
+/// # let path = std::env::temp_dir().join(format!("apr-container-v2-save-{}", std::process::id()));
+/// let view = TensorView::new("w", Dtype::U8, &[3], b"abc")?;
+/// save(&path, &[view], &WriteOptions::default())?;
+///
+/// let file = std::fs::read(&path)?;
+/// assert_eq!(Container::from_bytes(&file)?.tensor("w")?.data(), b"abc");
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), apr_container::Error>(())
+/// ```
+pub fn save(path: impl AsRef<Path>, tensors: &[TensorView<'_>], options: &WriteOptions) -> Result<(), Error> {
+    let (layout, data) = lay_out(tensors, options)?;
+    layout.save_streamed(path, |tensor, sink| Ok(sink.write_all(data[tensor.input_idx])?))
+}

@@ -1,0 +1,13 @@
+//! The public API.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+#![cfg(any(feature = "zstd", feature = "ruzstd"))]
+
+mod first_generation;
+mod metadata;
+mod metadata_refusals;
+mod peer_metadata;
+mod sample;
+mod serde_codec;
+mod serde_refusals;
+mod v2;
