@@ -158,7 +158,10 @@ pub(crate) fn with_decompressed<T>(
     match compression {
         Compression::None => read(stored),
         #[cfg(feature = "zstd")]
-        Compression::ZstdDefault | Compression::ZstdMax => read(&mut zstd_c::ZstdSource::new(stored, bound)?),
+        Compression::ZstdDefault | Compression::ZstdMax => {
+            let _ = stored_len;
+            read(&mut zstd_c::ZstdSource::new(stored, bound)?)
+        }
         #[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
         Compression::ZstdDefault | Compression::ZstdMax => {
             let stored = collect(stored, stored_len)?;
