@@ -421,12 +421,38 @@ impl<'r> PayloadReader<'r> {
     ///
     /// As [`charge`](Self::charge), [`ErrorKind::OutOfMemory`], and what the source of the bytes says.
     pub fn rest(&mut self) -> Result<Vec<u8>, Error> {
-        let mut bytes = collect(&mut self.source, self.end - self.offset)?;
-        // There was room for the most that could have come.
-        bytes.shrink_to_fit();
-        self.offset += bytes.len() as u64;
-        self.charge(bytes.len() as u64)?;
-        Ok(bytes)
+        if self.context.options.is_strict() {
+            // As many come as are left.
+            let left = self.remaining();
+            self.charge(left)?;
+            let bytes = collect(&mut self.source, left)?;
+            self.offset += bytes.len() as u64;
+            return Ok(bytes);
+        }
+        let mut bytes = Vec::new();
+        loop {
+            let taken = self.source.fill()?.len();
+            if taken == 0 {
+                return Ok(bytes);
+            }
+            self.make_room(&mut bytes, taken)?;
+            bytes.extend_from_slice(self.source.fill()?);
+            self.source.consume(taken);
+            self.offset += taken as u64;
+        }
+    }
+
+    /// Makes room for `count` more bytes. Room doubles; while a block of memory moves, it exists twice.
+    fn make_room(&mut self, bytes: &mut Vec<u8>, count: usize) -> Result<(), Error> {
+        let (len, old) = (bytes.len(), bytes.capacity());
+        if old - len >= count {
+            return Ok(());
+        }
+        let new = old.saturating_mul(2).max(len.saturating_add(count));
+        self.charge(new as u64)?;
+        let made = bytes.try_reserve_exact(new - len);
+        self.charged -= old as u64;
+        made.map_err(|_| ErrorKind::OutOfMemory { bytes: new as u64 }.at(self.offset))
     }
 
     /// Passes over `count` bytes.
