@@ -1,6 +1,7 @@
 //! What can be wrong with data, with a model or with its file.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt;
 
 use st_core::Dtype;
@@ -23,7 +24,8 @@ impl Error {
     #[must_use]
     pub fn tensor(&self) -> Option<&str> {
         match &self.kind {
-            ErrorKind::Format(error) => error.tensor(),
+            ErrorKind::Format(error) => error.tensor().or(self.tensor.as_deref()),
+            ErrorKind::Container(error) => error.name(),
             _ => self.tensor.as_deref(),
         }
     }
@@ -49,6 +51,22 @@ impl From<ErrorKind> for Error {
 impl From<st_core::Error> for Error {
     fn from(error: st_core::Error) -> Self {
         ErrorKind::Format(error).into()
+    }
+}
+
+impl From<apr_container::Error> for Error {
+    fn from(error: apr_container::Error) -> Self {
+        ErrorKind::Container(error).into()
+    }
+}
+
+/// What a constructor says of parts that a payload held.
+impl From<Error> for apr_container::Error {
+    fn from(error: Error) -> Self {
+        match error.kind {
+            ErrorKind::Container(error) => error,
+            _ => Self::model(error.code(), error),
+        }
     }
 }
 
@@ -192,6 +210,118 @@ pub enum ErrorKind {
         /// Its number of values.
         found: u64,
     },
+    /// A tensor of another shape than its part of the model has.
+    TensorShape {
+        /// What is needed.
+        expected: &'static str,
+        /// Its dimensions.
+        found: Vec<usize>,
+    },
+    /// A tensor that stands for whole numbers holds something else.
+    TensorInteger,
+    /// The file's metadata say that it holds another model.
+    OtherModel {
+        /// Asked for.
+        expected: &'static str,
+        /// In the file.
+        found: Box<str>,
+    },
+    /// Nothing says which model a file holds, and its content fits none.
+    UnknownModel,
+    /// A model was asked about samples and has nothing to say about them.
+    NoPredictions {
+        /// Its type here.
+        model: &'static str,
+    },
+    /// A part of a model has another length than its other parts call for.
+    PartLength {
+        /// Which part.
+        part: &'static str,
+        /// Values needed.
+        expected: usize,
+        /// Values given.
+        found: usize,
+    },
+    /// A part of a model, or a setting of its training, has a value it cannot have.
+    PartInvalid {
+        /// Which part.
+        part: &'static str,
+        /// What it should be.
+        problem: &'static str,
+    },
+    /// A number of a model that is infinite or not a number.
+    PartNotFinite {
+        /// Which part.
+        part: &'static str,
+        /// Which value of it, counted from 0.
+        idx: usize,
+    },
+    /// The values given are not the same number for each sample.
+    InputLength {
+        /// Samples: one for each place of the results.
+        n_rows: usize,
+        /// Values given.
+        given: usize,
+    },
+    /// The slice for the results has no place for each of them, or more places.
+    OutputLength {
+        /// Results.
+        needed: usize,
+        /// Places.
+        given: usize,
+    },
+    /// A class that training cannot use.
+    Label {
+        /// The sample.
+        row: usize,
+        /// What it should be.
+        problem: &'static str,
+    },
+    /// Fewer samples than the training needs.
+    TooFewSamples {
+        /// Samples needed.
+        needed: usize,
+        /// Samples given.
+        given: usize,
+    },
+    /// A payload layout of a version this reader does not know.
+    Layout {
+        /// In the payload.
+        found: u32,
+        /// The newest one known.
+        known: u32,
+    },
+    /// A form of a model type that this reader does not know.
+    Form {
+        /// In the payload.
+        found: u32,
+        /// The last one known.
+        known: u32,
+    },
+    /// Another form of the model type than the one asked for, for example a regressor instead of a classifier.
+    OtherForm {
+        /// In the payload.
+        found: u32,
+        /// Asked for.
+        expected: u32,
+    },
+    /// The payload is a bare list of numbers, as some writers store it under any model type.
+    BareNumbers {
+        /// How many it says there are.
+        count: u64,
+    },
+    /// The numbers of a training grew beyond all bounds.
+    Diverged {
+        /// The pass over the samples, counted from 0.
+        epoch: usize,
+    },
+    /// No item has that id.
+    UnknownItem {
+        /// Asked for.
+        id: Box<str>,
+    },
+    /// The bytes are not a sound `.apr` file, or not this model's.
+    Container(apr_container::Error),
     /// The bytes are not a sound safetensors file.
     Format(st_core::Error),
     /// The file could not be read or written.
@@ -218,6 +348,24 @@ impl ErrorKind {
         "am-dtype",
         "am-rank",
         "am-intercept-length",
+        "am-tensor-shape",
+        "am-tensor-integer",
+        "am-other-model",
+        "am-unknown-model",
+        "am-no-predictions",
+        "am-part-length",
+        "am-part",
+        "am-part-not-finite",
+        "am-input-length",
+        "am-output-length",
+        "am-label",
+        "am-too-few-samples",
+        "am-layout",
+        "am-form",
+        "am-other-form",
+        "am-bare-numbers",
+        "am-diverged",
+        "am-unknown-item",
     ];
 
     /// Stable identifier of the kind; that of the error inside for a wrapped one.
@@ -240,6 +388,25 @@ impl ErrorKind {
             Self::WrongDtype { .. } => "am-dtype",
             Self::WrongRank { .. } => "am-rank",
             Self::InterceptLength { .. } => "am-intercept-length",
+            Self::TensorShape { .. } => "am-tensor-shape",
+            Self::TensorInteger => "am-tensor-integer",
+            Self::OtherModel { .. } => "am-other-model",
+            Self::UnknownModel => "am-unknown-model",
+            Self::NoPredictions { .. } => "am-no-predictions",
+            Self::PartLength { .. } => "am-part-length",
+            Self::PartInvalid { .. } => "am-part",
+            Self::PartNotFinite { .. } => "am-part-not-finite",
+            Self::InputLength { .. } => "am-input-length",
+            Self::OutputLength { .. } => "am-output-length",
+            Self::Label { .. } => "am-label",
+            Self::TooFewSamples { .. } => "am-too-few-samples",
+            Self::Layout { .. } => "am-layout",
+            Self::Form { .. } => "am-form",
+            Self::OtherForm { .. } => "am-other-form",
+            Self::BareNumbers { .. } => "am-bare-numbers",
+            Self::Diverged { .. } => "am-diverged",
+            Self::UnknownItem { .. } => "am-unknown-item",
+            Self::Container(error) => error.code(),
             Self::Format(error) => error.code(),
             #[cfg(feature = "std")]
             Self::File(error) => error.code(),
@@ -285,15 +452,61 @@ impl fmt::Display for ErrorKind {
             }
             Self::NoCoefficients => f.write_str("model without coefficients: at least one feature is needed"),
             Self::WeightNotFinite { parameter } => write!(f, "{parameter} is not a finite number"),
-            Self::MissingTensor => {
-                f.write_str("tensor of a linear regression is missing: it has `coefficients` and `intercept`")
-            }
+            Self::MissingTensor => f.write_str("tensor that this model needs is missing"),
             Self::UnexpectedTensor => {
-                f.write_str("tensor does not belong to a linear regression, which has `coefficients` and `intercept` only")
+                f.write_str("tensor does not belong to this model: the file holds another one, or more than one")
             }
-            Self::WrongDtype { found } => write!(f, "tensor holds {found}, a linear regression F32"),
-            Self::WrongRank { found } => write!(f, "tensor has {found} dimensions, a linear regression's have 1"),
+            Self::WrongDtype { found } => write!(f, "tensor holds {found}, not the F32 of this model"),
+            Self::WrongRank { found } => write!(f, "tensor has {found} dimensions, not 1"),
             Self::InterceptLength { found } => write!(f, "intercept has {found} values instead of 1"),
+            Self::TensorShape { expected, found } => {
+                write!(f, "tensor has the shape {found:?}, {expected} is needed")
+            }
+            Self::TensorInteger => f.write_str("tensor does not hold whole numbers"),
+            Self::OtherModel { expected, found } => {
+                write!(f, "file holds {found:?}, not a model of type {expected}")
+            }
+            Self::UnknownModel => f.write_str(
+                "nothing says which model this is, and it is none of those known here: name the model to load it as",
+            ),
+            Self::NoPredictions { model } => write!(f, "a {model} predicts nothing for new samples"),
+            Self::PartLength { part, expected, found } => {
+                write!(f, "{part}: {expected} values needed, {found} given")
+            }
+            Self::PartInvalid { part, problem } => write!(f, "{part}: {problem}"),
+            Self::PartNotFinite { part, idx } => write!(f, "{part}: value {idx} is not a finite number"),
+            Self::InputLength { n_rows, given } => {
+                write!(f, "{given} values cannot be {n_rows} samples, one for each place of the results")
+            }
+            Self::OutputLength { needed, given } => {
+                write!(f, "{needed} results need a slice of as many places, it has {given}")
+            }
+            Self::Label { row, problem } => write!(f, "class of row {row}: {problem}"),
+            Self::TooFewSamples { needed, given } => {
+                write!(f, "{given} samples, at least {needed} are needed")
+            }
+            Self::Layout { found, known } => write!(
+                f,
+                "payload layout {found}, this version reads up to {known}: update the program that reads it"
+            ),
+            Self::Form { found, known } => write!(
+                f,
+                "form {found} of this model type, this version reads 1 to {known}: update the program that reads it"
+            ),
+            Self::OtherForm { found, expected } => {
+                write!(f, "form {found} of this model type, the model asked for has form {expected}")
+            }
+            Self::BareNumbers { count } => write!(
+                f,
+                "payload of {count} bare numbers, not a model of this type: load it as a list of numbers"
+            ),
+            Self::Diverged { epoch } => write!(
+                f,
+                "training diverged in epoch {epoch}: lower the learning rate, or scale the features and targets"
+            ),
+            // `Debug` escapes what a hostile id would do to a terminal.
+            Self::UnknownItem { id } => write!(f, "no item has the id {id:?}"),
+            Self::Container(error) => error.fmt(f),
             Self::Format(error) => error.fmt(f),
             #[cfg(feature = "std")]
             Self::File(error) => {
@@ -332,6 +545,24 @@ mod tests {
             ErrorKind::WrongDtype { found: Dtype::I32 },
             ErrorKind::WrongRank { found: 2 },
             ErrorKind::InterceptLength { found: 2 },
+            ErrorKind::TensorShape { expected: "a matrix", found: alloc::vec![1, 2, 3] },
+            ErrorKind::TensorInteger,
+            ErrorKind::OtherModel { expected: "Ridge", found: "Lasso".into() },
+            ErrorKind::UnknownModel,
+            ErrorKind::NoPredictions { model: "DBSCAN" },
+            ErrorKind::PartLength { part: "weights", expected: 1, found: 2 },
+            ErrorKind::PartInvalid { part: "alpha", problem: "not negative" },
+            ErrorKind::PartNotFinite { part: "weights", idx: 1 },
+            ErrorKind::InputLength { n_rows: 3, given: 4 },
+            ErrorKind::OutputLength { needed: 1, given: 2 },
+            ErrorKind::Label { row: 1, problem: "0 or 1 is needed" },
+            ErrorKind::TooFewSamples { needed: 2, given: 1 },
+            ErrorKind::Layout { found: 2, known: 1 },
+            ErrorKind::Form { found: 3, known: 2 },
+            ErrorKind::OtherForm { found: 2, expected: 1 },
+            ErrorKind::BareNumbers { count: 7 },
+            ErrorKind::Diverged { epoch: 3 },
+            ErrorKind::UnknownItem { id: "x".into() },
         ];
         assert_eq!(kinds.each_ref().map(ErrorKind::code), ErrorKind::CODES);
         for (idx, code) in ErrorKind::CODES.iter().enumerate() {

@@ -1,10 +1,7 @@
 //! Classic machine-learning models that train once and predict anywhere.
 //!
-//! [`LinearRegression`] is ordinary least squares on `f32` data: trained in `f64` by orthogonal factorizations,
-//! exact about collinear and under-determined input, saved as a [safetensors](st_core) file of two tensors that any
-//! reader of that format understands.
-//!
 //! ```
+//! use apr_container::{ModelType, SaveOptions, load_from_bytes, to_vec};
 //! use apr_models::{LinearRegression, Matrix, Vector};
 //!
 //! // Four samples with two features each; y = 1 + 2a + 3b.
@@ -16,25 +13,40 @@
 //! assert!((model.coefficients()[0] - 2.0).abs() < 1e-6);
 //! assert!((model.intercept() - 1.0).abs() < 1e-6);
 //!
-//! let file = model.to_safetensors()?;
-//! assert_eq!(LinearRegression::from_safetensors(&file)?, model);
+//! // An `.apr` file, here in memory; `save` and `load` do the same with paths.
+//! let file = to_vec(&model, ModelType::LinearRegression, &SaveOptions::default())?;
+//! let loaded: LinearRegression = load_from_bytes(&file, ModelType::LinearRegression)?;
+//! assert_eq!(loaded, model);
 //! # Ok::<(), apr_models::Error>(())
 //! ```
 //!
+//! - Numbers: [`LinearRegression`], [`Ridge`], [`Lasso`], [`ElasticNet`], [`DecisionTreeRegressor`], [`RandomForestRegressor`],
+//!   [`GradientBoostingRegressor`], [`KnnRegressor`].
+//! - Classes: [`LogisticRegression`], [`DecisionTreeClassifier`], [`RandomForestClassifier`], [`GradientBoostingClassifier`],
+//!   [`KnnClassifier`], [`NaiveBayes`], [`Svm`].
+//! - Groups and outliers: [`KMeans`], [`GaussianMixture`], [`Dbscan`], [`IsolationForest`].
+//! - Features: [`StandardScaler`], [`MinMaxScaler`], [`Pca`].
+//! - Texts: [`CountVectorizer`], [`TfIdf`], [`NgramLm`], [`ContentRecommender`].
+//! - Networks and ensembles: [`NeuralSequential`], [`MixtureOfExperts`].
+//! - Anything of yours: [`Custom`] and [`NeuralCustom`] around a payload or, with the feature `serde`, a serde type; [`Numbers`].
+//!
+//! Each is made by training or from its parts, predicts into a slice of the caller's ([`Regressor`], [`Classifier`],
+//! [`Transformer`]), and travels as an `.apr` payload or as [tensors](Tensors) in a safetensors file. [`AnyModel`] is whichever of
+//! them a file holds.
+//!
 //! # Features
 //!
-//! - `std` (default): `LinearRegression::save_safetensors` and `LinearRegression::load_safetensors`. A save replaces
-//!   the old file completely or leaves it untouched.
+//! - `std` (default): doors that take paths. A save replaces the old file completely or leaves it untouched.
+//! - `compression`, `zstd`, `ruzstd`, `lz4`, `serde`: those of [`apr_container`].
 //!
-//! Without it the crate needs only `alloc`, and everything but those two methods stays. Both builds compute the same
-//! bits: the only function beyond `+ - * /` is the square root, which IEEE 754 rounds correctly.
+//! Without `std` the crate needs only `alloc`; everything but the paths stays, and computes the same bits.
 //!
 //! # Untrusted input
 //!
-//! A model file is checked completely before a model exists: the format (strictly), the names, types and shapes of its
-//! tensors, and that every weight is a finite number. Nothing a file contains causes a panic, and memory stays
-//! proportional to its size. Values given to [`LinearRegression::fit`] are checked too. Only
-//! [`LinearRegression::predict`] and [`LinearRegression::score`] panic, and say when; their `try_` twins do not.
+//! A payload is checked while it is read: lengths that fit each other, indices inside their tables, trees that end. Nothing
+//! a file contains causes a panic, and memory stays in proportion to its size. Weights that are not finite are
+//! kept as the payload has them; construction from parts and from tensors refuses them. Values given to a training are
+//! checked too. Methods that panic say when; their `try_` twins do not.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -43,13 +55,93 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod any_model;
+mod classes;
+mod content_recommender;
+mod count_vectorizer;
+mod custom;
+mod dbscan;
+mod decision_tree;
 mod error;
+mod gaussian_mixture;
+mod gradient_boosting;
+mod head;
+mod isolation_forest;
+mod kmeans;
+mod knn;
+mod lasso;
+mod layout;
 mod least_squares;
+mod linear;
 mod linear_regression;
+mod logistic_regression;
 mod matrix;
+mod mixture_of_experts;
+mod model;
+mod naive_bayes;
+mod nearest;
+mod neural;
+mod ngram_lm;
+mod numbers;
+mod part;
+mod pca;
+mod probability;
+mod products;
+mod quantized_block;
+mod random_forest;
+mod ridge;
+mod rng;
+mod scaler;
+mod scratch;
+mod sparse;
+mod svm;
+mod tensors;
+mod terms;
+mod text_list;
+mod tf_idf;
+mod tree;
 mod vector;
+mod vocabulary;
 
+pub use crate::any_model::{AnyModel, Predictions};
+pub use crate::content_recommender::{ContentRecommender, Recommendation};
+pub use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, DocumentCount};
+pub use crate::custom::{Custom, NeuralCustom};
+pub use crate::dbscan::Dbscan;
+pub use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor};
 pub use crate::error::{Error, ErrorKind, Operation, Parameter};
+pub use crate::gaussian_mixture::{CovarianceType, GaussianMixture};
+pub use crate::gradient_boosting::{
+    BoostedClassifierParts, BoostedRegressorParts, GradientBoostingClassifier, GradientBoostingRegressor,
+};
+pub use crate::isolation_forest::IsolationForest;
+pub use crate::kmeans::KMeans;
+pub use crate::knn::{KnnClassifier, KnnRegressor, KnnWeights, Neighbour};
+pub use crate::lasso::{ElasticNet, Lasso};
+pub use crate::linear::Intercept;
 pub use crate::linear_regression::LinearRegression;
+pub use crate::logistic_regression::{ClassWeight, FitMode, LogisticRegression};
 pub use crate::matrix::{Matrix, Rows};
+pub use crate::mixture_of_experts::{
+    GatingNetwork, MixtureOfExperts, MoeBuilder, MoeConfig, MoeTraining, SoftmaxGating, WeightedRegressor,
+};
+pub use crate::model::{Classifier, Model, Regressor, Transformer};
+pub use crate::naive_bayes::{NaiveBayes, NaiveBayesOptions, NaiveBayesParts};
+pub use crate::neural::{
+    Activation, Dense, NeuralLoss, NeuralOptions, NeuralSequential, NeuralTargets, Optimizer,
+};
+pub use crate::ngram_lm::{NgramCounts, NgramLm, NgramLmOptions, NgramLmParts, Smoothing};
+pub use crate::numbers::Numbers;
+pub use crate::pca::{Pca, PcaOptions, PcaParts, PcaScaling};
+pub use crate::quantized_block::{QuantType, QuantizedBlock};
+pub use crate::random_forest::{RandomForestClassifier, RandomForestRegressor, TrainingData};
+pub use crate::ridge::Ridge;
+pub use crate::scaler::{MinMaxScaler, StandardScaler};
+pub use crate::sparse::{SparseRow, SparseRows};
+pub use crate::svm::{KernelParts, LinearParts, Svm, SvmKernel};
+pub use crate::tensors::{MODEL_KEY, Tensors};
+pub use crate::terms::{LetterCase, TermCount, TextRules, TokenRule};
+pub use crate::tf_idf::{InverseFrequency, RowNorm, TermFrequency, TfIdf, TfIdfOptions, TfIdfParts};
+pub use crate::tree::TreeNode;
 pub use crate::vector::Vector;
+pub use crate::vocabulary::Vocabulary;

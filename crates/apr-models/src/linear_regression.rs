@@ -1,8 +1,14 @@
 //! Ordinary least squares.
 
-use crate::error::{Error, ErrorKind, Operation, Parameter};
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::error::Error;
 use crate::least_squares;
+use crate::linear::regressor::linear_regressor;
+use crate::linear::{self, Intercept, Plane};
 use crate::matrix::Matrix;
+use crate::model::{Model, Regressor};
+use crate::tensors::Tensors;
 use crate::vector::Vector;
 
 mod safetensors;
@@ -31,35 +37,35 @@ mod safetensors;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinearRegression {
-    /// Empty until fitted.
-    coefficients: Vector,
-    intercept: f32,
+    plane: Plane,
+    rule: Intercept,
 }
+
+linear_regressor!(LinearRegression);
 
 impl LinearRegression {
     /// A model that has not been fitted.
     #[must_use]
     pub const fn new() -> Self {
-        Self { coefficients: Vector::from_vec(alloc::vec::Vec::new()), intercept: 0.0 }
+        Self { plane: Plane::new(), rule: Intercept::Fitted }
+    }
+
+    /// The same model, whose training will choose the constant term or leave it 0.
+    #[must_use]
+    pub const fn with_intercept(mut self, rule: Intercept) -> Self {
+        self.rule = rule;
+        self
     }
 
     /// A fitted model with these weights.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoCoefficients`], or [`ErrorKind::WeightNotFinite`] for the first weight that is infinite or not
+    /// [`ErrorKind::NoCoefficients`](crate::ErrorKind::NoCoefficients), or
+    /// [`ErrorKind::WeightNotFinite`](crate::ErrorKind::WeightNotFinite) for the first weight that is infinite or not
     /// a number.
     pub fn from_parts(coefficients: Vector, intercept: f32) -> Result<Self, Error> {
-        if coefficients.is_empty() {
-            return Err(ErrorKind::NoCoefficients.into());
-        }
-        if let Some(feature) = coefficients.iter().position(|value| !value.is_finite()) {
-            return Err(ErrorKind::WeightNotFinite { parameter: Parameter::Coefficient(feature) }.into());
-        }
-        if !intercept.is_finite() {
-            return Err(ErrorKind::WeightNotFinite { parameter: Parameter::Intercept }.into());
-        }
-        Ok(Self { coefficients, intercept })
+        Ok(Self { plane: Plane::from_parts(coefficients, intercept)?, rule: Intercept::Fitted })
     }
 
     /// Fits the model to samples `x` and their targets `y`. On an error the model stays as it was.
@@ -69,31 +75,14 @@ impl LinearRegression {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TargetLength`], [`ErrorKind::FeatureNotFinite`], [`ErrorKind::TargetNotFinite`],
-    /// [`ErrorKind::OutOfRange`] if the solution does not fit `f32`, [`ErrorKind::MatrixTooLarge`].
+    /// [`ErrorKind::TargetLength`](crate::ErrorKind::TargetLength),
+    /// [`ErrorKind::FeatureNotFinite`](crate::ErrorKind::FeatureNotFinite),
+    /// [`ErrorKind::TargetNotFinite`](crate::ErrorKind::TargetNotFinite),
+    /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) if the solution does not fit `f32`,
+    /// [`ErrorKind::MatrixTooLarge`](crate::ErrorKind::MatrixTooLarge).
     pub fn fit(&mut self, x: &Matrix, y: &Vector) -> Result<(), Error> {
-        let plane = least_squares::fit(x, y)?;
-        self.coefficients = Vector::from_vec(plane.coefficients);
-        self.intercept = plane.intercept;
+        self.plane = least_squares::fit(x, y, self.rule)?;
         Ok(())
-    }
-
-    /// Whether the model has weights: it was fitted, loaded, or made from parts.
-    #[must_use]
-    pub const fn is_fitted(&self) -> bool {
-        !self.coefficients.is_empty()
-    }
-
-    /// One coefficient for each feature; empty until fitted.
-    #[must_use]
-    pub const fn coefficients(&self) -> &Vector {
-        &self.coefficients
-    }
-
-    /// The constant term; 0 until fitted.
-    #[must_use]
-    pub const fn intercept(&self) -> f32 {
-        self.intercept
     }
 
     /// Predicts the target of each sample; [`try_predict`](Self::try_predict) for samples of unknown shape.
@@ -104,10 +93,7 @@ impl LinearRegression {
     #[must_use]
     #[track_caller]
     pub fn predict(&self, x: &Matrix) -> Vector {
-        match self.try_predict(x) {
-            Ok(predictions) => predictions,
-            Err(error) => panic!("{error}"),
-        }
+        Regressor::predict(self, x)
     }
 
     /// Predicts the target of each sample.
@@ -117,10 +103,11 @@ impl LinearRegression {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFitted`], or [`ErrorKind::FeatureCount`] if `x` has another number of columns than the model has
-    /// coefficients.
+    /// [`ErrorKind::NotFitted`](crate::ErrorKind::NotFitted), or
+    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount) if `x` has another number of columns than the model
+    /// has coefficients.
     pub fn try_predict(&self, x: &Matrix) -> Result<Vector, Error> {
-        Ok(self.predictions(x)?.map(|prediction| prediction as f32).collect())
+        Regressor::try_predict(self, x)
     }
 
     /// The coefficient of determination R² of the predictions for `x` against `y`;
@@ -146,44 +133,82 @@ impl LinearRegression {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFitted`], [`ErrorKind::FeatureCount`], [`ErrorKind::TargetLength`].
+    /// [`ErrorKind::NotFitted`](crate::ErrorKind::NotFitted),
+    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount),
+    /// [`ErrorKind::TargetLength`](crate::ErrorKind::TargetLength).
     pub fn try_score(&self, x: &Matrix, y: &Vector) -> Result<f32, Error> {
-        let predictions = self.predictions(x)?;
-        if y.len() != x.n_rows() {
-            return Err(ErrorKind::TargetLength { n_rows: x.n_rows(), given: y.len() }.into());
-        }
-        // Relative to the first value, so that a large offset costs no digits and a constant target has no spread.
-        let origin = f64::from(y[0]);
-        let mean = origin + y.iter().map(|target| f64::from(target) - origin).sum::<f64>() / y.len() as f64;
-        let (mut residual, mut total) = (0.0, 0.0);
-        for (prediction, target) in predictions.zip(y) {
-            let (miss, spread) = (f64::from(target) - prediction, f64::from(target) - mean);
-            residual += miss * miss;
-            total += spread * spread;
-        }
-        let score = match (total == 0.0, residual == 0.0) {
-            (true, true) => 1.0,
-            (true, false) => 0.0,
-            (false, _) => 1.0 - residual / total,
-        };
-        Ok(score as f32)
+        Regressor::try_score(self, x, y)
     }
 
-    /// Predictions before rounding.
-    fn predictions(&self, x: &Matrix) -> Result<impl Iterator<Item = f64>, Error> {
-        if !self.is_fitted() {
-            return Err(ErrorKind::NotFitted { operation: Operation::Predict }.into());
-        }
-        if x.n_cols() != self.coefficients.len() {
-            return Err(
-                ErrorKind::FeatureCount { expected: self.coefficients.len(), found: x.n_cols() }.into()
-            );
-        }
-        Ok(x.rows().map(|row| {
-            let terms = row.iter().zip(&self.coefficients);
-            terms.fold(f64::from(self.intercept), |sum, (&value, coefficient)| {
-                sum + f64::from(value) * f64::from(coefficient)
-            })
-        }))
+    /// Predicts the samples of `rows`, which stand one after the other, each into its place in `out`. Nothing is
+    /// allocated; each prediction has the bits that [`try_predict`](Self::try_predict) gives.
+    ///
+    /// ```
+    /// use apr_models::{LinearRegression, Vector};
+    ///
+    /// let model = LinearRegression::from_parts(Vector::from_vec(vec![2.0, -1.0]), 0.5)?;
+    /// let mut out = [0.0; 2];
+    /// model.predict_into(&[1.0, 2.0, 3.0, 4.0], &mut out)?;
+    /// assert_eq!(out, [0.5, 2.5]);
+    /// # Ok::<(), apr_models::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFitted`](crate::ErrorKind::NotFitted);
+    /// [`ErrorKind::InputLength`](crate::ErrorKind::InputLength) and
+    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount) if `rows` is not one sample of the model's features
+    /// for each place.
+    pub fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
+        self.plane.values_into(rows, out)
+    }
+
+    /// Reads the model from named tensors: `coefficients`, `intercept`, and `fit_intercept` if it is 0.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`](crate::ErrorKind::OtherModel), and all but the first of
+    /// [`from_safetensors`](Self::from_safetensors).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("LinearRegression")?;
+        // A model with more parts computes something else: half of it would predict without complaint, and wrongly.
+        tensors.expect_only(linear::is_part)?;
+        Ok(Self { plane: Plane::read_from(tensors)?, rule: linear::read_intercept_rule(tensors)? })
+    }
+
+    pub(crate) fn set_plane(&mut self, plane: Plane) {
+        self.plane = plane;
+    }
+
+    fn push_settings(&self, _tensors: &mut Tensors) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Optional list of coefficients, constant term, whether training chose it.
+impl EncodePayload for LinearRegression {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        self.plane.encode(out)?;
+        linear::encode_rule(self.rule, out)
+    }
+}
+
+/// Weights that are not finite, and models without weights, are read as they are.
+impl DecodePayload for LinearRegression {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        Ok(Self { plane: Plane::decode(input)?, rule: linear::decode_rule(input)? })
+    }
+
+    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
+        Plane::skip(input)?;
+        input.skip(1)
     }
 }

@@ -87,6 +87,10 @@ impl Matrix {
         self.values.as_slice()
     }
 
+    pub(crate) const fn as_mut_slice(&mut self) -> &mut [f32] {
+        self.values.as_mut_slice()
+    }
+
     /// Gives the values back, row by row.
     #[must_use]
     pub fn into_vec(self) -> Vec<f32> {

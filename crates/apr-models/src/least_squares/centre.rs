@@ -7,6 +7,26 @@ use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::vector::Vector;
 
+/// Which point of a table's columns becomes their zero.
+#[derive(Clone, Copy)]
+pub(crate) enum Origin<'w> {
+    /// The mean of the rows.
+    Mean,
+    /// The mean of the rows, each counted by its weight; not all weights are 0.
+    WeightedMean(&'w [f64]),
+    /// Zero itself.
+    Zero,
+}
+
+impl Origin<'_> {
+    fn weight(self, row: usize) -> f64 {
+        match self {
+            Self::WeightedMean(weights) => weights[row],
+            Self::Mean | Self::Zero => 1.0,
+        }
+    }
+}
+
 /// Means of the columns of a table.
 pub(crate) struct Centre {
     pub(crate) columns: Vec<Column>,
@@ -40,41 +60,51 @@ impl Column {
 }
 
 impl Centre {
-    pub(crate) fn of_features(x: &Matrix) -> Result<Self, Error> {
+    pub(crate) fn of_features(x: &Matrix, origin: Origin<'_>) -> Result<Self, Error> {
         if let Some(idx) = x.as_slice().iter().position(|value| !value.is_finite()) {
             return Err(ErrorKind::FeatureNotFinite { row: idx / x.n_cols(), col: idx % x.n_cols() }.into());
         }
-        Ok(Self::of_finite(x.as_slice(), x.n_cols()))
+        Ok(Self::of_finite(x.as_slice(), x.n_cols(), origin))
     }
 
-    pub(crate) fn of_target(y: &Vector) -> Result<Self, Error> {
+    pub(crate) fn of_target(y: &Vector, origin: Origin<'_>) -> Result<Self, Error> {
         if let Some(row) = y.iter().position(|value| !value.is_finite()) {
             return Err(ErrorKind::TargetNotFinite { row }.into());
         }
-        Ok(Self::of_finite(y.as_slice(), 1))
+        Ok(Self::of_finite(y.as_slice(), 1, origin))
     }
 
     /// Sums of finite `f32` values and of their squares stay far below the largest `f64`.
-    fn of_finite(values: &[f32], n_cols: usize) -> Self {
-        let n_rows = (values.len() / n_cols) as f64;
+    fn of_finite(values: &[f32], n_cols: usize, origin: Origin<'_>) -> Self {
+        let n_rows = values.len() / n_cols;
         let mut columns = vec![Column { shift: 0.0, rest: 0.0, squares: 0.0 }; n_cols];
-        for row in values.chunks_exact(n_cols) {
-            for (column, &value) in columns.iter_mut().zip(row) {
+        for (row, values) in values.chunks_exact(n_cols).enumerate() {
+            let weight = origin.weight(row);
+            for (column, &value) in columns.iter_mut().zip(values) {
                 let value = f64::from(value);
-                column.shift += value;
-                column.squares += value * value;
+                column.shift += weight * value;
+                column.squares += weight * value * value;
+            }
+        }
+        let total = match origin {
+            Origin::Mean => n_rows as f64,
+            Origin::WeightedMean(weights) => weights.iter().sum(),
+            Origin::Zero => {
+                columns.iter_mut().for_each(|column| column.shift = 0.0);
+                return Self { columns };
+            }
+        };
+        for column in &mut columns {
+            column.shift = f64::from((column.shift / total) as f32);
+        }
+        for (row, values) in values.chunks_exact(n_cols).enumerate() {
+            let weight = origin.weight(row);
+            for (column, &value) in columns.iter_mut().zip(values) {
+                column.rest += weight * (f64::from(value) - column.shift);
             }
         }
         for column in &mut columns {
-            column.shift = f64::from((column.shift / n_rows) as f32);
-        }
-        for row in values.chunks_exact(n_cols) {
-            for (column, &value) in columns.iter_mut().zip(row) {
-                column.rest += f64::from(value) - column.shift;
-            }
-        }
-        for column in &mut columns {
-            column.rest /= n_rows;
+            column.rest /= total;
         }
         Self { columns }
     }
@@ -87,7 +117,7 @@ mod tests {
     #[test]
     fn constant_columns_become_exactly_zero() {
         for value in [0.1_f32, -3.3e38, 1e-45, 16_777_217.0] {
-            let centre = Centre::of_finite(&[value; 1001], 1);
+            let centre = Centre::of_finite(&[value; 1001], 1, Origin::Mean);
             assert_eq!(centre.columns[0].centred(value), 0.0, "{value}");
             assert_eq!(centre.columns[0].mean(), f64::from(value));
         }
@@ -96,7 +126,7 @@ mod tests {
     #[test]
     fn columns_apart_by_a_constant_become_equal() {
         let values: Vec<f32> = (0..16_u8).flat_map(|t| [1947.0 + f32::from(t), f32::from(t)]).collect();
-        let centre = Centre::of_finite(&values, 2);
+        let centre = Centre::of_finite(&values, 2, Origin::Mean);
         for row in values.chunks_exact(2) {
             assert_eq!(centre.columns[0].centred(row[0]), centre.columns[1].centred(row[1]));
         }
@@ -104,7 +134,15 @@ mod tests {
 
     #[test]
     fn large_offset_keeps_small_differences() {
-        let centre = Centre::of_finite(&[1e7, 1e7 + 1.0, 1e7 + 2.0, 1e7 + 4.0], 1);
+        let centre = Centre::of_finite(&[1e7, 1e7 + 1.0, 1e7 + 2.0, 1e7 + 4.0], 1, Origin::Mean);
         assert_eq!(centre.columns[0].mean(), 1e7 + 1.75);
+    }
+
+    #[test]
+    fn a_weight_counts_as_that_many_rows() {
+        let weighted = Centre::of_finite(&[1.0, 5.0, 3.0], 1, Origin::WeightedMean(&[2.0, 0.0, 1.0]));
+        let repeated = Centre::of_finite(&[1.0, 1.0, 3.0], 1, Origin::Mean);
+        assert_eq!(weighted.columns[0].mean(), repeated.columns[0].mean());
+        assert_eq!(weighted.columns[0].squares(), repeated.columns[0].squares());
     }
 }

@@ -10,8 +10,8 @@ use crate::vector::Vector;
 /// Fewest rows worth a factorization of their own.
 const BLOCK_ROWS: usize = 1024;
 
-/// The centred features with the centred target as last column, or the triangle that orthogonal transformations of its
-/// rows leave.
+/// The centred features with the centred target as last column, each row times the root of its weight if there are
+/// weights; or the triangle that orthogonal transformations of the rows leave.
 ///
 /// A tall table is factorized block by block, each block under the triangle of the ones before it (sequential TSQR:
 /// Demmel, Grigori, Hoemmen, Langou, SIAM J. Sci. Comput. 34, 2012), so that working memory depends on the number of
@@ -21,6 +21,7 @@ pub(crate) fn centred_table(
     y: &Vector,
     features: &Centre,
     target: &Centre,
+    weights: Option<&[f64]>,
 ) -> Result<DMatrix<f64>, Error> {
     let (n_rows, n_cols) = x.shape();
     let too_large = || Error::from(ErrorKind::MatrixTooLarge { n_rows, n_cols });
@@ -34,6 +35,7 @@ pub(crate) fn centred_table(
     }
 
     let mut triangle = DMatrix::zeros(0, width);
+    let mut n_done = 0;
     let blocks = x.as_slice().chunks(block_rows * n_cols).zip(y.as_slice().chunks(block_rows));
     for (samples, targets) in blocks {
         let above = triangle.nrows();
@@ -44,7 +46,11 @@ pub(crate) fn centred_table(
                 table[(above + row, col)] = column.centred(value);
             }
             table[(above + row, n_cols)] = target.columns[0].centred(value);
+            if let Some(weights) = weights {
+                table.row_mut(above + row).scale_mut(libm::sqrt(weights[n_done + row]));
+            }
         }
+        n_done += targets.len();
         if block_rows == n_rows {
             return Ok(table);
         }
@@ -58,6 +64,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+    use crate::least_squares::centre::Origin;
 
     #[test]
     fn blocks_leave_a_triangle_of_the_same_products() {
@@ -65,9 +72,9 @@ mod tests {
         let values: Vec<f32> = (0..n_rows as u32 * 2).map(|idx| (idx * idx % 97) as f32).collect();
         let x = Matrix::from_vec(n_rows, 2, values).expect("two values a row");
         let y: Vector = (0..n_rows as u32).map(|idx| (idx % 13) as f32).collect();
-        let features = Centre::of_features(&x).expect("finite");
-        let target = Centre::of_target(&y).expect("finite");
-        let triangle = centred_table(&x, &y, &features, &target).expect("small");
+        let features = Centre::of_features(&x, Origin::Mean).expect("finite");
+        let target = Centre::of_target(&y, Origin::Mean).expect("finite");
+        let triangle = centred_table(&x, &y, &features, &target, None).expect("small");
         assert_eq!(triangle.shape(), (3, 3));
 
         let mut whole = DMatrix::zeros(n_rows, 3);

@@ -4,27 +4,26 @@
 //! |---|---|---|---|
 //! | `coefficients` | F32 | `[n]`, `n >= 1` | one coefficient for each feature |
 //! | `intercept` | F32 | `[1]` | the constant term |
+//! | `fit_intercept` | F32 | `[1]` | 0; absent where training chose the constant term |
+//!
+//! Such a file has no metadata: readers exist that take its entry for a tensor.
 
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use std::path::Path;
 
-use st_core::{Dtype, Layout, SafeTensors, TensorSpec, TensorView, WriteOptions};
-
-use crate::error::{Error, ErrorKind, Operation, Parameter};
+use crate::error::Error;
+use crate::linear;
 use crate::linear_regression::LinearRegression;
-use crate::vector::Vector;
-
-const COEFFICIENTS: &str = "coefficients";
-const INTERCEPT: &str = "intercept";
+use crate::tensors::Tensors;
 
 /// Largest file [`LinearRegression::load_safetensors`] reads: 268 million coefficients.
 #[cfg(feature = "std")]
 const MAX_FILE_LEN: u64 = 1 << 30;
 
 impl LinearRegression {
-    /// The model as the bytes of a safetensors file: tensors `coefficients` `[n]` and `intercept` `[1]`, both F32. Equal
-    /// models give equal bytes.
+    /// The model as the bytes of a safetensors file: tensors `coefficients` `[n]` and `intercept` `[1]`, both F32.
+    /// Equal models give equal bytes.
     ///
     /// ```
     /// use apr_models::{LinearRegression, Vector};
@@ -37,47 +36,27 @@ impl LinearRegression {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFitted`].
+    /// [`ErrorKind::NotFitted`](crate::ErrorKind::NotFitted).
     pub fn to_safetensors(&self) -> Result<Vec<u8>, Error> {
-        if !self.is_fitted() {
-            return Err(ErrorKind::NotFitted { operation: Operation::Save }.into());
-        }
-        let coefficients: Vec<u8> = self.coefficients.iter().flat_map(f32::to_le_bytes).collect();
-        let shape = [self.coefficients.len()];
-        let tensors = [
-            TensorSpec { name: COEFFICIENTS, dtype: Dtype::F32, shape: &shape },
-            TensorSpec { name: INTERCEPT, dtype: Dtype::F32, shape: &[1] },
-        ];
-        let layout = Layout::new(tensors, &WriteOptions::default())?;
-        Ok(layout.to_vec(&[&coefficients, &self.intercept.to_le_bytes()])?)
+        let mut tensors = Tensors::new();
+        self.plane.push_to(&mut tensors)?;
+        linear::push_intercept_rule(&mut tensors, self.rule)?;
+        tensors.to_safetensors()
     }
 
     /// Reads a model from the bytes of a safetensors file. Metadata is ignored.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Format`] if the bytes are not a sound safetensors file (strictly); [`ErrorKind::MissingTensor`],
-    /// [`ErrorKind::UnexpectedTensor`], [`ErrorKind::WrongDtype`], [`ErrorKind::WrongRank`],
-    /// [`ErrorKind::InterceptLength`], [`ErrorKind::NoCoefficients`] if it holds something else than a linear
-    /// regression; [`ErrorKind::WeightNotFinite`].
+    /// [`ErrorKind::Format`](crate::ErrorKind::Format) if the bytes are not a sound safetensors file (strictly);
+    /// [`ErrorKind::MissingTensor`](crate::ErrorKind::MissingTensor),
+    /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor),
+    /// [`ErrorKind::WrongDtype`](crate::ErrorKind::WrongDtype), [`ErrorKind::WrongRank`](crate::ErrorKind::WrongRank),
+    /// [`ErrorKind::InterceptLength`](crate::ErrorKind::InterceptLength),
+    /// [`ErrorKind::NoCoefficients`](crate::ErrorKind::NoCoefficients) if it holds something else than a linear
+    /// regression; [`ErrorKind::WeightNotFinite`](crate::ErrorKind::WeightNotFinite).
     pub fn from_safetensors(file: &[u8]) -> Result<Self, Error> {
-        let file = SafeTensors::from_bytes(file)?;
-        // A model with more parts computes something else: half of it would predict without complaint, and wrongly.
-        if let Some((name, _)) = file.iter().find(|(name, _)| ![COEFFICIENTS, INTERCEPT].contains(name)) {
-            return Err(Error::from(ErrorKind::UnexpectedTensor).of_tensor(name));
-        }
-        let coefficients: Vector = values(&vector(&file, COEFFICIENTS)?)?.collect();
-        let intercept = vector(&file, INTERCEPT)?;
-        let mut intercepts = values(&intercept)?;
-        let (Some(intercept), None) = (intercepts.next(), intercepts.next()) else {
-            let found = intercept.element_count();
-            return Err(Error::from(ErrorKind::InterceptLength { found }).of_tensor(INTERCEPT));
-        };
-        Self::from_parts(coefficients, intercept).map_err(|error| {
-            let intercept_alone =
-                matches!(error.kind(), ErrorKind::WeightNotFinite { parameter: Parameter::Intercept });
-            error.of_tensor(if intercept_alone { INTERCEPT } else { COEFFICIENTS })
-        })
+        Self::from_tensors(&Tensors::from_safetensors(file)?)
     }
 
     /// Saves the model, replacing the file at `path` if there is one. The file is complete or, on any error, as it was
@@ -85,7 +64,7 @@ impl LinearRegression {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFitted`], [`ErrorKind::File`].
+    /// [`ErrorKind::NotFitted`](crate::ErrorKind::NotFitted), [`ErrorKind::File`](crate::ErrorKind::File).
     #[cfg(feature = "std")]
     pub fn save_safetensors(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let file = self.to_safetensors()?;
@@ -97,28 +76,11 @@ impl LinearRegression {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::File`] if the file cannot be read, and all of [`from_safetensors`](Self::from_safetensors).
+    /// [`ErrorKind::File`](crate::ErrorKind::File) if the file cannot be read, and all of
+    /// [`from_safetensors`](Self::from_safetensors).
     #[cfg(feature = "std")]
     pub fn load_safetensors(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = durable_file::read(path.as_ref(), MAX_FILE_LEN)?;
         Self::from_safetensors(&file)
     }
-}
-
-/// The tensor of that name, proven to hold F32 in one dimension.
-fn vector<'v>(file: &'v SafeTensors<'_>, name: &'static str) -> Result<TensorView<'v>, Error> {
-    let Ok(tensor) = file.tensor(name) else {
-        return Err(Error::from(ErrorKind::MissingTensor).of_tensor(name));
-    };
-    if tensor.dtype() != Dtype::F32 {
-        return Err(Error::from(ErrorKind::WrongDtype { found: tensor.dtype() }).of_tensor(name));
-    }
-    if tensor.shape().len() != 1 {
-        return Err(Error::from(ErrorKind::WrongRank { found: tensor.shape().len() }).of_tensor(name));
-    }
-    Ok(tensor)
-}
-
-fn values<'v>(tensor: &TensorView<'v>) -> Result<impl Iterator<Item = f32> + use<'v>, Error> {
-    Ok(tensor.elements::<f32>()?)
 }

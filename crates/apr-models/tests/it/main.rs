@@ -5,6 +5,11 @@
 mod data;
 mod damage;
 mod fitting;
+mod mixture;
+mod payloads;
+mod own_layouts;
 mod reference;
 mod round_trip;
+mod scikit;
 mod seed;
+mod trees;

@@ -1,0 +1,368 @@
+//! Whatever model a file holds.
+
+use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use std::path::Path;
+
+use apr_container::{
+    Container, DecodePayload, EncodePayload, Expect, ModelType, PayloadReader, PayloadWriter, ReadOptions,
+    Strictness,
+};
+
+use crate::error::{Error, ErrorKind};
+use crate::matrix::Matrix;
+use crate::model::{Classifier, Model, Regressor, Transformer};
+use crate::tensors::Tensors;
+use crate::vector::Vector;
+
+/// What a model of any type says about samples.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Predictions {
+    /// A number for each sample.
+    Numbers(Vector),
+    /// A class or cluster for each sample.
+    Classes(Vec<usize>),
+    /// For each sample -1 if it is an outlier, 1 if it is not.
+    Outliers(Vec<i32>),
+    /// Another sample for each sample.
+    Samples(Matrix),
+}
+
+/// Most bytes of a payload that fits a model by chance. Longer ones fit to the last byte only what they are, and the
+/// tensors of many small parts, made to ask, would take more memory than a file of this length may.
+const SHORT: usize = 1 << 14;
+
+/// How a model of the table below answers.
+macro_rules! predictions {
+    (regressor, $model:expr, $x:expr) => {
+        Regressor::try_predict($model, $x).map(Predictions::Numbers)
+    };
+    (classifier, $model:expr, $x:expr) => {
+        Classifier::try_predict($model, $x).map(Predictions::Classes)
+    };
+    (outliers, $model:expr, $x:expr) => {
+        $model.try_predict($x).map(Predictions::Outliers)
+    };
+    (transformer, $model:expr, $x:expr) => {
+        Transformer::try_transform($model, $x).map(Predictions::Samples)
+    };
+    (silent, $model:expr, $x:expr) => {
+        Err(ErrorKind::NoPredictions { model: $model.name() }.into())
+    };
+}
+
+/// `Variant(Type) "name in files" [container types it is looked for under] how it answers;`
+///
+/// Where a file does not name its model, the models are tried in this order.
+macro_rules! any_model {
+    ($($(#[$doc:meta])* $variant:ident($model:ty) $name:literal [$($model_type:ident)*] $answer:ident;)*) => {
+        /// A model of any type this crate knows.
+        ///
+        /// ```
+        /// use apr_container::{Container, ModelType, SaveOptions, to_vec};
+        /// use apr_models::{AnyModel, LinearRegression, Matrix, Model, Predictions, Vector};
+        ///
+        /// let model = LinearRegression::from_parts(Vector::from_vec(vec![2.0]), 1.0)?;
+        /// let file = to_vec(&model, ModelType::LinearRegression, &SaveOptions::default())?;
+        ///
+        /// let loaded = AnyModel::from_container(&Container::from_bytes(&file)?)?;
+        /// assert_eq!(loaded.name(), "LinearRegression");
+        /// let x = Matrix::from_vec(1, 1, vec![3.0])?;
+        /// assert_eq!(loaded.try_predict(&x)?, Predictions::Numbers(Vector::from_vec(vec![7.0])));
+        /// # Ok::<(), apr_models::Error>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum AnyModel {
+            $($(#[$doc])* $variant($model),)*
+        }
+
+        $(impl From<$model> for AnyModel {
+            fn from(model: $model) -> Self {
+                Self::$variant(model)
+            }
+        })*
+
+        impl AnyModel {
+            /// The names of all models, as files have them.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// Predicts, or transforms, each sample.
+            ///
+            /// # Errors
+            ///
+            /// [`ErrorKind::NoPredictions`] if the model has nothing to say about samples, and what the model refuses.
+            pub fn try_predict(&self, x: &Matrix) -> Result<Predictions, Error> {
+                match self {
+                    $(Self::$variant(model) => predictions!($answer, model, x),)*
+                }
+            }
+
+            /// Reads whichever model the tensors are of: the one that the metadata name, else the first that has tensors
+            /// of exactly these names.
+            ///
+            /// # Errors
+            ///
+            /// [`ErrorKind::UnknownModel`], and what the named model refuses.
+            pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+                match tensors.model() {
+                    $(Some($name) => return <$model>::from_tensors(tensors).map(Self::$variant),)*
+                    Some(_) => return Err(ErrorKind::UnknownModel.into()),
+                    None => {}
+                }
+                $(if let Ok(model) = <$model>::from_tensors(tensors) {
+                    return Ok(Self::$variant(model));
+                })*
+                Err(ErrorKind::UnknownModel.into())
+            }
+
+            fn as_model(&self) -> &dyn Model {
+                match self {
+                    $(Self::$variant(model) => model,)*
+                }
+            }
+        }
+
+        impl EncodePayload for AnyModel {
+            fn model_name(&self) -> Option<&str> {
+                match self {
+                    $(Self::$variant(model) => EncodePayload::model_name(model),)*
+                }
+            }
+
+            fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+                match self {
+                    $(Self::$variant(model) => model.encode_payload(out),)*
+                }
+            }
+        }
+
+        /// The model that the file names. Without a name the first of its type whose payload has exactly this length,
+        /// fitted ones before those that are not; for that the whole payload is taken into memory first. In compatible
+        /// reading the model that the type is named after may be followed by bytes that belong to nobody.
+        impl DecodePayload for AnyModel {
+            fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+                let found = input.model_type();
+                match input.model_name() {
+                    $(Some($name) if [$(ModelType::$model_type),*].contains(&found) => {
+                        return <$model>::decode_payload(input).map(Self::$variant);
+                    })*
+                    _ => {}
+                }
+                let payload = input.rest()?;
+                // What a container type is named after may be anything, also unfitted, and its error says most. The
+                // others are short when they are unfitted, and fit much that is something else: they are taken only
+                // if nothing worth storing fits, and never for what may be anyone's own type.
+                let is_custom = found == ModelType::Custom;
+                let is_long = payload.len() > SHORT;
+                let rounds: &[bool] = if is_custom { &[false] } else { &[false, true] };
+                let mut first_error = None;
+                for &takes_unfitted in rounds {
+                    let mut is_first = !is_custom;
+                    $(if [$(ModelType::$model_type),*].contains(&found) {
+                        match input.decode_part::<$model>(&payload) {
+                            Ok(model)
+                                if is_first || is_long || is_worth_storing(&model, <$model>::from_tensors) =>
+                            {
+                                return Ok(Self::$variant(model));
+                            }
+                            Ok(model) if takes_unfitted => {
+                                let model = Self::$variant(model);
+                                if model.is_plausible() {
+                                    return Ok(model);
+                                }
+                            }
+                            Err(error) if is_first => first_error = Some(error),
+                            _ => {}
+                        }
+                        is_first = false;
+                    })*
+                    // Nobody asks after the last one.
+                    let _ = is_first;
+                }
+                let left_over = match first_error.as_ref().map(apr_container::Error::kind) {
+                    Some(&apr_container::ErrorKind::PayloadTrailing { count }) => count,
+                    _ => 0,
+                };
+                // Known readers ignore what follows a model.
+                if input.strictness() == Strictness::Compat && left_over > 0 {
+                    let len = (payload.len() as u64).saturating_sub(left_over) as usize;
+                    let payload = payload.get(..len).unwrap_or_default();
+                    $(if [$(ModelType::$model_type),*].contains(&found) {
+                        return input.decode_part::<$model>(payload).map(Self::$variant);
+                    })*
+                }
+                Err(first_error.unwrap_or_else(|| Error::from(ErrorKind::UnknownModel).into()))
+            }
+        }
+    };
+}
+
+any_model! {
+    /// Ordinary least squares.
+    LinearRegression(crate::LinearRegression) "LinearRegression" [LinearRegression] regressor;
+    /// Least squares with a penalty on squares.
+    Ridge(crate::Ridge) "Ridge" [LinearRegression] regressor;
+    /// A linear regression trained with a penalty on absolute values.
+    Lasso(crate::Lasso) "Lasso" [LinearRegression] regressor;
+    /// A linear regression trained with both penalties.
+    ElasticNet(crate::ElasticNet) "ElasticNet" [LinearRegression] regressor;
+    /// Two classes by a linear function.
+    LogisticRegression(crate::LogisticRegression) "LogisticRegression" [LogisticRegression] classifier;
+    /// A tree that says a class.
+    DecisionTreeClassifier(crate::DecisionTreeClassifier) "DecisionTreeClassifier" [DecisionTree] classifier;
+    /// A tree that says a value.
+    DecisionTreeRegressor(crate::DecisionTreeRegressor) "DecisionTreeRegressor" [DecisionTree] regressor;
+    /// Trees that vote.
+    RandomForestClassifier(crate::RandomForestClassifier) "RandomForestClassifier" [RandomForest] classifier;
+    /// Trees that are averaged.
+    RandomForestRegressor(crate::RandomForestRegressor) "RandomForestRegressor" [RandomForest] regressor;
+    /// Clusters by nearest centre.
+    KMeans(crate::KMeans) "KMeans" [KMeans] classifier;
+    /// Linear regressions behind a gate.
+    MixtureOfExperts(crate::MixtureOfExperts<crate::LinearRegression>) "MixtureOfExperts" [MixtureOfExperts] regressor;
+    /// Features with mean and deviation taken out.
+    StandardScaler(crate::StandardScaler) "StandardScaler" [Custom] transformer;
+    /// Features mapped to a range.
+    MinMaxScaler(crate::MinMaxScaler) "MinMaxScaler" [Custom] transformer;
+    /// Clusters by density.
+    Dbscan(crate::Dbscan) "DBSCAN" [Custom] silent;
+    /// Clusters with the shape of normal distributions.
+    GaussianMixture(crate::GaussianMixture) "GaussianMixture" [Custom] classifier;
+    /// Outliers by random cuts.
+    IsolationForest(crate::IsolationForest) "IsolationForest" [Custom] outliers;
+    /// Projection onto the directions of most variance.
+    Pca(crate::Pca) "Pca" [Pca] transformer;
+    /// Normal distributions of features in classes.
+    NaiveBayes(crate::NaiveBayes) "NaiveBayes" [NaiveBayes] classifier;
+    /// The class most neighbours have.
+    KnnClassifier(crate::KnnClassifier) "KnnClassifier" [Knn] classifier;
+    /// The mean of the neighbours' targets.
+    KnnRegressor(crate::KnnRegressor) "KnnRegressor" [Knn] regressor;
+    /// Classes by planes or support vectors.
+    Svm(crate::Svm) "Svm" [Svm] classifier;
+    /// Boosted trees that say a value.
+    GradientBoostingRegressor(crate::GradientBoostingRegressor) "GradientBoostingRegressor" [GradientBoosting] regressor;
+    /// Boosted trees that say a class.
+    GradientBoostingClassifier(crate::GradientBoostingClassifier) "GradientBoostingClassifier" [GradientBoosting] classifier;
+    /// Words after words.
+    NgramLm(crate::NgramLm) "NgramLm" [NgramLm] silent;
+    /// Documents to weighted counts of terms.
+    TfIdf(crate::TfIdf) "TfIdf" [TfIdf] silent;
+    /// Documents to counts of terms.
+    CountVectorizer(crate::CountVectorizer) "CountVectorizer" [CountVectorizer] silent;
+    /// Dense layers.
+    NeuralSequential(crate::NeuralSequential) "NeuralSequential" [NeuralSequential] transformer;
+    /// Items that are alike.
+    ContentRecommender(crate::ContentRecommender) "ContentRecommender" [ContentRecommender] silent;
+    /// Numbers in few bits.
+    QuantizedBlock(crate::QuantizedBlock) "QuantizedBlock" [NeuralSequential] silent;
+    /// A plain list of numbers.
+    Numbers(crate::Numbers) "Numbers" [
+        GradientBoosting Pca NaiveBayes Knn Svm NgramLm TfIdf CountVectorizer NeuralSequential NeuralCustom
+        ContentRecommender Custom
+    ] silent;
+}
+
+/// Whether the model is fitted and made of parts that its constructor accepts.
+fn is_worth_storing<M: Model>(model: &M, from_tensors: impl Fn(&Tensors) -> Result<M, Error>) -> bool {
+    model.to_tensors().is_ok_and(|tensors| from_tensors(&tensors).is_ok())
+}
+
+impl AnyModel {
+    /// Whether settings are such as people choose. A damaged model of another type that is read as one without weights
+    /// has numbers out of the middle of something: the length of a list is a penalty of 1e-42.
+    fn is_plausible(&self) -> bool {
+        let is_plain = |value: f32| value == 0.0 || (value.is_normal() && value > 0.0);
+        match self {
+            Self::Ridge(model) => is_plain(model.alpha()),
+            Self::Lasso(model) => is_plain(model.alpha()) && is_plain(model.tol()),
+            Self::ElasticNet(model) => {
+                let share = model.l1_ratio();
+                is_plain(model.alpha()) && is_plain(model.tol()) && is_plain(share) && share <= 1.0
+            }
+            _ => true,
+        }
+    }
+
+    /// Rows of training data inside the model: whoever gets its file gets them. `None` if it has none.
+    ///
+    /// Models of neighbours are their training data. Forests read from files of other implementations may have theirs
+    /// beside the trees, and lose them when they are written here.
+    ///
+    /// ```
+    /// use apr_models::{AnyModel, KnnRegressor, KnnWeights, Matrix, Vector};
+    ///
+    /// let x = Matrix::from_vec(3, 1, vec![1.0, 2.0, 3.0])?;
+    /// let y = Vector::from_vec(vec![0.1, 0.2, 0.3]);
+    /// let model = AnyModel::from(KnnRegressor::new(x, y, 1, KnnWeights::Uniform)?);
+    /// assert_eq!(model.stored_samples(), Some(3));
+    /// # Ok::<(), apr_models::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stored_samples(&self) -> Option<usize> {
+        match self {
+            Self::KnnClassifier(model) => Some(model.samples().n_rows()),
+            Self::KnnRegressor(model) => Some(model.samples().n_rows()),
+            Self::RandomForestClassifier(forest) => forest.stored_samples(),
+            Self::RandomForestRegressor(forest) => forest.stored_samples(),
+            _ => None,
+        }
+    }
+
+    /// Reads the model of a container.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Container`]: the payload is encrypted or damaged, or holds no model this crate knows.
+    pub fn from_container(container: &Container<'_>) -> Result<Self, Error> {
+        Ok(container.payload().plain()?.decode()?)
+    }
+
+    /// Reads the model of an `.apr` file in memory, for example from `include_bytes!`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Container`].
+    pub fn from_bytes(file: &[u8]) -> Result<Self, Error> {
+        Ok(apr_container::load_from_bytes_with(file, Expect::AnyKnown, &ReadOptions::STRICT)?)
+    }
+
+    /// Loads the model of an `.apr` file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Container`].
+    #[cfg(feature = "std")]
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Ok(apr_container::load_with(path, Expect::AnyKnown, &ReadOptions::STRICT)?)
+    }
+
+    /// Reads the model of a safetensors file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Format`], and all of [`from_tensors`](Self::from_tensors).
+    pub fn from_safetensors(file: &[u8]) -> Result<Self, Error> {
+        Self::from_tensors(&Tensors::from_safetensors(file)?)
+    }
+}
+
+impl Model for AnyModel {
+    fn name(&self) -> &'static str {
+        self.as_model().name()
+    }
+
+    fn model_type(&self) -> ModelType {
+        self.as_model().model_type()
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.as_model().n_features()
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        self.as_model().to_tensors()
+    }
+}

@@ -1,0 +1,159 @@
+//! A recommender as payload (`docs/payloads.md`, section 13) and as tensors.
+
+use alloc::vec::Vec;
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use st_core::Dtype;
+
+use crate::content_recommender::{ContentRecommender, Items};
+use crate::error::Error;
+use crate::head;
+use crate::matrix::Matrix;
+use crate::model::Model;
+use crate::sparse::SparseRows;
+use crate::tensors::Tensors;
+use crate::text_list::TextList;
+use crate::tf_idf::TfIdf;
+
+const N_FORMS: u32 = 2;
+const DENSE: u32 = 1;
+const SPARSE: u32 = 2;
+
+const NAME: &str = "ContentRecommender";
+const IDS: &str = "ids";
+const ID_ENDS: &str = "id_ends";
+const VECTORS: &str = "vectors";
+const N_FEATURES: &str = "n_features";
+const ROW_STARTS: &str = "row_starts";
+const COLUMNS: &str = "columns";
+const VALUES: &str = "values";
+
+impl EncodePayload for ContentRecommender {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::ContentRecommender);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(NAME)
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        match &self.items {
+            Items::Dense(vectors) => {
+                head::write_head(out, DENSE)?;
+                self.ids.encode(out)?;
+                out.usize(vectors.n_cols())?;
+                out.f32s(vectors.as_slice())
+            }
+            Items::Sparse { rows, text } => {
+                head::write_head(out, SPARSE)?;
+                self.ids.encode(out)?;
+                out.usize(rows.n_cols())?;
+                out.usizes(rows.row_starts())?;
+                out.u32s(rows.columns())?;
+                out.f32s(rows.values())?;
+                out.option(text.is_some())?;
+                text.as_ref().map_or(Ok(()), |text| text.encode_fields(out))
+            }
+        }
+    }
+}
+
+impl DecodePayload for ContentRecommender {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::ContentRecommender);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let form = head::read_form(input, N_FORMS)?;
+        Self::decode_fields(form, input)
+    }
+}
+
+impl ContentRecommender {
+    /// Reads what follows the head of that form.
+    fn decode_fields(form: u32, input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let mut ids = TextList::default();
+        TextList::decode(input, |id| {
+            ids.push(id);
+            Ok(())
+        })?;
+        let n_features = input.usize()?;
+        let items = match form {
+            DENSE => Items::Dense(Matrix::from_vec(ids.len(), n_features, input.f32s()?)?),
+            _ => {
+                let (starts, columns, values) = (input.usizes()?, input.u32s()?, input.f32s()?);
+                let rows = SparseRows::from_parts(n_features, starts, columns, values)?;
+                let text = if input.option()? { Some(TfIdf::decode_fields(input)?) } else { None };
+                Items::Sparse { rows, text }
+            }
+        };
+        Ok(Self::new(ids, items)?)
+    }
+
+    /// The recommender that those tensors hold.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
+    /// [`dense`](Self::dense), [`sparse`](Self::sparse) and [`SparseRows::from_parts`].
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model(NAME)?;
+        let mut ids = TextList::default();
+        TextList::take_from(tensors, IDS, ID_ENDS, |id| {
+            ids.push(id);
+            Ok(())
+        })?;
+        if tensors.contains(VECTORS) {
+            tensors.expect_only(|name| [IDS, ID_ENDS, VECTORS].contains(&name))?;
+            return Self::new(ids, Items::Dense(tensors.matrix(VECTORS)?));
+        }
+        tensors.expect_only(|name| {
+            [IDS, ID_ENDS, N_FEATURES, ROW_STARTS, COLUMNS, VALUES].contains(&name) || TfIdf::is_part(name)
+        })?;
+        let columns = tensors.integers(COLUMNS)?.into_iter();
+        // A column beyond 32 bits cannot be stored, and the last one that can belongs to no table.
+        let columns: Vec<u32> = columns.map(|column| u32::try_from(column).unwrap_or(u32::MAX)).collect();
+        let rows = SparseRows::from_parts(
+            tensors.count(N_FEATURES)?,
+            tensors.counts(ROW_STARTS)?,
+            columns,
+            tensors.vector(VALUES)?,
+        )?;
+        let is_text = tensors.names().any(TfIdf::is_part);
+        let text = if is_text { Some(TfIdf::take_from(tensors)?) } else { None };
+        Self::new(ids, Items::Sparse { rows, text })
+    }
+}
+
+impl Model for ContentRecommender {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::ContentRecommender
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        Some(self.width())
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(NAME);
+        self.ids.push_to(&mut tensors, IDS, ID_ENDS)?;
+        match &self.items {
+            Items::Dense(vectors) => {
+                let (n_items, n_features) = vectors.shape();
+                tensors.push_f32(VECTORS, &[n_items, n_features], vectors.as_slice())?;
+            }
+            Items::Sparse { rows, text } => {
+                let columns = rows.columns().iter().copied().flat_map(u32::to_le_bytes).collect();
+                tensors.push_count(N_FEATURES, rows.n_cols())?;
+                tensors.push_counts(ROW_STARTS, rows.row_starts())?;
+                tensors.push(COLUMNS, Dtype::U32, &[rows.n_stored()], columns)?;
+                tensors.push_f32(VALUES, &[rows.n_stored()], rows.values())?;
+                if let Some(text) = text {
+                    text.push_to(&mut tensors)?;
+                }
+            }
+        }
+        Ok(tensors)
+    }
+}

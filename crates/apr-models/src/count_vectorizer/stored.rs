@@ -1,0 +1,101 @@
+//! A vectorizer as payload (`docs/payloads.md`, section 10) and as tensors.
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::count_vectorizer::CountVectorizer;
+use crate::error::Error;
+use crate::head;
+use crate::model::Model;
+use crate::tensors::Tensors;
+use crate::terms::{self, TextRules};
+use crate::vocabulary::Vocabulary;
+
+const N_FORMS: u32 = 1;
+
+const NAME: &str = "CountVectorizer";
+const VOCABULARY: &str = "vocabulary";
+const VOCABULARY_ENDS: &str = "vocabulary_ends";
+
+impl EncodePayload for CountVectorizer {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::CountVectorizer);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(NAME)
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        head::write_head(out, 1)?;
+        self.encode_fields(out)
+    }
+}
+
+impl DecodePayload for CountVectorizer {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::CountVectorizer);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        head::expect_form(input, 1, N_FORMS)?;
+        Self::decode_fields(input)
+    }
+}
+
+impl CountVectorizer {
+    /// Writes what follows the head.
+    pub(crate) fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        self.rules.encode(out)?;
+        self.vocabulary.encode(out)
+    }
+
+    /// Reads what follows the head.
+    pub(crate) fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let rules = TextRules::decode(input)?;
+        Ok(Self::from_parts(Vocabulary::decode(input)?, rules)?)
+    }
+
+    pub(crate) fn push_to(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        self.rules.push_to(tensors)?;
+        self.vocabulary.push_to(tensors, VOCABULARY, VOCABULARY_ENDS)
+    }
+
+    pub(crate) fn take_from(tensors: &Tensors) -> Result<Self, Error> {
+        let vocabulary = Vocabulary::take_from(tensors, VOCABULARY, VOCABULARY_ENDS)?;
+        Self::from_parts(vocabulary, TextRules::take_from(tensors)?)
+    }
+
+    /// Whether a tensor of that name is part of a vectorizer.
+    pub(crate) fn is_part(name: &str) -> bool {
+        name == VOCABULARY || name == VOCABULARY_ENDS || terms::TENSORS.contains(&name)
+    }
+
+    /// The vectorizer that those tensors hold.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
+    /// [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model(NAME)?;
+        tensors.expect_only(Self::is_part)?;
+        Self::take_from(tensors)
+    }
+}
+
+/// Samples are texts, so it has no number of features.
+impl Model for CountVectorizer {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::CountVectorizer
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        None
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(NAME);
+        self.push_to(&mut tensors)?;
+        Ok(tensors)
+    }
+}

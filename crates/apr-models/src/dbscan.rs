@@ -1,0 +1,124 @@
+//! Clusters by density: what training found, for the samples it saw.
+
+use alloc::vec::Vec;
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::error::{Error, ErrorKind, Operation};
+use crate::layout::{read_option, write_option};
+use crate::model::Model;
+use crate::tensors::Tensors;
+
+/// The result of clustering by density elsewhere: a label for each sample of the training.
+///
+/// The rule says nothing about other samples, so there is no prediction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dbscan {
+    eps: f32,
+    min_samples: usize,
+    labels: Option<Vec<i32>>,
+}
+
+impl Dbscan {
+    /// What training with these settings found: a cluster for each sample, counted from 0, or -1 for noise.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`] if `eps` is not a positive finite number, or for a label below -1.
+    pub fn from_parts(eps: f32, min_samples: usize, labels: Vec<i32>) -> Result<Self, Error> {
+        if !(eps.is_finite() && eps > 0.0) {
+            return Err(
+                ErrorKind::PartInvalid { part: EPS, problem: "a positive finite number is needed" }.into()
+            );
+        }
+        if labels.iter().any(|&label| label < -1) {
+            return Err(ErrorKind::PartInvalid { part: LABELS, problem: "labels are -1 or more" }.into());
+        }
+        Ok(Self { eps, min_samples, labels: Some(labels) })
+    }
+
+    /// How far apart neighbours may be.
+    #[must_use]
+    pub const fn eps(&self) -> f32 {
+        self.eps
+    }
+
+    /// Neighbours that make a sample part of a cluster's core.
+    #[must_use]
+    pub const fn min_samples(&self) -> usize {
+        self.min_samples
+    }
+
+    /// The cluster of each sample of the training, -1 for noise; `None` if there was no training yet.
+    #[must_use]
+    pub fn labels(&self) -> Option<&[i32]> {
+        self.labels.as_deref()
+    }
+
+    /// Reads the model from named tensors: `eps`, `min_samples`, `labels`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
+    /// all of [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("DBSCAN")?;
+        tensors.expect_only(|name| [EPS, MIN_SAMPLES, LABELS].contains(&name))?;
+        let labels = tensors.signed_integers(LABELS)?.into_iter().map(i32::try_from);
+        let labels = labels.collect::<Result<_, _>>();
+        let labels = labels.map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(LABELS))?;
+        Self::from_parts(tensors.number(EPS)?, tensors.count(MIN_SAMPLES)?, labels)
+    }
+}
+
+const EPS: &str = "eps";
+const MIN_SAMPLES: &str = "min_samples";
+const LABELS: &str = "labels";
+
+impl Model for Dbscan {
+    fn name(&self) -> &'static str {
+        "DBSCAN"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::Custom
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        None
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let Some(labels) = &self.labels else {
+            return Err(ErrorKind::NotFitted { operation: Operation::Save }.into());
+        };
+        let mut tensors = Tensors::of_model(self.name());
+        tensors.push_number(EPS, self.eps)?;
+        tensors.push_count(MIN_SAMPLES, self.min_samples)?;
+        tensors.push_signed(LABELS, &labels.iter().map(|&label| label.into()).collect::<Vec<i64>>())?;
+        Ok(tensors)
+    }
+}
+
+/// `eps`, the neighbours of a core, optional list of labels.
+impl EncodePayload for Dbscan {
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.f32(self.eps)?;
+        out.usize(self.min_samples)?;
+        write_option(out, self.labels.as_ref(), |out, labels| out.i32s(labels))
+    }
+}
+
+impl DecodePayload for Dbscan {
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        Ok(Self {
+            eps: input.f32()?,
+            min_samples: input.usize()?,
+            labels: read_option(input, PayloadReader::i32s)?,
+        })
+    }
+}

@@ -1,0 +1,399 @@
+//! Decision trees: one threshold test after the other until a leaf says the class or the value.
+
+use apr_container::{DecodePayload, EncodePayload, Generation, ModelType, PayloadReader, PayloadWriter};
+
+use crate::error::{Error, ErrorKind, Operation};
+use crate::layout::{read_option, read_optional_usize, skip_option, write_option, write_optional_usize};
+use crate::model::{Classifier, Model, Regressor, row_width};
+use crate::tensors::Tensors;
+use crate::tree::{self, Tree, TreeNode};
+
+/// A tree that says a class.
+///
+/// ```
+/// use apr_models::{Classifier, DecisionTreeClassifier, Matrix, TreeNode};
+///
+/// let leaf = |value| TreeNode::Leaf { value, n_samples: 0, impurity: 0.0 };
+/// let nodes = [
+///     TreeNode::Split { feature: 1, threshold: 0.5, left: 1, right: 2, n_samples: 0, impurity: 0.0 },
+///     leaf(0),
+///     leaf(1),
+/// ];
+/// let model = DecisionTreeClassifier::from_parts(&nodes, 2)?;
+/// let x = Matrix::from_vec(2, 2, vec![9.0, 0.5, 9.0, 0.6])?;
+/// assert_eq!(model.predict(&x), [0, 1]);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DecisionTreeClassifier {
+    tree: Option<Tree>,
+    max_depth: Option<usize>,
+    n_features: Option<usize>,
+}
+
+/// A tree that says a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DecisionTreeRegressor {
+    tree: Option<Tree>,
+    max_depth: Option<usize>,
+    min_samples_split: usize,
+    min_samples_leaf: usize,
+}
+
+/// Nothing trained: it waits for a tree, which any other trained one is.
+impl Default for DecisionTreeRegressor {
+    fn default() -> Self {
+        Self { tree: None, max_depth: None, min_samples_split: 2, min_samples_leaf: 1 }
+    }
+}
+
+impl DecisionTreeClassifier {
+    /// A tree of these nodes, the root first, for samples of `n_features` features.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`] if the nodes are no tree, a threshold is not a number, a feature is not less than
+    /// `n_features`, or a class is not less than 2^32 - 1.
+    pub fn from_parts(nodes: &[TreeNode<usize>], n_features: usize) -> Result<Self, Error> {
+        let tree = Tree::from_nodes(nodes)?;
+        check_features(&tree, n_features)?;
+        Ok(Self { tree: Some(tree), max_depth: None, n_features: Some(n_features) })
+    }
+
+    /// The same model with the depth that training was allowed.
+    #[must_use]
+    pub const fn with_max_depth(mut self, max_depth: Option<usize>) -> Self {
+        self.max_depth = max_depth;
+        self
+    }
+
+    /// The depth that training was allowed.
+    #[must_use]
+    pub const fn max_depth(&self) -> Option<usize> {
+        self.max_depth
+    }
+
+    /// The nodes, the root first; a left child follows its parent. None if there is no tree yet.
+    pub fn nodes(&self) -> impl Iterator<Item = TreeNode<usize>> {
+        self.tree.iter().flat_map(Tree::iter)
+    }
+
+    /// Classes: one more than the greatest that a leaf says.
+    #[must_use]
+    pub fn n_classes(&self) -> usize {
+        let leaves = self.tree.iter().flat_map(Tree::leaves::<usize>);
+        leaves.max().map_or(0, |greatest| greatest + 1)
+    }
+
+    pub(crate) fn tree(&self) -> Option<&Tree> {
+        self.tree.as_ref()
+    }
+
+    pub(crate) fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error> {
+        tree::tensors::push::<usize>(tensors, prefix, fitted(self.tree.as_ref(), Operation::Save)?)?;
+        tensors.push_optional(&named(prefix, "max_depth"), self.max_depth.map(|depth| depth as u64))?;
+        match self.n_features {
+            Some(n_features) => tensors.push_count(&named(prefix, "n_features"), n_features),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error> {
+        let tree = tree::tensors::read::<usize>(tensors, prefix)?;
+        let n_features = tensors.optional(&named(prefix, "n_features"), Tensors::count)?;
+        n_features.map_or(Ok(()), |n_features| check_features(&tree, n_features))?;
+        let max_depth = tensors.optional_count(&named(prefix, "max_depth"))?;
+        Ok(Self { tree: Some(tree), max_depth, n_features })
+    }
+
+    pub(crate) fn is_part(name: &str) -> bool {
+        tree::tensors::is_part::<usize>(name) || ["max_depth", "n_features"].contains(&name)
+    }
+
+    /// Reads the model from named tensors: `node_features`, `node_thresholds`, `node_classes`, `node_samples`,
+    /// `node_left_child`, `node_right_child`, `max_depth`, and where they are known `node_impurities` and `n_features`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
+    /// all of [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("DecisionTreeClassifier")?;
+        tensors.expect_only(Self::is_part)?;
+        Self::read_from(tensors, "")
+    }
+}
+
+impl DecisionTreeRegressor {
+    /// A tree of these nodes, the root first.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`] if the nodes are no tree, a threshold is not a number, or a feature is not less than
+    /// 2^32 - 1; [`ErrorKind::PartNotFinite`] for a leaf's value.
+    pub fn from_parts(nodes: &[TreeNode<f32>]) -> Result<Self, Error> {
+        let not_finite =
+            |node: &TreeNode<f32>| matches!(node, TreeNode::Leaf { value, .. } if !value.is_finite());
+        if let Some(idx) = nodes.iter().position(not_finite) {
+            return Err(ErrorKind::PartNotFinite { part: "leaf", idx }.into());
+        }
+        Ok(Self { tree: Some(Tree::from_nodes(nodes)?), ..Self::default() })
+    }
+
+    /// The same model with what training was allowed: the greatest depth, the fewest samples of a split and of a leaf.
+    #[must_use]
+    pub const fn with_bounds(
+        mut self,
+        max_depth: Option<usize>,
+        min_samples_split: usize,
+        min_samples_leaf: usize,
+    ) -> Self {
+        self.max_depth = max_depth;
+        self.min_samples_split = min_samples_split;
+        self.min_samples_leaf = min_samples_leaf;
+        self
+    }
+
+    /// The depth that training was allowed.
+    #[must_use]
+    pub const fn max_depth(&self) -> Option<usize> {
+        self.max_depth
+    }
+
+    /// The fewest samples that training could split.
+    #[must_use]
+    pub const fn min_samples_split(&self) -> usize {
+        self.min_samples_split
+    }
+
+    /// The fewest samples that training could leave to a leaf.
+    #[must_use]
+    pub const fn min_samples_leaf(&self) -> usize {
+        self.min_samples_leaf
+    }
+
+    /// The nodes, the root first; a left child follows its parent. None if there is no tree yet.
+    pub fn nodes(&self) -> impl Iterator<Item = TreeNode<f32>> {
+        self.tree.iter().flat_map(Tree::iter)
+    }
+
+    pub(crate) fn tree(&self) -> Option<&Tree> {
+        self.tree.as_ref()
+    }
+
+    pub(crate) fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error> {
+        tree::tensors::push::<f32>(tensors, prefix, fitted(self.tree.as_ref(), Operation::Save)?)?;
+        tensors.push_optional(&named(prefix, "max_depth"), self.max_depth.map(|depth| depth as u64))?;
+        tensors.push_count(&named(prefix, "min_samples_split"), self.min_samples_split)?;
+        tensors.push_count(&named(prefix, "min_samples_leaf"), self.min_samples_leaf)
+    }
+
+    pub(crate) fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error> {
+        Ok(Self {
+            tree: Some(tree::tensors::read::<f32>(tensors, prefix)?),
+            max_depth: tensors.optional_count(&named(prefix, "max_depth"))?,
+            min_samples_split: tensors.count(&named(prefix, "min_samples_split"))?,
+            min_samples_leaf: tensors.count(&named(prefix, "min_samples_leaf"))?,
+        })
+    }
+
+    pub(crate) fn is_part(name: &str) -> bool {
+        tree::tensors::is_part::<f32>(name)
+            || ["max_depth", "min_samples_split", "min_samples_leaf"].contains(&name)
+    }
+
+    /// Reads the model from named tensors: `node_features`, `node_thresholds`, `node_values`, `node_samples`,
+    /// `node_left_child`, `node_right_child`, `max_depth`, `min_samples_split`, `min_samples_leaf`, and where they are
+    /// known `node_impurities`.
+    ///
+    /// # Errors
+    ///
+    /// As [`DecisionTreeClassifier::from_tensors`].
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("DecisionTreeRegressor")?;
+        tensors.expect_only(Self::is_part)?;
+        Self::read_from(tensors, "")
+    }
+}
+
+pub(crate) fn named(prefix: &str, name: &str) -> alloc::string::String {
+    [prefix, name].concat()
+}
+
+pub(crate) fn fitted(tree: Option<&Tree>, operation: Operation) -> Result<&Tree, Error> {
+    tree.ok_or_else(|| ErrorKind::NotFitted { operation }.into())
+}
+
+fn check_features(tree: &Tree, n_features: usize) -> Result<(), Error> {
+    match tree.n_features() <= n_features {
+        true => Ok(()),
+        false => {
+            Err(ErrorKind::PartInvalid { part: "tree", problem: "it tests a feature that samples lack" }
+                .into())
+        }
+    }
+}
+
+/// Values of a sample among `n_rows` in `rows`, proven to be the features of a model: exactly `n_features` of them, or,
+/// where the model does not say, at least the ones it tests.
+pub(crate) fn tree_row_width(
+    rows: &[f32],
+    n_rows: usize,
+    n_features: Option<usize>,
+    tested: usize,
+) -> Result<usize, Error> {
+    let found = row_width(rows, n_rows)?;
+    let fits = n_features.map_or(found >= tested, |n_features| found == n_features);
+    match fits || n_rows == 0 {
+        true => Ok(found.max(1)),
+        false => Err(ErrorKind::FeatureCount { expected: n_features.unwrap_or(tested), found }.into()),
+    }
+}
+
+/// The samples of `rows`, one for each place of the results.
+pub(crate) fn samples(rows: &[f32], n_rows: usize, width: usize) -> impl Iterator<Item = &[f32]> {
+    // A tree without splits may have samples without features.
+    (0..n_rows).map(move |row| rows.get(row * width..(row + 1) * width).unwrap_or_default())
+}
+
+impl Model for DecisionTreeClassifier {
+    fn name(&self) -> &'static str {
+        "DecisionTreeClassifier"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::DecisionTree
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.n_features
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(self.name());
+        self.push_to(&mut tensors, "")?;
+        Ok(tensors)
+    }
+}
+
+impl Classifier for DecisionTreeClassifier {
+    fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
+        let tree = fitted(self.tree.as_ref(), Operation::Predict)?;
+        let width = tree_row_width(rows, out.len(), self.n_features, tree.n_features())?;
+        let n_rows = out.len();
+        for (place, row) in out.iter_mut().zip(samples(rows, n_rows, width)) {
+            *place = tree.leaf(row);
+        }
+        Ok(())
+    }
+}
+
+impl Model for DecisionTreeRegressor {
+    fn name(&self) -> &'static str {
+        "DecisionTreeRegressor"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::DecisionTree
+    }
+
+    /// `None`: such trees do not say. A sample has at least the features that are tested.
+    fn n_features(&self) -> Option<usize> {
+        None
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(self.name());
+        self.push_to(&mut tensors, "")?;
+        Ok(tensors)
+    }
+}
+
+impl Regressor for DecisionTreeRegressor {
+    fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
+        let tree = fitted(self.tree.as_ref(), Operation::Predict)?;
+        let width = tree_row_width(rows, out.len(), None, tree.n_features())?;
+        let n_rows = out.len();
+        for (place, row) in out.iter_mut().zip(samples(rows, n_rows, width)) {
+            *place = tree.leaf(row);
+        }
+        Ok(())
+    }
+}
+
+impl EncodePayload for DecisionTreeClassifier {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::DecisionTree);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        write_option(out, self.tree.as_ref(), tree::payload::write::<usize>)?;
+        write_optional_usize(out, self.max_depth)?;
+        match out.generation() {
+            Generation::V0_10 => Ok(()),
+            _ => write_optional_usize(out, self.n_features),
+        }
+    }
+}
+
+impl DecodePayload for DecisionTreeClassifier {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::DecisionTree);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let tree = read_option(input, tree::payload::read::<usize>)?;
+        let max_depth = read_optional_usize(input)?;
+        let n_features = match input.generation() {
+            Generation::V0_10 => None,
+            _ => read_optional_usize(input)?,
+        };
+        if let (Some(tree), Some(n_features)) = (&tree, n_features) {
+            check_features(tree, n_features)?;
+        }
+        Ok(Self { tree, max_depth, n_features })
+    }
+
+    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
+        skip_option(input, tree::payload::skip::<usize>)?;
+        read_optional_usize(input)?;
+        if input.generation() != Generation::V0_10 {
+            read_optional_usize(input)?;
+        }
+        Ok(())
+    }
+}
+
+impl EncodePayload for DecisionTreeRegressor {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::DecisionTree);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        write_option(out, self.tree.as_ref(), tree::payload::write::<f32>)?;
+        write_optional_usize(out, self.max_depth)?;
+        out.usize(self.min_samples_split)?;
+        out.usize(self.min_samples_leaf)
+    }
+}
+
+impl DecodePayload for DecisionTreeRegressor {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::DecisionTree);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        Ok(Self {
+            tree: read_option(input, tree::payload::read::<f32>)?,
+            max_depth: read_optional_usize(input)?,
+            min_samples_split: input.usize()?,
+            min_samples_leaf: input.usize()?,
+        })
+    }
+
+    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
+        skip_option(input, tree::payload::skip::<f32>)?;
+        read_optional_usize(input)?;
+        input.skip(16)
+    }
+}

@@ -1,0 +1,374 @@
+//! Clusters with the shape of normal distributions.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::error::{Error, ErrorKind, Operation};
+use crate::layout::{
+    read_matrices, read_matrix, read_option, read_optional_u64, write_matrices, write_matrix, write_option,
+    write_optional_u64,
+};
+use crate::matrix::Matrix;
+use crate::model::{Classifier, Model, check_rows};
+use crate::tensors::Tensors;
+use crate::vector::Vector;
+
+mod density;
+
+/// Which covariance matrices training could choose among.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CovarianceType {
+    /// Any, another one for each cluster.
+    #[default]
+    Full,
+    /// Any, the same for all clusters.
+    Tied,
+    /// Diagonal ones: features vary on their own.
+    Diag,
+    /// Multiples of the unit matrix.
+    Spherical,
+}
+
+impl CovarianceType {
+    const ALL: [Self; 4] = [Self::Full, Self::Tied, Self::Diag, Self::Spherical];
+
+    const fn is_diagonal(self) -> bool {
+        matches!(self, Self::Diag | Self::Spherical)
+    }
+}
+
+/// A mixture of normal distributions, trained elsewhere: a sample belongs to the one that, times its weight, is densest
+/// there; of equally dense ones to the first.
+///
+/// A variance below 1e-6 counts as 1e-6.
+///
+/// ```
+/// use apr_models::{Classifier, CovarianceType, GaussianMixture, Matrix};
+///
+/// let unit = Matrix::from_vec(1, 1, vec![1.0])?;
+/// let means = Matrix::from_vec(2, 1, vec![0.0, 4.0])?;
+/// let model = GaussianMixture::from_parts(CovarianceType::Full, means, vec![unit.clone(), unit], vec![0.5, 0.5])?;
+/// assert_eq!(model.predict(&Matrix::from_vec(3, 1, vec![-3.0, 1.9, 2.1])?), [0, 0, 1]);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct GaussianMixture {
+    n_components: usize,
+    covariance_type: CovarianceType,
+    max_iter: usize,
+    tol: f32,
+    random_state: Option<u64>,
+    parts: Option<Parts>,
+    labels: Option<Vec<usize>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Parts {
+    /// One a row.
+    means: Matrix,
+    /// One square matrix for each component.
+    covariances: Vec<Matrix>,
+    /// One for each component.
+    weights: Vec<f32>,
+}
+
+impl Parts {
+    fn check(&self) -> Result<(), Error> {
+        let (n_components, n_features) = self.means.shape();
+        for (part, found) in [(COVARIANCES, self.covariances.len()), (WEIGHTS, self.weights.len())] {
+            if found != n_components {
+                return Err(ErrorKind::PartLength { part, expected: n_components, found }.into());
+            }
+        }
+        match self.covariances.iter().all(|matrix| matrix.shape() == (n_features, n_features)) {
+            true => Ok(()),
+            false => Err(ErrorKind::PartInvalid {
+                part: COVARIANCES,
+                problem: "as many rows and columns as features are needed",
+            }
+            .into()),
+        }
+    }
+}
+
+impl GaussianMixture {
+    /// A mixture with these means (one a row), covariance matrices and weights.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartLength`], [`ErrorKind::PartNotFinite`], and [`ErrorKind::PartInvalid`] for a negative weight, a
+    /// matrix of another shape, or one that is not positive definite.
+    pub fn from_parts(
+        covariance_type: CovarianceType,
+        means: Matrix,
+        covariances: Vec<Matrix>,
+        weights: Vec<f32>,
+    ) -> Result<Self, Error> {
+        let parts = Parts { means, covariances, weights };
+        parts.check()?;
+        for (part, values) in [(MEANS, parts.means.as_slice()), (WEIGHTS, &parts.weights)]
+            .into_iter()
+            .chain(parts.covariances.iter().map(|matrix| (COVARIANCES, matrix.as_slice())))
+        {
+            if let Some(idx) = values.iter().position(|value| !value.is_finite()) {
+                return Err(ErrorKind::PartNotFinite { part, idx }.into());
+            }
+        }
+        if parts.weights.iter().any(|&weight| weight < 0.0) {
+            return Err(ErrorKind::PartInvalid { part: WEIGHTS, problem: "a weight is negative" }.into());
+        }
+        let model = Self {
+            n_components: parts.means.n_rows(),
+            covariance_type,
+            max_iter: 100,
+            tol: 1e-3,
+            random_state: None,
+            parts: Some(parts),
+            labels: None,
+        };
+        model.densities()?;
+        Ok(model)
+    }
+
+    /// The same model with the settings of its training: rounds, tolerance and seed.
+    #[must_use]
+    pub const fn with_training(mut self, max_iter: usize, tol: f32, random_state: Option<u64>) -> Self {
+        self.max_iter = max_iter;
+        self.tol = tol;
+        self.random_state = random_state;
+        self
+    }
+
+    /// Components.
+    #[must_use]
+    pub const fn n_components(&self) -> usize {
+        self.n_components
+    }
+
+    /// Which covariance matrices training could choose among.
+    #[must_use]
+    pub const fn covariance_type(&self) -> CovarianceType {
+        self.covariance_type
+    }
+
+    /// The means, one a row; `None` if the model is not fitted.
+    #[must_use]
+    pub fn means(&self) -> Option<&Matrix> {
+        self.parts.as_ref().map(|parts| &parts.means)
+    }
+
+    /// A covariance matrix for each component; `None` if the model is not fitted.
+    #[must_use]
+    pub fn covariances(&self) -> Option<&[Matrix]> {
+        self.parts.as_ref().map(|parts| parts.covariances.as_slice())
+    }
+
+    /// The weight of each component; `None` if the model is not fitted.
+    #[must_use]
+    pub fn weights(&self) -> Option<&[f32]> {
+        self.parts.as_ref().map(|parts| parts.weights.as_slice())
+    }
+
+    /// The component of each sample of the training, `None` if the model does not know.
+    #[must_use]
+    pub fn labels(&self) -> Option<&[usize]> {
+        self.labels.as_deref()
+    }
+
+    /// The probability of each component for each sample: one row a sample, one column a component.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFitted`], [`ErrorKind::FeatureCount`], [`ErrorKind::PartInvalid`] if a covariance matrix is not
+    /// positive definite, [`ErrorKind::MatrixTooLarge`].
+    pub fn try_predict_proba(&self, x: &Matrix) -> Result<Matrix, Error> {
+        let mut densities = self.densities()?;
+        check_rows(x.as_slice(), x.n_rows(), densities.n_features())?;
+        let (n_rows, n_cols) = (x.n_rows(), self.n_components);
+        let Some(len) = n_rows.checked_mul(n_cols) else {
+            return Err(ErrorKind::MatrixTooLarge { n_rows, n_cols }.into());
+        };
+        let mut shares = Vec::with_capacity(len);
+        let mut logs = vec![0.0; n_cols];
+        for row in x.rows() {
+            densities.logs(row, &mut logs);
+            let greatest = logs.iter().fold(f64::NEG_INFINITY, |greatest, &log| greatest.max(log));
+            let weights = logs.iter().map(|log| libm::exp(log - greatest));
+            let sum: f64 = weights.clone().sum();
+            shares.extend(weights.map(|weight| (weight / sum) as f32));
+        }
+        Matrix::from_vec(n_rows, n_cols, shares)
+    }
+
+    /// The logarithm of the mixture's density at each sample.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_predict_proba`](Self::try_predict_proba).
+    pub fn try_score_samples(&self, x: &Matrix) -> Result<Vector, Error> {
+        let mut densities = self.densities()?;
+        check_rows(x.as_slice(), x.n_rows(), densities.n_features())?;
+        let mut logs = vec![0.0; self.n_components];
+        let scores = x.rows().map(|row| {
+            densities.logs(row, &mut logs);
+            let greatest = logs.iter().fold(f64::NEG_INFINITY, |greatest, &log| greatest.max(log));
+            let sum: f64 = logs.iter().map(|log| libm::exp(log - greatest)).sum();
+            (greatest + libm::log(sum)) as f32
+        });
+        Ok(scores.collect())
+    }
+
+    fn densities(&self) -> Result<density::Densities<'_>, Error> {
+        let Some(parts) = &self.parts else {
+            return Err(ErrorKind::NotFitted { operation: Operation::Predict }.into());
+        };
+        density::Densities::new(
+            &parts.means,
+            &parts.covariances,
+            &parts.weights,
+            self.covariance_type.is_diagonal(),
+        )
+    }
+
+    /// Reads the model from named tensors: `means`, `covariances`, `weights`, `covariance_type` (0 full, 1 tied, 2
+    /// diagonal, 3 spherical), `max_iter`, `tol`, `random_state`. Labels of the training are not among them.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
+    /// all of [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("GaussianMixture")?;
+        let known = [MEANS, COVARIANCES, WEIGHTS, COVARIANCE_TYPE, MAX_ITER, TOL, RANDOM_STATE];
+        tensors.expect_only(|name| known.contains(&name))?;
+        let means = tensors.matrix(MEANS)?;
+        let (shape, values) = tensors.array(COVARIANCES)?;
+        let (n_components, n_features) = means.shape();
+        if *shape != [n_components, n_features, n_features] {
+            let expected = "one square matrix for each mean";
+            let error = ErrorKind::TensorShape { expected, found: shape.to_vec() };
+            return Err(Error::from(error).of_tensor(COVARIANCES));
+        }
+        let matrices = values.chunks_exact(n_features * n_features);
+        let covariances = matrices.map(|values| Matrix::from_vec(n_features, n_features, values.to_vec()));
+        let covariances = covariances.collect::<Result<_, _>>()?;
+        let kind = CovarianceType::ALL.get(tensors.count(COVARIANCE_TYPE)?).copied();
+        let kind =
+            kind.ok_or(ErrorKind::PartInvalid { part: COVARIANCE_TYPE, problem: "0 to 3 is needed" })?;
+        Ok(Self::from_parts(kind, means, covariances, tensors.vector(WEIGHTS)?)?.with_training(
+            tensors.count(MAX_ITER)?,
+            tensors.number(TOL)?,
+            tensors.optional_integer(RANDOM_STATE)?,
+        ))
+    }
+}
+
+const MEANS: &str = "means";
+const COVARIANCES: &str = "covariances";
+const WEIGHTS: &str = "weights";
+const COVARIANCE_TYPE: &str = "covariance_type";
+const MAX_ITER: &str = "max_iter";
+const TOL: &str = "tol";
+const RANDOM_STATE: &str = "random_state";
+
+impl Model for GaussianMixture {
+    fn name(&self) -> &'static str {
+        "GaussianMixture"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::Custom
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.means().map(Matrix::n_cols)
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let Some(Parts { means, covariances, weights }) = &self.parts else {
+            return Err(ErrorKind::NotFitted { operation: Operation::Save }.into());
+        };
+        let (n_components, n_features) = means.shape();
+        let mut tensors = Tensors::of_model(self.name());
+        tensors.push_f32(MEANS, &[n_components, n_features], means.as_slice())?;
+        let values: Vec<f32> = covariances.iter().flat_map(Matrix::as_slice).copied().collect();
+        tensors.push_f32(COVARIANCES, &[n_components, n_features, n_features], &values)?;
+        tensors.push_f32(WEIGHTS, &[n_components], weights)?;
+        tensors.push_count(COVARIANCE_TYPE, self.covariance_type as usize)?;
+        tensors.push_count(MAX_ITER, self.max_iter)?;
+        tensors.push_number(TOL, self.tol)?;
+        tensors.push_optional(RANDOM_STATE, self.random_state)?;
+        Ok(tensors)
+    }
+}
+
+/// The triangles of the covariance matrices are computed, and allocated, once for each call.
+impl Classifier for GaussianMixture {
+    fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
+        let mut densities = self.densities()?;
+        let n_features = densities.n_features();
+        check_rows(rows, out.len(), n_features)?;
+        let mut logs = vec![0.0; self.n_components];
+        for (place, row) in out.iter_mut().zip(rows.chunks_exact(n_features)) {
+            densities.logs(row, &mut logs);
+            let mut best = (0, f64::NEG_INFINITY);
+            for (idx, &log) in logs.iter().enumerate() {
+                if log > best.1 {
+                    best = (idx, log);
+                }
+            }
+            *place = best.0;
+        }
+        Ok(())
+    }
+}
+
+/// Components, kind of the covariances (alternatives full, tied, diagonal, spherical), rounds allowed, tolerance,
+/// optional seed, optional means, list of covariances, list of weights, and labels.
+impl EncodePayload for GaussianMixture {
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        let parts = self.parts.as_ref();
+        out.usize(self.n_components)?;
+        out.variant(self.covariance_type as u32)?;
+        out.usize(self.max_iter)?;
+        out.f32(self.tol)?;
+        write_optional_u64(out, self.random_state)?;
+        write_option(out, parts.map(|parts| &parts.means), write_matrix)?;
+        write_option(out, parts.map(|parts| &*parts.covariances), write_matrices)?;
+        out.option(parts.is_some())?;
+        if let Some(parts) = parts {
+            out.f32s(&parts.weights)?;
+        }
+        write_option(out, self.labels.as_ref(), |out, labels| out.usizes(labels))
+    }
+}
+
+impl DecodePayload for GaussianMixture {
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let n_components = input.usize()?;
+        let covariance_type = CovarianceType::ALL[input.variant(4)? as usize];
+        let (max_iter, tol, random_state) = (input.usize()?, input.f32()?, read_optional_u64(input)?);
+        let means = read_option(input, read_matrix)?;
+        let covariances = read_option(input, read_matrices)?;
+        let weights = read_option(input, PayloadReader::f32s)?;
+        let labels = read_option(input, PayloadReader::usizes)?;
+        let parts = match (means, covariances, weights) {
+            (None, None, None) => None,
+            (Some(means), Some(covariances), Some(weights)) => Some(Parts { means, covariances, weights }),
+            _ => return Err(input.invalid("a mixture has means, covariances and weights, or none of them")),
+        };
+        if let Some(parts) = &parts {
+            parts.check()?;
+            if parts.means.n_rows() != n_components {
+                return Err(input.invalid("not as many means as components"));
+            }
+        }
+        Ok(Self { n_components, covariance_type, max_iter, tol, random_state, parts, labels })
+    }
+}

@@ -1,0 +1,176 @@
+//! Boosted trees that predict a class.
+
+use alloc::vec::Vec;
+
+use crate::classes::{Classes, largest};
+use crate::error::Error;
+use crate::gradient_boosting::boosted::Boosted;
+use crate::matrix::Matrix;
+use crate::model::Classifier;
+use crate::part;
+use crate::probability;
+use crate::tree::TreeNode;
+
+/// Scores of classes to which trees add, stage by stage: one score for two classes, whose probability it gives by the
+/// logistic function; one for each of more, by the softmax. Sums are in `f64`.
+///
+/// ```
+/// use apr_models::{BoostedClassifierParts, Classifier, GradientBoostingClassifier, Matrix, TreeNode};
+///
+/// let leaf = |value| TreeNode::Leaf { value, n_samples: 0, impurity: 0.0 };
+/// let stump = vec![
+///     TreeNode::Split { feature: 0, threshold: 2.5, left: 1, right: 2, n_samples: 0, impurity: 0.0 },
+///     leaf(-4.0),
+///     leaf(4.0),
+/// ];
+/// let model = GradientBoostingClassifier::from_parts(BoostedClassifierParts {
+///     classes: vec![3, 8],
+///     n_features: 1,
+///     learning_rate: 0.1,
+///     start: vec![0.0],
+///     trees: vec![stump],
+/// })?;
+/// assert_eq!(model.predict(&Matrix::from_vec(2, 1, vec![1.0, 3.0])?), [3, 8]);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct GradientBoostingClassifier {
+    pub(crate) classes: Classes,
+    pub(crate) boosted: Boosted,
+}
+
+/// What a [`GradientBoostingClassifier`] is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoostedClassifierParts {
+    /// Labels, strictly increasing, at least two.
+    pub classes: Vec<usize>,
+    /// Features of a sample.
+    pub n_features: usize,
+    /// What the trees' values are multiplied by.
+    pub learning_rate: f64,
+    /// The scores before the first tree: one for two classes, otherwise one for each.
+    pub start: Vec<f64>,
+    /// The trees, stage by stage, in each one for each score; samples counted and impurities are not kept.
+    pub trees: Vec<Vec<TreeNode<f32>>>,
+}
+
+impl GradientBoostingClassifier {
+    /// Takes the parts of a model that exists already.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartLength`](crate::ErrorKind::PartLength) for fewer than two classes or another number of scores,
+    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for labels that do not increase, nodes that are no
+    /// tree, features that samples do not have, leaves or a learning rate that are not finite, a stage that is not
+    /// whole; [`ErrorKind::PartNotFinite`](crate::ErrorKind::PartNotFinite).
+    pub fn from_parts(parts: BoostedClassifierParts) -> Result<Self, Error> {
+        let BoostedClassifierParts { classes, n_features, learning_rate, start, trees } = parts;
+        let classes = Classes::from_labels(classes, 2)?;
+        Self::of(classes, Boosted::from_nodes(n_features, learning_rate, start, &trees)?)
+    }
+
+    pub(crate) fn of(classes: Classes, boosted: Boosted) -> Result<Self, Error> {
+        let n_scores = if classes.len() == 2 { 1 } else { classes.len() };
+        part::expect_len("start", n_scores, boosted.width())?;
+        Ok(Self { classes, boosted })
+    }
+
+    /// Gives the parts back.
+    #[must_use]
+    pub fn to_parts(&self) -> BoostedClassifierParts {
+        BoostedClassifierParts {
+            classes: self.classes().to_vec(),
+            n_features: self.boosted.n_features,
+            learning_rate: self.boosted.learning_rate,
+            start: self.boosted.start.clone(),
+            trees: self.boosted.to_nodes(),
+        }
+    }
+
+    /// Labels, strictly increasing.
+    #[must_use]
+    pub const fn classes(&self) -> &[usize] {
+        self.classes.labels()
+    }
+
+    /// Number of trees.
+    #[must_use]
+    pub const fn n_trees(&self) -> usize {
+        self.boosted.trees.len()
+    }
+
+    /// What the trees' values are multiplied by.
+    #[must_use]
+    pub const fn learning_rate(&self) -> f64 {
+        self.boosted.learning_rate
+    }
+
+    /// The scores before the first tree.
+    #[must_use]
+    pub const fn start(&self) -> &[f64] {
+        self.boosted.start.as_slice()
+    }
+
+    /// The scores of the samples of `rows`, which stand one after the other: one for each sample with two classes,
+    /// otherwise one for each class. Nothing is allocated for up to 512 classes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutputLength`](crate::ErrorKind::OutputLength),
+    /// [`ErrorKind::InputLength`](crate::ErrorKind::InputLength) and
+    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount) if the lengths do not fit each other and the model.
+    pub fn decisions_into(&self, rows: &[f32], out: &mut [f64]) -> Result<(), Error> {
+        let width = self.boosted.width();
+        probability::check_outputs(rows, out.len(), self.boosted.n_features, width)?;
+        self.boosted.for_each(rows, out.len() / width, |number, scores| {
+            if let Some(place) = out.get_mut(number * width..(number + 1) * width) {
+                place.copy_from_slice(scores);
+            }
+        })
+    }
+
+    /// The probability of each class for the samples of `rows`, which stand one after the other: a row for each sample,
+    /// a column for each class. Nothing is allocated for up to 512 classes.
+    ///
+    /// # Errors
+    ///
+    /// As [`decisions_into`](Self::decisions_into).
+    pub fn predict_proba_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
+        let n_classes = self.classes.len();
+        probability::check_probabilities(rows, out, self.boosted.n_features, n_classes)?;
+        self.boosted.for_each(rows, out.len() / n_classes, |number, scores| {
+            match (out.get_mut(number * n_classes..(number + 1) * n_classes), scores) {
+                (Some([first, second]), &mut [score]) => {
+                    *first = probability::sigmoid(-score) as f32;
+                    *second = probability::sigmoid(score) as f32;
+                }
+                (Some(out), scores) => probability::softmax(scores, out),
+                (None, _) => {}
+            }
+        })
+    }
+
+    /// The probability of each class for each sample: a row for each sample, a column for each class.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount).
+    pub fn predict_proba(&self, x: &Matrix) -> Result<Matrix, Error> {
+        probability::table(x, self.classes.len(), |rows, out| self.predict_proba_into(rows, out))
+    }
+}
+
+/// Of equal scores, and at the score 0 with two classes, the smaller label is predicted.
+impl Classifier for GradientBoostingClassifier {
+    fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
+        self.boosted.for_each(rows, out.len(), |number, scores| {
+            let class = match *scores {
+                [score] => usize::from(score > 0.0),
+                _ => largest(scores.iter().copied()),
+            };
+            if let Some(place) = out.get_mut(number) {
+                *place = self.classes.label(class);
+            }
+        })
+    }
+}

@@ -1,0 +1,226 @@
+//! Boosted trees as payload (`docs/payloads.md`, section 8) and as tensors.
+
+use alloc::vec::Vec;
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::classes::Classes;
+use crate::error::Error;
+use crate::gradient_boosting::boosted::Boosted;
+use crate::gradient_boosting::{GradientBoostingClassifier, GradientBoostingRegressor};
+use crate::head;
+use crate::model::Model;
+use crate::part;
+use crate::tensors::Tensors;
+use crate::tree::Tree;
+
+const N_FORMS: u32 = 2;
+const REGRESSOR: u32 = 1;
+const CLASSIFIER: u32 = 2;
+
+/// Bytes of the shortest tree: two lengths and one leaf.
+const MIN_TREE_LEN: u64 = 24;
+
+const CLASSES: &str = "classes";
+const N_FEATURES: &str = "n_features";
+const LEARNING_RATE: &str = "learning_rate";
+const START: &str = "start";
+const TREE_LENGTHS: &str = "tree_lengths";
+const NODE_FEATURES: &str = "node_features";
+const NODE_VALUES: &str = "node_values";
+
+impl Boosted {
+    fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.usize(self.n_features)?;
+        out.f64(self.learning_rate)?;
+        out.f64s(&self.start)?;
+        out.usize(self.trees.len())?;
+        self.trees.iter().try_for_each(|tree| {
+            out.usize(tree.len())?;
+            tree.features().try_for_each(|feature| out.u32(feature))?;
+            out.usize(tree.len())?;
+            tree.values().try_for_each(|value| out.f32(value))
+        })
+    }
+
+    fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let (n_features, learning_rate, start) = (input.usize()?, input.f64()?, input.f64s()?);
+        let trees = input.list(MIN_TREE_LEN, |input| {
+            let (features, values) = (input.u32s()?, input.f32s()?);
+            input.charge(Tree::preorder_memory(features.len()))?;
+            Ok(Tree::from_preorder(&features, &values)?)
+        })?;
+        Ok(Self::new(n_features, learning_rate, start, trees)?)
+    }
+
+    fn push_to(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        let lengths: Vec<usize> = self.trees.iter().map(Tree::len).collect();
+        // Leaves as -1, which stays an exact float.
+        let feature = |feature: u32| if feature == u32::MAX { -1 } else { i64::from(feature) };
+        let features: Vec<i64> = self.trees.iter().flat_map(Tree::features).map(feature).collect();
+        let values: Vec<f32> = self.trees.iter().flat_map(Tree::values).collect();
+        tensors.push_count(N_FEATURES, self.n_features)?;
+        tensors.push_f64(LEARNING_RATE, &[1], &[self.learning_rate])?;
+        tensors.push_f64(START, &[self.start.len()], &self.start)?;
+        tensors.push_counts(TREE_LENGTHS, &lengths)?;
+        tensors.push_signed(NODE_FEATURES, &features)?;
+        tensors.push_f32(NODE_VALUES, &[values.len()], &values)
+    }
+
+    fn take_from(tensors: &Tensors) -> Result<Self, Error> {
+        // A feature beyond 32 bits is one no sample has, as is one less than that.
+        let feature = |feature: i128| match feature {
+            -1 => u32::MAX,
+            _ => u32::try_from(feature).unwrap_or(u32::MAX - 1),
+        };
+        let features: Vec<u32> = tensors.signed_integers(NODE_FEATURES)?.into_iter().map(feature).collect();
+        let values = tensors.vector(NODE_VALUES)?;
+        part::expect_len(NODE_VALUES, features.len(), values.len())?;
+        let mut trees = Vec::new();
+        let mut start = 0_usize;
+        for len in tensors.counts(TREE_LENGTHS)? {
+            let end = start.saturating_add(len);
+            let (Some(features), Some(values)) = (features.get(start..end), values.get(start..end)) else {
+                part::expect_len(NODE_FEATURES, end, features.len())?;
+                break;
+            };
+            trees.push(Tree::from_preorder(features, values)?);
+            start = end;
+        }
+        part::expect_len(NODE_FEATURES, start, features.len())?;
+        let learning_rate = tensors.f64s(LEARNING_RATE)?;
+        part::expect_len(LEARNING_RATE, 1, learning_rate.len())?;
+        let learning_rate = learning_rate.first().copied().unwrap_or_default();
+        Self::new(tensors.count(N_FEATURES)?, learning_rate, tensors.f64s(START)?, trees)
+    }
+}
+
+fn is_part(name: &str) -> bool {
+    [N_FEATURES, LEARNING_RATE, START, TREE_LENGTHS, NODE_FEATURES, NODE_VALUES].contains(&name)
+}
+
+impl EncodePayload for GradientBoostingRegressor {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::GradientBoosting);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(Model::name(self))
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        head::write_head(out, REGRESSOR)?;
+        self.boosted.encode(out)
+    }
+}
+
+impl DecodePayload for GradientBoostingRegressor {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::GradientBoosting);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        head::expect_form(input, REGRESSOR, N_FORMS)?;
+        Self::decode_fields(input)
+    }
+}
+
+impl GradientBoostingRegressor {
+    /// Reads what follows the head.
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        Ok(Self::of(Boosted::decode(input)?)?)
+    }
+
+    /// The model that those tensors hold.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
+    /// [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("GradientBoostingRegressor")?;
+        tensors.expect_only(is_part)?;
+        Self::of(Boosted::take_from(tensors)?)
+    }
+}
+
+impl Model for GradientBoostingRegressor {
+    fn name(&self) -> &'static str {
+        "GradientBoostingRegressor"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::GradientBoosting
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        Some(self.boosted.n_features)
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(self.name());
+        self.boosted.push_to(&mut tensors)?;
+        Ok(tensors)
+    }
+}
+
+impl EncodePayload for GradientBoostingClassifier {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::GradientBoosting);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(Model::name(self))
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        head::write_head(out, CLASSIFIER)?;
+        self.classes.encode(out)?;
+        self.boosted.encode(out)
+    }
+}
+
+impl DecodePayload for GradientBoostingClassifier {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::GradientBoosting);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        head::expect_form(input, CLASSIFIER, N_FORMS)?;
+        Self::decode_fields(input)
+    }
+}
+
+impl GradientBoostingClassifier {
+    /// Reads what follows the head.
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let classes = Classes::decode(input, 2)?;
+        Ok(Self::of(classes, Boosted::decode(input)?)?)
+    }
+
+    /// The model that those tensors hold.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
+    /// [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("GradientBoostingClassifier")?;
+        tensors.expect_only(|name| name == CLASSES || is_part(name))?;
+        let classes = Classes::from_labels(tensors.counts(CLASSES)?, 2)?;
+        Self::of(classes, Boosted::take_from(tensors)?)
+    }
+}
+
+impl Model for GradientBoostingClassifier {
+    fn name(&self) -> &'static str {
+        "GradientBoostingClassifier"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::GradientBoosting
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        Some(self.boosted.n_features)
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(self.name());
+        tensors.push_counts(CLASSES, self.classes())?;
+        self.boosted.push_to(&mut tensors)?;
+        Ok(tensors)
+    }
+}

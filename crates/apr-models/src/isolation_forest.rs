@@ -1,0 +1,298 @@
+//! Outliers: samples that a few random cuts set apart.
+
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use apr_container::ModelType;
+
+use crate::decision_tree::{samples, tree_row_width};
+use crate::error::{Error, ErrorKind, Operation};
+use crate::matrix::Matrix;
+use crate::model::Model;
+use crate::tensors::Tensors;
+use crate::tree::{self, Test, Tree, TreeNode};
+use crate::vector::Vector;
+
+mod payload;
+
+/// Euler's constant, with the digits that files' thresholds were computed with.
+const EULER: f64 = 0.577_215_7;
+
+/// Trees of random cuts, grown elsewhere. The sooner the cuts set a sample apart, the more of an outlier it is.
+///
+/// The score of a sample is `-2^(-l / c)`, where `l` is the mean over the trees of the cuts that lead to its leaf plus the
+/// mean depth of a random tree of the leaf's samples, and `c` is stored with the forest. Outliers have scores below the
+/// threshold. Unlike in decision trees, a value equal to a cut goes right.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IsolationForest {
+    n_estimators: usize,
+    max_samples: Option<usize>,
+    contamination: f32,
+    random_state: Option<u64>,
+    max_depth: usize,
+    trees: Vec<IsolationTree>,
+    threshold: Option<f32>,
+    c_norm: f32,
+}
+
+/// One of the trees.
+#[derive(Clone, Debug, PartialEq)]
+struct IsolationTree {
+    root: Option<Tree>,
+    max_depth: usize,
+}
+
+/// What other implementations start from: no tree yet.
+impl Default for IsolationForest {
+    fn default() -> Self {
+        Self {
+            n_estimators: 100,
+            max_samples: None,
+            contamination: 0.1,
+            random_state: None,
+            max_depth: 10,
+            trees: Vec::new(),
+            threshold: None,
+            c_norm: 1.0,
+        }
+    }
+}
+
+impl IsolationForest {
+    /// A forest of these trees, whose leaves know their numbers of samples, grown on `max_samples` samples each.
+    /// Impurities, which such trees do not have, are not kept.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`] without a tree, if the nodes of one are no tree, a cut is not a number, or for fewer
+    /// than two samples; [`ErrorKind::PartNotFinite`] for the threshold.
+    pub fn from_parts(
+        trees: &[Vec<TreeNode<()>>],
+        max_samples: usize,
+        threshold: f32,
+    ) -> Result<Self, Error> {
+        let invalid = |part, problem| Error::from(ErrorKind::PartInvalid { part, problem });
+        if trees.is_empty() {
+            return Err(invalid("trees", "at least one is needed"));
+        }
+        if max_samples < 2 {
+            return Err(invalid(MAX_SAMPLES, "at least two are needed"));
+        }
+        if !threshold.is_finite() {
+            return Err(ErrorKind::PartNotFinite { part: THRESHOLD, idx: 0 }.into());
+        }
+        let max_depth = (max_samples - 1).ilog2() as usize + 1;
+        let grown = |nodes: &Vec<TreeNode<()>>| {
+            let root = Tree::from_nodes(nodes)?.without_impurities();
+            Ok(IsolationTree { root: Some(root), max_depth })
+        };
+        Ok(Self {
+            n_estimators: trees.len(),
+            max_samples: Some(max_samples),
+            max_depth,
+            trees: trees.iter().map(grown).collect::<Result<_, Error>>()?,
+            threshold: Some(threshold),
+            c_norm: mean_depth(max_samples) as f32,
+            ..Self::default()
+        })
+    }
+
+    /// The same model with the settings of its training: the share of outliers and the seed.
+    #[must_use]
+    pub const fn with_training(mut self, contamination: f32, random_state: Option<u64>) -> Self {
+        self.contamination = contamination;
+        self.random_state = random_state;
+        self
+    }
+
+    /// The nodes of each tree.
+    pub fn trees(&self) -> impl ExactSizeIterator<Item = Vec<TreeNode<()>>> {
+        self.trees.iter().map(|tree| tree.root.iter().flat_map(Tree::iter).collect())
+    }
+
+    /// The score below which a sample is an outlier; `None` if the model is not fitted.
+    #[must_use]
+    pub const fn threshold(&self) -> Option<f32> {
+        self.threshold
+    }
+
+    /// The share of outliers that training assumed.
+    #[must_use]
+    pub const fn contamination(&self) -> f32 {
+        self.contamination
+    }
+
+    /// The mean depth of a random tree of as many samples as each tree was grown on.
+    #[must_use]
+    pub const fn c_norm(&self) -> f32 {
+        self.c_norm
+    }
+
+    /// The scores of the samples of `rows`, which stand one after the other, each into its place in `out`; lower for
+    /// outliers. Nothing is allocated.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFitted`]; [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if `rows` is not one sample
+    /// of at least the features that are cut for each place.
+    pub fn score_samples_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
+        if self.trees.is_empty() {
+            return Err(ErrorKind::NotFitted { operation: Operation::Predict }.into());
+        }
+        let roots = || self.trees.iter().filter_map(|tree| tree.root.as_ref());
+        let cut = roots().map(Tree::n_features).max().unwrap_or(0);
+        let n_rows = out.len();
+        let width = tree_row_width(rows, n_rows, None, cut)?;
+        for (place, row) in out.iter_mut().zip(samples(rows, n_rows, width)) {
+            let lengths = roots().map(|root| {
+                let (leaf, n_cuts) = root.reach(row, Test::Below);
+                n_cuts as f64 + mean_depth(root.n_samples(leaf))
+            });
+            let mean = lengths.sum::<f64>() / self.trees.len() as f64;
+            *place = -libm::exp2(-mean / f64::from(self.c_norm)) as f32;
+        }
+        Ok(())
+    }
+
+    /// The score of each sample; lower for outliers.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFitted`], [`ErrorKind::FeatureCount`].
+    pub fn try_score_samples(&self, x: &Matrix) -> Result<Vector, Error> {
+        let mut scores = vec![0.0; x.n_rows()];
+        self.score_samples_into(x.as_slice(), &mut scores)?;
+        Ok(Vector::from_vec(scores))
+    }
+
+    /// For each sample -1 if it is an outlier, 1 if it is not.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFitted`], [`ErrorKind::FeatureCount`].
+    pub fn try_predict(&self, x: &Matrix) -> Result<Vec<i32>, Error> {
+        let Some(threshold) = self.threshold else {
+            return Err(ErrorKind::NotFitted { operation: Operation::Predict }.into());
+        };
+        let scores = self.try_score_samples(x)?;
+        Ok(scores.iter().map(|score| if score < threshold { -1 } else { 1 }).collect())
+    }
+
+    /// Reads the model from named tensors: those of each tree after `tree_0_`, `tree_1_` and so on, as of a decision tree
+    /// without classes; `n_estimators`, `max_samples`, `contamination`, `random_state`, `max_depth`, `c_norm`, and
+    /// `threshold` unless training did not get that far.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], and what [`Tensors`] says of missing or wrong ones.
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("IsolationForest")?;
+        let n_trees = (0..).take_while(|idx| tensors.contains(&format!("tree_{idx}_node_features"))).count();
+        if n_trees == 0 {
+            return Err(Error::from(ErrorKind::MissingTensor).of_tensor("tree_0_node_features"));
+        }
+        tensors.expect_only(|name| {
+            SETTINGS.contains(&name)
+                || tree::tensors::part_of_tree(name).is_some_and(|(idx, part)| {
+                    idx < n_trees && (part == MAX_DEPTH || tree::tensors::is_part::<()>(part))
+                })
+        })?;
+        let trees = (0..n_trees).map(|idx| {
+            let prefix = format!("tree_{idx}_");
+            let root = Some(tree::tensors::read::<()>(tensors, &prefix)?);
+            Ok(IsolationTree { root, max_depth: tensors.count(&format!("{prefix}{MAX_DEPTH}"))? })
+        });
+        Ok(Self {
+            trees: trees.collect::<Result<_, Error>>()?,
+            n_estimators: tensors.count(N_ESTIMATORS)?,
+            max_samples: tensors.optional_count(MAX_SAMPLES)?,
+            contamination: tensors.number(CONTAMINATION)?,
+            random_state: tensors.optional_integer(RANDOM_STATE)?,
+            max_depth: tensors.count(MAX_DEPTH)?,
+            threshold: tensors.optional(THRESHOLD, Tensors::number)?,
+            c_norm: tensors.number(C_NORM)?,
+        })
+    }
+}
+
+const N_ESTIMATORS: &str = "n_estimators";
+const MAX_SAMPLES: &str = "max_samples";
+const CONTAMINATION: &str = "contamination";
+const RANDOM_STATE: &str = "random_state";
+const MAX_DEPTH: &str = "max_depth";
+const THRESHOLD: &str = "threshold";
+const C_NORM: &str = "c_norm";
+const SETTINGS: [&str; 7] =
+    [N_ESTIMATORS, MAX_SAMPLES, CONTAMINATION, RANDOM_STATE, MAX_DEPTH, THRESHOLD, C_NORM];
+
+/// Mean number of cuts that set a sample apart from the others of `n_samples`.
+fn mean_depth(n_samples: usize) -> f64 {
+    match n_samples {
+        0 | 1 => 0.0,
+        2 => 1.0,
+        _ => {
+            let n = n_samples as f64;
+            2.0 * (libm::log(n - 1.0) + EULER) - 2.0 * (n - 1.0) / n
+        }
+    }
+}
+
+impl Model for IsolationForest {
+    fn name(&self) -> &'static str {
+        "IsolationForest"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::Custom
+    }
+
+    /// `None`: such forests do not say. A sample has at least the features that are cut.
+    fn n_features(&self) -> Option<usize> {
+        None
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let not_fitted = || Error::from(ErrorKind::NotFitted { operation: Operation::Save });
+        if self.trees.is_empty() {
+            return Err(not_fitted());
+        }
+        let mut tensors = Tensors::of_model(self.name());
+        for (idx, tree) in self.trees.iter().enumerate() {
+            let prefix = format!("tree_{idx}_");
+            tree::tensors::push::<()>(&mut tensors, &prefix, tree.root.as_ref().ok_or_else(not_fitted)?)?;
+            tensors.push_count(&format!("{prefix}{MAX_DEPTH}"), tree.max_depth)?;
+        }
+        tensors.push_count(N_ESTIMATORS, self.n_estimators)?;
+        tensors.push_optional(MAX_SAMPLES, self.max_samples.map(|samples| samples as u64))?;
+        tensors.push_number(CONTAMINATION, self.contamination)?;
+        tensors.push_optional(RANDOM_STATE, self.random_state)?;
+        tensors.push_count(MAX_DEPTH, self.max_depth)?;
+        tensors.push_number(C_NORM, self.c_norm)?;
+        if let Some(threshold) = self.threshold {
+            tensors.push_number(THRESHOLD, threshold)?;
+        }
+        Ok(tensors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_set_apart_at_once_scores_lowest() {
+        let leaf = |n_samples| TreeNode::Leaf { value: (), n_samples, impurity: 0.0 };
+        let cut =
+            TreeNode::Split { feature: 0, threshold: 2.0, left: 1, right: 2, n_samples: 8, impurity: 0.0 };
+        let model = IsolationForest::from_parts(&[vec![cut, leaf(7), leaf(1)]], 8, -0.7).expect("a tree");
+        let x = Matrix::from_vec(3, 1, vec![1.9, 2.0, f32::NAN]).expect("three rows");
+        // The second and third go right, where a single sample is: one cut.
+        let lone = -libm::exp2(-1.0 / f64::from(model.c_norm())) as f32;
+        let scores = model.try_score_samples(&x).expect("fitted");
+        assert_eq!((scores[1], scores[2]), (lone, lone));
+        assert!(scores[0] > lone);
+        assert_eq!(model.try_predict(&x).expect("fitted"), [1, -1, -1]);
+        assert_eq!(IsolationForest::from_tensors(&model.to_tensors().expect("fitted")).expect("own"), model);
+    }
+}

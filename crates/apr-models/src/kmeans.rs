@@ -1,0 +1,313 @@
+//! Clusters: each sample belongs to the nearest of a few centres.
+
+use alloc::vec::Vec;
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::error::{Error, ErrorKind, Operation};
+use crate::layout::{
+    read_matrix, read_option, read_optional_u64, skip_list, skip_matrix, skip_option, write_matrix,
+    write_option, write_optional_u64,
+};
+use crate::matrix::Matrix;
+use crate::model::{Classifier, Model, check_rows};
+use crate::tensors::Tensors;
+
+mod train;
+
+/// Times that [`KMeans::fit`] starts anew.
+const RESTARTS: usize = 10;
+
+/// k-means: each sample belongs to the nearest centre by Euclidean distance, of equally near ones to the first.
+///
+/// ```
+/// use apr_models::{Classifier, KMeans, Matrix};
+///
+/// let x = Matrix::from_vec(4, 1, vec![1.0, 1.2, 8.0, 8.4])?;
+/// let mut model = KMeans::new(2)?.with_random_state(7);
+/// model.fit(&x)?;
+/// let labels = model.predict(&x);
+/// assert_eq!(labels[0], labels[1]);
+/// assert_ne!(labels[1], labels[2]);
+/// assert!((model.inertia() - 0.1).abs() < 1e-6);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct KMeans {
+    n_clusters: usize,
+    max_iter: usize,
+    tol: f32,
+    random_state: Option<u64>,
+    centroids: Option<Matrix>,
+    labels: Option<Vec<usize>>,
+    inertia: f32,
+    n_iter: usize,
+}
+
+impl KMeans {
+    /// A model that has not been fitted, for this many clusters.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`] for no cluster.
+    pub fn new(n_clusters: usize) -> Result<Self, Error> {
+        if n_clusters == 0 {
+            return Err(ErrorKind::PartInvalid { part: N_CLUSTERS, problem: "at least one is needed" }.into());
+        }
+        Ok(Self {
+            n_clusters,
+            max_iter: 300,
+            tol: 1e-4,
+            random_state: None,
+            centroids: None,
+            labels: None,
+            inertia: 0.0,
+            n_iter: 0,
+        })
+    }
+
+    /// A model with these centres, one a row.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartNotFinite`].
+    pub fn from_parts(centroids: Matrix) -> Result<Self, Error> {
+        if let Some(idx) = centroids.as_slice().iter().position(|value| !value.is_finite()) {
+            return Err(ErrorKind::PartNotFinite { part: CENTROIDS, idx }.into());
+        }
+        let n_clusters = centroids.n_rows();
+        Ok(Self { centroids: Some(centroids), ..Self::new(n_clusters)? })
+    }
+
+    /// The same model, whose training starts from this seed; without one, from 0.
+    #[must_use]
+    pub const fn with_random_state(mut self, seed: u64) -> Self {
+        self.random_state = Some(seed);
+        self
+    }
+
+    /// The same model, whose training takes at most this many rounds each time it starts.
+    #[must_use]
+    pub const fn with_max_iter(mut self, max_iter: usize) -> Self {
+        self.max_iter = max_iter;
+        self
+    }
+
+    /// The same model, whose training goes from whole rounds to single samples once the squares of the centres' moves
+    /// sum up to at most `tol` times the mean variance of a feature.
+    #[must_use]
+    pub const fn with_tol(mut self, tol: f32) -> Self {
+        self.tol = tol;
+        self
+    }
+
+    /// Finds centres for the samples `x`: ten times anew, the best result stays. On an error the model stays as it was.
+    ///
+    /// Each time the first centres are drawn from the samples, far ones more likely (k-means++ with a few candidates for
+    /// each centre); then whole rounds move all samples to their nearest centres and the centres to their means
+    /// (Lloyd); then single samples move wherever that lowers the sum of squares (Hartigan). Computed in `f64`; the
+    /// same samples and seed give the same bits on every platform.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TooFewSamples`] for fewer samples than clusters, [`ErrorKind::FeatureNotFinite`].
+    pub fn fit(&mut self, x: &Matrix) -> Result<(), Error> {
+        self.fit_restarting(x, RESTARTS)
+    }
+
+    /// As [`fit`](Self::fit), starting anew that many times, at least once.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit`](Self::fit).
+    pub fn fit_restarting(&mut self, x: &Matrix, restarts: usize) -> Result<(), Error> {
+        let best = train::fit(x, self.n_clusters, self.settings(), restarts.max(1))?;
+        self.centroids = Some(best.centroids);
+        self.labels = Some(best.labels);
+        self.inertia = best.inertia as f32;
+        self.n_iter = best.n_iter;
+        Ok(())
+    }
+
+    fn settings(&self) -> train::Settings {
+        train::Settings {
+            max_iter: self.max_iter,
+            tol: self.tol.into(),
+            seed: self.random_state.unwrap_or(0),
+        }
+    }
+
+    /// Clusters.
+    #[must_use]
+    pub const fn n_clusters(&self) -> usize {
+        self.n_clusters
+    }
+
+    /// The centres, one a row; `None` until the model is fitted.
+    #[must_use]
+    pub const fn centroids(&self) -> Option<&Matrix> {
+        self.centroids.as_ref()
+    }
+
+    /// The cluster of each sample of the training, `None` if the model does not know.
+    #[must_use]
+    pub fn labels(&self) -> Option<&[usize]> {
+        self.labels.as_deref()
+    }
+
+    /// Sum over the samples of the training of the squared distance to their centres.
+    #[must_use]
+    pub const fn inertia(&self) -> f32 {
+        self.inertia
+    }
+
+    /// Rounds that training took.
+    #[must_use]
+    pub const fn n_iter(&self) -> usize {
+        self.n_iter
+    }
+
+    /// Rounds that training is allowed.
+    #[must_use]
+    pub const fn max_iter(&self) -> usize {
+        self.max_iter
+    }
+
+    /// The change that ends the whole rounds of training.
+    #[must_use]
+    pub const fn tol(&self) -> f32 {
+        self.tol
+    }
+
+    /// The seed of training.
+    #[must_use]
+    pub const fn random_state(&self) -> Option<u64> {
+        self.random_state
+    }
+
+    /// Reads the model from named tensors: `centroids`, `n_clusters`, `max_iter`, `tol`, `random_state`, `inertia`,
+    /// `n_iter`. Labels of the training are not among them.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones,
+    /// [`ErrorKind::PartLength`] if there are not as many centres as clusters, and all of
+    /// [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("KMeans")?;
+        let known = [CENTROIDS, N_CLUSTERS, MAX_ITER, TOL, RANDOM_STATE, INERTIA, N_ITER];
+        tensors.expect_only(|name| known.contains(&name))?;
+        let model = Self::from_parts(tensors.matrix(CENTROIDS)?)?;
+        let (expected, found) = (tensors.count(N_CLUSTERS)?, model.n_clusters);
+        if expected != found {
+            return Err(ErrorKind::PartLength { part: CENTROIDS, expected, found }.into());
+        }
+        Ok(Self {
+            max_iter: tensors.count(MAX_ITER)?,
+            tol: tensors.number(TOL)?,
+            random_state: tensors.optional_integer(RANDOM_STATE)?,
+            inertia: tensors.number(INERTIA)?,
+            n_iter: tensors.count(N_ITER)?,
+            ..model
+        })
+    }
+}
+
+const CENTROIDS: &str = "centroids";
+const N_CLUSTERS: &str = "n_clusters";
+const MAX_ITER: &str = "max_iter";
+const TOL: &str = "tol";
+const RANDOM_STATE: &str = "random_state";
+const INERTIA: &str = "inertia";
+const N_ITER: &str = "n_iter";
+
+impl Model for KMeans {
+    fn name(&self) -> &'static str {
+        "KMeans"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::KMeans
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.centroids.as_ref().map(Matrix::n_cols)
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let Some(centroids) = &self.centroids else {
+            return Err(ErrorKind::NotFitted { operation: Operation::Save }.into());
+        };
+        let mut tensors = Tensors::of_model(self.name());
+        tensors.push_f32(CENTROIDS, &[centroids.n_rows(), centroids.n_cols()], centroids.as_slice())?;
+        tensors.push_count(N_CLUSTERS, self.n_clusters)?;
+        tensors.push_count(MAX_ITER, self.max_iter)?;
+        tensors.push_number(TOL, self.tol)?;
+        tensors.push_optional(RANDOM_STATE, self.random_state)?;
+        tensors.push_number(INERTIA, self.inertia)?;
+        tensors.push_count(N_ITER, self.n_iter)?;
+        Ok(tensors)
+    }
+}
+
+impl Classifier for KMeans {
+    fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
+        let Some(centroids) = &self.centroids else {
+            return Err(ErrorKind::NotFitted { operation: Operation::Predict }.into());
+        };
+        check_rows(rows, out.len(), centroids.n_cols())?;
+        for (place, row) in out.iter_mut().zip(rows.chunks_exact(centroids.n_cols())) {
+            let distances = centroids.rows().map(|centre| {
+                let differences =
+                    row.iter().zip(centre).map(|(&value, &centre)| f64::from(value) - f64::from(centre));
+                differences.map(|difference| difference * difference).sum::<f64>()
+            });
+            *place = train::least(distances);
+        }
+        Ok(())
+    }
+}
+
+/// Clusters, rounds allowed, tolerance, optional seed, centres and labels, inertia, rounds taken.
+impl EncodePayload for KMeans {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::KMeans);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.usize(self.n_clusters)?;
+        out.usize(self.max_iter)?;
+        out.f32(self.tol)?;
+        write_optional_u64(out, self.random_state)?;
+        write_option(out, self.centroids.as_ref(), write_matrix)?;
+        write_option(out, self.labels.as_ref(), |out, labels| out.usizes(labels))?;
+        out.f32(self.inertia)?;
+        out.usize(self.n_iter)
+    }
+}
+
+impl DecodePayload for KMeans {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::KMeans);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let (n_clusters, max_iter, tol) = (input.usize()?, input.usize()?, input.f32()?);
+        let random_state = read_optional_u64(input)?;
+        let centroids = read_option(input, read_matrix)?;
+        if centroids.as_ref().is_some_and(|centroids| centroids.n_rows() != n_clusters) {
+            return Err(input.invalid("not as many centres as clusters"));
+        }
+        let labels = read_option(input, PayloadReader::usizes)?;
+        let (inertia, n_iter) = (input.f32()?, input.usize()?);
+        Ok(Self { n_clusters, max_iter, tol, random_state, centroids, labels, inertia, n_iter })
+    }
+
+    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
+        input.skip(20)?;
+        skip_option(input, |input| input.skip(8))?;
+        skip_option(input, skip_matrix)?;
+        skip_option(input, |input| skip_list(input, 8))?;
+        input.skip(12)
+    }
+}

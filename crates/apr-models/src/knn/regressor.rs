@@ -1,0 +1,131 @@
+//! The mean of the neighbours' targets.
+
+use alloc::vec::Vec;
+
+use crate::error::{Error, ErrorKind};
+use crate::knn::neighbours::{KnnWeights, Neighbour, Neighbours};
+use crate::matrix::Matrix;
+use crate::model::Regressor;
+use crate::vector::Vector;
+
+/// Predicts the weighted mean of the targets of the nearest known samples.
+///
+/// Distances are Euclidean, summed in `f64`. Of samples equally far away the ones that come first among the known count
+/// as nearer.
+///
+/// ```
+/// use apr_models::{KnnRegressor, KnnWeights, Matrix, Regressor, Vector};
+///
+/// let x = Matrix::from_vec(3, 1, vec![0.0, 1.0, 10.0])?;
+/// let y = Vector::from_vec(vec![2.0, 4.0, 30.0]);
+/// let model = KnnRegressor::new(x, y, 2, KnnWeights::Uniform)?;
+/// assert_eq!(model.predict(&Matrix::from_vec(1, 1, vec![0.25])?)[0], 3.0);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnnRegressor {
+    pub(crate) neighbours: Neighbours,
+    pub(crate) targets: Vector,
+}
+
+impl KnnRegressor {
+    /// Keeps the samples and their targets, and asks `k` of them later.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TargetLength`], [`ErrorKind::FeatureNotFinite`], [`ErrorKind::TargetNotFinite`],
+    /// [`ErrorKind::PartInvalid`] if `k` is 0, [`ErrorKind::TooFewSamples`] if it is more than the samples.
+    pub fn new(x: Matrix, y: Vector, k: usize, weights: KnnWeights) -> Result<Self, Error> {
+        Self::from_parts(Neighbours::new(x, k, weights)?, y)
+    }
+
+    pub(crate) fn from_parts(neighbours: Neighbours, targets: Vector) -> Result<Self, Error> {
+        if targets.len() != neighbours.samples.n_rows() {
+            let n_rows = neighbours.samples.n_rows();
+            return Err(ErrorKind::TargetLength { n_rows, given: targets.len() }.into());
+        }
+        if let Some(row) = targets.iter().position(|target| !target.is_finite()) {
+            return Err(ErrorKind::TargetNotFinite { row }.into());
+        }
+        Ok(Self { neighbours, targets })
+    }
+
+    /// The known samples.
+    #[must_use]
+    pub const fn samples(&self) -> &Matrix {
+        &self.neighbours.samples
+    }
+
+    /// Their targets.
+    #[must_use]
+    pub const fn targets(&self) -> &Vector {
+        &self.targets
+    }
+
+    /// How many neighbours are asked.
+    #[must_use]
+    pub const fn k(&self) -> usize {
+        self.neighbours.k
+    }
+
+    /// How much each neighbour counts.
+    #[must_use]
+    pub const fn weights(&self) -> KnnWeights {
+        self.neighbours.weights
+    }
+
+    /// The known samples nearest to `row`, nearest first.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::FeatureCount`], [`ErrorKind::FeatureNotFinite`].
+    pub fn nearest(&self, row: &[f32]) -> Result<Vec<Neighbour>, Error> {
+        self.neighbours.nearest(row)
+    }
+}
+
+/// A sample with a feature that is not finite is refused as [`ErrorKind::FeatureNotFinite`]. Up to 512 neighbours need
+/// no memory but the stack.
+impl Regressor for KnnRegressor {
+    fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
+        let targets = self.targets.as_slice();
+        self.neighbours.for_each(rows, out.len(), |number, nearest| {
+            self.neighbours.weigh(nearest);
+            let (mut sum, mut total) = (0.0, 0.0);
+            for near in nearest {
+                let target = targets.get(near.place).copied().unwrap_or_default();
+                sum += near.value * f64::from(target);
+                total += near.value;
+            }
+            if let Some(place) = out.get_mut(number) {
+                *place = (sum / total) as f32;
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn mean_is_weighted_by_inverse_distance() {
+        let x = Matrix::from_vec(3, 1, vec![0.0, 1.0, 4.0]).unwrap();
+        let y = Vector::from_vec(vec![10.0, 20.0, 40.0]);
+        let model = KnnRegressor::new(x, y, 2, KnnWeights::Distance).unwrap();
+        let asked = Matrix::from_vec(2, 1, vec![3.0, 1.0]).unwrap();
+        let found = model.predict(&asked);
+        assert!((found[0] - (20.0 / 2.0 + 40.0) / 1.5).abs() < 1e-5);
+        assert_eq!(found[1], 20.0);
+    }
+
+    #[test]
+    fn targets_are_checked() {
+        let x = || Matrix::from_vec(2, 1, vec![0.0, 1.0]).unwrap();
+        let new = |y| KnnRegressor::new(x(), Vector::from_vec(y), 1, KnnWeights::Uniform);
+        assert_eq!(new(vec![1.0]).unwrap_err().code(), "am-target-length");
+        assert_eq!(new(vec![1.0, f32::NAN]).unwrap_err().code(), "am-target-not-finite");
+    }
+}

@@ -1,0 +1,213 @@
+//! Nearest neighbours as payload (`docs/payloads.md`, section 6) and as tensors.
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::classes::Classes;
+use crate::error::Error;
+use crate::head;
+use crate::knn::neighbours::Neighbours;
+use crate::knn::{KnnClassifier, KnnRegressor, KnnWeights};
+use crate::matrix::Matrix;
+use crate::model::Model;
+use crate::tensors::Tensors;
+use crate::vector::Vector;
+
+const N_FORMS: u32 = 2;
+const CLASSIFIER: u32 = 1;
+const REGRESSOR: u32 = 2;
+
+const K: &str = "k";
+const WEIGHTS: &str = "weights";
+const SAMPLES: &str = "samples";
+const CLASSES: &str = "classes";
+const TARGETS: &str = "targets";
+
+impl KnnWeights {
+    const fn variant(self) -> u32 {
+        match self {
+            Self::Uniform => 0,
+            Self::Distance => 1,
+        }
+    }
+
+    const fn of_variant(variant: u32) -> Self {
+        match variant {
+            0 => Self::Uniform,
+            _ => Self::Distance,
+        }
+    }
+}
+
+impl Neighbours {
+    fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.usize(self.k)?;
+        out.variant(self.weights.variant())?;
+        out.usize(self.samples.n_cols())?;
+        out.f32s(self.samples.as_slice())
+    }
+
+    fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let k = input.usize()?;
+        let weights = KnnWeights::of_variant(input.variant(2)?);
+        let n_features = input.usize()?;
+        let samples = input.f32s()?;
+        // A rest, or no features, is refused as a wrong length.
+        let n_rows = samples.len().checked_div(n_features).unwrap_or(0);
+        Ok(Self::new(Matrix::from_vec(n_rows, n_features, samples)?, k, weights)?)
+    }
+
+    fn push_to(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        let (n_rows, n_features) = self.samples.shape();
+        tensors.push_count(K, self.k)?;
+        tensors.push_integers(WEIGHTS, &[1], &[self.weights.variant().into()])?;
+        tensors.push_f32(SAMPLES, &[n_rows, n_features], self.samples.as_slice())
+    }
+
+    fn take_from(tensors: &Tensors) -> Result<Self, Error> {
+        let weights = match tensors.integer(WEIGHTS)? {
+            0 => KnnWeights::Uniform,
+            1 => KnnWeights::Distance,
+            _ => {
+                let problem = "must be 0 (uniform) or 1 (by distance)";
+                return Err(crate::error::ErrorKind::PartInvalid { part: WEIGHTS, problem }.into());
+            }
+        };
+        Self::new(tensors.matrix(SAMPLES)?, tensors.count(K)?, weights)
+    }
+}
+
+impl EncodePayload for KnnClassifier {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::Knn);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(Model::name(self))
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        head::write_head(out, CLASSIFIER)?;
+        self.neighbours.encode(out)?;
+        self.classes.encode(out)?;
+        out.u32s(&self.class_of)
+    }
+}
+
+impl DecodePayload for KnnClassifier {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::Knn);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        head::expect_form(input, CLASSIFIER, N_FORMS)?;
+        Self::decode_fields(input)
+    }
+}
+
+impl KnnClassifier {
+    /// Reads what follows the head.
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let neighbours = Neighbours::decode(input)?;
+        let classes = Classes::decode(input, 1)?;
+        Ok(Self::from_parts(neighbours, classes, input.u32s()?)?)
+    }
+
+    /// The model that those tensors hold.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
+    /// [`new`](Self::new).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("KnnClassifier")?;
+        tensors.expect_only(|name| [K, WEIGHTS, SAMPLES, CLASSES, TARGETS].contains(&name))?;
+        let classes = Classes::from_labels(tensors.counts(CLASSES)?, 1)?;
+        let class_of = tensors.integers(TARGETS)?.into_iter();
+        // A place beyond 32 bits is beyond the classes too.
+        let class_of = class_of.map(|place| u32::try_from(place).unwrap_or(u32::MAX)).collect();
+        Self::from_parts(Neighbours::take_from(tensors)?, classes, class_of)
+    }
+}
+
+impl Model for KnnClassifier {
+    fn name(&self) -> &'static str {
+        "KnnClassifier"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::Knn
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        Some(self.samples().n_cols())
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(self.name());
+        self.neighbours.push_to(&mut tensors)?;
+        tensors.push_counts(CLASSES, self.classes.labels())?;
+        let places: alloc::vec::Vec<u64> = self.class_of.iter().copied().map(u64::from).collect();
+        tensors.push_integers(TARGETS, &[places.len()], &places)?;
+        Ok(tensors)
+    }
+}
+
+impl EncodePayload for KnnRegressor {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::Knn);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(Model::name(self))
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        head::write_head(out, REGRESSOR)?;
+        self.neighbours.encode(out)?;
+        out.f32s(self.targets.as_slice())
+    }
+}
+
+impl DecodePayload for KnnRegressor {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::Knn);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        head::expect_form(input, REGRESSOR, N_FORMS)?;
+        Self::decode_fields(input)
+    }
+}
+
+impl KnnRegressor {
+    /// Reads what follows the head.
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let neighbours = Neighbours::decode(input)?;
+        Ok(Self::from_parts(neighbours, Vector::from_vec(input.f32s()?))?)
+    }
+
+    /// The model that those tensors hold.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
+    /// [`new`](Self::new).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("KnnRegressor")?;
+        tensors.expect_only(|name| [K, WEIGHTS, SAMPLES, TARGETS].contains(&name))?;
+        Self::from_parts(Neighbours::take_from(tensors)?, Vector::from_vec(tensors.vector(TARGETS)?))
+    }
+}
+
+impl Model for KnnRegressor {
+    fn name(&self) -> &'static str {
+        "KnnRegressor"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::Knn
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        Some(self.samples().n_cols())
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(self.name());
+        self.neighbours.push_to(&mut tensors)?;
+        tensors.push_f32(TARGETS, &[self.targets.len()], self.targets.as_slice())?;
+        Ok(tensors)
+    }
+}

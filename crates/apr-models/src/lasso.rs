@@ -1,0 +1,297 @@
+//! Linear regressions that were trained with a penalty on the sizes of the coefficients.
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::error::{Error, ErrorKind};
+use crate::linear::regressor::linear_regressor;
+use crate::linear::{self, Intercept, Plane};
+use crate::model::Model;
+use crate::ridge::NOT_NEGATIVE;
+use crate::tensors::Tensors;
+use crate::vector::Vector;
+
+/// A linear regression trained elsewhere with a penalty on the absolute values of its coefficients, so that many of them
+/// are 0.
+///
+/// ```
+/// use apr_models::{Lasso, Vector};
+///
+/// let model = Lasso::from_parts(0.1, Vector::from_vec(vec![0.0, 2.0]), 1.0)?;
+/// assert_eq!(model.predict_one(&[7.0, 3.0]), 7.0);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lasso {
+    alpha: f32,
+    plane: Plane,
+    rule: Intercept,
+    stop: Stop,
+}
+
+/// A linear regression trained elsewhere with a penalty on the absolute values and on the squares of its coefficients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ElasticNet {
+    alpha: f32,
+    l1_ratio: f32,
+    plane: Plane,
+    rule: Intercept,
+    stop: Stop,
+}
+
+/// When training was to stop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stop {
+    max_iter: usize,
+    tol: f32,
+}
+
+/// What other implementations start from.
+impl Default for Stop {
+    fn default() -> Self {
+        Self { max_iter: 1000, tol: 1e-4 }
+    }
+}
+
+linear_regressor!(Lasso);
+linear_regressor!(ElasticNet);
+
+impl Lasso {
+    /// A fitted model with these weights, trained with this penalty.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`] if `alpha` is negative or not finite, [`ErrorKind::NoCoefficients`], or
+    /// [`ErrorKind::WeightNotFinite`] for the first weight that is infinite or not a number.
+    pub fn from_parts(alpha: f32, coefficients: Vector, intercept: f32) -> Result<Self, Error> {
+        check_alpha(alpha)?;
+        let plane = Plane::from_parts(coefficients, intercept)?;
+        Ok(Self { alpha, plane, rule: Intercept::Fitted, stop: Stop::default() })
+    }
+
+    /// Reads the model from named tensors: `alpha`, `coefficients`, `intercept`, `max_iter`, `tol`, and
+    /// `fit_intercept` if it is 0.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
+    /// all of [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("Lasso")?;
+        tensors.expect_only(|name| linear::is_part(name) || [ALPHA, MAX_ITER, TOL].contains(&name))?;
+        let alpha = tensors.number(ALPHA)?;
+        check_alpha(alpha)?;
+        Ok(Self {
+            alpha,
+            plane: Plane::read_from(tensors)?,
+            rule: linear::read_intercept_rule(tensors)?,
+            stop: Stop::read_from(tensors)?,
+        })
+    }
+
+    fn push_settings(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        tensors.push_number(ALPHA, self.alpha)?;
+        self.stop.push_to(tensors)
+    }
+}
+
+impl ElasticNet {
+    /// A fitted model with these weights, trained with a penalty of this size, of which `l1_ratio` was on the absolute
+    /// values.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`] if `alpha` is negative or not finite or `l1_ratio` is not from 0 to 1,
+    /// [`ErrorKind::NoCoefficients`], or [`ErrorKind::WeightNotFinite`] for the first weight that is infinite or not a
+    /// number.
+    pub fn from_parts(
+        alpha: f32,
+        l1_ratio: f32,
+        coefficients: Vector,
+        intercept: f32,
+    ) -> Result<Self, Error> {
+        check_alpha(alpha)?;
+        check_ratio(l1_ratio)?;
+        let plane = Plane::from_parts(coefficients, intercept)?;
+        Ok(Self { alpha, l1_ratio, plane, rule: Intercept::Fitted, stop: Stop::default() })
+    }
+
+    /// The share of the penalty on the absolute values.
+    #[must_use]
+    pub const fn l1_ratio(&self) -> f32 {
+        self.l1_ratio
+    }
+
+    /// Reads the model from named tensors: `alpha`, `l1_ratio`, `coefficients`, `intercept`, `max_iter`, `tol`, and
+    /// `fit_intercept` if it is 0.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
+    /// all of [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("ElasticNet")?;
+        tensors
+            .expect_only(|name| linear::is_part(name) || [ALPHA, L1_RATIO, MAX_ITER, TOL].contains(&name))?;
+        let (alpha, l1_ratio) = (tensors.number(ALPHA)?, tensors.number(L1_RATIO)?);
+        check_alpha(alpha)?;
+        check_ratio(l1_ratio)?;
+        Ok(Self {
+            alpha,
+            l1_ratio,
+            plane: Plane::read_from(tensors)?,
+            rule: linear::read_intercept_rule(tensors)?,
+            stop: Stop::read_from(tensors)?,
+        })
+    }
+
+    fn push_settings(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        tensors.push_number(ALPHA, self.alpha)?;
+        tensors.push_number(L1_RATIO, self.l1_ratio)?;
+        self.stop.push_to(tensors)
+    }
+}
+
+/// What both say about their training.
+macro_rules! trained_with {
+    ($model:ident) => {
+        impl $model {
+            /// The same model, with the rule for the constant term that training followed.
+            #[must_use]
+            pub const fn with_intercept(mut self, rule: Intercept) -> Self {
+                self.rule = rule;
+                self
+            }
+
+            /// The same model, with the most rounds training was allowed and the change at which it was to stop.
+            #[must_use]
+            pub const fn with_stop(mut self, max_iter: usize, tol: f32) -> Self {
+                self.stop = Stop { max_iter, tol };
+                self
+            }
+
+            /// The size of the penalty.
+            #[must_use]
+            pub const fn alpha(&self) -> f32 {
+                self.alpha
+            }
+
+            /// The most rounds training was allowed.
+            #[must_use]
+            pub const fn max_iter(&self) -> usize {
+                self.stop.max_iter
+            }
+
+            /// The change at which training was to stop.
+            #[must_use]
+            pub const fn tol(&self) -> f32 {
+                self.stop.tol
+            }
+        }
+    };
+}
+
+trained_with!(Lasso);
+trained_with!(ElasticNet);
+
+impl Stop {
+    fn push_to(self, tensors: &mut Tensors) -> Result<(), Error> {
+        tensors.push_count(MAX_ITER, self.max_iter)?;
+        tensors.push_number(TOL, self.tol)
+    }
+
+    fn read_from(tensors: &Tensors) -> Result<Self, Error> {
+        Ok(Self { max_iter: tensors.count(MAX_ITER)?, tol: tensors.number(TOL)? })
+    }
+
+    fn encode(self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.usize(self.max_iter)?;
+        out.f32(self.tol)
+    }
+
+    fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        Ok(Self { max_iter: input.usize()?, tol: input.f32()? })
+    }
+}
+
+fn check_alpha(alpha: f32) -> Result<(), Error> {
+    match alpha.is_finite() && alpha >= 0.0 {
+        true => Ok(()),
+        false => Err(ErrorKind::PartInvalid { part: "alpha", problem: NOT_NEGATIVE }.into()),
+    }
+}
+
+fn check_ratio(l1_ratio: f32) -> Result<(), Error> {
+    match (0.0..=1.0).contains(&l1_ratio) {
+        true => Ok(()),
+        false => {
+            Err(ErrorKind::PartInvalid { part: "l1_ratio", problem: "a number from 0 to 1 is needed" }.into())
+        }
+    }
+}
+
+const ALPHA: &str = "alpha";
+const L1_RATIO: &str = "l1_ratio";
+const MAX_ITER: &str = "max_iter";
+const TOL: &str = "tol";
+
+/// `alpha`, the weights as [`LinearRegression`](crate::LinearRegression), the most rounds, the change to stop at.
+impl EncodePayload for Lasso {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.f32(self.alpha)?;
+        self.plane.encode(out)?;
+        linear::encode_rule(self.rule, out)?;
+        self.stop.encode(out)
+    }
+}
+
+/// Numbers that are not finite, and models without weights, are read as they are.
+impl DecodePayload for Lasso {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        Ok(Self {
+            alpha: input.f32()?,
+            plane: Plane::decode(input)?,
+            rule: linear::decode_rule(input)?,
+            stop: Stop::decode(input)?,
+        })
+    }
+}
+
+/// As [`Lasso`] with the ratio after `alpha`.
+impl EncodePayload for ElasticNet {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.f32(self.alpha)?;
+        out.f32(self.l1_ratio)?;
+        self.plane.encode(out)?;
+        linear::encode_rule(self.rule, out)?;
+        self.stop.encode(out)
+    }
+}
+
+/// Numbers that are not finite, and models without weights, are read as they are.
+impl DecodePayload for ElasticNet {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        Ok(Self {
+            alpha: input.f32()?,
+            l1_ratio: input.f32()?,
+            plane: Plane::decode(input)?,
+            rule: linear::decode_rule(input)?,
+            stop: Stop::decode(input)?,
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! The interface that the four linear regressions share.
+
+/// Implements what a regression does with its field `plane`: the types differ in how they are trained and in what they
+/// store beside it.
+macro_rules! linear_regressor {
+    ($model:ident) => {
+        impl $model {
+            /// Whether the model has weights: it was trained, loaded, or made from parts.
+            #[must_use]
+            pub fn is_fitted(&self) -> bool {
+                self.plane.is_fitted()
+            }
+
+            /// One coefficient for each feature; empty until the model is fitted.
+            #[must_use]
+            pub fn coefficients(&self) -> &$crate::vector::Vector {
+                self.plane.coefficients()
+            }
+
+            /// The constant term; 0 until the model is fitted.
+            #[must_use]
+            pub const fn intercept(&self) -> f32 {
+                self.plane.intercept()
+            }
+
+            /// Whether training chose the constant term.
+            #[must_use]
+            pub const fn intercept_rule(&self) -> $crate::linear::Intercept {
+                self.rule
+            }
+
+            /// Predicts one sample; [`try_predict_one`](Self::try_predict_one) for a sample of unknown length.
+            ///
+            /// # Panics
+            ///
+            /// If the model is not fitted, or `row` has not one value for each of its features.
+            #[must_use]
+            #[track_caller]
+            pub fn predict_one(&self, row: &[f32]) -> f32 {
+                match self.try_predict_one(row) {
+                    Ok(prediction) => prediction,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+
+            /// Predicts one sample.
+            ///
+            /// # Errors
+            ///
+            /// [`ErrorKind::NotFitted`](crate::ErrorKind::NotFitted),
+            /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount).
+            pub fn try_predict_one(&self, row: &[f32]) -> Result<f32, $crate::error::Error> {
+                Ok(self.plane.value(row)? as f32)
+            }
+        }
+
+        impl $crate::model::Model for $model {
+            fn name(&self) -> &'static str {
+                stringify!($model)
+            }
+
+            fn model_type(&self) -> apr_container::ModelType {
+                apr_container::ModelType::LinearRegression
+            }
+
+            fn n_features(&self) -> Option<usize> {
+                self.plane.n_features()
+            }
+
+            fn to_tensors(&self) -> Result<$crate::tensors::Tensors, $crate::error::Error> {
+                let mut tensors = $crate::tensors::Tensors::of_model(self.name());
+                self.plane.push_to(&mut tensors)?;
+                $crate::linear::push_intercept_rule(&mut tensors, self.rule)?;
+                self.push_settings(&mut tensors)?;
+                Ok(tensors)
+            }
+        }
+
+        /// Each prediction is summed in `f64` and rounded once. A value that is not finite makes its own row's
+        /// prediction not finite, and so does a prediction beyond the range of `f32`.
+        impl $crate::model::Regressor for $model {
+            fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), $crate::error::Error> {
+                self.plane.values_into(rows, out)
+            }
+
+            fn try_score(
+                &self,
+                x: &$crate::matrix::Matrix,
+                y: &$crate::vector::Vector,
+            ) -> Result<f32, $crate::error::Error> {
+                $crate::model::r_squared(self.plane.values(x.as_slice(), x.n_rows())?, y)
+            }
+        }
+    };
+}
+
+pub(crate) use linear_regressor;

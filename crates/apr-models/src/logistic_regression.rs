@@ -1,0 +1,297 @@
+//! Two classes by a linear function.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use apr_container::ModelType;
+
+use crate::error::Error;
+use crate::linear::{self, Plane};
+use crate::matrix::Matrix;
+use crate::model::{Classifier, Model};
+use crate::tensors::Tensors;
+use crate::vector::Vector;
+
+mod payload;
+mod train;
+
+/// What the samples of each class count for in training.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ClassWeight {
+    /// All the same.
+    #[default]
+    Uniform,
+    /// Those of class `k` count `sqrt(n / (2 n_k))`, so that the smaller class is heard.
+    Balanced,
+    /// Those of class `k` count as much as value `k` says, 1 where there is none.
+    Manual(Vec<f32>),
+}
+
+/// How other implementations go through the samples in training. Kept for them; training here is not incremental.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FitMode {
+    /// All samples, then a step.
+    #[default]
+    Batch,
+    /// A step for each sample.
+    Stochastic,
+    /// A step for this many samples.
+    MiniBatch(usize),
+}
+
+/// Logistic regression: the probability of class 1 is `1 / (1 + exp(-z))` with `z` a linear function of the features; a
+/// sample is of class 1 if that, rounded to `f32`, is at least one half.
+///
+/// ```
+/// use apr_models::{Classifier, LogisticRegression, Matrix};
+///
+/// let x = Matrix::from_vec(6, 1, vec![0.0, 1.0, 2.0, 2.5, 3.0, 4.0])?;
+/// let mut model = LogisticRegression::new().with_l2_penalty(0.01);
+/// model.fit(&x, &[0, 0, 1, 0, 1, 1])?;
+/// assert_eq!(model.predict(&Matrix::from_vec(2, 1, vec![0.5, 3.5])?), [0, 1]);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogisticRegression {
+    plane: Plane,
+    learning_rate: f32,
+    max_iter: usize,
+    tol: f32,
+    class_weight: ClassWeight,
+    l2_penalty: f32,
+    fit_mode: FitMode,
+}
+
+impl Default for LogisticRegression {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LogisticRegression {
+    /// A model that has not been fitted, whose training has no penalty.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            plane: Plane::new(),
+            learning_rate: 0.01,
+            max_iter: 100,
+            tol: 1e-8,
+            class_weight: ClassWeight::Uniform,
+            l2_penalty: 0.0,
+            fit_mode: FitMode::Batch,
+        }
+    }
+
+    /// A fitted model with these weights.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoCoefficients`](crate::ErrorKind::NoCoefficients), or
+    /// [`ErrorKind::WeightNotFinite`](crate::ErrorKind::WeightNotFinite) for the first weight that is infinite or
+    /// not a number.
+    pub fn from_parts(coefficients: Vector, intercept: f32) -> Result<Self, Error> {
+        Ok(Self { plane: Plane::from_parts(coefficients, intercept)?, ..Self::new() })
+    }
+
+    /// The same model, whose training adds half of `penalty` times the sum of squared coefficients to the mean loss of a
+    /// sample. scikit-learn's `C` for `n` samples is `1 / (n * penalty)`.
+    #[must_use]
+    pub const fn with_l2_penalty(mut self, penalty: f32) -> Self {
+        self.l2_penalty = penalty;
+        self
+    }
+
+    /// The same model, in whose training the classes count as given.
+    #[must_use]
+    pub fn with_class_weight(mut self, class_weight: ClassWeight) -> Self {
+        self.class_weight = class_weight;
+        self
+    }
+
+    /// The same model, whose training takes at most this many steps.
+    #[must_use]
+    pub const fn with_max_iter(mut self, max_iter: usize) -> Self {
+        self.max_iter = max_iter;
+        self
+    }
+
+    /// The same model, whose training stops when no derivative of the loss, for features in units of their standard
+    /// deviations, is greater than this.
+    #[must_use]
+    pub const fn with_tol(mut self, tol: f32) -> Self {
+        self.tol = tol;
+        self
+    }
+
+    /// The same model, with settings for the training of other implementations.
+    #[must_use]
+    pub const fn with_descent(mut self, learning_rate: f32, fit_mode: FitMode) -> Self {
+        self.learning_rate = learning_rate;
+        self.fit_mode = fit_mode;
+        self
+    }
+
+    /// Fits the model to samples `x` and their classes `y`. On an error the model stays as it was.
+    ///
+    /// Newton's method in `f64`, in units in which every feature has the mean 0 and the standard deviation 1, rounded
+    /// once; the same input gives the same bits on every platform. The constant term has no penalty. Without a penalty,
+    /// classes that a plane separates let the coefficients grow until the derivatives vanish: a small penalty keeps
+    /// them in bounds.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TargetLength`](crate::ErrorKind::TargetLength),
+    /// [`ErrorKind::FeatureNotFinite`](crate::ErrorKind::FeatureNotFinite),
+    /// [`ErrorKind::Label`](crate::ErrorKind::Label) for a class other than 0 and 1,
+    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for a penalty or weight that is negative or not
+    /// finite, [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) if the solution does not fit `f32`.
+    pub fn fit(&mut self, x: &Matrix, y: &[usize]) -> Result<(), Error> {
+        let settings = train::Settings {
+            max_iter: self.max_iter,
+            tol: self.tol.into(),
+            l2_penalty: self.l2_penalty.into(),
+            class_weight: &self.class_weight,
+        };
+        self.plane = train::fit(x, y, &settings)?;
+        Ok(())
+    }
+
+    /// Whether the model has weights: it was trained, loaded, or made from parts.
+    #[must_use]
+    pub fn is_fitted(&self) -> bool {
+        self.plane.is_fitted()
+    }
+
+    /// One coefficient for each feature; empty until the model is fitted.
+    #[must_use]
+    pub fn coefficients(&self) -> &Vector {
+        self.plane.coefficients()
+    }
+
+    /// The constant term; 0 until the model is fitted.
+    #[must_use]
+    pub const fn intercept(&self) -> f32 {
+        self.plane.intercept()
+    }
+
+    /// The penalty of training.
+    #[must_use]
+    pub const fn l2_penalty(&self) -> f32 {
+        self.l2_penalty
+    }
+
+    /// What the samples of each class count for in training.
+    #[must_use]
+    pub const fn class_weight(&self) -> &ClassWeight {
+        &self.class_weight
+    }
+
+    /// Steps that training is allowed.
+    #[must_use]
+    pub const fn max_iter(&self) -> usize {
+        self.max_iter
+    }
+
+    /// The derivative at which training stops.
+    #[must_use]
+    pub const fn tol(&self) -> f32 {
+        self.tol
+    }
+
+    /// The step of other implementations' training.
+    #[must_use]
+    pub const fn learning_rate(&self) -> f32 {
+        self.learning_rate
+    }
+
+    /// How other implementations' training goes through the samples.
+    #[must_use]
+    pub const fn fit_mode(&self) -> FitMode {
+        self.fit_mode
+    }
+
+    /// The probability of class 1 for each sample of `rows`, which stand one after the other, into its place in `out`.
+    /// Nothing is allocated.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFitted`](crate::ErrorKind::NotFitted);
+    /// [`ErrorKind::InputLength`](crate::ErrorKind::InputLength) and
+    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount) if `rows` is not one sample of the model's
+    /// features for each place.
+    pub fn predict_proba_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
+        let values = self.plane.values(rows, out.len())?;
+        for (place, value) in out.iter_mut().zip(values) {
+            *place = sigmoid(value) as f32;
+        }
+        Ok(())
+    }
+
+    /// The probability of class 1 for each sample.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFitted`](crate::ErrorKind::NotFitted),
+    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount).
+    pub fn try_predict_proba(&self, x: &Matrix) -> Result<Vector, Error> {
+        let mut out = vec![0.0; x.n_rows()];
+        self.predict_proba_into(x.as_slice(), &mut out)?;
+        Ok(Vector::from_vec(out))
+    }
+
+    /// Reads the model from named tensors: `coefficients` and `intercept`. Settings of the training are not among them.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`](crate::ErrorKind::OtherModel),
+    /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), what [`Tensors`] says of missing or
+    /// wrong ones, and all of [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("LogisticRegression")?;
+        tensors.expect_only(|name| [linear::COEFFICIENTS, linear::INTERCEPT].contains(&name))?;
+        Ok(Self { plane: Plane::read_from(tensors)?, ..Self::new() })
+    }
+}
+
+/// `1 / (1 + exp(-z))`, exact at both ends.
+fn sigmoid(z: f64) -> f64 {
+    // The exponential of a large number would be infinite: right for this quotient, but not for one minus it.
+    if z >= 0.0 {
+        1.0 / (1.0 + libm::exp(-z))
+    } else {
+        let e = libm::exp(z);
+        e / (1.0 + e)
+    }
+}
+
+impl Model for LogisticRegression {
+    fn name(&self) -> &'static str {
+        "LogisticRegression"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::LogisticRegression
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.plane.n_features()
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(self.name());
+        self.plane.push_to(&mut tensors)?;
+        Ok(tensors)
+    }
+}
+
+impl Classifier for LogisticRegression {
+    fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
+        let values = self.plane.values(rows, out.len())?;
+        for (place, value) in out.iter_mut().zip(values) {
+            // A probability that is not a number is not at least one half.
+            *place = usize::from(sigmoid(value) as f32 >= 0.5);
+        }
+        Ok(())
+    }
+}

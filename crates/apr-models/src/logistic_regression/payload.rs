@@ -1,0 +1,97 @@
+//! Logistic regressions in payloads: optional list of coefficients, constant term, step, steps allowed, tolerance; since
+//! generation 0.72 also class weights (alternatives uniform, balanced, manual with a list), penalty, and the way through
+//! the samples (alternatives batch, stochastic, mini-batch with a size).
+//!
+//! A layout that lacks them is read as uniform, 0 and batch.
+
+use apr_container::{
+    DecodePayload, EncodePayload, Error, Generation, ModelType, PayloadReader, PayloadWriter,
+};
+
+use super::{ClassWeight, FitMode, LogisticRegression};
+use crate::layout::skip_list;
+use crate::linear::Plane;
+use crate::model::Model;
+
+fn has_training(generation: Generation) -> bool {
+    generation >= Generation::V0_72
+}
+
+impl EncodePayload for LogisticRegression {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LogisticRegression);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
+        self.plane.encode(out)?;
+        out.f32(self.learning_rate)?;
+        out.usize(self.max_iter)?;
+        out.f32(self.tol)?;
+        if !has_training(out.generation()) {
+            return Ok(());
+        }
+        match &self.class_weight {
+            ClassWeight::Uniform => out.variant(0)?,
+            ClassWeight::Balanced => out.variant(1)?,
+            ClassWeight::Manual(weights) => {
+                out.variant(2)?;
+                out.f32s(weights)?;
+            }
+        }
+        out.f32(self.l2_penalty)?;
+        match self.fit_mode {
+            FitMode::Batch => out.variant(0),
+            FitMode::Stochastic => out.variant(1),
+            FitMode::MiniBatch(size) => {
+                out.variant(2)?;
+                out.usize(size)
+            }
+        }
+    }
+}
+
+/// Numbers that are not finite, and models without weights, are read as they are.
+impl DecodePayload for LogisticRegression {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LogisticRegression);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
+        let mut model = Self {
+            plane: Plane::decode(input)?,
+            learning_rate: input.f32()?,
+            max_iter: input.usize()?,
+            tol: input.f32()?,
+            ..Self::new()
+        };
+        if has_training(input.generation()) {
+            model.class_weight = match input.variant(3)? {
+                0 => ClassWeight::Uniform,
+                1 => ClassWeight::Balanced,
+                _ => ClassWeight::Manual(input.f32s()?),
+            };
+            model.l2_penalty = input.f32()?;
+            model.fit_mode = match input.variant(3)? {
+                0 => FitMode::Batch,
+                1 => FitMode::Stochastic,
+                _ => FitMode::MiniBatch(input.usize()?),
+            };
+        }
+        Ok(model)
+    }
+
+    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), Error> {
+        Plane::skip(input)?;
+        input.skip(16)?;
+        if has_training(input.generation()) {
+            if input.variant(3)? == 2 {
+                skip_list(input, 4)?;
+            }
+            input.skip(4)?;
+            if input.variant(3)? == 2 {
+                input.skip(8)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! A network as payload (`docs/payloads.md`, section 12) and as tensors.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::error::{Error, ErrorKind};
+use crate::head;
+use crate::matrix::Matrix;
+use crate::model::Model;
+use crate::neural::{Activation, Dense, NeuralSequential};
+use crate::part;
+use crate::tensors::Tensors;
+
+const N_FORMS: u32 = 1;
+
+/// Bytes of a layer without weights, which is refused.
+const MIN_LAYER_LEN: u64 = 28;
+
+const NAME: &str = "NeuralSequential";
+const ACTIVATIONS: &str = "activations";
+
+impl Activation {
+    const ALL: [Self; 5] = [Self::Identity, Self::Relu, Self::Tanh, Self::Sigmoid, Self::Softmax];
+
+    const fn variant(self) -> u32 {
+        match self {
+            Self::Identity => 0,
+            Self::Relu => 1,
+            Self::Tanh => 2,
+            Self::Sigmoid => 3,
+            Self::Softmax => 4,
+        }
+    }
+
+    fn of_variant(variant: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|activation| u64::from(activation.variant()) == variant)
+    }
+}
+
+impl EncodePayload for NeuralSequential {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::NeuralSequential);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(NAME)
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        head::write_head(out, 1)?;
+        out.usize(self.n_inputs())?;
+        out.usize(self.layers().len())?;
+        self.layers().iter().try_for_each(|layer| {
+            out.usize(layer.n_outputs())?;
+            out.variant(layer.activation().variant())?;
+            out.f32s(layer.weights().as_slice())?;
+            out.f32s(layer.bias())
+        })
+    }
+}
+
+impl DecodePayload for NeuralSequential {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::NeuralSequential);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        head::expect_form(input, 1, N_FORMS)?;
+        Self::decode_fields(input)
+    }
+}
+
+impl NeuralSequential {
+    /// Reads what follows the head.
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let mut n_inputs = input.usize()?;
+        let layers = input.list(MIN_LAYER_LEN, |input| {
+            let n_outputs = input.usize()?;
+            let activation = Activation::of_variant(input.variant(5)?.into()).unwrap_or_default();
+            let weights = Matrix::from_vec(n_inputs, n_outputs, input.f32s()?)?;
+            n_inputs = n_outputs;
+            Ok(Dense::new(weights, input.f32s()?, activation)?)
+        })?;
+        Ok(Self::from_layers(layers)?)
+    }
+
+    /// The network that those tensors hold.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
+    /// [`from_layers`](Self::from_layers).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model(NAME)?;
+        let activations = tensors.integers(ACTIVATIONS)?;
+        let known = 2 * activations.len();
+        part::expect_len("layers", known, tensors.names().count().saturating_sub(1))?;
+        let layers = activations.into_iter().enumerate().map(|(idx, activation)| {
+            let problem = "must be 0 to 4";
+            let activation = Activation::of_variant(activation)
+                .ok_or(ErrorKind::PartInvalid { part: ACTIVATIONS, problem })?;
+            Dense::new(tensors.matrix(&weights_name(idx))?, tensors.vector(&bias_name(idx))?, activation)
+        });
+        Self::from_layers(layers.collect::<Result<_, Error>>()?)
+    }
+}
+
+fn weights_name(layer: usize) -> String {
+    format!("layer_{layer}_weights")
+}
+
+fn bias_name(layer: usize) -> String {
+    format!("layer_{layer}_bias")
+}
+
+impl Model for NeuralSequential {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::NeuralSequential
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        Some(self.n_inputs())
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(NAME);
+        let activations: Vec<u64> =
+            self.layers().iter().map(|layer| layer.activation().variant().into()).collect();
+        tensors.push_integers(ACTIVATIONS, &[activations.len()], &activations)?;
+        for (idx, layer) in self.layers().iter().enumerate() {
+            let shape = [layer.n_inputs(), layer.n_outputs()];
+            tensors.push_f32(&weights_name(idx), &shape, layer.weights().as_slice())?;
+            tensors.push_f32(&bias_name(idx), &shape[1..], layer.bias())?;
+        }
+        Ok(tensors)
+    }
+}

@@ -1,0 +1,159 @@
+//! A language model as payload (`docs/payloads.md`, section 9) and as tensors.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use st_core::Dtype;
+
+use crate::error::Error;
+use crate::head;
+use crate::model::Model;
+use crate::ngram_lm::{MAX_ORDER, NgramCounts, NgramLm, NgramLmParts, Smoothing};
+use crate::part;
+use crate::tensors::Tensors;
+use crate::vocabulary::Vocabulary;
+
+const N_FORMS: u32 = 1;
+
+const NAME: &str = "NgramLm";
+const SMOOTHING: &str = "smoothing";
+const CONSTANT: &str = "smoothing_constant";
+const WORDS: &str = "words";
+const WORD_ENDS: &str = "word_ends";
+
+impl Smoothing {
+    const fn stored(self) -> (u32, f64) {
+        match self {
+            Self::AddK(k) => (0, k),
+            Self::AbsoluteDiscount(discount) => (1, discount),
+        }
+    }
+
+    const fn of_stored(variant: u64, constant: f64) -> Option<Self> {
+        match variant {
+            0 => Some(Self::AddK(constant)),
+            1 => Some(Self::AbsoluteDiscount(constant)),
+            _ => None,
+        }
+    }
+}
+
+impl EncodePayload for NgramLm {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::NgramLm);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(NAME)
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        let (variant, constant) = self.smoothing.stored();
+        head::write_head(out, 1)?;
+        out.usize(self.order())?;
+        out.variant(variant)?;
+        out.f64(constant)?;
+        self.words.encode(out)?;
+        out.usize(self.tables.len())?;
+        self.tables.iter().try_for_each(|table| {
+            out.u32s(table.tokens())?;
+            out.usize(table.len())?;
+            table.counts().try_for_each(|count| out.u64(count))
+        })
+    }
+}
+
+impl DecodePayload for NgramLm {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::NgramLm);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        head::expect_form(input, 1, N_FORMS)?;
+        Self::decode_fields(input)
+    }
+}
+
+impl NgramLm {
+    /// Reads what follows the head.
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let order = input.usize()?;
+        let smoothing = Smoothing::of_stored(input.variant(2)?.into(), input.f64()?);
+        let smoothing = smoothing.unwrap_or(Smoothing::AddK(f64::NAN));
+        let words = Vocabulary::decode(input)?;
+        let n_tables = input.count(16)?;
+        part::expect_len("tables", order, n_tables)?;
+        part::expect("order", order <= MAX_ORDER, "must be 1 to 16")?;
+        let mut tables = Vec::new();
+        for _ in 0..n_tables {
+            tables.push(NgramCounts { tokens: input.u32s()?, counts: input.u64s()? });
+        }
+        Ok(Self::from_parts(NgramLmParts { smoothing, words, tables })?)
+    }
+
+    /// The model that those tensors hold.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
+    /// [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model(NAME)?;
+        let order = (1..=MAX_ORDER).take_while(|n| tensors.contains(&tokens_name(*n))).count();
+        tensors.expect_only(|name| {
+            [SMOOTHING, CONSTANT, WORDS, WORD_ENDS].contains(&name)
+                || (1..=order).any(|n| name == tokens_name(n) || name == counts_name(n))
+        })?;
+        let constant = tensors.f64s(CONSTANT)?;
+        part::expect_len(CONSTANT, 1, constant.len())?;
+        let constant = constant.first().copied().unwrap_or_default();
+        let smoothing = Smoothing::of_stored(tensors.integer(SMOOTHING)?, constant);
+        part::expect(SMOOTHING, smoothing.is_some(), "must be 0 or 1")?;
+        let tables = (1..=order).map(|n| {
+            let tokens = tensors.integers(&tokens_name(n))?.into_iter();
+            // A token beyond 32 bits is beyond the vocabulary too.
+            let tokens = tokens.map(|token| u32::try_from(token).unwrap_or(u32::MAX)).collect();
+            Ok(NgramCounts { tokens, counts: tensors.integers(&counts_name(n))? })
+        });
+        Self::from_parts(NgramLmParts {
+            smoothing: smoothing.unwrap_or(Smoothing::AddK(f64::NAN)),
+            words: Vocabulary::take_from(tensors, WORDS, WORD_ENDS)?,
+            tables: tables.collect::<Result<_, Error>>()?,
+        })
+    }
+}
+
+fn tokens_name(n: usize) -> alloc::string::String {
+    format!("tokens_{n}")
+}
+
+fn counts_name(n: usize) -> alloc::string::String {
+    format!("counts_{n}")
+}
+
+/// Samples are texts, so it has no number of features.
+impl Model for NgramLm {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::NgramLm
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        None
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let (variant, constant) = self.smoothing.stored();
+        let mut tensors = Tensors::of_model(NAME);
+        tensors.push_integers(SMOOTHING, &[1], &[variant.into()])?;
+        tensors.push_f64(CONSTANT, &[1], &[constant])?;
+        self.words.push_to(&mut tensors, WORDS, WORD_ENDS)?;
+        for (n, table) in (1..).zip(&self.tables) {
+            let tokens = table.tokens().iter().copied().flat_map(u32::to_le_bytes).collect();
+            tensors.push(&tokens_name(n), Dtype::U32, &[table.len(), n], tokens)?;
+            let counts: Vec<u64> = table.counts().collect();
+            tensors.push_u64(&counts_name(n), &[counts.len()], &counts)?;
+        }
+        Ok(tensors)
+    }
+}

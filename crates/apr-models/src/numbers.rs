@@ -1,0 +1,102 @@
+//! A plain list of numbers as a model.
+
+use alloc::vec::Vec;
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::error::Error;
+use crate::model::Model;
+use crate::tensors::Tensors;
+
+/// A list of `f32`: what people store under a model type whose model has no layout in the implementation they use.
+///
+/// ```
+/// use apr_container::{Generation, ModelType, decode_payload_from_slice, encode_payload_to_vec};
+/// use apr_models::Numbers;
+///
+/// let numbers = Numbers::from(vec![0.5, -1.0]);
+/// let payload = encode_payload_to_vec(&numbers, Generation::V0_72)?;
+/// assert_eq!(payload.len(), 8 + 2 * 4);
+/// assert_eq!(decode_payload_from_slice::<Numbers>(&payload, Generation::V0_72, ModelType::Pca)?, numbers);
+/// # Ok::<(), apr_container::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Numbers {
+    values: Vec<f32>,
+}
+
+impl Numbers {
+    /// The numbers.
+    #[must_use]
+    pub const fn as_slice(&self) -> &[f32] {
+        self.values.as_slice()
+    }
+
+    /// Gives the numbers back.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<f32> {
+        self.values
+    }
+
+    /// Reads the list from a tensor `values` of one dimension.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`](crate::ErrorKind::OtherModel),
+    /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), and what [`Tensors`] says of missing or
+    /// wrong ones.
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("Numbers")?;
+        tensors.expect_only(|name| name == VALUES)?;
+        Ok(Self { values: tensors.vector(VALUES)? })
+    }
+}
+
+const VALUES: &str = "values";
+
+impl From<Vec<f32>> for Numbers {
+    fn from(values: Vec<f32>) -> Self {
+        Self { values }
+    }
+}
+
+impl Model for Numbers {
+    fn name(&self) -> &'static str {
+        "Numbers"
+    }
+
+    /// [`ModelType::Custom`]; files have them under any type.
+    fn model_type(&self) -> ModelType {
+        ModelType::Custom
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        None
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(self.name());
+        tensors.push_f32(VALUES, &[self.values.len()], &self.values)?;
+        Ok(tensors)
+    }
+}
+
+impl EncodePayload for Numbers {
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.f32s(&self.values)
+    }
+}
+
+impl DecodePayload for Numbers {
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        input.f32s().map(Self::from)
+    }
+
+    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
+        crate::layout::skip_list(input, 4)
+    }
+}

@@ -1,0 +1,62 @@
+//! Checks of the parts a model is made from.
+
+use crate::error::{Error, ErrorKind};
+
+/// Proves that a part holds as many values as the other parts call for.
+pub(crate) fn expect_len(part: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(ErrorKind::PartLength { part, expected, found }.into()),
+    }
+}
+
+/// Proves that a part holds a table of `n_rows` and `n_cols`, both at least 1.
+pub(crate) fn expect_table(
+    part: &'static str,
+    n_rows: usize,
+    n_cols: usize,
+    found: usize,
+) -> Result<(), Error> {
+    if n_rows == 0 || n_cols == 0 {
+        return Err(ErrorKind::EmptyMatrix { n_rows, n_cols }.into());
+    }
+    match n_rows.checked_mul(n_cols) {
+        Some(expected) => expect_len(part, expected, found),
+        None => Err(ErrorKind::MatrixTooLarge { n_rows, n_cols }.into()),
+    }
+}
+
+/// Proves that no value is infinite or not a number.
+pub(crate) fn expect_finite(part: &'static str, values: &[f32]) -> Result<(), Error> {
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(idx) => Err(ErrorKind::PartNotFinite { part, idx }.into()),
+        None => Ok(()),
+    }
+}
+
+/// As [`expect_finite`] for wider numbers.
+pub(crate) fn expect_finite_f64(part: &'static str, values: &[f64]) -> Result<(), Error> {
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(idx) => Err(ErrorKind::PartNotFinite { part, idx }.into()),
+        None => Ok(()),
+    }
+}
+
+/// Proves what `holds`; `problem` says what the part should be.
+pub(crate) fn expect(part: &'static str, holds: bool, problem: &'static str) -> Result<(), Error> {
+    match holds {
+        true => Ok(()),
+        false => Err(ErrorKind::PartInvalid { part, problem }.into()),
+    }
+}
+
+/// Proves that every value of samples is a finite number.
+pub(crate) fn expect_finite_rows(rows: &[f32], n_cols: usize) -> Result<(), Error> {
+    match rows.iter().position(|value| !value.is_finite()) {
+        Some(idx) => {
+            let n_cols = n_cols.max(1);
+            Err(ErrorKind::FeatureNotFinite { row: idx / n_cols, col: idx % n_cols }.into())
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,48 @@
+//! Sums over two rows of numbers, in `f64`.
+//!
+//! Several partial sums are kept side by side, so that the processor adds more than one at a time; their order is fixed,
+//! so the result has the same bits everywhere.
+
+const LANES: usize = 8;
+
+fn sum_of(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut sums = [0.0_f64; LANES];
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..LANES {
+            sums[lane] += term(a[lane].into(), b[lane].into());
+        }
+    }
+    for (sum, (&a, &b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        *sum += term(a.into(), b.into());
+    }
+    let [s0, s1, s2, s3, s4, s5, s6, s7] = sums;
+    ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7))
+}
+
+/// Sum of the products of two rows of the same length.
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f64 {
+    sum_of(a, b, |a, b| a * b)
+}
+
+/// Square of the Euclidean distance between two rows of the same length.
+pub(crate) fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
+    sum_of(a, b, |a, b| (a - b) * (a - b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_is_summed_whole() {
+        let a: [f32; 40] = core::array::from_fn(|idx| idx as f32);
+        let b = [2.0; 40];
+        for len in 0..=40 {
+            let n = len as f64;
+            assert_eq!(dot(&a[..len], &b[..len]), n * (n - 1.0));
+            let squares: f64 = (0..len).map(|idx| (idx as f64 - 2.0) * (idx as f64 - 2.0)).sum();
+            assert_eq!(squared_distance(&a[..len], &b[..len]), squares);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Numbers in 8 or 4 bits each.
+
+use alloc::vec::Vec;
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::error::{Error, ErrorKind};
+use crate::model::Model;
+use crate::tensors::Tensors;
+
+/// Values that share a scale.
+const BLOCK: usize = 32;
+
+/// How a [`QuantizedBlock`] holds its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QuantType {
+    /// Blocks of 32: a 16-bit float scale, then 32 signed bytes.
+    Q8_0,
+    /// Blocks of 32: a 16-bit float scale, then 16 bytes, byte `i` with value `2i` in its low and `2i + 1` in its high
+    /// half, each 8 more than it stands for. Not the order of the format of the same name in GGUF files.
+    Q4_0,
+    /// Reserved: no known writer makes it.
+    Q4_1,
+    /// Reserved: no known writer makes it.
+    Q8Tensor,
+    /// Something of the user's.
+    Custom,
+}
+
+impl QuantType {
+    const ALL: [Self; 5] = [Self::Q8_0, Self::Q4_0, Self::Q4_1, Self::Q8Tensor, Self::Custom];
+
+    /// Bytes of a block, where it is known.
+    const fn block_len(self) -> Option<usize> {
+        match self {
+            Self::Q8_0 => Some(2 + BLOCK),
+            Self::Q4_0 => Some(2 + BLOCK / 2),
+            Self::Q4_1 | Self::Q8Tensor | Self::Custom => None,
+        }
+    }
+}
+
+/// A table of numbers in few bits, as other implementations store it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuantizedBlock {
+    quant_type: QuantType,
+    shape: Vec<usize>,
+    blocks: Vec<u8>,
+    block_size: usize,
+}
+
+impl QuantizedBlock {
+    /// A table of this shape in these bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartLength`] if the bytes are not the blocks that the shape needs; [`ErrorKind::PartInvalid`] for
+    /// a shape with too many elements to count.
+    pub fn from_parts(quant_type: QuantType, shape: Vec<usize>, blocks: Vec<u8>) -> Result<Self, Error> {
+        let table = Self { quant_type, shape, blocks, block_size: BLOCK };
+        if let Some(block_len) = quant_type.block_len() {
+            let expected = table.n_elements()?.div_ceil(BLOCK).checked_mul(block_len);
+            let expected = expected.ok_or(TOO_MANY)?;
+            let found = table.blocks.len();
+            if expected != found {
+                return Err(ErrorKind::PartLength { part: BLOCKS, expected, found }.into());
+            }
+        }
+        Ok(table)
+    }
+
+    /// How the numbers are held.
+    #[must_use]
+    pub const fn quant_type(&self) -> QuantType {
+        self.quant_type
+    }
+
+    /// Dimensions, the slowest first.
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn blocks(&self) -> &[u8] {
+        &self.blocks
+    }
+
+    /// The numbers, row by row: scale times value, rounded once.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`] for a [`QuantType`] that is reserved or the user's.
+    pub fn dequantize(&self) -> Result<Vec<f32>, Error> {
+        let Some(block_len) = self.quant_type.block_len() else {
+            return Err(ErrorKind::PartInvalid {
+                part: "quant_type",
+                problem: "only Q8_0 and Q4_0 have a known meaning",
+            }
+            .into());
+        };
+        let count = self.n_elements()?;
+        let mut values = Vec::with_capacity(count.next_multiple_of(BLOCK));
+        for block in self.blocks.chunks_exact(block_len) {
+            let (scale, quants) = block.split_at(2);
+            let scale = half::f16::from_le_bytes([scale[0], scale[1]]).to_f32();
+            match self.quant_type {
+                QuantType::Q8_0 => {
+                    values.extend(quants.iter().map(|&quant| f32::from(quant.cast_signed()) * scale));
+                }
+                _ => {
+                    let halves = quants.iter().flat_map(|&pair| [pair & 15, pair >> 4]);
+                    values.extend(halves.map(|quant| (f32::from(quant) - 8.0) * scale));
+                }
+            }
+        }
+        values.truncate(count);
+        Ok(values)
+    }
+
+    fn n_elements(&self) -> Result<usize, Error> {
+        let count = self.shape.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim));
+        count.ok_or_else(|| TOO_MANY.into())
+    }
+
+    /// Reads the table from its numbers as they are here: tensors `blocks` (bytes), `shape`, and `quant_type` (0 for
+    /// Q8_0 to 4 for the user's own).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
+    /// all of [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("QuantizedBlock")?;
+        tensors.expect_only(|name| [BLOCKS, SHAPE, QUANT_TYPE].contains(&name))?;
+        let kind = QuantType::ALL.get(tensors.count(QUANT_TYPE)?).copied();
+        let kind = kind.ok_or(ErrorKind::PartInvalid { part: QUANT_TYPE, problem: "0 to 4 is needed" })?;
+        Self::from_parts(kind, tensors.counts(SHAPE)?, tensors.bytes(BLOCKS)?.to_vec())
+    }
+}
+
+const TOO_MANY: ErrorKind =
+    ErrorKind::PartInvalid { part: SHAPE, problem: "more elements than this machine can address" };
+const BLOCKS: &str = "blocks";
+const SHAPE: &str = "shape";
+const QUANT_TYPE: &str = "quant_type";
+
+impl Model for QuantizedBlock {
+    fn name(&self) -> &'static str {
+        "QuantizedBlock"
+    }
+
+    /// [`ModelType::NeuralSequential`], under which known files have it.
+    fn model_type(&self) -> ModelType {
+        ModelType::NeuralSequential
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        None
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(self.name());
+        tensors.push_u8(BLOCKS, &[self.blocks.len()], &self.blocks)?;
+        tensors.push_counts(SHAPE, &self.shape)?;
+        tensors.push_count(QUANT_TYPE, self.quant_type as usize)?;
+        Ok(tensors)
+    }
+}
+
+/// Kind (alternatives Q8_0, Q4_0, Q4_1, Q8Tensor, custom), dimensions, bytes, values of a block.
+impl EncodePayload for QuantizedBlock {
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.variant(self.quant_type as u32)?;
+        out.usizes(&self.shape)?;
+        out.bytes(&self.blocks)?;
+        out.usize(self.block_size)
+    }
+}
+
+impl DecodePayload for QuantizedBlock {
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let quant_type = QuantType::ALL[input.variant(5)? as usize];
+        let (shape, blocks, block_size) = (input.usizes()?, input.bytes()?, input.usize()?);
+        if quant_type.block_len().is_some() && block_size != BLOCK {
+            return Err(input.invalid("blocks of another size than 32 values"));
+        }
+        let table = Self::from_parts(quant_type, shape, blocks)?;
+        Ok(Self { block_size, ..table })
+    }
+}

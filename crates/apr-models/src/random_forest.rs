@@ -1,0 +1,223 @@
+//! Forests: many trees, whose classes are voted on and whose values are averaged.
+
+use alloc::vec::Vec;
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, samples, tree_row_width};
+use crate::error::{Error, ErrorKind};
+use crate::matrix::Matrix;
+use crate::model::{Classifier, Model, Regressor};
+use crate::random_forest::forest::Forest;
+use crate::random_forest::votes::Votes;
+use crate::tensors::Tensors;
+use crate::vector::Vector;
+
+mod forest;
+mod votes;
+
+pub use self::forest::TrainingData;
+
+/// Trees that vote on the class: the one most trees say, of those the least.
+///
+/// The files of other implementations hold the whole table that the forest was trained on. Reading one keeps it, so
+/// that [`stored_training_data`](Self::stored_training_data) can show it; writing leaves it out unless
+/// [`keep_training_data`](Self::keep_training_data) says otherwise.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RandomForestClassifier(Forest<DecisionTreeClassifier, Vec<usize>>);
+
+/// Trees whose values are averaged, in `f64`, rounded once.
+///
+/// The files of other implementations hold the whole table that the forest was trained on: see
+/// [`RandomForestClassifier`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RandomForestRegressor(Forest<DecisionTreeRegressor, Vector>);
+
+/// The methods of both forests; a trait would have to be public, and imported to be used.
+macro_rules! forest {
+    ($forest:ident, $tree:ident, $target:ty) => {
+        impl $forest {
+            /// A forest of these trees.
+            ///
+            /// # Errors
+            ///
+            /// [`ErrorKind::PartInvalid`] without a tree, if one of them has no nodes, or if they disagree about the
+            /// number of features.
+            pub fn from_parts(trees: Vec<$tree>) -> Result<Self, Error> {
+                Forest::from_trees(trees).map(Self)
+            }
+
+            /// The same model with the depth that training was allowed and the seed it started from.
+            #[must_use]
+            pub fn with_training(mut self, max_depth: Option<usize>, random_state: Option<u64>) -> Self {
+                self.0.max_depth = max_depth;
+                self.0.random_state = random_state;
+                self
+            }
+
+            /// The trees.
+            #[must_use]
+            pub fn trees(&self) -> &[$tree] {
+                &self.0.trees
+            }
+
+            /// Trees that training was asked for.
+            #[must_use]
+            pub const fn n_estimators(&self) -> usize {
+                self.0.n_estimators
+            }
+
+            /// The depth that training was allowed.
+            #[must_use]
+            pub const fn max_depth(&self) -> Option<usize> {
+                self.0.max_depth
+            }
+
+            /// The seed that training started from.
+            #[must_use]
+            pub const fn random_state(&self) -> Option<u64> {
+                self.0.random_state
+            }
+
+            /// What the file the model was read from says about the samples it was trained on.
+            #[must_use]
+            pub const fn stored_training_data(&self) -> Option<&TrainingData<$target>> {
+                self.0.training.as_ref()
+            }
+
+            /// Samples of the training that the file the model was read from holds; `None` if it holds none.
+            #[must_use]
+            pub fn stored_samples(&self) -> Option<usize> {
+                self.0.stored_samples()
+            }
+
+            /// Forgets the training data.
+            pub fn forget_training_data(&mut self) {
+                self.0.training = None;
+            }
+
+            /// The same model, which will write the training data it has. Whoever gets the file gets every sample.
+            #[must_use]
+            pub const fn keep_training_data(mut self) -> Self {
+                self.0.keeps_training_data = true;
+                self
+            }
+
+            /// Reads the model from named tensors: those of each tree after `tree_0_`, `tree_1_` and so on, and
+            /// `n_estimators`, `max_depth`, `random_state`.
+            ///
+            /// # Errors
+            ///
+            /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong
+            /// ones, and all of [`from_parts`](Self::from_parts).
+            pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+                tensors.expect_model(stringify!($forest))?;
+                Forest::from_tensors(tensors).map(Self)
+            }
+        }
+
+        impl Model for $forest {
+            fn name(&self) -> &'static str {
+                stringify!($forest)
+            }
+
+            fn model_type(&self) -> ModelType {
+                ModelType::RandomForest
+            }
+
+            fn n_features(&self) -> Option<usize> {
+                self.0.n_features()
+            }
+
+            fn to_tensors(&self) -> Result<Tensors, Error> {
+                self.0.to_tensors(self.name())
+            }
+        }
+
+        impl EncodePayload for $forest {
+            const MODEL_TYPE: Option<ModelType> = Some(ModelType::RandomForest);
+
+            fn model_name(&self) -> Option<&str> {
+                Some(self.name())
+            }
+
+            fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+                self.0.encode(out)
+            }
+        }
+
+        impl DecodePayload for $forest {
+            const MODEL_TYPE: Option<ModelType> = Some(ModelType::RandomForest);
+
+            fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+                Forest::decode(input).map(Self)
+            }
+
+            fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
+                Forest::<$tree, $target>::skip(input)
+            }
+        }
+    };
+}
+
+forest!(RandomForestClassifier, DecisionTreeClassifier, Vec<usize>);
+forest!(RandomForestRegressor, DecisionTreeRegressor, Vector);
+
+impl RandomForestClassifier {
+    /// Classes: one more than the greatest that a tree says.
+    #[must_use]
+    pub fn n_classes(&self) -> usize {
+        self.trees().iter().map(DecisionTreeClassifier::n_classes).max().unwrap_or(0)
+    }
+
+    /// The share of trees that say each class: one row a sample, one column a class.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFitted`], [`ErrorKind::FeatureCount`], [`ErrorKind::MatrixTooLarge`].
+    pub fn try_predict_proba(&self, x: &Matrix) -> Result<Matrix, Error> {
+        let trees = self.0.fitted()?;
+        let width = tree_row_width(x.as_slice(), x.n_rows(), self.n_features(), self.0.tested())?;
+        let (n_rows, n_cols) = (x.n_rows(), self.n_classes());
+        let mut shares: Vec<f32> = Vec::new();
+        match n_rows.checked_mul(n_cols) {
+            Some(len) if shares.try_reserve_exact(len).is_ok() => shares.resize(len, 0.0),
+            _ => return Err(ErrorKind::MatrixTooLarge { n_rows, n_cols }.into()),
+        }
+        for (shares, row) in shares.chunks_exact_mut(n_cols).zip(samples(x.as_slice(), n_rows, width)) {
+            for tree in trees.iter() {
+                shares[tree.leaf::<usize>(row)] += 1.0;
+            }
+            shares.iter_mut().for_each(|share| *share /= trees.len() as f32);
+        }
+        Matrix::from_vec(n_rows, n_cols, shares)
+    }
+}
+
+impl Classifier for RandomForestClassifier {
+    fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
+        let trees = self.0.fitted()?;
+        let n_rows = out.len();
+        let width = tree_row_width(rows, n_rows, self.n_features(), self.0.tested())?;
+        let mut votes = Votes::new();
+        for (place, row) in out.iter_mut().zip(samples(rows, n_rows, width)) {
+            votes.clear();
+            trees.iter().for_each(|tree| votes.add(tree.leaf(row)));
+            *place = votes.winner();
+        }
+        Ok(())
+    }
+}
+
+impl Regressor for RandomForestRegressor {
+    fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
+        let trees = self.0.fitted()?;
+        let n_rows = out.len();
+        let width = tree_row_width(rows, n_rows, None, self.0.tested())?;
+        for (place, row) in out.iter_mut().zip(samples(rows, n_rows, width)) {
+            let sum: f64 = trees.iter().map(|tree| f64::from(tree.leaf::<f32>(row))).sum();
+            *place = (sum / trees.len() as f64) as f32;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! Least squares with a penalty on the squares of the coefficients.
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::error::{Error, ErrorKind};
+use crate::least_squares;
+use crate::linear::regressor::linear_regressor;
+use crate::linear::{self, Intercept, Plane};
+use crate::matrix::Matrix;
+use crate::model::Model;
+use crate::tensors::Tensors;
+use crate::vector::Vector;
+
+/// Least squares whose coefficients pay for their size: training minimizes the sum of squared residuals plus `alpha`
+/// times the sum of squared coefficients. The constant term pays nothing.
+///
+/// ```
+/// use apr_models::{Matrix, Regressor, Ridge, Vector};
+///
+/// let x = Matrix::from_vec(3, 1, vec![-1.0, 0.0, 1.0])?;
+/// let y = Vector::from_vec(vec![1.0, 3.0, 5.0]);
+/// let mut model = Ridge::new(2.0)?;
+/// model.fit(&x, &y)?;
+/// // The slope is halved: 4 / (2 + alpha).
+/// assert_eq!(model.coefficients()[0], 1.0);
+/// assert_eq!(model.predict_one(&[1.0]), 4.0);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ridge {
+    alpha: f32,
+    plane: Plane,
+    rule: Intercept,
+}
+
+linear_regressor!(Ridge);
+
+impl Ridge {
+    /// A model that has not been fitted.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`] if `alpha` is negative or not finite.
+    pub fn new(alpha: f32) -> Result<Self, Error> {
+        if !(alpha.is_finite() && alpha >= 0.0) {
+            return Err(ErrorKind::PartInvalid { part: "alpha", problem: NOT_NEGATIVE }.into());
+        }
+        Ok(Self { alpha, plane: Plane::new(), rule: Intercept::Fitted })
+    }
+
+    /// A fitted model with these weights.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), [`ErrorKind::NoCoefficients`], or [`ErrorKind::WeightNotFinite`] for the first weight
+    /// that is infinite or not a number.
+    pub fn from_parts(alpha: f32, coefficients: Vector, intercept: f32) -> Result<Self, Error> {
+        Ok(Self { plane: Plane::from_parts(coefficients, intercept)?, ..Self::new(alpha)? })
+    }
+
+    /// The same model, whose training will choose the constant term or leave it 0.
+    #[must_use]
+    pub const fn with_intercept(mut self, rule: Intercept) -> Self {
+        self.rule = rule;
+        self
+    }
+
+    /// What a coefficient's square costs.
+    #[must_use]
+    pub const fn alpha(&self) -> f32 {
+        self.alpha
+    }
+
+    /// Fits the model to samples `x` and their targets `y`. On an error the model stays as it was.
+    ///
+    /// Computed in `f64` by an orthogonal factorization and rounded once, like [`LinearRegression`], to which `alpha`
+    /// of 0 is equal.
+    ///
+    /// # Errors
+    ///
+    /// As [`LinearRegression::fit`]; [`ErrorKind::PartInvalid`] for an `alpha` read from a file that is negative or not
+    /// finite.
+    ///
+    /// [`LinearRegression`]: crate::LinearRegression
+    /// [`LinearRegression::fit`]: crate::LinearRegression::fit
+    pub fn fit(&mut self, x: &Matrix, y: &Vector) -> Result<(), Error> {
+        Self::new(self.alpha)?;
+        self.plane = if self.alpha == 0.0 {
+            least_squares::fit(x, y, self.rule)?
+        } else {
+            least_squares::fit_ridge(x, y, self.rule, self.alpha.into())?
+        };
+        Ok(())
+    }
+
+    /// Reads the model from named tensors: `alpha`, `coefficients`, `intercept`, and `fit_intercept` if it is 0.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
+    /// all of [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("Ridge")?;
+        tensors.expect_only(|name| linear::is_part(name) || name == ALPHA)?;
+        let empty = Self::new(tensors.number(ALPHA)?)?;
+        Ok(Self { plane: Plane::read_from(tensors)?, rule: linear::read_intercept_rule(tensors)?, ..empty })
+    }
+
+    fn push_settings(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        tensors.push_number(ALPHA, self.alpha)
+    }
+}
+
+const ALPHA: &str = "alpha";
+pub(crate) const NOT_NEGATIVE: &str = "a finite number of at least 0 is needed";
+
+/// `alpha`, then as [`LinearRegression`](crate::LinearRegression).
+impl EncodePayload for Ridge {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.f32(self.alpha)?;
+        self.plane.encode(out)?;
+        linear::encode_rule(self.rule, out)
+    }
+}
+
+/// Numbers that are not finite, and models without weights, are read as they are.
+impl DecodePayload for Ridge {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        Ok(Self { alpha: input.f32()?, plane: Plane::decode(input)?, rule: linear::decode_rule(input)? })
+    }
+
+    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
+        input.skip(4)?;
+        Plane::skip(input)?;
+        input.skip(1)
+    }
+}

@@ -1,0 +1,367 @@
+//! Scalers: each feature moved and stretched on its own.
+
+use alloc::vec::Vec;
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::error::{Error, ErrorKind, Operation};
+use crate::layout::{read_option, write_option};
+use crate::model::{Model, Transformer, check_rows};
+use crate::tensors::Tensors;
+
+/// A spread up to this counts as none: the feature is not stretched.
+const NO_SPREAD: f32 = 1e-10;
+
+/// Subtracts a mean from each feature and divides by a standard deviation.
+///
+/// A feature whose deviation is at most 1e-10 is not divided.
+///
+/// ```
+/// use apr_models::{Matrix, StandardScaler, Transformer};
+///
+/// let scaler = StandardScaler::from_parts(vec![1.0, 5.0], vec![2.0, 0.0])?;
+/// let x = Matrix::from_vec(1, 2, vec![4.0, 7.0])?;
+/// assert_eq!(scaler.transform(&x).as_slice(), &[1.5, 2.0]);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct StandardScaler {
+    mean: Option<Vec<f32>>,
+    std: Option<Vec<f32>>,
+    with_mean: bool,
+    with_std: bool,
+}
+
+/// Maps what lies between a least and a greatest value of each feature to a range.
+///
+/// A feature whose two values are at most 1e-10 apart becomes the lower end of the range.
+///
+/// ```
+/// use apr_models::{Matrix, MinMaxScaler, Transformer};
+///
+/// let scaler = MinMaxScaler::from_parts(vec![0.0], vec![10.0], (-1.0, 1.0))?;
+/// let x = Matrix::from_vec(2, 1, vec![5.0, 20.0])?;
+/// assert_eq!(scaler.transform(&x).as_slice(), &[0.0, 3.0]);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct MinMaxScaler {
+    data_min: Option<Vec<f32>>,
+    data_max: Option<Vec<f32>>,
+    feature_min: f32,
+    feature_max: f32,
+}
+
+impl StandardScaler {
+    /// A scaler of these means and deviations, one of each for each feature.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartLength`]; [`ErrorKind::PartNotFinite`]; [`ErrorKind::PartInvalid`] for a negative deviation, or
+    /// without a feature.
+    pub fn from_parts(mean: Vec<f32>, std: Vec<f32>) -> Result<Self, Error> {
+        check_pair((MEAN, &mean), (STD, &std))?;
+        if std.iter().any(|&std| std < 0.0) {
+            return Err(ErrorKind::PartInvalid { part: STD, problem: "a deviation is negative" }.into());
+        }
+        Ok(Self { mean: Some(mean), std: Some(std), with_mean: true, with_std: true })
+    }
+
+    /// The same scaler, which leaves the deviations as they are.
+    #[must_use]
+    pub const fn without_scaling(mut self) -> Self {
+        self.with_std = false;
+        self
+    }
+
+    /// The same scaler, which leaves the means as they are.
+    #[must_use]
+    pub const fn without_centring(mut self) -> Self {
+        self.with_mean = false;
+        self
+    }
+
+    /// What is subtracted from each feature, `None` if the scaler is not fitted.
+    #[must_use]
+    pub fn mean(&self) -> Option<&[f32]> {
+        self.mean.as_deref()
+    }
+
+    /// What each feature is divided by, `None` if the scaler is not fitted.
+    #[must_use]
+    pub fn std(&self) -> Option<&[f32]> {
+        self.std.as_deref()
+    }
+
+    /// Whether means are subtracted.
+    #[must_use]
+    pub const fn is_centring(&self) -> bool {
+        self.with_mean
+    }
+
+    /// Whether features are divided.
+    #[must_use]
+    pub const fn is_scaling(&self) -> bool {
+        self.with_std
+    }
+
+    /// Reads the scaler from named tensors: `mean`, `std`, and `with_mean` and `with_std` as 0 or 1.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
+    /// all of [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("StandardScaler")?;
+        tensors.expect_only(|name| [MEAN, STD, WITH_MEAN, WITH_STD].contains(&name))?;
+        let scaler = Self::from_parts(tensors.vector(MEAN)?, tensors.vector(STD)?)?;
+        let is_set = |name: &str| tensors.number(name).map(|value| value != 0.0);
+        Ok(Self { with_mean: is_set(WITH_MEAN)?, with_std: is_set(WITH_STD)?, ..scaler })
+    }
+}
+
+impl MinMaxScaler {
+    /// A scaler that maps from `data_min[i]` and `data_max[i]` of each feature `i` to the two ends of `range`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartLength`]; [`ErrorKind::PartNotFinite`]; [`ErrorKind::PartInvalid`] for an end that is not
+    /// finite, or without a feature.
+    pub fn from_parts(data_min: Vec<f32>, data_max: Vec<f32>, range: (f32, f32)) -> Result<Self, Error> {
+        check_pair((DATA_MIN, &data_min), (DATA_MAX, &data_max))?;
+        let (feature_min, feature_max) = range;
+        if !(feature_min.is_finite() && feature_max.is_finite()) {
+            return Err(
+                ErrorKind::PartInvalid { part: "range", problem: "two finite ends are needed" }.into()
+            );
+        }
+        Ok(Self { data_min: Some(data_min), data_max: Some(data_max), feature_min, feature_max })
+    }
+
+    /// What becomes the lower end of the range, `None` if the scaler is not fitted.
+    #[must_use]
+    pub fn data_min(&self) -> Option<&[f32]> {
+        self.data_min.as_deref()
+    }
+
+    /// What becomes the upper end of the range, `None` if the scaler is not fitted.
+    #[must_use]
+    pub fn data_max(&self) -> Option<&[f32]> {
+        self.data_max.as_deref()
+    }
+
+    /// The ends of the range.
+    #[must_use]
+    pub const fn range(&self) -> (f32, f32) {
+        (self.feature_min, self.feature_max)
+    }
+
+    /// Reads the scaler from named tensors: `data_min`, `data_max`, `feature_min`, `feature_max`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
+    /// all of [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model("MinMaxScaler")?;
+        tensors.expect_only(|name| [DATA_MIN, DATA_MAX, FEATURE_MIN, FEATURE_MAX].contains(&name))?;
+        let range = (tensors.number(FEATURE_MIN)?, tensors.number(FEATURE_MAX)?);
+        Self::from_parts(tensors.vector(DATA_MIN)?, tensors.vector(DATA_MAX)?, range)
+    }
+}
+
+const MEAN: &str = "mean";
+const STD: &str = "std";
+const WITH_MEAN: &str = "with_mean";
+const WITH_STD: &str = "with_std";
+const DATA_MIN: &str = "data_min";
+const DATA_MAX: &str = "data_max";
+const FEATURE_MIN: &str = "feature_min";
+const FEATURE_MAX: &str = "feature_max";
+
+fn check_pair(first: (&'static str, &[f32]), second: (&'static str, &[f32])) -> Result<(), Error> {
+    if first.1.is_empty() {
+        return Err(
+            ErrorKind::PartInvalid { part: first.0, problem: "at least one feature is needed" }.into()
+        );
+    }
+    let (expected, found) = (first.1.len(), second.1.len());
+    if expected != found {
+        return Err(ErrorKind::PartLength { part: second.0, expected, found }.into());
+    }
+    for (part, values) in [first, second] {
+        if let Some(idx) = values.iter().position(|value| !value.is_finite()) {
+            return Err(ErrorKind::PartNotFinite { part, idx }.into());
+        }
+    }
+    Ok(())
+}
+
+/// The two lists of a fitted scaler.
+fn both<'s>(
+    first: &'s Option<Vec<f32>>,
+    second: &'s Option<Vec<f32>>,
+    operation: Operation,
+) -> Result<(&'s [f32], &'s [f32]), Error> {
+    match (first, second) {
+        (Some(first), Some(second)) => Ok((first, second)),
+        _ => Err(ErrorKind::NotFitted { operation }.into()),
+    }
+}
+
+/// Refuses lists of unequal length in a payload, where they may be missing or hold any number.
+fn check_lengths(
+    first: &Option<Vec<f32>>,
+    second: &Option<Vec<f32>>,
+    input: &PayloadReader<'_>,
+) -> Result<(), apr_container::Error> {
+    match first.as_ref().map(Vec::len) == second.as_ref().map(Vec::len) {
+        true => Ok(()),
+        false => Err(input.invalid("the two lists of a scaler differ in length")),
+    }
+}
+
+fn check_places(rows: &[f32], out: &[f32], n_features: usize) -> Result<(), Error> {
+    if rows.len() != out.len() {
+        return Err(ErrorKind::OutputLength { needed: rows.len(), given: out.len() }.into());
+    }
+    // Division without remainder, or the rows are refused.
+    check_rows(rows, rows.len().div_ceil(n_features.max(1)), n_features)
+}
+
+impl Model for StandardScaler {
+    fn name(&self) -> &'static str {
+        "StandardScaler"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::Custom
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.mean.as_ref().map(Vec::len)
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let (mean, std) = both(&self.mean, &self.std, Operation::Save)?;
+        let mut tensors = Tensors::of_model(self.name());
+        tensors.push_f32(MEAN, &[mean.len()], mean)?;
+        tensors.push_f32(STD, &[std.len()], std)?;
+        tensors.push_number(WITH_MEAN, f32::from(u8::from(self.with_mean)))?;
+        tensors.push_number(WITH_STD, f32::from(u8::from(self.with_std)))?;
+        Ok(tensors)
+    }
+}
+
+impl Transformer for StandardScaler {
+    fn n_outputs(&self) -> Option<usize> {
+        self.n_features()
+    }
+
+    fn transform_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
+        let (mean, std) = both(&self.mean, &self.std, Operation::Predict)?;
+        check_places(rows, out, mean.len())?;
+        let width = mean.len().max(1);
+        for (row, places) in rows.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
+            for (((place, &value), &mean), &std) in places.iter_mut().zip(row).zip(mean).zip(std) {
+                let centred = if self.with_mean { value - mean } else { value };
+                *place = if self.with_std && std > NO_SPREAD { centred / std } else { centred };
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Model for MinMaxScaler {
+    fn name(&self) -> &'static str {
+        "MinMaxScaler"
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::Custom
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.data_min.as_ref().map(Vec::len)
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let (data_min, data_max) = both(&self.data_min, &self.data_max, Operation::Save)?;
+        let mut tensors = Tensors::of_model(self.name());
+        tensors.push_f32(DATA_MIN, &[data_min.len()], data_min)?;
+        tensors.push_f32(DATA_MAX, &[data_max.len()], data_max)?;
+        tensors.push_number(FEATURE_MIN, self.feature_min)?;
+        tensors.push_number(FEATURE_MAX, self.feature_max)?;
+        Ok(tensors)
+    }
+}
+
+impl Transformer for MinMaxScaler {
+    fn n_outputs(&self) -> Option<usize> {
+        self.n_features()
+    }
+
+    fn transform_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
+        let (least, greatest) = both(&self.data_min, &self.data_max, Operation::Predict)?;
+        check_places(rows, out, least.len())?;
+        let (range, width) = (self.feature_max - self.feature_min, least.len().max(1));
+        for (row, places) in rows.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
+            for (((place, &value), &least), &greatest) in places.iter_mut().zip(row).zip(least).zip(greatest)
+            {
+                let spread = greatest - least;
+                *place = if spread.abs() > NO_SPREAD {
+                    (value - least) / spread * range + self.feature_min
+                } else {
+                    self.feature_min
+                };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Optional lists of means and deviations, then whether each is used.
+impl EncodePayload for StandardScaler {
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        write_option(out, self.mean.as_ref(), |out, mean| out.f32s(mean))?;
+        write_option(out, self.std.as_ref(), |out, std| out.f32s(std))?;
+        out.bool(self.with_mean)?;
+        out.bool(self.with_std)
+    }
+}
+
+impl DecodePayload for StandardScaler {
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let mean = read_option(input, PayloadReader::f32s)?;
+        let std = read_option(input, PayloadReader::f32s)?;
+        check_lengths(&mean, &std, input)?;
+        Ok(Self { mean, std, with_mean: input.bool()?, with_std: input.bool()? })
+    }
+}
+
+/// Optional lists of least and greatest values, then the ends of the range.
+impl EncodePayload for MinMaxScaler {
+    fn model_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        write_option(out, self.data_min.as_ref(), |out, values| out.f32s(values))?;
+        write_option(out, self.data_max.as_ref(), |out, values| out.f32s(values))?;
+        out.f32(self.feature_min)?;
+        out.f32(self.feature_max)
+    }
+}
+
+impl DecodePayload for MinMaxScaler {
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let data_min = read_option(input, PayloadReader::f32s)?;
+        let data_max = read_option(input, PayloadReader::f32s)?;
+        check_lengths(&data_min, &data_max, input)?;
+        Ok(Self { data_min, data_max, feature_min: input.f32()?, feature_max: input.f32()? })
+    }
+}

@@ -1,0 +1,291 @@
+//! Rows of which most values are zero.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::error::{Error, ErrorKind};
+use crate::matrix::Matrix;
+use crate::part;
+
+/// A table that stores only the values that are not zero, row by row (CSR).
+///
+/// ```
+/// use apr_models::SparseRows;
+///
+/// let mut rows = SparseRows::new(1000);
+/// rows.push_row(&[(3, 0.5), (700, 1.0)])?;
+/// rows.push_row(&[])?;
+/// assert_eq!((rows.n_rows(), rows.n_cols(), rows.n_stored()), (2, 1000, 2));
+/// assert_eq!(rows.row(0).and_then(|row| row.get(700)), Some(1.0));
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct SparseRows {
+    n_cols: usize,
+    /// Where each row begins in the two lists, and where the last one ends.
+    starts: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<f32>,
+}
+
+/// One row of [`SparseRows`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SparseRow<'r> {
+    columns: &'r [u32],
+    values: &'r [f32],
+}
+
+impl SparseRows {
+    /// No rows yet, of `n_cols` columns; columns from 2^32 on cannot be stored.
+    #[must_use]
+    pub fn new(n_cols: usize) -> Self {
+        Self { n_cols, starts: vec![0], columns: Vec::new(), values: Vec::new() }
+    }
+
+    /// Takes the lists of a CSR table: row `r` has its values in the columns `columns[starts[r]..starts[r + 1]]`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartLength`] if there is not one value for each column, [`ErrorKind::PartInvalid`] if the starts
+    /// do not run from 0 to the end without falling, or the columns of a row do not increase strictly below `n_cols`;
+    /// [`ErrorKind::PartNotFinite`].
+    pub fn from_parts(
+        n_cols: usize,
+        starts: Vec<usize>,
+        columns: Vec<u32>,
+        values: Vec<f32>,
+    ) -> Result<Self, Error> {
+        part::expect_len("values", columns.len(), values.len())?;
+        part::expect_finite("values", &values)?;
+        let whole = starts.first() == Some(&0) && starts.last() == Some(&columns.len()) && starts.is_sorted();
+        part::expect("row starts", whole, "must run from 0 to the number of values without falling")?;
+        let rows = Self { n_cols, starts, columns, values };
+        let sound = rows.rows().all(|row| {
+            row.columns.is_sorted_by(|a, b| a < b)
+                && row.columns.last().is_none_or(|&column| (column as usize) < n_cols)
+        });
+        part::expect("columns", sound, "must increase strictly within a row and be those of the table")?;
+        Ok(rows)
+    }
+
+    /// Adds a row of columns, strictly increasing, and their values.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`], [`ErrorKind::PartNotFinite`]; the rows stay as they were.
+    pub fn push_row(&mut self, row: &[(u32, f32)]) -> Result<(), Error> {
+        let increasing = row.is_sorted_by(|a, b| a.0 < b.0);
+        let inside = row.last().is_none_or(|&(column, _)| (column as usize) < self.n_cols);
+        part::expect(
+            "columns",
+            increasing && inside,
+            "must increase strictly within a row and be those of the table",
+        )?;
+        if let Some(idx) = row.iter().position(|(_, value)| !value.is_finite()) {
+            return Err(ErrorKind::PartNotFinite { part: "values", idx }.into());
+        }
+        self.extend_row(row.iter().copied());
+        Ok(())
+    }
+
+    /// Adds a row that is sound by its making.
+    pub(crate) fn extend_row(&mut self, row: impl Iterator<Item = (u32, f32)>) {
+        for (column, value) in row {
+            self.columns.push(column);
+            self.values.push(value);
+        }
+        self.starts.push(self.columns.len());
+    }
+
+    /// Forgets the rows and keeps their memory; later ones have `n_cols` columns.
+    pub fn clear(&mut self, n_cols: usize) {
+        self.n_cols = n_cols;
+        self.starts.truncate(1);
+        self.columns.clear();
+        self.values.clear();
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub const fn n_rows(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Number of columns.
+    #[must_use]
+    pub const fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// Number of values that are stored.
+    #[must_use]
+    pub const fn n_stored(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Where each row begins in [`columns`](Self::columns) and [`values`](Self::values), and where the last one ends.
+    #[must_use]
+    pub const fn row_starts(&self) -> &[usize] {
+        self.starts.as_slice()
+    }
+
+    /// The columns of all rows.
+    #[must_use]
+    pub const fn columns(&self) -> &[u32] {
+        self.columns.as_slice()
+    }
+
+    /// The values of all rows.
+    #[must_use]
+    pub const fn values(&self) -> &[f32] {
+        self.values.as_slice()
+    }
+
+    /// One row, `None` past the last.
+    #[must_use]
+    pub fn row(&self, row: usize) -> Option<SparseRow<'_>> {
+        let span = *self.starts.get(row)?..*self.starts.get(row.checked_add(1)?)?;
+        Some(SparseRow { columns: self.columns.get(span.clone())?, values: self.values.get(span)? })
+    }
+
+    /// The rows in order.
+    pub fn rows(&self) -> impl Iterator<Item = SparseRow<'_>> {
+        (0..self.n_rows()).filter_map(|row| self.row(row))
+    }
+
+    /// The same table with its zeros.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::EmptyMatrix`], [`ErrorKind::MatrixTooLarge`].
+    pub fn to_matrix(&self) -> Result<Matrix, Error> {
+        let (n_rows, n_cols) = (self.n_rows(), self.n_cols);
+        let too_large = || Error::from(ErrorKind::MatrixTooLarge { n_rows, n_cols });
+        let len = n_rows.checked_mul(n_cols).ok_or_else(too_large)?;
+        let mut values = Vec::new();
+        values.try_reserve_exact(len).map_err(|_| too_large())?;
+        values.resize(len, 0.0);
+        for (row, dense) in self.rows().zip(values.chunks_exact_mut(n_cols.max(1))) {
+            for (column, value) in row.iter() {
+                if let Some(place) = dense.get_mut(column) {
+                    *place = value;
+                }
+            }
+        }
+        Matrix::from_vec(n_rows, n_cols, values)
+    }
+}
+
+impl<'r> SparseRow<'r> {
+    /// The columns whose values are stored, increasing.
+    #[must_use]
+    pub const fn columns(&self) -> &'r [u32] {
+        self.columns
+    }
+
+    /// Their values.
+    #[must_use]
+    pub const fn values(&self) -> &'r [f32] {
+        self.values
+    }
+
+    /// Columns and values in order.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, f32)> + use<'r> {
+        self.columns.iter().map(|&column| column as usize).zip(self.values.iter().copied())
+    }
+
+    /// The value in that column, `None` if none is stored.
+    #[must_use]
+    pub fn get(&self, column: usize) -> Option<f32> {
+        let place = self.columns.binary_search(&u32::try_from(column).ok()?).ok()?;
+        self.values.get(place).copied()
+    }
+
+    /// Sum of the products with another row's values, in `f64`.
+    #[must_use]
+    pub fn dot(&self, other: &SparseRow<'_>) -> f64 {
+        let (mut a, mut b) = (self.iter().peekable(), other.iter().peekable());
+        let mut sum = 0.0;
+        while let (Some(&(in_a, value_a)), Some(&(in_b, value_b))) = (a.peek(), b.peek()) {
+            if in_a == in_b {
+                sum += f64::from(value_a) * f64::from(value_b);
+            }
+            if in_a <= in_b {
+                a.next();
+            }
+            if in_b <= in_a {
+                b.next();
+            }
+        }
+        sum
+    }
+
+    /// Sum of the products with the values of a dense row, in `f64`; columns it does not have count as 0.
+    #[must_use]
+    pub fn dot_dense(&self, dense: &[f32]) -> f64 {
+        self.iter()
+            .filter_map(|(column, value)| Some(f64::from(value) * f64::from(*dense.get(column)?)))
+            .sum()
+    }
+
+    /// Euclidean length, in `f64`.
+    #[must_use]
+    pub fn norm(&self) -> f64 {
+        libm::sqrt(self.values.iter().map(|&value| f64::from(value) * f64::from(value)).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> SparseRows {
+        let mut rows = SparseRows::new(5);
+        rows.push_row(&[(0, 1.0), (3, -2.0)]).unwrap();
+        rows.push_row(&[]).unwrap();
+        rows.push_row(&[(2, 4.0), (3, 0.5), (4, 1.0)]).unwrap();
+        rows
+    }
+
+    #[test]
+    fn parts_and_rows_make_the_same_table() {
+        let rows = rows();
+        let again = SparseRows::from_parts(
+            5,
+            rows.row_starts().to_vec(),
+            rows.columns().to_vec(),
+            rows.values().to_vec(),
+        );
+        assert_eq!(again.unwrap(), rows);
+        let dense = rows.to_matrix().unwrap();
+        assert_eq!(dense.row(0).unwrap(), [1.0, 0.0, 0.0, -2.0, 0.0]);
+        assert_eq!(dense.row(1).unwrap(), [0.0; 5]);
+        let (first, last) = (rows.row(0).unwrap(), rows.row(2).unwrap());
+        assert_eq!((first.dot(&last), first.dot_dense(dense.row(2).unwrap())), (-1.0, -1.0));
+        assert_eq!((first.get(3), first.get(2), rows.row(3)), (Some(-2.0), None, None));
+    }
+
+    #[test]
+    fn unsound_lists_are_refused() {
+        let cases = [
+            (5, vec![0, 2], vec![3, 0], vec![1.0, 1.0]),
+            (5, vec![0, 2], vec![0, 0], vec![1.0, 1.0]),
+            (3, vec![0, 1], vec![3], vec![1.0]),
+            (5, vec![0, 2], vec![0], vec![1.0]),
+            (5, vec![1, 1], vec![0], vec![1.0]),
+            (5, vec![0, 1, 0, 1], vec![0], vec![1.0]),
+            (5, vec![], vec![], vec![]),
+            (5, vec![0, 1], vec![0], vec![]),
+            (5, vec![0, 1], vec![0], vec![f32::NAN]),
+        ];
+        for (n_cols, starts, columns, values) in cases {
+            assert!(SparseRows::from_parts(n_cols, starts.clone(), columns, values).is_err(), "{starts:?}");
+        }
+        let mut rows = rows();
+        for row in [&[(5, 1.0)][..], &[(1, 1.0), (1, 1.0)], &[(0, f32::INFINITY)]] {
+            assert!(rows.push_row(row).is_err());
+        }
+        assert_eq!(rows, self::rows());
+        assert!(SparseRows::new(usize::MAX).to_matrix().is_err());
+    }
+}

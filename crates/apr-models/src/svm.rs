@@ -1,0 +1,184 @@
+//! Support vector machines.
+
+mod kernel;
+mod linear;
+mod stored;
+
+use alloc::vec::Vec;
+
+use self::kernel::KernelMachine;
+pub use self::kernel::{KernelParts, SvmKernel};
+use self::linear::LinearMachine;
+pub use self::linear::LinearParts;
+
+use crate::classes::{Classes, largest};
+use crate::error::{Error, ErrorKind};
+use crate::matrix::Matrix;
+use crate::model::{self, Classifier};
+use crate::probability::check_outputs;
+use crate::scratch::with_scratch;
+
+/// Decisions of one sample that fit the stack: those of 16 classes one against one.
+const DECISIONS_ON_STACK: usize = 120;
+
+/// A support vector machine that tells classes apart: linear (one plane, or one against the rest for each class) or by
+/// a kernel (one against one, as libsvm).
+///
+/// Decisions are summed in `f64`. With two classes a decision above 0 means the second one. One against the rest takes
+/// the class of the largest decision, one against one the class of most votes; of equal ones the smallest label.
+///
+/// ```
+/// use apr_models::{Classifier, LinearParts, Matrix, Svm};
+///
+/// // x0 - x1 > 0.5 is the class 7.
+/// let model = Svm::linear(LinearParts {
+///     classes: vec![4, 7],
+///     weights: Matrix::from_vec(1, 2, vec![1.0, -1.0])?,
+///     intercepts: vec![-0.5],
+/// })?;
+/// assert_eq!(model.predict(&Matrix::from_vec(2, 2, vec![2.0, 0.0, 0.0, 0.0])?), [7, 4]);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Svm {
+    classes: Classes,
+    machine: Machine,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Machine {
+    Linear(LinearMachine),
+    Kernel(KernelMachine),
+}
+
+impl Svm {
+    /// A linear machine: a row of weights for two classes, one for each class for more.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartLength`] for fewer than two classes or lists that do not fit them,
+    /// [`ErrorKind::PartInvalid`] for labels that do not increase, [`ErrorKind::PartNotFinite`].
+    pub fn linear(parts: LinearParts) -> Result<Self, Error> {
+        let classes = Classes::from_labels(parts.classes, 2)?;
+        let machine = LinearMachine::new(&classes, parts.weights, parts.intercepts)?;
+        Ok(Self { classes, machine: Machine::Linear(machine) })
+    }
+
+    /// A machine of support vectors.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartLength`] for fewer than two classes or lists that do not fit them and the support vectors,
+    /// [`ErrorKind::PartInvalid`] for labels that do not increase or a `gamma` that is not above 0,
+    /// [`ErrorKind::PartNotFinite`].
+    pub fn kernel(parts: KernelParts) -> Result<Self, Error> {
+        let classes = Classes::from_labels(parts.classes.clone(), 2)?;
+        let machine = KernelMachine::new(&classes, parts)?;
+        Ok(Self { classes, machine: Machine::Kernel(machine) })
+    }
+
+    /// Labels, strictly increasing.
+    #[must_use]
+    pub const fn classes(&self) -> &[usize] {
+        self.classes.labels()
+    }
+
+    /// The parts of a linear machine.
+    #[must_use]
+    pub fn linear_parts(&self) -> Option<LinearParts> {
+        match &self.machine {
+            Machine::Linear(machine) => Some(LinearParts {
+                classes: self.classes().to_vec(),
+                weights: machine.weights.clone(),
+                intercepts: machine.intercepts.clone(),
+            }),
+            Machine::Kernel(_) => None,
+        }
+    }
+
+    /// The parts of a machine of support vectors.
+    #[must_use]
+    pub fn kernel_parts(&self) -> Option<KernelParts> {
+        match &self.machine {
+            Machine::Linear(_) => None,
+            Machine::Kernel(machine) => Some(machine.to_parts(self.classes().to_vec())),
+        }
+    }
+
+    /// Decisions for one sample: 1 for two classes; otherwise one for each class of a linear machine, and one for each
+    /// pair of classes, (0, 1), (0, 2), ... (1, 2), ..., of a machine of support vectors.
+    #[must_use]
+    pub const fn n_decisions(&self) -> usize {
+        match &self.machine {
+            Machine::Linear(machine) => machine.intercepts.len(),
+            Machine::Kernel(machine) => machine.intercepts().len(),
+        }
+    }
+
+    /// The decisions for the samples of `rows`, which stand one after the other; see
+    /// [`n_decisions`](Self::n_decisions). Nothing is allocated.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutputLength`], [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if the lengths do not
+    /// fit each other and the model.
+    pub fn decisions_into(&self, rows: &[f32], out: &mut [f64]) -> Result<(), Error> {
+        let (n_features, n_decisions) = (self.width(), self.n_decisions());
+        check_outputs(rows, out.len(), n_features, n_decisions)?;
+        for (row, out) in rows.chunks_exact(n_features).zip(out.chunks_exact_mut(n_decisions)) {
+            self.decide(row, out);
+        }
+        Ok(())
+    }
+
+    /// The decisions for each sample, row by row.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::FeatureCount`].
+    pub fn decisions(&self, x: &Matrix) -> Result<Vec<f64>, Error> {
+        let (n_rows, n_cols) = (x.n_rows(), self.n_decisions());
+        let len = n_rows.checked_mul(n_cols).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols })?;
+        let mut out = alloc::vec![0.0; len];
+        self.decisions_into(x.as_slice(), &mut out)?;
+        Ok(out)
+    }
+
+    /// Features of a sample.
+    const fn width(&self) -> usize {
+        match &self.machine {
+            Machine::Linear(machine) => machine.weights.n_cols(),
+            Machine::Kernel(machine) => machine.n_features(),
+        }
+    }
+
+    fn decide(&self, row: &[f32], out: &mut [f64]) {
+        match &self.machine {
+            Machine::Linear(machine) => machine.decide(row, out),
+            Machine::Kernel(machine) => machine.decide(row, out),
+        }
+    }
+
+    /// Place of the class that the decisions speak for.
+    fn choose(&self, decisions: &[f64]) -> usize {
+        match (decisions, &self.machine) {
+            (&[decision], _) => usize::from(decision > 0.0),
+            (_, Machine::Linear(_)) => largest(decisions.iter().copied()),
+            (_, Machine::Kernel(_)) => kernel::most_votes(decisions, self.classes.len()),
+        }
+    }
+}
+
+/// A machine of support vectors needs no memory but the stack for up to 16 classes, a linear one for up to 120.
+impl Classifier for Svm {
+    fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
+        model::check_rows(rows, out.len(), self.width())?;
+        with_scratch::<f64, DECISIONS_ON_STACK, _>(self.n_decisions(), |decisions| {
+            for (row, place) in rows.chunks_exact(self.width()).zip(out) {
+                self.decide(row, decisions);
+                *place = self.classes.label(self.choose(decisions));
+            }
+        });
+        Ok(())
+    }
+}

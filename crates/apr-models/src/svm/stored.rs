@@ -1,0 +1,178 @@
+//! A support vector machine as payload (`docs/payloads.md`, section 7) and as tensors.
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::error::{Error, ErrorKind};
+use crate::head;
+use crate::matrix::Matrix;
+use crate::model::Model;
+use crate::svm::{KernelParts, LinearParts, Machine, Svm, SvmKernel};
+use crate::tensors::Tensors;
+
+const N_FORMS: u32 = 2;
+const LINEAR: u32 = 1;
+const KERNEL: u32 = 2;
+
+const NAME: &str = "Svm";
+const CLASSES: &str = "classes";
+const WEIGHTS: &str = "weights";
+const INTERCEPTS: &str = "intercepts";
+const GAMMA: &str = "gamma";
+const N_SUPPORT: &str = "n_support";
+const SUPPORT_VECTORS: &str = "support_vectors";
+const DUAL: &str = "dual";
+
+impl EncodePayload for Svm {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::Svm);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(NAME)
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        match &self.machine {
+            Machine::Linear(machine) => {
+                head::write_head(out, LINEAR)?;
+                self.classes.encode(out)?;
+                out.usize(machine.weights.n_cols())?;
+                out.f32s(machine.weights.as_slice())?;
+                out.f32s(&machine.intercepts)
+            }
+            Machine::Kernel(machine) => {
+                let parts = machine.parts();
+                head::write_head(out, KERNEL)?;
+                self.classes.encode(out)?;
+                match parts.kernel {
+                    SvmKernel::Linear => out.variant(0)?,
+                    SvmKernel::Rbf { gamma } => {
+                        out.variant(1)?;
+                        out.f64(gamma)?;
+                    }
+                }
+                out.usize(parts.support_vectors.n_cols())?;
+                out.usizes(&parts.n_support)?;
+                out.f32s(parts.support_vectors.as_slice())?;
+                out.f64s(&parts.dual)?;
+                out.f64s(&parts.intercepts)
+            }
+        }
+    }
+}
+
+impl DecodePayload for Svm {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::Svm);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let form = head::read_form(input, N_FORMS)?;
+        Self::decode_fields(form, input)
+    }
+}
+
+impl Svm {
+    /// Reads what follows the head of that form.
+    fn decode_fields(form: u32, input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let classes = input.usizes()?;
+        if form == LINEAR {
+            let weights = table(input)?;
+            return Ok(Self::linear(LinearParts { classes, weights, intercepts: input.f32s()? })?);
+        }
+        let kernel = match input.variant(2)? {
+            0 => SvmKernel::Linear,
+            _ => SvmKernel::Rbf { gamma: input.f64()? },
+        };
+        let n_features = input.usize()?;
+        let n_support = input.usizes()?;
+        let support_vectors = table_of(n_features, input)?;
+        let (dual, intercepts) = (input.f64s()?, input.f64s()?);
+        let parts = KernelParts { classes, kernel, n_support, support_vectors, dual, intercepts };
+        Ok(Self::kernel(parts)?)
+    }
+
+    /// The machine that those tensors hold.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
+    /// [`linear`](Self::linear) and [`kernel`](Self::kernel).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model(NAME)?;
+        let classes = tensors.counts(CLASSES)?;
+        if tensors.contains(WEIGHTS) {
+            tensors.expect_only(|name| [CLASSES, WEIGHTS, INTERCEPTS].contains(&name))?;
+            let (weights, intercepts) = (tensors.matrix(WEIGHTS)?, tensors.vector(INTERCEPTS)?);
+            return Self::linear(LinearParts { classes, weights, intercepts });
+        }
+        let known = [CLASSES, GAMMA, N_SUPPORT, SUPPORT_VECTORS, DUAL, INTERCEPTS];
+        tensors.expect_only(|name| known.contains(&name))?;
+        let kernel = match tensors.optional(GAMMA, Tensors::f64s)?.as_deref() {
+            None => SvmKernel::Linear,
+            Some(&[gamma]) => SvmKernel::Rbf { gamma },
+            Some(_) => {
+                return Err(ErrorKind::PartInvalid { part: GAMMA, problem: "must be one number" }.into());
+            }
+        };
+        Self::kernel(KernelParts {
+            classes,
+            kernel,
+            n_support: tensors.counts(N_SUPPORT)?,
+            support_vectors: tensors.matrix(SUPPORT_VECTORS)?,
+            dual: tensors.f64s(DUAL)?,
+            intercepts: tensors.f64s(INTERCEPTS)?,
+        })
+    }
+}
+
+impl Model for Svm {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::Svm
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        Some(self.width())
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(NAME);
+        tensors.push_counts(CLASSES, self.classes())?;
+        match &self.machine {
+            Machine::Linear(machine) => {
+                let shape = [machine.weights.n_rows(), machine.weights.n_cols()];
+                tensors.push_f32(WEIGHTS, &shape, machine.weights.as_slice())?;
+                tensors.push_f32(INTERCEPTS, &shape[..1], &machine.intercepts)?;
+            }
+            Machine::Kernel(machine) => {
+                let parts = machine.parts();
+                let (n_vectors, n_features) = parts.support_vectors.shape();
+                if let SvmKernel::Rbf { gamma } = parts.kernel {
+                    tensors.push_f64(GAMMA, &[1], &[gamma])?;
+                }
+                tensors.push_counts(N_SUPPORT, &parts.n_support)?;
+                tensors.push_f32(
+                    SUPPORT_VECTORS,
+                    &[n_vectors, n_features],
+                    parts.support_vectors.as_slice(),
+                )?;
+                tensors.push_f64(DUAL, &[self.classes.len() - 1, n_vectors], &parts.dual)?;
+                tensors.push_f64(INTERCEPTS, &[parts.intercepts.len()], &parts.intercepts)?;
+            }
+        }
+        Ok(tensors)
+    }
+}
+
+/// A number of columns, then a table of that many.
+fn table(input: &mut PayloadReader<'_>) -> Result<Matrix, apr_container::Error> {
+    let n_cols = input.usize()?;
+    table_of(n_cols, input)
+}
+
+fn table_of(n_cols: usize, input: &mut PayloadReader<'_>) -> Result<Matrix, apr_container::Error> {
+    let values = input.f32s()?;
+    // A rest, or no columns, is refused as a wrong length.
+    let n_rows = values.len().checked_div(n_cols).unwrap_or(0);
+    Ok(Matrix::from_vec(n_rows, n_cols, values)?)
+}

@@ -1,0 +1,246 @@
+//! Documents to weighted counts of terms.
+
+mod stored;
+
+use alloc::vec::Vec;
+
+use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, train};
+use crate::error::Error;
+use crate::part;
+use crate::sparse::SparseRows;
+use crate::vocabulary::Vocabulary;
+
+/// Weighs the counts of terms by how rare each term is.
+///
+/// The value of a term is its count (or one plus its logarithm) times the term's factor; a row is then divided by its
+/// norm. The numbers are those of scikit-learn's `TfidfVectorizer`, computed in `f64` and rounded once. A document
+/// without a known term is a row without values.
+///
+/// ```
+/// use apr_models::{TfIdf, TfIdfOptions};
+///
+/// let documents = ["a red fox", "red wine", "red roses"];
+/// let model = TfIdf::train(&documents, &TfIdfOptions::default())?;
+/// let rows = model.transform(["The red fox"]);
+/// let row = rows.row(0).unwrap();
+/// let find = |term| row.get(model.vocabulary().find(term).unwrap() as usize).unwrap();
+/// assert!(find("fox") > find("red"), "the rarer term weighs more");
+/// assert!((row.norm() - 1.0).abs() < 1e-6);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct TfIdf {
+    counts: CountVectorizer,
+    frequency: TermFrequency,
+    norm: RowNorm,
+    idf: Option<Vec<f32>>,
+}
+
+/// What the count of a term is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TermFrequency {
+    /// Itself.
+    #[default]
+    Count,
+    /// One plus its natural logarithm.
+    Logarithm,
+}
+
+/// What a row is divided by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowNorm {
+    /// Nothing.
+    None,
+    /// The sum of its absolute values.
+    L1,
+    /// Its Euclidean length.
+    #[default]
+    L2,
+}
+
+/// The factor of a term that is in `d` of `n` documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InverseFrequency {
+    /// None.
+    None,
+    /// `ln(n / d) + 1`.
+    Plain,
+    /// `ln((n + 1) / (d + 1)) + 1`, as if one more document held every term.
+    #[default]
+    Smooth,
+}
+
+/// What a [`TfIdf`] is made of, beside the vectorizer that counts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TfIdfParts {
+    /// What the count of a term is worth.
+    pub frequency: TermFrequency,
+    /// What a row is divided by.
+    pub norm: RowNorm,
+    /// The factor of each term.
+    pub idf: Option<Vec<f32>>,
+}
+
+/// How to train a [`TfIdf`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TfIdfOptions {
+    /// Which terms are counted.
+    pub counts: CountVectorizerOptions,
+    /// What the count of a term is worth.
+    pub frequency: TermFrequency,
+    /// The factor of a term.
+    pub inverse: InverseFrequency,
+    /// What a row is divided by.
+    pub norm: RowNorm,
+}
+
+impl TfIdf {
+    /// Takes parts that exist already.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartLength`](crate::ErrorKind::PartLength) if there is not one factor for each term,
+    /// [`ErrorKind::PartNotFinite`](crate::ErrorKind::PartNotFinite).
+    pub fn from_parts(counts: CountVectorizer, parts: TfIdfParts) -> Result<Self, Error> {
+        let TfIdfParts { frequency, norm, idf } = parts;
+        if let Some(idf) = &idf {
+            part::expect_len("idf", counts.vocabulary().len(), idf.len())?;
+            part::expect_finite("idf", idf)?;
+        }
+        Ok(Self { counts, frequency, norm, idf })
+    }
+
+    /// Collects the terms of documents and how rare they are.
+    ///
+    /// # Errors
+    ///
+    /// As [`CountVectorizer::train`].
+    pub fn train<S: AsRef<str>>(documents: &[S], options: &TfIdfOptions) -> Result<Self, Error> {
+        let trained = train::train(documents, &options.counts)?;
+        let more = match options.inverse {
+            InverseFrequency::None => None,
+            InverseFrequency::Plain => Some(0.0),
+            InverseFrequency::Smooth => Some(1.0),
+        };
+        let idf = more.map(|more| {
+            let all = documents.len() as f64 + more;
+            let factor = |&with: &usize| (libm::log(all / (with as f64 + more)) + 1.0) as f32;
+            trained.documents_with.iter().map(factor).collect()
+        });
+        let parts = TfIdfParts { frequency: options.frequency, norm: options.norm, idf };
+        Self::from_parts(trained.vectorizer, parts)
+    }
+
+    /// The vectorizer that counts.
+    #[must_use]
+    pub const fn counts(&self) -> &CountVectorizer {
+        &self.counts
+    }
+
+    /// The terms; a term's number is its column.
+    #[must_use]
+    pub const fn vocabulary(&self) -> &Vocabulary {
+        self.counts.vocabulary()
+    }
+
+    /// The factor of each term.
+    #[must_use]
+    pub fn idf(&self) -> Option<&[f32]> {
+        self.idf.as_deref()
+    }
+
+    /// What the count of a term is worth.
+    #[must_use]
+    pub const fn frequency(&self) -> TermFrequency {
+        self.frequency
+    }
+
+    /// What a row is divided by.
+    #[must_use]
+    pub const fn norm(&self) -> RowNorm {
+        self.norm
+    }
+
+    /// The weights of each document: a row for each, a column for each term.
+    #[must_use]
+    pub fn transform<S: AsRef<str>>(&self, documents: impl IntoIterator<Item = S>) -> SparseRows {
+        let mut rows = SparseRows::new(self.vocabulary().len());
+        self.transform_into(documents, &mut rows);
+        rows
+    }
+
+    /// As [`transform`](Self::transform) into rows whose memory is used again.
+    pub fn transform_into<S: AsRef<str>>(
+        &self,
+        documents: impl IntoIterator<Item = S>,
+        out: &mut SparseRows,
+    ) {
+        out.clear(self.vocabulary().len());
+        let mut row: Vec<(u32, f64)> = Vec::new();
+        self.counts.for_each_count(documents, |counts| {
+            row.clear();
+            row.extend(counts.map(|(term, count)| (term, self.weight(term, count))));
+            let norm = match self.norm {
+                RowNorm::None => 1.0,
+                RowNorm::L1 => row.iter().map(|(_, value)| value.abs()).sum(),
+                RowNorm::L2 => libm::sqrt(row.iter().map(|(_, value)| value * value).sum()),
+            };
+            // Only factors of 0 make a row of zeros; it stays one.
+            let norm = if norm > 0.0 { norm } else { 1.0 };
+            out.extend_row(row.iter().map(|&(term, value)| (term, (value / norm) as f32)));
+        });
+    }
+
+    fn weight(&self, term: u32, count: usize) -> f64 {
+        let count = count as f64;
+        let frequency = match self.frequency {
+            TermFrequency::Count => count,
+            TermFrequency::Logarithm => 1.0 + libm::log(count),
+        };
+        let factor = self.idf.as_ref().and_then(|idf| idf.get(term as usize));
+        frequency * factor.map_or(1.0, |&factor| factor.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    const DOCUMENTS: [&str; 2] = ["aa aa bb", "aa"];
+
+    fn row(options: TfIdfOptions) -> Vec<f32> {
+        let model = TfIdf::train(&DOCUMENTS, &options).unwrap();
+        model.transform(["bb aa aa aa cc"]).values().to_vec()
+    }
+
+    #[test]
+    fn weights_follow_the_options() {
+        let plain = TfIdfOptions { norm: RowNorm::None, ..TfIdfOptions::default() };
+        let log = |x: f64| libm::log(x) as f32;
+        assert_eq!(row(plain.clone()), [3.0, 1.0 + log(1.5)]);
+        assert_eq!(
+            row(TfIdfOptions { inverse: InverseFrequency::Plain, ..plain.clone() }),
+            [3.0, 1.0 + log(2.0)]
+        );
+        let none = TfIdfOptions { inverse: InverseFrequency::None, ..plain };
+        assert_eq!(row(none.clone()), [3.0, 1.0]);
+        assert_eq!(row(TfIdfOptions { norm: RowNorm::L1, ..none.clone() }), [0.75, 0.25]);
+        assert_eq!(row(TfIdfOptions { frequency: TermFrequency::Logarithm, ..none }), [1.0 + log(3.0), 1.0]);
+    }
+
+    #[test]
+    fn factors_must_fit_the_terms() {
+        let model = TfIdf::train(&DOCUMENTS, &TfIdfOptions::default()).unwrap();
+        let of = |idf| {
+            TfIdf::from_parts(model.counts().clone(), TfIdfParts { idf: Some(idf), ..TfIdfParts::default() })
+        };
+        assert!(of(vec![1.0, 2.0]).is_ok());
+        assert_eq!(of(vec![1.0]).unwrap_err().code(), "am-part-length");
+        assert_eq!(of(vec![1.0, f32::NAN]).unwrap_err().code(), "am-part-not-finite");
+        // A row of zeros has no norm to be divided by.
+        let zeros = of(vec![0.0, 0.0]).unwrap().transform(["aa"]);
+        assert_eq!(zeros.values(), [0.0]);
+    }
+}

@@ -1,0 +1,142 @@
+//! A weighting vectorizer as payload (`docs/payloads.md`, section 11) and as tensors.
+
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+
+use crate::count_vectorizer::CountVectorizer;
+use crate::error::Error;
+use crate::head;
+use crate::model::Model;
+use crate::part;
+use crate::tensors::Tensors;
+use crate::tf_idf::{RowNorm, TermFrequency, TfIdf, TfIdfParts};
+
+const N_FORMS: u32 = 1;
+
+const NAME: &str = "TfIdf";
+const SUBLINEAR: &str = "sublinear";
+const NORM: &str = "norm";
+const IDF: &str = "idf";
+
+impl RowNorm {
+    const fn variant(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::L1 => 1,
+            Self::L2 => 2,
+        }
+    }
+
+    const fn of_variant(variant: u64) -> Option<Self> {
+        match variant {
+            0 => Some(Self::None),
+            1 => Some(Self::L1),
+            2 => Some(Self::L2),
+            _ => None,
+        }
+    }
+}
+
+const fn frequency_of(sublinear: bool) -> TermFrequency {
+    match sublinear {
+        true => TermFrequency::Logarithm,
+        false => TermFrequency::Count,
+    }
+}
+
+impl EncodePayload for TfIdf {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::TfIdf);
+
+    fn model_name(&self) -> Option<&str> {
+        Some(NAME)
+    }
+
+    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        head::write_head(out, 1)?;
+        self.encode_fields(out)
+    }
+}
+
+impl DecodePayload for TfIdf {
+    const MODEL_TYPE: Option<ModelType> = Some(ModelType::TfIdf);
+
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        head::expect_form(input, 1, N_FORMS)?;
+        Self::decode_fields(input)
+    }
+}
+
+impl TfIdf {
+    /// Writes what follows the head.
+    pub(crate) fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        self.counts.encode_fields(out)?;
+        out.bool(self.frequency == TermFrequency::Logarithm)?;
+        out.variant(self.norm.variant())?;
+        out.option(self.idf.is_some())?;
+        self.idf.as_ref().map_or(Ok(()), |idf| out.f32s(idf))
+    }
+
+    /// Reads what follows the head.
+    pub(crate) fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let counts = CountVectorizer::decode_fields(input)?;
+        let frequency = frequency_of(input.bool()?);
+        let norm = RowNorm::of_variant(input.variant(3)?.into()).unwrap_or_default();
+        let idf = if input.option()? { Some(input.f32s()?) } else { None };
+        Ok(Self::from_parts(counts, TfIdfParts { frequency, norm, idf })?)
+    }
+
+    pub(crate) fn push_to(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        self.counts.push_to(tensors)?;
+        tensors.push_integers(SUBLINEAR, &[1], &[(self.frequency == TermFrequency::Logarithm).into()])?;
+        tensors.push_integers(NORM, &[1], &[self.norm.variant().into()])?;
+        self.idf.as_ref().map_or(Ok(()), |idf| tensors.push_f32(IDF, &[idf.len()], idf))
+    }
+
+    pub(crate) fn take_from(tensors: &Tensors) -> Result<Self, Error> {
+        let norm = RowNorm::of_variant(tensors.integer(NORM)?);
+        part::expect(NORM, norm.is_some(), "must be 0, 1 or 2")?;
+        let parts = TfIdfParts {
+            frequency: frequency_of(tensors.integer(SUBLINEAR)? != 0),
+            norm: norm.unwrap_or_default(),
+            idf: tensors.optional(IDF, Tensors::vector)?,
+        };
+        Self::from_parts(CountVectorizer::take_from(tensors)?, parts)
+    }
+
+    /// Whether a tensor of that name is part of a weighting vectorizer.
+    pub(crate) fn is_part(name: &str) -> bool {
+        [SUBLINEAR, NORM, IDF].contains(&name) || CountVectorizer::is_part(name)
+    }
+
+    /// The vectorizer that those tensors hold.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
+    /// [`from_parts`](Self::from_parts).
+    pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
+        tensors.expect_model(NAME)?;
+        tensors.expect_only(Self::is_part)?;
+        Self::take_from(tensors)
+    }
+}
+
+/// Samples are texts, so it has no number of features.
+impl Model for TfIdf {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn model_type(&self) -> ModelType {
+        ModelType::TfIdf
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        None
+    }
+
+    fn to_tensors(&self) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::of_model(NAME);
+        self.push_to(&mut tensors)?;
+        Ok(tensors)
+    }
+}

@@ -1,0 +1,364 @@
+//! Binary trees of threshold tests, stored flat: no tree is too deep to read, use or drop.
+
+use alloc::collections::TryReserveError;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::error::{Error, ErrorKind};
+
+pub(crate) mod payload;
+mod preorder;
+pub(crate) mod tensors;
+
+/// A node of a tree given to, or read from, a model; nodes refer to each other by their places in a list whose first
+/// node is the root.
+///
+/// `L` is what a leaf says: `usize` for a class, `f32` for a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TreeNode<L> {
+    /// A test of one feature.
+    Split {
+        /// The feature tested, counted from 0.
+        feature: usize,
+        /// Samples whose feature is at most this go left, all others (also those whose feature is not a number) right.
+        threshold: f32,
+        /// Place of the node for samples that go left.
+        left: usize,
+        /// Place of the node for samples that go right.
+        right: usize,
+        /// Training samples that came this far; 0 if nobody counted.
+        n_samples: usize,
+        /// How mixed those were, by the measure the tree was trained with; 0 if nobody measured.
+        impurity: f32,
+    },
+    /// An end of the tree.
+    Leaf {
+        /// What it says.
+        value: L,
+        /// Training samples that came this far; 0 if nobody counted.
+        n_samples: usize,
+        /// How mixed those were, by the measure the tree was trained with; 0 if nobody measured.
+        impurity: f32,
+    },
+}
+
+/// What a leaf says, in the four bytes a node has for it.
+pub(crate) trait Leaf: Copy {
+    fn to_bits(self) -> Option<u32>;
+    fn from_bits(bits: u32) -> Self;
+}
+
+impl Leaf for usize {
+    fn to_bits(self) -> Option<u32> {
+        u32::try_from(self).ok()
+    }
+
+    fn from_bits(bits: u32) -> Self {
+        // Only bits of a `usize` come back.
+        bits as Self
+    }
+}
+
+impl Leaf for f32 {
+    fn to_bits(self) -> Option<u32> {
+        Some(Self::to_bits(self))
+    }
+
+    fn from_bits(bits: u32) -> Self {
+        Self::from_bits(bits)
+    }
+}
+
+/// Leaf of a tree that says nothing but its number of samples.
+impl Leaf for () {
+    fn to_bits(self) -> Option<u32> {
+        Some(0)
+    }
+
+    fn from_bits(_bits: u32) -> Self {}
+}
+
+/// Marks leaves in [`Node::feature`].
+const LEAF: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Node {
+    /// The feature tested, or [`LEAF`].
+    feature: u32,
+    /// Bits of the threshold of a split, or of what the leaf says.
+    value: u32,
+    /// Place of the right child of a split; the left one follows its parent.
+    right: u32,
+}
+
+/// A tree whose nodes stand in the order in which a walk that goes left first meets them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Tree {
+    nodes: Vec<Node>,
+    /// Training samples at each node.
+    samples: Vec<usize>,
+    /// Impurity at each node; 0 if the source has none.
+    impurities: Vec<f32>,
+    /// One more than the greatest feature tested.
+    n_features: usize,
+}
+
+/// Which samples go left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Test {
+    /// Those at most the threshold.
+    AtMost,
+    /// Those below the threshold.
+    Below,
+}
+
+impl Tree {
+    /// A tree of connected nodes; their order does not matter but for the root, which is the first.
+    pub(crate) fn from_nodes<L: Leaf>(nodes: &[TreeNode<L>]) -> Result<Self, Error> {
+        let mut tree = Self::default();
+        let mut met = vec![false; nodes.len()];
+        // Places in `nodes` still to be met, and the split whose right child they are.
+        let mut ahead = vec![(0, None)];
+        while let Some((place, parent)) = ahead.pop() {
+            if let Some(parent) = parent {
+                tree.attach_right(parent);
+            }
+            let mut place = place;
+            loop {
+                match met.get_mut(place) {
+                    Some(met) if !*met => *met = true,
+                    Some(_) => {
+                        return Err(invalid("every node but the root is the child of exactly one split"));
+                    }
+                    None => return Err(invalid("a child stands outside the list of nodes")),
+                }
+                match nodes[place] {
+                    TreeNode::Split { feature, threshold, left, right, n_samples, impurity } => {
+                        if threshold.is_nan() {
+                            return Err(invalid("a threshold is not a number"));
+                        }
+                        let idx = tree.push_split(feature, threshold, n_samples, impurity);
+                        let idx = idx.ok_or_else(|| invalid("features and nodes are fewer than 2^32 - 1"))?;
+                        ahead.push((right, Some(idx)));
+                        place = left;
+                    }
+                    TreeNode::Leaf { value, n_samples, impurity } => {
+                        tree.push_leaf(value, n_samples, impurity)
+                            .ok_or_else(|| invalid("classes and nodes are fewer than 2^32 - 1"))?;
+                        break;
+                    }
+                }
+            }
+        }
+        match tree.nodes.len() == nodes.len() {
+            true => Ok(tree),
+            false => Err(invalid("every node is reached from the root")),
+        }
+    }
+
+    /// The node at a place, if there are that many.
+    pub(crate) fn node<L: Leaf>(&self, idx: usize) -> Option<TreeNode<L>> {
+        let &Node { feature, value, right } = self.nodes.get(idx)?;
+        let n_samples = self.samples.get(idx).copied().unwrap_or(0);
+        let impurity = self.impurities.get(idx).copied().unwrap_or(0.0);
+        Some(if feature == LEAF {
+            TreeNode::Leaf { value: L::from_bits(value), n_samples, impurity }
+        } else {
+            TreeNode::Split {
+                feature: feature as usize,
+                threshold: f32::from_bits(value),
+                left: idx + 1,
+                right: right as usize,
+                n_samples,
+                impurity,
+            }
+        })
+    }
+
+    pub(crate) fn iter<L: Leaf>(&self) -> impl ExactSizeIterator<Item = TreeNode<L>> {
+        (0..self.nodes.len()).map(|idx| self.node(idx).expect("within the list"))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Features that a sample has at least.
+    pub(crate) fn n_features(&self) -> usize {
+        self.n_features
+    }
+
+    /// What the leaf says that the sample reaches.
+    ///
+    /// The sample has all [`n_features`](Self::n_features) that are tested; a missing one would go right.
+    pub(crate) fn leaf<L: Leaf>(&self, row: &[f32]) -> L {
+        L::from_bits(self.nodes.get(self.reach(row, Test::AtMost).0).map_or(0, |node| node.value))
+    }
+
+    /// Place of the leaf that the sample reaches, and the number of splits on the way.
+    pub(crate) fn reach(&self, row: &[f32], test: Test) -> (usize, usize) {
+        let (mut idx, mut depth) = (0, 0);
+        while let Some(&Node { feature, value, right }) = self.nodes.get(idx)
+            && feature != LEAF
+        {
+            let threshold = f32::from_bits(value);
+            let goes_left = row.get(feature as usize).is_some_and(|&value| match test {
+                Test::AtMost => value <= threshold,
+                Test::Below => value < threshold,
+            });
+            // Children come after their parents: the walk ends.
+            idx = if goes_left { idx + 1 } else { right as usize };
+            depth += 1;
+        }
+        (idx, depth)
+    }
+
+    /// Training samples at a node.
+    pub(crate) fn n_samples(&self, idx: usize) -> usize {
+        self.samples.get(idx).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn leaves<L: Leaf>(&self) -> impl Iterator<Item = L> {
+        self.nodes.iter().filter(|node| node.feature == LEAF).map(|node| L::from_bits(node.value))
+    }
+
+    /// Adds the next node of the walk; `None` if its numbers are too large to store.
+    pub(crate) fn push_split(
+        &mut self,
+        feature: usize,
+        threshold: f32,
+        n_samples: usize,
+        impurity: f32,
+    ) -> Option<usize> {
+        let stored = u32::try_from(feature).ok().filter(|&feature| feature != LEAF)?;
+        self.n_features = self.n_features.max(feature + 1);
+        self.push(Node { feature: stored, value: threshold.to_bits(), right: 0 }, n_samples, impurity)
+    }
+
+    /// Adds the next node of the walk; `None` if its numbers are too large to store.
+    pub(crate) fn push_leaf<L: Leaf>(&mut self, value: L, n_samples: usize, impurity: f32) -> Option<usize> {
+        self.push(Node { feature: LEAF, value: value.to_bits()?, right: 0 }, n_samples, impurity)
+    }
+
+    fn push(&mut self, node: Node, n_samples: usize, impurity: f32) -> Option<usize> {
+        let idx = self.nodes.len();
+        u32::try_from(idx).ok()?;
+        self.nodes.push(node);
+        self.samples.push(n_samples);
+        self.impurities.push(impurity);
+        Some(idx)
+    }
+
+    /// Makes the node added next the right child of a split.
+    pub(crate) fn attach_right(&mut self, parent: usize) {
+        // A place beyond `u32` is refused when the node is added.
+        let next = u32::try_from(self.nodes.len()).unwrap_or(LEAF);
+        if let Some(node) = self.nodes.get_mut(parent) {
+            node.right = next;
+        }
+    }
+
+    pub(crate) fn set_samples(&mut self, idx: usize, n_samples: usize) {
+        if let Some(samples) = self.samples.get_mut(idx) {
+            *samples = n_samples;
+        }
+    }
+
+    /// Room for `count` more nodes, so that a list that cannot grow is an error and not an abort.
+    pub(crate) fn try_reserve(&mut self, count: usize) -> Result<(), TryReserveError> {
+        self.nodes.try_reserve_exact(count)?;
+        self.samples.try_reserve_exact(count)?;
+        self.impurities.try_reserve_exact(count)
+    }
+
+    /// Nodes to make room for before one is added.
+    pub(crate) fn room_to_make(&self) -> usize {
+        payload::room_to_make(&self.nodes)
+    }
+
+    /// Bytes that so many nodes take.
+    pub(crate) const fn memory(n_nodes: usize) -> u64 {
+        (n_nodes as u64).saturating_mul((size_of::<Node>() + size_of::<usize>() + size_of::<f32>()) as u64)
+    }
+
+    /// Counts the samples at splits, which some sources leave out, from their children's.
+    fn sum_samples(&mut self) {
+        for idx in (0..self.nodes.len()).rev() {
+            let node = self.nodes[idx];
+            if node.feature != LEAF {
+                let right = self.n_samples(node.right as usize);
+                self.samples[idx] = self.n_samples(idx + 1).saturating_add(right);
+            }
+        }
+    }
+
+    pub(crate) fn without_impurities(mut self) -> Self {
+        self.impurities.fill(0.0);
+        self
+    }
+
+    pub(crate) fn has_impurities(&self) -> bool {
+        self.impurities.iter().any(|&impurity| impurity.to_bits() != 0)
+    }
+}
+
+fn invalid(problem: &'static str) -> Error {
+    ErrorKind::PartInvalid { part: "tree", problem }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn split<L>(feature: usize, threshold: f32, left: usize, right: usize) -> TreeNode<L> {
+        TreeNode::Split { feature, threshold, left, right, n_samples: 0, impurity: 0.0 }
+    }
+
+    pub(crate) fn leaf<L>(value: L) -> TreeNode<L> {
+        TreeNode::Leaf { value, n_samples: 1, impurity: 0.0 }
+    }
+
+    #[test]
+    fn order_of_the_nodes_does_not_matter() {
+        let walked = [split(1, 0.5, 1, 4), split(0, -1.0, 2, 3), leaf(7_usize), leaf(8), leaf(9)];
+        let breadth = [split(1, 0.5, 1, 2), split(0, -1.0, 3, 4), leaf(9), leaf(7), leaf(8)];
+        let tree = Tree::from_nodes(&walked).expect("connected");
+        assert_eq!(Tree::from_nodes(&breadth).expect("connected"), tree);
+        assert!(tree.iter::<usize>().eq(walked));
+        assert_eq!(tree.n_features(), 2);
+        for (row, class) in [([-1.0, 0.5], 7), ([-0.9, 0.5], 8), ([f32::NAN, 0.0], 8), ([0.0, 0.6], 9)] {
+            assert_eq!(tree.leaf::<usize>(&row), class, "{row:?}");
+        }
+        assert_eq!(tree.reach(&[-1.0, 0.4], Test::Below), (3, 2));
+    }
+
+    #[test]
+    fn what_is_no_tree_is_refused() {
+        let cases: [&[TreeNode<f32>]; 8] = [
+            &[],
+            &[split(0, 0.0, 0, 0)],
+            &[split(0, 0.0, 1, 1), leaf(1.0)],
+            &[split(0, 0.0, 1, 0), leaf(1.0)],
+            &[split(0, 0.0, 1, 3), leaf(1.0), leaf(2.0)],
+            &[leaf(1.0), leaf(2.0)],
+            &[split(0, f32::NAN, 1, 2), leaf(1.0), leaf(2.0)],
+            &[split(u32::MAX as usize, 0.0, 1, 2), leaf(1.0), leaf(2.0)],
+        ];
+        for nodes in cases {
+            assert_eq!(Tree::from_nodes(nodes).expect_err("not a tree").code(), "am-part", "{nodes:?}");
+        }
+        assert!(Tree::from_nodes(&[leaf(usize::MAX)]).is_err());
+    }
+
+    #[test]
+    fn deep_trees_are_as_good_as_flat_ones() {
+        let depth = 100_000;
+        let nodes: Vec<TreeNode<f32>> = (0..depth)
+            .flat_map(|level| [split(0, level as f32, 2 * level + 1, 2 * level + 2), leaf(level as f32)])
+            .chain([leaf(-1.0)])
+            .collect();
+        let tree = Tree::from_nodes(&nodes).expect("connected");
+        assert_eq!(tree.leaf::<f32>(&[99_998.5]), 99_999.0);
+        assert_eq!(tree.leaf::<f32>(&[f32::INFINITY]), -1.0);
+    }
+}
