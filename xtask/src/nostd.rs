@@ -20,9 +20,14 @@ const BARE_TARGET: &str = "thumbv7em-none-eabi";
 const DUPLICATE_ITEM: &str = "E0152";
 
 /// The crates that promise it, and a call that leads through the whole of each.
-const CRATES: [Promise; 2] = [
-    Promise { name: "st-core", call: include_str!("nostd/st_core.rs") },
-    Promise { name: "apr-models", call: include_str!("nostd/apr_models.rs") },
+const CRATES: [Promise; 3] = [
+    Promise { name: "st-core", features: &[], call: include_str!("nostd/st_core.rs") },
+    Promise {
+        name: "apr-container",
+        features: &["ruzstd", "lz4"],
+        call: include_str!("nostd/apr_container.rs"),
+    },
+    Promise { name: "apr-models", features: &["ruzstd", "lz4"], call: include_str!("nostd/apr_models.rs") },
 ];
 
 /// What every generated library needs in place of `std`.
@@ -30,6 +35,8 @@ const GROUND: &str = include_str!("nostd/ground.rs");
 
 struct Promise {
     name: &'static str,
+    /// Features that promise it too.
+    features: &'static [&'static str],
     /// Source of `fn call(bytes: &[u8]) -> usize`.
     call: &'static str,
 }
@@ -41,11 +48,11 @@ pub(crate) fn run(session: &mut Session, _args: &[String]) -> Outcome {
     let host = Builder { program: cargo(session, &[]).get_program().into(), bare: false, from_source: false };
     let bare = bare_builder(session);
     for promise in &CRATES {
-        let without = probe(session, &folder, promise, &[])?;
+        let without = probe(session, &folder, promise, promise.features)?;
         host.build(session, &folder, &without)?;
         println!("nostd: {} links without std on the host", promise.name);
 
-        let with = probe(session, &folder, promise, &["std"])?;
+        let with = probe(session, &folder, promise, &[promise.features, &["std"]].concat())?;
         let captured = capture(&mut host.command(session, &folder, &with))?;
         if captured.success || !captured.stderr.contains(DUPLICATE_ITEM) {
             let text = captured.stderr;
