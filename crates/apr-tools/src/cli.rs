@@ -8,7 +8,9 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::console::{ColorChoice, Console, OutputFormat, Verbosity};
 use crate::error::{Exit, Failure};
-use crate::{check, completions, convert, demo, diff, explain, inspect, man, shard, tensors, unshard};
+use crate::{
+    check, completions, convert, demo, diff, explain, inspect, man, predict, shard, tensors, train, unshard,
+};
 
 /// Runs a command with its arguments.
 pub(crate) type Run = fn(&ArgMatches, &mut Console) -> Result<Exit, Failure>;
@@ -29,6 +31,8 @@ const COMMANDS: &[Entry] = &[
     Entry { name: "convert", describe: convert::command, run: convert::run },
     Entry { name: "shard", describe: shard::command, run: shard::run },
     Entry { name: "unshard", describe: unshard::command, run: unshard::run },
+    Entry { name: "train", describe: train::command, run: train::run },
+    Entry { name: "predict", describe: predict::command, run: predict::run },
     Entry { name: "demo", describe: demo::command, run: demo::run },
     Entry { name: "explain", describe: explain::command, run: explain::run },
     Entry { name: "completions", describe: completions::command, run: completions::run },
@@ -38,7 +42,7 @@ const COMMANDS: &[Entry] = &[
 pub(crate) fn command() -> Command {
     Command::new("apr")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Inspect, check, compare, convert and shard machine-learning model files")
+        .about("Inspect, check, compare, convert and shard model files; train small models and ask them")
         .override_usage("apr [OPTIONS] <COMMAND>\n       apr [OPTIONS] <FILE>    (the same as apr inspect FILE)")
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -46,7 +50,7 @@ pub(crate) fn command() -> Command {
         .subcommands(COMMANDS.iter().map(|entry| (entry.describe)()))
         .after_help(
             "Data goes to standard output, everything else to standard error.\n\n\
-             Examples:\n  apr model.safetensors\n  apr check model.safetensors --json\n\n\
+             Examples:\n  apr model.safetensors\n  apr check model.safetensors --json\n  apr predict model.apr --input rows.csv\n\n\
              Exit codes: 0 ok, 1 different, 2 usage, 3 invalid input, 4 verification refused, 5 I/O, 6 another \
              format. `apr explain CODE` explains the code of an error.",
         )

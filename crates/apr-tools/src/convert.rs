@@ -1,25 +1,33 @@
-//! `apr convert`: a model rewritten with other order, alignment, names, metadata or a part of its tensors.
+//! `apr convert`: a model rewritten in another format, or with other order, alignment, names, metadata or a part of its
+//! tensors.
+
+mod apr;
+mod lost;
+mod target;
 
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use st_core::{Alignment, Order, ReadOptions, WriteOptions};
+use st_core::{Alignment, Order, WriteOptions};
 
+use self::target::Target;
+pub(crate) use self::target::{compression, compression_arg};
 use crate::console::Console;
-use crate::error::{CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
+use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
 use crate::glob::{Rename, Selection};
-use crate::input::{self, Model, Tensor};
+use crate::input::{self, Format, Model, Rules, Tensor};
+use crate::metadata::{self, Entries};
 use crate::output::{self, Destination, Overwrite, Run};
 use crate::render::escape;
-use crate::rewrite::{self, Job, Metadata, Plan};
+use crate::rewrite::{self, Job, Plan};
 
 pub(crate) fn command() -> Command {
     let repeated = |name: &'static str, value: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name(value).action(ArgAction::Append).help(help)
     };
     Command::new("convert")
-        .about("Rewrite a safetensors model: order, alignment, names, metadata, a selection of tensors")
+        .about("Rewrite a model: format (safetensors, .apr), order, alignment, names, metadata, a selection of tensors")
         .arg(input::input_arg().value_name("IN"))
         .arg(
             Arg::new("output")
@@ -28,6 +36,7 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("The new file, or `-` for standard output"),
         )
+        .args(target::args())
         .arg(input::compat_arg())
         .args(layout_args())
         .args(Selection::args())
@@ -50,14 +59,21 @@ pub(crate) fn command() -> Command {
         )
         .arg(output::force_arg())
         .arg(output::dry_run_arg())
+        .arg(input::unverified_arg())
+        .arg(input::trusted_arg())
         .after_help(
             "Tensors are copied byte for byte, one chunk at a time, whatever their size. The output is complete or \
              not there. Patterns of --select and --exclude see the old names, and the first --rename that fits \
              applies. Without options, the output is what the official writer would make of the same tensors.\n\n\
+             The name of OUT decides about the format unless --format does: .safetensors, or .apr of the version that \
+             IN has. Tensors become an .apr model (version 1) if their metadata name one (`apr.model`), else an .apr \
+             file of tensors (version 2). What the new format cannot hold is refused if it is a tensor, and listed if \
+             it is anything else.\n\n\
              Examples:\n  apr convert model.safetensors aligned.safetensors --align 64 --set licence=MIT\n  \
-             apr convert model.safetensors part.safetensors --select 'encoder.*' --rename 'encoder.*=*'\n\n\
-             Exit codes: 0 written, 2 OUT exists or nothing selected, 3 not a sound safetensors file, 5 I/O, 6 \
-             another format.",
+             apr convert model.safetensors part.safetensors --select 'encoder.*' --rename 'encoder.*=*'\n  \
+             apr convert model.apr small.apr --compression zstd\n  apr convert model.apr model2.safetensors\n\n\
+             Exit codes: 0 written, 2 OUT exists, nothing selected or the format cannot hold it, 3 not a sound model \
+             file, 4 damaged or signed, 5 I/O, 6 another format or encrypted.",
         )
 }
 
@@ -107,7 +123,8 @@ pub(crate) fn write_options(matches: &ArgMatches) -> WriteOptions {
 /// What the command line asks for.
 struct Args {
     input: PathBuf,
-    read: ReadOptions,
+    rules: Rules,
+    target: Target,
     output: Destination,
     write: WriteOptions,
     selection: Selection,
@@ -132,7 +149,6 @@ enum Base {
 
 impl Args {
     fn from_matches(matches: &ArgMatches) -> Result<Self, Failure> {
-        let (input, read) = input::input(matches);
         let strings = |name| matches.get_many::<String>(name).into_iter().flatten();
         let pair = |text: &String| match text.split_once('=') {
             Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
@@ -145,8 +161,9 @@ impl Args {
             None => Base::Input,
         };
         Ok(Self {
-            input,
-            read,
+            input: input::path(matches).to_owned(),
+            rules: Rules::from_matches(matches),
+            target: Target::from_matches(matches)?,
             output: Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires OUT")),
             write: write_options(matches),
             selection: Selection::from_matches(matches),
@@ -170,7 +187,7 @@ impl Args {
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let args = Args::from_matches(matches)?;
     args.output.check(args.overwrite, args.run, console)?;
-    let model = Model::open(&args.input, &args.read)?;
+    let model = Model::open(&args.input, &args.rules)?;
     let all = model.tensors()?;
     let selected: Vec<Tensor<'_>> =
         all.iter().filter(|tensor| args.selection.includes(tensor.name())).copied().collect();
@@ -178,28 +195,52 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         return Err(Failure::new(CODE_NOTHING_SELECTED, "no tensor is selected").in_file(&args.input));
     }
     let names: Vec<String> = selected.iter().map(|tensor| renamed(tensor.name(), &args.renames)).collect();
-    let metadata = args.metadata.apply(&model, &args.read, console)?;
-    let options = WriteOptions { metadata, ..args.write };
-    let plan = Plan::new(names.iter().map(String::as_str).zip(selected), &options).map_err(of_names)?;
     let n_renamed =
         all.iter().filter(|tensor| renamed(tensor.name(), &args.renames) != tensor.name()).count();
     if !args.renames.is_empty() && n_renamed == 0 {
         console.remark("no tensor has a name that --rename applies to");
     }
-    let job = Job {
+    let Edited { metadata, mut lost } = args.metadata.apply(&model, &args.rules, console)?;
+    let format = args.target.format(&model, args.output.label(), metadata.as_ref())?;
+    let is_whole = n_renamed == 0 && selected.len() == all.len();
+    let lost_parts = lost::parts(&model, format).map_err(|failure| failure.in_file(&args.input))?;
+    lost.extend(lost_parts);
+    let mut job = Job {
         schema: "apr.convert/1",
         model: &model,
         destination: &args.output,
         overwrite: args.overwrite,
         run: args.run,
+        lost,
     };
-    rewrite::write_and_report(&plan, &job, &options, console)?;
+    let tensors = || names.iter().map(String::as_str).zip(selected.iter().copied());
+    let entries = || metadata.clone().unwrap_or_default();
+    let at_input = |failure: Failure| match failure.code() {
+        CODE_NOT_CARRIED => failure.in_file(model.label()),
+        _ => failure,
+    };
+    match format {
+        Format::SafeTensors => {
+            let options = WriteOptions { metadata, ..args.write };
+            let plan = Plan::new(tensors(), &options).map_err(of_names).map_err(at_input)?;
+            rewrite::write_and_report(&plan, &job, &options, console)?;
+        }
+        Format::AprTensors => {
+            let options = apr::tensor_options(&model, &entries(), &selected, args.write.order, &args.rules)?;
+            apr::write_tensors(tensors(), options, &job, console).map_err(at_input)?;
+        }
+        Format::AprModel => {
+            let (content, not_in_it) = apr::content(&model, tensors(), is_whole, &entries())?;
+            job.lost.extend(not_in_it);
+            apr::write_model(&content, &args.target, &entries(), job, console)?;
+        }
+    }
     Ok(Exit::Success)
 }
 
 /// The input has no name twice, so a name that is there twice was given by a rule.
 fn of_names(failure: Failure) -> Failure {
-    if failure.code() != "st-duplicate-tensor" {
+    if !["st-duplicate-tensor", "ac-v2-duplicate-tensor"].contains(&failure.code()) {
         return failure;
     }
     let tensor = failure.tensor().map(str::to_owned);
@@ -212,17 +253,24 @@ fn renamed(name: &str, rules: &[Rename]) -> String {
     rules.iter().find_map(|rule| rule.apply(name)).unwrap_or_else(|| name.to_owned())
 }
 
+/// The new metadata, and what of the old ones they do not hold.
+struct Edited {
+    metadata: Option<Entries>,
+    lost: Vec<String>,
+}
+
 impl MetadataEdit {
-    fn apply(
-        &self,
-        model: &Model,
-        read: &ReadOptions,
-        console: &Console,
-    ) -> Result<Option<Metadata>, Failure> {
-        let mut metadata = match &self.base {
-            Base::Input => rewrite::metadata_of(model, console)?,
-            Base::File(path) => rewrite::metadata_of(&Model::open(path, read)?, console)?,
-            Base::Nothing => None,
+    fn apply(&self, model: &Model, rules: &Rules, console: &Console) -> Result<Edited, Failure> {
+        let of = |model: &Model| match model.format() {
+            Format::SafeTensors => Ok((rewrite::metadata_of(model, console)?, Vec::new())),
+            Format::AprModel | Format::AprTensors => {
+                metadata::entries(model).map(|(entries, lost)| (Some(entries), lost))
+            }
+        };
+        let (mut metadata, lost) = match &self.base {
+            Base::Input => of(model)?,
+            Base::File(path) => of(&Model::open(path, rules)?)?,
+            Base::Nothing => (None, Vec::new()),
         };
         for key in &self.unset {
             if metadata.as_mut().and_then(|metadata| metadata.remove(key)).is_none() {
@@ -232,6 +280,6 @@ impl MetadataEdit {
         if !self.set.is_empty() {
             metadata.get_or_insert_default().extend(self.set.iter().cloned());
         }
-        Ok(metadata)
+        Ok(Edited { metadata, lost })
     }
 }

@@ -1,5 +1,6 @@
 //! `apr demo`: a model trained, saved, reloaded, verified, and refused when damaged, in a second.
 
+mod apr;
 mod data;
 mod report;
 mod workspace;
@@ -12,7 +13,7 @@ use std::time::Instant;
 
 use apr_models::LinearRegression;
 use clap::{Arg, ArgMatches, Command, value_parser};
-use st_core::{ReadOptions, SafeTensors, TensorView};
+use st_core::{SafeTensors, TensorView};
 use st_mmap::{CheckpointData, Checkpoints};
 
 use self::data::Table;
@@ -20,7 +21,7 @@ use self::workspace::Workspace;
 use crate::console::Console;
 use crate::diff;
 use crate::error::{CODE_DEMO, Exit, Failure};
-use crate::input::Model;
+use crate::input::{Model, Rules};
 use crate::output::{self, Run};
 use crate::tensors;
 
@@ -69,6 +70,7 @@ struct Story {
     checkpoint_refusal: Failure,
     /// The step that resuming falls back to.
     resumed_step: u64,
+    apr: apr::Chapter,
     kept: Option<PathBuf>,
 }
 
@@ -131,6 +133,7 @@ fn tell(folder: &Path) -> Result<Story, Failure> {
 
     let checkpoints = Checkpoints::new(folder.join(CHECKPOINTS));
     let (checkpoint_refusal, resumed_step) = damaged_checkpoint(&checkpoints, &bytes, r2, &mut steps)?;
+    let apr = apr::tell(folder, &table, &model, &predictions, r2, &mut steps)?;
     Ok(Story {
         table,
         model,
@@ -143,6 +146,7 @@ fn tell(folder: &Path) -> Result<Story, Failure> {
         data_digest: damage.digest,
         checkpoint_refusal,
         resumed_step,
+        apr,
         kept: None,
     })
 }
@@ -163,7 +167,7 @@ fn expect(held: bool, otherwise: &str) -> Result<(), Failure> {
 }
 
 fn digests(path: &Path) -> Result<Vec<(String, String)>, Failure> {
-    let model = Model::open(path, &ReadOptions::STRICT)?;
+    let model = Model::open(path, &Rules::STRICT)?;
     let tensors = model.tensors()?;
     let mut buf = Vec::new();
     let digest = |tensor: &crate::input::Tensor<'_>| {
@@ -182,7 +186,7 @@ fn flipped(bytes: &[u8], at: usize) -> Vec<u8> {
 
 fn damaged_header(path: &Path, bytes: &[u8]) -> Result<Failure, Failure> {
     write(path, &flipped(bytes, 8))?;
-    match Model::open(path, &ReadOptions::STRICT) {
+    match Model::open(path, &Rules::STRICT) {
         Err(refusal) => Ok(refusal.in_place_of_file(Path::new(DAMAGED_HEADER))),
         Ok(_) => Err(Failure::new(CODE_DEMO, "a damaged header was accepted")),
     }
@@ -196,11 +200,11 @@ struct DataDamage {
 
 /// The lowest bit of the first coefficient's highest byte: an exponent bit, so that the value changes by a factor of 4.
 fn damaged_data(good: &Path, path: &Path, bytes: &[u8]) -> Result<DataDamage, Failure> {
-    let open = |path: &Path| Model::open(path, &ReadOptions::STRICT);
+    let open = |path: &Path| Model::open(path, &Rules::STRICT);
     let good = open(good)?;
     let good_tensors = good.tensors()?;
     let first = good_tensors.first().ok_or_else(|| Failure::new(CODE_DEMO, "the model has no tensor"))?;
-    let offset = first.info.file_range().start + 3;
+    let offset = first.file_offset().unwrap_or_default() + 3;
     write(path, &flipped(bytes, offset as usize))?;
 
     let bad = open(path)?;

@@ -12,7 +12,8 @@ use self::compare::Change;
 pub(crate) use self::compare::compare;
 use crate::console::{Console, Progress};
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::{self, Model, Tensor};
+use crate::input::{self, Model, Rules, Tensor};
+use crate::metadata;
 
 pub(crate) fn command() -> Command {
     let side = |id: &'static str, name: &'static str, help: &'static str| {
@@ -20,7 +21,7 @@ pub(crate) fn command() -> Command {
     };
     Command::new("diff")
         .about("Compare two models tensor by tensor, and their metadata")
-        .arg(side("a", "A", "The old model: a file, an index of shards, a folder with one, or `-`"))
+        .arg(side("a", "A", "The old model: a .safetensors or .apr file, an index of shards, a folder with one, or `-`"))
         .arg(side("b", "B", "The new model"))
         .arg(input::compat_arg())
         .arg(
@@ -35,14 +36,16 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Do not compare metadata"),
         )
+        .arg(input::trusted_arg())
         .after_help(
             "Equal means the same type, shape and bytes. Where values differ, the number of differing elements, the \
              greatest absolute difference and the cosine of the angle between the two tensors are shown. NaN differs \
              from every number, and from a NaN of other bits. The order of tensors and the way they are \
-             spread over files are not compared.\n\n\
+             spread over files are not compared. The formats of the two models may differ: an .apr model of version 1 is \
+             compared by the tensors it becomes as safetensors. Quantized types of .apr files are compared byte by byte.\n\n\
              Examples:\n  apr diff model.safetensors same.safetensors\n  \
              apr diff model.safetensors sharded --ignore-metadata --json\n\n\
-             Exit codes: 0 equal, 1 different, 3 not a sound safetensors file, 5 I/O, 6 another format.",
+             Exit codes: 0 equal, 1 different, 3 not a sound model file, 4 damaged, 5 I/O, 6 another format or encrypted.",
         )
 }
 
@@ -86,8 +89,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     if path_a.as_os_str() == "-" && path_b.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "standard input can be only one of the two models"));
     }
-    let options = input::read_options(matches);
-    let (a, b) = (Model::open(path_a, &options)?, Model::open(path_b, &options)?);
+    let rules = Rules::from_matches(matches).for_looking();
+    let (a, b) = (Model::open(path_a, &rules)?, Model::open(path_b, &rules)?);
     let comparison = Comparison {
         a: path_a,
         b: path_b,
@@ -148,23 +151,11 @@ fn pair(a: &Tensor<'_>, b: &Tensor<'_>, progress: &mut Progress) -> Result<Optio
 
 /// Keys whose values differ. No metadata and empty metadata are the same here.
 fn compare_metadata(a: &Model, b: &Model) -> Result<Vec<MetadataChange>, Failure> {
-    let (mut of_a, mut of_b) = (metadata(a)?, metadata(b)?);
+    let (mut of_a, mut of_b) = (metadata::expanded(a)?, metadata::expanded(b)?);
     let mut keys: Vec<String> = of_a.keys().chain(of_b.keys()).cloned().collect();
     keys.sort();
     keys.dedup();
     let changes =
         keys.into_iter().map(|key| MetadataChange { a: of_a.remove(&key), b: of_b.remove(&key), key });
     Ok(changes.filter(|change| change.a != change.b).collect())
-}
-
-/// The metadata of all files of a model; where shards disagree, the first one counts.
-fn metadata(model: &Model) -> Result<BTreeMap<String, String>, Failure> {
-    let mut all: BTreeMap<String, String> = BTreeMap::new();
-    for part in model.parts()? {
-        let Some(metadata) = part.file.header().metadata() else { continue };
-        for (key, value) in metadata.iter() {
-            all.entry(key.to_owned()).or_insert_with(|| value.to_owned());
-        }
-    }
-    Ok(all)
 }

@@ -17,6 +17,12 @@ pub(crate) const CODE_OUTPUT_TERMINAL: &str = "cli-output-terminal";
 pub(crate) const CODE_NOTHING_SELECTED: &str = "cli-nothing-selected";
 pub(crate) const CODE_UNKNOWN_CODE: &str = "cli-unknown-code";
 pub(crate) const CODE_SHARDS: &str = "cli-shards";
+pub(crate) const CODE_TABLE_SYNTAX: &str = "cli-table-syntax";
+pub(crate) const CODE_TABLE_CELL: &str = "cli-table-cell";
+pub(crate) const CODE_TABLE_COLUMNS: &str = "cli-table-columns";
+pub(crate) const CODE_NO_PREDICTION: &str = "cli-no-prediction";
+pub(crate) const CODE_NOT_CARRIED: &str = "cli-not-carried";
+pub(crate) const CODE_FOREIGN_PAYLOAD: &str = "cli-foreign-payload";
 pub(crate) const CODE_STDIN_TOO_LARGE: &str = "cli-stdin-too-large";
 pub(crate) const CODE_FOREIGN_FORMAT: &str = "cli-foreign-format";
 pub(crate) const CODE_IO: &str = "cli-io";
@@ -35,6 +41,12 @@ pub(crate) const CODES: &[&str] = &[
     CODE_NOTHING_SELECTED,
     CODE_UNKNOWN_CODE,
     CODE_SHARDS,
+    CODE_TABLE_SYNTAX,
+    CODE_TABLE_CELL,
+    CODE_TABLE_COLUMNS,
+    CODE_NO_PREDICTION,
+    CODE_NOT_CARRIED,
+    CODE_FOREIGN_PAYLOAD,
     CODE_STDIN_TOO_LARGE,
     CODE_FOREIGN_FORMAT,
     CODE_IO,
@@ -66,6 +78,47 @@ pub(crate) enum Exit {
     Internal = 70,
 }
 
+/// Where in a table; lines and columns count from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    line: u64,
+    column: Option<u64>,
+    /// Name of the column.
+    name: Option<String>,
+}
+
+impl Place {
+    pub(crate) fn line(line: u64) -> Self {
+        Self { line, column: None, name: None }
+    }
+
+    pub(crate) fn in_column(mut self, column: u64) -> Self {
+        self.column = Some(column);
+        self
+    }
+
+    pub(crate) fn named(mut self, name: Option<&str>) -> Self {
+        self.name = name.map(str::to_owned);
+        self
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}", self.line)?;
+        if let Some(column) = self.column {
+            write!(f, ", column {column}")?;
+        }
+        match &self.name {
+            Some(name) => write!(f, " ({})", escape::cut(name, 60)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Most bytes that a compressed payload may become, whoever is trusted.
+const MOST_EXPANDED: u64 = 1 << 30;
+
 /// Why a command stopped: what, where, why, and what to do next.
 #[derive(Debug)]
 pub(crate) struct Failure(Box<Details>);
@@ -76,7 +129,10 @@ struct Details {
     what: String,
     file: Option<PathBuf>,
     offset: Option<u64>,
+    place: Option<Place>,
     tensor: Option<String>,
+    /// Of the metadata.
+    key: Option<String>,
     why: Option<String>,
     help: Option<String>,
     /// Text that stands in place of the block: the usage errors of the argument parser.
@@ -90,7 +146,9 @@ impl Failure {
             what: what.into(),
             file: None,
             offset: None,
+            place: None,
             tensor: None,
+            key: None,
             why: None,
             help: None,
             block: None,
@@ -135,9 +193,30 @@ impl Failure {
         self
     }
 
+    pub(crate) fn placed(mut self, place: Place) -> Self {
+        self.0.place = Some(place);
+        self
+    }
+
     pub(crate) fn of_tensor(mut self, name: Option<&str>) -> Self {
         self.0.tensor = name.map(str::to_owned).or(self.0.tensor);
         self
+    }
+
+    pub(crate) fn of_key(mut self, key: Option<&str>) -> Self {
+        self.0.key = key.map(str::to_owned).or(self.0.key);
+        self
+    }
+
+    /// An error about a file of tensors, where names are those of tensors unless the metadata are concerned.
+    pub(crate) fn of_tensors(error: apr_container::Error) -> Self {
+        const OF_METADATA: [&str; 5] =
+            ["ac-v2-json", "ac-v2-duplicate-key", "ac-v2-json-type", "ac-v2-missing-key", "ac-limit"];
+        let mut failure = Self::from(&error);
+        if !OF_METADATA.contains(&error.code()) {
+            failure.0.tensor = failure.0.key.take();
+        }
+        failure
     }
 
     pub(crate) fn because(mut self, why: impl Into<String>) -> Self {
@@ -198,8 +277,14 @@ impl Failure {
         if let Some(file) = &details.file {
             line("file:", &escape::path(file));
         }
+        if let Some(place) = &details.place {
+            line("where:", place);
+        }
         if let Some(tensor) = &details.tensor {
             line("tensor:", &escape::cut(tensor, 200));
+        }
+        if let Some(key) = &details.key {
+            line("key:", &escape::cut(key, 200));
         }
         if let Some(offset) = details.offset {
             line("offset:", &format_args!("byte {offset}"));
@@ -227,8 +312,20 @@ impl Failure {
         if let Some(tensor) = &details.tensor {
             json.field_str("tensor", tensor)?;
         }
+        if let Some(key) = &details.key {
+            json.field_str("key", key)?;
+        }
         if let Some(offset) = details.offset {
             json.field_uint("offset", offset)?;
+        }
+        if let Some(Place { line, column, name }) = &details.place {
+            json.field_uint("line", *line)?;
+            if let Some(column) = column {
+                json.field_uint("column", *column)?;
+            }
+            if let Some(name) = name {
+                json.field_str("column_name", name)?;
+            }
         }
         if let Some(why) = &details.why {
             json.field_str("why", why)?;
@@ -292,6 +389,39 @@ impl From<st_mmap::Error> for Failure {
             Some(path) => failure.in_file(&path),
             None => failure,
         }
+    }
+}
+
+impl From<&apr_container::Error> for Failure {
+    fn from(error: &apr_container::Error) -> Self {
+        use apr_container::ErrorKind;
+        let failure = match error.kind() {
+            ErrorKind::File(inner) => Self::from(inner),
+            // The library's own names for limits say nothing here; the advice names the option.
+            kind @ (ErrorKind::Expansion { .. }
+            | ErrorKind::ModelMemory { .. }
+            | ErrorKind::MetadataTooDense { .. }) => {
+                let what = kind.to_string();
+                Self::new(error.code(), what.split("; raise `").next().unwrap_or_default())
+            }
+            ErrorKind::SignatureUnchecked => {
+                Self::new(error.code(), "the file is signed and nobody has checked the signature")
+            }
+            kind => Self::new(error.code(), kind.to_string()),
+        };
+        let failure = failure.at(error.offset()).of_key(error.name());
+        match error.kind() {
+            ErrorKind::Expansion { allowed: MOST_EXPANDED.., .. } => failure
+                .help("no reader takes a compressed payload beyond 1 GiB: store it without compression"),
+            _ => failure,
+        }
+    }
+}
+
+/// The name in an error is taken for a key of the metadata; see [`Failure::of_tensors`].
+impl From<apr_container::Error> for Failure {
+    fn from(error: apr_container::Error) -> Self {
+        Self::from(&error)
     }
 }
 

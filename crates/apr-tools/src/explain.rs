@@ -1,6 +1,7 @@
 //! `apr explain`: what every error code means. The table also decides the exit code of a failure.
 
 mod cli_codes;
+mod container_codes;
 mod file_codes;
 mod format_codes;
 mod model_codes;
@@ -31,9 +32,15 @@ const fn entry(code: &'static str, exit: Exit, means: &'static str, help: &'stat
 
 /// All entries, in the order they are listed.
 fn entries() -> impl Iterator<Item = &'static Entry> {
-    [format_codes::ENTRIES, file_codes::ENTRIES, model_codes::ENTRIES, cli_codes::ENTRIES]
-        .into_iter()
-        .flatten()
+    [
+        format_codes::ENTRIES,
+        container_codes::ENTRIES,
+        file_codes::ENTRIES,
+        model_codes::ENTRIES,
+        cli_codes::ENTRIES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// The entry of a code.
@@ -180,6 +187,7 @@ mod tests {
     fn every_code_of_every_crate_is_explained_once() {
         let lists: &[&[&str]] = &[
             st_core::ErrorKind::CODES,
+            apr_container::ErrorKind::CODES,
             durable_file::ErrorKind::CODES,
             st_mmap::ErrorKind::CODES,
             apr_models::ErrorKind::CODES,

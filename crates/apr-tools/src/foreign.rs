@@ -10,8 +10,7 @@ pub(crate) struct Foreign {
 /// Bytes of the beginning of a file that [`sniff`] looks at.
 pub(crate) const SNIFFED: usize = 512;
 
-const APR: &str =
-    "this version reads safetensors only: export the model to safetensors with the program that made it";
+const APR: &str = "name the file itself: in a folder or a set of shards only safetensors files are read";
 const TORCH: &str = "load it where you trust it, with torch.load(..., weights_only=True), and save it with \
                      safetensors.torch.save_file";
 const PICKLE: &str =

@@ -1,67 +1,120 @@
 //! Where a model comes from: a file, a set of shards, or standard input.
 
+mod apr_model;
+mod apr_tensors;
+mod source;
 mod spool;
+mod tensor;
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
-use st_core::{Dtype, ReadOptions, ShardIndex, ShardProblem, Strictness, TensorInfo};
+use st_core::{ShardIndex, ShardProblem, Strictness};
 use st_mmap::{SafeTensorsFile, ShardedSafeTensors};
 
-use self::spool::Spool;
+pub(crate) use self::apr_model::{AprModel, Content, info as apr_info, payload as apr_payload};
+pub(crate) use self::apr_tensors::AprTensors;
+pub(crate) use self::source::{Format, Source};
+pub(crate) use self::tensor::{Dtype, Tensor, Totals};
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_SHARDS, Exit, Failure};
-use crate::foreign::{self, SNIFFED};
-
-/// Bytes read from a tensor at once.
-const CHUNK: u64 = 1 << 20;
+use crate::foreign;
 
 pub(crate) fn input_arg() -> Arg {
     Arg::new("input")
         .value_name("FILE")
         .required(true)
         .value_parser(value_parser!(PathBuf))
-        .help("A .safetensors file, an index of shards, a folder with one, or `-` for standard input")
+        .help("A .safetensors or .apr file, an index of shards, a folder with one, or `-` for standard input")
 }
 
 pub(crate) fn compat_arg() -> Arg {
     Arg::new("compat")
         .long("compat")
         .action(ArgAction::SetTrue)
-        .help("Accept exactly what the official reader accepts, quirks included")
+        .help("Accept what the official reader of the format accepts, quirks included")
 }
 
-/// The path given as FILE, and how strictly to read it.
-pub(crate) fn input(matches: &ArgMatches) -> (PathBuf, ReadOptions) {
-    let path = matches.get_one::<PathBuf>("input").expect("clap requires FILE").clone();
-    (path, read_options(matches))
+/// For commands that read payloads.
+pub(crate) fn trusted_arg() -> Arg {
+    Arg::new("trusted").long("trusted").action(ArgAction::SetTrue).help(
+        "Let a small .apr file become a large model, with whatever memory that takes: for files you trust",
+    )
 }
 
-pub(crate) fn read_options(matches: &ArgMatches) -> ReadOptions {
-    if matches.get_flag("compat") { ReadOptions::COMPAT } else { ReadOptions::STRICT }
+/// For commands that go on working with a model.
+pub(crate) fn unverified_arg() -> Arg {
+    Arg::new("allow-unverified")
+        .long("allow-unverified")
+        .action(ArgAction::SetTrue)
+        .help("Use a signed .apr file although nobody has checked its signature")
 }
 
-/// `strict` or `compat`, as shown in reports.
-pub(crate) fn strictness_name(options: &ReadOptions) -> &'static str {
-    match options.strictness {
-        Strictness::Strict => "strict",
-        Strictness::Compat => "compat",
+/// How strictly to read files, of either kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rules {
+    pub(crate) safetensors: st_core::ReadOptions,
+    pub(crate) apr: apr_container::ReadOptions,
+}
+
+impl Rules {
+    pub(crate) const STRICT: Self =
+        Self { safetensors: st_core::ReadOptions::STRICT, apr: apr_container::ReadOptions::STRICT };
+
+    pub(crate) const COMPAT: Self =
+        Self { safetensors: st_core::ReadOptions::COMPAT, apr: apr_container::ReadOptions::COMPAT };
+
+    /// Those of the command line, as far as the command has options for them.
+    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
+        let is_set = |name| matches.try_get_one::<bool>(name).ok().flatten().copied().unwrap_or(false);
+        let mut rules = if is_set("compat") { Self::COMPAT } else { Self::STRICT };
+        if is_set("allow-unverified") {
+            rules.apr.unchecked_signature = apr_container::UncheckedSignature::Allow;
+        }
+        if is_set("trusted") {
+            rules.apr.limits = apr_container::Limits::TRUSTED;
+        }
+        rules
+    }
+
+    /// The same for a command that only looks: it says that a signature is unchecked instead of refusing the file.
+    #[must_use]
+    pub(crate) fn for_looking(mut self) -> Self {
+        self.apr.unchecked_signature = apr_container::UncheckedSignature::Allow;
+        self
+    }
+
+    pub(crate) fn is_strict(&self) -> bool {
+        self.safetensors.strictness == Strictness::Strict
+    }
+
+    /// `strict` or `compat`, as shown in reports.
+    pub(crate) fn name(&self) -> &'static str {
+        if self.is_strict() { "strict" } else { "compat" }
     }
 }
 
-/// An open model of which only the headers have been read.
-#[derive(Debug)]
-pub(crate) struct Model {
-    label: PathBuf,
-    kind: Kind,
-    /// Standard input in a temporary file, which lives as long as this.
-    _spool: Option<Spool>,
+/// The path given as FILE.
+pub(crate) fn path(matches: &ArgMatches) -> &Path {
+    matches.get_one::<PathBuf>("input").expect("clap requires FILE")
 }
 
+/// An open model whose tensors can be read. Of a safetensors file and of an `.apr` file of the second generation only
+/// what stands before the tensors has been read.
 #[derive(Debug)]
-enum Kind {
+pub(crate) struct Model {
+    kind: Kind,
+    source: Source,
+}
+
+/// What it is stored as.
+#[derive(Debug)]
+pub(crate) enum Kind {
     File(SafeTensorsFile),
     Sharded(ShardedSafeTensors),
+    /// The first generation: a payload that becomes a model, which becomes tensors.
+    AprModel(Box<AprModel>),
+    /// The second generation: tensors.
+    AprTensors(Box<AprTensors>),
 }
 
 /// One safetensors file of a model.
@@ -72,69 +125,95 @@ pub(crate) struct Part<'m> {
     pub(crate) shard: Option<&'m str>,
 }
 
-/// A tensor and the file it is in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Tensor<'m> {
-    pub(crate) part: Part<'m>,
-    pub(crate) info: TensorInfo<'m>,
-}
-
 impl Model {
     /// Opens what FILE names.
     ///
     /// # Errors
     ///
     /// If it cannot be read, is of another format, is not sound, or is a set of shards that does not fit together.
-    pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<Self, Failure> {
-        let (model, problems) = Self::open_with_problems(path, options)?;
-        match problems.as_slice() {
-            [] => Ok(model),
-            problems => Err(disagreement(path, problems)),
+    pub(crate) fn open(path: &Path, rules: &Rules) -> Result<Self, Failure> {
+        Self::from_source(Source::open(path)?, rules)
+    }
+
+    /// Opens what FILE names if it is safetensors.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open), and for an `.apr` file.
+    pub(crate) fn open_safetensors(path: &Path, rules: &Rules) -> Result<Self, Failure> {
+        let source = Source::open(path)?;
+        match source.format() {
+            Format::SafeTensors => Self::from_source(source, rules),
+            format => {
+                Err(Failure::new(CODE_FOREIGN_FORMAT, format!("this is {}, not safetensors", format.title()))
+                    .in_file(path)
+                    .help("convert it first: apr convert FILE OUT.safetensors"))
+            }
         }
     }
 
-    /// Opens what FILE names, with every disagreement between an index and its shards.
+    /// Opens a source.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub(crate) fn from_source(source: Source, rules: &Rules) -> Result<Self, Failure> {
+        let (model, problems) = Self::with_problems(source, rules)?;
+        match problems.as_slice() {
+            [] => Ok(model),
+            problems => Err(disagreement(model.label(), problems)),
+        }
+    }
+
+    /// Opens a source, with every disagreement between an index and its shards.
     ///
     /// # Errors
     ///
     /// Those of [`open`](Self::open) but the last.
-    pub(crate) fn open_with_problems(
-        path: &Path,
-        options: &ReadOptions,
-    ) -> Result<(Self, Vec<ShardProblem>), Failure> {
-        if path.as_os_str() == "-" {
-            let spool = Spool::from_stdin()?;
-            let file = open_file(spool.path(), options).map_err(|failure| failure.in_place_of_file(path))?;
-            return Ok((
-                Self { label: path.to_owned(), kind: Kind::File(file), _spool: Some(spool) },
-                Vec::new(),
-            ));
-        }
+    pub(crate) fn with_problems(source: Source, rules: &Rules) -> Result<(Self, Vec<ShardProblem>), Failure> {
+        let (path, mut problems) = (source.path(), Vec::new());
         let is_index = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
-        let (kind, problems) = if is_index || path.is_dir() {
-            let set = ShardedSafeTensors::open_with(path, options).map_err(Failure::from)?;
-            if set.index().is_some() {
-                let problems = set.check()?;
-                (Kind::Sharded(set), problems)
-            } else {
-                (Kind::File(open_file(set.path(), options)?), Vec::new())
+        let kind = match source.format() {
+            Format::AprModel => Kind::AprModel(Box::new(AprModel::open(&source, rules)?)),
+            Format::AprTensors => Kind::AprTensors(Box::new(AprTensors::open(&source, rules)?)),
+            Format::SafeTensors if is_index || path.is_dir() => {
+                let set = ShardedSafeTensors::open_with(path, &rules.safetensors)?;
+                if set.index().is_some() {
+                    problems = set.check()?;
+                    Kind::Sharded(set)
+                } else {
+                    Kind::File(open_file(set.path(), rules)?)
+                }
             }
-        } else {
-            (Kind::File(open_file(path, options)?), Vec::new())
+            Format::SafeTensors => {
+                Kind::File(open_file(path, rules).map_err(|failure| source.relabel(failure))?)
+            }
         };
-        Ok((Self { label: path.to_owned(), kind, _spool: None }, problems))
+        Ok((Self { kind, source }, problems))
     }
 
     /// What the user called it.
     pub(crate) fn label(&self) -> &Path {
-        &self.label
+        self.source.label()
+    }
+
+    pub(crate) fn format(&self) -> Format {
+        self.source.format()
+    }
+
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.kind
     }
 
     pub(crate) fn is_sharded(&self) -> bool {
         matches!(self.kind, Kind::Sharded(_))
     }
 
-    /// Its files, shards in the order of their names.
+    /// Its safetensors files, shards in the order of their names; none of an `.apr` file.
+    ///
+    /// # Errors
+    ///
+    /// If a shard cannot be opened.
     pub(crate) fn parts(&self) -> Result<Vec<Part<'_>>, Failure> {
         match &self.kind {
             Kind::File(file) => Ok(vec![Part { file, shard: None }]),
@@ -149,66 +228,27 @@ impl Model {
                 }
                 Ok(parts)
             }
+            Kind::AprModel(_) | Kind::AprTensors(_) => Ok(Vec::new()),
         }
     }
 
     /// Its tensors, file by file, each file in its own order.
+    ///
+    /// # Errors
+    ///
+    /// If a shard cannot be opened.
     pub(crate) fn tensors(&self) -> Result<Vec<Tensor<'_>>, Failure> {
-        let parts = self.parts()?;
-        Ok(parts
-            .iter()
-            .flat_map(|&part| part.file.header().iter().map(move |info| Tensor { part, info }))
-            .collect())
-    }
-}
-
-impl<'m> Tensor<'m> {
-    pub(crate) fn name(&self) -> &'m str {
-        self.info.name()
-    }
-
-    pub(crate) fn dtype(&self) -> Dtype {
-        self.info.dtype()
-    }
-
-    pub(crate) fn shape(&self) -> &'m [usize] {
-        self.info.shape()
-    }
-
-    pub(crate) fn byte_len(&self) -> u64 {
-        self.info.byte_len()
-    }
-
-    /// Reads `buf.len()` bytes from `offset` within the tensor.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read or became shorter.
-    pub(crate) fn read(&self, offset: u64, buf: &mut [u8]) -> Result<(), Failure> {
-        let range = offset..offset + buf.len() as u64;
-        Ok(self.part.file.read_range(self.name(), range, buf)?)
-    }
-
-    /// Passes all bytes to `take`, a chunk at a time.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`read`](Self::read) and of `take`.
-    pub(crate) fn stream<E: From<Failure>>(
-        &self,
-        buf: &mut Vec<u8>,
-        mut take: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut offset = 0;
-        while offset < self.byte_len() {
-            let len = CHUNK.min(self.byte_len() - offset);
-            // At most CHUNK, which fits any usize.
-            buf.resize(len as usize, 0);
-            self.read(offset, buf)?;
-            take(buf)?;
-            offset += len;
+        match &self.kind {
+            Kind::File(_) | Kind::Sharded(_) => {
+                let parts = self.parts()?;
+                let tensors = parts.iter().flat_map(|&part| {
+                    part.file.header().iter().map(move |info| Tensor::of_safetensors(part, info))
+                });
+                Ok(tensors.collect())
+            }
+            Kind::AprModel(model) => model.tensors(),
+            Kind::AprTensors(file) => file.tensors(),
         }
-        Ok(())
     }
 }
 
@@ -222,17 +262,16 @@ pub(crate) fn disagreement(path: &Path, problems: &[ShardProblem]) -> Failure {
         .because(format!("{}{more}", shown.join("; ")))
 }
 
-fn open_file(path: &Path, options: &ReadOptions) -> Result<SafeTensorsFile, Failure> {
-    SafeTensorsFile::open_with(path, options).map_err(|error| {
+fn open_file(path: &Path, rules: &Rules) -> Result<SafeTensorsFile, Failure> {
+    SafeTensorsFile::open_with(path, &rules.safetensors).map_err(|error| {
         let failure = Failure::from(error).in_file(path);
         if failure.exit() != Exit::Invalid || failure.code().starts_with("df-") {
             return failure;
         }
-        if let Some(named) = first_bytes(path).and_then(|first| foreign_failure(&first, &failure, path)) {
+        if let Some(named) = source::first_bytes(path).and_then(|first| foreign_failure(&first, &failure, path)) {
             return named;
         }
-        let is_strict = options.strictness == Strictness::Strict;
-        if is_strict && SafeTensorsFile::open_with(path, &ReadOptions::COMPAT).is_ok() {
+        if rules.is_strict() && SafeTensorsFile::open_with(path, &Rules::COMPAT.safetensors).is_ok() {
             return failure.help(
                 "the official reader accepts this file: if you trust it, repeat with --compat, or rewrite it with \
                  `apr convert --compat IN OUT`",
@@ -247,11 +286,4 @@ fn foreign_failure(first: &[u8], refusal: &Failure, path: &Path) -> Option<Failu
     let foreign = foreign::sniff(first)?;
     let failure = Failure::new(CODE_FOREIGN_FORMAT, format!("this is {}, not safetensors", foreign.name));
     Some(failure.in_file(path).because(format!("read as safetensors: {}", refusal.what())).help(foreign.help))
-}
-
-fn first_bytes(path: &Path) -> Option<Vec<u8>> {
-    let mut first = Vec::with_capacity(SNIFFED);
-    let file = durable_file::open_regular(path, u64::MAX).ok()?.into_file();
-    file.take(SNIFFED as u64).read_to_end(&mut first).ok()?;
-    Some(first)
 }

@@ -1,17 +1,21 @@
 //! `apr inspect`: what a model file holds, from its header alone.
 
+mod apr_model;
+mod apr_tensors;
 mod report;
 mod warnings;
 
 use alloc::collections::BTreeMap;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use st_core::{Dtype, Layout, Order, ReadOptions, TensorSpec, WriteOptions};
+use st_core::{Layout, Order, TensorSpec, WriteOptions};
 
+pub(crate) use self::apr_model::stored;
+pub(crate) use self::apr_tensors::footer_state;
 use self::warnings::Warning;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
-use crate::input::{self, Model, Part, Tensor};
+use crate::input::{self, Dtype, Format, Model, Part, Rules, Source, Tensor, Totals};
 use crate::render::tree::{Extent, Item};
 
 pub(crate) fn command() -> Command {
@@ -25,10 +29,19 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Leave out the tree of tensors"),
         )
+        .arg(
+            Arg::new("verify")
+                .long("verify")
+                .action(ArgAction::SetTrue)
+                .help("Of an .apr file, also compare the checksum and decode the payload"),
+        )
+        .arg(input::trusted_arg())
         .after_help(
-            "Only the header is read, so large models take no longer than small ones. `apr FILE` is the same.\n\n\
-             Examples:\n  apr inspect model.safetensors\n  apr inspect sharded --json\n\n\
-             Exit codes: 0 shown, 3 not a sound safetensors file, 5 I/O, 6 another format.",
+            "Only the header is read (of an .apr file also the metadata), so large models take no longer than small \
+             ones. `apr FILE` is the same. With --verify, all of an .apr file is read: what its payload holds is \
+             known only then, training data included.\n\n\
+             Examples:\n  apr inspect model.safetensors\n  apr inspect sharded --json\n  apr inspect model.apr --verify\n\n\
+             Exit codes: 0 shown, 3 not a sound model file, 4 damaged (--verify), 5 I/O, 6 another format.",
         )
 }
 
@@ -38,14 +51,27 @@ pub(crate) fn command() -> Command {
 ///
 /// If the model cannot be read.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let (path, options) = input::input(matches);
-    let model = Model::open(&path, &options)?;
-    let summary = Summary::new(&model, &options)?;
-    if console.is_json() {
-        report::json(&summary, console)?;
-    } else {
-        let extent = if console.is_verbose() { Extent::ALL } else { Extent::DEFAULT };
-        report::text(&summary, (!matches.get_flag("no-tree")).then_some(extent), console)?;
+    let rules = Rules::from_matches(matches);
+    let source = Source::open(input::path(matches))?;
+    let extent = if console.is_verbose() { Extent::ALL } else { Extent::DEFAULT };
+    let extent = (!matches.get_flag("no-tree")).then_some(extent);
+    let verify = matches.get_flag("verify");
+    match source.format() {
+        Format::AprModel => apr_model::run(&source, &rules, verify, console)?,
+        Format::AprTensors => apr_tensors::run(source, &rules, verify, extent, console)?,
+        Format::SafeTensors => {
+            if verify {
+                console
+                    .remark("safetensors has no checksum: `apr tensors --digest` gives digests to compare");
+            }
+            let model = Model::from_source(source, &rules)?;
+            let summary = Summary::new(&model, &rules)?;
+            if console.is_json() {
+                report::json(&summary, console)?;
+            } else {
+                report::text(&summary, extent, console)?;
+            }
+        }
     }
     Ok(Exit::Success)
 }
@@ -53,7 +79,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
 /// Everything the reports show.
 struct Summary<'m> {
     model: &'m Model,
-    options: ReadOptions,
+    rules: Rules,
     files: Vec<FileSummary<'m>>,
     items: Vec<Item<'m>>,
     /// By share of the bytes, the largest first.
@@ -66,21 +92,6 @@ struct Summary<'m> {
     warnings: Vec<Warning>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Totals {
-    tensors: u64,
-    elements: u64,
-    bytes: u64,
-}
-
-impl Totals {
-    fn add(&mut self, tensor: &Tensor<'_>) {
-        self.tensors += 1;
-        self.elements = self.elements.saturating_add(tensor.info.element_count());
-        self.bytes = self.bytes.saturating_add(tensor.byte_len());
-    }
-}
-
 /// One file of the model.
 struct FileSummary<'m> {
     part: Part<'m>,
@@ -91,28 +102,23 @@ struct FileSummary<'m> {
 }
 
 impl<'m> Summary<'m> {
-    fn new(model: &'m Model, options: &ReadOptions) -> Result<Self, Failure> {
+    fn new(model: &'m Model, rules: &Rules) -> Result<Self, Failure> {
         let tensors = model.tensors()?;
-        let mut dtypes: BTreeMap<Dtype, Totals> = BTreeMap::new();
-        let mut totals = Totals::default();
-        for tensor in &tensors {
-            totals.add(tensor);
-            dtypes.entry(tensor.dtype()).or_default().add(tensor);
-        }
-        let mut dtypes: Vec<_> = dtypes.into_iter().collect();
-        dtypes.sort_by_key(|(_, totals)| core::cmp::Reverse(totals.bytes));
+        let (dtypes, totals) = by_dtype(&tensors);
         let count =
             |aligned: fn(&Tensor<'_>) -> bool| tensors.iter().filter(|tensor| aligned(tensor)).count() as u64;
         let files: Vec<_> = model.parts()?.into_iter().map(FileSummary::new).collect();
         Ok(Self {
             model,
-            options: *options,
+            rules: *rules,
             items: tensors.iter().map(item).collect(),
             dtypes,
             totals,
             aligned_to_elements: count(is_aligned),
-            aligned_to_64: count(|tensor| tensor.info.file_range().start.is_multiple_of(64)),
-            warnings: warnings::all(&tensors, &files, options),
+            aligned_to_64: count(|tensor| {
+                tensor.file_offset().is_some_and(|offset| offset.is_multiple_of(64))
+            }),
+            warnings: warnings::all(&tensors, &files, rules),
             files,
         })
     }
@@ -122,20 +128,32 @@ impl<'m> Summary<'m> {
     }
 }
 
+/// The types of tensors with their share, the largest first, and all together.
+fn by_dtype(tensors: &[Tensor<'_>]) -> (Vec<(Dtype, Totals)>, Totals) {
+    let mut dtypes: BTreeMap<Dtype, Totals> = BTreeMap::new();
+    for tensor in tensors {
+        dtypes.entry(tensor.dtype()).or_default().add(tensor);
+    }
+    let mut dtypes: Vec<_> = dtypes.into_iter().collect();
+    dtypes.sort_by_key(|(_, totals)| core::cmp::Reverse(totals.bytes));
+    (dtypes, Totals::of(tensors))
+}
+
 fn item<'m>(tensor: &Tensor<'m>) -> Item<'m> {
     Item {
         name: tensor.name(),
         dtype: tensor.dtype().name(),
         shape: tensor.shape(),
-        elements: tensor.info.element_count(),
+        elements: tensor.elements(),
         bytes: tensor.byte_len(),
     }
 }
 
 /// Whether the offset is a multiple of the element size; of packed types, every offset is.
 fn is_aligned(tensor: &Tensor<'_>) -> bool {
-    let size = u64::from(tensor.dtype().bits() / 8).max(1);
-    tensor.info.file_range().start.is_multiple_of(size)
+    let bits = tensor.dtype().plain().map_or(8, st_core::Dtype::bits);
+    let size = u64::from(bits / 8).max(1);
+    tensor.file_offset().is_some_and(|offset| offset.is_multiple_of(size))
 }
 
 impl<'m> FileSummary<'m> {

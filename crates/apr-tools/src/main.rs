@@ -1,4 +1,5 @@
-//! `apr`: inspects, checks, compares, converts and shards machine-learning model files.
+//! `apr`: inspects, checks, compares, converts and shards machine-learning model files, trains small models and asks
+//! them.
 //!
 //! The format is the business of the libraries; this program parses arguments, prints, and chooses exit codes. Its
 //! contract is `docs/cli.md`.
@@ -17,15 +18,20 @@ mod diff;
 mod explain;
 mod inspect;
 mod man;
+mod predict;
 mod shard;
 mod tensors;
+mod train;
 mod unshard;
 
 mod console;
+mod csv;
 mod error;
 mod foreign;
 mod glob;
 mod input;
+mod known;
+mod metadata;
 mod output;
 mod render;
 mod rewrite;

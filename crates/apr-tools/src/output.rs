@@ -86,6 +86,38 @@ impl Destination {
         }
     }
 
+    /// Writes whatever `fill` writes. The file appears, or is replaced, once all of it has reached the disk.
+    ///
+    /// # Errors
+    ///
+    /// Those of `fill`, and those of writing. The old file stays as it was.
+    pub(crate) fn fill(
+        &self,
+        overwrite: Overwrite,
+        fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Stdout => {
+                let mut out = io::stdout().lock();
+                fill(&mut out)?;
+                out.flush().map_err(Failure::stdout)
+            }
+            Self::File(path) => {
+                let mut file = create(path, overwrite)?;
+                fill(&mut file)?;
+                Ok(file.commit()?)
+            }
+        }
+    }
+
+    /// The failure of a write to this place.
+    pub(crate) fn write_failure(&self, error: &io::Error) -> Failure {
+        match self {
+            Self::Stdout => Failure::stdout(io::Error::new(error.kind(), error.to_string())),
+            Self::File(path) => Failure::io("write", path, error),
+        }
+    }
+
     /// Writes a model. The file appears, or is replaced, once all of it has reached the disk.
     ///
     /// # Errors

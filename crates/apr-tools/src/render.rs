@@ -5,3 +5,4 @@ pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod table;
 pub(crate) mod tree;
+pub(crate) mod value;

@@ -1,19 +1,17 @@
 //! Writes tensors of one model into one new file: the work that `convert`, `shard` and `unshard` share.
 
-use alloc::collections::BTreeMap;
 use std::io::{self, Write};
 
 use st_core::{Layout, TensorSpec, WriteOptions};
 
 use crate::console::{Console, Progress};
-use crate::error::Failure;
-use crate::input::{Model, Tensor};
+use crate::error::{CODE_NOT_CARRIED, Failure};
+use crate::input::{Format, Model, Tensor};
+use crate::metadata::Entries;
 use crate::output::{Destination, Overwrite, Run};
 use crate::render::escape;
 use crate::render::human::{exact_bytes, grouped, plural};
-
-/// Metadata as it is written.
-pub(crate) type Metadata = BTreeMap<String, String>;
+use crate::render::json::JsonWriter;
 
 /// A file to be: which tensors under which names, and every offset.
 pub(crate) struct Plan<'m> {
@@ -35,11 +33,11 @@ impl<'m> Plan<'m> {
         'm: 'n,
     {
         let (names, tensors): (Vec<&str>, Vec<Tensor<'m>>) = tensors.into_iter().unzip();
-        let specs = names.iter().zip(&tensors).map(|(name, tensor)| TensorSpec {
-            name,
-            dtype: tensor.dtype(),
-            shape: tensor.shape(),
+        let specs = names.iter().zip(&tensors).map(|(name, tensor)| {
+            let dtype = tensor.dtype().plain().ok_or_else(|| not_carried(tensor))?;
+            Ok(TensorSpec { name, dtype, shape: tensor.shape() })
         });
+        let specs = specs.collect::<Result<Vec<_>, Failure>>()?;
         let layout = Layout::new(specs, options)?;
         Ok(Self { tensors, layout })
     }
@@ -72,13 +70,19 @@ impl<'m> Plan<'m> {
     }
 }
 
-/// The metadata of a model. Of shards that carry different values the first one counts, with a remark.
+/// Of a tensor whose type safetensors does not have.
+fn not_carried(tensor: &Tensor<'_>) -> Failure {
+    let what = format!("safetensors has no element type {}", tensor.dtype());
+    Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()))
+}
+
+/// The metadata of a safetensors model. Of shards that carry different values the first one counts, with a remark.
 ///
 /// # Errors
 ///
 /// If a shard cannot be opened.
-pub(crate) fn metadata_of(model: &Model, console: &Console) -> Result<Option<Metadata>, Failure> {
-    let mut all: Option<Metadata> = None;
+pub(crate) fn metadata_of(model: &Model, console: &Console) -> Result<Option<Entries>, Failure> {
+    let mut all: Option<Entries> = None;
     for part in model.parts()? {
         let Some(metadata) = part.file.header().metadata() else { continue };
         let all = all.get_or_insert_default();
@@ -105,7 +109,7 @@ pub(crate) fn write_and_report(
     options: &WriteOptions,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let &Job { schema, model, destination, overwrite, run } = job;
+    let &Job { schema, model, destination, overwrite, run, .. } = job;
     if run == Run::Write {
         let mut progress = console.progress("writing", plan.layout.file_len());
         plan.write(destination, overwrite, &mut progress)?;
@@ -121,10 +125,21 @@ pub(crate) fn write_and_report(
             json.field_uint("alignment", options.alignment.bytes().into())?;
             json.field_uint("tensors", plan.n_tensors())?;
             json.key("metadata")?;
-            let Some(metadata) = &options.metadata else { return json.null() };
+            let empty = Entries::new();
+            let metadata = match &options.metadata {
+                Some(metadata) => metadata,
+                None if model.format() == Format::SafeTensors => return json.null(),
+                None => &empty,
+            };
             json.object()?;
             metadata.iter().try_for_each(|(key, value)| json.field_str(key, value))?;
-            json.end_object()
+            json.end_object()?;
+            // Between safetensors files there is nothing to tell.
+            if model.format() == Format::SafeTensors {
+                Ok(())
+            } else {
+                job.write_conversion(Format::SafeTensors, json)
+            }
         });
     }
     let text = format!(
@@ -134,19 +149,41 @@ pub(crate) fn write_and_report(
         exact_bytes(plan.layout.file_len()),
         grouped(header),
     );
-    match run {
-        Run::Write => console.note(format_args!("wrote {text}")),
-        Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
-    }
-    Ok(())
+    job.tell(&text, console)
 }
 
 /// What a command that writes one file was asked to do.
-#[derive(Clone, Copy)]
 pub(crate) struct Job<'a> {
     pub(crate) schema: &'static str,
     pub(crate) model: &'a Model,
     pub(crate) destination: &'a Destination,
     pub(crate) overwrite: Overwrite,
     pub(crate) run: Run,
+    /// What of the input the output does not hold.
+    pub(crate) lost: Vec<String>,
+}
+
+impl Job<'_> {
+    /// Says in words what was written, or would be.
+    ///
+    /// # Errors
+    ///
+    /// If standard output does not take it.
+    pub(crate) fn tell(&self, text: &str, console: &mut Console) -> Result<(), Failure> {
+        self.lost
+            .iter()
+            .for_each(|part| console.remark(format_args!("not in the new file: {}", escape::escaped(part))));
+        match self.run {
+            Run::Write => console.note(format_args!("wrote {text}")),
+            Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
+        }
+        Ok(())
+    }
+
+    /// The fields about a change of format.
+    pub(crate) fn write_conversion<W: Write>(&self, to: Format, json: &mut JsonWriter<W>) -> io::Result<()> {
+        json.field_str("input_format", self.model.format().name())?;
+        json.field_str("format", to.name())?;
+        json.field_strings("lost", self.lost.iter().map(String::as_str))
+    }
 }

@@ -11,7 +11,7 @@ use st_core::{ShardPlan, WriteOptions};
 use crate::console::Console;
 use crate::convert;
 use crate::error::{CODE_OUTPUT_KIND, Exit, Failure};
-use crate::input::{self, Model, Tensor};
+use crate::input::{self, Model, Rules, Tensor};
 use crate::output::{self, Destination, Overwrite, Run};
 use crate::render::escape;
 use crate::render::human::{self, plural};
@@ -68,7 +68,7 @@ struct PlannedFile<'m> {
 ///
 /// If the input cannot be read, or the set cannot be written.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let (input, read) = input::input(matches);
+    let rules = Rules::from_matches(matches);
     let folder = matches.get_one::<PathBuf>("output").expect("clap requires -o");
     let max_bytes = human::parse_size(matches.get_one::<String>("max-size").expect("it has a default"))?;
     let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
@@ -76,7 +76,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         return Err(Failure::new(CODE_OUTPUT_KIND, "the output exists and is not a folder").in_file(folder));
     }
 
-    let model = Model::open(&input, &read)?;
+    let model = Model::open_safetensors(input::path(matches), &rules)?;
     let tensors = model.tensors()?;
     let options =
         WriteOptions { metadata: rewrite::metadata_of(&model, console)?, ..convert::write_options(matches) };

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::glob::Selection;
-use crate::input::{self, Model, Tensor};
+use crate::input::{self, Model, Rules, Tensor};
 use crate::render::escape::escaped;
 use crate::render::human;
 use crate::render::json::JsonWriter;
@@ -26,11 +26,13 @@ pub(crate) fn command() -> Command {
                 .help("Also show the SHA-256 of the bytes of each tensor"),
         )
         .args(Selection::args())
+        .arg(input::trusted_arg())
         .after_help(
-            "The offset of a tensor is counted in bytes from the start of its file.\n\n\
+            "The offset of a tensor is counted in bytes from the start of its file. An .apr file of version 1 holds a \
+             model: its tensors are the ones the model becomes as safetensors, and have no offset.\n\n\
              Examples:\n  apr tensors model.safetensors --json --digest\n  \
              apr tensors model.safetensors --select '*.weight'\n\n\
-             Exit codes: 0 listed, 3 not a sound safetensors file, 5 I/O, 6 another format.",
+             Exit codes: 0 listed, 3 not a sound model file, 4 damaged, 5 I/O, 6 another format or encrypted.",
         )
 }
 
@@ -40,9 +42,9 @@ pub(crate) fn command() -> Command {
 ///
 /// If the model cannot be read.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let (path, options) = input::input(matches);
+    let rules = Rules::from_matches(matches).for_looking();
     let selection = Selection::from_matches(matches);
-    let model = Model::open(&path, &options)?;
+    let model = Model::open(input::path(matches), &rules)?;
     let mut tensors = model.tensors()?;
     tensors.retain(|tensor| selection.includes(tensor.name()));
     let digests = if matches.get_flag("digest") { Some(digests(&tensors, console)?) } else { None };
@@ -84,12 +86,14 @@ fn write_tensor<W: Write>(
     json.field_str("name", tensor.name())?;
     json.field_str("dtype", tensor.dtype().name())?;
     json.field_shape("shape", tensor.shape())?;
-    json.field_uint("offset", tensor.info.file_range().start)?;
+    if let Some(offset) = tensor.file_offset() {
+        json.field_uint("offset", offset)?;
+    }
     json.field_uint("bytes", tensor.byte_len())?;
     if let Some(digest) = digest {
         json.field_str("sha256", digest)?;
     }
-    if let Some(shard) = tensor.part.shard {
+    if let Some(shard) = tensor.shard() {
         json.field_str("shard", shard)?;
     }
     json.end_object()
@@ -114,11 +118,11 @@ fn table(tensors: &[Tensor<'_>], digests: Option<&[String]>, model: &Model) -> T
             escaped(tensor.name()),
             tensor.dtype().to_string(),
             human::shape(tensor.shape()),
-            tensor.info.file_range().start.to_string(),
+            tensor.file_offset().map_or_else(|| "-".to_owned(), |offset| offset.to_string()),
             tensor.byte_len().to_string(),
         ];
         row.extend(digests.and_then(|digests| digests.get(idx)).cloned());
-        row.extend(tensor.part.shard.map(escaped));
+        row.extend(tensor.shard().map(escaped));
         table.row(row);
     }
     table

@@ -8,7 +8,7 @@ use st_core::WriteOptions;
 use crate::console::Console;
 use crate::convert;
 use crate::error::{Exit, Failure};
-use crate::input::{self, Model};
+use crate::input::{self, Model, Rules};
 use crate::output::{self, Destination};
 use crate::rewrite::{self, Job, Plan};
 
@@ -44,16 +44,23 @@ pub(crate) fn command() -> Command {
 ///
 /// If the set cannot be read or is not whole, or the output cannot be written.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let (input, read) = input::input(matches);
+    let rules = Rules::from_matches(matches);
     let destination = Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires -o"));
     let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
     destination.check(overwrite, run, console)?;
-    let model = Model::open(&input, &read)?;
+    let model = Model::open_safetensors(input::path(matches), &rules)?;
     let options =
         WriteOptions { metadata: rewrite::metadata_of(&model, console)?, ..convert::write_options(matches) };
     let tensors = model.tensors()?;
     let plan = Plan::new(tensors.iter().map(|tensor| (tensor.name(), *tensor)), &options)?;
-    let job = Job { schema: "apr.unshard/1", model: &model, destination: &destination, overwrite, run };
+    let job = Job {
+        schema: "apr.unshard/1",
+        model: &model,
+        destination: &destination,
+        overwrite,
+        run,
+        lost: Vec::new(),
+    };
     rewrite::write_and_report(&plan, &job, &options, console)?;
     Ok(Exit::Success)
 }

@@ -4,6 +4,7 @@ use std::env;
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::apr::{self, COPIES};
 use super::{CHECKPOINTS, DAMAGED_DATA, DAMAGED_HEADER, MODEL, Story, data};
 use crate::console::{Console, Style};
 use crate::error::Failure;
@@ -23,6 +24,7 @@ pub(super) fn text(story: &Story, console: &mut Console) -> Result<(), Failure> 
         train(story, out, style)?;
         save(story, out, style)?;
         damage(story, out, style)?;
+        container(story, out, style)?;
         times(story, out, style)?;
         writeln!(out, "\n{}", style.bold("Next, type"))?;
         next(story).iter().try_for_each(|command| writeln!(out, "  {}", style.cyan(command)))
@@ -86,6 +88,30 @@ fn refusal(failure: &Failure) -> String {
     format!("error[{}]: {}{place}", failure.code(), Escaped(failure.what()))
 }
 
+fn container(story: &Story, out: &mut impl Write, style: Style) -> io::Result<()> {
+    let chapter = &story.apr;
+    writeln!(out, "{}", style.bold("4. The same model as .apr"))?;
+    let mut table = Table::new(&[Align::Left, Align::Left, Align::Right]);
+    for (copy, bytes) in COPIES.iter().zip(&chapter.bytes) {
+        table.row([format!("   {}", copy.file), copy.compression.to_string(), human::bytes(*bytes)]);
+    }
+    table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    let name = chapter.info.metadata.model_name.as_deref().unwrap_or_default();
+    writeln!(
+        out,
+        "   inspected: {} \"{}\", without reading the payload",
+        chapter.info.model_type,
+        escaped(name)
+    )?;
+    writeln!(
+        out,
+        "   loaded: all {} predictions are equal, bit for bit, from each file",
+        story.table.y.len()
+    )?;
+    writeln!(out, "   one bit flipped: {} by the checksum", style.red("refused"))?;
+    writeln!(out, "                    {}\n", refusal(&chapter.refusal))
+}
+
 fn times(story: &Story, out: &mut impl Write, style: Style) -> io::Result<()> {
     let mut table = Table::new(&[Align::Left, Align::Right, Align::Right]);
     table.row(["   STEP", "SIZE", "TIME"]);
@@ -93,7 +119,7 @@ fn times(story: &Story, out: &mut impl Write, style: Style) -> io::Result<()> {
         let size = step.bytes.map(human::bytes).unwrap_or_default();
         table.row([format!("   {}", step.name), size, human::duration(step.time)]);
     }
-    writeln!(out, "{}", style.bold("4. Sizes and times"))?;
+    writeln!(out, "{}", style.bold("5. Sizes and times"))?;
     table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
@@ -136,6 +162,8 @@ pub(super) fn plan(keep: Option<&Path>, console: &mut Console) -> Result<(), Fai
         format!("{CHECKPOINTS}/step_1"),
         format!("{CHECKPOINTS}/step_2"),
     ];
+    let copies = COPIES.iter().map(|copy| copy.file).chain([apr::DAMAGED]);
+    let files: Vec<String> = files.into_iter().chain(copies.map(str::to_owned)).collect();
     if console.is_json() {
         return console.json("apr.demo/1", |json| {
             json.field_bool("written", false)?;
@@ -145,7 +173,7 @@ pub(super) fn plan(keep: Option<&Path>, console: &mut Console) -> Result<(), Fai
     }
     let place = keep.map_or("a temporary folder, removed at the end".to_owned(), escape::path);
     console.text(|out, _| {
-        writeln!(out, "would write less than 4 kB to {place}:")?;
+        writeln!(out, "would write less than 6 kB to {place}:")?;
         files.iter().try_for_each(|file| writeln!(out, "  {file}"))
     })
 }
@@ -166,9 +194,20 @@ pub(super) fn json(story: &Story, console: &mut Console) -> Result<(), Failure> 
         flip(json, "header", Some(&story.header_refusal))?;
         flip(json, "data", None)?;
         flip(json, "checkpoint", Some(&story.checkpoint_refusal))?;
+        flip(json, "apr", Some(&story.apr.refusal))?;
         json.end_array()?;
         json.field_float("data_max_abs", story.data_change)?;
         json.field_uint("resumed_step", story.resumed_step)?;
+        json.key("apr")?;
+        json.array()?;
+        for (copy, bytes) in COPIES.iter().zip(&story.apr.bytes) {
+            json.object()?;
+            json.field_str("file", copy.file)?;
+            json.field_opt_str("compression", copy.compression.name())?;
+            json.field_uint("bytes", *bytes)?;
+            json.end_object()?;
+        }
+        json.end_array()?;
         json.key("steps")?;
         json.array()?;
         for step in &story.steps {

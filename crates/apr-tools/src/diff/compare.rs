@@ -13,8 +13,8 @@ const CHUNK: u64 = 1 << 17;
 /// Complex numbers count as two elements, real and imaginary part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Change {
-    /// Whether the values were compared. They are not when the numbers of elements differ, or complex numbers would
-    /// meet real ones.
+    /// Whether the values were compared. They are not when the numbers of elements differ, complex numbers would meet
+    /// real ones, or a type is packed.
     pub(crate) is_comparable: bool,
     /// Elements of the tensor.
     pub(crate) elements: u64,
@@ -46,18 +46,24 @@ pub(crate) fn compare(
     b: &Tensor<'_>,
     mut advance: impl FnMut(usize),
 ) -> Result<Option<Change>, Failure> {
-    if a.info.element_count() != b.info.element_count() || is_complex(a) != is_complex(b) {
+    let (Some(dtype_a), Some(dtype_b)) = (a.dtype().plain(), b.dtype().plain()) else {
+        // Nobody here knows the numbers in packed blocks.
+        let is_same =
+            a.dtype() == b.dtype() && a.byte_len() == b.byte_len() && equal_bytes(a, b, &mut advance)?;
+        return Ok((!is_same).then(Change::default));
+    };
+    if a.elements() != b.elements() || is_complex(dtype_a) != is_complex(dtype_b) {
         return Ok(Some(Change::default()));
     }
     // Most tensors of two versions of a model are equal, and equal bytes need no numbers.
-    if a.dtype() == b.dtype() && equal_bytes(a, b, &mut advance)? {
+    if dtype_a == dtype_b && equal_bytes(a, b, &mut advance)? {
         return Ok(None);
     }
-    Ok(Some(values(a, b)?))
+    Ok(Some(values((a, dtype_a), (b, dtype_b))?))
 }
 
-fn is_complex(tensor: &Tensor<'_>) -> bool {
-    tensor.dtype() == Dtype::C64
+fn is_complex(dtype: Dtype) -> bool {
+    dtype == Dtype::C64
 }
 
 fn equal_bytes(a: &Tensor<'_>, b: &Tensor<'_>, mut advance: impl FnMut(usize)) -> Result<bool, Failure> {
@@ -78,23 +84,23 @@ fn equal_bytes(a: &Tensor<'_>, b: &Tensor<'_>, mut advance: impl FnMut(usize)) -
     Ok(true)
 }
 
-fn values(a: &Tensor<'_>, b: &Tensor<'_>) -> Result<Change, Failure> {
+fn values(a: (&Tensor<'_>, Dtype), b: (&Tensor<'_>, Dtype)) -> Result<Change, Failure> {
     let mut tally = Tally::default();
-    let count = a.info.element_count();
+    let count = a.0.elements();
     let (mut chunk_a, mut chunk_b) = (Vec::new(), Vec::new());
     let mut done = 0;
     while done < count {
         let elements = CHUNK.min(count - done);
-        for (tensor, chunk) in [(a, &mut chunk_a), (b, &mut chunk_b)] {
-            let bits = u64::from(tensor.dtype().bits());
+        for ((tensor, dtype), chunk) in [(a, &mut chunk_a), (b, &mut chunk_b)] {
+            let bits = u64::from(dtype.bits());
             // At most 8 * CHUNK bytes, which fits any usize.
             chunk.resize((elements * bits / 8) as usize, 0);
             tensor.read(done * bits / 8, chunk)?;
         }
-        tally.add(a.dtype(), &chunk_a, b.dtype(), &chunk_b, elements as usize)?;
+        tally.add(a.1, &chunk_a, b.1, &chunk_b, elements as usize)?;
         done += elements;
     }
-    Ok(tally.change(if is_complex(a) { 2 * count } else { count }))
+    Ok(tally.change(if is_complex(a.1) { 2 * count } else { count }))
 }
 
 /// What has been seen so far.

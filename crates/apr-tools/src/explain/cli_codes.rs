@@ -3,9 +3,10 @@
 use super::{Entry, MEND_SHARDS, SHARDS_DISAGREE, entry};
 use crate::error::Exit::{Internal, Invalid, Io, Success, Unsupported, Usage};
 use crate::error::{
-    CODE_CLOSED_PIPE, CODE_DEMO, CODE_FOREIGN_FORMAT, CODE_INTERNAL, CODE_IO, CODE_NOTHING_SELECTED,
-    CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_SHARDS, CODE_STDIN_TOO_LARGE,
-    CODE_STDOUT, CODE_UNKNOWN_CODE, CODE_USAGE,
+    CODE_CLOSED_PIPE, CODE_DEMO, CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_IO,
+    CODE_NO_PREDICTION, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND,
+    CODE_OUTPUT_TERMINAL, CODE_SHARDS, CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL,
+    CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX, CODE_UNKNOWN_CODE, CODE_USAGE,
 };
 
 pub(super) const ENTRIES: &[Entry] = &[
@@ -49,6 +50,50 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(CODE_SHARDS, Invalid, SHARDS_DISAGREE, MEND_SHARDS),
     entry(
+        CODE_TABLE_SYNTAX,
+        Invalid,
+        "The table breaks the rules of comma-separated values: a quote stands where none may, a line is empty, the \
+         text is not UTF-8, or a record is longer than 16 MiB. Whatever has two readings is refused, because a table \
+         read wrongly gives predictions that look right.",
+        "mend the line the message points to; fields with commas, quotes or line feeds stand in double quotes",
+    ),
+    entry(
+        CODE_TABLE_CELL,
+        Invalid,
+        "A cell that has to be a number is empty, is none, or is beyond what a 32-bit float can hold. A missing value \
+         has no meaning that a model could use.",
+        "fill in a value, or remove the row",
+    ),
+    entry(
+        CODE_TABLE_COLUMNS,
+        Invalid,
+        "The columns of the table are not those that are needed: a row has more or fewer than the first one, one that \
+         the model was trained on is missing, or their number is not that of its features.",
+        "compare the columns with what was asked for; `apr inspect MODEL` lists the features of a model, and --delimiter \
+         takes other separators than commas",
+    ),
+    entry(
+        CODE_NO_PREDICTION,
+        Usage,
+        "Some files hold numbers or settings that predict nothing: lists of labels, models that are not trained, types \
+         of users' own.",
+        "`apr inspect --verify MODEL` says what it is",
+    ),
+    entry(
+        CODE_NOT_CARRIED,
+        Usage,
+        "The other format has no place for a part of the model: an element type, a kind of model. Nothing is dropped \
+         or changed in silence, so nothing was written.",
+        "leave the part out with --exclude, or choose another format with --format",
+    ),
+    entry(
+        CODE_FOREIGN_PAYLOAD,
+        Unsupported,
+        "An .apr file may hold a type that only the program that wrote it knows. Header, metadata and checksum can be \
+         read, but nothing says what the bytes of the payload mean.",
+        "use the program that made it; `apr inspect` and `apr check` work on the rest of the file",
+    ),
+    entry(
         CODE_STDIN_TOO_LARGE,
         Invalid,
         "Input from a pipe is kept in a temporary file, because a model has to be read in any order, and that file \
@@ -58,8 +103,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         CODE_FOREIGN_FORMAT,
         Unsupported,
-        "The first bytes are those of another format. This version reads safetensors files and sharded safetensors \
-         models only.",
+        "The first bytes are those of another format. This version reads safetensors files, sharded safetensors \
+         models and .apr files; `shard` and `unshard` work on safetensors alone.",
         "convert the file to safetensors with the library that made it",
     ),
     entry(

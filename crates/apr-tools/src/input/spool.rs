@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use st_core::{Header, ReadOptions};
 
+use super::Format;
 use crate::error::{CODE_STDIN_TOO_LARGE, Failure};
 
 /// Most bytes taken from standard input.
@@ -24,7 +25,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// If its first bytes cannot begin a safetensors file (so that an endless stream of other things is refused at
+    /// If its first bytes cannot begin a model (so that an endless stream of other things is refused at
     /// once), if it exceeds the cap, or if the file cannot be written.
     pub(super) fn from_stdin() -> Result<Self, Failure> {
         let label = Path::new("-");
@@ -92,6 +93,9 @@ impl Drop for Spool {
 
 /// Refuses a beginning that no file of any length can have.
 fn plausible(first: [u8; 8], label: &Path) -> Result<(), Failure> {
+    if Format::of(&first) != Format::SafeTensors {
+        return Ok(());
+    }
     match Header::declared_len(first, u64::MAX, &ReadOptions::COMPAT) {
         Ok(_) => Ok(()),
         Err(error) => {

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use st_core::Metadata;
 
+use super::warnings::Warning;
 use super::{FileSummary, Summary};
 use crate::console::{Console, Style};
 use crate::error::Failure;
-use crate::input;
+use crate::input::{Dtype, Totals};
 use crate::render::escape::{self, escaped};
 use crate::render::human::{self, grouped, plural};
 use crate::render::json::JsonWriter;
@@ -15,10 +16,10 @@ use crate::render::table::{Align, Table};
 use crate::render::tree::{self, Extent, Node};
 
 /// Longest metadata value on a terminal.
-const VALUE_CHARS: usize = 100;
+pub(super) const VALUE_CHARS: usize = 100;
 
 /// Most entries of metadata and most shards on a terminal.
-const LISTED: usize = 40;
+pub(super) const LISTED: usize = 40;
 
 /// Prints the report; the tree only to the extent given.
 pub(super) fn text(
@@ -40,12 +41,21 @@ pub(super) fn text(
                 writeln!(out, "{line}")?;
             }
         }
-        if !summary.warnings.is_empty() {
-            writeln!(out, "\n{}", style.bold("Warnings"))?;
-        }
-        let mark = style.yellow("!");
-        summary.warnings.iter().try_for_each(|warning| writeln!(out, "  {mark} {}", warning.message))
+        heading_of_warnings(&summary.warnings, out, style)
     })
+}
+
+/// The warnings below their heading, if there are any.
+pub(super) fn heading_of_warnings(
+    warnings: &[Warning],
+    out: &mut impl Write,
+    style: Style,
+) -> io::Result<()> {
+    if !warnings.is_empty() {
+        writeln!(out, "\n{}", style.bold("Warnings"))?;
+    }
+    let mark = style.yellow("!");
+    warnings.iter().try_for_each(|warning| writeln!(out, "  {mark} {}", escaped(&warning.message)))
 }
 
 fn head(summary: &Summary<'_>, out: &mut impl Write, style: Style) -> io::Result<()> {
@@ -57,25 +67,30 @@ fn head(summary: &Summary<'_>, out: &mut impl Write, style: Style) -> io::Result
     let title = style.bold(&escape::path(summary.model.label()));
     writeln!(out, "{title}: safetensors{shards}, {}\n", human::exact_bytes(summary.file_bytes()))?;
 
-    let totals = summary.totals;
     let mut table = Table::new(&[Align::Left, Align::Left]);
+    totals(&mut table, summary.totals, &summary.dtypes);
+    let mut line = |label: &str, text: String| table.row([format!("  {label}"), text]);
+    if let [file] = summary.files.as_slice() {
+        line("header", header(file));
+    }
+    line("alignment", alignment(summary));
+    line("read as", summary.rules.name().to_owned());
+    table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// Lines about all tensors together.
+pub(super) fn totals(table: &mut Table, totals: Totals, dtypes: &[(Dtype, Totals)]) {
     let mut line = |label: &str, text: String| table.row([format!("  {label}"), text]);
     line("tensors", grouped(totals.tensors));
     line("parameters", with_exact(human::count(totals.elements), totals.elements));
     line("data", human::exact_bytes(totals.bytes));
-    for (idx, (dtype, part)) in summary.dtypes.iter().enumerate() {
+    for (idx, (dtype, part)) in dtypes.iter().enumerate() {
         let label = if idx == 0 { "types" } else { "" };
         let share = human::percent(part.bytes, totals.bytes);
         let (tensors, elements) = (plural(part.tensors, "tensor"), human::count(part.elements));
         let share = format!("{dtype}: {share} of the bytes, {tensors}, {elements} parameters");
         line(label, share);
     }
-    if let [file] = summary.files.as_slice() {
-        line("header", header(file));
-    }
-    line("alignment", alignment(summary));
-    line("read as", input::strictness_name(&summary.options).to_owned());
-    table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// `22.7 M (22,713,728)`, or just the number where the two would be the same.
@@ -149,7 +164,7 @@ fn of<'m>(file: &FileSummary<'m>) -> Option<Metadata<'m>> {
     file.part.file.header().metadata()
 }
 
-fn more(hidden: usize, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn more(hidden: usize, out: &mut impl Write) -> io::Result<()> {
     if hidden == 0 {
         Ok(())
     } else {
@@ -161,23 +176,13 @@ pub(super) fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), F
     console.json("apr.inspect/1", |json| {
         json.field_str("file", &summary.model.label().to_string_lossy())?;
         json.field_str("format", "safetensors")?;
-        json.field_str("mode", input::strictness_name(&summary.options))?;
+        json.field_str("mode", summary.rules.name())?;
         json.field_bool("sharded", summary.model.is_sharded())?;
         json.field_uint("file_bytes", summary.file_bytes())?;
         json.field_uint("tensors", summary.totals.tensors)?;
         json.field_uint("parameters", summary.totals.elements)?;
         json.field_uint("data_bytes", summary.totals.bytes)?;
-        json.key("dtypes")?;
-        json.array()?;
-        for (dtype, totals) in &summary.dtypes {
-            json.object()?;
-            json.field_str("dtype", dtype.name())?;
-            json.field_uint("tensors", totals.tensors)?;
-            json.field_uint("parameters", totals.elements)?;
-            json.field_uint("bytes", totals.bytes)?;
-            json.end_object()?;
-        }
-        json.end_array()?;
+        write_dtypes(&summary.dtypes, json)?;
         json.key("alignment")?;
         json.object()?;
         json.field_uint("aligned_to_elements", summary.aligned_to_elements)?;
@@ -189,16 +194,34 @@ pub(super) fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), F
         json.end_array()?;
         json.key("tree")?;
         write_nodes(&tree::build(&summary.items), json)?;
-        json.key("warnings")?;
-        json.array()?;
-        for warning in &summary.warnings {
-            json.object()?;
-            json.field_str("kind", warning.kind)?;
-            json.field_str("message", &warning.message)?;
-            json.end_object()?;
-        }
-        json.end_array()
+        write_warnings(&summary.warnings, json)
     })
+}
+
+pub(super) fn write_dtypes<W: Write>(dtypes: &[(Dtype, Totals)], json: &mut JsonWriter<W>) -> io::Result<()> {
+    json.key("dtypes")?;
+    json.array()?;
+    for (dtype, totals) in dtypes {
+        json.object()?;
+        json.field_str("dtype", dtype.name())?;
+        json.field_uint("tensors", totals.tensors)?;
+        json.field_uint("parameters", totals.elements)?;
+        json.field_uint("bytes", totals.bytes)?;
+        json.end_object()?;
+    }
+    json.end_array()
+}
+
+pub(super) fn write_warnings<W: Write>(warnings: &[Warning], json: &mut JsonWriter<W>) -> io::Result<()> {
+    json.key("warnings")?;
+    json.array()?;
+    for warning in warnings {
+        json.object()?;
+        json.field_str("kind", warning.kind)?;
+        json.field_str("message", &warning.message)?;
+        json.end_object()?;
+    }
+    json.end_array()
 }
 
 fn write_file<W: Write>(file: &FileSummary<'_>, json: &mut JsonWriter<W>) -> io::Result<()> {
@@ -227,7 +250,7 @@ fn write_file<W: Write>(file: &FileSummary<'_>, json: &mut JsonWriter<W>) -> io:
     json.end_object()
 }
 
-fn write_nodes<W: Write>(nodes: &[Node<'_>], json: &mut JsonWriter<W>) -> io::Result<()> {
+pub(super) fn write_nodes<W: Write>(nodes: &[Node<'_>], json: &mut JsonWriter<W>) -> io::Result<()> {
     json.array()?;
     for node in nodes {
         json.object()?;

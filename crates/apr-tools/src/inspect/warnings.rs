@@ -1,11 +1,10 @@
 //! What is allowed and still worth knowing.
 
-use st_core::{ReadOptions, Strictness};
 use st_mmap::SafeTensorsFile;
 
 use super::{FileSummary, is_aligned};
 use crate::error::Failure;
-use crate::input::Tensor;
+use crate::input::{Rules, Tensor};
 use crate::render::escape::{cut, is_hazard};
 use crate::render::human;
 
@@ -24,11 +23,11 @@ pub(super) struct Warning {
 }
 
 /// All warnings about a model, in a fixed order of kinds.
-pub(super) fn all(tensors: &[Tensor<'_>], files: &[FileSummary<'_>], options: &ReadOptions) -> Vec<Warning> {
+pub(super) fn all(tensors: &[Tensor<'_>], files: &[FileSummary<'_>], rules: &Rules) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn =
         |kind, message: Option<String>| warnings.extend(message.map(|message| Warning { kind, message }));
-    warn("quirk", quirk(files, options));
+    warn("quirk", quirk(files, rules));
     warn("unaligned", unaligned(tensors));
     warn("order", order(files));
     warn("no-metadata", no_metadata(files));
@@ -40,8 +39,8 @@ pub(super) fn all(tensors: &[Tensor<'_>], files: &[FileSummary<'_>], options: &R
 }
 
 /// In compat mode, what strict reading would have refused.
-fn quirk(files: &[FileSummary<'_>], options: &ReadOptions) -> Option<String> {
-    if options.strictness == Strictness::Strict {
+fn quirk(files: &[FileSummary<'_>], rules: &Rules) -> Option<String> {
+    if rules.is_strict() {
         return None;
     }
     let refused = |file: &FileSummary<'_>| SafeTensorsFile::open(file.part.file.path()).err();
@@ -80,7 +79,7 @@ fn zero_size(tensors: &[Tensor<'_>]) -> Option<String> {
     Some(format!("without elements: {listed}"))
 }
 
-fn names(tensors: &[Tensor<'_>]) -> Option<String> {
+pub(super) fn names(tensors: &[Tensor<'_>]) -> Option<String> {
     let odd = |name: &str| {
         name.is_empty()
             || name.len() > LONG_NAME

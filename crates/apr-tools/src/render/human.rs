@@ -108,6 +108,22 @@ pub(crate) fn duration(time: core::time::Duration) -> String {
     }
 }
 
+/// Seconds since 1970 as a date and a time: `2026-11-21 06:12:05 UTC`.
+pub(crate) fn unix_time(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    // Counted from 1 March of year 0, so that the leap day ends a year; 146,097 days are 400 years.
+    let days = days.saturating_add(719_468);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
 /// Reads `5GB`, `500 MB`, `2GiB`, `1.5kB` or a plain number of bytes. `kB` and its like are decimal.
 ///
 /// # Errors
@@ -188,6 +204,20 @@ mod tests {
             ("0.0 %".into(), "0.0 %".into(), "100.0 %".into())
         );
         assert_eq!((percent(1, 100_000), percent(99_999, 100_000)), ("< 0.1 %".into(), "> 99.9 %".into()));
+    }
+
+    #[test]
+    fn times_are_calendar_times() {
+        for (seconds, text) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (1_795_241_525, "2026-11-21 06:12:05 UTC"),
+            (4_107_542_399, "2100-02-28 23:59:59 UTC"),
+            (4_107_542_400, "2100-03-01 00:00:00 UTC"),
+        ] {
+            assert_eq!(unix_time(seconds), text);
+        }
+        assert!(unix_time(u64::MAX).ends_with("UTC"));
     }
 
     #[test]

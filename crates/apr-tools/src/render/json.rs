@@ -80,6 +80,40 @@ impl<W: Write> JsonWriter<W> {
         write!(self.out, "{value}")
     }
 
+    pub(crate) fn int(&mut self, value: i64) -> io::Result<()> {
+        self.separate()?;
+        write!(self.out, "{value}")
+    }
+
+    /// As [`float`](Self::float), with as few digits as a number of 32 bits needs.
+    pub(crate) fn narrow_float(&mut self, value: f32) -> io::Result<()> {
+        if !value.is_finite() {
+            return self.float(value.into());
+        }
+        self.separate()?;
+        write!(self.out, "{value:?}")
+    }
+
+    /// A sound JSON text, on one line: white space between its parts is left out, hazards in its strings are escaped.
+    pub(crate) fn raw(&mut self, text: &str) -> io::Result<()> {
+        self.separate()?;
+        let (mut in_string, mut is_escaped) = (false, false);
+        for c in text.chars() {
+            if !in_string && c.is_ascii_whitespace() {
+                continue;
+            }
+            in_string ^= c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            if is_hazard(c) {
+                let mut units = [0; 2];
+                c.encode_utf16(&mut units).iter().try_for_each(|unit| write!(self.out, "\\u{unit:04x}"))?;
+            } else {
+                write!(self.out, "{c}")?;
+            }
+        }
+        Ok(())
+    }
+
     /// A finite number; the others, which JSON cannot express, become the strings `inf`, `-inf` and `nan`.
     pub(crate) fn float(&mut self, value: f64) -> io::Result<()> {
         if value.is_nan() {

@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::sandbox::{Sandbox, Tensor, file};
+use apr_container::SaveOptions;
+
+use crate::sandbox::{Sandbox, Tensor, file, linear};
 
 #[test]
 fn every_class_has_its_exit_code() {
@@ -20,7 +22,14 @@ fn every_class_has_its_exit_code() {
         (0, &["explain"]),
         (0, &["completions", "fish"]),
         (0, &["man"]),
+        (0, &["model.apr"]),
+        (0, &["inspect", "tensors.apr", "--verify"]),
+        (0, &["check", "model.apr", "tensors.apr"]),
+        (0, &["tensors", "model.apr", "--digest"]),
+        (0, &["diff", "model.apr", "model.apr"]),
+        (0, &["predict", "model.apr", "-i", "rows.csv"]),
         (1, &["diff", "model.safetensors", "changed.safetensors"]),
+        (1, &["diff", "model.apr", "tensors.apr"]),
         (2, &[]),
         (2, &["nonsense"]),
         (2, &["tensors"]),
@@ -31,6 +40,24 @@ fn every_class_has_its_exit_code() {
         (2, &["convert", "model.safetensors", "-", "--json"]),
         (2, &["explain", "nonsense"]),
         (2, &["diff", "-", "-"]),
+        (2, &["train"]),
+        (2, &["train", "nonsense"]),
+        (2, &["train", "ridge", "--data", "table.csv", "--target", "price", "-o", "model.apr"]),
+        (2, &["train", "ridge", "--alpha", "x", "--data", "table.csv", "--target", "price", "-o", "n.apr"]),
+        (2, &["train", "ridge", "--alpha", "-1", "--data", "table.csv", "--target", "price", "-o", "n.apr"]),
+        (2, &["train", "logistic-regression", "--data", "table.csv", "--target", "price", "-o", "n.apr"]),
+        (2, &["predict", "model.apr"]),
+        (2, &["predict", "-", "-i", "-"]),
+        (2, &["predict", "model.apr", "-i", "rows.csv", "--proba"]),
+        (2, &["predict", "model.apr", "-i", "rows.csv", "--column", "a"]),
+        (2, &["predict", "model.apr", "-i", "rows.csv", "-o", "rows.csv"]),
+        (2, &["convert", "tensors.apr", "n.safetensors"]),
+        (2, &["convert", "model.apr", "n.safetensors", "--compression", "zstd"]),
+        (2, &["convert", "model.apr", "n.apr", "--select", "intercept"]),
+        (3, &["predict", "model.apr", "-i", "table.csv"]),
+        (2, &["predict", "tensors.apr", "-i", "rows.csv"]),
+        (3, &["train", "ridge", "--data", "table.csv", "--target", "none", "-o", "n.apr"]),
+        (3, &["train", "ridge", "--data", "texts.txt", "--target", "1", "-o", "n.apr"]),
         (3, &["check", "broken.safetensors"]),
         (3, &["inspect", "broken.safetensors"]),
         (3, &["tensors", "quirk.safetensors"]),
@@ -39,6 +66,10 @@ fn every_class_has_its_exit_code() {
         (5, &["check", "missing.safetensors"]),
         (5, &["diff", "model.safetensors", "missing.safetensors"]),
         (5, &["convert", "model.safetensors", "no/such/folder/x.safetensors"]),
+        (5, &["predict", "model.apr", "-i", "missing.csv"]),
+        (5, &["train", "ridge", "--data", "missing.csv", "--target", "price", "-o", "n.apr"]),
+        (6, &["shard", "model.apr", "-o", "n"]),
+        (6, &["unshard", "tensors.apr", "-o", "n"]),
         (6, &["inspect", "model.gguf"]),
         (6, &["tensors", "model.gguf"]),
         (6, &["convert", "model.gguf", "x.safetensors"]),
@@ -63,6 +94,19 @@ fn every_command_prints_one_json_object_with_a_schema() {
         ("apr.convert/1", &["convert", "model.safetensors", "y.safetensors", "--dry-run"]),
         ("apr.shard/1", &["shard", "model.safetensors", "-o", "shards", "--max-size", "150"]),
         ("apr.unshard/1", &["unshard", "sharded", "-o", "z.safetensors"]),
+        ("apr.inspect/1", &["model.apr"]),
+        ("apr.inspect/1", &["inspect", "model.apr", "--verify"]),
+        ("apr.inspect/1", &["inspect", "tensors.apr", "--verify"]),
+        ("apr.tensors/1", &["tensors", "model.apr", "--digest"]),
+        ("apr.check/1", &["check", "model.apr", "tensors.apr"]),
+        ("apr.diff/1", &["diff", "model.apr", "model.safetensors"]),
+        ("apr.convert/1", &["convert", "model.apr", "a.safetensors"]),
+        ("apr.convert/1", &["convert", "model.apr", "a.apr", "--compression", "lz4"]),
+        ("apr.convert/1", &["convert", "tensors.apr", "b.apr", "--exclude", "packed"]),
+        ("apr.predict/1", &["predict", "model.apr", "-i", "rows.csv"]),
+        ("apr.predict/1", &["predict", "model.apr", "-i", "rows.csv", "-o", "predictions.json"]),
+        ("apr.train/1", &["train", "kmeans", "--clusters", "2", "--data", "rows.csv", "-o", "k.apr"]),
+        ("apr.train/1", &["train", "tfidf", "--data", "texts.txt", "-o", "t.apr", "--dry-run"]),
         ("apr.demo/1", &["demo"]),
         ("apr.demo/1", &["demo", "--dry-run"]),
         ("apr.explain/1", &["explain"]),
@@ -73,6 +117,8 @@ fn every_command_prints_one_json_object_with_a_schema() {
         ("apr.man/1", &["man", "pages2", "--dry-run"]),
         ("apr.error/1", &["tensors", "broken.safetensors"]),
         ("apr.error/1", &["tensors", "model.gguf"]),
+        ("apr.error/1", &["predict", "model.apr", "-i", "table.csv"]),
+        ("apr.error/1", &["train"]),
         ("apr.error/1", &["tensors"]),
         ("apr.error/1", &["nonsense"]),
         ("apr.error/1", &["convert", "model.safetensors", "same.safetensors"]),
@@ -160,12 +206,15 @@ fn a_reader_that_goes_away_is_no_error() {
     let sandbox = Sandbox::empty();
     many_tensors(&sandbox, "a.safetensors", 0.0);
     many_tensors(&sandbox, "b.safetensors", 1.0);
+    sandbox.write("line.apr", &linear(&SaveOptions::default()));
+    sandbox.write("many.csv", "1,2\n".repeat(50_000).as_bytes());
     for (exit, args) in [
         (0, &["tensors", "a.safetensors"][..]),
         (0, &["tensors", "a.safetensors", "--json"]),
         (0, &["inspect", "a.safetensors", "-v"]),
         (0, &["convert", "a.safetensors", "-"]),
         (0, &["completions", "zsh"]),
+        (0, &["predict", "line.apr", "-i", "many.csv"]),
         (0, &["man"]),
         (0, &["explain"]),
         (0, &["--help"]),
@@ -207,6 +256,10 @@ fn the_demo_cleans_up_behind_itself() {
     assert_eq!(sandbox.run(&["check", "kept/damaged-header.safetensors"]).exit, 3);
     assert_eq!(sandbox.run(&["check", "kept/damaged-data.safetensors"]).exit, 0);
     assert_eq!(sandbox.run(&["diff", "kept/model.safetensors", "kept/damaged-data.safetensors"]).exit, 1);
+    for good in ["model.apr", "model-zstd.apr", "model-lz4.apr"] {
+        assert_eq!(sandbox.run(&["check", &format!("kept/{good}")]).exit, 0, "{good}");
+    }
+    assert_eq!(sandbox.run(&["check", "kept/damaged.apr"]).exit, 4);
     assert_eq!(sandbox.run(&["check", "kept/checkpoints/step_1"]).exit, 0);
     let (exit, value) = sandbox.json(&["check", "kept/checkpoints/step_2"]);
     assert_eq!(exit, 4);

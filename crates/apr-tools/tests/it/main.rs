@@ -5,11 +5,16 @@
 
 extern crate alloc;
 
+mod apr_files;
 mod contract;
+mod conversions;
 mod examples;
 mod hostile;
 mod inputs;
 mod outputs;
+mod readme;
 mod sandbox;
 mod snapshots;
+mod tables;
+mod training;
 mod vectors;

@@ -7,6 +7,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use apr_container::v2;
+use apr_container::{Metadata, ModelType, SaveOptions, Value, to_vec};
+use apr_models::{LinearRegression, Vector};
 use st_core::{Dtype, TensorView, WriteOptions};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -49,6 +52,18 @@ impl Sandbox {
         fs::create_dir(sandbox.path("empty")).unwrap();
         sandbox.write("quirk.safetensors", &quirk());
         sandbox.write("model.gguf", b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        sandbox.write("model.apr", &linear(&SaveOptions::default()));
+        sandbox.write("tensors.apr", &tensors());
+        sandbox.write(
+            "table.csv",
+            b"age,size,price\n1,20,118.5\n2,30,176.2\n3,25,143.9\n7,40,221\n12,35,178.7\n20,50,239.4\n",
+        );
+        sandbox.write(
+            "classes.csv",
+            b"x,y,kind\n0,0.1,red\n0.2,0,red\n0.1,0.3,red\n4,5,blue\n4.5,5.5,blue\n4.2,4.9,blue\n",
+        );
+        sandbox.write("rows.csv", b"a,b\n1,2\n3,4\n-0.5,1e2\n");
+        sandbox.write("texts.txt", "the cat sat\nthe dog sat on the cat\nein Vogel\n".as_bytes());
         sandbox.write("broken.safetensors", &sandbox.read("model.safetensors")[..700]);
         sandbox
     }
@@ -77,12 +92,24 @@ impl Sandbox {
         let mut command = Command::new(env!("CARGO_BIN_EXE_apr"));
         command.args(args).current_dir(self.base.join("work")).env("TMPDIR", self.base.join("tmp"));
         command.env_remove("NO_COLOR").env_remove("COLUMNS").env_remove("LINES").env("TERM", "xterm");
+        // Files come out the same in every run.
+        command.env("SOURCE_DATE_EPOCH", "1795241427");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.command(args).output().unwrap().into()
+    }
+
+    /// Runs a line of a shell, in which the program is called `apr`.
+    #[cfg(unix)]
+    pub(crate) fn shell(&self, line: &str) -> Ran {
+        let bin = Path::new(env!("CARGO_BIN_EXE_apr")).parent().unwrap();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(self.path(".")).stdin(Stdio::null());
+        command.env("PATH", format!("{}:{path}", bin.display())).output().unwrap().into()
     }
 
     /// Runs with these bytes on standard input.
@@ -198,4 +225,36 @@ fn quirk() -> Vec<u8> {
         r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"a":{"dtype":"I8","shape":[2],"data_offsets":[0,2]}}"#,
         &[1, 2],
     )
+}
+
+/// An `.apr` file of the first generation with a model of two features, `1 + 2 a - 0.5 b`.
+pub(crate) fn linear(options: &SaveOptions) -> Vec<u8> {
+    let model = LinearRegression::from_parts(Vector::from_vec(vec![2.0, -0.5]), 1.0).unwrap();
+    let mut metadata = Metadata {
+        created_at: "1795241427".to_owned(),
+        model_name: Some("plane".to_owned()),
+        description: Some("1 + 2 a - 0.5 b".to_owned()),
+        ..options.metadata.clone()
+    };
+    metadata.hyperparameters.insert("alpha".to_owned(), 0.5.into());
+    metadata.metrics.insert("r2".to_owned(), 0.98.into());
+    let features = ["a", "b"].map(Value::from).to_vec();
+    metadata.custom.insert("apr.features".to_owned(), features.into());
+    metadata.custom.insert("team".to_owned(), "planes".into());
+    let options = options.clone().with_metadata(metadata);
+    to_vec(&model, ModelType::LinearRegression, &options).unwrap()
+}
+
+/// An `.apr` file of the second generation with a quantized tensor in it.
+fn tensors() -> Vec<u8> {
+    let ones: Vec<u8> = (0..6).flat_map(|value| (value as f32).to_le_bytes()).collect();
+    let views = [
+        v2::TensorView::new("block.0.weight", v2::Dtype::F32, &[2, 3], &ones).unwrap(),
+        v2::TensorView::new("block.1.weight", v2::Dtype::F32, &[2, 3], &ones).unwrap(),
+        v2::TensorView::new("packed", v2::Dtype::AprQ4, &[32], &[7; 18]).unwrap(),
+    ];
+    let mut metadata = v2::Metadata::new("tiny");
+    metadata.name = Some("two blocks".to_owned());
+    metadata.other.insert("hidden_size".to_owned(), v2::Json::from(3));
+    v2::to_vec(&views, &v2::WriteOptions::new(metadata)).unwrap()
 }

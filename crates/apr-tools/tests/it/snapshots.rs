@@ -37,6 +37,33 @@ fn inspect() {
 }
 
 #[test]
+fn apr_files() {
+    run(&[
+        ("apr1-inspect", &["model.apr"]),
+        ("apr1-inspect-json", &["inspect", "model.apr", "--verify", "--json"]),
+        ("apr1-tensors", &["tensors", "model.apr"]),
+        ("apr2-inspect", &["inspect", "tensors.apr", "--verify"]),
+        ("apr2-inspect-json", &["inspect", "tensors.apr", "--json"]),
+        ("apr-check", &["check", "model.apr", "tensors.apr"]),
+        ("apr-check-json", &["check", "model.apr", "tensors.apr", "--json"]),
+        ("apr-convert", &["convert", "model.apr", "out.safetensors"]),
+        ("apr-convert-json", &["convert", "model.apr", "out.apr", "--compression", "zstd", "--json"]),
+        ("apr-convert-refused", &["convert", "tensors.apr", "out2.safetensors"]),
+    ]);
+}
+
+#[test]
+fn tables() {
+    run(&[
+        ("predict", &["predict", "model.apr", "--input", "rows.csv"]),
+        ("predict-json", &["predict", "model.apr", "--input", "rows.csv", "--json"]),
+        ("predict-refused", &["predict", "model.apr", "--input", "classes.csv"]),
+        ("train", &["train", "ridge", "--data", "table.csv", "--target", "price", "-o", "price.apr"]),
+        ("train-refused", &["train", "ridge", "--data", "classes.csv", "--target", "kind", "-o", "kind.apr"]),
+    ]);
+}
+
+#[test]
 fn tensors() {
     run(&[
         ("tensors", &["tensors", "model.safetensors"]),
@@ -115,6 +142,9 @@ fn help() {
         ("help-convert", &["convert", "--help"]),
         ("help-shard", &["shard", "--help"]),
         ("help-unshard", &["unshard", "--help"]),
+        ("help-train", &["train", "--help"]),
+        ("help-train-kmeans", &["train", "kmeans", "--help"]),
+        ("help-predict", &["predict", "--help"]),
         ("help-demo", &["demo", "--help"]),
         ("help-explain", &["explain", "--help"]),
         ("help-completions", &["completions", "--help"]),

@@ -1,0 +1,152 @@
+//! The verdicts as text and as JSON.
+
+use std::io::{self, Write};
+
+use super::{Content, Payload, Refusal, Sound, Verdict};
+use crate::console::Console;
+use crate::error::Failure;
+use crate::explain;
+use crate::input::{self, Rules};
+use crate::render::escape::{self, Escaped};
+use crate::render::human;
+use crate::render::json::JsonWriter;
+
+/// Code of a [`ShardProblem`](st_core::ShardProblem), as `st-mmap` gives it.
+const CODE_SHARD: &str = "sm-shard";
+
+pub(super) fn text(verdicts: &[Verdict], rules: &Rules, console: &mut Console) -> Result<(), Failure> {
+    for Verdict { path, outcome } in verdicts {
+        let file = escape::path(path);
+        console.text(|out, style| match outcome {
+            Ok(sound) => {
+                writeln!(
+                    out,
+                    "{} {file}: {} ({})",
+                    style.green("ok"),
+                    describe(&sound.content),
+                    rules.name()
+                )?;
+                let mark = style.yellow("!");
+                sound.warnings.iter().try_for_each(|warning| writeln!(out, "  {mark} {}", Escaped(warning)))
+            }
+            Err(Refusal::Unsound(failure)) => {
+                writeln!(out, "{} {file}: {failure}", style.red("refused"))
+            }
+            Err(Refusal::Shards(problems)) => {
+                writeln!(
+                    out,
+                    "{} {file}: {}",
+                    style.red("refused"),
+                    human::plural(problems.len() as u64, "problem")
+                )?;
+                problems.iter().try_for_each(|problem| writeln!(out, "  {}", Escaped(&problem.to_string())))
+            }
+        })?;
+        match outcome {
+            Ok(_) => {}
+            Err(Refusal::Unsound(failure)) => console.failure(failure),
+            Err(Refusal::Shards(problems)) => console.failure(&input::disagreement(path, problems)),
+        }
+    }
+    Ok(())
+}
+
+fn describe(content: &Content) -> String {
+    match content {
+        Content::Tensors { tensors, bytes, shards, verified, checksum } => {
+            let shards = shards.map(|n| format!(" in {}", human::plural(n as u64, "shard")));
+            let verified =
+                verified.map(|n| format!(", {} as in the manifest", human::plural(n as u64, "file")));
+            let checksum = checksum.map(|state| format!(", checksum {state}"));
+            format!(
+                "{}{}, {}{}{}",
+                human::plural(*tensors, "tensor"),
+                shards.unwrap_or_default(),
+                human::bytes(*bytes),
+                verified.unwrap_or_default(),
+                checksum.unwrap_or_default(),
+            )
+        }
+        Content::Model { model_type, bytes, payload } => {
+            let payload = match payload {
+                Payload::Decoded { model, layout } => {
+                    format!("checksum right, payload is a {model} (layout {layout})")
+                }
+                Payload::Foreign => "checksum right, payload of its maker's own type, not decoded".to_owned(),
+                Payload::Encrypted => "checksum right, payload encrypted, not checked".to_owned(),
+            };
+            format!("{}, {}, {payload}", Escaped(model_type), human::bytes(*bytes))
+        }
+    }
+}
+
+pub(super) fn json(verdicts: &[Verdict], rules: &Rules, console: &mut Console) -> Result<(), Failure> {
+    console.json("apr.check/1", |json| {
+        json.field_str("mode", rules.name())?;
+        json.field_bool("ok", verdicts.iter().all(|verdict| verdict.outcome.is_ok()))?;
+        json.key("files")?;
+        json.array()?;
+        for Verdict { path, outcome } in verdicts {
+            json.object()?;
+            json.field_str("file", &path.to_string_lossy())?;
+            json.field_bool("ok", outcome.is_ok())?;
+            if let Ok(sound) = outcome {
+                write_sound(sound, json)?;
+            }
+            json.key("problems")?;
+            json.array()?;
+            match outcome {
+                Ok(_) => {}
+                Err(Refusal::Unsound(failure)) => failure.write_json(json)?,
+                Err(Refusal::Shards(problems)) => {
+                    for problem in problems {
+                        json.object()?;
+                        json.field_str("code", CODE_SHARD)?;
+                        json.field_str("message", &problem.to_string())?;
+                        if let Some(entry) = explain::find(CODE_SHARD) {
+                            json.field_str("help", entry.help)?;
+                        }
+                        json.end_object()?;
+                    }
+                }
+            }
+            json.end_array()?;
+            json.end_object()?;
+        }
+        json.end_array()
+    })
+}
+
+fn write_sound<W: Write>(sound: &Sound, json: &mut JsonWriter<W>) -> io::Result<()> {
+    match &sound.content {
+        Content::Tensors { tensors, bytes, shards, verified, checksum } => {
+            json.field_uint("tensors", *tensors)?;
+            json.field_uint("bytes", *bytes)?;
+            if let Some(shards) = shards {
+                json.field_uint("shards", *shards as u64)?;
+            }
+            if let Some(files) = verified {
+                json.field_uint("verified_files", *files as u64)?;
+            }
+            let Some(checksum) = checksum else { return Ok(()) };
+            json.field_str("format", "apr2")?;
+            json.field_str("checksum", checksum)?;
+        }
+        Content::Model { model_type, bytes, payload } => {
+            json.field_uint("bytes", *bytes)?;
+            json.field_str("format", "apr1")?;
+            json.field_str("model_type", model_type)?;
+            json.field_str("checksum", "right")?;
+            match payload {
+                Payload::Decoded { model, layout } => {
+                    json.field_str("payload", "decoded")?;
+                    json.field_str("model", model)?;
+                    json.field_str("layout", layout)?;
+                }
+                Payload::Foreign => json.field_str("payload", "foreign")?,
+                Payload::Encrypted => json.field_str("payload", "encrypted")?,
+            }
+        }
+    }
+    json.field_strings("warnings", sound.warnings.iter().map(String::as_str))
+}

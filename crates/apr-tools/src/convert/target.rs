@@ -1,0 +1,112 @@
+//! What the output is to be.
+
+use std::path::Path;
+
+use apr_container::{Compression, Generation};
+use clap::builder::PossibleValuesParser;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches};
+
+use crate::error::{CODE_USAGE, Failure};
+use crate::input::{Format, Model};
+use crate::metadata::Entries;
+
+pub(super) fn args() -> [Arg; 3] {
+    [
+        Arg::new("format")
+            .long("format")
+            .value_name("FORMAT")
+            .value_parser(PossibleValuesParser::new(["safetensors", "apr1", "apr2"]))
+            .help("Format of OUT, whatever its name: safetensors, .apr with a model (1) or with tensors (2)"),
+        compression_arg(),
+        Arg::new("layout")
+            .long("layout")
+            .value_name("VERSION")
+            .value_parser(PossibleValuesParser::new(Generation::ALL.map(Generation::version)))
+            .help("Write an .apr model for readers of this aprender version"),
+    ]
+}
+
+/// For commands that write `.apr` models.
+pub(crate) fn compression_arg() -> Arg {
+    Arg::new("compression")
+        .long("compression")
+        .value_name("HOW")
+        .value_parser(PossibleValuesParser::new(["none", "zstd", "zstd-max", "lz4"]))
+        .help("Compress the payload of an .apr model")
+}
+
+/// The compression asked for.
+pub(crate) fn compression(matches: &ArgMatches) -> Option<Compression> {
+    matches.get_one::<String>("compression").map(|name| match name.as_str() {
+        "zstd" => Compression::ZstdDefault,
+        "zstd-max" => Compression::ZstdMax,
+        "lz4" => Compression::Lz4,
+        _ => Compression::None,
+    })
+}
+
+/// What the command line says about the output.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    format: Option<Format>,
+    /// Whether an option was given that only safetensors files heed.
+    wants_header_layout: bool,
+    pub(super) compression: Option<Compression>,
+    pub(super) layout: Option<Generation>,
+}
+
+impl Target {
+    pub(super) fn from_matches(matches: &ArgMatches) -> Result<Self, Failure> {
+        let text = |name| matches.get_one::<String>(name).map(String::as_str);
+        let is_given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
+        Ok(Self {
+            format: text("format").map(|name| match name {
+                "apr1" => Format::AprModel,
+                "apr2" => Format::AprTensors,
+                _ => Format::SafeTensors,
+            }),
+            wants_header_layout: is_given("align") || is_given("header-room"),
+            compression: compression(matches),
+            layout: text("layout").and_then(Generation::from_version),
+        })
+    }
+
+    /// The format of the output: the one asked for, the one its name says, or that of the input.
+    ///
+    /// # Errors
+    ///
+    /// If an option was given that this format has no use for.
+    pub(super) fn format(
+        &self,
+        model: &Model,
+        output: &Path,
+        metadata: Option<&Entries>,
+    ) -> Result<Format, Failure> {
+        let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let names_model = metadata.is_some_and(|entries| entries.contains_key(apr_models::MODEL_KEY));
+        let format = self.format.unwrap_or(match ending.to_ascii_lowercase().as_str() {
+            "safetensors" => Format::SafeTensors,
+            "apr" => match model.format() {
+                Format::SafeTensors if names_model => Format::AprModel,
+                Format::SafeTensors => Format::AprTensors,
+                same => same,
+            },
+            _ => model.format(),
+        });
+        let useless = |option: &str| {
+            let what = format!("{option} has no effect on {}", format.title());
+            Err(Failure::new(CODE_USAGE, what).help("leave the option out, or choose another --format"))
+        };
+        if self.wants_header_layout && format != Format::SafeTensors {
+            return useless("--align or --header-room");
+        }
+        if self.compression.is_some() && format != Format::AprModel {
+            return useless("--compression");
+        }
+        if self.layout.is_some() && format != Format::AprModel {
+            return useless("--layout");
+        }
+        Ok(format)
+    }
+}

@@ -1,0 +1,107 @@
+//! What FILE names, before anything but its first bytes has been read.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::spool::Spool;
+use crate::error::Failure;
+use crate::foreign::SNIFFED;
+
+/// What a model is stored as, told by the first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// A safetensors file or a set of them; also whatever announces itself as nothing else.
+    SafeTensors,
+    /// An `.apr` file of the first generation, which holds a model.
+    AprModel,
+    /// An `.apr` file of the second generation, which holds tensors.
+    AprTensors,
+}
+
+impl Format {
+    /// The format that the first bytes of a file announce.
+    pub(super) fn of(first: &[u8]) -> Self {
+        match first.first_chunk::<4>() {
+            Some(b"APRN") => Self::AprModel,
+            Some(b"APR\0" | b"APR2") => Self::AprTensors,
+            _ => Self::SafeTensors,
+        }
+    }
+
+    /// As JSON and `--format` call it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::SafeTensors => "safetensors",
+            Self::AprModel => "apr1",
+            Self::AprTensors => "apr2",
+        }
+    }
+
+    /// For sentences.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::SafeTensors => "a safetensors model",
+            Self::AprModel => "an .apr model (version 1)",
+            Self::AprTensors => "an .apr model (version 2)",
+        }
+    }
+}
+
+/// A path, or standard input in a temporary file, which lives as long as this.
+#[derive(Debug)]
+pub(crate) struct Source {
+    label: PathBuf,
+    format: Format,
+    spool: Option<Spool>,
+}
+
+impl Source {
+    /// Looks at what FILE names; `-` is standard input.
+    ///
+    /// # Errors
+    ///
+    /// If standard input cannot be read, or cannot begin a model. What is wrong with a file shows when it is read.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let label = path.to_owned();
+        if path.as_os_str() == "-" {
+            let spool = Spool::from_stdin()?;
+            let format = format_of(spool.path());
+            return Ok(Self { label, format, spool: Some(spool) });
+        }
+        Ok(Self { label, format: format_of(path), spool: None })
+    }
+
+    /// What the user called it.
+    pub(crate) fn label(&self) -> &Path {
+        &self.label
+    }
+
+    /// Where its bytes are.
+    pub(crate) fn path(&self) -> &Path {
+        self.spool.as_ref().map_or(&self.label, Spool::path)
+    }
+
+    pub(crate) fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The failure with the name the user knows: of this one file, nothing else is named by it.
+    pub(crate) fn relabel(&self, failure: Failure) -> Failure {
+        match self.spool {
+            Some(_) => failure.in_place_of_file(&self.label),
+            None => failure.in_file(&self.label),
+        }
+    }
+}
+
+fn format_of(path: &Path) -> Format {
+    first_bytes(path).map_or(Format::SafeTensors, |first| Format::of(&first))
+}
+
+/// The beginning of a regular file, as much as telling formats apart needs.
+pub(super) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
+    let mut first = Vec::with_capacity(SNIFFED);
+    let file = durable_file::open_regular(path, u64::MAX).ok()?.into_file();
+    file.take(SNIFFED as u64).read_to_end(&mut first).ok()?;
+    Some(first)
+}

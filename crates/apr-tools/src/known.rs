@@ -1,0 +1,109 @@
+//! A model that can be asked, with what its file says about features and classes.
+
+use std::path::Path;
+
+use apr_container::{Metadata, Value};
+use apr_models::{AnyModel, MODEL_KEY, Tensors};
+
+use crate::error::{CODE_NO_PREDICTION, Failure};
+use crate::input::{Kind, Model, Rules, Tensor};
+use crate::metadata;
+
+/// Key of the custom metadata with the names of the features.
+pub(crate) const FEATURES: &str = "apr.features";
+/// Key of the custom metadata with the name of what is predicted.
+pub(crate) const TARGET: &str = "apr.target";
+/// Key of the custom metadata with the names of the classes, by their numbers.
+pub(crate) const CLASSES: &str = "apr.classes";
+
+/// Most bytes of tensors that are taken for a model if nothing says that they are one.
+const MAX_UNNAMED: u64 = 1 << 30;
+
+/// A loaded model.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) model: AnyModel,
+    /// The names of the features in their order.
+    pub(crate) features: Option<Vec<String>>,
+    /// The names of the classes, by their numbers.
+    pub(crate) classes: Option<Vec<String>>,
+    pub(crate) path: std::path::PathBuf,
+}
+
+impl Known {
+    /// Loads the model in a file of any format.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read or is not sound, or holds no model that is known here.
+    pub(crate) fn load(path: &Path, rules: &Rules) -> Result<Self, Failure> {
+        let opened = Model::open(path, rules)?;
+        if let Kind::AprModel(file) = opened.kind()
+            && let Some(model) = file.model()
+        {
+            return Ok(Self::new(model.clone(), &file.info().metadata, path));
+        }
+        let tensors = opened.tensors()?;
+        let (entries, _) = metadata::entries(&opened)?;
+        let total: u64 = tensors.iter().map(Tensor::byte_len).sum();
+        if total > MAX_UNNAMED && !entries.contains_key(MODEL_KEY) {
+            let failure = Failure::new(CODE_NO_PREDICTION, "these tensors say of no model that they are one");
+            return Err(failure
+                .in_file(path)
+                .help("metadata with `apr.model` name it: see `apr convert --set`"));
+        }
+        let named = tensors.iter().map(|tensor| (tensor.name(), *tensor));
+        let model = gathered(named, entries.get(MODEL_KEY))
+            .and_then(|gathered| Ok(AnyModel::from_tensors(&gathered)?))
+            .map_err(|failure| failure.in_file(path))?;
+        let (metadata, _) = metadata::to_model(&entries, |key| key == MODEL_KEY)?;
+        Ok(Self::new(model, &metadata, path))
+    }
+
+    fn new(model: AnyModel, metadata: &Metadata, path: &Path) -> Self {
+        let texts = |key: &str| {
+            let values = metadata.custom.get(key)?.as_array()?;
+            values.iter().map(|value| Some(value.as_str()?.to_owned())).collect::<Option<Vec<String>>>()
+        };
+        Self { features: texts(FEATURES), classes: texts(CLASSES), model, path: path.to_owned() }
+    }
+
+    /// What to call a class.
+    pub(crate) fn class(&self, number: usize) -> String {
+        let name = self.classes.as_ref().and_then(|classes| classes.get(number));
+        name.cloned().unwrap_or_else(|| number.to_string())
+    }
+}
+
+/// Tensors with their bytes, and the name of the model they are.
+///
+/// # Errors
+///
+/// If no model has such a tensor, or one cannot be read.
+pub(crate) fn gathered<'n, 'm: 'n>(
+    tensors: impl Iterator<Item = (&'n str, Tensor<'m>)>,
+    model: Option<&String>,
+) -> Result<Tensors, Failure> {
+    let mut all = Tensors::new();
+    for (name, tensor) in tensors {
+        let dtype = tensor.dtype().plain().ok_or_else(|| {
+            let what = format!("no model has tensors of type {}", tensor.dtype());
+            Failure::new(CODE_NO_PREDICTION, what).of_tensor(Some(tensor.name()))
+        })?;
+        let mut data = Vec::new();
+        tensor.stream(&mut Vec::new(), |chunk| {
+            data.extend_from_slice(chunk);
+            Ok::<(), Failure>(())
+        })?;
+        all.push(name, dtype, tensor.shape(), data)?;
+    }
+    if let Some(model) = model {
+        all.set_metadata(MODEL_KEY, model);
+    }
+    Ok(all)
+}
+
+/// A list of names as it stands in metadata.
+pub(crate) fn names(names: &[String]) -> Value {
+    Value::Array(names.iter().map(|name| Value::from(name.as_str())).collect())
+}

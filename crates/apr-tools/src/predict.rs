@@ -1,0 +1,140 @@
+//! `apr predict`: what a model says about the rows of a table, or about lines of text.
+
+mod answer;
+mod report;
+mod rows;
+pub(crate) mod texts;
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use self::answer::Asked;
+use self::report::Report;
+use crate::console::Console;
+use crate::csv::{self, Dialect, Input};
+use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::input::{self, Rules};
+use crate::known::Known;
+use crate::output::{self, Destination, Run};
+
+pub(crate) fn command() -> Command {
+    Command::new("predict")
+        .about("Ask a model about the rows of a table, one line out for each row in")
+        .arg(
+            input::input_arg()
+                .value_name("MODEL")
+                .help("An .apr model, or a .safetensors or .apr file with the tensors of one; `-` for standard input"),
+        )
+        .arg(
+            Arg::new("rows")
+                .short('i')
+                .long("input")
+                .value_name("TABLE")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("A file of comma-separated values, or of lines for models of text; `-` for standard input"),
+        )
+        .arg(
+            Arg::new("output")
+                .short('o')
+                .long("output")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write the predictions to this file instead of standard output"),
+        )
+        .arg(
+            Arg::new("proba")
+                .long("proba")
+                .action(ArgAction::SetTrue)
+                .help("Behind each class also the probability of every class"),
+        )
+        .arg(
+            Arg::new("column")
+                .long("column")
+                .value_name("COLUMN")
+                .help("For models of text: read a table, and take the texts from this column"),
+        )
+        .args(csv::args())
+        .arg(input::compat_arg())
+        .arg(output::force_arg())
+        .arg(input::unverified_arg())
+        .arg(input::trusted_arg())
+        .after_help(
+            "If the model knows the names of its features and the table has a header, columns are taken by name and \
+             others are left out, with a note. Otherwise the table has exactly the features, in their order. An empty \
+             cell, a word or NaN is an error that names line and column. Predictions appear as soon as their rows \
+             have arrived, so a pipe can stay open.\n\n\
+             A regression gives a number, a classification the class, a transformation the new row, a language \
+             model the logarithm of a line's probability, a vectorizer pairs of term number and weight.\n\n\
+             Examples:\n  apr predict model.apr --input rows.csv\n  \
+             apr predict model.apr -i rows.csv --json\n\n\
+             Exit codes: 0 done, 2 it predicts nothing, 3 the model or the table is not sound, 4 damaged or signed, 5 \
+             I/O, 6 another format or encrypted.",
+        )
+}
+
+/// Runs `apr predict`.
+///
+/// # Errors
+///
+/// If the model cannot be loaded or predicts nothing, the table does not fit it, or the output cannot be written.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let rules = Rules::from_matches(matches);
+    let model_path = input::path(matches);
+    let rows_path = matches.get_one::<PathBuf>("rows").expect("clap requires --input");
+    if model_path.as_os_str() == "-" && rows_path.as_os_str() == "-" {
+        return Err(Failure::new(CODE_USAGE, "standard input can be only one of model and table"));
+    }
+    let destination = match matches.get_one::<PathBuf>("output") {
+        Some(path) if path.as_os_str() != "-" => Destination::File(path.clone()),
+        _ => Destination::Stdout,
+    };
+    let overwrite = output::overwrite(matches);
+    if destination != Destination::Stdout {
+        destination.check(overwrite, Run::Write, console)?;
+    }
+    let dialect = Dialect::from_matches(matches)?;
+    let column = matches.get_one::<String>("column").map(String::as_str);
+    let known = Known::load(model_path, &rules)?;
+    let asked = Asked::new(&known, matches.get_flag("proba"))?;
+    let input = Input::open(rows_path)?;
+
+    let mut report = Report::new(&known, &asked, rows_path, dialect.delimiter);
+    if console.is_json() {
+        // One object, whole or not at all: a row that does not fit is the only thing printed then.
+        ask(&known, &asked, input, dialect, column, console, &mut |answers| {
+            report.keep(answers);
+            Ok(())
+        })?;
+        report.json(&destination, overwrite, console)?;
+        return Ok(Exit::Success);
+    }
+    let n_rows = report
+        .stream(&destination, overwrite, |take| ask(&known, &asked, input, dialect, column, console, take))?;
+    if destination != Destination::Stdout {
+        report::wrote(&destination, n_rows, console);
+    }
+    Ok(Exit::Success)
+}
+
+/// Passes the answers to `take`, as many at a time as have arrived.
+fn ask(
+    known: &Known,
+    asked: &Asked<'_>,
+    input: Input,
+    dialect: Dialect,
+    column: Option<&str>,
+    console: &Console,
+    take: &mut dyn FnMut(answer::Answers) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    match asked {
+        Asked::Rows(rows) => {
+            if column.is_some() {
+                return Err(Failure::new(CODE_USAGE, "--column is for models of text, and this is none"));
+            }
+            rows::ask(known, rows, input, dialect, console, take)
+        }
+        Asked::Texts(texts) => texts::ask(texts, input, dialect, column, take),
+    }
+}

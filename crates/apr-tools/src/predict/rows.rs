@@ -1,0 +1,88 @@
+//! Rows of a table as samples.
+
+use apr_models::Matrix;
+
+use super::answer::{Answers, Rows};
+use crate::console::Console;
+use crate::csv::{CsvTable, Dialect, Input};
+use crate::error::{CODE_TABLE_COLUMNS, Failure};
+use crate::known::Known;
+use crate::render::human::plural;
+
+/// Most rows asked about at once.
+const BATCH: usize = 1024;
+
+/// Reads the table and passes the answers on, as many at a time as have arrived.
+///
+/// # Errors
+///
+/// If the table cannot be read or does not fit the model, and those of `take`.
+pub(super) fn ask(
+    known: &Known,
+    rows: &Rows<'_>,
+    input: Input,
+    dialect: Dialect,
+    console: &Console,
+    take: &mut dyn FnMut(Answers) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let path = input.label().to_owned();
+    let mut table = CsvTable::open(input, dialect)?;
+    if table.n_columns() == 0 {
+        console.remark("the table has no rows");
+        return Ok(());
+    }
+    let columns = columns(known, rows, &table, console).map_err(|failure| failure.in_file(&path))?;
+    let mut values = Vec::new();
+    loop {
+        let (mut n_rows, mut outcome) = (0, Ok(true));
+        while n_rows < BATCH && (n_rows == 0 || table.has_buffered()) {
+            outcome = table.next_numbers(&columns, &mut values);
+            if !matches!(outcome, Ok(true)) {
+                break;
+            }
+            n_rows += 1;
+        }
+        // Rows before one that cannot be read are answered, however the input arrived.
+        values.truncate(n_rows * columns.len());
+        if n_rows > 0 {
+            let x = Matrix::from_vec(n_rows, columns.len(), core::mem::take(&mut values))?;
+            take(rows.ask(&x)?)?;
+        }
+        if !outcome? {
+            return Ok(());
+        }
+    }
+}
+
+/// The columns of the features, in their order.
+fn columns(
+    known: &Known,
+    rows: &Rows<'_>,
+    table: &CsvTable,
+    console: &Console,
+) -> Result<Vec<usize>, Failure> {
+    let found = table.n_columns();
+    if let (Some(features), Some(names)) = (&known.features, table.names()) {
+        let columns = features.iter().map(|feature| table.column(feature)).collect::<Result<Vec<_>, _>>()?;
+        let unused: Vec<String> = (0..found)
+            .filter(|column| !columns.contains(column))
+            .filter_map(|column| names.get(column).cloned())
+            .collect();
+        if !unused.is_empty() {
+            console.remark(format_args!("not among the features: {}", crate::csv::listed(&unused)));
+        }
+        return Ok(columns);
+    }
+    let expected = known.features.as_ref().map(Vec::len).or(rows.n_features());
+    match expected {
+        Some(expected) if expected != found => {
+            let what = format!(
+                "the table has {}, the model {}",
+                plural(found as u64, "column"),
+                plural(expected as u64, "feature")
+            );
+            Err(Failure::new(CODE_TABLE_COLUMNS, what))
+        }
+        _ => Ok((0..found).collect()),
+    }
+}

@@ -1,0 +1,87 @@
+//! Lines, or cells of a column, as texts.
+
+use std::io::{BufRead, BufReader, Read};
+
+use super::answer::{Answers, Texts};
+use crate::csv::{CsvTable, Dialect, Input};
+use crate::error::{CODE_IO, CODE_TABLE_SYNTAX, Failure, Place};
+
+/// Most texts asked about at once.
+const BATCH: usize = 256;
+
+/// Longest line in bytes.
+const MAX_LINE: u64 = 16 << 20;
+
+/// Reads the texts and passes the answers on, as many at a time as have arrived.
+///
+/// # Errors
+///
+/// If the texts cannot be read, and those of `take`.
+pub(super) fn ask(
+    model: &Texts<'_>,
+    input: Input,
+    dialect: Dialect,
+    column: Option<&str>,
+    take: &mut dyn FnMut(Answers) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut texts = Vec::new();
+    each(input, dialect, column, &mut |text, more_arrived| {
+        texts.push(text);
+        if more_arrived && texts.len() < BATCH {
+            return Ok(());
+        }
+        take(model.ask(&texts))?;
+        texts.clear();
+        Ok(())
+    })?;
+    if texts.is_empty() { Ok(()) } else { take(model.ask(&texts)) }
+}
+
+/// Passes each text to `take`, with whether the next one has arrived already.
+///
+/// # Errors
+///
+/// If the texts cannot be read, and those of `take`.
+pub(crate) fn each(
+    input: Input,
+    dialect: Dialect,
+    column: Option<&str>,
+    take: &mut dyn FnMut(String, bool) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let Some(column) = column else { return lines(input, take) };
+    let mut table = CsvTable::open(input, dialect)?;
+    let column = table.column(column)?;
+    while let Some(record) = table.next()? {
+        let text = record.field(column).to_owned();
+        take(text, table.has_buffered())?;
+    }
+    Ok(())
+}
+
+fn lines(input: Input, take: &mut dyn FnMut(String, bool) -> Result<(), Failure>) -> Result<(), Failure> {
+    let label = input.label().to_owned();
+    let mut input = BufReader::with_capacity(64 << 10, input);
+    for number in 1.. {
+        let mut line = Vec::new();
+        let read = input.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line);
+        read.map_err(|error| Failure::new(CODE_IO, format!("read the texts: {error}")).in_file(&label))?;
+        if line.is_empty() {
+            break;
+        }
+        let refused = |what: &str| {
+            Err(Failure::new(CODE_TABLE_SYNTAX, what).in_file(&label).placed(Place::line(number)))
+        };
+        if line.len() as u64 > MAX_LINE {
+            return refused("a line is longer than 16 MiB");
+        }
+        let mut text = line.strip_suffix(b"\n").unwrap_or(&line);
+        text = text.strip_suffix(b"\r").unwrap_or(text);
+        if number == 1 {
+            text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
+        }
+        let Ok(text) = core::str::from_utf8(text) else { return refused("the text is not UTF-8") };
+        let more_arrived = input.buffer().contains(&b'\n');
+        take(text.to_owned(), more_arrived)?;
+    }
+    Ok(())
+}

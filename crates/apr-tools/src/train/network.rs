@@ -1,0 +1,211 @@
+//! A neural network: scaled data in training, plain data in use.
+
+use apr_models::{
+    Activation, Dense, Matrix, NeuralLoss, NeuralOptions, NeuralSequential, NeuralTargets, Optimizer,
+};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches};
+
+use super::Trained;
+use super::algorithms::{decimal, fit_metrics, flag, named, seed, setting, value};
+use super::data::{Data, Table, Target};
+use crate::error::{CODE_USAGE, Failure};
+
+pub(super) fn args() -> Vec<Arg> {
+    vec![
+        setting("hidden", "N,N", "16", "Outputs of the hidden layers, separated by commas; empty for none"),
+        setting("activation", "NAME", "relu", "Of the hidden layers")
+            .value_parser(PossibleValuesParser::new(["relu", "tanh", "sigmoid"])),
+        setting("epochs", "N", "200", "Passes over the samples"),
+        setting("batch-size", "N", "32", "Samples learned from at once"),
+        setting("learning-rate", "NUMBER", "0.01", "Length of the steps (Adam)"),
+        setting("weight-decay", "NUMBER", "0", "Pull of the weights towards 0"),
+        flag("classes", "The target is a class even if it is a number"),
+        seed(),
+    ]
+}
+
+/// Mean and deviation of columns.
+struct Scale {
+    mean: Vec<f64>,
+    deviation: Vec<f64>,
+}
+
+impl Scale {
+    /// Of a table; a constant column keeps the deviation 1.
+    fn of(values: &[f32], n_cols: usize) -> Self {
+        let n_rows = (values.len() / n_cols) as f64;
+        let rows = || values.chunks_exact(n_cols);
+        let sum = |of: &dyn Fn(usize, f64) -> f64| -> Vec<f64> {
+            (0..n_cols)
+                .map(|col| {
+                    rows().filter_map(|row| row.get(col)).map(|&value| of(col, value.into())).sum::<f64>()
+                        / n_rows
+                })
+                .collect()
+        };
+        let mean = sum(&|_, value| value);
+        let squares = sum(&|col, value| mean.get(col).map_or(0.0, |mean| (value - mean).powi(2)));
+        let deviation =
+            squares.into_iter().map(|square| if square > 0.0 { square.sqrt() } else { 1.0 }).collect();
+        Self { mean, deviation }
+    }
+
+    fn columns(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.mean.iter().copied().zip(self.deviation.iter().copied())
+    }
+
+    fn apply(&self, values: &[f32]) -> Vec<f32> {
+        let scales = self.columns().collect::<Vec<_>>();
+        let scaled = values.iter().zip(scales.iter().cycle());
+        scaled.map(|(&value, (mean, deviation))| ((f64::from(value) - mean) / deviation) as f32).collect()
+    }
+}
+
+pub(super) fn train(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
+    let table = data.table()?;
+    let hidden = hidden(matches)?;
+    let activation = match matches.get_one::<String>("activation").map(String::as_str) {
+        Some("tanh") => Activation::Tanh,
+        Some("sigmoid") => Activation::Sigmoid,
+        _ => Activation::Relu,
+    };
+    let (epochs, batch_size) = (value::<usize>(matches, "epochs")?, value::<usize>(matches, "batch-size")?);
+    let (learning_rate, weight_decay) =
+        (value::<f32>(matches, "learning-rate")?, value::<f32>(matches, "weight-decay")?);
+    let seed = value::<u64>(matches, "seed")?;
+
+    let (n_outputs, last, loss) = match &table.target {
+        Target::Classes { names, .. } => (names.len(), Activation::Softmax, NeuralLoss::CrossEntropy),
+        Target::Numbers(_) | Target::None => (1, Activation::Identity, NeuralLoss::MeanSquared),
+    };
+    let mut layers: Vec<(usize, Activation)> = hidden.iter().map(|&width| (width, activation)).collect();
+    layers.push((n_outputs, last));
+    let options = NeuralOptions {
+        optimizer: Optimizer::adam(learning_rate),
+        epochs,
+        batch_size,
+        weight_decay,
+        seed,
+        ..NeuralOptions::new(loss)
+    };
+    let (model, final_loss) = learn(table, &layers, &options)?;
+
+    let mut metrics = match &table.target {
+        Target::Classes { ids, .. } => {
+            let found = model.classes(&table.x)?;
+            let right = found.iter().zip(ids).filter(|(found, expected)| found == expected).count();
+            named([("accuracy", (right as f64 / ids.len() as f64).into())])
+        }
+        _ => {
+            let outputs = model.outputs(&table.x)?;
+            let y = table.numbers()?;
+            fit_metrics(outputs.as_slice(), y)
+        }
+    };
+    metrics.extend(final_loss.map(|loss| ("loss".to_owned(), loss.into())));
+    let name = matches.get_one::<String>("activation").map(String::as_str).unwrap_or_default();
+    let hyperparameters = named([
+        ("hidden", hidden.iter().map(|&width| width.into()).collect::<Vec<_>>().into()),
+        ("activation", name.into()),
+        ("epochs", epochs.into()),
+        ("batch_size", batch_size.into()),
+        ("learning_rate", decimal(learning_rate)),
+        ("weight_decay", decimal(weight_decay)),
+        ("seed", seed.into()),
+    ]);
+    Ok(Trained { model: model.into(), hyperparameters, metrics })
+}
+
+fn hidden(matches: &ArgMatches) -> Result<Vec<usize>, Failure> {
+    let text = matches.get_one::<String>("hidden").map(String::as_str).unwrap_or_default();
+    let widths = text.split(',').map(str::trim).filter(|width| !width.is_empty());
+    widths.map(str::parse).collect::<Result<_, _>>().map_err(|_| {
+        let failure = Failure::new(CODE_USAGE, format!("`--hidden {text}` is no list of numbers"));
+        failure.help("write the outputs of each layer, for example --hidden 16,8")
+    })
+}
+
+/// Trains on scaled data, and returns the network for plain data with the last loss.
+fn learn(
+    table: &Table,
+    layers: &[(usize, Activation)],
+    options: &NeuralOptions,
+) -> Result<(NeuralSequential, Option<f64>), Failure> {
+    let (n_rows, n_cols) = table.x.shape();
+    let inputs = Scale::of(table.x.as_slice(), n_cols);
+    let x = Matrix::from_vec(n_rows, n_cols, inputs.apply(table.x.as_slice()))?;
+    let mut model = NeuralSequential::random(n_cols, layers, options.seed)?;
+    let (losses, outputs) = match &table.target {
+        Target::Classes { ids, .. } => (model.train(&x, NeuralTargets::Classes(ids), options)?, None),
+        Target::Numbers(y) => {
+            let y: Vec<f32> = y.iter().collect();
+            let scale = Scale::of(&y, 1);
+            let scaled = Matrix::from_vec(n_rows, 1, scale.apply(&y))?;
+            (model.train(&x, NeuralTargets::Values(&scaled), options)?, Some(scale))
+        }
+        Target::None => return Err(Failure::new(CODE_USAGE, "no target is given")),
+    };
+    Ok((unscaled(model, &inputs, outputs.as_ref())?, losses.last().copied()))
+}
+
+/// The network that gives for plain samples what this one gives for scaled ones.
+fn unscaled(
+    model: NeuralSequential,
+    inputs: &Scale,
+    outputs: Option<&Scale>,
+) -> Result<NeuralSequential, Failure> {
+    let mut layers = model.into_layers();
+    if let Some(first) = layers.first_mut() {
+        let n_outputs = first.n_outputs();
+        let mut bias: Vec<f64> = first.bias().iter().map(|&bias| bias.into()).collect();
+        let mut weights = Vec::with_capacity(first.weights().as_slice().len());
+        for (row, (mean, deviation)) in first.weights().rows().zip(inputs.columns()) {
+            for (&weight, bias) in row.iter().zip(&mut bias) {
+                let weight = f64::from(weight) / deviation;
+                *bias -= weight * mean;
+                weights.push(weight as f32);
+            }
+        }
+        let weights = Matrix::from_vec(first.n_inputs(), n_outputs, weights)?;
+        *first = Dense::new(weights, bias.iter().map(|&bias| bias as f32).collect(), first.activation())?;
+    }
+    if let (Some(last), Some((mean, deviation))) =
+        (layers.last_mut(), outputs.and_then(|scale| scale.columns().next()))
+    {
+        let weights =
+            last.weights().as_slice().iter().map(|&weight| (f64::from(weight) * deviation) as f32).collect();
+        let weights = Matrix::from_vec(last.n_inputs(), last.n_outputs(), weights)?;
+        let bias = last.bias().iter().map(|&bias| (f64::from(bias) * deviation + mean) as f32).collect();
+        *last = Dense::new(weights, bias, last.activation())?;
+    }
+    Ok(NeuralSequential::from_layers(layers)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use apr_models::Vector;
+
+    use super::*;
+
+    #[test]
+    fn scaling_becomes_part_of_the_layers() {
+        let values = [100.0, 0.5, 7.0, 140.0, 0.25, 7.0, 90.0, 0.75, 7.0];
+        let inputs = Scale::of(&values, 3);
+        assert_eq!(inputs.deviation[2], 1.0);
+        let x = Matrix::from_vec(3, 3, values.to_vec()).unwrap();
+        let scaled = Matrix::from_vec(3, 3, inputs.apply(&values)).unwrap();
+        let y = Vector::from_vec(vec![1000.0, 1200.0, 900.0]);
+        let targets = Scale::of(&y.iter().collect::<Vec<_>>(), 1);
+        for layers in [&[(1, Activation::Identity)][..], &[(4, Activation::Tanh), (1, Activation::Identity)]]
+        {
+            let model = NeuralSequential::random(3, layers, 3).unwrap();
+            let expected = model.outputs(&scaled).unwrap();
+            let found = unscaled(model, &inputs, Some(&targets)).unwrap().outputs(&x).unwrap();
+            for (found, expected) in found.as_slice().iter().zip(expected.as_slice()) {
+                let expected = f64::from(*expected) * targets.deviation[0] + targets.mean[0];
+                assert!((f64::from(*found) - expected).abs() < 1e-3 * expected.abs(), "{found} {expected}");
+            }
+        }
+    }
+}

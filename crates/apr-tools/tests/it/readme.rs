@@ -1,0 +1,118 @@
+//! The recipes of README.md, word for word.
+
+use crate::sandbox::Sandbox;
+
+const README: &str = include_str!("../../../../README.md");
+
+/// The blocks of code in this language.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let fence = format!("```{language}\n");
+    README.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+/// The lines of code without indentation.
+fn code(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
+}
+
+mod files {
+    use crate::sandbox::Sandbox;
+
+    #[test]
+    fn a_model_is_trained_saved_and_loaded() -> Result<(), apr_models::Error> {
+        let sandbox = Sandbox::empty();
+        let path = sandbox.path("line.apr");
+        {
+            use apr_container::{Compression, ModelType, SaveOptions, inspect, load, save};
+            use apr_models::{LinearRegression, Matrix, Vector};
+
+            let x = Matrix::from_vec(4, 1, vec![1.0, 2.0, 3.0, 4.0])?;
+            let y = Vector::from_vec(vec![3.0, 5.0, 7.0, 9.0]);
+            let mut model = LinearRegression::new();
+            model.fit(&x, &y)?;
+
+            let options = SaveOptions::default().with_name("line").with_compression(Compression::ZstdDefault);
+            save(&model, ModelType::LinearRegression, &path, options)?;
+
+            // Header and metadata alone: no payload is read.
+            assert_eq!(inspect(&path)?.metadata.model_name.as_deref(), Some("line"));
+
+            let again: LinearRegression = load(&path, ModelType::LinearRegression)?;
+            assert_eq!(again.predict(&x), model.predict(&x));
+        }
+        {
+            use apr_models::{AnyModel, Matrix, Predictions};
+
+            let model = AnyModel::load(&path)?;
+            let x = Matrix::from_vec(1, 1, vec![5.0])?;
+            if let Predictions::Numbers(values) = model.try_predict(&x)? {
+                assert_eq!(values.as_slice(), [11.0]);
+            }
+        }
+        Ok(())
+    }
+}
+
+mod embedded_model {
+    use apr_container::{ModelType, load_from_bytes};
+    use apr_models::LinearRegression;
+
+    static MODEL: &[u8] = include_bytes!("../../../conformance/vectors/apr/a0723_linreg_lz4_plain.apr");
+
+    fn main() -> Result<(), apr_container::Error> {
+        let model: LinearRegression = load_from_bytes(MODEL, ModelType::LinearRegression)?;
+        println!("{:?} {}", model.coefficients(), model.intercept());
+        Ok(())
+    }
+
+    #[test]
+    fn runs() {
+        main().unwrap();
+    }
+}
+
+mod embedded_tensors {
+    use st_core::SafeTensors;
+
+    static MODEL: &[u8] = include_bytes!("../../../conformance/vectors/apr/a0723_linreg.safetensors");
+
+    fn main() -> Result<(), st_core::Error> {
+        let tensors = SafeTensors::from_bytes(MODEL)?;
+        let weights = tensors.tensor("coefficients")?;
+        println!("{:?} {:?}", weights.shape(), weights.elements::<f32>()?.collect::<Vec<_>>());
+        Ok(())
+    }
+
+    #[test]
+    fn runs() {
+        main().unwrap();
+    }
+}
+
+#[test]
+fn the_code_is_that_above() {
+    let here = code(include_str!("readme.rs"))
+        .replace("&path", "\"line.apr\"")
+        .replace("../../../conformance/vectors/apr/a0723_linreg_lz4_plain.apr", "model.apr")
+        .replace("../../../conformance/vectors/apr/a0723_linreg.safetensors", "model.safetensors");
+    let blocks = blocks("rust");
+    assert_eq!(blocks.len(), 4);
+    for block in blocks {
+        assert!(here.contains(&code(block)), "not in this file:\n{block}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn commands_run() {
+    let sandbox = Sandbox::with_models();
+    let lines = blocks("sh").into_iter().flat_map(str::lines).filter(|line| line.starts_with("apr "));
+    let mut n_run = 0;
+    for line in lines {
+        let ran = sandbox.shell(line);
+        let expected = i32::from(line.starts_with("apr diff "));
+        assert_eq!(ran.exit, expected, "{line}\n{}", ran.stderr);
+        n_run += 1;
+    }
+    assert!(n_run >= 11, "{n_run}");
+}

@@ -1,0 +1,179 @@
+//! `apr train`: models that are saved, inspected, and asked.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+fn train(sandbox: &Sandbox, args: &[&str]) -> Value {
+    let (exit, value) = sandbox.json(&[&["train"], args].concat());
+    assert_eq!(exit, 0, "{args:?}\n{value:#}");
+    value
+}
+
+fn lines(sandbox: &Sandbox, args: &[&str]) -> Vec<String> {
+    let ran = sandbox.run(&[&["predict"], args].concat());
+    assert_eq!(ran.exit, 0, "{args:?}\n{}", ran.stderr);
+    ran.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn regressions_learn_a_plane() {
+    let sandbox = Sandbox::with_models();
+    let (mut table, mut prices) = ("id,age,size,price\n".to_owned(), Vec::new());
+    for row in 0..40_i16 {
+        let (age, size) = (f32::from(row % 7), f32::from(row * 13 % 11));
+        prices.push(5.0 * size - 2.0 * age + 30.0);
+        table.push_str(&format!("{row},{age},{size},{}\n", prices[prices.len() - 1]));
+    }
+    sandbox.write("plane.csv", table.as_bytes());
+    for (algorithm, options, tolerance) in [
+        ("linear-regression", &[][..], 1e-3),
+        ("ridge", &["--alpha", "1e-6"], 1e-3),
+        ("moe", &["--experts", "1"], 1e-3),
+        ("mlp", &["--hidden", "", "--epochs", "300"], 0.5),
+    ] {
+        let file = format!("{algorithm}.apr");
+        let args = ["--data", "plane.csv", "--target", "price", "--drop", "id", "-o", &file];
+        let report = train(&sandbox, &[&[algorithm][..], &args, options].concat());
+        assert_eq!((&report["features"], &report["target"]), (&json!(["age", "size"]), &json!("price")));
+        assert!(report["metrics"]["r2"].as_f64().unwrap() > 0.99, "{report:#}");
+        let found = lines(&sandbox, &[&file, "-i", "plane.csv"]);
+        assert_eq!(found.len(), prices.len());
+        for (found, price) in found.iter().zip(&prices) {
+            assert!(
+                (found.parse::<f32>().unwrap() - price).abs() < tolerance,
+                "{algorithm}: {found} {price}"
+            );
+        }
+    }
+}
+
+#[test]
+fn classes_keep_their_names() {
+    let sandbox = Sandbox::with_models();
+    let expected = ["red", "red", "red", "blue", "blue", "blue"];
+    for (algorithm, has_proba) in [("logistic-regression", true), ("naive-bayes", true), ("mlp", true)] {
+        let file = format!("{algorithm}.apr");
+        let report = train(
+            &sandbox,
+            &[algorithm, "--data", "classes.csv", "--target", "kind", "-o", &file, "--name", "kinds"],
+        );
+        assert_eq!(
+            (&report["classes"], &report["metrics"]["accuracy"]),
+            (&json!(["blue", "red"]), &json!(1.0))
+        );
+        assert_eq!(lines(&sandbox, &[&file, "-i", "classes.csv"]), expected, "{algorithm}");
+        let (_, value) = sandbox.json(&["predict", &file, "-i", "classes.csv", "--proba"]);
+        assert!(has_proba && value["kind"] == "class");
+        for (found, name) in value["predictions"].as_array().unwrap().iter().zip(expected) {
+            let of = |class: &str| found["probabilities"][class].as_f64().unwrap();
+            assert!(
+                found["class"] == name && of(name) > 0.5 && (of("red") + of("blue") - 1.0).abs() < 1e-5,
+                "{found}"
+            );
+        }
+        let shown = lines(&sandbox, &[&file, "-i", "classes.csv", "--proba"]);
+        assert!(shown.iter().all(|line| line.split(',').count() == 3), "{shown:?}");
+        let (_, info) = sandbox.json(&["inspect", &file]);
+        assert_eq!(info["metadata"]["model_name"], "kinds");
+        assert_eq!(info["metadata"]["custom"]["apr.classes"], json!(["blue", "red"]));
+        assert_eq!(info["metadata"]["training"], json!({"samples": 6, "source": "classes.csv"}));
+    }
+}
+
+#[test]
+fn numbers_are_classes_if_that_is_asked_for() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("n.csv", b"x,y\n0,10\n0.1,10\n5,9\n5.1,9\n0.2,10\n4.9,9\n");
+    let report = train(&sandbox, &["naive-bayes", "--data", "n.csv", "--target", "y", "-o", "a.apr"]);
+    assert_eq!(report["classes"], json!(["9", "10"]), "numbers are ordered by value");
+    assert_eq!(lines(&sandbox, &["a.apr", "-i", "n.csv"]), ["10", "10", "9", "9", "10", "9"]);
+    let report = train(&sandbox, &["mlp", "--data", "n.csv", "--target", "y", "-o", "b.apr"]);
+    assert_eq!(report["classes"], Value::Null);
+    let report = train(&sandbox, &["mlp", "--classes", "--data", "n.csv", "--target", "2", "-o", "c.apr"]);
+    assert_eq!(report["classes"], json!(["9", "10"]));
+}
+
+#[test]
+fn clusters_and_projections_need_no_target() {
+    let sandbox = Sandbox::with_models();
+    let report = train(
+        &sandbox,
+        &[
+            "kmeans",
+            "--clusters",
+            "2",
+            "--seed",
+            "3",
+            "--data",
+            "classes.csv",
+            "--drop",
+            "kind",
+            "-o",
+            "k.apr",
+        ],
+    );
+    assert!(report["metrics"]["inertia"].as_f64().unwrap() < 1.0, "{report:#}");
+    let clusters = lines(&sandbox, &["k.apr", "-i", "classes.csv"]);
+    assert!(clusters[..3].iter().all(|cluster| *cluster == clusters[0]) && clusters[0] != clusters[3]);
+    train(&sandbox, &["pca", "--components", "1", "--data", "classes.csv", "--drop", "3", "-o", "p.apr"]);
+    let (_, value) = sandbox.json(&["predict", "p.apr", "-i", "classes.csv"]);
+    assert_eq!((&value["kind"], value["predictions"][0].as_array().unwrap().len()), (&json!("row"), 1));
+}
+
+#[test]
+fn the_same_training_gives_the_same_file() {
+    let sandbox = Sandbox::with_models();
+    for (algorithm, data, options) in [
+        ("mlp", "classes.csv", &["--target", "kind", "--seed", "5"][..]),
+        ("moe", "table.csv", &["--target", "price", "--seed", "5"]),
+        ("kmeans", "rows.csv", &["--clusters", "2", "--seed", "5"]),
+    ] {
+        for file in ["a.apr", "b.apr"] {
+            let args = [&[algorithm, "--data", data, "-o", file, "--force"], options].concat();
+            train(&sandbox, &args);
+        }
+        assert_eq!(sandbox.read("a.apr"), sandbox.read("b.apr"), "{algorithm}");
+    }
+}
+
+#[test]
+fn a_model_can_be_piped_into_a_question() {
+    let sandbox = Sandbox::with_models();
+    let args = ["train", "ridge", "--data", "-", "--target", "price", "-o", "-"];
+    let mut child = sandbox.command(&args).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), &sandbox.read("table.csv")).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let ran = sandbox.run_with_input(&["predict", "-", "-i", "table.csv"], &output.stdout);
+    assert_eq!((ran.exit, ran.stdout.lines().count()), (0, 6), "{}", ran.stderr);
+}
+
+#[test]
+fn what_cannot_be_learned_is_refused_before_anything_is_written() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("bad.csv", b"a,b\n1,2\n3,x\n");
+    sandbox.write("header.csv", b"a,b\n");
+    sandbox.write("empty.csv", b"");
+    sandbox.write("three.csv", b"x,k\n1,a\n2,b\n3,c\n");
+    for (exit, args) in [
+        (3, &["ridge", "--data", "bad.csv", "--target", "a"][..]),
+        (3, &["ridge", "--data", "bad.csv", "--target", "b"]),
+        (3, &["ridge", "--data", "header.csv", "--target", "b"]),
+        (3, &["ridge", "--data", "empty.csv", "--target", "b"]),
+        (3, &["ridge", "--data", "three.csv", "--target", "x", "--drop", "k"]),
+        (2, &["ridge", "--data", "three.csv", "--target", "x", "--drop", "x"]),
+        (2, &["logistic-regression", "--data", "three.csv", "--target", "k"]),
+        (2, &["kmeans", "--clusters", "9", "--data", "rows.csv"]),
+        (2, &["pca", "--components", "9", "--data", "rows.csv"]),
+        (2, &["mlp", "--hidden", "a", "--data", "three.csv", "--target", "k"]),
+        (2, &["moe", "--experts", "0", "--data", "table.csv", "--target", "price"]),
+        (2, &["moe", "--experts", "100000000000", "--data", "table.csv", "--target", "price"]),
+        (2, &["kmeans", "--data", "rows.csv", "--clusters", "2", "--delimiter", "xy"]),
+    ] {
+        let ran = sandbox.run(&[&["train"], args, &["-o", "new.apr"]].concat());
+        assert_eq!(ran.exit, exit, "{args:?}\n{}", ran.stderr);
+        assert!(!ran.stderr.contains("internal"), "{}", ran.stderr);
+        assert!(!sandbox.path("new.apr").exists(), "{args:?}");
+    }
+}
