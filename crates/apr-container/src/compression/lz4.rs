@@ -16,7 +16,12 @@ pub(super) fn compress(
 ) -> Result<(), Error> {
     let too_large = ErrorKind::TooLargeForFormat { part: "lz4 payload", len, limit: u32::MAX.into() };
     let Ok(prefix) = u32::try_from(len) else { return Err(too_large.into()) };
+    // A block is made of all its bytes at once.
     let mut plain = Vec::new();
+    let room = usize::try_from(len).ok().filter(|&len| plain.try_reserve_exact(len).is_ok());
+    if room.is_none() {
+        return Err(ErrorKind::OutOfMemory { bytes: len }.into());
+    }
     write(&mut plain)?;
     out.put(&prefix.to_le_bytes())?;
     out.put(&lz4_flex::compress(&plain))
