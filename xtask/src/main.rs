@@ -13,6 +13,7 @@ mod lint;
 mod measure;
 mod models;
 mod nostd;
+mod peers;
 mod process;
 mod quality;
 mod reliability;
@@ -58,6 +59,11 @@ const TASKS: &[Task] = &[
         name: "conformance",
         run: measure::conformance,
         help: "[--check]  the test vectors beside the official crate; writes docs/conformance.md",
+    },
+    Task {
+        name: "peers",
+        run: peers::run,
+        help: "[WORD...]  the crates that made the .apr format read what we write, bit for bit",
     },
     Task {
         name: "fuzz",

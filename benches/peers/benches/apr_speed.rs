@@ -1,0 +1,243 @@
+//! Times of the `.apr` container and of a linear model, beside the crates that made the format.
+//!
+//! `cargo bench --manifest-path benches/peers/Cargo.toml --bench apr_speed -- [--rounds N] [--write] [ROW...]`
+//!
+//! Files go to `BENCH_DIR`, or to `/dev/shm` where there is one; rows that end in `on disk` to `BENCH_DISK`, or to the
+//! folder for temporary files.
+
+mod data;
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+
+use apr_benches::{Plan, contender};
+use apr_container::{Compression, ModelType, SaveOptions, load, load_from_bytes, save, to_vec};
+use apr_models::{LinearRegression, Matrix};
+use aprender_015::format as v0_15;
+use aprender_072::format as v0_72;
+
+use crate::data::{Pair, Values, folder};
+
+const KIND: ModelType = ModelType::LinearRegression;
+
+fn main() {
+    let mut plan = Plan::from_arguments(&["median", "best", "median ratio to the first"]);
+    for count in [10, 1_000_000] {
+        plain(&mut plan, count);
+        for values in [Values::Noise, Values::Pattern] {
+            zstd(&mut plan, count, values);
+            lz4(&mut plan, count, values);
+        }
+    }
+    on_disk(&mut plan);
+    predict(&mut plan);
+    plan.finish("apr-speed");
+}
+
+/// Without compression: file doors, and from memory.
+fn plain(plan: &mut Plan, count: usize) {
+    let pair = Pair::new(count, Values::Noise);
+    let path = scratch("plain");
+    let row = format!("save plain {count}");
+    if plan.wants(&row) {
+        let contenders = vec![
+            contender("apr-container", || ours(&pair.ours, &path, Compression::None)),
+            contender("apr-container, in memory", || in_memory(&pair.ours, Compression::None)),
+            contender("apr-container, in memory, then fs::write", || {
+                fs::write(&path, in_memory(&pair.ours, Compression::None)).expect("room");
+            }),
+            contender("aprender 0.15.0", || older(&pair.older, &path, v0_15::Compression::None)),
+            contender("aprender-core 0.72.3", || newer(&pair.newer, &path, v0_72::Compression::None)),
+        ];
+        plan.run(&row, 101, 1, contenders);
+    }
+    ours(&pair.ours, &path, Compression::None);
+    let bytes = fs::read(&path).expect("just written");
+    let row = format!("load plain {count}");
+    if plan.wants(&row) {
+        plan.run(&row, 101, 1, loads(&path));
+    }
+    let row = format!("load_from_bytes plain {count}");
+    if plan.wants(&row) {
+        let payload = &bytes[bytes.len() - 4 - pair.payload_len..bytes.len() - 4];
+        let contenders = vec![
+            contender("apr-container", || load_from_bytes::<LinearRegression>(&bytes, KIND).expect("sound")),
+            contender("payload.to_vec()", || payload.to_vec()),
+            contender("CRC-32 of the file alone", || crc32fast::hash(black_box(&bytes))),
+            contender("aprender 0.15.0", || {
+                let kind = v0_15::ModelType::LinearRegression;
+                v0_15::load_from_bytes::<data::Older>(&bytes, kind).expect("sound")
+            }),
+            contender("aprender-core 0.72.3", || {
+                let kind = v0_72::ModelType::LinearRegression;
+                v0_72::load_from_bytes::<data::Newer>(&bytes, kind).expect("sound")
+            }),
+        ];
+        plan.run(&row, 101, 1, contenders);
+    }
+    let _ = fs::remove_file(&path);
+}
+
+fn zstd(plan: &mut Plan, count: usize, values: Values) {
+    let pair = Pair::new(count, values);
+    let path = scratch("zstd");
+    let row = format!("save zstd {count} {values}");
+    if plan.wants(&row) {
+        let contenders = vec![
+            contender("apr-container", || ours(&pair.ours, &path, Compression::ZstdDefault)),
+            contender("aprender 0.15.0", || older(&pair.older, &path, v0_15::Compression::ZstdDefault)),
+            contender("aprender-core 0.72.3", || newer(&pair.newer, &path, v0_72::Compression::ZstdDefault)),
+        ];
+        plan.run(&row, 31, 1, contenders);
+    }
+    let row = format!("load zstd {count} {values}");
+    if plan.wants(&row) {
+        ours(&pair.ours, &path, Compression::ZstdDefault);
+        plan.run(&row, 31, 1, loads(&path));
+    }
+    let _ = fs::remove_file(&path);
+}
+
+/// The older peer has no lz4.
+fn lz4(plan: &mut Plan, count: usize, values: Values) {
+    let pair = Pair::new(count, values);
+    let path = scratch("lz4");
+    let row = format!("save lz4 {count} {values}");
+    if plan.wants(&row) {
+        let contenders = vec![
+            contender("apr-container", || ours(&pair.ours, &path, Compression::Lz4)),
+            contender("aprender-core 0.72.3", || newer(&pair.newer, &path, v0_72::Compression::Lz4)),
+        ];
+        plan.run(&row, 31, 1, contenders);
+    }
+    let row = format!("load lz4 {count} {values}");
+    if plan.wants(&row) {
+        ours(&pair.ours, &path, Compression::Lz4);
+        let mut contenders = loads(&path);
+        contenders.remove(1);
+        plan.run(&row, 31, 1, contenders);
+    }
+    let _ = fs::remove_file(&path);
+}
+
+/// What waiting for the medium adds: our `save` always waits, the peers never do.
+fn on_disk(plan: &mut Plan) {
+    for count in [10, 1_000_000] {
+        let row = format!("save plain {count}, on disk");
+        if !plan.wants(&row) {
+            continue;
+        }
+        let pair = Pair::new(count, Values::Noise);
+        let disk = std::env::var_os("BENCH_DISK").map_or_else(std::env::temp_dir, PathBuf::from);
+        let path = disk.join(format!("apr-bench-{}.apr", std::process::id()));
+        let contenders = vec![
+            contender("apr-container, fsync", || ours(&pair.ours, &path, Compression::None)),
+            contender("apr-container, in memory, then fs::write", || {
+                fs::write(&path, in_memory(&pair.ours, Compression::None)).expect("room");
+            }),
+            contender("aprender 0.15.0", || older(&pair.older, &path, v0_15::Compression::None)),
+            contender("aprender 0.15.0, then fsync", || {
+                older(&pair.older, &path, v0_15::Compression::None);
+                File::open(&path)
+                    .and_then(|file| file.sync_all())
+                    .expect("a file that can be brought to the medium");
+            }),
+        ];
+        plan.run(&row, 31, 1, contenders);
+        let _ = fs::remove_file(&path);
+    }
+}
+
+/// One thread, ten features, far more rows than caches hold, beside reading the same numbers.
+fn predict(plan: &mut Plan) {
+    const FEATURES: usize = 10;
+    const ROWS: usize = 10_000_000;
+    let pair = Pair::new(FEATURES, Values::Noise);
+    let row = format!("predict {ROWS} rows of {FEATURES}");
+    if plan.wants(&row) {
+        let values = Values::Noise.take(ROWS * FEATURES);
+        let x = Matrix::from_vec(ROWS, FEATURES, values.clone()).expect("rows times columns");
+        let theirs = aprender_015::Matrix::from_vec(ROWS, FEATURES, values).expect("rows times columns");
+        let mut out = vec![0.0; ROWS];
+        let contenders = vec![
+            contender("reading the rows alone", || sum(black_box(x.as_slice()))),
+            contender("apr-models, predict_into", || {
+                pair.ours.predict_into(black_box(x.as_slice()), &mut out).expect("as many features");
+            }),
+            contender("apr-models, predict", || pair.ours.predict(black_box(&x))),
+            contender("aprender 0.15.0", || {
+                aprender_015::Estimator::predict(&pair.older, black_box(&theirs))
+            }),
+        ];
+        plan.run(&row, 31, 1, contenders);
+    }
+    let row = "predict one row of 10";
+    if plan.wants(row) {
+        const TIMES: u32 = 1_000;
+        let one = Matrix::from_vec(1, FEATURES, Values::Noise.take(FEATURES)).expect("one row");
+        let theirs =
+            aprender_015::Matrix::from_vec(1, FEATURES, Values::Noise.take(FEATURES)).expect("one row");
+        let mut out = [0.0];
+        let contenders = vec![
+            contender("apr-models, predict_into", || {
+                (0..TIMES).for_each(|_| {
+                    pair.ours
+                        .predict_into(black_box(one.as_slice()), black_box(&mut out))
+                        .expect("as many features");
+                });
+            }),
+            contender("aprender 0.15.0", || {
+                (0..TIMES).for_each(|_| {
+                    black_box(aprender_015::Estimator::predict(&pair.older, black_box(&theirs)));
+                });
+            }),
+        ];
+        plan.run(row, 101, TIMES, contenders);
+    }
+}
+
+/// Adds in as many lanes as keep any vector unit busy, so that memory is the limit.
+fn sum(values: &[f32]) -> f32 {
+    let mut lanes = [0.0f32; 64];
+    let (blocks, rest) = values.as_chunks::<64>();
+    for block in blocks {
+        lanes.iter_mut().zip(block).for_each(|(lane, value)| *lane += value);
+    }
+    lanes.iter().chain(rest).sum()
+}
+
+fn ours(model: &LinearRegression, path: &Path, compression: Compression) {
+    save(model, KIND, path, SaveOptions::default().with_compression(compression)).expect("room");
+}
+
+fn in_memory(model: &LinearRegression, compression: Compression) -> Vec<u8> {
+    to_vec(model, KIND, &SaveOptions::default().with_compression(compression)).expect("fits")
+}
+
+fn older(model: &data::Older, path: &Path, compression: v0_15::Compression) {
+    let options = v0_15::SaveOptions::new().with_compression(compression);
+    v0_15::save(model, v0_15::ModelType::LinearRegression, path, options).expect("room");
+}
+
+fn newer(model: &data::Newer, path: &Path, compression: v0_72::Compression) {
+    let options = v0_72::SaveOptions::new().with_compression(compression);
+    v0_72::save(model, v0_72::ModelType::LinearRegression, path, options).expect("room");
+}
+
+/// Ours first, then the older peer.
+fn loads(path: &Path) -> Vec<apr_benches::Contender<'_>> {
+    vec![
+        contender("apr-container", move || load::<LinearRegression>(path, KIND).expect("sound")),
+        contender("aprender 0.15.0", move || {
+            v0_15::load::<data::Older>(path, v0_15::ModelType::LinearRegression).expect("sound")
+        }),
+        contender("aprender-core 0.72.3", move || {
+            v0_72::load::<data::Newer>(path, v0_72::ModelType::LinearRegression).expect("sound")
+        }),
+    ]
+}
+
+fn scratch(name: &str) -> PathBuf {
+    folder().join(format!("apr-bench-{}-{name}.apr", std::process::id()))
+}
