@@ -19,6 +19,7 @@
 
 extern crate alloc;
 
+pub mod apr;
 pub mod manifest;
 pub mod matrix;
 

@@ -8,7 +8,7 @@ use std::{env, fs, panic};
 
 use conformance::manifest::{Manifest, folder};
 use conformance::matrix::Suite;
-use conformance::{huge, judge, official, reading, sharded, slices};
+use conformance::{apr, huge, judge, official, reading, sharded, slices};
 
 const USAGE: &str = "\
 usage: conformance [--check] [--huge]    run the matrix, write docs/conformance.md
@@ -26,6 +26,18 @@ fails the run, so every cell on this page is as expected. Headers of 40 to 100 M
 `cargo run --release -p conformance -- --huge`.
 
 Where the two strictness levels differ, `verdicts.json` beside the vectors says what the strict one answers.
+
+## Adding a vector
+
+1. Put the file into `crates/conformance/vectors/safetensors/own/valid` or `own/invalid`; an `.apr` file that nobody should
+   write into `vectors/apr/hostile`, under a name that begins with `own_`.
+2. `cargo run -p conformance -- judge FILE` prints its two entries: what it is, for `OWN.json` (`.apr`: the list `hostile` of
+   `manifest.json`), and what we answer, for `verdicts.json`. Read them before you keep them: a judge can be wrong, ours too.
+   A hostile file's entry wants two more words: what a reader should do, and why.
+3. `cargo run -p conformance` writes this page; `cargo test -p conformance` also counts its heap.
+
+What peers write is not added by hand: `vectors/apr/make_manifest.py` copies it with the facts that the program that wrote it
+recorded, and keeps the entries of `own_` files. A file nobody lists, or whose digest is another, fails the tests.
 ";
 
 fn main() -> ExitCode {
@@ -82,7 +94,16 @@ fn run(check: bool, with_huge: bool) -> ExitCode {
 
 /// Every table of the page; a format adds its own here.
 fn suites(manifest: &Manifest) -> Result<Vec<Suite>, conformance::manifest::Error> {
-    Ok(vec![reading::suite(manifest)?, slices::suite(manifest)?, sharded::suite(manifest)?])
+    let mut suites = vec![reading::suite(manifest)?, slices::suite(manifest)?, sharded::suite(manifest)?];
+    let manifest = apr::manifest::Manifest::load()?;
+    suites.extend([
+        apr::first::suite(&manifest)?,
+        apr::models::suite(&manifest)?,
+        apr::exports::suite(&manifest)?,
+        apr::second::suite(&manifest)?,
+        apr::hostile::suite(&manifest)?,
+    ]);
+    Ok(suites)
 }
 
 /// Prints tables and what is wrong in them; returns whether anything is.
@@ -118,7 +139,12 @@ fn print_entries(files: &[&str]) -> ExitCode {
                 return ExitCode::FAILURE;
             }
         };
-        for entry in judge::entries(&relative(file), &bytes) {
+        let name = relative(file);
+        let entries = match name.starts_with("hostile/") {
+            true => apr::hostile::entries(&name, &bytes),
+            false => judge::entries(&name, &bytes),
+        };
+        for entry in entries {
             println!("{entry}");
         }
     }
@@ -126,9 +152,10 @@ fn print_entries(files: &[&str]) -> ExitCode {
 }
 
 fn relative(file: &str) -> String {
-    let vectors = folder("safetensors");
     let full = fs::canonicalize(file).unwrap_or_else(|_| file.into());
-    let short =
-        fs::canonicalize(vectors).ok().and_then(|base| full.strip_prefix(base).map(Path::to_owned).ok());
+    let short = ["safetensors", "apr"].into_iter().find_map(|format| {
+        let base = fs::canonicalize(folder(format)).ok()?;
+        full.strip_prefix(base).map(Path::to_owned).ok()
+    });
     short.unwrap_or(full).to_string_lossy().into_owned()
 }

@@ -3,12 +3,16 @@
 //! `vectors/safetensors/MANIFEST.json` records the official implementations' verdicts and expected values,
 //! `OWN.json` the same for vectors of our own, `verdicts.json` what our strict reader must answer to each.
 
+mod field;
+
 use alloc::collections::BTreeMap;
 use core::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+
+pub(crate) use self::field::{Field, Missing};
 
 /// Everything known about the safetensors vectors.
 #[derive(Clone, Debug)]
@@ -218,6 +222,17 @@ enum Fault {
     Field { path: String },
 }
 
+impl Error {
+    pub(crate) const fn io(file: PathBuf, error: std::io::Error) -> Self {
+        Self { file, what: Fault::Io(error) }
+    }
+
+    /// What a manifest of this format lacks.
+    pub(crate) fn missing(format: &str, Missing(path): Missing) -> Self {
+        Self { file: folder(format), what: Fault::Field { path } }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.file.display())?;
@@ -258,7 +273,7 @@ pub fn folder(format: &str) -> PathBuf {
 /// [`Error`] if the file cannot be read.
 pub fn read(file: &str) -> Result<Vec<u8>, Error> {
     let path = folder("safetensors").join(file);
-    fs::read(&path).map_err(|error| Error { file: path, what: Fault::Io(error) })
+    fs::read(&path).map_err(|error| Error::io(path, error))
 }
 
 /// Names of the files in a folder below `vectors/safetensors`, sorted.
@@ -271,7 +286,7 @@ pub fn list(dir: &str) -> Result<Vec<String>, Error> {
     let names = fs::read_dir(&path).and_then(|entries| {
         entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
     });
-    let mut names: Vec<String> = names.map_err(|error| Error { file: path, what: Fault::Io(error) })?;
+    let mut names: Vec<String> = names.map_err(|error| Error::io(path, error))?;
     names.sort();
     Ok(names)
 }
@@ -283,12 +298,12 @@ impl Manifest {
     ///
     /// [`Error`] names the file and the entry that is missing or malformed.
     pub fn load() -> Result<Self, Error> {
-        let shared = json("MANIFEST.json")?;
-        let own = json("OWN.json")?;
-        let verdicts = json("verdicts.json")?;
+        let shared = json("safetensors", "MANIFEST.json")?;
+        let own = json("safetensors", "OWN.json")?;
+        let verdicts = json("safetensors", "verdicts.json")?;
         let verdicts = Field::root(&verdicts);
         Self::from_values(&Field::root(&shared), &Field::root(&own), &verdicts)
-            .map_err(|Missing(path)| Error { file: folder("safetensors"), what: Fault::Field { path } })
+            .map_err(|missing| Error::missing("safetensors", missing))
     }
 
     fn from_values(shared: &Field<'_>, own: &Field<'_>, verdicts: &Field<'_>) -> Result<Self, Missing> {
@@ -446,7 +461,7 @@ fn official_verdict(entry: &Field<'_>) -> Result<OfficialVerdict, Missing> {
     }
 }
 
-fn strict_verdict(entry: &Field<'_>) -> Result<StrictVerdict, Missing> {
+pub(crate) fn strict_verdict(entry: &Field<'_>) -> Result<StrictVerdict, Missing> {
     if entry.value.as_str() == Some("accept") {
         return Ok(StrictVerdict::Accept);
     }
@@ -454,65 +469,9 @@ fn strict_verdict(entry: &Field<'_>) -> Result<StrictVerdict, Missing> {
     Ok(StrictVerdict::Refuse { code: entry.get("code")?.text()?, offset })
 }
 
-fn json(file: &str) -> Result<Value, Error> {
-    let bytes = read(file)?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Error { file: folder("safetensors").join(file), what: Fault::Json(error) })
-}
-
-/// A JSON value that knows its place, for messages.
-struct Field<'a> {
-    value: &'a Value,
-    path: String,
-}
-
-/// Path of what is missing or malformed.
-struct Missing(String);
-
-impl<'a> Field<'a> {
-    fn root(value: &'a Value) -> Self {
-        Self { value, path: String::new() }
-    }
-
-    fn missing(&self, key: &str) -> Missing {
-        Missing(format!("{}/{key}", self.path))
-    }
-
-    fn find(&self, key: &str) -> Option<Field<'a>> {
-        let value = self.value.get(key).filter(|value| !value.is_null())?;
-        Some(Field { value, path: format!("{}/{key}", self.path) })
-    }
-
-    fn get(&self, key: &str) -> Result<Field<'a>, Missing> {
-        self.find(key).ok_or_else(|| self.missing(key))
-    }
-
-    fn text(&self) -> Result<String, Missing> {
-        self.value.as_str().map(str::to_owned).ok_or_else(|| Missing(self.path.clone()))
-    }
-
-    fn number(&self) -> Result<u64, Missing> {
-        self.value.as_u64().ok_or_else(|| Missing(self.path.clone()))
-    }
-
-    fn count(&self) -> Result<usize, Missing> {
-        usize::try_from(self.number()?).map_err(|_| Missing(self.path.clone()))
-    }
-
-    fn items(&self) -> Result<Vec<Field<'a>>, Missing> {
-        let items = self.value.as_array().ok_or_else(|| Missing(self.path.clone()))?;
-        let place = |(idx, value)| Field { value, path: format!("{}/{idx}", self.path) };
-        Ok(items.iter().enumerate().map(place).collect())
-    }
-
-    fn numbers(&self) -> Result<Vec<u64>, Missing> {
-        self.items()?.iter().map(Field::number).collect()
-    }
-
-    fn entries(&self) -> Result<Vec<(String, Field<'a>)>, Missing> {
-        let entries = self.value.as_object().ok_or_else(|| Missing(self.path.clone()))?;
-        let place =
-            |(key, value): (&String, _)| (key.clone(), Field { value, path: format!("{}/{key}", self.path) });
-        Ok(entries.iter().map(place).collect())
-    }
+/// Reads a JSON file below `vectors`.
+pub(crate) fn json(format: &str, file: &str) -> Result<Value, Error> {
+    let path = folder(format).join(file);
+    let bytes = fs::read(&path).map_err(|error| Error::io(path.clone(), error))?;
+    serde_json::from_slice(&bytes).map_err(|error| Error { file: path, what: Fault::Json(error) })
 }

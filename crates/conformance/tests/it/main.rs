@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
 
+mod apr;
+mod apr_damage;
+mod apr_page;
 mod doors;
 mod dtypes;
 mod facts;

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
 
+mod apr;
+
 use conformance::heap::{CountingAllocator, Usage};
 use conformance::huge;
 use conformance::manifest::{self, Kind, Manifest};
@@ -70,6 +72,7 @@ fn heap_is_bounded_by_the_size_of_the_file() {
     worst.print("recipes");
 
     slices_of_any_number_of_ranges();
+    apr::heap_is_bounded();
 }
 
 /// Headers of about a megabyte whose first tensor tempts a reader to reserve too much.

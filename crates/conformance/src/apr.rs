@@ -1,0 +1,11 @@
+//! The `.apr` format: vectors of both generations through our readers, writers and models.
+
+pub mod exports;
+pub mod first;
+pub mod hostile;
+pub mod kitchen;
+pub mod manifest;
+pub mod models;
+pub mod recorded;
+pub mod seal;
+pub mod second;

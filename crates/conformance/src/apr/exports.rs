@@ -1,0 +1,170 @@
+//! Models in other clothes: payloads without a container, exports as safetensors and GGUF.
+
+use apr_container::{
+    Container, DecodePayload, Generation, ModelType, decode_payload_from_slice, encode_payload_to_vec,
+    load_from_bytes, v2,
+};
+use apr_models::{
+    DecisionTreeClassifier, Error as ModelError, KMeans, LinearRegression, LogisticRegression,
+    MixtureOfExperts, Model, RandomForestClassifier, Ridge, Tensors,
+};
+use serde_json::Value;
+
+use super::manifest::{self, Content, File, Manifest};
+use super::models::{compare, difference, generation, rows};
+use super::recorded::Recorded;
+use crate::digest::sha256_hex;
+use crate::manifest::Error;
+use crate::matrix::{Outcome, Suite};
+
+const COLUMNS: &[&str] = &["read", "values", "written again", "predictions"];
+
+const ABOUT: &str = "\
+Payloads that the peers store without a container, models they export as safetensors, and their GGUF files, which
+are refused by name here: they are another format. What an export holds has to have the recorded values; a
+payload has to be written again with the same bytes, an export so that it holds the same, and both have to
+predict what the peers' model predicts.";
+
+/// Runs every file of the peers that is no container.
+///
+/// # Errors
+///
+/// A vector that cannot be read from disk.
+pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
+    let mut suite = Suite::new("apr: payloads alone and exports", ABOUT, COLUMNS);
+    for file in &manifest.files {
+        let bytes = manifest::read(&file.name)?;
+        let (row, outcomes) = match &file.content {
+            Content::Bincode { payload } => {
+                let kind = manifest.payload(payload)?.kind.as_str();
+                let outcomes = match kind {
+                    "LinearRegression" => bincode::<LinearRegression>(manifest, file, payload, &bytes)?,
+                    "MixtureOfExperts" => {
+                        bincode::<MixtureOfExperts<LinearRegression>>(manifest, file, payload, &bytes)?
+                    }
+                    _ => unknown(kind),
+                };
+                (format!("payload alone: {kind}"), outcomes)
+            }
+            Content::SafeTensors { kind, model, expected } => {
+                let case = Export { manifest, bytes: &bytes, model, expected };
+                let outcomes = match kind.as_str() {
+                    "LinearRegression" => case.check(LinearRegression::from_tensors, &[]),
+                    "Ridge" => case.check(Ridge::from_tensors, &[]),
+                    "LogisticRegression" => {
+                        case.check(LogisticRegression::from_tensors, &["learning_rate", "max_iter", "tol"])
+                    }
+                    "KMeans" => case.check(KMeans::from_tensors, &["labels"]),
+                    "DecisionTreeClassifier" => case.check(DecisionTreeClassifier::from_tensors, &[]),
+                    "RandomForestClassifier" => case.check(RandomForestClassifier::from_tensors, &[]),
+                    _ => unknown(kind),
+                };
+                (format!("safetensors: {kind}"), outcomes)
+            }
+            Content::Gguf => ("GGUF".to_owned(), [refused(&bytes), NA, NA, NA]),
+            Content::First(_) | Content::Second(_) | Content::ShardManifest => continue,
+        };
+        suite.record(&row, &file.name, outcomes);
+    }
+    Ok(suite)
+}
+
+const NA: Outcome = Outcome::NotApplicable;
+
+fn unknown(kind: &str) -> [Outcome; 4] {
+    [Outcome::Wrong(format!("nobody reads {kind}")), NA, NA, NA]
+}
+
+/// Whatever is asked for an `.apr` file says that this is none.
+fn refused(file: &[u8]) -> Outcome {
+    let codes = [
+        Container::from_bytes(file).err(),
+        load_from_bytes::<LinearRegression>(file, ModelType::LinearRegression).err(),
+        apr_container::inspect_bytes(file).err(),
+        v2::Container::from_bytes(file).err(),
+    ];
+    match codes.iter().all(|error| error.as_ref().is_some_and(|error| error.code() == "ac-magic")) {
+        true => Outcome::Expected("refused"),
+        false => Outcome::Wrong(format!("{codes:?}")),
+    }
+}
+
+fn bincode<M: Recorded>(
+    manifest: &Manifest,
+    file: &File,
+    payload: &str,
+    bytes: &[u8],
+) -> Result<[Outcome; 4], Error> {
+    let facts = manifest.payload(payload)?;
+    let generation = generation(&file.peer);
+    let model_type = <M as DecodePayload>::MODEL_TYPE.unwrap_or(ModelType::Custom);
+    let model = match decode_payload_from_slice::<M>(bytes, generation, model_type) {
+        Ok(model) => model.complete(),
+        Err(error) => return Ok([Outcome::Wrong(error.to_string()), NA, NA, NA]),
+    };
+    let recorded = facts.model.as_ref().unwrap_or(&Value::Null);
+    let again = encode_payload_to_vec(&model, generation);
+    Ok([
+        Outcome::from_failure(
+            "read",
+            (sha256_hex(bytes) != facts.sha256).then(|| "not the recorded bytes".to_owned()),
+        ),
+        Outcome::from_failure("equal", difference(&model.facts(generation), recorded, "")),
+        match again {
+            Ok(again) if again == bytes => Outcome::Expected("same bytes"),
+            other => Outcome::Wrong(format!("{other:?}")),
+        },
+        predictions(&model, manifest, &facts.expected),
+    ])
+}
+
+fn predictions<M: Recorded>(model: &M, manifest: &Manifest, expected: &Value) -> Outcome {
+    match model.computed(&rows(manifest)) {
+        Ok(computed) => compare(&computed, expected),
+        Err(error) => Outcome::Wrong(error.to_string()),
+    }
+}
+
+/// A model exported as safetensors.
+struct Export<'a> {
+    manifest: &'a Manifest,
+    bytes: &'a [u8],
+    model: &'a Value,
+    expected: &'a Value,
+}
+
+impl Export<'_> {
+    /// Compares what both the model and its export hold: `lost` is not among it.
+    fn check<M: Recorded + Model>(
+        &self,
+        from_tensors: fn(&Tensors) -> Result<M, ModelError>,
+        lost: &[&str],
+    ) -> [Outcome; 4] {
+        // Exports of all releases hold of a tree what the oldest layout has.
+        let facts = |model: &M| {
+            let mut facts = model.facts(Generation::V0_10);
+            if let Some(facts) = facts.as_object_mut() {
+                facts.retain(|name, _| !lost.contains(&name.as_str()));
+            }
+            facts
+        };
+        let read = |bytes: &[u8]| from_tensors(&Tensors::from_safetensors(bytes)?);
+        let model = match read(self.bytes) {
+            Ok(model) => model,
+            Err(error) => return [Outcome::Wrong(error.to_string()), NA, NA, NA],
+        };
+        let written = model.to_tensors().and_then(|tensors| tensors.to_safetensors());
+        [
+            Outcome::Expected("read"),
+            Outcome::from_failure("equal", difference(&facts(&model), self.model, "")),
+            match written.and_then(|written| read(&written)) {
+                Ok(again) if model.facts(Generation::V0_72) == again.facts(Generation::V0_72) => {
+                    Outcome::Expected("same content")
+                }
+                Ok(again) => Outcome::Wrong(again.facts(Generation::V0_72).to_string()),
+                Err(error) => Outcome::Wrong(error.to_string()),
+            },
+            predictions(&model, self.manifest, self.expected),
+        ]
+    }
+}
