@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod apr;
 mod choices;
 mod header;
 

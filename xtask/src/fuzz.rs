@@ -16,6 +16,10 @@ const DEFAULT_SECONDS: u64 = 60;
 /// A fixed seed repeats a run; the memory limits turn an allocation the file merely asked for into a finding.
 const FLAGS: [&str; 4] = ["-seed=1", "-rss_limit_mb=512", "-malloc_limit_mb=64", "-timeout=10"];
 
+/// C code is watched as well. `gcc` makes a constant of a local array and still calls it dead when its function ends: a read of
+/// it would be a finding.
+const C_FLAGS: &str = "-fno-sanitize-address-use-after-scope";
+
 /// Runs the targets named in `args`, or all, each for the number of seconds in `args`.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let targets =
@@ -75,7 +79,8 @@ impl core::fmt::Display for Report {
 fn fuzz_one(session: &Session, tool: &Path, target: &str, seconds: u64) -> Result<Report, Failure> {
     let nightly = |args: &[&str]| {
         let mut command = nightly_cargo(session, args).ok_or("the nightly toolchain went away")?;
-        command.env("PATH", path_with(tool));
+        let c_flags = std::env::var("CFLAGS").unwrap_or_default();
+        command.env("PATH", path_with(tool)).env("CFLAGS", format!("{c_flags} {C_FLAGS}"));
         Ok::<_, Failure>(command)
     };
     step(&mut nightly(&["fuzz", "build", target])?)?;
@@ -87,9 +92,10 @@ fn fuzz_one(session: &Session, tool: &Path, target: &str, seconds: u64) -> Resul
     fs::create_dir_all(&learned).map_err(|error| format!("{}: {error}", learned.display()))?;
     let mut command = nightly(&["fuzz", "run", target])?;
     command.arg(&learned);
-    let seeds = [PathBuf::from("crates/conformance/vectors"), Path::new("fuzz/corpus").join(target)];
+    let seeds = [vectors_of(target), Path::new("fuzz/corpus").join(target)];
     command.args(seeds.iter().filter(|seed| session.root().join(seed).is_dir()));
     command.arg("--").args(FLAGS).arg(format!("-max_total_time={seconds}"));
+    command.args(longest_input(target).map(|len| format!("-max_len={len}")));
     let dictionary = dictionary_of(target);
     if session.root().join(&dictionary).is_file() {
         command.arg(format!("-dict={dictionary}"));
@@ -114,9 +120,28 @@ fn fuzz_one(session: &Session, tool: &Path, target: &str, seconds: u64) -> Resul
     Ok(Report { target: target.to_owned(), runs: runs_in(&log), findings })
 }
 
-/// The words of the format a target reads: `st_parse` and `st_slice` share `st.dict`.
+/// The format a target reads: `st` of `st_parse`.
+fn format_of(target: &str) -> &str {
+    target.split('_').next().unwrap_or(target)
+}
+
+/// The words of that format.
 fn dictionary_of(target: &str) -> String {
-    format!("fuzz/{}.dict", target.split('_').next().unwrap_or(target))
+    format!("fuzz/{}.dict", format_of(target))
+}
+
+/// The vectors of that format; the others are longer than a fuzzer's inputs should be and say nothing to it.
+fn vectors_of(target: &str) -> PathBuf {
+    let folder = match format_of(target) {
+        "st" => "safetensors",
+        format => format,
+    };
+    Path::new("crates/conformance/vectors").join(folder)
+}
+
+/// Bytes of the longest input worth trying, where the vectors' own manifest, longer than any of them, would decide.
+fn longest_input(target: &str) -> Option<u32> {
+    (format_of(target) == "apr").then_some(4096)
 }
 
 /// The files of a folder; none if it does not exist.
@@ -146,6 +171,8 @@ mod tests {
     fn targets_of_one_format_share_its_words() {
         assert_eq!(dictionary_of("st_parse"), "fuzz/st.dict");
         assert_eq!(dictionary_of("gguf"), "fuzz/gguf.dict");
+        assert_eq!(vectors_of("apr_v1"), Path::new("crates/conformance/vectors/apr"));
+        assert!(vectors_of("st_slice").ends_with("safetensors"));
     }
 
     #[test]
