@@ -9,8 +9,8 @@ use crate::folder::{Entry, open_without_waiting};
 
 /// Opens a regular file of at most `max_len` bytes for reading.
 ///
-/// Symbolic links are followed. A named pipe, a device, a socket or a directory is refused within milliseconds, and
-/// devices are not even opened.
+/// Symbolic links are followed. A named pipe, a device, a socket or a directory is refused within milliseconds: it is
+/// opened without waiting, and nothing is read from it.
 ///
 /// # Errors
 ///
@@ -34,9 +34,14 @@ pub fn open_regular(path: &Path, max_len: u64) -> Result<RegularFile, Error> {
         Some(what) => Err(Error::new(ErrorKind::NotRegular { what }, path)),
         None => Ok(()),
     };
-    // Looked at first because opening alone makes some devices act; and again because the name may change hands.
-    check(&Entry::behind(path).map_err(|error| Error::io(Operation::Inspect, path, error))?)?;
-    let file = open_without_waiting(path).map_err(|error| Error::io(Operation::Open, path, error))?;
+    let file = match open_without_waiting(path) {
+        Ok(file) => file,
+        Err(error) => {
+            // What cannot be opened, such as a socket, is still called by its name.
+            Entry::behind(path).map_or(Ok(()), |entry| check(&entry))?;
+            return Err(Error::io(Operation::Open, path, error));
+        }
+    };
     let entry = Entry::of(&file).map_err(|error| Error::io(Operation::Inspect, path, error))?;
     check(&entry)?;
     let len = entry.len();
