@@ -179,7 +179,7 @@ impl NaiveBayes {
     /// # Errors
     ///
     /// [`ErrorKind::FeatureCount`].
-    pub fn predict_proba(&self, x: &Matrix) -> Result<Matrix, Error> {
+    pub fn try_predict_proba(&self, x: &Matrix) -> Result<Matrix, Error> {
         probability::table(x, self.classes.len(), |rows, out| self.predict_proba_into(rows, out))
     }
 

@@ -135,7 +135,7 @@ impl KnnClassifier {
     /// # Errors
     ///
     /// [`ErrorKind::FeatureCount`], [`ErrorKind::FeatureNotFinite`].
-    pub fn predict_proba(&self, x: &Matrix) -> Result<Matrix, Error> {
+    pub fn try_predict_proba(&self, x: &Matrix) -> Result<Matrix, Error> {
         probability::table(x, self.classes.len(), |rows, out| self.predict_proba_into(rows, out))
     }
 }
@@ -194,7 +194,7 @@ mod tests {
     fn touching_neighbours_outweigh_all_others() {
         let model = model(5, KnnWeights::Distance);
         let asked = Matrix::from_vec(2, 1, vec![4.0, 1.5]).unwrap();
-        let proba = model.predict_proba(&asked).unwrap();
+        let proba = model.try_predict_proba(&asked).unwrap();
         assert_eq!(proba.row(0).unwrap(), [0.0, 0.5, 0.5]);
         let weights = [1.0 / 0.5, 1.0 / 1.5 + 1.0 / 2.5, 1.0 / 1.5 + 1.0 / 2.5];
         let total: f64 = weights.iter().sum();

@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(model.variance(), [76.0, 75.0, 79.0, 175.0]);
         // The second sample is nearer to the mean of 9, but 4 is the narrower class.
         assert_eq!(model.predict(&x), [4, 4, 4, 9]);
-        let proba = model.predict_proba(&x).unwrap();
+        let proba = model.try_predict_proba(&x).unwrap();
         assert!(proba.rows().all(|row| (row.iter().sum::<f32>() - 1.0).abs() < 1e-6));
     }
 

@@ -172,9 +172,9 @@ impl Rows<'_> {
             }
             AnyModel::RandomForestClassifier(model) => model.try_predict_proba(x)?,
             AnyModel::GaussianMixture(model) => model.try_predict_proba(x)?,
-            AnyModel::NaiveBayes(model) => model.predict_proba(x)?,
-            AnyModel::KnnClassifier(model) => model.predict_proba(x)?,
-            AnyModel::GradientBoostingClassifier(model) => model.predict_proba(x)?,
+            AnyModel::NaiveBayes(model) => model.try_predict_proba(x)?,
+            AnyModel::KnnClassifier(model) => model.try_predict_proba(x)?,
+            AnyModel::GradientBoostingClassifier(model) => model.try_predict_proba(x)?,
             other => {
                 let what = format!("a {} gives no probabilities", other.name());
                 return Err(Failure::new(CODE_NO_PREDICTION, what));

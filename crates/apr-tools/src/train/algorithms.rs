@@ -273,7 +273,7 @@ fn naive_bayes(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     let (ids, _) = table.classes()?;
     let var_smoothing = value::<f64>(matches, "var-smoothing")?;
     let model = NaiveBayes::train(&table.x, ids, &NaiveBayesOptions { var_smoothing })?;
-    let probabilities = model.predict_proba(&table.x)?;
+    let probabilities = model.try_predict_proba(&table.x)?;
     let right = probabilities.rows().zip(ids).filter_map(|(row, &id)| row.get(id).copied());
     let metrics = named([
         ("accuracy", accuracy(&model.try_predict(&table.x)?, ids)),

@@ -34,7 +34,7 @@ fn neighbours_vote_as_there() {
         check_neighbours(&case, |row| model.nearest(row).unwrap());
         let asked = case.x("rows");
         assert_eq!(model.predict(&asked), wholes(case.expected("predict")), "{}", case.name());
-        let proba = model.predict_proba(&asked).unwrap();
+        let proba = model.try_predict_proba(&asked).unwrap();
         case.close("predict_proba", &wide(proba.as_slice()), case.expected("predict_proba"));
     }
 }
@@ -55,7 +55,7 @@ fn neighbours_are_averaged_as_there() {
 fn check_bayes(case: &Case, model: &NaiveBayes) {
     let x = case.x("rows");
     assert_eq!(model.predict(&x), wholes(case.expected("predict")), "{}", case.name());
-    let proba = model.predict_proba(&x).unwrap();
+    let proba = model.try_predict_proba(&x).unwrap();
     case.close("predict_proba", &wide(proba.as_slice()), case.expected("predict_proba"));
 }
 
