@@ -20,11 +20,12 @@ const BARE_TARGET: &str = "thumbv7em-none-eabi";
 const DUPLICATE_ITEM: &str = "E0152";
 
 /// The crates that promise it, and a call that leads through the whole of each.
-const CRATES: [Promise; 3] = [
+const CRATES: [Promise; 4] = [
     Promise { name: "st-core", features: &[], call: include_str!("nostd/st_core.rs") },
+    Promise { name: "apr-crypto", features: &[], call: include_str!("nostd/apr_crypto.rs") },
     Promise {
         name: "apr-container",
-        features: &["ruzstd", "lz4"],
+        features: &["ruzstd", "lz4", "crypto"],
         call: include_str!("nostd/apr_container.rs"),
     },
     Promise { name: "apr-models", features: &["ruzstd", "lz4"], call: include_str!("nostd/apr_models.rs") },

@@ -1,0 +1,20 @@
+//! Arrays in two parts.
+
+/// The first `A` bytes and the other `B`; that they add up to `N` is checked when it is compiled.
+pub(crate) fn split<const N: usize, const A: usize, const B: usize>(bytes: &[u8; N]) -> (&[u8; A], &[u8; B]) {
+    const { assert!(A + B == N) };
+    let (front, back) = bytes.split_at(A);
+    let whole = "the lengths add up";
+    (front.try_into().expect(whole), back.try_into().expect(whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_add_up() {
+        assert_eq!(split::<5, 2, 3>(b"abcde"), (b"ab", b"cde"));
+        assert_eq!(split::<2, 0, 2>(b"ab"), (b"", b"ab"));
+    }
+}

@@ -1,0 +1,91 @@
+//! Messages of any size in chunks that can be read one by one: C2SP chunked-encryption, the instance Cobblestone-256.
+//!
+//! <https://c2sp.org/chunked-encryption>: HKDF-Expand-SHA-512 and AES-256-GCM. A sealed message is
+//!
+//! | offset | size | field |
+//! |---|---|---|
+//! | 0 | 24 | salt |
+//! | 24 | 32 | commitment to the key |
+//! | 56 + 16,400 k | 16,400 | chunk k: 16,384 bytes and a tag; the last is shorter, 16 to 16,399 |
+
+mod chunks;
+mod encryptor;
+mod geometry;
+mod reader;
+#[cfg(feature = "std")]
+mod writer;
+
+use alloc::vec::Vec;
+
+pub use encryptor::ChunkedEncryptor;
+pub use geometry::ChunkedLayout;
+pub use reader::ChunkedReader;
+#[cfg(feature = "std")]
+pub use writer::ChunkedWriter;
+
+use crate::aead::room_for;
+use crate::error::{Error, ErrorKind};
+use crate::file_key::FileKey;
+use crate::random::Rng;
+
+/// Plaintext of a full chunk.
+const CHUNK_LEN: usize = 16_384;
+
+/// Ciphertext of a full chunk.
+const SEALED_CHUNK_LEN: usize = CHUNK_LEN + crate::Tag::LEN;
+
+const SALT_LEN: usize = 24;
+const COMMITMENT_LEN: usize = 32;
+const HEADER_LEN: usize = SALT_LEN + COMMITMENT_LEN;
+
+impl FileKey {
+    /// Seals a message in chunks. `context` is bound into every chunk's key: the same bytes, for example the hash of a
+    /// header, are needed to open it.
+    ///
+    /// ```
+    /// # let rng = &mut apr_crypto::OsRandom;
+    /// let key = apr_crypto::FileKey::generate(rng)?;
+    /// let sealed = key.seal_chunked(rng, b"header", &[7; 20_000])?;
+    /// assert_eq!(sealed.len(), 56 + 20_000 + 2 * 16);
+    /// assert_eq!(key.open_chunked(b"header", &sealed)?, [7; 20_000]);
+    /// assert_eq!(key.open_chunked(b"headex", &sealed).unwrap_err().code(), "cy-open");
+    /// # Ok::<(), apr_crypto::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Randomness`], [`ErrorKind::OutOfMemory`].
+    pub fn seal_chunked(
+        &self,
+        rng: &mut (impl Rng + ?Sized),
+        context: &[u8],
+        plaintext: &[u8],
+    ) -> Result<Vec<u8>, Error> {
+        let layout = ChunkedLayout::of_plaintext(plaintext.len() as u64)?;
+        let len = layout.sealed_len();
+        let mut sealed = room_for(usize::try_from(len).map_err(|_| ErrorKind::OutOfMemory { len })?)?;
+        let mut encryptor = ChunkedEncryptor::new(self, rng, context, &mut sealed)?;
+        encryptor.update(plaintext, &mut sealed)?;
+        encryptor.finish(&mut sealed)?;
+        Ok(sealed)
+    }
+
+    /// Opens a whole message.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ChunkedLength`] for a length that no message has, [`ErrorKind::Open`] for everything else that is
+    /// not right, [`ErrorKind::OutOfMemory`].
+    pub fn open_chunked(&self, context: &[u8], sealed: &[u8]) -> Result<Vec<u8>, Error> {
+        let reader = ChunkedReader::open(sealed, self, context)?;
+        let len = crate::ReadAt::total_len(&reader);
+        let len = usize::try_from(len).map_err(|_| ErrorKind::OutOfMemory { len })?;
+        let mut plaintext = room_for(len)?;
+        plaintext.resize(len, 0);
+        crate::ReadAt::read_exact_at(&reader, 0, &mut plaintext)?;
+        Ok(plaintext)
+    }
+}
+
+#[cfg(test)]
+mod tests;

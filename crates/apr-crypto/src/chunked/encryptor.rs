@@ -1,0 +1,135 @@
+//! Sealing what comes bit by bit.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::chunks::MessageKey;
+use super::{CHUNK_LEN, ChunkedLayout, SALT_LEN, SEALED_CHUNK_LEN};
+use crate::aead::Tag;
+use crate::error::{Error, ErrorKind};
+use crate::file_key::FileKey;
+use crate::random::Rng;
+use crate::secret::Secret;
+
+/// Seals a message that comes in pieces of any size; keeps less than one chunk of it.
+///
+/// The output is the same however the message is cut up. `ChunkedWriter` (feature `std`) does the same between
+/// a writer and `std::io::Write`.
+///
+/// ```
+/// # let rng = &mut apr_crypto::OsRandom;
+/// use apr_crypto::{ChunkedEncryptor, FileKey};
+///
+/// let key = FileKey::generate(rng)?;
+/// let mut sealed = Vec::new();
+/// let mut encryptor = ChunkedEncryptor::new(&key, rng, b"header", &mut sealed)?;
+/// encryptor.update(b"wei", &mut sealed)?;
+/// encryptor.update(b"ghts", &mut sealed)?;
+/// encryptor.finish(&mut sealed)?;
+/// assert_eq!(key.open_chunked(b"header", &sealed)?, b"weights");
+/// # Ok::<(), apr_crypto::Error>(())
+/// ```
+#[must_use = "a message without its last chunk does not open"]
+pub struct ChunkedEncryptor {
+    key: Box<MessageKey>,
+    /// Number of the chunk that is being filled.
+    idx: u64,
+    pending: Secret<CHUNK_LEN>,
+    pending_len: usize,
+}
+
+impl ChunkedEncryptor {
+    /// Begins a message under a new salt and appends its header to `out`. Salt and key together are used for this
+    /// message alone.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Randomness`] if there is none.
+    pub fn new(
+        file_key: &FileKey,
+        rng: &mut (impl Rng + ?Sized),
+        context: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Self, Error> {
+        let mut salt = [0; SALT_LEN];
+        rng.fill(&mut salt)?;
+        let (key, commitment) = MessageKey::derive(file_key, &salt, context)?;
+        out.extend_from_slice(&salt);
+        out.extend_from_slice(&commitment);
+        Ok(Self { key: Box::new(key), idx: 0, pending: Secret::zeroed(), pending_len: 0 })
+    }
+
+    /// Takes the next piece and appends the chunks that are full to `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TooLong`] beyond [`ChunkedLayout::MAX_PLAINTEXT_LEN`], [`ErrorKind::OutOfMemory`]. Nothing is taken or
+    /// appended then.
+    pub fn update(&mut self, mut data: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        let total = self.idx * CHUNK_LEN as u64 + self.pending_len as u64;
+        let total = total.saturating_add(data.len() as u64);
+        ChunkedLayout::of_plaintext(total)?;
+        let full = (self.pending_len + data.len() % CHUNK_LEN) / CHUNK_LEN + data.len() / CHUNK_LEN;
+        reserve(out, full.saturating_mul(SEALED_CHUNK_LEN))?;
+
+        if self.pending_len > 0 {
+            let (_, free) = self.pending.bytes_mut().split_at_mut(self.pending_len);
+            let (now, rest) = data.split_at(free.len().min(data.len()));
+            free.iter_mut().zip(now).for_each(|(to, from)| *to = *from);
+            self.pending_len += now.len();
+            data = rest;
+            if self.pending_len < CHUNK_LEN {
+                return Ok(());
+            }
+            append(out, SEALED_CHUNK_LEN, |out| self.key.seal(self.idx, self.pending.bytes(), out))?;
+            self.idx += 1;
+            self.pending_len = 0;
+        }
+        let n_full = data.len() / CHUNK_LEN;
+        let (run, rest) = data.split_at(n_full * CHUNK_LEN);
+        append(out, n_full * SEALED_CHUNK_LEN, |out| self.key.seal_run(self.idx, run, out))?;
+        self.idx += n_full as u64;
+        self.pending.bytes_mut().iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        self.pending_len = rest.len();
+        Ok(())
+    }
+
+    /// Appends the last chunk to `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfMemory`].
+    pub fn finish(self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let (last, _) = self.pending.bytes().split_at(self.pending_len);
+        let len = last.len() + Tag::LEN;
+        reserve(out, len)?;
+        append(out, len, |out| self.key.seal(self.idx, last, out))
+    }
+
+    #[cfg(test)]
+    pub(super) fn skip_to(&mut self, idx: u64) {
+        self.idx = idx;
+    }
+}
+
+impl fmt::Debug for ChunkedEncryptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ChunkedEncryptor(..)")
+    }
+}
+
+fn reserve(out: &mut Vec<u8>, len: usize) -> Result<(), Error> {
+    out.try_reserve(len).map_err(|_| ErrorKind::OutOfMemory { len: len as u64 }.into())
+}
+
+/// Lets `fill` write `len` bytes at the end of `out`.
+fn append(
+    out: &mut Vec<u8>,
+    len: usize,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let begin = out.len();
+    out.resize(begin + len, 0);
+    fill(out.split_at_mut(begin).1)
+}

@@ -1,0 +1,136 @@
+//! Opening any part of a message.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use super::chunks::MessageKey;
+use super::{CHUNK_LEN, COMMITMENT_LEN, ChunkedLayout, HEADER_LEN, SALT_LEN, SEALED_CHUNK_LEN};
+use crate::aead::room_for;
+use crate::array::split;
+use crate::error::{Error, ErrorKind};
+use crate::file_key::FileKey;
+use crate::secret::{Secret, constant_time_eq};
+use crate::source::{ReadAt, check_range};
+
+/// Chunks that are read from the source at once.
+const BATCH: usize = 64;
+
+/// A sealed message over any source, opened where it is read.
+///
+/// Opening it reads the header and the last chunk, so that the key is the right one and the length is authentic.
+/// Reading `[a, b)` reads and opens the chunks this range touches and no other, and hands out no byte whose chunk is
+/// not authentic. A chunk cannot be moved, left out, doubled or taken from another message. The reader is itself a
+/// [`ReadAt`], of the plaintext.
+///
+/// ```
+/// # let rng = &mut apr_crypto::OsRandom;
+/// use apr_crypto::{ChunkedReader, FileKey, ReadAt};
+///
+/// let key = FileKey::generate(rng)?;
+/// let sealed = key.seal_chunked(rng, b"header", &[7; 100_000])?;
+/// let reader = ChunkedReader::open(&sealed, &key, b"header")?;
+/// assert_eq!(reader.total_len(), 100_000);
+/// let mut out = [0; 10];
+/// reader.read_exact_at(50_000, &mut out)?;
+/// assert_eq!(out, [7; 10]);
+/// # Ok::<(), apr_crypto::Error>(())
+/// ```
+pub struct ChunkedReader<R> {
+    source: R,
+    layout: ChunkedLayout,
+    key: Box<MessageKey>,
+}
+
+impl<R: ReadAt> ChunkedReader<R> {
+    /// Opens a message that fills the source; see [`Window`](crate::Window) for one that is a part of it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ChunkedLength`] for a length that no message has; [`ErrorKind::Open`] if key or context is another
+    /// one or the header, the length or the last chunk was changed; what the source says.
+    pub fn open(source: R, file_key: &FileKey, context: &[u8]) -> Result<Self, Error> {
+        let layout = ChunkedLayout::of_sealed(source.total_len())?;
+        let mut header = [0; HEADER_LEN];
+        source.read_exact_at(0, &mut header)?;
+        let (salt, stored) = split::<HEADER_LEN, SALT_LEN, COMMITMENT_LEN>(&header);
+        let (key, commitment) = MessageKey::derive(file_key, salt, context)?;
+        if !constant_time_eq(&commitment, stored) {
+            return Err(ErrorKind::Open.into());
+        }
+        let reader = Self { source, layout, key: Box::new(key) };
+        reader.with_chunk(layout.n_chunks() - 1, |_| ())?;
+        Ok(reader)
+    }
+
+    /// The message's lengths.
+    #[must_use]
+    pub const fn layout(&self) -> &ChunkedLayout {
+        &self.layout
+    }
+
+    /// Opens one chunk and lets `look` see its plaintext.
+    fn with_chunk<T>(&self, idx: u64, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
+        let place = self.layout.chunk(idx);
+        let (mut sealed, mut plain) = (room_for(SEALED_CHUNK_LEN)?, Secret::<CHUNK_LEN>::zeroed());
+        // A chunk is no longer than that, and no shorter than its tag.
+        let len = usize::try_from(place.end - place.start).unwrap_or(SEALED_CHUNK_LEN);
+        sealed.resize(len.min(SEALED_CHUNK_LEN), 0);
+        self.source.read_exact_at(place.start, &mut sealed)?;
+        let (plain, _) = plain.bytes_mut().split_at_mut(sealed.len().saturating_sub(crate::Tag::LEN));
+        self.key.open(idx, &sealed, plain)?;
+        Ok(look(plain))
+    }
+
+    /// Fills `out` from the middle of chunk `idx`.
+    fn read_part(&self, idx: u64, from: usize, out: &mut [u8]) -> Result<(), Error> {
+        self.with_chunk(idx, |plain| {
+            let part = plain.get(from..).and_then(|rest| rest.get(..out.len()));
+            out.copy_from_slice(part.expect("the range was checked against the plaintext"));
+        })
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        let (mut idx, from) = (offset / CHUNK_LEN as u64, (offset % CHUNK_LEN as u64) as usize);
+        let mut rest = out;
+        if from > 0 {
+            let (part, after) = rest.split_at_mut((CHUNK_LEN - from).min(rest.len()));
+            if !part.is_empty() {
+                self.read_part(idx, from, part)?;
+            }
+            rest = after;
+            idx += 1;
+        }
+        let (whole, tail) = rest.split_at_mut(rest.len() / CHUNK_LEN * CHUNK_LEN);
+        if !whole.is_empty() {
+            let batch = BATCH.min(whole.len() / CHUNK_LEN);
+            let mut sealed = room_for(batch * SEALED_CHUNK_LEN)?;
+            for run in whole.chunks_mut(BATCH * CHUNK_LEN) {
+                let n_chunks = run.len() / CHUNK_LEN;
+                sealed.resize(n_chunks * SEALED_CHUNK_LEN, 0);
+                self.source.read_exact_at(self.layout.chunk(idx).start, &mut sealed)?;
+                self.key.open_run(idx, &sealed, run)?;
+                idx += n_chunks as u64;
+            }
+        }
+        if tail.is_empty() { Ok(()) } else { self.read_part(idx, 0, tail) }
+    }
+}
+
+impl<R: ReadAt> ReadAt for ChunkedReader<R> {
+    /// Length of the plaintext.
+    fn total_len(&self) -> u64 {
+        self.layout.plaintext_len()
+    }
+
+    /// Fills `out` with plaintext from `offset` on; with zeros if anything is wrong with any of it.
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        check_range(offset, out.len(), self.layout.plaintext_len())?;
+        self.read(offset, out).inspect_err(|_| out.fill(0))
+    }
+}
+
+impl<R> fmt::Debug for ChunkedReader<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChunkedReader").field("layout", &self.layout).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,97 @@
+//! Keys to read out on the telephone.
+
+use core::fmt;
+
+use sha2::{Digest, Sha256};
+
+use crate::recipient::RecipientPublic;
+use crate::sign::VerifyingKey;
+
+/// A short name of a public key that two people can compare: the first 16 bytes of the SHA-256 of the key line's prefix
+/// and the key's 32 bytes. Shown in base32 (RFC 4648, lower case), in groups of four.
+///
+/// ```
+/// let secret = apr_crypto::SigningKey::from_seed(&[1; 32]);
+/// assert_eq!(secret.verifying_key().fingerprint().to_string(), "us56-dpvk-tnpx-yumm-ck3h-6lwm-cu");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint([u8; Self::LEN]);
+
+impl Fingerprint {
+    /// Length in bytes.
+    pub const LEN: usize = 16;
+
+    fn of(prefix: &str, key: &[u8; 32]) -> Self {
+        let hash: [u8; 32] = Sha256::new().chain_update(prefix).chain_update(key).finalize().into();
+        let mut bytes = [0; Self::LEN];
+        bytes.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+}
+
+impl RecipientPublic {
+    /// The key's short name.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(crate::key::PUBLIC, self.as_bytes())
+    }
+}
+
+impl VerifyingKey {
+    /// The key's short name.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(crate::key::VERIFY, self.as_bytes())
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+        let bits = u128::from_be_bytes(self.0);
+        for idx in 0..26 {
+            if idx > 0 && idx % 4 == 0 {
+                f.write_str("-")?;
+            }
+            // 26 letters hold 130 bits; the last two are zero.
+            let five = if idx < 25 { bits >> (123 - 5 * idx) } else { bits << 2 } & 31;
+            let letter = ALPHABET.get(five as usize).copied().unwrap_or_default();
+            fmt::Write::write_char(f, char::from(letter))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fingerprint({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+    use crate::hex::array;
+
+    #[test]
+    fn base32_is_that_of_rfc_4648() {
+        assert_eq!(Fingerprint(*b"foobarfoobarfoob").to_string(), "mzxw-6ytb-ojtg-633c-mfzg-m33p-mi");
+        assert_eq!(Fingerprint([0xff; 16]).to_string(), "7777-7777-7777-7777-7777-7777-74");
+        assert_eq!(Fingerprint([0; 16]).to_string(), "aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aa");
+    }
+
+    #[test]
+    fn equal_bytes_of_another_kind_have_another_fingerprint() {
+        let bytes = array("0900000000000000000000000000000000000000000000000000000000000000");
+        let recipient = RecipientPublic::from_bytes(&bytes).unwrap().fingerprint();
+        assert_ne!(recipient, Fingerprint::of(crate::key::VERIFY, &bytes));
+    }
+}

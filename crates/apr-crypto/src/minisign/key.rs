@@ -1,0 +1,242 @@
+//! minisign's keys.
+
+use alloc::string::String;
+use core::fmt;
+
+use base64ct::{Base64, Encoding};
+use zeroize::Zeroizing;
+
+use super::{UNTRUSTED, concat, decode, end, lines, wrong};
+use crate::array::split;
+use crate::error::{Error, ErrorKind};
+use crate::key_text::check_line;
+use crate::minisign::{Prehash, Signature};
+use crate::secret::{SecretText, constant_time_eq};
+use crate::sign::{SigningKey, VerifyingKey};
+
+const PUBLIC_FORMAT: &str = "a minisign public key";
+const SECRET_FORMAT: &str = "a minisign secret key";
+
+/// Which key made a signature: eight bytes that minisign draws at random. A help for finding the key, no proof.
+///
+/// Keys of ours have none; they get the first eight bytes of their [fingerprint](VerifyingKey::fingerprint).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyId(pub [u8; 8]);
+
+/// As minisign shows it: hexadecimal digits, the last byte first, no zeros before them.
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:X}", u64::from_le_bytes(self.0))
+    }
+}
+
+impl KeyId {
+    fn of(key: &VerifyingKey) -> Self {
+        let [a, b, c, d, e, f, g, h, ..] = *key.fingerprint().as_bytes();
+        Self([a, b, c, d, e, f, g, h])
+    }
+}
+
+/// minisign's public key: a verifying key and its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicKey {
+    id: KeyId,
+    key: VerifyingKey,
+}
+
+impl PublicKey {
+    /// A key and an id of one's choice.
+    #[must_use]
+    pub const fn new(id: KeyId, key: VerifyingKey) -> Self {
+        Self { id, key }
+    }
+
+    /// The key's id.
+    #[must_use]
+    pub const fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// The key.
+    #[must_use]
+    pub const fn key(&self) -> &VerifyingKey {
+        &self.key
+    }
+
+    /// Reads a public key's file, or the line of base64 alone.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Text`]; [`ErrorKind::WeakKey`], [`ErrorKind::InvalidKey`].
+    pub fn from_text(text: &str) -> Result<Self, Error> {
+        let mut lines = lines(PUBLIC_FORMAT, text)?;
+        let mut line = lines.next().unwrap_or_default();
+        if line.starts_with(UNTRUSTED.trim_end()) {
+            line = lines.next().ok_or_else(|| wrong(PUBLIC_FORMAT, "no line after its comment"))?;
+        }
+        end(PUBLIC_FORMAT, lines)?;
+        let bytes = decode::<42>(PUBLIC_FORMAT, line)?;
+        let [b'E', b'd', a, b, c, d, e, f, g, h, key @ ..] = &*bytes else {
+            return Err(wrong(PUBLIC_FORMAT, "unknown algorithm"));
+        };
+        Ok(Self { id: KeyId([*a, *b, *c, *d, *e, *f, *g, *h]), key: VerifyingKey::from_bytes(key)? })
+    }
+
+    /// Checks a signature of the file with this hash, and of its comment. Of the two, the comment alone is handed out. It is
+    /// what the signer wrote, on one line; escape control characters before showing it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::KeyId`] if the signature names another key; [`ErrorKind::Signature`] if it does not match; [`ErrorKind::Text`] if it is
+    /// of the old kind, which needs [`verify_file`](Self::verify_file).
+    pub fn verify<'a>(&self, hash: &[u8; Prehash::LEN], signature: &'a Signature) -> Result<&'a str, Error> {
+        if !signature.is_prehashed() {
+            let what = "of the old kind, which signs the file itself and needs all of it in memory";
+            return Err(wrong("a signature of a hash", what));
+        }
+        self.verify_message(hash, signature)
+    }
+
+    /// Checks a signature of a file that lies in memory, of either kind, and of its comment.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::KeyId`] if the signature names another key; [`ErrorKind::Signature`] if it does not match.
+    pub fn verify_file<'a>(&self, file: &[u8], signature: &'a Signature) -> Result<&'a str, Error> {
+        if !signature.is_prehashed() {
+            return self.verify_message(file, signature);
+        }
+        let mut hash = Prehash::new();
+        hash.update(file);
+        self.verify_message(&hash.finish(), signature)
+    }
+
+    fn verify_message<'a>(&self, message: &[u8], signature: &'a Signature) -> Result<&'a str, Error> {
+        if !constant_time_eq(&signature.key_id().0, &self.id.0) {
+            return Err(ErrorKind::KeyId.into());
+        }
+        self.key.verify(message, signature.signature())?;
+        signature.verify_comment(&self.key)
+    }
+}
+
+impl From<VerifyingKey> for PublicKey {
+    fn from(key: VerifyingKey) -> Self {
+        Self { id: KeyId::of(&key), key }
+    }
+}
+
+/// The text of a public key's file.
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = concat(&[b"Ed", &self.id.0, self.key.as_bytes()]);
+        writeln!(f, "{UNTRUSTED}minisign public key {}\n{}", self.id, Base64::encode_string(&bytes))
+    }
+}
+
+/// minisign's secret key, not under a password.
+///
+/// ```compile_fail,E0599
+/// # let key = apr_crypto::SigningKey::generate(&mut apr_crypto::OsRandom).unwrap();
+/// let copy = apr_crypto::minisign::SecretKey::from(key).clone();
+/// ```
+#[derive(Debug)]
+pub struct SecretKey {
+    id: KeyId,
+    key: SigningKey,
+}
+
+impl SecretKey {
+    /// A key and an id of one's choice.
+    #[must_use]
+    pub const fn new(id: KeyId, key: SigningKey) -> Self {
+        Self { id, key }
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        PublicKey { id: self.id, key: self.key.verifying_key() }
+    }
+
+    /// The signing key.
+    #[must_use]
+    pub fn into_key(self) -> SigningKey {
+        self.key
+    }
+
+    /// Reads a secret key's file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::MinisignPassword`] if it is under a password; [`ErrorKind::KeyMismatch`] if its halves do not belong
+    /// together; [`ErrorKind::Text`].
+    pub fn from_text(text: &str) -> Result<Self, Error> {
+        let mut lines = lines(SECRET_FORMAT, text)?;
+        if !lines.next().is_some_and(|line| line.starts_with(UNTRUSTED.trim_end())) {
+            return Err(wrong(SECRET_FORMAT, "no `untrusted comment:` line at its beginning"));
+        }
+        let line = lines.next().ok_or_else(|| wrong(SECRET_FORMAT, "no line after its comment"))?;
+        end(SECRET_FORMAT, lines)?;
+        let bytes = decode::<158>(SECRET_FORMAT, line)?;
+        let [b'E', b'd', kdf_a, kdf_b, b'B', b'2', rest @ ..] = &*bytes else {
+            return Err(wrong(SECRET_FORMAT, "unknown algorithm"));
+        };
+        match [*kdf_a, *kdf_b] {
+            [0, 0] => {}
+            [b'S', b'c'] => return Err(ErrorKind::MinisignPassword.into()),
+            _ => return Err(wrong(SECRET_FORMAT, "unknown way of deriving a key from a password")),
+        }
+        // What a password would need, then the key, then a checksum that only a password gives a meaning.
+        let (_, rest) = split::<152, 48, 104>(rest);
+        let (id, rest) = split::<104, 8, 96>(rest);
+        let (seed, rest) = split::<96, 32, 64>(rest);
+        let (public, _) = split::<64, 32, 32>(rest);
+        let key = SigningKey::from_seed(seed);
+        if !constant_time_eq(key.verifying_key().as_bytes(), public) {
+            return Err(ErrorKind::KeyMismatch.into());
+        }
+        Ok(Self { id: KeyId(*id), key })
+    }
+
+    /// The text of a secret key's file, without a password: `minisign -C` puts one on.
+    #[must_use]
+    pub fn to_text(&self) -> SecretText {
+        let public = self.key.verifying_key();
+        let head = b"Ed\0\0B2";
+        let bytes =
+            concat(&[head, &[0; 48], &self.id.0, self.key.expose_seed(), public.as_bytes(), &[0; 32]]);
+        let base64 = Zeroizing::new(Base64::encode_string(&bytes));
+        let mut text = SecretText::with_capacity(base64.len() + 64);
+        for part in [UNTRUSTED, "minisign secret key\n", &base64, "\n"] {
+            text.push_str(part);
+        }
+        text
+    }
+
+    /// Signs the file with this hash, and the trusted comment with it. Everybody can change the untrusted one.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Comment`] for a line break or control character in a comment, [`ErrorKind::TooLong`] beyond 1,000
+    /// bytes.
+    pub fn sign(
+        &self,
+        hash: &[u8; Prehash::LEN],
+        trusted_comment: &str,
+        untrusted_comment: &str,
+    ) -> Result<Signature, Error> {
+        check_line(trusted_comment)?;
+        check_line(untrusted_comment)?;
+        let signature = self.key.sign(hash);
+        let comment = self.key.sign_parts(&[&signature.to_bytes(), trusted_comment.as_bytes()]);
+        let (trusted, untrusted) = (String::from(trusted_comment), String::from(untrusted_comment));
+        Ok(Signature::made(self.id, signature, comment, trusted, untrusted))
+    }
+}
+
+impl From<SigningKey> for SecretKey {
+    fn from(key: SigningKey) -> Self {
+        Self { id: KeyId::of(&key.verifying_key()), key }
+    }
+}

@@ -1,0 +1,153 @@
+//! Proofs that leaves belong to a root.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::{Hash, TreeRoot};
+use crate::error::{Error, ErrorKind};
+use crate::secret::constant_time_eq;
+use crate::source::ReadAt;
+
+/// Longest way from a leaf to the root.
+const MAX_LEVELS: usize = 64;
+
+impl TreeRoot {
+    /// The whole leaves that `len` bytes from `offset` on touch, in bytes of the content.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfRange`] if the content does not have these bytes.
+    pub fn leaves(&self, offset: u64, len: u64) -> Result<Range<u64>, Error> {
+        let end = offset.checked_add(len).filter(|end| *end <= self.len);
+        let end = end.ok_or(ErrorKind::OutOfRange { offset, len, available: self.len })?;
+        let leaf = self.leaf_len.get();
+        let begin = offset - offset % leaf;
+        if len == 0 {
+            return Ok(begin..begin);
+        }
+        Ok(begin..end.div_ceil(leaf).saturating_mul(leaf).min(self.len))
+    }
+
+    /// Length of the proof for `leaves`: 32 bytes for each node beside the way to the root.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfRange`] if `leaves` are not whole leaves of the content.
+    pub fn proof_len(&self, leaves: Range<u64>) -> Result<usize, Error> {
+        let beside = self.shape().beside(self.leaf_indices(&leaves)?);
+        let n_hashes = |level: super::shape::Beside| {
+            usize::from(level.left.is_some()) + usize::from(level.right.is_some())
+        };
+        Ok(if leaves.is_empty() { 0 } else { 32 * beside.map(n_hashes).sum::<usize>() })
+    }
+
+    /// The proof for `leaves`, whole ones as [`leaves`](Self::leaves) gives them, from the outboard. Reads at most a few
+    /// hashes per level. Nothing is verified here.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfRange`] if `leaves` are not whole leaves of the content; what the source says.
+    pub fn prove(&self, leaves: Range<u64>, outboard: &(impl ReadAt + ?Sized)) -> Result<Vec<u8>, Error> {
+        let mut proof = Vec::with_capacity(self.proof_len(leaves.clone())?);
+        if leaves.is_empty() {
+            return Ok(proof);
+        }
+        for level in self.shape().beside(self.leaf_indices(&leaves)?) {
+            for idx in [level.left, level.right].into_iter().flatten() {
+                proof.extend_from_slice(&self.node(level.level, idx, outboard)?);
+            }
+        }
+        Ok(proof)
+    }
+
+    /// Whether `data` are the content's bytes in the range `leaves`. An empty range is true of any content.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Tree`] if `data` or `proof` is not the one that belongs there; [`ErrorKind::OutOfRange`] if `leaves`
+    /// are not whole leaves of the content.
+    pub fn verify(&self, leaves: Range<u64>, data: &[u8], proof: &[u8]) -> Result<(), Error> {
+        let failed = Error::from(ErrorKind::Tree);
+        let indices = self.leaf_indices(&leaves)?;
+        if data.len() as u64 != leaves.end - leaves.start || proof.len() != self.proof_len(leaves.clone())? {
+            return Err(failed);
+        }
+        if self.shape().n_leaves() <= 1 {
+            // The content is one leaf or nothing; nothing of one leaf proves nothing.
+            let is_whole = data.len() as u64 == self.len;
+            let matches = !is_whole || constant_time_eq(&self.algorithm.hash_whole(data), &self.hash);
+            return if matches { Ok(()) } else { Err(failed) };
+        }
+        if leaves.is_empty() {
+            return Ok(());
+        }
+        let mut nodes = Vec::new();
+        self.algorithm.hash_leaves(self.leaf_len, leaves.start, data, &mut nodes);
+        let (hashes, _) = proof.as_chunks::<32>();
+        let mut hashes = hashes.iter();
+        for level in self.shape().beside(indices) {
+            // A left neighbour comes first; a right one last. Then pairs are joined; a node without neighbour goes up.
+            let left = level.left.and_then(|_| hashes.next());
+            let right = level.right.and_then(|_| hashes.next());
+            let joined = |left: &Hash, right: &Hash| match level.is_root_next {
+                true => self.algorithm.hash_root(left, right),
+                false => self.algorithm.hash_parent(left, right),
+            };
+            let mut all = left.into_iter().chain(&nodes).chain(right);
+            let mut above = Vec::with_capacity(nodes.len() / 2 + 1);
+            while let Some(node) = all.next() {
+                above.push(all.next().map_or(*node, |right| joined(node, right)));
+            }
+            nodes = above;
+        }
+        match nodes.as_slice() {
+            [root] if constant_time_eq(root, &self.hash) => Ok(()),
+            _ => Err(failed),
+        }
+    }
+
+    /// The indices of whole leaves.
+    fn leaf_indices(&self, leaves: &Range<u64>) -> Result<Range<u64>, Error> {
+        let leaf = self.leaf_len.get();
+        let (offset, len) = (leaves.start, leaves.end.saturating_sub(leaves.start));
+        let begins = leaves.start.is_multiple_of(leaf) && leaves.start <= leaves.end;
+        let ends = leaves.end.is_multiple_of(leaf) && leaves.end <= self.len || leaves.end == self.len;
+        if !begins || !ends {
+            return Err(ErrorKind::OutOfRange { offset, len, available: self.len }.into());
+        }
+        Ok(leaves.start / leaf..leaves.end.div_ceil(leaf))
+    }
+
+    /// The hash of any node but the root: read, or on the right edge made of the ones below it.
+    fn node(&self, level: u32, idx: u64, outboard: &(impl ReadAt + ?Sized)) -> Result<Hash, Error> {
+        let shape = self.shape();
+        let read = |place: u64| {
+            let mut hash = [0; 32];
+            outboard.read_exact_at(place * 32, &mut hash)?;
+            Ok::<_, Error>(hash)
+        };
+        // Down the right edge to the first full node: what stands left of the way waits.
+        let (mut waiting, mut n_waiting) = ([None; MAX_LEVELS], 0);
+        let (mut level, mut idx) = (level, idx);
+        let mut hash = loop {
+            if let Some(place) = shape.place(level, idx) {
+                break read(place)?;
+            }
+            // A leaf that exists is full; a node that is not has children.
+            level = level.checked_sub(1).ok_or(ErrorKind::Tree)?;
+            idx *= 2;
+            if idx + 1 < shape.n_nodes(level) {
+                let place = shape.place(level, idx).ok_or(ErrorKind::Tree)?;
+                if let Some(slot) = waiting.get_mut(n_waiting) {
+                    *slot = Some(place);
+                    n_waiting += 1;
+                }
+                idx += 1;
+            }
+        };
+        for place in waiting.into_iter().flatten().rev() {
+            hash = self.algorithm.hash_parent(&read(place)?, &hash);
+        }
+        Ok(hash)
+    }
+}
