@@ -77,6 +77,13 @@ impl From<std::io::Error> for Error {
     }
 }
 
+#[cfg(feature = "crypto")]
+impl From<apr_crypto::Error> for Error {
+    fn from(error: apr_crypto::Error) -> Self {
+        ErrorKind::Crypto(Box::new(error)).into()
+    }
+}
+
 #[cfg(feature = "std")]
 impl From<durable_file::Error> for Error {
     fn from(error: durable_file::Error) -> Self {
@@ -127,6 +134,9 @@ macro_rules! error_kinds {
             $($(#[$doc])* $variant $({ $($(#[$field_doc])* $field: $ty),* })?,)*
             /// A model's constructor refuses the decoded parts.
             Model(ModelError),
+            /// No randomness, no memory, or a key that protects nothing.
+            #[cfg(feature = "crypto")]
+            Crypto(Box<apr_crypto::Error>),
             /// The file cannot be opened or replaced.
             #[cfg(feature = "std")]
             File(durable_file::Error),
@@ -145,6 +155,8 @@ macro_rules! error_kinds {
                 match self {
                     $(Self::$variant $({ $($field: _),* })? => $code,)*
                     Self::Model(error) => error.code,
+                    #[cfg(feature = "crypto")]
+                    Self::Crypto(error) => error.code(),
                     #[cfg(feature = "std")]
                     Self::File(error) => error.code(),
                     #[cfg(feature = "std")]
@@ -158,6 +170,8 @@ macro_rules! error_kinds {
                 match self {
                     $(Self::$variant $({ $($field),* })? => write!(f, $text $(, $arg)*),)*
                     Self::Model(error) => error.source.fmt(f),
+                    #[cfg(feature = "crypto")]
+                    Self::Crypto(error) => error.fmt(f),
                     #[cfg(feature = "std")]
                     Self::File(error) => error.fmt(f),
                     #[cfg(feature = "std")]
@@ -240,6 +254,20 @@ error_kinds! {
     Encrypted => "ac-encrypted", "the payload is encrypted: loading it needs its password or a recipient's key";
     /// The file is signed and nobody has checked the signature.
     SignatureUnchecked => "ac-signed", "the file is signed: verify it with the signer's key, or allow an unchecked signature";
+    /// The payload is not encrypted, although it was expected to be.
+    NotEncrypted => "ac-not-encrypted", "the payload is not encrypted: whoever replaced it needed no key";
+    /// The file carries no signature, although one was demanded.
+    NotSigned => "ac-not-signed", "the file is not signed";
+    /// The signature does not match.
+    SignatureInvalid => "ac-signature", "the signature does not match: the file was changed, or another key signed it";
+    /// The signature is that of a key nobody said to trust.
+    UntrustedSigner => "ac-untrusted-signer", "the file is signed by a key that is not among the trusted ones";
+    /// Wrong password or key, or damaged ciphertext: which of them, nobody can tell.
+    DecryptionFailed => "ac-decryption", "cannot be decrypted: the password or key is another one, or the file was changed";
+    /// An encrypted file that does not bind its header and metadata to the payload (strict).
+    Unbound => "ac-unbound", "header and metadata are not bound to the encrypted payload and could have been exchanged; read it in compat mode if that does not matter";
+    /// Header, metadata or signer are not those the payload was encrypted with.
+    Rebound => "ac-rebound", "header, metadata or signer are not those the payload was encrypted with";
     /// A length does not fit the field the format has for it.
     TooLargeForFormat {
         /// Which part.

@@ -16,7 +16,7 @@ use crate::limits::ReadOptions;
 use crate::payload::{DecodePayload, Source};
 
 /// Longest file any of whose parts a header can describe.
-const FILE_LEN_MAX: u64 = 1 << 34;
+pub(crate) const FILE_LEN_MAX: u64 = 1 << 34;
 
 /// Decodes the model in the file at `path` if `check` has nothing against its header.
 pub(crate) fn load<M: DecodePayload>(

@@ -41,7 +41,8 @@
 //!   for any serde type.
 //! - Trust: [`ReadOptions`] choose between [`Strictness::Strict`] and what known readers tolerate, and set [`Limits`].
 //!   An encrypted payload is a type of its own that cannot be decoded; a signed file is not loaded unless
-//!   [`UncheckedSignature::Allow`] says that nobody needs to check it.
+//!   [`UncheckedSignature::Allow`] says that nobody needs to check it. With the feature `crypto`, `open_protected` verifies and
+//!   decrypts, `to_vec_protected` encrypts and signs.
 //!
 //! # Features
 //!
@@ -49,6 +50,7 @@
 //! - `compression`: `zstd` and `lz4`. `zstd` is the reference library in C; `ruzstd` is zstd without C or `std`,
 //!   used where `zstd` is off.
 //! - `serde`: users' own types as payloads.
+//! - `crypto`: encrypted and signed files; without `std` the caller brings the randomness.
 //!
 //! # Security
 //!
@@ -78,6 +80,8 @@ mod load;
 mod metadata;
 mod model_type;
 mod payload;
+#[cfg(feature = "crypto")]
+mod protect;
 mod save;
 #[cfg(feature = "serde")]
 mod serde_codec;
@@ -104,6 +108,13 @@ pub use crate::model_type::ModelType;
 pub use crate::payload::{
     DecodePayload, EncodePayload, PayloadReader, PayloadWriter, decode_payload_from_slice,
     encode_payload_to_vec,
+};
+#[cfg(feature = "crypto")]
+pub use crate::protect::{Access, Opened, Protection, Signer, Trust, open_protected, to_vec_protected};
+#[cfg(all(feature = "crypto", feature = "std"))]
+pub use crate::protect::{
+    load_as_recipient, load_encrypted, load_protected, load_verified, save_encrypted, save_for_recipient,
+    save_protected, save_signed,
 };
 pub use crate::save::{SaveOptions, to_vec};
 #[cfg(feature = "std")]

@@ -102,6 +102,17 @@ fn check_loadable<M: DecodePayload>(
     expect: Expect,
     options: &ReadOptions,
 ) -> Result<(), Error> {
+    check_type::<M>(header, expect)?;
+    if header.is_encrypted() {
+        return Err(ErrorKind::Encrypted.at(21));
+    }
+    if header.is_signed() && options.unchecked_signature == UncheckedSignature::Refuse {
+        return Err(ErrorKind::SignatureUnchecked.at(21));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_type<M: DecodePayload>(header: &Header, expect: Expect) -> Result<(), Error> {
     let found = header.model_type;
     match expect {
         Expect::Type(expected) if expected != found => {
@@ -110,14 +121,8 @@ fn check_loadable<M: DecodePayload>(
         Expect::AnyKnown if !found.is_known() => return Err(ErrorKind::UnknownModelType { found }.at(6)),
         _ => {}
     }
-    if let Some(expected) = M::MODEL_TYPE.filter(|expected| *expected != found) {
-        return Err(ErrorKind::WrongModelType { expected, found }.at(6));
+    match M::MODEL_TYPE.filter(|expected| *expected != found) {
+        Some(expected) => Err(ErrorKind::WrongModelType { expected, found }.at(6)),
+        None => Ok(()),
     }
-    if header.is_encrypted() {
-        return Err(ErrorKind::Encrypted.at(21));
-    }
-    if header.is_signed() && options.unchecked_signature == UncheckedSignature::Refuse {
-        return Err(ErrorKind::SignatureUnchecked.at(21));
-    }
-    Ok(())
 }

@@ -109,7 +109,7 @@ pub fn to_vec<M: EncodePayload + ?Sized>(
     let plan = Plan::new(model, model_type, options)?;
     let mut file = Vec::new();
     if options.compression == Compression::None {
-        let len = (HEADER_LEN + plan.metadata.len() + CHECKSUM_LEN) as u64 + plan.uncompressed_len;
+        let len = (HEADER_LEN + plan.metadata.len() + CHECKSUM_LEN) as u64 + plan.uncompressed_len();
         let reserved = usize::try_from(len).is_ok_and(|len| file.try_reserve_exact(len).is_ok());
         if !reserved {
             return Err(ErrorKind::OutOfMemory { bytes: len }.into());
@@ -118,7 +118,7 @@ pub fn to_vec<M: EncodePayload + ?Sized>(
     file.extend_from_slice(&[0; HEADER_LEN]);
     file.extend_from_slice(&plan.metadata);
     let payload_at = file.len();
-    plan.write_payload(model, options, &mut file)?;
+    plan.write_payload(model, options, &[], &mut file)?;
     let header = plan.header((file.len() - payload_at) as u64, options)?;
     if let Some(place) = file.first_chunk_mut() {
         *place = header.to_bytes();
@@ -165,11 +165,11 @@ pub fn write_to<M: EncodePayload + ?Sized, W: Write + Seek>(
     let plan = Plan::new(model, model_type, options)?;
     if options.compression == Compression::None {
         // All lengths are known: one pass from front to back.
-        let header = plan.header(plan.uncompressed_len, options)?;
+        let header = plan.header(plan.uncompressed_len(), options)?;
         let mut out = WriteSink::new(out);
         out.put(&header.to_bytes())?;
         out.put(&plan.metadata)?;
-        plan.write_payload(model, options, &mut out)?;
+        plan.write_payload(model, options, &[], &mut out)?;
         out.settle_crc();
         let crc = out.crc.get();
         out.put(&crc.to_le_bytes())?;
@@ -182,7 +182,7 @@ pub fn write_to<M: EncodePayload + ?Sized, W: Write + Seek>(
     sink.hand_on()?;
     sink.crc = Crc32::default();
     let before = sink.written;
-    plan.write_payload(model, options, &mut sink)?;
+    plan.write_payload(model, options, &[], &mut sink)?;
     let header = plan.header(sink.written + sink.buffer.len() as u64 - before, options)?.to_bytes();
     sink.settle_crc();
     let mut crc = Crc32::default();
@@ -199,15 +199,18 @@ pub fn write_to<M: EncodePayload + ?Sized, W: Write + Seek>(
 }
 
 /// What is known of a file before its payload is written.
-struct Plan {
+pub(crate) struct Plan {
     model_type: ModelType,
-    metadata: Vec<u8>,
-    uncompressed_len: u64,
-    flags: Flags,
+    pub(crate) metadata: Vec<u8>,
+    /// Of the model alone.
+    payload_len: u64,
+    /// Bytes behind the model in the payload.
+    pub(crate) trailer_len: u64,
+    pub(crate) flags: Flags,
 }
 
 impl Plan {
-    fn new<M: EncodePayload + ?Sized>(
+    pub(crate) fn new<M: EncodePayload + ?Sized>(
         model: &M,
         model_type: ModelType,
         options: &SaveOptions,
@@ -233,11 +236,15 @@ impl Plan {
             flags = flags.with(Flags::LICENSED);
         }
         let metadata = metadata.to_msgpack()?;
-        let uncompressed_len = payload_len(model, options.generation)?;
-        Ok(Self { model_type, metadata, uncompressed_len, flags })
+        let payload_len = payload_len(model, options.generation)?;
+        Ok(Self { model_type, metadata, payload_len, trailer_len: 0, flags })
     }
 
-    fn header(&self, payload_len: u64, options: &SaveOptions) -> Result<Header, Error> {
+    const fn uncompressed_len(&self) -> u64 {
+        self.payload_len + self.trailer_len
+    }
+
+    pub(crate) fn header(&self, payload_len: u64, options: &SaveOptions) -> Result<Header, Error> {
         let field = |part: &'static str, len: u64| {
             let limit = u32::MAX.into();
             u32::try_from(len).map_err(|_| Error::from(ErrorKind::TooLargeForFormat { part, len, limit }))
@@ -247,7 +254,7 @@ impl Plan {
             model_type: self.model_type,
             metadata_len: field("metadata", self.metadata.len() as u64)?,
             payload_len: field("payload", payload_len)?,
-            uncompressed_len: field("payload", self.uncompressed_len)?,
+            uncompressed_len: field("payload", self.uncompressed_len())?,
             compression: options.compression,
             flags: self.flags,
             quality: options.quality.unwrap_or(0),
@@ -255,19 +262,20 @@ impl Plan {
         })
     }
 
-    fn write_payload<M: EncodePayload + ?Sized>(
+    pub(crate) fn write_payload<M: EncodePayload + ?Sized>(
         &self,
         model: &M,
         options: &SaveOptions,
+        trailer: &[u8],
         out: &mut dyn Sink,
     ) -> Result<(), Error> {
         // Before a byte is written: what does not fit is known already.
         self.header(0, options)?;
-        compress(options.compression, self.uncompressed_len, out, &mut |sink| {
-            let mut out = PayloadWriter::new(sink, options.generation);
+        compress(options.compression, self.uncompressed_len(), out, &mut |sink| {
+            let mut out = PayloadWriter::new(&mut *sink, options.generation);
             model.encode_payload(&mut out)?;
             match out.finish()? {
-                len if len == self.uncompressed_len => Ok(()),
+                len if len == self.payload_len => sink.put(trailer),
                 _ => {
                     Err(ErrorKind::InvalidValue { what: "the model encodes itself differently each time" }
                         .into())

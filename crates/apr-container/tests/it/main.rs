@@ -7,6 +7,8 @@ mod first_generation;
 mod metadata;
 mod metadata_refusals;
 mod peer_metadata;
+#[cfg(feature = "crypto")]
+mod protect;
 mod sample;
 mod serde_codec;
 mod serde_refusals;

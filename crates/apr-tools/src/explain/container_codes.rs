@@ -100,6 +100,53 @@ pub(super) const ENTRIES: &[Entry] = &[
         "verify the signature with the maker's key, or add --allow-unverified to use the file as if it were not signed",
     ),
     entry(
+        "ac-not-encrypted",
+        Refused,
+        "A password or a key was given and the payload is not encrypted. Whoever put a plain file in the place of an \
+         encrypted one needed no key for that.",
+        "get the file from its maker again; load it without a key only if it was never meant to be encrypted",
+    ),
+    entry(
+        "ac-not-signed",
+        Refused,
+        "A signature was demanded and the file has none. It may have been taken off.",
+        "get the signed file from its maker",
+    ),
+    entry(
+        "ac-signature",
+        Refused,
+        "The signature does not belong to these bytes and this key: the file was changed after it was signed, or signed by \
+         someone else.",
+        FETCH,
+    ),
+    entry(
+        "ac-untrusted-signer",
+        Refused,
+        "The file is signed, and not by a key that was said to be trusted. Anyone can sign with a key of their own.",
+        "get the maker's public key on a way you trust, and compare its fingerprint",
+    ),
+    entry(
+        "ac-decryption",
+        Refused,
+        "The payload cannot be decrypted. Whether the password or key is another one or the file was changed cannot be told \
+         apart, and must not be.",
+        "try the password or key again, then fetch the file again",
+    ),
+    entry(
+        "ac-unbound",
+        Refused,
+        "The payload is encrypted in the way of programs that do not tie it to its header and metadata: those could have \
+         been exchanged, and the payload could have a second meaning under a second key.",
+        "if header and metadata do not matter, read the file in compat mode; else have it encrypted anew",
+    ),
+    entry(
+        "ac-rebound",
+        Refused,
+        "The payload was decrypted, and says that it belongs to another header, other metadata or another signer than those \
+         in the file: someone exchanged them.",
+        FETCH,
+    ),
+    entry(
         "ac-too-large",
         Usage,
         "A part of the model is longer than the format can say: lengths in the first generation have 32 bits. \

@@ -5,6 +5,7 @@
 mod apr;
 mod apr_damage;
 mod apr_page;
+mod apr_protected;
 mod doors;
 mod dtypes;
 mod facts;

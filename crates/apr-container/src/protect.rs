@@ -1,0 +1,27 @@
+//! Encrypted and signed files of the first generation.
+//!
+//! The layouts are those that the format's known readers open. What those leave open is closed by additions they pass
+//! over: an encrypted payload ends with a binding of everything around it (`docs/apr-format.md`), and the metadata hold a commitment to
+//! the key, so that a ciphertext has one meaning.
+
+mod binding;
+mod open;
+mod seal;
+mod trust;
+
+pub use self::open::{Access, Opened, open_protected};
+#[cfg(feature = "std")]
+pub use self::open::{load_as_recipient, load_encrypted, load_protected, load_verified};
+pub use self::seal::{Protection, to_vec_protected};
+#[cfg(feature = "std")]
+pub use self::seal::{save_encrypted, save_for_recipient, save_protected, save_signed};
+pub use self::trust::{Signer, Trust};
+
+/// Key of the custom metadata with the commitment to the encryption key, in hexadecimal digits.
+const COMMITMENT_KEY: &str = "apr.commit";
+/// What the commitment is for.
+const COMMITMENT_LABEL: &str = "apr-v1 commit";
+/// Key of the custom metadata that says how to come by the key: `password` or `recipient`.
+const MODE_KEY: &str = "apr.mode";
+const PASSWORD_MODE: &str = "password";
+const RECIPIENT_MODE: &str = "recipient";

@@ -1,0 +1,256 @@
+//! Encrypted and signed files to models.
+
+use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use std::path::Path;
+
+use apr_crypto::{
+    AesKey, Argon2Cost, EphemeralPublic, ErrorKind as CryptoErrorKind, Password, RecipientPublic,
+    RecipientSecret, Salt,
+};
+
+use super::binding::Surroundings;
+use super::trust::{Signer, Trust};
+use super::{COMMITMENT_KEY, COMMITMENT_LABEL};
+use crate::candidates::Candidates;
+use crate::compression::{Bound, decompress};
+use crate::container::{Container, EncryptedPayload, Payload};
+use crate::error::{Error, ErrorKind};
+use crate::header::HEADER_LEN;
+use crate::limits::{ReadOptions, UncheckedSignature};
+use crate::load::{Expect, check_type};
+#[cfg(feature = "std")]
+use crate::model_type::ModelType;
+use crate::payload::{DecodePayload, SliceSource};
+
+/// What a reader has and whom they trust.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Access<'k> {
+    key: Option<Key<'k>>,
+    trust: Trust<'k>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Key<'k> {
+    Password(&'k Password),
+    Recipient(&'k RecipientSecret),
+}
+
+impl<'k> Access<'k> {
+    /// With this password for the payload. The payload must be encrypted.
+    #[must_use]
+    pub const fn with_password(mut self, password: &'k Password) -> Self {
+        self.key = Some(Key::Password(password));
+        self
+    }
+
+    /// With this key for the payload. The payload must be encrypted.
+    #[must_use]
+    pub const fn with_recipient(mut self, secret: &'k RecipientSecret) -> Self {
+        self.key = Some(Key::Recipient(secret));
+        self
+    }
+
+    /// With a signature demanded.
+    #[must_use]
+    pub fn with_trust(mut self, trust: impl Into<Trust<'k>>) -> Self {
+        self.trust = trust.into();
+        self
+    }
+}
+
+/// A model out of a protected file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened<'k, M> {
+    /// The model.
+    pub model: M,
+    /// Who signed the file, if a signature was demanded.
+    pub signer: Option<Signer<'k>>,
+}
+
+/// Opens a protected file: its signature is verified before anything of it is decrypted, and its payload decrypted before
+/// anything of it is decoded.
+///
+/// Strict reading demands what [`to_vec_protected`](super::to_vec_protected) writes: that the payload is bound to header
+/// and metadata. Files of other makes lack that; `ReadOptions::COMPAT` opens them.
+///
+/// # Errors
+///
+/// Those of [`Container::from_bytes_with`] and of decoding; [`ErrorKind::NotSigned`], [`ErrorKind::SignatureInvalid`],
+/// [`ErrorKind::UntrustedSigner`], [`ErrorKind::SignatureUnchecked`]; [`ErrorKind::Encrypted`] without a key for an
+/// encrypted payload, [`ErrorKind::NotEncrypted`] with one for a plain one; [`ErrorKind::DecryptionFailed`] for another key
+/// and for damage alike; [`ErrorKind::Rebound`], and in strict reading [`ErrorKind::Unbound`].
+pub fn open_protected<'k, M: DecodePayload>(
+    file: &[u8],
+    expect: impl Into<Expect>,
+    access: &Access<'k>,
+    options: &ReadOptions,
+) -> Result<Opened<'k, M>, Error> {
+    let container = Container::from_bytes_with(file, options)?;
+    check_type::<M>(container.header(), expect.into())?;
+    let signer = access.trust.verify(container.signature())?;
+    let is_unchecked = container.signature().is_some() && signer.is_none();
+    if is_unchecked && options.unchecked_signature == UncheckedSignature::Refuse {
+        return Err(ErrorKind::SignatureUnchecked.at(21));
+    }
+    let model = match (container.payload(), access.key) {
+        (Payload::Plain(payload), None) => payload.decode()?,
+        (Payload::Plain(_), Some(_)) => return Err(ErrorKind::NotEncrypted.at(21)),
+        (Payload::Encrypted(_), None) => return Err(ErrorKind::Encrypted.at(21)),
+        (Payload::Encrypted(payload), Some(key)) => decrypt(&container, payload, key, options)?,
+    };
+    Ok(Opened { model, signer })
+}
+
+fn decrypt<M: DecodePayload>(
+    container: &Container<'_>,
+    payload: EncryptedPayload<'_>,
+    key: Key<'_>,
+    options: &ReadOptions,
+) -> Result<M, Error> {
+    let (header, metadata) = (container.header(), container.metadata_bytes());
+    let at = (HEADER_LEN + metadata.len()) as u64;
+    let commitment = commitment(container, options)?;
+    let (key, key_block, sealed) = key.unlock(payload.stored(), at)?;
+    // Before the ciphertext is touched: one that two keys open has one meaning here.
+    let agrees = match &commitment {
+        Some(stored) => key.commitment(COMMITMENT_LABEL).matches(stored),
+        None if options.is_strict() => return Err(ErrorKind::Unbound.at(HEADER_LEN as u64)),
+        None => true,
+    };
+    let compressed = match agrees {
+        true => key.open(b"", sealed).map_err(|error| hide(error, at))?,
+        false => return Err(ErrorKind::DecryptionFailed.at(at)),
+    };
+    let bound = header.bound(options)?;
+    let plaintext = decompress(header.compression, &compressed, bound)?;
+    drop(compressed);
+    bound.check_end(plaintext.len() as u64)?;
+    let signer = container.signature().and_then(|block| block.public_key().try_into().ok());
+    let surroundings = Surroundings { header, metadata, key_block, signer: signer.unwrap_or([0; 32]) };
+    let payload = surroundings.unbind(&plaintext, options.is_strict())?;
+    Candidates::new(header, metadata, options)?
+        .decode(Bound::Exactly(payload.len() as u64), |read| read(&mut SliceSource::new(payload)))
+}
+
+/// The commitment that the metadata hold.
+fn commitment(container: &Container<'_>, options: &ReadOptions) -> Result<Option<Vec<u8>>, Error> {
+    let metadata = match container.metadata() {
+        Ok(metadata) => metadata,
+        Err(error) if options.is_strict() => return Err(error),
+        Err(_) => return Ok(None),
+    };
+    let stored = metadata.custom.get(COMMITMENT_KEY);
+    // Something else under this key is no commitment to any key.
+    Ok(stored.map(|value| value.as_str().and_then(from_hex).unwrap_or_default()))
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
+    if rest.is_empty() { bytes.collect() } else { None }
+}
+
+/// Wrong keys and damage are one error. What is wrong with this machine is another.
+fn hide(error: apr_crypto::Error, at: u64) -> Error {
+    match error.kind() {
+        CryptoErrorKind::OutOfMemory { .. } => error.into(),
+        _ => ErrorKind::DecryptionFailed.at(at),
+    }
+}
+
+impl Key<'_> {
+    /// The key of the payload, the key block it begins with, and what follows.
+    fn unlock(self, stored: &[u8], at: u64) -> Result<(AesKey, &[u8], &[u8]), Error> {
+        let block_len = match self {
+            Self::Password(_) => Salt::LEN,
+            Self::Recipient(_) => RecipientPublic::LEN + RecipientPublic::ID_LEN,
+        };
+        let needed = (block_len + AesKey::OVERHEAD) as u64;
+        let available = stored.len() as u64;
+        let Some((block, sealed)) = stored.split_at_checked(block_len).filter(|_| available >= needed) else {
+            return Err(ErrorKind::Truncated { part: "encrypted payload", needed, available }.at(at));
+        };
+        let failed = || ErrorKind::DecryptionFailed.at(at);
+        let key = match self {
+            Self::Password(password) => {
+                let salt = Salt::from_file(block.try_into().map_err(|_| failed())?);
+                password.derive_key(&salt, &Argon2Cost::APR_V1)?
+            }
+            Self::Recipient(secret) => {
+                let (ephemeral, id) = block.split_first_chunk().ok_or_else(failed)?;
+                let id = id.try_into().map_err(|_| failed())?;
+                if !secret.public().has_id(id) {
+                    return Err(failed());
+                }
+                let ephemeral = EphemeralPublic::from_file(*ephemeral).map_err(|_| failed())?;
+                secret.agree_v1(&ephemeral).map_err(|_| failed())?
+            }
+        };
+        Ok((key, block, sealed))
+    }
+}
+
+/// Loads a model from a protected file.
+///
+/// # Errors
+///
+/// [`ErrorKind::File`], [`ErrorKind::Io`], and those of [`open_protected`].
+#[cfg(feature = "std")]
+pub fn load_protected<'k, M: DecodePayload>(
+    path: impl AsRef<Path>,
+    expect: impl Into<Expect>,
+    access: &Access<'k>,
+    options: &ReadOptions,
+) -> Result<Opened<'k, M>, Error> {
+    let file = durable_file::read(path.as_ref(), crate::file::FILE_LEN_MAX)?;
+    open_protected(&file, expect, access, options)
+}
+
+/// Loads a model that was saved for a password.
+///
+/// # Errors
+///
+/// As [`load_protected`], with [`ReadOptions::STRICT`].
+#[cfg(feature = "std")]
+pub fn load_encrypted<M: DecodePayload>(
+    path: impl AsRef<Path>,
+    model_type: ModelType,
+    password: &str,
+) -> Result<M, Error> {
+    let password = Password::from(password);
+    let access = Access::default().with_password(&password);
+    Ok(load_protected(path, model_type, &access, &ReadOptions::STRICT)?.model)
+}
+
+/// Loads a model that was saved for this recipient.
+///
+/// # Errors
+///
+/// As [`load_protected`], with [`ReadOptions::STRICT`].
+#[cfg(feature = "std")]
+pub fn load_as_recipient<M: DecodePayload>(
+    path: impl AsRef<Path>,
+    model_type: ModelType,
+    secret: &RecipientSecret,
+) -> Result<M, Error> {
+    let access = Access::default().with_recipient(secret);
+    Ok(load_protected(path, model_type, &access, &ReadOptions::STRICT)?.model)
+}
+
+/// Loads a model if the file has a valid signature by a trusted key: one [`VerifyingKey`](apr_crypto::VerifyingKey), or one
+/// of some [`TrustedKeys`](apr_crypto::TrustedKeys). With [`Trust::Anyone`] use [`load_protected`], which says so.
+///
+/// # Errors
+///
+/// As [`load_protected`], with [`ReadOptions::STRICT`].
+#[cfg(feature = "std")]
+pub fn load_verified<'k, M: DecodePayload>(
+    path: impl AsRef<Path>,
+    model_type: ModelType,
+    trust: impl Into<Trust<'k>>,
+) -> Result<M, Error> {
+    let access = Access::default().with_trust(trust);
+    Ok(load_protected(path, model_type, &access, &ReadOptions::STRICT)?.model)
+}
