@@ -1,6 +1,7 @@
 //! `check`: what we write, read by each peer and compared bit for bit; then what the peer writes, read by us.
 
 mod metadata;
+mod protected;
 mod samples;
 mod tensors;
 
@@ -29,6 +30,10 @@ pub(crate) fn run(words: &[&str]) -> Result<String, String> {
     if wanted(metadata::ROW) {
         let cells = PEERS.map(|peer| tally.cell(metadata::check(&peer, &folder.0)));
         println!("| {} | {} |", metadata::ROW, cells.join(" | "));
+    }
+    for lock in protected::Lock::ALL.into_iter().filter(|lock| wanted(lock.row())) {
+        let cells = PEERS.map(|peer| tally.cell(protected::check(lock, &peer, &folder.0)));
+        println!("| {} | {} |", lock.row(), cells.join(" | "));
     }
     let mut of_apr_format = |row: &str, outcomes: &dyn Fn(&Path) -> Vec<Outcome>| {
         if wanted(row) {
