@@ -73,6 +73,11 @@ impl Lock<'_> {
     fn make(self, rng: &mut (impl Rng + ?Sized)) -> Result<Locked, Error> {
         Ok(match self {
             Self::Password(password) => {
+                if password.is_empty() {
+                    return Err(
+                        ErrorKind::Limit { what: "length of the password", found: 0, limit: 1 }.into()
+                    );
+                }
                 let salt = Salt::generate(rng)?;
                 let key = password.derive_key(&salt, &Argon2Cost::APR_V1)?;
                 Locked { key, key_block: salt.to_bytes().to_vec(), mode: PASSWORD_MODE }
@@ -118,8 +123,8 @@ impl Lock<'_> {
 ///
 /// # Errors
 ///
-/// Those of [`to_vec`](crate::to_vec); [`ErrorKind::Crypto`] if there is no randomness, no memory for the password, or the
-/// recipient's key protects nothing.
+/// Those of [`to_vec`](crate::to_vec); [`ErrorKind::Limit`] for an empty password; [`ErrorKind::Crypto`] if there is no
+/// randomness, no memory for the password, or the recipient's key protects nothing.
 pub fn to_vec_protected<M: EncodePayload + ?Sized>(
     model: &M,
     model_type: ModelType,
@@ -209,7 +214,7 @@ pub fn save_protected<M: EncodePayload + ?Sized>(
 ///
 /// # Errors
 ///
-/// As [`save_protected`]; [`ErrorKind::Limit`] for an empty password.
+/// As [`save_protected`].
 #[cfg(feature = "std")]
 pub fn save_encrypted<M: EncodePayload + ?Sized>(
     model: &M,
@@ -218,9 +223,6 @@ pub fn save_encrypted<M: EncodePayload + ?Sized>(
     options: SaveOptions,
     password: &str,
 ) -> Result<(), Error> {
-    if password.is_empty() {
-        return Err(ErrorKind::Limit { what: "length of the password", found: 0, limit: 1 }.into());
-    }
     let password = Password::from(password);
     save_protected(model, model_type, path, options, &Protection::default().with_password(&password))
 }
