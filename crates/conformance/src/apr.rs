@@ -6,6 +6,7 @@ pub mod hostile;
 pub mod kitchen;
 pub mod manifest;
 pub mod models;
+pub mod protected;
 pub mod recorded;
 pub mod seal;
 pub mod second;

@@ -33,6 +33,8 @@ pub mod reading;
 pub mod sharded;
 pub mod slices;
 
+pub mod protection;
+
 pub mod digest;
 pub mod heap;
 pub mod judge;

@@ -98,6 +98,7 @@ fn suites(manifest: &Manifest) -> Result<Vec<Suite>, conformance::manifest::Erro
     let manifest = apr::manifest::Manifest::load()?;
     suites.extend([
         apr::first::suite(&manifest)?,
+        apr::protected::suite(&manifest)?,
         apr::models::suite(&manifest)?,
         apr::exports::suite(&manifest)?,
         apr::second::suite(&manifest)?,

@@ -11,5 +11,6 @@ mod dtypes;
 mod facts;
 mod matrix;
 mod mutations;
+mod protection;
 mod shards;
 mod slices;

@@ -1,0 +1,168 @@
+//! Encrypted and signed files of the peers, opened with the keys the manifest has.
+
+use apr_container::{
+    Access, Container, Expect, Generation, Opened, ReadOptions, Signer, Trust, encode_payload_to_vec,
+    open_protected,
+};
+use apr_crypto::{Password, RecipientSecret, VerifyingKey};
+use apr_models::AnyModel;
+use serde_json::Value;
+
+use super::manifest::{Content, File, First, Manifest, Protection, read};
+use super::seal::seal;
+use crate::digest::sha256_hex;
+use crate::manifest::{Error, Missing};
+use crate::matrix::{Outcome, Suite};
+
+const COLUMNS: &[&str] = &["strict", "compat", "payload", "signer", "another key", "a bit changed"];
+
+const ABOUT: &str = "\
+The same files, opened with the keys they were made for. The payload, decoded and encoded again, has to have the recorded
+digest. Strict reading misses what the peers do not write, the binding of an encrypted payload to the file around it. Another
+key, and one bit of the payload changed with the checksum made right again, have to be refused in either mode.";
+
+/// The keys of the manifest, as test data shows them.
+struct Keys {
+    password: Password,
+    recipient: RecipientSecret,
+    signer: VerifyingKey,
+}
+
+/// Runs every protected file of the peers.
+///
+/// # Errors
+///
+/// A vector that cannot be read from disk, or a manifest without keys.
+pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
+    let keys = keys()?;
+    let other = Keys {
+        password: Password::from("another"),
+        recipient: RecipientSecret::from_bytes(&[1; 32]),
+        signer: apr_crypto::SigningKey::from_seed(&[1; 32]).verifying_key(),
+    };
+    let mut suite = Suite::new("apr, first generation: encrypted and signed", ABOUT, COLUMNS);
+    for file in &manifest.files {
+        let Content::First(facts) = &file.content else { continue };
+        let (Some(access), Some(other)) = (keys.access(facts.protection), other.access(facts.protection))
+        else {
+            continue;
+        };
+        let case = Case { manifest, file, facts, keys: &keys, bytes: read(&file.name)? };
+        let row = format!("{}: {}", file.peer, facts.protection.name());
+        suite.record(&row, &file.name, case.outcomes(access, other));
+    }
+    Ok(suite)
+}
+
+impl Keys {
+    fn access(&self, protection: Protection) -> Option<Access<'_>> {
+        let none = Access::default();
+        match protection {
+            Protection::Password => Some(none.with_password(&self.password)),
+            Protection::Recipient => Some(none.with_recipient(&self.recipient)),
+            Protection::Signed => Some(none.with_trust(&self.signer)),
+            Protection::Plain => None,
+        }
+    }
+}
+
+fn keys() -> Result<Keys, Error> {
+    let bytes = read("manifest.json")?;
+    let wrong = || Error::missing("apr", Missing("keys".to_owned()));
+    let manifest: Value = serde_json::from_slice(&bytes).map_err(|_| wrong())?;
+    let text = |kind: &str, name: &str| manifest["keys"][kind][name].as_str().ok_or_else(wrong);
+    let bytes = |kind, name| -> Result<[u8; 32], Error> {
+        let (pairs, _) = text(kind, name)?.as_bytes().as_chunks::<2>();
+        let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or_default() as u8;
+        let bytes: Vec<u8> = pairs.iter().map(|[high, low]| digit(*high) << 4 | digit(*low)).collect();
+        bytes.try_into().map_err(|_| wrong())
+    };
+    let signer = VerifyingKey::from_bytes(&bytes("signed", "ed25519_public_hex")?).map_err(|_| wrong())?;
+    Ok(Keys {
+        password: Password::from(text("password", "password")?),
+        recipient: RecipientSecret::from_bytes(&bytes("recipient", "x25519_secret_hex")?),
+        signer,
+    })
+}
+
+struct Case<'a> {
+    manifest: &'a Manifest,
+    file: &'a File,
+    facts: &'a First,
+    keys: &'a Keys,
+    bytes: Vec<u8>,
+}
+
+impl Case<'_> {
+    fn outcomes(&self, access: Access<'_>, other: Access<'_>) -> [Outcome; 6] {
+        let strict = open(&self.bytes, access, &ReadOptions::STRICT);
+        let compat = open(&self.bytes, access, &ReadOptions::COMPAT);
+        [
+            self.strict(&strict.map(|_| ())),
+            word("opened", &compat),
+            compat.as_ref().map_or(Outcome::NotApplicable, |opened| self.payload(&opened.model)),
+            self.signer(),
+            self.refused(&self.bytes, other),
+            self.refused(&self.changed(), access),
+        ]
+    }
+
+    fn strict(&self, opened: &Result<(), &'static str>) -> Outcome {
+        match opened {
+            Ok(()) if self.facts.protection == Protection::Signed => Outcome::Expected("opened"),
+            Err("ac-unbound") if self.facts.protection.is_encrypted() => Outcome::Expected("unbound"),
+            other => Outcome::Wrong(format!("{other:?}")),
+        }
+    }
+
+    fn payload(&self, model: &AnyModel) -> Outcome {
+        let check = || -> Result<(), String> {
+            let expected = self.manifest.payload(&self.facts.payload).map_err(|error| error.to_string())?;
+            let version = self.file.peer.rsplit(' ').next().unwrap_or_default();
+            let generation = Generation::from_version(version).ok_or("which layout?")?;
+            let found = encode_payload_to_vec(model, generation).map_err(|error| error.to_string())?;
+            let is_equal = sha256_hex(&found) == expected.sha256;
+            is_equal.then_some(()).ok_or_else(|| "differs".to_owned())
+        };
+        Outcome::from_failure("equal", check().err())
+    }
+
+    /// Whoever trusts anyone learns which key it was.
+    fn signer(&self) -> Outcome {
+        if self.facts.protection != Protection::Signed {
+            return Outcome::NotApplicable;
+        }
+        let access = Access::default().with_trust(Trust::Anyone);
+        match open(&self.bytes, access, &ReadOptions::COMPAT).map(|opened| opened.signer) {
+            Ok(Some(Signer::Unknown(key))) if key == self.keys.signer => Outcome::Expected("found"),
+            other => Outcome::Wrong(format!("{other:?}")),
+        }
+    }
+
+    fn changed(&self) -> Vec<u8> {
+        let mut changed = self.bytes.clone();
+        let metadata = Container::from_bytes_with(&self.bytes, &ReadOptions::COMPAT);
+        let at = 32 + metadata.map_or(0, |found| found.metadata_bytes().len()) + 20;
+        changed[at] ^= 1;
+        seal(&mut changed);
+        changed
+    }
+
+    fn refused(&self, file: &[u8], access: Access<'_>) -> Outcome {
+        let opened = open(file, access, &ReadOptions::COMPAT).is_ok()
+            || open(file, access, &ReadOptions::STRICT).is_ok();
+        Outcome::from_failure("refused", opened.then(|| "opened".to_owned()))
+    }
+}
+
+fn open<'k>(
+    file: &[u8],
+    access: Access<'k>,
+    options: &ReadOptions,
+) -> Result<Opened<'k, AnyModel>, &'static str> {
+    open_protected::<AnyModel>(file, Expect::AnyKnown, &access, options).map_err(|error| error.code())
+}
+
+fn word<T>(word: &'static str, result: &Result<T, &'static str>) -> Outcome {
+    Outcome::from_failure(word, result.as_ref().err().map(|code| (*code).to_owned()))
+}
