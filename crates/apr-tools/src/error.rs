@@ -23,6 +23,9 @@ pub(crate) const CODE_TABLE_COLUMNS: &str = "cli-table-columns";
 pub(crate) const CODE_NO_PREDICTION: &str = "cli-no-prediction";
 pub(crate) const CODE_NOT_CARRIED: &str = "cli-not-carried";
 pub(crate) const CODE_FOREIGN_PAYLOAD: &str = "cli-foreign-payload";
+pub(crate) const CODE_NO_TERMINAL: &str = "cli-no-terminal";
+pub(crate) const CODE_PASSWORD: &str = "cli-password";
+pub(crate) const CODE_SECRET_ARGUMENT: &str = "cli-secret-argument";
 pub(crate) const CODE_STDIN_TOO_LARGE: &str = "cli-stdin-too-large";
 pub(crate) const CODE_FOREIGN_FORMAT: &str = "cli-foreign-format";
 pub(crate) const CODE_IO: &str = "cli-io";
@@ -47,6 +50,9 @@ pub(crate) const CODES: &[&str] = &[
     CODE_NO_PREDICTION,
     CODE_NOT_CARRIED,
     CODE_FOREIGN_PAYLOAD,
+    CODE_NO_TERMINAL,
+    CODE_PASSWORD,
+    CODE_SECRET_ARGUMENT,
     CODE_STDIN_TOO_LARGE,
     CODE_FOREIGN_FORMAT,
     CODE_IO,
@@ -422,6 +428,23 @@ impl From<&apr_container::Error> for Failure {
 impl From<apr_container::Error> for Failure {
     fn from(error: apr_container::Error) -> Self {
         Self::from(&error)
+    }
+}
+
+impl From<apr_crypto::Error> for Failure {
+    fn from(error: apr_crypto::Error) -> Self {
+        // Line and path have lines of their own.
+        let mut failure = Self::new(error.code(), error.kind().to_string());
+        if let Some(line) = error.line() {
+            failure = failure.placed(Place::line(line.into()));
+        }
+        if let Some(path) = error.path() {
+            failure = failure.in_file(Path::new(path));
+        }
+        match Error::source(&error) {
+            Some(cause) => failure.because(cause.to_string()),
+            None => failure,
+        }
     }
 }
 

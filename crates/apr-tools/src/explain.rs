@@ -2,6 +2,7 @@
 
 mod cli_codes;
 mod container_codes;
+mod crypto_codes;
 mod file_codes;
 mod format_codes;
 mod model_codes;
@@ -35,6 +36,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
     [
         format_codes::ENTRIES,
         container_codes::ENTRIES,
+        crypto_codes::ENTRIES,
         file_codes::ENTRIES,
         model_codes::ENTRIES,
         cli_codes::ENTRIES,
@@ -188,6 +190,7 @@ mod tests {
         let lists: &[&[&str]] = &[
             st_core::ErrorKind::CODES,
             apr_container::ErrorKind::CODES,
+            apr_crypto::ErrorKind::CODES,
             durable_file::ErrorKind::CODES,
             st_mmap::ErrorKind::CODES,
             apr_models::ErrorKind::CODES,

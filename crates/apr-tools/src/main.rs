@@ -35,6 +35,8 @@ mod metadata;
 mod output;
 mod render;
 mod rewrite;
+#[allow(dead_code, unused_imports)] // The commands that use the rest are being added.
+mod secrets;
 
 use std::env;
 use std::ffi::OsString;
@@ -54,6 +56,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Vec<OsString>) -> Exit {
+    if let Err(failure) = secrets::refuse_secrets(&args) {
+        return report(&failure, &mut cli::fallback_console(&args));
+    }
     let args = cli::with_default_command(args);
     let (mut console, result) = match cli::command().try_get_matches_from(&args) {
         Ok(matches) => {

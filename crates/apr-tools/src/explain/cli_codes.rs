@@ -4,9 +4,10 @@ use super::{Entry, MEND_SHARDS, SHARDS_DISAGREE, entry};
 use crate::error::Exit::{Internal, Invalid, Io, Success, Unsupported, Usage};
 use crate::error::{
     CODE_CLOSED_PIPE, CODE_DEMO, CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_IO,
-    CODE_NO_PREDICTION, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND,
-    CODE_OUTPUT_TERMINAL, CODE_SHARDS, CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL,
-    CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX, CODE_UNKNOWN_CODE, CODE_USAGE,
+    CODE_NO_PREDICTION, CODE_NO_TERMINAL, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_OUTPUT_EXISTS,
+    CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_PASSWORD, CODE_SECRET_ARGUMENT, CODE_SHARDS,
+    CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX,
+    CODE_UNKNOWN_CODE, CODE_USAGE,
 };
 
 pub(super) const ENTRIES: &[Entry] = &[
@@ -47,6 +48,27 @@ pub(super) const ENTRIES: &[Entry] = &[
         Usage,
         "`apr explain` knows the codes that error messages show in brackets, and this is none of them.",
         "list all codes with `apr explain`",
+    ),
+    entry(
+        CODE_NO_TERMINAL,
+        Usage,
+        "A password is needed, and there is nobody to ask: the program has no terminal, or its input ended. A password is not \
+         taken from standard input unless you say so, because what stands there may be a model.",
+        "name its source: --password-file PATH or --password-fd N (of a locked key file --key-password-file, --key-password-fd)",
+    ),
+    entry(
+        CODE_PASSWORD,
+        Usage,
+        "The password cannot be used: it is empty, was typed in two ways, is longer than a terminal's line, or its file has \
+         more than one line. Nothing was made or opened with it.",
+        "give one line of 1 to 4,095 bytes; without an option it is asked for at the terminal",
+    ),
+    entry(
+        CODE_SECRET_ARGUMENT,
+        Usage,
+        "A secret key stands in the command line, where every user of the machine can read it and the shell's history keeps it. \
+         No command takes one there.",
+        "consider the key known: make a new one with `apr keygen`, and name key files, not keys",
     ),
     entry(CODE_SHARDS, Invalid, SHARDS_DISAGREE, MEND_SHARDS),
     entry(

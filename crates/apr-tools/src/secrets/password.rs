@@ -1,0 +1,278 @@
+//! Where a password comes from.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use apr_crypto::{Password, constant_time_eq};
+use clap::builder::ValueParser;
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use zeroize::Zeroizing;
+
+use super::key_file::refuse_exposed;
+use super::terminal::{self, MAX_LEN};
+use crate::error::{CODE_NO_TERMINAL, CODE_PASSWORD, Failure};
+use crate::render::escape::Escaped;
+
+/// What a password is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To put something under it: asked twice, and not empty.
+    Lock,
+    /// To open what is under it.
+    Open,
+}
+
+/// The options that say where a password comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PasswordArgs {
+    source: Option<Source>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    Terminal,
+    File(PathBuf),
+    Descriptor(u32),
+}
+
+pub(super) const HEADING: &str = "Keys and passwords";
+pub(super) const ASK: &str = "ask-password";
+pub(super) const FILE: &str = "password-file";
+pub(super) const DESCRIPTOR: &str = "password-fd";
+const KEY_FILE: &str = "key-password-file";
+const KEY_DESCRIPTOR: &str = "key-password-fd";
+
+impl PasswordArgs {
+    /// `--ask-password`, `--password-file`, `--password-fd`: at most one of them.
+    pub(crate) fn args() -> [Arg; 3] {
+        [
+            Arg::new(ASK)
+                .long(ASK)
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all([FILE, DESCRIPTOR])
+                .help_heading(HEADING)
+                .help("Ask for the password at the terminal"),
+            Arg::new(FILE)
+                .long(FILE)
+                .value_name("PATH")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with(DESCRIPTOR)
+                .help_heading(HEADING)
+                .help("Take the password from this file, which nobody else may be able to read"),
+            Arg::new(DESCRIPTOR)
+                .long(DESCRIPTOR)
+                .value_name("N")
+                .value_parser(descriptor())
+                .help_heading(HEADING)
+                .help("Take the password from this open file descriptor: its first line"),
+        ]
+    }
+
+    /// The same for the password of a key file; without them it is asked for at the terminal.
+    pub(super) fn key_args() -> [Arg; 2] {
+        [
+            Arg::new(KEY_FILE)
+                .long(KEY_FILE)
+                .value_name("PATH")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with(KEY_DESCRIPTOR)
+                .help_heading(HEADING)
+                .help("Take the password of a locked key file from this file instead of the terminal"),
+            Arg::new(KEY_DESCRIPTOR)
+                .long(KEY_DESCRIPTOR)
+                .value_name("N")
+                .value_parser(descriptor())
+                .help_heading(HEADING)
+                .help("Take the password of a locked key file from this open file descriptor"),
+        ]
+    }
+
+    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
+        let asks = matches.try_get_one::<bool>(ASK).ok().flatten() == Some(&true);
+        let named = Self::named(matches, FILE, DESCRIPTOR);
+        Self { source: named.or(asks.then_some(Source::Terminal)) }
+    }
+
+    /// The options for key files.
+    pub(crate) fn of_keys(matches: &ArgMatches) -> Self {
+        Self { source: Self::named(matches, KEY_FILE, KEY_DESCRIPTOR) }
+    }
+
+    fn named(matches: &ArgMatches, file: &str, descriptor: &str) -> Option<Source> {
+        let file = matches.try_get_one::<PathBuf>(file).ok().flatten();
+        let descriptor = matches.try_get_one::<u32>(descriptor).ok().flatten();
+        file.cloned().map(Source::File).or(descriptor.copied().map(Source::Descriptor))
+    }
+
+    /// Whether one of the options was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.source.is_some()
+    }
+
+    /// Whether standard input is where the password comes from, so that nothing else can.
+    pub(crate) fn takes_stdin(&self) -> bool {
+        self.source == Some(Source::Descriptor(0))
+    }
+
+    /// The password, asked for at the terminal if no option says otherwise. `whose` completes the question `password of`.
+    ///
+    /// # Errors
+    ///
+    /// If there is none to be had, it is too long or has several lines; if it is to lock something: if it is empty, or is not
+    /// the same the second time it is asked for.
+    pub(crate) fn read(&self, whose: &str, purpose: Purpose) -> Result<Password, Failure> {
+        let password = match &self.source {
+            None | Some(Source::Terminal) => return ask(whose, purpose),
+            Some(Source::File(path)) => from_file(path)?,
+            Some(Source::Descriptor(number)) => from_descriptor(*number)?,
+        };
+        if purpose == Purpose::Lock && password.is_empty() {
+            return Err(empty());
+        }
+        Ok(Password::new(password))
+    }
+}
+
+fn descriptor() -> ValueParser {
+    // 1 and 2 are for writing.
+    ValueParser::new(|text: &str| match text.parse::<u32>() {
+        Ok(1 | 2) => Err("1 and 2 are for output: take 0, 3 or above".to_owned()),
+        Ok(number) if number <= 0x7fff_ffff => Ok(number),
+        _ => Err("a number is needed, 0 or from 3 on".to_owned()),
+    })
+}
+
+fn empty() -> Failure {
+    Failure::new(CODE_PASSWORD, "the password is empty")
+}
+
+fn ask(whose: &str, purpose: Purpose) -> Result<Password, Failure> {
+    let whose = Escaped(whose);
+    if purpose == Purpose::Open {
+        return terminal::ask(&format!("Password of {whose}")).map(taken);
+    }
+    let first = terminal::ask(&format!("New password of {whose}"))?;
+    if first.is_empty() {
+        return Err(empty());
+    }
+    let second = terminal::ask("Once more")?;
+    if !constant_time_eq(&first, &second) {
+        return Err(Failure::new(CODE_PASSWORD, "the two passwords differ"));
+    }
+    Ok(taken(first))
+}
+
+/// The bytes themselves, not a copy of them.
+fn taken(mut text: Zeroizing<Vec<u8>>) -> Password {
+    Password::new(core::mem::take(&mut *text))
+}
+
+fn from_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    // Longer by a line end, and by a byte that is too much.
+    let regular = durable_file::open_regular(path, MAX_LEN as u64 + 3)?;
+    refuse_exposed(regular.file(), path)?;
+    let mut text = Zeroizing::new(regular.into_bytes()?);
+    cut_line_end(&mut text);
+    if text.contains(&b'\n') {
+        let what = "the password file has several lines: a password is one";
+        return Err(Failure::new(CODE_PASSWORD, what).in_file(path));
+    }
+    if text.len() > MAX_LEN {
+        return Err(too_long().in_file(path));
+    }
+    Ok(core::mem::take(&mut *text))
+}
+
+fn from_descriptor(number: u32) -> Result<Vec<u8>, Failure> {
+    let unreadable = |error: &io::Error| {
+        Failure::new(CODE_NO_TERMINAL, format!("no password from file descriptor {number}"))
+            .because(error.to_string())
+    };
+    let is_terminal = || {
+        Failure::new(
+            CODE_NO_TERMINAL,
+            format!("file descriptor {number} is a terminal, which shows what is typed"),
+        )
+        .help("leave the option out: the password is then asked for and not shown")
+    };
+    let line = if number == 0 {
+        let input = io::stdin().lock();
+        if input.is_terminal() {
+            return Err(is_terminal());
+        }
+        first_line(input)
+    } else {
+        // Opened anew by its name: a number cannot be made a file without unsafe code.
+        let file = File::open(format!("/dev/fd/{number}")).map_err(|error| unreadable(&error))?;
+        if file.is_terminal() {
+            return Err(is_terminal());
+        }
+        first_line(file)
+    };
+    line.map_err(|error| unreadable(&error))?.ok_or_else(too_long)
+}
+
+/// What comes before the first line feed; `None` if it is too long. Byte by byte: what follows belongs to someone else, and
+/// whoever writes may keep the other end open.
+fn first_line(mut input: impl Read) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Zeroizing::new(Vec::with_capacity(MAX_LEN + 2));
+    let mut byte = Zeroizing::new([0]);
+    while line.len() <= MAX_LEN + 1 {
+        match input.read(&mut *byte) {
+            Ok(0) => break,
+            Ok(_) => line.push(byte[0]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
+        if byte[0] == b'\n' {
+            break;
+        }
+    }
+    cut_line_end(&mut line);
+    Ok((line.len() <= MAX_LEN).then(|| core::mem::take(&mut *line)))
+}
+
+fn cut_line_end(line: &mut Vec<u8>) {
+    if line.last() == Some(&b'\n') {
+        line.pop();
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+    }
+}
+
+fn too_long() -> Failure {
+    Failure::new(CODE_PASSWORD, format!("the password is longer than {MAX_LEN} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_ends_at_its_line_feed() {
+        for (input, line) in [
+            (&b"pass word\nnext\n"[..], &b"pass word"[..]),
+            (b"pass\r\n", b"pass"),
+            (b"pass\r", b"pass\r"),
+            (b"\npass\n", b""),
+            (b"", b""),
+            (b" \xff ", b" \xff "),
+        ] {
+            assert_eq!(first_line(input).unwrap().unwrap(), line);
+        }
+        let long = [b'x'; MAX_LEN];
+        assert_eq!(first_line(&long[..]).unwrap().unwrap(), long);
+        assert_eq!(first_line(&[&long[..], b"\n"].concat()[..]).unwrap().unwrap(), long);
+        assert_eq!(first_line(&[b'x'; MAX_LEN + 1][..]).unwrap(), None);
+        assert_eq!(first_line(&[b'x'; 1 << 20][..]).unwrap(), None);
+    }
+
+    #[test]
+    fn what_follows_the_line_is_left() {
+        let mut input = &b"pass\nrest"[..];
+        first_line(&mut input).unwrap();
+        assert_eq!(input, b"rest");
+    }
+}

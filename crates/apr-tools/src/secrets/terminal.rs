@@ -1,0 +1,127 @@
+//! Asking for a password at the terminal, where nobody sees it.
+
+use zeroize::Zeroizing;
+
+use crate::error::{CODE_NO_TERMINAL, Failure};
+
+/// Most bytes of a password: what a terminal takes as one line.
+pub(super) const MAX_LEN: usize = 4095;
+
+fn no_terminal() -> Failure {
+    Failure::new(CODE_NO_TERMINAL, "a password is needed and there is no terminal to ask for it")
+}
+
+/// Asks at the terminal of this process, wherever its streams lead, and shows nothing of the answer.
+///
+/// # Errors
+///
+/// If there is no terminal, or nothing was typed at it.
+#[cfg(unix)]
+pub(super) fn ask(prompt: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    use std::fs::OpenOptions;
+    use std::io::Write as _;
+
+    let Ok(tty) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
+        return Err(no_terminal());
+    };
+    let silence = Silence::begin(&tty).map_err(|_| no_terminal())?;
+    let asked = write!(&tty, "{prompt}: ").and_then(|()| read_line(&tty));
+    drop(silence);
+    // The line feed that was typed and not shown.
+    let _ = writeln!(&tty);
+    match asked {
+        Ok(Typed::Line(line)) => Ok(line),
+        Ok(Typed::Interrupt) => Err(interrupted()),
+        Ok(Typed::End) => Err(no_terminal().because("the terminal's input ended")),
+        Err(error) => Err(no_terminal().because(error.to_string())),
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn ask(_prompt: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    Err(no_terminal().because("this version asks on Unix only"))
+}
+
+#[cfg(unix)]
+enum Typed {
+    Line(Zeroizing<Vec<u8>>),
+    Interrupt,
+    End,
+}
+
+/// The letter of Ctrl-C.
+#[cfg(unix)]
+const INTERRUPT: u8 = 3;
+
+/// One line without its line feed. In one buffer from the beginning: one that grew would leave its old copy behind.
+#[cfg(unix)]
+fn read_line(mut tty: &std::fs::File) -> std::io::Result<Typed> {
+    use std::io::Read as _;
+
+    let mut line = Zeroizing::new(vec![0; MAX_LEN + 1]);
+    let mut len = 0;
+    loop {
+        let (_, free) = line.split_at_mut(len);
+        let count = match tty.read(free) {
+            Ok(count) => count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let (_, new) = line.split_at(len);
+        len += count.min(new.len());
+        let typed = line.get(..len).unwrap_or_default();
+        if typed.contains(&INTERRUPT) {
+            return Ok(Typed::Interrupt);
+        }
+        let ended = typed.last() == Some(&b'\n') || len == line.len();
+        if count == 0 && len == 0 {
+            return Ok(Typed::End);
+        }
+        if ended || count == 0 {
+            let end = typed.iter().position(|&byte| byte == b'\n').unwrap_or(len);
+            line.truncate(end);
+            return Ok(Typed::Line(line));
+        }
+    }
+}
+
+/// Ends as Ctrl-C ends a program: by the signal, so that a shell's loop around it ends too. Returns where that signal is
+/// ignored.
+#[cfg(unix)]
+fn interrupted() -> Failure {
+    use rustix::process::{Signal, getpid, kill_process};
+    let _ = kill_process(getpid(), Signal::INT);
+    Failure::new(CODE_NO_TERMINAL, "interrupted while asking for a password")
+}
+
+/// A terminal that does not show what is typed, until this is dropped.
+///
+/// Ctrl-C and the like are letters meanwhile (the first ends the line): a signal would end the program with the terminal
+/// still silent.
+#[cfg(unix)]
+struct Silence<'t> {
+    tty: &'t std::fs::File,
+    before: rustix::termios::Termios,
+}
+
+#[cfg(unix)]
+impl<'t> Silence<'t> {
+    fn begin(tty: &'t std::fs::File) -> rustix::io::Result<Self> {
+        use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+        let before = tcgetattr(tty)?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ISIG);
+        silent.local_modes.insert(LocalModes::ICANON);
+        silent.special_codes[SpecialCodeIndex::VEOL] = INTERRUPT;
+        // What was typed before the question was seen on the screen, and is no answer to it.
+        tcsetattr(tty, OptionalActions::Flush, &silent)?;
+        Ok(Self { tty, before })
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Silence<'_> {
+    fn drop(&mut self) {
+        let _ = rustix::termios::tcsetattr(self.tty, rustix::termios::OptionalActions::Now, &self.before);
+    }
+}
