@@ -22,7 +22,7 @@ const DUPLICATE_ITEM: &str = "E0152";
 /// The crates that promise it, and a call that leads through the whole of each.
 const CRATES: [Promise; 4] = [
     Promise { name: "st-core", features: &[], call: include_str!("nostd/st_core.rs") },
-    Promise { name: "apr-crypto", features: &[], call: include_str!("nostd/apr_crypto.rs") },
+    Promise { name: "apr-crypto", features: &["p256", "scrypt"], call: include_str!("nostd/apr_crypto.rs") },
     Promise {
         name: "apr-container",
         features: &["ruzstd", "lz4", "crypto"],

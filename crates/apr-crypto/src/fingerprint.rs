@@ -21,7 +21,7 @@ impl Fingerprint {
     /// Length in bytes.
     pub const LEN: usize = 16;
 
-    fn of(prefix: &str, key: &[u8; 32]) -> Self {
+    pub(crate) fn of(prefix: &str, key: &[u8]) -> Self {
         let hash: [u8; 32] = Sha256::new().chain_update(prefix).chain_update(key).finalize().into();
         let mut bytes = [0; Self::LEN];
         bytes.iter_mut().zip(hash).for_each(|(to, from)| *to = from);

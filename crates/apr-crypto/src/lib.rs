@@ -36,6 +36,8 @@
 //!
 //! - `std` (default): key files, files as sources, `ChunkedWriter`.
 //! - `getrandom` (default): `OsRandom`. Without it, an [`Rng`] is the caller's to bring.
+//! - `p256`: ECDSA over P-256, signatures that other formats ask for.
+//! - `scrypt`: minisign's secret keys under a password.
 //! - `rayon`: chunks and leaves on all cores.
 //! - `pure`: BLAKE3 without assembler, at half its speed on machines with AVX-512. Where no C compiler is found when it is
 //!   built, that is so anyway. Everything else is Rust always.
@@ -78,6 +80,8 @@ mod key_file;
 mod pem;
 mod trusted;
 pub mod minisign;
+#[cfg(feature = "p256")]
+pub mod p256;
 
 mod array;
 #[cfg(test)]

@@ -10,7 +10,8 @@
 //! | secret key without password | `Ed`, two zero bytes, `B2`, 48 zero bytes, key id (8), seed (32), public key (32), 32 zero bytes |
 //! | signature | `ED` (or `Ed`: of the file itself, not its hash), key id (8), Ed25519 signature (64) |
 //!
-//! Secret keys under a password (scrypt) are not read: `minisign -C -W` takes the password off.
+//! Secret keys under a password (scrypt), as `minisign -G` makes them, are read with the feature `scrypt`; without it,
+//! `minisign -C -W` takes the password off.
 //!
 //! ```
 //! # let rng = &mut apr_crypto::OsRandom;
@@ -31,6 +32,8 @@
 //! ```
 
 mod key;
+#[cfg(feature = "scrypt")]
+mod locked;
 mod signature;
 
 pub use key::{KeyId, PublicKey, SecretKey};

@@ -63,6 +63,11 @@ impl Password {
         Ok(AesKey::new(key))
     }
 
+    #[cfg(feature = "scrypt")]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     pub(crate) fn derive(&self, salt: &Salt, cost: &Argon2Cost, out: &mut [u8; 32]) -> Result<(), Error> {
         let params = cost.params();
         let count = params.block_count();

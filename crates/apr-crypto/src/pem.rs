@@ -19,7 +19,7 @@ const PRIVATE: &str = "PRIVATE KEY";
 const PUBLIC: &str = "PUBLIC KEY";
 
 /// Longest text that is looked at.
-const MAX_TEXT_LEN: usize = 4096;
+pub(crate) const MAX_TEXT_LEN: usize = 4096;
 
 /// Last byte of the object identifier: 1.3.101.110 is X25519, 1.3.101.112 Ed25519.
 const X25519: u8 = 0x6e;
@@ -142,7 +142,7 @@ impl PublicKey {
 }
 
 /// Lines of 64 letters between the two boundaries.
-fn encode(der: &[u8], label: &str) -> SecretText {
+pub(crate) fn encode(der: &[u8], label: &str) -> SecretText {
     let base64 = Zeroizing::new(Base64::encode_string(der));
     let mut text = SecretText::with_capacity(base64.len() + 128);
     for part in ["-----BEGIN ", label, "-----\n"] {
@@ -162,7 +162,7 @@ fn encode(der: &[u8], label: &str) -> SecretText {
 }
 
 /// The bytes between the two boundaries, which must be the first and the last line that is not empty.
-fn decode(text: &str, label: &'static str) -> Result<Zeroizing<Vec<u8>>, Error> {
+pub(crate) fn decode(text: &str, label: &'static str) -> Result<Zeroizing<Vec<u8>>, Error> {
     let wrong = |what| Error::from(ErrorKind::Text { format: "a PEM file", what });
     if text.len() > MAX_TEXT_LEN {
         return Err(wrong("more than 4096 bytes"));

@@ -169,27 +169,23 @@ impl SecretKey {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::MinisignPassword`] if it is under a password; [`ErrorKind::KeyMismatch`] if its halves do not belong
+    /// [`ErrorKind::MinisignPassword`] if it is under a password (with the feature `scrypt`, `from_text_with` asks for it); [`ErrorKind::KeyMismatch`] if its halves do not belong
     /// together; [`ErrorKind::Text`].
     pub fn from_text(text: &str) -> Result<Self, Error> {
-        let mut lines = lines(SECRET_FORMAT, text)?;
-        if !lines.next().is_some_and(|line| line.starts_with(UNTRUSTED.trim_end())) {
-            return Err(wrong(SECRET_FORMAT, "no `untrusted comment:` line at its beginning"));
+        Self::from_fields(&Fields::from_text(text)?)
+    }
+
+    pub(super) fn from_fields(fields: &Fields) -> Result<Self, Error> {
+        match fields.kdf() {
+            [0, 0] => Self::from_halves(fields.secret()),
+            [b'S', b'c'] => Err(ErrorKind::MinisignPassword.into()),
+            _ => Err(wrong(SECRET_FORMAT, "unknown way of deriving a key from a password")),
         }
-        let line = lines.next().ok_or_else(|| wrong(SECRET_FORMAT, "no line after its comment"))?;
-        end(SECRET_FORMAT, lines)?;
-        let bytes = decode::<158>(SECRET_FORMAT, line)?;
-        let [b'E', b'd', kdf_a, kdf_b, b'B', b'2', rest @ ..] = &*bytes else {
-            return Err(wrong(SECRET_FORMAT, "unknown algorithm"));
-        };
-        match [*kdf_a, *kdf_b] {
-            [0, 0] => {}
-            [b'S', b'c'] => return Err(ErrorKind::MinisignPassword.into()),
-            _ => return Err(wrong(SECRET_FORMAT, "unknown way of deriving a key from a password")),
-        }
-        // What a password would need, then the key, then a checksum that only a password gives a meaning.
-        let (_, rest) = split::<152, 48, 104>(rest);
-        let (id, rest) = split::<104, 8, 96>(rest);
+    }
+
+    /// Key id, seed and public key. A checksum follows that only a password gives a meaning.
+    pub(super) fn from_halves(secret: &[u8; 104]) -> Result<Self, Error> {
+        let (id, rest) = split::<104, 8, 96>(secret);
         let (seed, rest) = split::<96, 32, 64>(rest);
         let (public, _) = split::<64, 32, 32>(rest);
         let key = SigningKey::from_seed(seed);
@@ -238,5 +234,41 @@ impl SecretKey {
 impl From<SigningKey> for SecretKey {
     fn from(key: SigningKey) -> Self {
         Self { id: KeyId::of(&key.verifying_key()), key }
+    }
+}
+
+/// The bytes of a secret key's file.
+pub(super) struct Fields(Zeroizing<[u8; 158]>);
+
+impl Fields {
+    pub(super) fn from_text(text: &str) -> Result<Self, Error> {
+        let mut lines = lines(SECRET_FORMAT, text)?;
+        if !lines.next().is_some_and(|line| line.starts_with(UNTRUSTED.trim_end())) {
+            return Err(wrong(SECRET_FORMAT, "no `untrusted comment:` line at its beginning"));
+        }
+        let line = lines.next().ok_or_else(|| wrong(SECRET_FORMAT, "no line after its comment"))?;
+        end(SECRET_FORMAT, lines)?;
+        let bytes = decode::<158>(SECRET_FORMAT, line)?;
+        match &*bytes {
+            [b'E', b'd', _, _, b'B', b'2', ..] => Ok(Self(bytes)),
+            _ => Err(wrong(SECRET_FORMAT, "unknown algorithm")),
+        }
+    }
+
+    /// How a key is derived from the password: two zeros, or `Sc`.
+    pub(super) fn kdf(&self) -> [u8; 2] {
+        let [_, _, a, b, ..] = *self.0;
+        [a, b]
+    }
+
+    /// What a password needs: salt (32), work (8), memory in bytes (8).
+    #[cfg(feature = "scrypt")]
+    pub(super) fn cost(&self) -> &[u8; 48] {
+        split::<152, 48, 104>(split::<158, 6, 152>(&self.0).1).0
+    }
+
+    /// Key id, seed, public key and checksum.
+    pub(super) fn secret(&self) -> &[u8; 104] {
+        split::<152, 48, 104>(split::<158, 6, 152>(&self.0).1).1
     }
 }

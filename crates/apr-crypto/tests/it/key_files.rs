@@ -149,3 +149,23 @@ fn trusted_keys_are_read_unless_others_may_change_them() {
     let error = TrustedKeys::open_file(&path).unwrap_err();
     assert_eq!((error.line(), error.path()), (Some(1), path.to_str()));
 }
+
+#[cfg(feature = "p256")]
+#[test]
+fn p256_keys_are_pem_files() {
+    use apr_crypto::p256;
+    let folder = Folder::new("p256");
+    let (path, public) = (folder.path("a.pem"), folder.path("a.pub"));
+    let key = p256::SigningKey::generate(&mut OsRandom).unwrap();
+    key.create_file(&path).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(key.create_file(&path).unwrap_err().kind(), ErrorKind::FileExists);
+    assert_eq!(p256::SigningKey::open_file(&path).unwrap().verifying_key(), key.verifying_key());
+    chmod(&path, 0o640);
+    assert_eq!(p256::SigningKey::open_file(&path).unwrap_err().kind(), ErrorKind::Exposed { mode: 0o640 });
+    key.verifying_key().create_file(&public).unwrap();
+    assert_eq!(p256::VerifyingKey::open_file(&public).unwrap(), key.verifying_key());
+    assert_eq!(p256::VerifyingKey::open_file(&folder.0).unwrap_err().kind(), ErrorKind::NotRegular);
+    let error = p256::VerifyingKey::open_file(&path).unwrap_err();
+    assert_eq!((error.code(), error.path()), ("cy-text", path.to_str()));
+}

@@ -36,6 +36,14 @@ fn secrets_cannot_be_copied_printed_or_serialized() {
         minisign::SecretKey => PartialEq);
     lacks!(AesKey, FileKey, MacKey, Agreement, Password, RecipientSecret, SigningKey, SecretKey, SecretText,
         minisign::SecretKey => AsRef<[u8]>);
+    #[cfg(feature = "p256")]
+    {
+        use apr_crypto::p256;
+        lacks!(p256::SigningKey => Clone);
+        lacks!(p256::SigningKey => std::fmt::Display);
+        lacks!(p256::SigningKey => serde::Serialize);
+        lacks!(p256::SigningKey => PartialEq);
+    }
 }
 
 /// No byte of a secret in its `Debug`, in decimal or hexadecimal.
