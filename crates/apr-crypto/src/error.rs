@@ -267,6 +267,27 @@ error_kinds! {
         /// What was tried.
         operation: &'static str,
     } => "cy-file", "cannot {operation}";
+    /// Bytes that are not the message they should be.
+    Message {
+        /// What was expected.
+        expected: &'static str,
+    } => "cy-message", "not {expected}";
+    /// A request that was admitted before.
+    Replay => "cy-replay", "the request was admitted before: it was recorded and sent again, ask anew";
+    /// A request of another time than now.
+    Stale {
+        /// When it was made, in seconds since 1970; 0 if it does not say.
+        sent_at: u64,
+        /// Earliest time accepted.
+        earliest: u64,
+        /// Latest time accepted.
+        latest: u64,
+    } => "cy-stale", "the request is of second {sent_at} since 1970, accepted are {earliest} to {latest}: check the clock and ask anew";
+    /// A replay guard that cannot remember more.
+    ReplayGuardFull {
+        /// Requests it remembers.
+        capacity: u64,
+    } => "cy-replay-full", "{capacity} requests are remembered and no more can be: ask again later";
 }
 
 #[cfg(test)]
@@ -320,6 +341,10 @@ mod tests {
             NotRegular,
             Exposed { mode: 0o644 },
             File { operation: "read" },
+            Message { expected },
+            Replay,
+            Stale { sent_at: 1, earliest: 2, latest: 3 },
+            ReplayGuardFull { capacity: 1 },
         ];
         assert!(kinds.iter().map(ErrorKind::code).eq(ErrorKind::CODES.iter().copied()));
         for kind in kinds {

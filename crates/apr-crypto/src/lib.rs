@@ -30,6 +30,7 @@
 //! - Messages of any size, any part of which can be read: [`FileKey`], [`ChunkedEncryptor`], [`ChunkedReader`].
 //! - Signatures: [`SigningKey`], [`VerifyingKey`]; detached ones: [`minisign`]; whom to believe: [`TrustedKeys`].
 //! - Hashes with proofs for any part: [`TreeHasher`], [`TreeRoot`], [`VerifiedReader`].
+//! - Questions to a model and their answers: [`inference`].
 //! - Keys as text: [`PublicKey`], [`SecretKey`], [`StoredKey`], and PEM.
 //!
 //! # Features
@@ -80,6 +81,7 @@ mod key_file;
 mod pem;
 mod trusted;
 pub mod minisign;
+pub mod inference;
 #[cfg(feature = "p256")]
 pub mod p256;
 

@@ -18,6 +18,10 @@ fn through_it(bytes: &[u8]) -> Result<usize, apr_crypto::Error> {
     };
     use apr_crypto::{SecretKey, SigningKey, StoredKey, TreeAlgorithm, TreeHasher, TrustedKeys, minisign};
 
+    use apr_crypto::inference::{
+        Padding, ReplayGuard, RequestOptions, decrypt_request, decrypt_response, encrypt_for_model, encrypt_response,
+    };
+
     let rng = &mut Peripheral;
     let text = core::str::from_utf8(bytes).unwrap_or_default();
     let StoredKey::Open(SecretKey::Signing(signer)) = StoredKey::from_text(text, &Argon2Limits::default())?
@@ -45,5 +49,11 @@ fn through_it(bytes: &[u8]) -> Result<usize, apr_crypto::Error> {
     trusted.key_of("a").unwrap_or(&signer.verifying_key()).verify(bytes, &signature)?;
     let detached = minisign::SecretKey::from(SigningKey::generate(rng)?);
     let made = detached.sign(&[0; 64], text, text)?;
+    let (question, pending) =
+        encrypt_for_model(rng, &recipient.public(), bytes, bytes, &RequestOptions::default())?;
+    let asked = decrypt_request(&recipient, bytes, &question)?;
+    ReplayGuard::new(8, 300).admit(asked.token(), 0)?;
+    let answer = encrypt_response(rng, &asked, asked.input(), Padding::PowerOfTwo)?;
+    root += decrypt_response(&pending, &answer)?.len();
     Ok(root + detached.public().verify_file(bytes, &made)?.len() + out.len())
 }

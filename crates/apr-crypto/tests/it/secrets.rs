@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use apr_crypto::{
     AesKey, Agreement, Argon2Cost, Argon2Limits, ChunkedEncryptor, FileKey, LockedKey, MacKey, OsRandom,
-    Password, RecipientSecret, Salt, SecretKey, SecretText, SigningKey, StoredKey, minisign,
+    Password, RecipientSecret, Salt, SecretKey, SecretText, SigningKey, StoredKey, inference, minisign,
 };
 
 /// Compiles only if `$type` does not have `$trait`: with it, the two candidates for `probe` are ambiguous.
@@ -27,11 +27,11 @@ macro_rules! lacks {
 #[test]
 fn secrets_cannot_be_copied_printed_or_serialized() {
     lacks!(AesKey, FileKey, MacKey, Agreement, Password, RecipientSecret, SigningKey, SecretKey, LockedKey, StoredKey,
-        SecretText, minisign::SecretKey => Clone);
+        SecretText, minisign::SecretKey, inference::Request, inference::PendingRequest => Clone);
     lacks!(AesKey, FileKey, MacKey, Agreement, Password, RecipientSecret, SigningKey, SecretKey, LockedKey, StoredKey,
-        SecretText, minisign::SecretKey => std::fmt::Display);
+        SecretText, minisign::SecretKey, inference::Request, inference::PendingRequest => std::fmt::Display);
     lacks!(AesKey, FileKey, MacKey, Agreement, Password, RecipientSecret, SigningKey, SecretKey, LockedKey, StoredKey,
-        SecretText, minisign::SecretKey => serde::Serialize);
+        SecretText, minisign::SecretKey, inference::Request, inference::PendingRequest => serde::Serialize);
     lacks!(AesKey, FileKey, MacKey, Agreement, Password, RecipientSecret, SigningKey, SecretKey, SecretText,
         minisign::SecretKey => PartialEq);
     lacks!(AesKey, FileKey, MacKey, Agreement, Password, RecipientSecret, SigningKey, SecretKey, SecretText,
@@ -82,6 +82,7 @@ fn nothing_random_repeats() {
     let (key, file_key) = (AesKey::generate(rng).unwrap(), FileKey::generate(rng).unwrap());
     let mut note = |bytes: &[u8]| assert!(seen.insert(bytes.to_vec()));
     let mut out = Vec::new();
+    let public = RecipientSecret::generate(rng).unwrap().public();
     for _ in 0..10_000 {
         note(&Salt::generate(rng).unwrap().to_bytes());
         let (nonce, _) = key.seal_in_place(rng, b"", &mut []).unwrap();
@@ -89,11 +90,36 @@ fn nothing_random_repeats() {
         out.clear();
         drop(ChunkedEncryptor::new(&file_key, rng, b"", &mut out).unwrap());
         note(&out[..24]);
+        // Salt, commitment, key, nonce of a chunked message: all from the salt and the file's key, which is new as well.
+        note(&out[24..56]);
+        let file_key = FileKey::generate(rng).unwrap();
+        note(&file_key.mac_key("x").tag(&[]));
+        let stanza = file_key.wrap_for(rng, &public, b"").unwrap().to_bytes();
+        note(&stanza[..32]);
+        note(&stanza[32..]);
+        let (ephemeral, key) = public.agree_v1(rng).unwrap();
+        note(&ephemeral.to_bytes());
+        note(&key.commitment("x").to_bytes());
     }
     for _ in 0..1_000 {
         note(RecipientSecret::generate(rng).unwrap().expose());
         note(SigningKey::generate(rng).unwrap().expose_seed());
-        note(&FileKey::generate(rng).unwrap().mac_key("x").tag(&[]));
+    }
+}
+
+/// The public parts of 2,000 requests: ephemeral key, nonce, ciphertext, and the token inside.
+#[test]
+fn no_request_repeats() {
+    let (rng, mut seen) = (&mut OsRandom, HashSet::new());
+    let owner = RecipientSecret::generate(rng).unwrap();
+    let options = inference::RequestOptions::default();
+    for _ in 0..2_000 {
+        let (request, _) =
+            inference::encrypt_for_model(rng, &owner.public(), b"", b"same", &options).unwrap();
+        let token = *inference::decrypt_request(&owner, b"", &request).unwrap().token().id();
+        for part in [&request[8..40], &request[40..52], &request[52..], &token] {
+            assert!(seen.insert(part.to_vec()));
+        }
     }
 }
 
