@@ -268,6 +268,13 @@ error_kinds! {
     Unbound => "ac-unbound", "header and metadata are not bound to the encrypted payload and could have been exchanged; read it in compat mode if that does not matter";
     /// Header, metadata or signer are not those the payload was encrypted with.
     Rebound => "ac-rebound", "header, metadata or signer are not those the payload was encrypted with";
+    /// Nobody trusted vouches for the metadata.
+    Unauthenticated => "ac-unauthenticated", "anyone can have written the metadata: demand the signature of a trusted key, or give the password that the file is encrypted with";
+    /// The metadata hold no public key for private inference, or something else in its place.
+    InferenceKey {
+        /// What is wrong with it.
+        what: &'static str,
+    } => "ac-inference-key", "{what}: ask the model's owner for a file with a public key";
     /// A length does not fit the field the format has for it.
     TooLargeForFormat {
         /// Which part.

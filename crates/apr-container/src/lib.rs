@@ -42,7 +42,7 @@
 //! - Trust: [`ReadOptions`] choose between [`Strictness::Strict`] and what known readers tolerate, and set [`Limits`].
 //!   An encrypted payload is a type of its own that cannot be decoded; a signed file is not loaded unless
 //!   [`UncheckedSignature::Allow`] says that nobody needs to check it. With the feature `crypto`, `open_protected` verifies and
-//!   decrypts, `to_vec_protected` encrypts and signs.
+//!   decrypts, `to_vec_protected` encrypts and signs, `authenticate` gives metadata that somebody trusted vouches for.
 //!
 //! # Features
 //!
@@ -110,7 +110,10 @@ pub use crate::payload::{
     encode_payload_to_vec,
 };
 #[cfg(feature = "crypto")]
-pub use crate::protect::{Access, Opened, Protection, Signer, Trust, open_protected, to_vec_protected};
+pub use crate::protect::{
+    Access, AuthenticMetadata, InferenceKey, Opened, Protection, Signer, Trust, authenticate, open_protected,
+    to_vec_protected,
+};
 #[cfg(all(feature = "crypto", feature = "std"))]
 pub use crate::protect::{
     load_as_recipient, load_encrypted, load_protected, load_verified, save_encrypted, save_for_recipient,

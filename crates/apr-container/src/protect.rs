@@ -4,11 +4,13 @@
 //! over: an encrypted payload ends with a binding of everything around it (`docs/apr-format.md`), and the metadata hold a commitment to
 //! the key, so that a ciphertext has one meaning.
 
+mod authentic;
 mod binding;
 mod open;
 mod seal;
 mod trust;
 
+pub use self::authentic::{AuthenticMetadata, InferenceKey, authenticate};
 pub use self::open::{Access, Opened, open_protected};
 #[cfg(feature = "std")]
 pub use self::open::{load_as_recipient, load_encrypted, load_protected, load_verified};

@@ -26,12 +26,12 @@ use crate::payload::{DecodePayload, SliceSource};
 /// What a reader has and whom they trust.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Access<'k> {
-    key: Option<Key<'k>>,
+    pub(super) key: Option<Key<'k>>,
     trust: Trust<'k>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Key<'k> {
+pub(super) enum Key<'k> {
     Password(&'k Password),
     Recipient(&'k RecipientSecret),
 }
@@ -88,11 +88,7 @@ pub fn open_protected<'k, M: DecodePayload>(
 ) -> Result<Opened<'k, M>, Error> {
     let container = Container::from_bytes_with(file, options)?;
     check_type::<M>(container.header(), expect.into())?;
-    let signer = access.trust.verify(container.signature())?;
-    let is_unchecked = container.signature().is_some() && signer.is_none();
-    if is_unchecked && options.unchecked_signature == UncheckedSignature::Refuse {
-        return Err(ErrorKind::SignatureUnchecked.at(21));
-    }
+    let signer = verified(&container, access, options)?;
     let model = match (container.payload(), access.key) {
         (Payload::Plain(payload), None) => payload.decode()?,
         (Payload::Plain(_), Some(_)) => return Err(ErrorKind::NotEncrypted.at(21)),
@@ -102,12 +98,46 @@ pub fn open_protected<'k, M: DecodePayload>(
     Ok(Opened { model, signer })
 }
 
+/// Verifies the signature that is demanded; one that is there and not demanded is an error in strict reading.
+pub(super) fn verified<'k>(
+    container: &Container<'_>,
+    access: &Access<'k>,
+    options: &ReadOptions,
+) -> Result<Option<Signer<'k>>, Error> {
+    let signer = access.trust.verify(container.signature())?;
+    let is_unchecked = container.signature().is_some() && signer.is_none();
+    if is_unchecked && options.unchecked_signature == UncheckedSignature::Refuse {
+        return Err(ErrorKind::SignatureUnchecked.at(21));
+    }
+    Ok(signer)
+}
+
 fn decrypt<M: DecodePayload>(
     container: &Container<'_>,
     payload: EncryptedPayload<'_>,
     key: Key<'_>,
     options: &ReadOptions,
 ) -> Result<M, Error> {
+    let (header, metadata) = (container.header(), container.metadata_bytes());
+    let Plaintext { bytes, payload_len } = plaintext(container, payload, key, options)?;
+    let payload = bytes.get(..payload_len).unwrap_or_default();
+    Candidates::new(header, metadata, options)?
+        .decode(Bound::Exactly(payload.len() as u64), |read| read(&mut SliceSource::new(payload)))
+}
+
+/// A payload after decryption and decompression, with the binding that follows it.
+pub(super) struct Plaintext {
+    bytes: Vec<u8>,
+    payload_len: usize,
+}
+
+/// Decrypts a payload, and compares its binding with what is around it.
+pub(super) fn plaintext(
+    container: &Container<'_>,
+    payload: EncryptedPayload<'_>,
+    key: Key<'_>,
+    options: &ReadOptions,
+) -> Result<Plaintext, Error> {
     let (header, metadata) = (container.header(), container.metadata_bytes());
     let at = (HEADER_LEN + metadata.len()) as u64;
     let commitment = commitment(container, options)?;
@@ -128,9 +158,8 @@ fn decrypt<M: DecodePayload>(
     bound.check_end(plaintext.len() as u64)?;
     let signer = container.signature().and_then(|block| block.public_key().try_into().ok());
     let surroundings = Surroundings { header, metadata, key_block, signer: signer.unwrap_or([0; 32]) };
-    let payload = surroundings.unbind(&plaintext, options.is_strict())?;
-    Candidates::new(header, metadata, options)?
-        .decode(Bound::Exactly(payload.len() as u64), |read| read(&mut SliceSource::new(payload)))
+    let payload_len = surroundings.unbind(&plaintext, options.is_strict())?.len();
+    Ok(Plaintext { bytes: plaintext, payload_len })
 }
 
 /// The commitment that the metadata hold.
@@ -145,7 +174,7 @@ fn commitment(container: &Container<'_>, options: &ReadOptions) -> Result<Option
     Ok(stored.map(|value| value.as_str().and_then(from_hex).unwrap_or_default()))
 }
 
-fn from_hex(text: &str) -> Option<Vec<u8>> {
+pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));

@@ -3,6 +3,8 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
 #![cfg(any(feature = "zstd", feature = "ruzstd"))]
 
+#[cfg(feature = "crypto")]
+mod authentic;
 mod first_generation;
 mod metadata;
 mod metadata_refusals;

@@ -147,6 +147,20 @@ pub(super) const ENTRIES: &[Entry] = &[
         FETCH,
     ),
     entry(
+        "ac-unauthenticated",
+        Refused,
+        "What was asked for may only come from metadata that somebody trusted vouches for. These are not signed by a trusted \
+         key, and no password ties them to an encrypted payload: anyone can have written them.",
+        "get the maker's public key on a way you trust and demand a signature by it",
+    ),
+    entry(
+        "ac-inference-key",
+        Refused,
+        "The metadata are authentic but hold no usable public key for encrypted questions to the model: \
+         `custom.inference_pub_key` has to be a key line `apr-public-1...` or 64 hexadecimal digits.",
+        "ask the model's owner for a file with a public key",
+    ),
+    entry(
         "ac-too-large",
         Usage,
         "A part of the model is longer than the format can say: lengths in the first generation have 32 bits. \
