@@ -271,7 +271,7 @@ error_kinds! {
     Message {
         /// What was expected.
         expected: &'static str,
-    } => "cy-message", "not {expected}";
+    } => "cy-message", "these bytes are not {expected}";
     /// A request that was admitted before.
     Replay => "cy-replay", "the request was admitted before: it was recorded and sent again, ask anew";
     /// A request of another time than now.

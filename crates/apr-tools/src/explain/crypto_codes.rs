@@ -206,4 +206,28 @@ pub(super) const ENTRIES: &[Entry] = &[
         "The operating system refused to read or write the file.",
         "check the path, its permissions and the room on the disk",
     ),
+    entry(
+        "cy-message",
+        Invalid,
+        "The bytes are no question to a model, or no answer of one: another beginning, another version, or too short.",
+        "see that both sides speak the same version of the protocol",
+    ),
+    entry(
+        "cy-replay",
+        Refused,
+        "A question was recorded on its way and sent again. It was answered once.",
+        "ask anew: each question is made for one time",
+    ),
+    entry(
+        "cy-stale",
+        Refused,
+        "A question was made too long ago, or by a clock that is ahead.",
+        "set the clock of the asking machine, and ask anew",
+    ),
+    entry(
+        "cy-replay-full",
+        Io,
+        "The server remembers as many questions as it has room for, and takes none that it could not recognise if it came again.",
+        "ask again later; the server's owner can give it more room or a shorter time",
+    ),
 ];
