@@ -7,6 +7,7 @@
 mod authentic;
 mod binding;
 mod open;
+mod raw;
 mod seal;
 mod trust;
 
@@ -14,6 +15,7 @@ pub use self::authentic::{AuthenticMetadata, InferenceKey, authenticate};
 pub use self::open::{Access, Opened, open_protected};
 #[cfg(feature = "std")]
 pub use self::open::{load_as_recipient, load_encrypted, load_protected, load_verified};
+pub use self::raw::RawModel;
 pub use self::seal::{Protection, to_vec_protected};
 #[cfg(feature = "std")]
 pub use self::seal::{save_encrypted, save_for_recipient, save_protected, save_signed};

@@ -200,6 +200,7 @@ pub fn write_to<M: EncodePayload + ?Sized, W: Write + Seek>(
 
 /// What is known of a file before its payload is written.
 pub(crate) struct Plan {
+    version: (u8, u8),
     model_type: ModelType,
     pub(crate) metadata: Vec<u8>,
     /// Of the model alone.
@@ -237,7 +238,19 @@ impl Plan {
         }
         let metadata = metadata.to_msgpack()?;
         let payload_len = payload_len(model, options.generation)?;
-        Ok(Self { model_type, metadata, payload_len, trailer_len: 0, flags })
+        Ok(Self { version: VERSION, model_type, metadata, payload_len, trailer_len: 0, flags })
+    }
+
+    /// Of a file that takes its payload from another one with this header, and its metadata as they are given.
+    #[cfg(feature = "crypto")]
+    pub(crate) fn like(header: &Header, metadata: &Metadata, payload_len: u64) -> Result<Self, Error> {
+        let of_content = Flags::ENCRYPTED.with(Flags::SIGNED).with(Flags::LICENSED);
+        let mut flags = Flags(header.flags.0 & !of_content.0);
+        if metadata.license.is_some() {
+            flags = flags.with(Flags::LICENSED);
+        }
+        let (version, model_type) = (header.version, header.model_type);
+        Ok(Self { version, model_type, metadata: metadata.to_msgpack()?, payload_len, trailer_len: 0, flags })
     }
 
     const fn uncompressed_len(&self) -> u64 {
@@ -250,7 +263,7 @@ impl Plan {
             u32::try_from(len).map_err(|_| Error::from(ErrorKind::TooLargeForFormat { part, len, limit }))
         };
         Ok(Header {
-            version: VERSION,
+            version: self.version,
             model_type: self.model_type,
             metadata_len: field("metadata", self.metadata.len() as u64)?,
             payload_len: field("payload", payload_len)?,

@@ -87,8 +87,8 @@ pub fn open_protected<'k, M: DecodePayload>(
     options: &ReadOptions,
 ) -> Result<Opened<'k, M>, Error> {
     let container = Container::from_bytes_with(file, options)?;
-    check_type::<M>(container.header(), expect.into())?;
     let signer = verified(&container, access, options)?;
+    check_type::<M>(container.header(), expect.into())?;
     let model = match (container.payload(), access.key) {
         (Payload::Plain(payload), None) => payload.decode()?,
         (Payload::Plain(_), Some(_)) => return Err(ErrorKind::NotEncrypted.at(21)),
@@ -129,6 +129,14 @@ fn decrypt<M: DecodePayload>(
 pub(super) struct Plaintext {
     bytes: Vec<u8>,
     payload_len: usize,
+}
+
+impl Plaintext {
+    /// The payload without its binding.
+    pub(super) fn into_payload(mut self) -> Vec<u8> {
+        self.bytes.truncate(self.payload_len);
+        self.bytes
+    }
 }
 
 /// Decrypts a payload, and compares its binding with what is around it.

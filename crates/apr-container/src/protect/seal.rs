@@ -18,7 +18,7 @@ use crate::crc::crc32;
 use crate::error::{Error, ErrorKind};
 use crate::flags::Flags;
 use crate::header::HEADER_LEN;
-use crate::metadata::Value;
+use crate::metadata::{Metadata, Value};
 use crate::model_type::ModelType;
 use crate::payload::{EncodePayload, Sink as _};
 use crate::save::{Plan, SaveOptions};
@@ -59,10 +59,31 @@ impl<'k> Protection<'k> {
         self.signer = Some(key);
         self
     }
+
+    /// A new key if one is asked for, and the metadata that go with it; those of a file that was read once are taken out.
+    pub(super) fn lock(
+        &self,
+        metadata: &mut Metadata,
+        rng: &mut (impl Rng + ?Sized),
+    ) -> Result<Option<Locked>, Error> {
+        metadata.custom.remove(COMMITMENT_KEY);
+        metadata.custom.remove(MODE_KEY);
+        let locked = self.lock.map(|lock| lock.make(rng)).transpose()?;
+        if let Some(Locked { key, mode, .. }) = &locked {
+            let commitment = hex(&key.commitment(COMMITMENT_LABEL).to_bytes());
+            metadata.custom.insert(COMMITMENT_KEY.into(), Value::from(commitment.as_str()));
+            metadata.custom.insert(MODE_KEY.into(), Value::from(*mode));
+        }
+        Ok(locked)
+    }
+
+    pub(super) const fn signer(&self) -> Option<&'k SigningKey> {
+        self.signer
+    }
 }
 
 /// A new key and what the file says of it.
-struct Locked {
+pub(super) struct Locked {
     key: AesKey,
     /// Salt, or ephemeral key and recipient: the beginning of the stored payload.
     key_block: Vec<u8>,
@@ -133,43 +154,46 @@ pub fn to_vec_protected<M: EncodePayload + ?Sized>(
     rng: &mut (impl Rng + ?Sized),
 ) -> Result<Vec<u8>, Error> {
     let mut options = options.clone();
-    let custom = &mut options.metadata.custom;
-    // Of a file that was read once and is saved anew.
-    custom.remove(COMMITMENT_KEY);
-    custom.remove(MODE_KEY);
-    let locked = protection.lock.map(|lock| lock.make(rng)).transpose()?;
-    if let Some(Locked { key, mode, .. }) = &locked {
-        let commitment = hex(&key.commitment(COMMITMENT_LABEL).to_bytes());
-        custom.insert(COMMITMENT_KEY.into(), Value::from(commitment.as_str()));
-        custom.insert(MODE_KEY.into(), Value::from(*mode));
-    }
-    let mut plan = Plan::new(model, model_type, &options)?;
-    let signer = protection.signer.map(|key| (key, key.verifying_key()));
+    let locked = protection.lock(&mut options.metadata, rng)?;
+    let plan = Plan::new(model, model_type, &options)?;
+    seal(model, plan, &options, locked.as_ref(), protection.signer, rng)
+}
+
+/// The bytes of a planned file.
+pub(super) fn seal<M: EncodePayload + ?Sized>(
+    model: &M,
+    mut plan: Plan,
+    options: &SaveOptions,
+    locked: Option<&Locked>,
+    signer: Option<&SigningKey>,
+    rng: &mut (impl Rng + ?Sized),
+) -> Result<Vec<u8>, Error> {
+    let signer = signer.map(|key| (key, key.verifying_key()));
     if signer.is_some() {
         plan.flags = plan.flags.with(Flags::SIGNED);
     }
     let mut file = Vec::from([0; HEADER_LEN]);
     file.extend_from_slice(&plan.metadata);
     let payload_at = file.len();
-    if let Some(Locked { key, key_block, .. }) = &locked {
+    if let Some(Locked { key, key_block, .. }) = locked {
         plan.flags = plan.flags.with(Flags::ENCRYPTED);
         plan.trailer_len = binding::LEN as u64;
-        let header = plan.header(0, &options)?;
+        let header = plan.header(0, options)?;
         let signer = signer.as_ref().map_or([0; 32], |(_, public)| *public.as_bytes());
         let surroundings = Surroundings { header: &header, metadata: &plan.metadata, key_block, signer };
         file.extend_from_slice(key_block);
         let nonce_at = file.len();
         file.extend_from_slice(&[0; Nonce::LEN]);
         let ciphertext_at = file.len();
-        plan.write_payload(model, &options, &surroundings.binding(), &mut file)?;
+        plan.write_payload(model, options, &surroundings.binding(), &mut file)?;
         let (nonce, tag) = key.seal_in_place(rng, b"", file.get_mut(ciphertext_at..).unwrap_or_default())?;
         let place = file.get_mut(nonce_at..ciphertext_at).unwrap_or_default();
         place.copy_from_slice(&nonce.to_bytes());
         file.extend_from_slice(&tag.to_bytes());
     } else {
-        plan.write_payload(model, &options, &[], &mut file)?;
+        plan.write_payload(model, options, &[], &mut file)?;
     }
-    let header = plan.header((file.len() - payload_at) as u64, &options)?;
+    let header = plan.header((file.len() - payload_at) as u64, options)?;
     if let Some(place) = file.first_chunk_mut() {
         *place = header.to_bytes();
     }

@@ -11,6 +11,8 @@ mod metadata_refusals;
 mod peer_metadata;
 #[cfg(feature = "crypto")]
 mod protect;
+#[cfg(feature = "crypto")]
+mod raw;
 mod sample;
 mod serde_codec;
 mod serde_refusals;
