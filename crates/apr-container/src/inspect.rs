@@ -24,6 +24,8 @@ use crate::limits::ReadOptions;
 use crate::metadata::Metadata;
 use crate::model_type::ModelType;
 use crate::payload::MODEL_NAME_KEY;
+#[cfg(feature = "crypto")]
+use crate::protect::KeyHint;
 
 /// A file's header and metadata. Both are claims of whoever wrote the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,6 +90,22 @@ impl ModelInfo {
     #[must_use]
     pub fn model_name(&self) -> Option<&str> {
         self.metadata.custom.get(MODEL_NAME_KEY)?.as_str()
+    }
+
+    /// How to come by the key of an encrypted payload, if the metadata say so. Nobody vouches for that until the payload is
+    /// opened.
+    #[cfg(feature = "crypto")]
+    #[must_use]
+    pub fn key_hint(&self) -> Option<KeyHint> {
+        KeyHint::of(&self.metadata)
+    }
+
+    /// Whether the metadata hold a commitment to the key of the payload, as [`to_vec_protected`](crate::to_vec_protected) puts
+    /// it there. Whether it is that of the right key shows when the payload is opened.
+    #[cfg(feature = "crypto")]
+    #[must_use]
+    pub fn has_key_commitment(&self) -> bool {
+        crate::protect::has_commitment(&self.metadata)
     }
 
     /// What a reader of this information should know.

@@ -111,8 +111,8 @@ pub use crate::payload::{
 };
 #[cfg(feature = "crypto")]
 pub use crate::protect::{
-    Access, AuthenticMetadata, InferenceKey, Opened, Protection, RawModel, Signer, Trust, authenticate,
-    open_protected, to_vec_protected,
+    Access, AuthenticMetadata, InferenceKey, KeyHint, Opened, Protection, RawModel, Signer, Trust,
+    authenticate, open_protected, to_vec_protected, verify_signature,
 };
 #[cfg(all(feature = "crypto", feature = "std"))]
 pub use crate::protect::{

@@ -19,7 +19,9 @@ pub use self::raw::RawModel;
 pub use self::seal::{Protection, to_vec_protected};
 #[cfg(feature = "std")]
 pub use self::seal::{save_encrypted, save_for_recipient, save_protected, save_signed};
-pub use self::trust::{Signer, Trust};
+pub use self::trust::{Signer, Trust, verify_signature};
+
+use crate::metadata::Metadata;
 
 /// Key of the custom metadata with the commitment to the encryption key, in hexadecimal digits.
 const COMMITMENT_KEY: &str = "apr.commit";
@@ -29,3 +31,28 @@ const COMMITMENT_LABEL: &str = "apr-v1 commit";
 const MODE_KEY: &str = "apr.mode";
 const PASSWORD_MODE: &str = "password";
 const RECIPIENT_MODE: &str = "recipient";
+
+/// How to come by the key of an encrypted payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyHint {
+    /// From a password.
+    Password,
+    /// With a recipient's secret key.
+    Recipient,
+}
+
+impl KeyHint {
+    pub(crate) fn of(metadata: &Metadata) -> Option<Self> {
+        match metadata.custom.get(MODE_KEY)?.as_str()? {
+            PASSWORD_MODE => Some(Self::Password),
+            RECIPIENT_MODE => Some(Self::Recipient),
+            _ => None,
+        }
+    }
+}
+
+/// Whether there is something where the commitment to a key stands.
+pub(crate) fn has_commitment(metadata: &Metadata) -> bool {
+    metadata.custom.contains_key(COMMITMENT_KEY)
+}

@@ -2,8 +2,9 @@
 
 use apr_crypto::{Signature, TrustedKeys, VerifyingKey};
 
-use crate::container::SignatureBlock;
+use crate::container::{Container, SignatureBlock};
 use crate::error::{Error, ErrorKind};
+use crate::limits::ReadOptions;
 
 /// Whose signature a file must have to be loaded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,6 +41,20 @@ pub enum Signer<'k> {
     Trusted(Option<&'k str>),
     /// Whoever has the key in the file. Anyone can sign with a key of their own.
     Unknown(VerifyingKey),
+}
+
+/// Who signed a file, encrypted or not; nothing of it is decrypted or decoded. `None` for [`Trust::NoSignature`].
+///
+/// # Errors
+///
+/// Those of [`Container::from_bytes_with`]; [`ErrorKind::NotSigned`], [`ErrorKind::SignatureInvalid`],
+/// [`ErrorKind::UntrustedSigner`].
+pub fn verify_signature<'k>(
+    file: &[u8],
+    trust: impl Into<Trust<'k>>,
+    options: &ReadOptions,
+) -> Result<Option<Signer<'k>>, Error> {
+    trust.into().verify(Container::from_bytes_with(file, options)?.signature())
 }
 
 impl<'k> Trust<'k> {

@@ -6,7 +6,7 @@ use apr_container::{
     Access, Compression, Container, Error, Flags, Metadata, ModelType, Opened, Protection, ReadOptions,
     SaveOptions, Signer, Trust, Value, inspect_bytes, load_as_recipient, load_encrypted, load_from_bytes,
     load_protected, load_verified, open_protected, save_encrypted, save_for_recipient, save_signed, to_vec,
-    to_vec_protected,
+    to_vec_protected, verify_signature,
 };
 use apr_crypto::{OsRandom, Password, RecipientSecret, SigningKey, TrustedKeys};
 use proptest::prelude::*;
@@ -74,6 +74,10 @@ fn what_is_protected_is_opened_in_every_compression() {
                 let opened = open(&file, &access.with_trust(&by)).unwrap();
                 assert_eq!(opened, Opened { model: model.clone(), signer: Some(Signer::Trusted(None)) });
                 let info = inspect_bytes(&file).unwrap();
+                assert_eq!(
+                    (info.key_hint().is_some(), info.has_key_commitment()),
+                    (info.encrypted, info.encrypted)
+                );
                 assert_eq!(info.metadata.model_name.as_deref(), Some("segments"));
                 assert!(info.signed);
             }
@@ -119,6 +123,24 @@ fn trusted_keys_name_the_signer() {
     trusted.add("nightly", keys.forger.verifying_key()).unwrap();
     let opened = open(&file, &Access::default().with_trust(&trusted)).unwrap();
     assert_eq!(opened.signer, Some(Signer::Trusted(Some("release"))));
+}
+
+#[test]
+fn a_signature_is_verified_without_the_key_to_read() {
+    let keys = keys();
+    let to = keys.recipient.public();
+    let both = Protection::default().for_recipient(&to).signed_by(&keys.signer);
+    let file = protected(&Sample::new(3), Compression::None, &both);
+    let (by, other) = (keys.signer.verifying_key(), keys.forger.verifying_key());
+    let verify = |file: &[u8], trust| verify_signature(file, trust, &ReadOptions::STRICT);
+    assert_eq!(verify(&file, Trust::Key(&by)).unwrap(), Some(Signer::Trusted(None)));
+    assert_eq!(verify(&file, Trust::Anyone).unwrap(), Some(Signer::Unknown(by)));
+    assert_eq!(verify(&file, Trust::NoSignature).unwrap(), None);
+    assert_eq!(code(verify(&file, Trust::Key(&other))), "ac-untrusted-signer");
+    let mut changed = file.clone();
+    changed[50] ^= 1;
+    assert_eq!(code(verify(&changed, Trust::Key(&by))), "ac-checksum");
+    assert_eq!(code(verify(&reseal(changed), Trust::Key(&by))), "ac-signature");
 }
 
 #[test]
