@@ -3,6 +3,7 @@
 mod apr;
 mod report;
 
+use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -12,6 +13,7 @@ use st_mmap::{Checkpoints, LoadOptions};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::input::{self, Format, Model, Rules, Source, Tensor};
+use crate::secrets::{Keys, SignedBy};
 
 /// What was found about one FILE.
 struct Verdict {
@@ -37,7 +39,15 @@ enum Content {
         checksum: Option<&'static str>,
     },
     /// An `.apr` file of the first generation.
-    Model { model_type: String, bytes: u64, payload: Payload },
+    Model {
+        model_type: String,
+        bytes: u64,
+        payload: Payload,
+        /// Whether the payload had to be decrypted.
+        is_decrypted: bool,
+        /// Whose signature was verified, if one was demanded.
+        signer: Option<SignedBy>,
+    },
 }
 
 /// What became of a payload.
@@ -70,14 +80,18 @@ pub(crate) fn command() -> Command {
         )
         .arg(input::compat_arg())
         .arg(input::trusted_arg())
+        .args(Keys::args())
         .after_help(
             "Of a safetensors file the header and the length are checked. The values of the tensors are not: the format \
              has no checksum for them. Compare digests (`apr tensors --digest`) or files (`apr diff`) for that. The \
              folder step_N of a checkpoint is verified in full, by its manifest. An .apr file is read to its end: \
-             checksum, metadata, and the payload, which has to become its model. Of a signed one the signature is not \
-             checked, of an encrypted one not the payload; the report says so.\n\n\
-             Examples:\n  apr check model.safetensors model.apr\n  apr check sharded --json\n\n\
-             Exit codes: 0 accepted, 3 refused, 4 a checksum does not match, 5 I/O. With several files, that of the \
+             checksum, metadata, and the payload, which has to become its model. With --signer, --trusted-keys or \
+             --any-signer every file has to be signed, and the signature is verified first; with --identity or a \
+             password every file has to be encrypted, and is decrypted. Without them, of a signed file the signature \
+             is not checked, of an encrypted one not the payload; the report says so.\n\n\
+             Examples:\n  apr check model.safetensors model.apr\n  apr check sharded --json\n  \
+             apr check sold.apr --signer maker.key.pub --identity buyer.key\n\n\
+             Exit codes: 0 accepted, 3 refused, 4 a checksum or signature does not match, or not decrypted, 5 I/O. With several files, that of the \
              first one not accepted.",
         )
 }
@@ -89,8 +103,9 @@ pub(crate) fn command() -> Command {
 /// If standard output does not take the report; a refusal is an exit code.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let rules = Rules::from_matches(matches);
-    let paths = matches.get_many::<PathBuf>("input").into_iter().flatten();
-    let verdicts: Vec<Verdict> = paths.map(|path| judge(path, &rules)).collect();
+    let paths = || matches.get_many::<PathBuf>("input").into_iter().flatten();
+    let keys = Rc::new(Keys::from_matches(matches, paths().map(PathBuf::as_path))?);
+    let verdicts: Vec<Verdict> = paths().map(|path| judge(path, &rules, &keys)).collect();
     let exit =
         verdicts.iter().map(Verdict::exit).find(|&exit| exit != Exit::Success).unwrap_or(Exit::Success);
     let printed = if console.is_json() {
@@ -106,16 +121,19 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     }
 }
 
-fn judge(path: &Path, rules: &Rules) -> Verdict {
+fn judge(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Verdict {
     let outcome = match checkpoint(path) {
-        Some((folder, step)) => verify(&folder, step, rules).map_err(Refusal::Unsound),
-        None => examine(path, rules),
+        Some((folder, step)) => keys
+            .refuse_for("a checkpoint", path)
+            .and_then(|()| verify(&folder, step, rules))
+            .map_err(Refusal::Unsound),
+        None => examine(path, rules, keys),
     };
     Verdict { path: path.to_owned(), outcome }
 }
 
-fn examine(path: &Path, rules: &Rules) -> Result<Sound, Refusal> {
-    let source = Source::open(path).map_err(Refusal::Unsound)?;
+fn examine(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<Sound, Refusal> {
+    let source = Source::open(path).map_err(Refusal::Unsound)?.with_keys(keys);
     match source.format() {
         Format::AprModel => apr::model(&source, rules).map_err(Refusal::Unsound),
         Format::AprTensors => apr::tensors(source, rules).map_err(Refusal::Unsound),

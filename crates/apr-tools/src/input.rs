@@ -6,18 +6,23 @@ mod source;
 mod spool;
 mod tensor;
 
+use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use st_core::{ShardIndex, ShardProblem, Strictness};
 use st_mmap::{SafeTensorsFile, ShardedSafeTensors};
 
-pub(crate) use self::apr_model::{AprModel, Content, info as apr_info, payload as apr_payload};
+pub(crate) use self::apr_model::{
+    AprModel, Content, Payload, Protected, info as apr_info, payload as apr_payload,
+    protected as apr_protected,
+};
 pub(crate) use self::apr_tensors::AprTensors;
 pub(crate) use self::source::{Format, Source};
 pub(crate) use self::tensor::{Dtype, Tensor, Totals};
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_SHARDS, Exit, Failure};
 use crate::foreign;
+use crate::secrets::Keys;
 
 pub(crate) fn input_arg() -> Arg {
     Arg::new("input")
@@ -135,6 +140,15 @@ impl Model {
         Self::from_source(Source::open(path)?, rules)
     }
 
+    /// Opens what FILE names with what was brought for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open); if the file is not signed by whom it must be, or cannot be decrypted.
+    pub(crate) fn open_with(path: &Path, rules: &Rules, keys: Keys) -> Result<Self, Failure> {
+        Self::from_source(Source::open(path)?.with_keys(&Rc::new(keys)), rules)
+    }
+
     /// Opens what FILE names if it is safetensors.
     ///
     /// # Errors
@@ -171,6 +185,9 @@ impl Model {
     ///
     /// Those of [`open`](Self::open) but the last.
     pub(crate) fn with_problems(source: Source, rules: &Rules) -> Result<(Self, Vec<ShardProblem>), Failure> {
+        if source.format() != Format::AprModel {
+            source.keys().refuse_for(source.format().title(), source.label())?;
+        }
         let (path, mut problems) = (source.path(), Vec::new());
         let is_index = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
         let kind = match source.format() {

@@ -2,21 +2,24 @@
 
 mod apr_model;
 mod apr_tensors;
+mod protection;
 mod report;
 mod warnings;
 
 use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use st_core::{Layout, Order, TensorSpec, WriteOptions};
 
-pub(crate) use self::apr_model::stored;
+pub(crate) use self::apr_model::{ANYONE, stored};
 pub(crate) use self::apr_tensors::footer_state;
 use self::warnings::Warning;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::input::{self, Dtype, Format, Model, Part, Rules, Source, Tensor, Totals};
 use crate::render::tree::{Extent, Item};
+use crate::secrets::Keys;
 
 pub(crate) fn command() -> Command {
     Command::new("inspect")
@@ -36,12 +39,18 @@ pub(crate) fn command() -> Command {
                 .help("Of an .apr file, also compare the checksum and decode the payload"),
         )
         .arg(input::trusted_arg())
+        .args(Keys::args())
         .after_help(
             "Only the header is read (of an .apr file also the metadata), so large models take no longer than small \
              ones. `apr FILE` is the same. With --verify, all of an .apr file is read: what its payload holds is \
              known only then, training data included.\n\n\
-             Examples:\n  apr inspect model.safetensors\n  apr inspect sharded --json\n  apr inspect model.apr --verify\n\n\
-             Exit codes: 0 shown, 3 not a sound model file, 4 damaged (--verify), 5 I/O, 6 another format.",
+             Of an .apr model the report says which of its parts are authenticated, and by what: a checksum by nothing, a \
+             signature once it was verified (--signer, --trusted-keys, --any-signer), encryption once it was opened. \
+             With those options all of the file is read.\n\n\
+             Examples:\n  apr inspect model.safetensors\n  apr inspect sharded --json\n  apr inspect model.apr --verify\n  \
+             apr inspect sold.apr --signer maker.key.pub\n\n\
+             Exit codes: 0 shown, 3 not a sound model file, 4 damaged (--verify), not verified or \
+             not decrypted, 5 I/O, 6 another format.",
         )
 }
 
@@ -52,7 +61,12 @@ pub(crate) fn command() -> Command {
 /// If the model cannot be read.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let rules = Rules::from_matches(matches);
-    let source = Source::open(input::path(matches))?;
+    let path = input::path(matches);
+    let keys = Keys::from_matches(matches, [path])?;
+    let source = Source::open(path)?.with_keys(&Rc::new(keys));
+    if source.format() != Format::AprModel {
+        source.keys().refuse_for(source.format().title(), path)?;
+    }
     let extent = if console.is_verbose() { Extent::ALL } else { Extent::DEFAULT };
     let extent = (!matches.get_flag("no-tree")).then_some(extent);
     let verify = matches.get_flag("verify");

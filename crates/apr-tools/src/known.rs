@@ -8,6 +8,7 @@ use apr_models::{AnyModel, MODEL_KEY, Tensors};
 use crate::error::{CODE_NO_PREDICTION, Failure};
 use crate::input::{Kind, Model, Rules, Tensor};
 use crate::metadata;
+use crate::secrets::Keys;
 
 /// Key of the custom metadata with the names of the features.
 pub(crate) const FEATURES: &str = "apr.features";
@@ -35,9 +36,9 @@ impl Known {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read or is not sound, or holds no model that is known here.
-    pub(crate) fn load(path: &Path, rules: &Rules) -> Result<Self, Failure> {
-        let opened = Model::open(path, rules)?;
+    /// If the file cannot be read, opened with these keys, or is not sound, or holds no model that is known here.
+    pub(crate) fn load(path: &Path, rules: &Rules, keys: Keys) -> Result<Self, Failure> {
+        let opened = Model::open_with(path, rules, keys)?;
         if let Kind::AprModel(file) = opened.kind()
             && let Some(model) = file.model()
         {

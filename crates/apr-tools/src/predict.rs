@@ -17,6 +17,7 @@ use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{self, Rules};
 use crate::known::Known;
 use crate::output::{self, Destination, Run};
+use crate::secrets::Keys;
 
 pub(crate) fn command() -> Command {
     Command::new("predict")
@@ -60,6 +61,7 @@ pub(crate) fn command() -> Command {
         .arg(output::force_arg())
         .arg(input::unverified_arg())
         .arg(input::trusted_arg())
+        .args(Keys::args())
         .after_help(
             "If the model knows the names of its features and the table has a header, columns are taken by name and \
              others are left out, with a note. Otherwise the table has exactly the features, in their order. An empty \
@@ -67,10 +69,13 @@ pub(crate) fn command() -> Command {
              have arrived, so a pipe can stay open.\n\n\
              A regression gives a number, a classification the class, a transformation the new row, a language \
              model the logarithm of a line's probability, a vectorizer pairs of term number and weight.\n\n\
+             With --signer, --trusted-keys or --any-signer, the signature is verified before anything else of the model \
+             is looked at; an encrypted model needs --identity or a password.\n\n\
              Examples:\n  apr predict model.apr --input rows.csv\n  \
-             apr predict model.apr -i rows.csv --json\n\n\
-             Exit codes: 0 done, 2 it predicts nothing, 3 the model or the table is not sound, 4 damaged or signed, 5 \
-             I/O, 6 another format or encrypted.",
+             apr predict model.apr -i rows.csv --json\n  \
+             apr predict sold.apr -i rows.csv --identity buyer.key --signer maker.key.pub\n\n\
+             Exit codes: 0 done, 2 it predicts nothing, 3 the model or the table is not sound, 4 damaged, not \
+             verified or not decrypted, 5 I/O, 6 another format, or encrypted and no key given.",
         )
 }
 
@@ -96,7 +101,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     }
     let dialect = Dialect::from_matches(matches)?;
     let column = matches.get_one::<String>("column").map(String::as_str);
-    let known = Known::load(model_path, &rules)?;
+    let keys = Keys::from_matches(matches, [model_path, rows_path.as_path()])?;
+    let known = Known::load(model_path, &rules, keys)?;
     let asked = Asked::new(&known, matches.get_flag("proba"))?;
     let input = Input::open(rows_path)?;
 

@@ -6,12 +6,14 @@
 mod argument;
 mod groups;
 mod key_file;
+mod keys;
 mod password;
 mod terminal;
 
 pub(crate) use self::argument::refuse_secrets;
 pub(crate) use self::groups::{
-    Audience, Identity, IdentityArgs, RecipientArgs, SigningArgs, TrustArgs, Trusted, key_password_args,
+    Audience, IdentityArgs, RecipientArgs, SigningArgs, TrustArgs, key_password_args,
 };
-pub(crate) use self::key_file::{Format, PublicEntry, SecretEntry, load_public, load_secret, parse_public};
+pub(crate) use self::key_file::{KeyFile, load_any, load_secret};
+pub(crate) use self::keys::{Keys, SignedBy, refuse_shared_stdin};
 pub(crate) use self::password::{PasswordArgs, Purpose};

@@ -13,6 +13,7 @@ use crate::render::escape::escaped;
 use crate::render::human;
 use crate::render::json::JsonWriter;
 use crate::render::table::{Align, Table};
+use crate::secrets::Keys;
 
 pub(crate) fn command() -> Command {
     Command::new("tensors")
@@ -27,12 +28,14 @@ pub(crate) fn command() -> Command {
         )
         .args(Selection::args())
         .arg(input::trusted_arg())
+        .args(Keys::args())
         .after_help(
             "The offset of a tensor is counted in bytes from the start of its file. An .apr file of version 1 holds a \
              model: its tensors are the ones the model becomes as safetensors, and have no offset.\n\n\
              Examples:\n  apr tensors model.safetensors --json --digest\n  \
              apr tensors model.safetensors --select '*.weight'\n\n\
-             Exit codes: 0 listed, 3 not a sound model file, 4 damaged, 5 I/O, 6 another format or encrypted.",
+             Exit codes: 0 listed, 3 not a sound model file, 4 damaged, not verified or not \
+             decrypted, 5 I/O, 6 another format, or encrypted and no key given.",
         )
 }
 
@@ -44,7 +47,8 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let rules = Rules::from_matches(matches).for_looking();
     let selection = Selection::from_matches(matches);
-    let model = Model::open(input::path(matches), &rules)?;
+    let path = input::path(matches);
+    let model = Model::open_with(path, &rules, Keys::from_matches(matches, [path])?)?;
     let mut tensors = model.tensors()?;
     tensors.retain(|tensor| selection.includes(tensor.name()));
     let digests = if matches.get_flag("digest") { Some(digests(&tensors, console)?) } else { None };

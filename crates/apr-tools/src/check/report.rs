@@ -67,15 +67,24 @@ fn describe(content: &Content) -> String {
                 checksum.unwrap_or_default(),
             )
         }
-        Content::Model { model_type, bytes, payload } => {
+        Content::Model { model_type, bytes, payload, is_decrypted, signer } => {
+            let decrypted = if *is_decrypted { "decrypted " } else { "" };
+            let signer = signer.as_ref().map(|signer| format!(", signed {}", signer.by()));
             let payload = match payload {
                 Payload::Decoded { model, layout } => {
-                    format!("checksum right, payload is a {model} (layout {layout})")
+                    format!("checksum right, {decrypted}payload is a {model} (layout {layout})")
                 }
-                Payload::Foreign => "checksum right, payload of its maker's own type, not decoded".to_owned(),
+                Payload::Foreign => {
+                    format!("checksum right, {decrypted}payload of its maker's own type, not decoded")
+                }
                 Payload::Encrypted => "checksum right, payload encrypted, not checked".to_owned(),
             };
-            format!("{}, {}, {payload}", Escaped(model_type), human::bytes(*bytes))
+            format!(
+                "{}, {}, {payload}{}",
+                Escaped(model_type),
+                human::bytes(*bytes),
+                signer.unwrap_or_default()
+            )
         }
     }
 }
@@ -132,7 +141,7 @@ fn write_sound<W: Write>(sound: &Sound, json: &mut JsonWriter<W>) -> io::Result<
             json.field_str("format", "apr2")?;
             json.field_str("checksum", checksum)?;
         }
-        Content::Model { model_type, bytes, payload } => {
+        Content::Model { model_type, bytes, payload, is_decrypted, signer } => {
             json.field_uint("bytes", *bytes)?;
             json.field_str("format", "apr1")?;
             json.field_str("model_type", model_type)?;
@@ -145,6 +154,13 @@ fn write_sound<W: Write>(sound: &Sound, json: &mut JsonWriter<W>) -> io::Result<
                 }
                 Payload::Foreign => json.field_str("payload", "foreign")?,
                 Payload::Encrypted => json.field_str("payload", "encrypted")?,
+            }
+            if *is_decrypted {
+                json.field_bool("decrypted", true)?;
+            }
+            if let Some(signer) = signer {
+                json.key("signer")?;
+                signer.write_json(json)?;
             }
         }
     }

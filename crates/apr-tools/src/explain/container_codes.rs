@@ -89,15 +89,15 @@ pub(super) const ENTRIES: &[Entry] = &[
         "ac-encrypted",
         Unsupported,
         "The payload is encrypted. Header and metadata can be read, and nobody vouches for them; the model itself \
-         needs its password or a recipient's key, which this version cannot use.",
-        "decrypt the model with the program that encrypted it",
+         needs its password or a recipient's key.",
+        "bring the key: --identity KEYFILE or --ask-password, where the command has them; else `apr decrypt FILE -o OUT` first",
     ),
     entry(
         "ac-signed",
         Refused,
         "The file is signed: its maker wants it verified before it is used, and nobody has done that. The key in the \
          file proves nothing, anyone can sign with a key of their own.",
-        "verify the signature with the maker's key, or add --allow-unverified to use the file as if it were not signed",
+        "verify it with the maker's key (--signer KEY), or add --allow-unverified to use the file as if it were not signed",
     ),
     entry(
         "ac-not-encrypted",

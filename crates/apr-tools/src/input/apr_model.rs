@@ -1,13 +1,15 @@
 //! An `.apr` file of the first generation: a payload that becomes a model.
 
 use apr_container::{
-    Checksum, DecodePayload, Error, Expect, Generation, ModelInfo, ModelType, PayloadReader, inspect_with,
-    load_with,
+    Checksum, DecodePayload, Error, ErrorKind, Expect, Generation, ModelInfo, ModelType, PayloadReader,
+    ReadOptions, UncheckedSignature, inspect_bytes_with, inspect_with, load_with, open_protected,
+    verify_signature,
 };
 use apr_models::{AnyModel, Model as _, Tensors};
 
 use super::{Rules, Source, Tensor};
 use crate::error::{CODE_FOREIGN_PAYLOAD, Exit, Failure};
+use crate::secrets::{Keys, SignedBy};
 
 /// A loaded file: the model, and the tensors it becomes.
 #[derive(Debug)]
@@ -68,6 +70,52 @@ pub(crate) fn payload(source: &Source, rules: &Rules) -> Result<Payload, Failure
     load(rules).map_err(|error| refused(error, source, rules, |compat| load(compat).is_ok()))
 }
 
+/// What a file holds that was opened with keys.
+#[derive(Debug)]
+pub(crate) struct Protected {
+    pub(crate) info: ModelInfo,
+    /// `None` if it is encrypted and there is nothing to decrypt it with.
+    pub(crate) payload: Option<Payload>,
+    /// Whose signature was verified, if one was demanded.
+    pub(crate) signer: Option<SignedBy>,
+    /// Whether the payload was decrypted.
+    pub(crate) is_decrypted: bool,
+}
+
+/// Longest file that is read as a whole: none that the format can describe is longer.
+const FILE_LEN_MAX: u64 = 1 << 34;
+
+/// Opens a file with the keys of its source: verifies, then looks at the metadata, then decrypts, then decodes. The file is
+/// read once, so that what is used is what was verified.
+///
+/// # Errors
+///
+/// If the file cannot be read, is not sound or damaged; is not signed by whom it must be; cannot be decrypted.
+pub(crate) fn protected(source: &Source, rules: &Rules) -> Result<Protected, Failure> {
+    let file = durable_file::read(source.path(), FILE_LEN_MAX)
+        .map_err(|error| source.relabel(Failure::from(error)))?;
+    let open = |rules: &Rules| open_bytes(&file, source.keys(), &rules.apr);
+    open(rules).map_err(|error| refused(error, source, rules, |compat| open(compat).is_ok()))
+}
+
+fn open_bytes(file: &[u8], keys: &Keys, options: &ReadOptions) -> Result<Protected, Error> {
+    let signer = verify_signature(file, keys.trusted().trust(), options)?;
+    let mut options = *options;
+    if signer.is_some() {
+        // It was checked just now, of these bytes.
+        options.unchecked_signature = UncheckedSignature::Allow;
+    }
+    let info = inspect_bytes_with(file, &options)?;
+    let payload = if info.encrypted && !keys.can_decrypt() {
+        None
+    } else {
+        let access = keys.decryption();
+        Some(open_protected::<Payload>(file, Expect::AnyKnown, &access, &options)?.model)
+    };
+    let is_decrypted = info.encrypted && payload.is_some();
+    Ok(Protected { info, payload, signer: signer.map(|signer| keys.signed_by(signer)), is_decrypted })
+}
+
 /// The failure, with what helps if other readers are less strict.
 fn refused(
     error: Error,
@@ -90,8 +138,13 @@ impl AprModel {
     ///
     /// Those of [`payload`]; if the payload is of its maker's own type.
     pub(super) fn open(source: &Source, rules: &Rules) -> Result<Self, Failure> {
-        let info = info(source, Checksum::Skip, rules)?;
-        let payload = payload(source, rules)?;
+        let (info, payload) = if source.keys().is_given() {
+            let Protected { info, payload, .. } = protected(source, rules)?;
+            let needs_key = || source.relabel(Failure::from(Error::from(ErrorKind::Encrypted)));
+            (info, payload.ok_or_else(needs_key)?)
+        } else {
+            (info(source, Checksum::Skip, rules)?, payload(source, rules)?)
+        };
         let tensors = match &payload.content {
             Content::Model(model) => match model.to_tensors() {
                 Ok(tensors) => Some(tensors),

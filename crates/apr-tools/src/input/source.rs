@@ -1,11 +1,13 @@
 //! What FILE names, before anything but its first bytes has been read.
 
+use alloc::rc::Rc;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::spool::Spool;
 use crate::error::Failure;
 use crate::foreign::SNIFFED;
+use crate::secrets::Keys;
 
 /// What a model is stored as, told by the first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +55,7 @@ pub(crate) struct Source {
     label: PathBuf,
     format: Format,
     spool: Option<Spool>,
+    keys: Rc<Keys>,
 }
 
 impl Source {
@@ -66,9 +69,20 @@ impl Source {
         if path.as_os_str() == "-" {
             let spool = Spool::from_stdin()?;
             let format = format_of(spool.path());
-            return Ok(Self { label, format, spool: Some(spool) });
+            return Ok(Self { label, format, spool: Some(spool), keys: Rc::default() });
         }
-        Ok(Self { label, format: format_of(path), spool: None })
+        Ok(Self { label, format: format_of(path), spool: None, keys: Rc::default() })
+    }
+
+    /// With what opens it and whose signature it must have.
+    #[must_use]
+    pub(crate) fn with_keys(mut self, keys: &Rc<Keys>) -> Self {
+        self.keys = Rc::clone(keys);
+        self
+    }
+
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// What the user called it.

@@ -5,11 +5,12 @@ use std::io::{self, Write};
 use apr_container::{Checksum, Generation, ModelInfo, Value};
 use apr_models::{AnyModel, Model as _};
 
+use super::protection::Protection;
 use super::report::{LISTED, VALUE_CHARS, heading_of_warnings, more, write_warnings};
 use super::warnings::Warning;
 use crate::console::{Console, Style};
 use crate::error::Failure;
-use crate::input::{Content, Rules, Source, apr_info, apr_payload};
+use crate::input::{self, Content, Protected, Rules, Source, apr_info, apr_payload, apr_protected};
 use crate::render::escape;
 use crate::render::human::{self, plural};
 use crate::render::json::JsonWriter;
@@ -24,6 +25,7 @@ struct Summary<'s> {
     metadata: Value,
     /// What verifying found; `None` if it was not asked for.
     payload: Option<Payload>,
+    protection: Protection,
     warnings: Vec<Warning>,
 }
 
@@ -62,12 +64,31 @@ pub(super) fn run(
     verify: bool,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let checksum = if verify { Checksum::Compare } else { Checksum::Skip };
-    let info = apr_info(source, checksum, rules)?;
-    let payload = if verify { Some(Payload::read(source, &info, rules)?) } else { None };
-    let warnings = warnings(source, &info, payload.as_ref(), rules);
+    // With keys everything is read: what they protect is the whole file.
+    let verify = verify || source.keys().is_given();
+    let (mut signer, mut is_decrypted) = (None, false);
+    let (info, payload) = if source.keys().is_given() {
+        let opened: Protected = apr_protected(source, &rules.for_looking())?;
+        (signer, is_decrypted) = (opened.signer, opened.is_decrypted);
+        (opened.info, Some(opened.payload.map_or(Payload::Encrypted, Payload::of)))
+    } else {
+        let info = apr_info(source, if verify { Checksum::Compare } else { Checksum::Skip }, rules)?;
+        let payload = if verify { Some(Payload::read(source, &info, rules)?) } else { None };
+        (info, payload)
+    };
+    let mut warnings = warnings(source, &info, payload.as_ref(), rules);
+    // What the keys have settled.
+    warnings.retain(|warning| match warning.kind {
+        "signature-unchecked" => signer.is_none(),
+        "metadata-not-encrypted" => !is_decrypted,
+        _ => true,
+    });
+    if signer.as_ref().is_some_and(|signer| signer.name.is_none()) {
+        warnings.push(Warning { kind: "any-signer", message: ANYONE.to_owned() });
+    }
+    let protection = Protection::new(source, &info, verify, signer, is_decrypted, rules);
     let metadata = info.metadata.to_value().map_err(|error| source.relabel(error.into()))?;
-    let summary = Summary { source, rules: *rules, info, metadata, payload, warnings };
+    let summary = Summary { source, rules: *rules, info, metadata, payload, protection, warnings };
     if console.is_json() { json(&summary, console) } else { text(&summary, console) }
 }
 
@@ -76,12 +97,15 @@ impl Payload {
         if info.encrypted {
             return Ok(Self::Encrypted);
         }
-        let payload = apr_payload(source, &rules.for_looking())?;
+        Ok(Self::of(apr_payload(source, &rules.for_looking())?))
+    }
+
+    fn of(payload: input::Payload) -> Self {
         let layout = payload.generation.version();
-        Ok(match payload.content {
+        match payload.content {
             Content::Foreign => Self::Foreign { layout },
             Content::Model(model) => Self::Model { layout, facts: Facts::new(&model) },
-        })
+        }
     }
 }
 
@@ -123,6 +147,9 @@ fn warnings(source: &Source, info: &ModelInfo, payload: Option<&Payload>, rules:
     }
     warnings
 }
+
+/// What it means that a signature was accepted from anyone.
+pub(crate) const ANYONE: &str = "the signature is that of whoever has the key in the file: it shows that nothing was changed since, not who signed";
 
 /// What it means that training data are inside.
 pub(crate) fn stored(rows: usize) -> String {
@@ -192,6 +219,9 @@ fn facts(summary: &Summary<'_>) -> Table {
             line("", shape(facts));
         }
     }
+    for (label, text) in summary.protection.lines() {
+        line(label, text);
+    }
     table
 }
 
@@ -241,6 +271,8 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
         value::write(json, &summary.metadata)?;
         json.key("verified")?;
         verified(summary.payload.as_ref(), json)?;
+        json.key("authentication")?;
+        summary.protection.write_json(json)?;
         write_warnings(&summary.warnings, json)
     })
 }

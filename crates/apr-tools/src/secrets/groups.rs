@@ -177,9 +177,10 @@ pub(crate) struct TrustArgs {
 }
 
 /// Whose signature a file must have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Trusted {
     /// Nobody asks.
+    #[default]
     Unasked,
     /// That of one of these keys. Keys given without a name are called by their fingerprint.
     Keys(TrustedKeys),

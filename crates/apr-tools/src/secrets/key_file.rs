@@ -66,6 +66,37 @@ pub(crate) struct SecretEntry {
     pub(crate) is_locked: bool,
 }
 
+/// A key of either half, as `apr key show` shows it.
+#[derive(Debug)]
+pub(crate) struct KeyFile {
+    pub(crate) public: PublicKey,
+    pub(crate) format: Format,
+    /// Of a key of minisign's.
+    pub(crate) key_id: Option<minisign::KeyId>,
+    pub(crate) is_secret: bool,
+    /// Whether the file keeps the secret under a password.
+    pub(crate) is_locked: bool,
+}
+
+/// The public half of whatever key this is: a public key, its file, or the file of a secret key.
+///
+/// # Errors
+///
+/// Those of [`load_public`], or of [`load_secret`] for a secret key.
+pub(crate) fn load_any(key_or_file: &Path, password: &PasswordArgs) -> Result<KeyFile, Failure> {
+    match load_public(key_or_file) {
+        Ok(PublicEntry { key, format, key_id }) => {
+            Ok(KeyFile { public: key, format, key_id, is_secret: false, is_locked: false })
+        }
+        // A secret key where a public one was looked for.
+        Err(failure) if failure.code() == "cy-key-kind" => {
+            let SecretEntry { key, format, key_id, is_locked } = load_secret(key_or_file, password)?;
+            Ok(KeyFile { public: key.public(), format, key_id, is_secret: true, is_locked })
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
 /// Reads a secret key's file, which nobody but its owner may be able to read, and unlocks it if it is locked.
 ///
 /// # Errors
