@@ -9,7 +9,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::console::{ColorChoice, Console, OutputFormat, Verbosity};
 use crate::error::{Exit, Failure};
 use crate::{
-    check, completions, convert, demo, diff, explain, inspect, man, predict, shard, tensors, train, unshard,
+    check, completions, convert, decrypt, demo, diff, encrypt, explain, inspect, key, keygen, man,
+    predict, shard, tensors, train, unshard,
 };
 
 /// Runs a command with its arguments.
@@ -33,6 +34,10 @@ const COMMANDS: &[Entry] = &[
     Entry { name: "unshard", describe: unshard::command, run: unshard::run },
     Entry { name: "train", describe: train::command, run: train::run },
     Entry { name: "predict", describe: predict::command, run: predict::run },
+    Entry { name: "keygen", describe: keygen::command, run: keygen::run },
+    Entry { name: "key", describe: key::command, run: key::run },
+    Entry { name: "encrypt", describe: encrypt::command, run: encrypt::run },
+    Entry { name: "decrypt", describe: decrypt::command, run: decrypt::run },
     Entry { name: "demo", describe: demo::command, run: demo::run },
     Entry { name: "explain", describe: explain::command, run: explain::run },
     Entry { name: "completions", describe: completions::command, run: completions::run },

@@ -13,10 +13,14 @@ mod cli;
 mod check;
 mod completions;
 mod convert;
+mod decrypt;
 mod demo;
 mod diff;
+mod encrypt;
 mod explain;
 mod inspect;
+mod key;
+mod keygen;
 mod man;
 mod predict;
 mod shard;
@@ -35,8 +39,8 @@ mod metadata;
 mod output;
 mod render;
 mod rewrite;
-#[allow(dead_code, unused_imports)] // The commands that use the rest are being added.
 mod secrets;
+mod whole_file;
 
 use std::env;
 use std::ffi::OsString;

@@ -1,0 +1,171 @@
+//! `apr keygen`: a new key, or one of another program, as a key file.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use apr_crypto::{Argon2Cost, OsRandom, PublicKey, RecipientSecret, SecretKey, SigningKey};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use crate::console::Console;
+use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::output::{self, Overwrite};
+use crate::render::escape;
+use crate::secrets::{PasswordArgs, Purpose, key_password_args, load_secret};
+
+pub(crate) fn command() -> Command {
+    Command::new("keygen")
+        .about("Make a key for opening encrypted models, or for signing them")
+        .arg(
+            Arg::new("kind")
+                .value_name("KIND")
+                .required(true)
+                .value_parser(PossibleValuesParser::new(["encrypt", "sign"]))
+                .help("encrypt: a recipient's key (X25519); sign: a signer's key (Ed25519)"),
+        )
+        .arg(
+            Arg::new("output")
+                .short('o')
+                .long("output")
+                .value_name("FILE")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("The new secret file; the public key goes to FILE.pub"),
+        )
+        .arg(
+            Arg::new("comment")
+                .long("comment")
+                .value_name("TEXT")
+                .help("A line for people, in both files: whose key it is, what for"),
+        )
+        .arg(
+            Arg::new("from")
+                .long("from")
+                .value_name("KEYFILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Take the key of this file (PEM, minisign's, or ours) instead of making one"),
+        )
+        .args(PasswordArgs::args())
+        .args(key_password_args())
+        .after_help(
+            "FILE is created for its owner alone (mode 0600) and never replaces anything. FILE.pub may be given to \
+             everybody; so may the fingerprint, which two people can compare on the telephone. With a password option, \
+             FILE is of use only with that password. Nothing secret is printed. Keep a copy of FILE where it is safe: \
+             without it, what was encrypted for it stays closed.\n\n\
+             Examples:\n  apr keygen encrypt -o my.key --comment 'Alice, laptop'\n  \
+             apr keygen sign -o release.key --password-file password.txt\n  \
+             apr keygen sign -o imported.key --from ed25519.pem\n\n\
+             Exit codes: 0 made, 2 a file exists or the password cannot be used, 3 not a key of that kind (--from), 4 \
+             others can read it, 5 I/O.",
+        )
+}
+
+/// Runs `apr keygen`.
+///
+/// # Errors
+///
+/// If a file exists or cannot be written, there is no randomness or no password, or the key to import is none.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let path = matches.get_one::<PathBuf>("output").expect("clap requires --output");
+    if path.as_os_str() == "-" {
+        return Err(Failure::new(CODE_USAGE, "a secret key is not written to standard output"));
+    }
+    let public_path = beside(path);
+    for path in [path, &public_path] {
+        // With --force nothing changes: what a lost key opened stays closed.
+        output::check_file(path, Overwrite::Refuse)
+            .map_err(|failure| failure.help("keys are never replaced: choose another name"))?;
+    }
+    let is_signing = matches.get_one::<String>("kind").is_some_and(|kind| kind == "sign");
+    let key = match matches.get_one::<PathBuf>("from") {
+        Some(from) => imported(from, is_signing, &PasswordArgs::of_keys(matches))?,
+        None if is_signing => SecretKey::from(SigningKey::generate(&mut OsRandom)?),
+        None => SecretKey::from(RecipientSecret::generate(&mut OsRandom)?),
+    };
+    let public = key.public();
+    let comment = matches.get_one::<String>("comment").map(String::as_str);
+    // Checked before anything is made of it.
+    let public_text = public.to_file_text(comment.unwrap_or_default())?;
+    let secret_comment = comment.map_or_else(|| format!("public key: {public}"), str::to_owned);
+    let password = PasswordArgs::from_matches(matches);
+    let is_locked = password.is_given();
+    if is_locked {
+        let password = password.read(&path.to_string_lossy(), Purpose::Lock)?;
+        key.lock(&mut OsRandom, &password, &Argon2Cost::RFC_9106)?.create_file(path, &secret_comment)?;
+    } else {
+        key.create_file(path, &secret_comment)?;
+    }
+    if let Err(failure) = write_public(&public_path, &public_text) {
+        // Nobody has used it yet; half a pair would be in the way of the next try.
+        let _ = fs::remove_file(path);
+        return Err(failure);
+    }
+    report(path, &public_path, &public, is_locked, console)?;
+    Ok(Exit::Success)
+}
+
+fn write_public(path: &Path, text: &str) -> Result<(), Failure> {
+    output::write_file(path, text.as_bytes(), Overwrite::Refuse)
+}
+
+/// `FILE.pub`.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".pub");
+    name.into()
+}
+
+fn imported(path: &Path, is_signing: bool, password: &PasswordArgs) -> Result<SecretKey, Failure> {
+    let key = load_secret(path, password)?.key;
+    let checked = match is_signing {
+        true => key.into_signing().map(SecretKey::from),
+        false => key.into_recipient().map(SecretKey::from),
+    };
+    checked.map_err(|error| Failure::from(error).in_file(path))
+}
+
+fn report(
+    path: &Path,
+    public_path: &Path,
+    public: &PublicKey,
+    is_locked: bool,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let fingerprint = fingerprint(public);
+    if console.is_json() {
+        return console.json("apr.keygen/1", |json| {
+            json.field_str("file", &path.to_string_lossy())?;
+            json.field_str("public_file", &public_path.to_string_lossy())?;
+            json.field_str("kind", kind(public))?;
+            json.field_bool("locked", is_locked)?;
+            json.field_str("public_key", &public.to_string())?;
+            json.field_str("fingerprint", &fingerprint)
+        });
+    }
+    console.text(|out, _| writeln!(out, "public key:  {public}\nfingerprint: {fingerprint}"))?;
+    let (file, public_file) = (escape::path(path), escape::path(public_path));
+    console.note(format_args!(
+        "wrote {file} (secret: keep it, and a copy) and {public_file} (public: give it away)"
+    ));
+    if !is_locked {
+        console.remark("the key is not under a password: whoever can read the file has it (--ask-password)");
+    }
+    Ok(())
+}
+
+/// As JSON and `keygen` call it.
+pub(crate) const fn kind(key: &PublicKey) -> &'static str {
+    match key {
+        PublicKey::Recipient(_) => "encrypt",
+        PublicKey::Verifying(_) => "sign",
+    }
+}
+
+pub(crate) fn fingerprint(key: &PublicKey) -> String {
+    match key {
+        PublicKey::Recipient(key) => key.fingerprint().to_string(),
+        PublicKey::Verifying(key) => key.fingerprint().to_string(),
+    }
+}

@@ -1,0 +1,137 @@
+//! `.apr` files of the first generation that are read and written as a whole: what encrypts, decrypts and labels them shares.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use apr_container::{Access, RawModel, inspect_bytes_with};
+
+use crate::console::Console;
+use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
+use crate::input::{Format, Rules, Source};
+use crate::output::{Destination, Overwrite, Run};
+use crate::render::escape;
+use crate::render::human::exact_bytes;
+
+/// Longest file the format can describe.
+const FILE_LEN_MAX: u64 = 1 << 34;
+/// Bytes between two looks at the progress.
+const PIECE_LEN: usize = 1 << 20;
+
+/// A source that must be of the first generation; `instead` is the advice for every other format.
+///
+/// # Errors
+///
+/// If it is of another format.
+pub(crate) fn source(path: &Path, instead: &str) -> Result<Source, Failure> {
+    let source = Source::open(path)?;
+    if source.format() == Format::AprModel {
+        return Ok(source);
+    }
+    // What cannot be read has no format: it is told first.
+    durable_file::open_regular(source.path(), u64::MAX)
+        .map_err(|error| source.relabel(Failure::from(error)))?;
+    Err(foreign(&source, instead))
+}
+
+fn foreign(source: &Source, instead: &str) -> Failure {
+    let what = match source.format() {
+        Format::SafeTensors => "this is not an .apr model".to_owned(),
+        format => format!("this is {}", format.title()),
+    };
+    Failure::new(CODE_FOREIGN_FORMAT, what)
+        .in_file(source.label())
+        .because("the command works on .apr models of version 1, which begin with `APRN`")
+        .help(instead)
+}
+
+/// All bytes of a file.
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub(crate) fn read(source: &Source, console: &Console) -> Result<Vec<u8>, Failure> {
+    let at_source = |failure: Failure| source.relabel(failure);
+    let regular =
+        durable_file::open_regular(source.path(), FILE_LEN_MAX).map_err(|error| at_source(error.into()))?;
+    let len = regular.len();
+    let mut progress = console.progress("reading", len);
+    let mut bytes = Vec::new();
+    let room = usize::try_from(len).ok().filter(|&len| bytes.try_reserve_exact(len).is_ok());
+    if room.is_none() {
+        return Err(at_source(Failure::new("ac-memory", format!("no memory for {len} bytes"))));
+    }
+    let mut file = regular.into_file();
+    loop {
+        let read = (&mut file).take(PIECE_LEN as u64).read_to_end(&mut bytes);
+        match read {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => progress.advance(count),
+            Err(error) => return Err(at_source(Failure::io("read", source.path(), &error))),
+        }
+        if bytes.len() as u64 > FILE_LEN_MAX {
+            return Err(at_source(Failure::new("df-too-large", "the file grew while it was read")));
+        }
+    }
+}
+
+/// The parts of a file that nothing has to be opened for.
+///
+/// # Errors
+///
+/// If it is not sound, encrypted, or signed and the rules do not let that pass.
+pub(crate) fn open_plain(file: &[u8], source: &Source, rules: &Rules) -> Result<RawModel, Failure> {
+    let opened = RawModel::open(file, &Access::default(), &rules.apr);
+    opened.map(|opened| opened.model).map_err(|error| refused(error.into(), file, source, rules))
+}
+
+/// The failure, with the name the user knows, and with what helps if a less strict reader takes the file.
+pub(crate) fn refused(failure: Failure, file: &[u8], source: &Source, rules: &Rules) -> Failure {
+    let failure = source.relabel(failure);
+    let compat = Rules::COMPAT.apr.with_limits(rules.apr.limits);
+    if rules.is_strict() && failure.exit() == Exit::Invalid && inspect_bytes_with(file, &compat).is_ok() {
+        return failure.help("other readers accept this file: if you trust it, repeat with --compat");
+    }
+    failure
+}
+
+/// Where the new file goes.
+pub(crate) struct Output<'o> {
+    pub(crate) destination: &'o Destination,
+    pub(crate) overwrite: Overwrite,
+    pub(crate) run: Run,
+}
+
+impl Output<'_> {
+    /// Writes the file, unless this is a dry run. It appears, or is replaced, as a whole.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub(crate) fn write(&self, file: &[u8], console: &Console) -> Result<(), Failure> {
+        if self.run == Run::Dry {
+            return Ok(());
+        }
+        let mut progress = console.progress("writing", file.len() as u64);
+        self.destination.fill(self.overwrite, |out| {
+            file.chunks(PIECE_LEN).try_for_each(|piece| {
+                progress.advance(piece.len());
+                out.write_all(piece).map_err(|error| self.destination.write_failure(&error))
+            })
+        })
+    }
+
+    /// Says in words what was written, or would be.
+    ///
+    /// # Errors
+    ///
+    /// If standard output does not take it.
+    pub(crate) fn tell(&self, how: &str, len: usize, console: &mut Console) -> Result<(), Failure> {
+        let label = escape::path(self.destination.label());
+        let text = format!("{label}: .apr version 1, {how}, {}", exact_bytes(len as u64));
+        match self.run {
+            Run::Write => console.note(format_args!("wrote {text}")),
+            Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
+        }
+        Ok(())
+    }
+}
