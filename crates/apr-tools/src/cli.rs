@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::console::{ColorChoice, Console, OutputFormat, Verbosity};
 use crate::error::{Exit, Failure};
 use crate::{
-    check, completions, convert, decrypt, demo, diff, encrypt, explain, inspect, key, keygen, man,
+    check, completions, convert, decrypt, demo, diff, encrypt, explain, inspect, key, keygen, license, man,
     predict, shard, tensors, train, unshard,
 };
 
@@ -38,6 +38,7 @@ const COMMANDS: &[Entry] = &[
     Entry { name: "key", describe: key::command, run: key::run },
     Entry { name: "encrypt", describe: encrypt::command, run: encrypt::run },
     Entry { name: "decrypt", describe: decrypt::command, run: decrypt::run },
+    Entry { name: "license", describe: license::command, run: license::run },
     Entry { name: "demo", describe: demo::command, run: demo::run },
     Entry { name: "explain", describe: explain::command, run: explain::run },
     Entry { name: "completions", describe: completions::command, run: completions::run },

@@ -21,6 +21,7 @@ mod explain;
 mod inspect;
 mod key;
 mod keygen;
+mod license;
 mod man;
 mod predict;
 mod shard;
