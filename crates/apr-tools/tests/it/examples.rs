@@ -2,7 +2,7 @@
 
 use crate::sandbox::Sandbox;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 18] = [
     "inspect",
     "tensors",
     "check",
@@ -12,6 +12,11 @@ const COMMANDS: [&str; 13] = [
     "unshard",
     "train",
     "predict",
+    "keygen",
+    "key",
+    "encrypt",
+    "decrypt",
+    "license",
     "demo",
     "explain",
     "completions",
@@ -30,7 +35,9 @@ fn examples_of_all_help_pages_run() {
     let algorithms = algorithms();
     assert!(algorithms.len() >= 10, "{algorithms:?}");
     let pages = COMMANDS.iter().map(|command| vec![*command, "--help"]).chain([vec!["--help"]]);
-    for page in pages.chain(algorithms.iter().map(|name| vec!["train", name, "--help"])) {
+    let nested = [["key", "show"], ["license", "show"], ["license", "check"], ["license", "set"]];
+    let nested = nested.iter().map(|[command, sub]| vec![*command, *sub, "--help"]);
+    for page in pages.chain(algorithms.iter().map(|name| vec!["train", name, "--help"])).chain(nested) {
         let sandbox = Sandbox::with_models();
         let help = sandbox.run(&page).stdout;
         let examples = examples(&help);

@@ -11,7 +11,12 @@ mod conversions;
 mod examples;
 mod hostile;
 mod inputs;
+mod keys;
+mod licenses;
 mod outputs;
+#[cfg(target_os = "linux")]
+mod passwords;
+mod protection;
 mod readme;
 mod sandbox;
 mod snapshots;

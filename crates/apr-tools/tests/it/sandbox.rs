@@ -8,7 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use apr_container::v2;
-use apr_container::{Metadata, ModelType, SaveOptions, Value, to_vec};
+use apr_container::{
+    Access, License, LicenseTier, Metadata, ModelType, Protection, RawModel, ReadOptions, SaveOptions, Value,
+    to_vec,
+};
+use apr_crypto::{Password, PublicKey, RecipientSecret, Rng, SecretKey, SigningKey};
 use apr_models::{LinearRegression, Vector};
 use st_core::{Dtype, TensorView, WriteOptions};
 
@@ -65,7 +69,45 @@ impl Sandbox {
         sandbox.write("rows.csv", b"a,b\n1,2\n3,4\n-0.5,1e2\n");
         sandbox.write("texts.txt", "the cat sat\nthe dog sat on the cat\nein Vogel\n".as_bytes());
         sandbox.write("broken.safetensors", &sandbox.read("model.safetensors")[..700]);
+        sandbox.write_keys();
         sandbox
+    }
+
+    /// Keys of a buyer and of a maker, and what one sells to the other.
+    fn write_keys(&self) {
+        for (name, key) in [("buyer.key", SecretKey::from(buyer())), ("maker.key", maker().into())] {
+            key.create_file(&self.path(name), "").unwrap();
+            self.write(&format!("{name}.pub"), key.public().to_file_text("").unwrap().as_bytes());
+        }
+        self.write("ed25519.pem", SecretKey::from(maker()).to_pkcs8_pem().as_str().as_bytes());
+        self.write("password.txt", b"correct horse battery staple\n");
+        self.close("ed25519.pem");
+        self.close("password.txt");
+        let trusted = format!("# whom we buy from\nmaker {}\n", maker().verifying_key());
+        self.write("trusted.txt", trusted.as_bytes());
+        self.set_mode("trusted.txt", 0o644);
+        self.write("licensed.apr", &licensed());
+        let protection = Protection::default();
+        let (to, key) = (buyer().public(), maker());
+        self.write("sold.apr", &protected(&licensed(), &protection.for_recipient(&to).signed_by(&key)));
+        self.write("signed.apr", &protected(&licensed(), &protection.signed_by(&key)));
+        let password = Password::from("correct horse battery staple");
+        self.write("locked.apr", &protected(&licensed(), &protection.with_password(&password)));
+    }
+
+    /// Takes all rights from everybody else.
+    pub(crate) fn close(&self, name: &str) {
+        self.set_mode(name, 0o600);
+    }
+
+    pub(crate) fn set_mode(&self, name: &str, mode: u32) {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::set_permissions(self.path(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        #[cfg(not(unix))]
+        let _ = (name, mode);
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -243,6 +285,49 @@ pub(crate) fn linear(options: &SaveOptions) -> Vec<u8> {
     metadata.custom.insert("team".to_owned(), "planes".into());
     let options = options.clone().with_metadata(metadata);
     to_vec(&model, ModelType::LinearRegression, &options).unwrap()
+}
+
+pub(crate) fn buyer() -> RecipientSecret {
+    RecipientSecret::from_bytes(&[7; 32])
+}
+
+pub(crate) fn maker() -> SigningKey {
+    SigningKey::from_seed(&[8; 32])
+}
+
+/// The model of two features with a license.
+pub(crate) fn licensed() -> Vec<u8> {
+    let license = License {
+        uuid: "0f5c".to_owned(),
+        expiry: Some("2999-12-31".to_owned()),
+        seats: Some(10),
+        licensee: Some("Example Ltd".to_owned()),
+        tier: LicenseTier::Team,
+        ..License::default()
+    };
+    let metadata = Metadata { license: Some(license), ..Metadata::default() };
+    linear(&SaveOptions::default().with_metadata(metadata))
+}
+
+/// A file with this protection, the same in every run.
+pub(crate) fn protected(file: &[u8], protection: &Protection<'_>) -> Vec<u8> {
+    struct Counted(u8);
+    impl Rng for Counted {
+        fn fill(&mut self, out: &mut [u8]) -> Result<(), apr_crypto::Error> {
+            for byte in out {
+                self.0 = self.0.wrapping_mul(5).wrapping_add(17);
+                *byte = self.0;
+            }
+            Ok(())
+        }
+    }
+    let model = RawModel::open(file, &Access::default(), &ReadOptions::STRICT).unwrap().model;
+    model.to_vec_protected(protection, &mut Counted(1)).unwrap()
+}
+
+/// The key line of a public key.
+pub(crate) fn line(key: impl Into<PublicKey>) -> String {
+    key.into().to_string()
 }
 
 /// An `.apr` file of the second generation with a quantized tensor in it.

@@ -53,6 +53,45 @@ fn apr_files() {
 }
 
 #[test]
+fn protected_files() {
+    run(&[
+        ("sold-inspect", &["sold.apr"]),
+        ("sold-inspect-json", &["inspect", "sold.apr", "--json"]),
+        (
+            "sold-inspect-opened",
+            &["inspect", "sold.apr", "--trusted-keys", "trusted.txt", "--identity", "buyer.key"],
+        ),
+        ("sold-check", &["check", "sold.apr", "--signer", "maker.key.pub", "--identity", "buyer.key"]),
+        ("sold-check-json", &["check", "sold.apr", "--any-signer", "--json"]),
+        ("locked-inspect", &["locked.apr"]),
+        ("key-show", &["key", "show", "maker.key"]),
+        ("key-show-json", &["key", "show", "buyer.key.pub", "--json"]),
+        ("keygen", &["keygen", "sign", "-o", "imported.key", "--from", "ed25519.pem"]),
+        (
+            "encrypt",
+            &["encrypt", "model.apr", "-o", "e.apr", "--recipient", "buyer.key.pub", "--sign", "maker.key"],
+        ),
+        (
+            "encrypt-dry-run",
+            &["encrypt", "model.apr", "-o", "e2.apr", "--recipient", "buyer.key.pub", "--dry-run"],
+        ),
+        (
+            "encrypt-refused",
+            &["encrypt", "model.safetensors", "-o", "e3.apr", "--recipient", "buyer.key.pub"],
+        ),
+        (
+            "decrypt-json",
+            &["decrypt", "sold.apr", "-o", "d.apr", "--identity", "buyer.key", "--any-signer", "--json"],
+        ),
+        ("decrypt-refused", &["decrypt", "locked.apr", "-o", "d2.apr", "--identity", "buyer.key"]),
+        ("license-show", &["license", "show", "sold.apr", "--trusted-keys", "trusted.txt"]),
+        ("license-show-json", &["license", "show", "licensed.apr", "--json"]),
+        ("license-check", &["license", "check", "licensed.apr", "--seats", "11", "--at", "3000-01-01"]),
+        ("license-set", &["license", "set", "model.apr", "-o", "l.apr", "--licensee", "Example Ltd"]),
+    ]);
+}
+
+#[test]
 fn tables() {
     run(&[
         ("predict", &["predict", "model.apr", "--input", "rows.csv"]),
@@ -145,6 +184,13 @@ fn help() {
         ("help-train", &["train", "--help"]),
         ("help-train-kmeans", &["train", "kmeans", "--help"]),
         ("help-predict", &["predict", "--help"]),
+        ("help-keygen", &["keygen", "--help"]),
+        ("help-key-show", &["key", "show", "--help"]),
+        ("help-encrypt", &["encrypt", "--help"]),
+        ("help-decrypt", &["decrypt", "--help"]),
+        ("help-license", &["license", "--help"]),
+        ("help-license-check", &["license", "check", "--help"]),
+        ("help-license-set", &["license", "set", "--help"]),
         ("help-demo", &["demo", "--help"]),
         ("help-explain", &["explain", "--help"]),
         ("help-completions", &["completions", "--help"]),
