@@ -1,0 +1,64 @@
+//! minisign signatures of files.
+
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use apr_crypto::minisign::{PublicKey, SecretKey};
+use apr_manifest::{Limits, minisign_path, read_signature, sign_file, verify_file};
+
+use crate::folder::{Folder, text};
+
+#[test]
+fn long_files_go_by_once() {
+    let folder = Folder::new("minisign");
+    let bytes: Vec<u8> = (0..1_500_000_u32).map(|idx| (idx % 251) as u8).collect();
+    let path = folder.write("a", &bytes);
+    let key = SecretKey::from_text(&text("minisign.key")).unwrap();
+    let public = PublicKey::from_text(&text("minisign.pub")).unwrap();
+    let seen = AtomicU64::new(0);
+    let watch = |count| {
+        seen.fetch_add(count, Ordering::Relaxed);
+    };
+    let signature = sign_file(&path, &key, "file:a", "", &watch).unwrap();
+    assert_eq!(seen.load(Ordering::Relaxed), 1_500_000);
+    let beside = minisign_path(&path);
+    fs::write(&beside, signature.to_string()).unwrap();
+    let signature = read_signature(&beside).unwrap();
+    let limits = Limits::default();
+    assert_eq!(
+        verify_file(&path, &public, &signature, &limits, &|_| ()).unwrap().trusted_comment(),
+        "file:a"
+    );
+    for len in [0, 1, 262_144, 1_499_999, 1_500_001] {
+        let mut other = bytes.clone();
+        other.resize(len, 0);
+        fs::write(&path, other).unwrap();
+        assert_eq!(
+            verify_file(&path, &public, &signature, &limits, &|_| ()).unwrap_err().code(),
+            "cy-signature"
+        );
+    }
+    assert_eq!(sign_file(&path, &key, "a\nb", "", &|_| ()).unwrap_err().code(), "cy-comment");
+    assert!(sign_file(&folder.join("none"), &key, "", "", &|_| ()).unwrap_err().code().starts_with("df-"));
+    assert!(sign_file(folder.path(), &key, "", "", &|_| ()).unwrap_err().code().starts_with("df-"));
+}
+
+/// A signature of the old kind needs the file in memory: there is a limit, and it is the caller's.
+#[test]
+fn old_signatures_of_long_files_are_refused() {
+    let file = crate::folder::vector("model/weights.safetensors");
+    let public = PublicKey::from_text(&text("minisign.pub")).unwrap();
+    let old = read_signature(&crate::folder::vector("weights.legacy.minisig")).unwrap();
+    let limits = Limits { legacy_len: 100, ..Limits::default() };
+    let error = verify_file(&file, &public, &old, &limits, &|_| ()).unwrap_err();
+    assert!(error.code().starts_with("df-"), "{error}");
+}
+
+#[test]
+fn signature_files_are_short_text() {
+    let folder = Folder::new("short");
+    let code = |content: &[u8]| read_signature(&folder.write("x.minisig", content)).unwrap_err().code();
+    assert_eq!(code(b""), "cy-text");
+    assert_eq!(code(b"\xff"), "cy-text");
+    assert!(code(&vec![b'x'; 20_000]).starts_with("df-"));
+}

@@ -1,0 +1,1 @@
+{"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "verificationMaterial": {"publicKey": {"hint": "65f026f9f23943de9c222a0deae0331087f2d396190faadfe2b71aea30df49b8"}, "tlogEntries": []}, "messageSignature": {}}
