@@ -29,7 +29,7 @@ const MEDIA_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 /// use apr_manifest::{Bundle, Limits, Manifest, SignOptions};
 ///
 /// let key = SigningKey::generate(&mut OsRandom)?;
-/// let manifest = Manifest::of(&folder, None, &SignOptions::default(), &|_| ())?;
+/// let manifest = Manifest::of(&folder, None, &SignOptions::default(), &|_, _| ())?;
 /// let json = Bundle::sign(&manifest, &key).to_json();
 ///
 /// let bundle = Bundle::from_json(json.as_bytes(), &Limits::default())?;

@@ -58,8 +58,8 @@ pub fn minisign_path(path: &Path) -> PathBuf {
 /// use apr_manifest::{Limits, sign_file, verify_file};
 ///
 /// let key = SecretKey::from(SigningKey::generate(&mut OsRandom)?);
-/// let signature = sign_file(&path, &key, "version 1.2", "signed with apr", &|_| ())?;
-/// let verified = verify_file(&path, &key.public(), &signature, &Limits::default(), &|_| ())?;
+/// let signature = sign_file(&path, &key, "version 1.2", "signed with apr", &|_, _| ())?;
+/// let verified = verify_file(&path, &key.public(), &signature, &Limits::default(), &|_, _| ())?;
 /// assert_eq!(verified.trusted_comment(), "version 1.2");
 /// # std::fs::remove_file(&path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -85,8 +85,8 @@ pub fn sign_file(
 /// # Errors
 ///
 /// An [`apr_crypto::Error`] if the signature names another key or does not match; a [`durable_file::Error`] or
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the file cannot be read, or if it has a signature of the old kind and is longer than the limit for those;
-/// [`ErrorKind::Unstable`](crate::ErrorKind::Unstable).
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the file cannot be read, or if it has a signature of the old kind and is longer
+/// than the limit for those; [`ErrorKind::Unstable`](crate::ErrorKind::Unstable).
 pub fn verify_file(
     path: &Path,
     key: &PublicKey,
@@ -94,16 +94,48 @@ pub fn verify_file(
     limits: &Limits,
     watch: Watch<'_>,
 ) -> Result<VerifiedFile, Error> {
-    let of_file = |error: apr_crypto::Error| Error::from(error).in_file(path);
-    let (trusted_comment, len) = if signature.is_prehashed() {
+    verify_file_any(path, core::slice::from_ref(key), signature, limits, watch).map(|(_, verified)| verified)
+}
+
+/// Checks that one of `keys` signed the file, and says which: its place among them. The file goes by once.
+///
+/// # Errors
+///
+/// Those of [`verify_file`]; of several keys, what the last one had to say.
+pub fn verify_file_any(
+    path: &Path,
+    keys: &[PublicKey],
+    signature: &Signature,
+    limits: &Limits,
+    watch: Watch<'_>,
+) -> Result<(usize, VerifiedFile), Error> {
+    let (signed, len) = if signature.is_prehashed() {
         let (hash, len) = hash(path, watch)?;
-        (key.verify(&hash, signature).map_err(of_file)?, len)
+        (Signed::Hash(Box::new(hash)), len)
     } else {
         let file = durable_file::read(path, limits.legacy_len)?;
-        watch(file.len() as u64);
-        (key.verify_file(&file, signature).map_err(of_file)?, file.len() as u64)
+        let len = file.len() as u64;
+        watch(len, len);
+        (Signed::File(file), len)
     };
-    Ok(VerifiedFile { trusted_comment: trusted_comment.to_owned(), len })
+    let mut refused = apr_crypto::Error::from(apr_crypto::ErrorKind::Signature);
+    for (idx, key) in keys.iter().enumerate() {
+        let checked = match &signed {
+            Signed::Hash(hash) => key.verify(hash, signature),
+            Signed::File(file) => key.verify_file(file, signature),
+        };
+        match checked {
+            Ok(comment) => return Ok((idx, VerifiedFile { trusted_comment: comment.to_owned(), len })),
+            Err(error) => refused = error,
+        }
+    }
+    Err(Error::from(refused).in_file(path))
+}
+
+/// What a signature is of.
+enum Signed {
+    Hash(Box<[u8; Prehash::LEN]>),
+    File(Vec<u8>),
 }
 
 /// Reads a signature's file.
@@ -129,7 +161,7 @@ fn hash(path: &Path, watch: Watch<'_>) -> Result<([u8; Prehash::LEN], u64), Erro
     let mut buffer = vec![0; BUFFER_LEN];
     read_range(path, len, &(0..len), &mut buffer, |data| {
         hash.update(data);
-        watch(data.len() as u64);
+        watch(data.len() as u64, len);
     })?;
     Ok((hash.finish(), len))
 }

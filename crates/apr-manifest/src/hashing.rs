@@ -11,8 +11,8 @@ use crate::digest::{Digest, HashAlgorithm, Hasher};
 use crate::error::{Error, ErrorKind};
 use crate::walk::{Found, failed};
 
-/// Called with the number of bytes that were read since the last call, from any thread.
-pub type Watch<'a> = &'a (dyn Fn(u64) + Sync);
+/// Called from any thread with the number of bytes that were read since the last call, and of all that will be.
+pub type Watch<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// What one thread holds of a file.
 const BUFFER_LEN: usize = 256 * 1024;
@@ -37,6 +37,7 @@ pub(crate) fn hash_all(
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     let len = |idx: &usize| jobs.get(*idx).map_or(0, |job| job.range.end - job.range.start);
     order.sort_by_key(|idx| core::cmp::Reverse(len(idx)));
+    let total = order.iter().map(len).fold(0, u64::saturating_add);
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = || {
         let mut buffer = vec![0; BUFFER_LEN];
@@ -47,7 +48,7 @@ pub(crate) fn hash_all(
             else {
                 break;
             };
-            let digest = hash_one(file, &job.range, algorithm, &mut buffer, watch);
+            let digest = hash_one(file, &job.range, algorithm, &mut buffer, &|now| watch(now, total));
             if digest.is_err() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -75,7 +76,7 @@ fn hash_one(
     range: &Range<u64>,
     algorithm: HashAlgorithm,
     buffer: &mut [u8],
-    watch: Watch<'_>,
+    watch: &dyn Fn(u64),
 ) -> Result<Digest, Error> {
     let mut hasher = Hasher::new(algorithm);
     let read = read_range(&file.path, file.len, range, buffer, |data| {

@@ -13,14 +13,14 @@
 //! use apr_manifest::{Limits, SignOptions, sign_model, verify_model};
 //!
 //! let key = SigningKey::generate(&mut OsRandom)?;
-//! sign_model(&model, &signature, &key, &SignOptions::default(), &|_| ())?;
+//! sign_model(&model, &signature, &key, &SignOptions::default(), &|_, _| ())?;
 //!
 //! // Who has the public key and the folder learns that every file in it is the signed one.
-//! let verified = verify_model(&model, &signature, &key.verifying_key(), &Limits::default(), &|_| ())?;
+//! let verified = verify_model(&model, &signature, &key.verifying_key(), &Limits::default(), &|_, _| ())?;
 //! assert_eq!(verified.manifest().files().len(), 1);
 //!
 //! std::fs::write(model.join("extra.py"), "import os")?;
-//! let error = verify_model(&model, &signature, &key.verifying_key(), &Limits::default(), &|_| ()).unwrap_err();
+//! let error = verify_model(&model, &signature, &key.verifying_key(), &Limits::default(), &|_, _| ()).unwrap_err();
 //! assert_eq!(error.differences().extra(), ["extra.py"]);
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -54,7 +54,9 @@ mod model;
 mod detached;
 
 pub use crate::bundle::{Bundle, key_hint};
-pub use crate::detached::{VerifiedFile, minisign_path, read_signature, sign_file, verify_file};
+pub use crate::detached::{
+    VerifiedFile, minisign_path, read_signature, sign_file, verify_file, verify_file_any,
+};
 pub use crate::digest::{Digest, HashAlgorithm};
 pub use crate::error::{Differences, Error, ErrorKind};
 pub use crate::hashing::Watch;

@@ -10,9 +10,14 @@ fn bundles_have_a_length() {
     let json = text("model.sig");
     let limits = Limits { bundle_len: json.len() as u64 - 1, ..Limits::default() };
     assert_eq!(Bundle::from_json(json.as_bytes(), &limits).unwrap_err().code(), "mf-limit");
-    let error =
-        apr_manifest::verify_model(&vector("model"), &vector("model.sig"), &public_key(), &limits, &|_| ())
-            .unwrap_err();
+    let error = apr_manifest::verify_model(
+        &vector("model"),
+        &vector("model.sig"),
+        &public_key(),
+        &limits,
+        &|_, _| (),
+    )
+    .unwrap_err();
     assert!(error.code().starts_with("df-"), "{error}");
 }
 
@@ -26,7 +31,8 @@ fn lists_and_folders_have_a_number_of_files() {
         limits: Limits { files, ..Limits::default() },
         ..SignOptions::default()
     };
-    let of = |options| Manifest::of(&vector("model"), None, &options, &|_| ()).map_err(|error| error.code());
+    let of =
+        |options| Manifest::of(&vector("model"), None, &options, &|_, _| ()).map_err(|error| error.code());
     assert_eq!(of(options(Method::Files, 5)).unwrap_err(), "mf-limit");
     // Six files and a folder.
     of(options(Method::Files, 7)).unwrap();
@@ -58,14 +64,14 @@ fn deep_and_wide_documents_are_refused_or_read() {
 fn a_file_that_changes_meanwhile_is_an_error() {
     let folder = Folder::new("unstable");
     let path = folder.write("a", &vec![0; 600_000]);
-    let watch = |_| {
+    let watch = |_, _| {
         use std::io::Write as _;
         let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"x").unwrap();
     };
     let error = Manifest::of(folder.path(), None, &SignOptions::default(), &watch).unwrap_err();
     assert_eq!((error.code(), error.name()), ("mf-unstable", Some("a")));
-    let cut = |_| std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(10).unwrap();
+    let cut = |_, _| std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(10).unwrap();
     let error = Manifest::of(folder.path(), None, &SignOptions::default(), &cut).unwrap_err();
     assert_eq!(error.code(), "mf-unstable");
 }
@@ -103,12 +109,12 @@ proptest! {
         }
         let method = size.try_into().map_or(Method::Files, Method::Shards);
         let options = SignOptions { method, ..SignOptions::default() };
-        if let Ok(manifest) = Manifest::of(folder.path(), None, &options, &|_| ()) {
+        if let Ok(manifest) = Manifest::of(folder.path(), None, &options, &|_, _| ()) {
             let json = Bundle::sign(&manifest, &secret_key()).to_json();
             let bundle = Bundle::from_json(json.as_bytes(), &Limits::default()).unwrap();
             let read = bundle.verify(&public_key(), &Limits::default()).unwrap();
             prop_assert_eq!(&read, &manifest);
-            read.check(folder.path(), None, &Limits::default(), &|_| ()).unwrap();
+            read.check(folder.path(), None, &Limits::default(), &|_, _| ()).unwrap();
         } else {
             prop_assert!(lens.iter().all(|len| *len == 0) && size > 0);
         }

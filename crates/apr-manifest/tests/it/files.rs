@@ -16,7 +16,7 @@ fn long_files_go_by_once() {
     let key = SecretKey::from_text(&text("minisign.key")).unwrap();
     let public = PublicKey::from_text(&text("minisign.pub")).unwrap();
     let seen = AtomicU64::new(0);
-    let watch = |count| {
+    let watch = |count, _| {
         seen.fetch_add(count, Ordering::Relaxed);
     };
     let signature = sign_file(&path, &key, "file:a", "", &watch).unwrap();
@@ -26,7 +26,7 @@ fn long_files_go_by_once() {
     let signature = read_signature(&beside).unwrap();
     let limits = Limits::default();
     assert_eq!(
-        verify_file(&path, &public, &signature, &limits, &|_| ()).unwrap().trusted_comment(),
+        verify_file(&path, &public, &signature, &limits, &|_, _| ()).unwrap().trusted_comment(),
         "file:a"
     );
     for len in [0, 1, 262_144, 1_499_999, 1_500_001] {
@@ -34,13 +34,13 @@ fn long_files_go_by_once() {
         other.resize(len, 0);
         fs::write(&path, other).unwrap();
         assert_eq!(
-            verify_file(&path, &public, &signature, &limits, &|_| ()).unwrap_err().code(),
+            verify_file(&path, &public, &signature, &limits, &|_, _| ()).unwrap_err().code(),
             "cy-signature"
         );
     }
-    assert_eq!(sign_file(&path, &key, "a\nb", "", &|_| ()).unwrap_err().code(), "cy-comment");
-    assert!(sign_file(&folder.join("none"), &key, "", "", &|_| ()).unwrap_err().code().starts_with("df-"));
-    assert!(sign_file(folder.path(), &key, "", "", &|_| ()).unwrap_err().code().starts_with("df-"));
+    assert_eq!(sign_file(&path, &key, "a\nb", "", &|_, _| ()).unwrap_err().code(), "cy-comment");
+    assert!(sign_file(&folder.join("none"), &key, "", "", &|_, _| ()).unwrap_err().code().starts_with("df-"));
+    assert!(sign_file(folder.path(), &key, "", "", &|_, _| ()).unwrap_err().code().starts_with("df-"));
 }
 
 /// A signature of the old kind needs the file in memory: there is a limit, and it is the caller's.
@@ -50,7 +50,7 @@ fn old_signatures_of_long_files_are_refused() {
     let public = PublicKey::from_text(&text("minisign.pub")).unwrap();
     let old = read_signature(&crate::folder::vector("weights.legacy.minisig")).unwrap();
     let limits = Limits { legacy_len: 100, ..Limits::default() };
-    let error = verify_file(&file, &public, &old, &limits, &|_| ()).unwrap_err();
+    let error = verify_file(&file, &public, &old, &limits, &|_, _| ()).unwrap_err();
     assert!(error.code().starts_with("df-"), "{error}");
 }
 

@@ -11,11 +11,11 @@ use apr_manifest::{
 use crate::folder::{Folder, public_key, secret_key};
 
 fn sign(path: &Path, signature: &Path) {
-    sign_model(path, signature, &secret_key(), &SignOptions::default(), &|_| ()).unwrap();
+    sign_model(path, signature, &secret_key(), &SignOptions::default(), &|_, _| ()).unwrap();
 }
 
 fn verify(path: &Path, signature: &Path) -> Result<Verified, Error> {
-    verify_model(path, signature, &public_key(), &Limits::default(), &|_| ())
+    verify_model(path, signature, &public_key(), &Limits::default(), &|_, _| ())
 }
 
 fn shards(size: u64) -> SignOptions {
@@ -61,7 +61,7 @@ fn every_bit_flip_is_noticed() {
     folder.write("m/b", b"x");
     let (model, files, parts) = (folder.join("m"), folder.join("files.sig"), folder.join("parts.sig"));
     sign(&model, &files);
-    sign_model(&model, &parts, &secret_key(), &shards(4), &|_| ()).unwrap();
+    sign_model(&model, &parts, &secret_key(), &shards(4), &|_, _| ()).unwrap();
     for bit in 0..80 {
         let mut bytes = *b"0123456789";
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -84,7 +84,8 @@ fn shards_are_written_as_they_are_read() {
     let folder = Folder::copy_of("model", "shards");
     let signature = folder.join("model.sig");
     for size in [1, 7, 10, 1000, 1_000_000_000] {
-        let manifest = sign_model(folder.path(), &signature, &secret_key(), &shards(size), &|_| ()).unwrap();
+        let manifest =
+            sign_model(folder.path(), &signature, &secret_key(), &shards(size), &|_, _| ()).unwrap();
         assert_eq!(manifest.files().len(), 5);
         let verified = verify(folder.path(), &signature).unwrap();
         assert_eq!(verified.manifest().files(), manifest.files());
@@ -102,7 +103,7 @@ fn shards_are_written_as_they_are_read() {
     // Nothing but such files: nothing to sign.
     let empty = Folder::new("shards-empty");
     empty.write("a", b"");
-    let error = Manifest::of(empty.path(), None, &shards(1), &|_| ()).unwrap_err();
+    let error = Manifest::of(empty.path(), None, &shards(1), &|_, _| ()).unwrap_err();
     assert_eq!(error.code(), "mf-empty");
 }
 
@@ -152,7 +153,7 @@ fn what_is_ignored_is_said() {
     folder.write("cache/x", b"");
     folder.write("sub/cache", b"");
     let options = SignOptions { ignore: vec!["cache".into(), "none".into()], ..SignOptions::default() };
-    let manifest = sign_model(folder.path(), &signature, &secret_key(), &options, &|_| ()).unwrap();
+    let manifest = sign_model(folder.path(), &signature, &secret_key(), &options, &|_, _| ()).unwrap();
     let expected =
         [".git", ".gitattributes", ".github", ".gitignore", "cache", "none", "signatures/model.sig"];
     assert_eq!(manifest.ignored(), expected);
@@ -169,7 +170,7 @@ fn what_is_ignored_is_said() {
     assert_eq!(verify(folder.path(), &signature).unwrap_err().differences().extra(), ["sub/.git/config"]);
     for name in ["/cache", "../x", ".", "a/", ""] {
         let options = SignOptions { ignore: vec![name.into()], ..SignOptions::default() };
-        assert_eq!(Manifest::of(folder.path(), None, &options, &|_| ()).unwrap_err().code(), "mf-name");
+        assert_eq!(Manifest::of(folder.path(), None, &options, &|_, _| ()).unwrap_err().code(), "mf-name");
     }
 }
 
@@ -204,7 +205,7 @@ fn links_and_devices_are_refused() {
         symlink(target, &link).unwrap();
         let error = verify(folder.path(), &signature).unwrap_err();
         assert_eq!((error.code(), error.name()), ("mf-symlink", Some("link")), "{target}");
-        let error = Manifest::of(folder.path(), None, &SignOptions::default(), &|_| ()).unwrap_err();
+        let error = Manifest::of(folder.path(), None, &SignOptions::default(), &|_, _| ()).unwrap_err();
         assert_eq!(error.code(), "mf-symlink");
         fs::remove_file(&link).unwrap();
     }
@@ -245,7 +246,7 @@ fn links_and_devices_are_refused() {
 #[test]
 fn nothing_is_signed_that_is_not_there() {
     let folder = Folder::new("empty");
-    let of = |path: &Path| Manifest::of(path, None, &SignOptions::default(), &|_| ()).unwrap_err().code();
+    let of = |path: &Path| Manifest::of(path, None, &SignOptions::default(), &|_, _| ()).unwrap_err().code();
     assert_eq!(of(folder.path()), "mf-empty");
     assert_eq!(of(&folder.join("none")), "mf-io");
     folder.write(".git/config", b"");
@@ -253,7 +254,7 @@ fn nothing_is_signed_that_is_not_there() {
     folder.write("a", b"");
     let missing = folder.join("no/such/folder/model.sig");
     let error =
-        sign_model(folder.path(), &missing, &secret_key(), &SignOptions::default(), &|_| ()).unwrap_err();
+        sign_model(folder.path(), &missing, &secret_key(), &SignOptions::default(), &|_, _| ()).unwrap_err();
     assert!(error.code().starts_with("df-"), "{error}");
     assert!(verify(folder.path(), &missing).unwrap_err().code().starts_with("df-"));
 }
@@ -268,7 +269,8 @@ fn progress_adds_up() {
     let expected: u64 = (0..40).map(|idx| idx * 20_000).sum();
     for options in [SignOptions::default(), shards(30_000)] {
         let seen = AtomicU64::new(0);
-        let watch = |count| {
+        let watch = |count, total| {
+            assert_eq!(total, expected);
             seen.fetch_add(count, Ordering::Relaxed);
         };
         let manifest = Manifest::of(folder.path(), None, &options, &watch).unwrap();
@@ -282,7 +284,7 @@ fn progress_adds_up() {
 #[test]
 fn unknown_fields_are_passed_over() {
     let folder = Folder::copy_of("sharded", "unknown");
-    let manifest = Manifest::of(folder.path(), None, &SignOptions::default(), &|_| ()).unwrap();
+    let manifest = Manifest::of(folder.path(), None, &SignOptions::default(), &|_, _| ()).unwrap();
     let json = Bundle::sign(&manifest, &secret_key()).to_json();
     let json = json.replacen('{', "{\"new\":{\"deep\":[[[{}]]]},", 1);
     Bundle::from_json(json.as_bytes(), &Limits::default())

@@ -31,7 +31,7 @@ fn signatures_of_the_reference_implementation_verify() {
         ("model", "ignoring.sig", Method::Files, HashAlgorithm::Sha256, 5),
     ] {
         let (path, signature) = (vector(model), vector(signature));
-        let verified = verify_model(&path, &signature, &public_key(), &limits(), &|_| ())
+        let verified = verify_model(&path, &signature, &public_key(), &limits(), &|_, _| ())
             .unwrap_or_else(|error| panic!("{signature:?}: {error}"));
         let manifest = verified.manifest();
         assert_eq!((manifest.method(), manifest.algorithm()), (method, algorithm), "{signature:?}");
@@ -49,7 +49,7 @@ fn our_list_is_theirs() {
     let theirs = Bundle::from_json(text("model.sig").as_bytes(), &limits()).unwrap();
     assert_eq!(theirs.hint(), Some(&*key_hint(&public_key())));
     let theirs = theirs.verify(&public_key(), &limits()).unwrap();
-    let ours = Manifest::of(&vector("model"), None, &SignOptions::default(), &|_| ()).unwrap();
+    let ours = Manifest::of(&vector("model"), None, &SignOptions::default(), &|_, _| ()).unwrap();
     assert_eq!(ours.files(), theirs.files());
     assert_eq!((ours.ignored().len(), theirs.ignored().len()), (4, 4));
     let names: Vec<&str> = ours.files().iter().map(FileEntry::name).collect();
@@ -74,7 +74,7 @@ fn wrong_bundles_are_refused_each_for_its_cause() {
         assert_eq!(error.code(), code, "{name}: {error}");
         // The door says the same, and which file it means.
         let error =
-            verify_model(&vector("model"), &signature, &public_key(), &limits(), &|_| ()).unwrap_err();
+            verify_model(&vector("model"), &signature, &public_key(), &limits(), &|_, _| ()).unwrap_err();
         assert_eq!((error.code(), error.path()), (code, Some(&*signature)), "{name}");
     }
     let mut there: Vec<String> = fs::read_dir(vector("refused"))
@@ -126,13 +126,18 @@ fn signatures_of_minisign_verify() {
     for name in ["weights.minisig", "weights.legacy.minisig"] {
         let signature = read_signature(&vector(name)).unwrap();
         assert_eq!(signature.is_prehashed(), name == "weights.minisig");
-        let verified = verify_file(&file, &key, &signature, &limits(), &|_| ()).unwrap();
+        let verified = verify_file(&file, &key, &signature, &limits(), &|_, _| ()).unwrap();
         assert_eq!(verified.trusted_comment(), "version 1.2");
         assert_eq!(verified.n_bytes(), fs::metadata(&file).unwrap().len());
-        let error = verify_file(&vector("model/sub.txt"), &key, &signature, &limits(), &|_| ()).unwrap_err();
+        let error =
+            verify_file(&vector("model/sub.txt"), &key, &signature, &limits(), &|_, _| ()).unwrap_err();
         assert_eq!((error.code(), error.path()), ("cy-signature", Some(&*vector("model/sub.txt"))));
-        let error = verify_file(&file, &other, &signature, &limits(), &|_| ()).unwrap_err();
+        let error = verify_file(&file, &other, &signature, &limits(), &|_, _| ()).unwrap_err();
         assert_eq!(error.code(), "cy-key-id");
+        let (idx, _) = verify_file_any(&file, &[other, key], &signature, &limits(), &|_, _| ()).unwrap();
+        assert_eq!(idx, 1);
+        let none = verify_file_any(&file, &[], &signature, &limits(), &|_, _| ()).unwrap_err();
+        assert_eq!(none.code(), "cy-signature");
     }
     assert_eq!(read_signature(&vector("model.sig")).unwrap_err().code(), "cy-text");
 }
@@ -140,7 +145,7 @@ fn signatures_of_minisign_verify() {
 /// Nothing random goes into a signature of ours.
 #[test]
 fn signing_again_gives_the_same_bytes() {
-    let manifest = Manifest::of(&vector("model"), None, &SignOptions::default(), &|_| ()).unwrap();
+    let manifest = Manifest::of(&vector("model"), None, &SignOptions::default(), &|_, _| ()).unwrap();
     let json = Bundle::sign(&manifest, &secret_key()).to_json();
     assert_eq!(json, Bundle::sign(&manifest, &secret_key()).to_json());
     assert_eq!(Bundle::from_json(json.as_bytes(), &limits()).unwrap().to_json(), json);
