@@ -10,7 +10,7 @@ use crate::console::{ColorChoice, Console, OutputFormat, Verbosity};
 use crate::error::{Exit, Failure};
 use crate::{
     check, completions, convert, decrypt, demo, diff, encrypt, explain, inspect, key, keygen, license, man,
-    predict, shard, tensors, train, unshard,
+    predict, shard, sign, tensors, train, unshard, verify,
 };
 
 /// Runs a command with its arguments.
@@ -39,6 +39,8 @@ const COMMANDS: &[Entry] = &[
     Entry { name: "encrypt", describe: encrypt::command, run: encrypt::run },
     Entry { name: "decrypt", describe: decrypt::command, run: decrypt::run },
     Entry { name: "license", describe: license::command, run: license::run },
+    Entry { name: "sign", describe: sign::command, run: sign::run },
+    Entry { name: "verify", describe: verify::command, run: verify::run },
     Entry { name: "demo", describe: demo::command, run: demo::run },
     Entry { name: "explain", describe: explain::command, run: explain::run },
     Entry { name: "completions", describe: completions::command, run: completions::run },

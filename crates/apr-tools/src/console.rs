@@ -204,6 +204,11 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// Sets how many bytes there will be.
+    pub(crate) fn expect(&mut self, total: u64) {
+        self.total = total;
+    }
+
     /// Counts `len` more bytes as done and redraws at most five times a second.
     pub(crate) fn advance(&mut self, len: usize) {
         self.done = self.done.saturating_add(len as u64);

@@ -9,6 +9,7 @@ use crate::console::Style;
 use crate::explain;
 use crate::render::escape::{self, Escaped};
 use crate::render::json::JsonWriter;
+use crate::verify;
 
 pub(crate) const CODE_USAGE: &str = "cli-usage";
 pub(crate) const CODE_OUTPUT_EXISTS: &str = "cli-output-exists";
@@ -26,6 +27,7 @@ pub(crate) const CODE_FOREIGN_PAYLOAD: &str = "cli-foreign-payload";
 pub(crate) const CODE_NO_TERMINAL: &str = "cli-no-terminal";
 pub(crate) const CODE_PASSWORD: &str = "cli-password";
 pub(crate) const CODE_SECRET_ARGUMENT: &str = "cli-secret-argument";
+pub(crate) const CODE_NO_SIGNATURE: &str = "cli-no-signature";
 pub(crate) const CODE_STDIN_TOO_LARGE: &str = "cli-stdin-too-large";
 pub(crate) const CODE_FOREIGN_FORMAT: &str = "cli-foreign-format";
 pub(crate) const CODE_IO: &str = "cli-io";
@@ -53,6 +55,7 @@ pub(crate) const CODES: &[&str] = &[
     CODE_NO_TERMINAL,
     CODE_PASSWORD,
     CODE_SECRET_ARGUMENT,
+    CODE_NO_SIGNATURE,
     CODE_STDIN_TOO_LARGE,
     CODE_FOREIGN_FORMAT,
     CODE_IO,
@@ -444,6 +447,36 @@ impl From<apr_crypto::Error> for Failure {
         match Error::source(&error) {
             Some(cause) => failure.because(cause.to_string()),
             None => failure,
+        }
+    }
+}
+
+impl From<apr_manifest::Error> for Failure {
+    fn from(error: apr_manifest::Error) -> Self {
+        use apr_manifest::ErrorKind;
+        let failure = match error.kind() {
+            ErrorKind::Crypto(inner) => Self::new(error.code(), inner.kind().to_string()),
+            ErrorKind::File(inner) => Self::from(inner),
+            kind => Self::new(error.code(), kind.to_string()),
+        };
+        let failure = match error.path() {
+            Some(path) => failure.in_file(path),
+            None => failure,
+        };
+        let differences = error.differences();
+        let lists = [
+            ("changed", differences.changed()),
+            ("missing", differences.missing()),
+            ("not on the list", differences.extra()),
+        ];
+        let lists = lists.iter().filter(|(_, names)| !names.is_empty());
+        let named: Vec<String> =
+            lists.map(|(what, names)| format!("{what}: {}", verify::some_of(names))).collect();
+        match (error.name(), Error::source(&error)) {
+            _ if !named.is_empty() => failure.because(named.join("; ")),
+            (Some(name), _) => failure.because(format!("it is {name:?}")),
+            (None, Some(cause)) => failure.because(cause.to_string()),
+            (None, None) => failure,
         }
     }
 }

@@ -5,6 +5,7 @@ mod container_codes;
 mod crypto_codes;
 mod file_codes;
 mod format_codes;
+mod manifest_codes;
 mod model_codes;
 
 use std::io::Write as _;
@@ -37,6 +38,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
         format_codes::ENTRIES,
         container_codes::ENTRIES,
         crypto_codes::ENTRIES,
+        manifest_codes::ENTRIES,
         file_codes::ENTRIES,
         model_codes::ENTRIES,
         cli_codes::ENTRIES,
@@ -191,6 +193,7 @@ mod tests {
             st_core::ErrorKind::CODES,
             apr_container::ErrorKind::CODES,
             apr_crypto::ErrorKind::CODES,
+            apr_manifest::ErrorKind::CODES,
             durable_file::ErrorKind::CODES,
             st_mmap::ErrorKind::CODES,
             apr_models::ErrorKind::CODES,

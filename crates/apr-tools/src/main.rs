@@ -25,9 +25,11 @@ mod license;
 mod man;
 mod predict;
 mod shard;
+mod sign;
 mod tensors;
 mod train;
 mod unshard;
+mod verify;
 
 mod console;
 mod csv;

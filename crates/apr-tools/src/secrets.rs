@@ -8,6 +8,7 @@ mod groups;
 mod key_file;
 mod keys;
 mod password;
+mod signer;
 mod terminal;
 
 pub(crate) use self::argument::refuse_secrets;
@@ -17,3 +18,4 @@ pub(crate) use self::groups::{
 pub(crate) use self::key_file::{KeyFile, load_any, load_secret};
 pub(crate) use self::keys::{Keys, SignedBy, refuse_shared_stdin};
 pub(crate) use self::password::{PasswordArgs, Purpose};
+pub(crate) use self::signer::{Signer, Verifier, load_signer, load_verifier};

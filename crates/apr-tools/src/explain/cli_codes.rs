@@ -1,12 +1,12 @@
 //! Codes of this program.
 
 use super::{Entry, MEND_SHARDS, SHARDS_DISAGREE, entry};
-use crate::error::Exit::{Internal, Invalid, Io, Success, Unsupported, Usage};
+use crate::error::Exit::{Internal, Invalid, Io, Refused, Success, Unsupported, Usage};
 use crate::error::{
     CODE_CLOSED_PIPE, CODE_DEMO, CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_IO,
-    CODE_NO_PREDICTION, CODE_NO_TERMINAL, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_OUTPUT_EXISTS,
-    CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_PASSWORD, CODE_SECRET_ARGUMENT, CODE_SHARDS,
-    CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX,
+    CODE_NO_PREDICTION, CODE_NO_SIGNATURE, CODE_NO_TERMINAL, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED,
+    CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_PASSWORD, CODE_SECRET_ARGUMENT,
+    CODE_SHARDS, CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX,
     CODE_UNKNOWN_CODE, CODE_USAGE,
 };
 
@@ -114,6 +114,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         "An .apr file may hold a type that only the program that wrote it knows. Header, metadata and checksum can be \
          read, but nothing says what the bytes of the payload mean.",
         "use the program that made it; `apr inspect` and `apr check` work on the rest of the file",
+    ),
+    entry(
+        CODE_NO_SIGNATURE,
+        Refused,
+        "There is no signature: neither beside the file or folder, under the names that signatures usually have, nor inside it. Without one \
+         nothing is known about where it comes from.",
+        "fetch the signature too, or name it with --signature",
     ),
     entry(
         CODE_STDIN_TOO_LARGE,

@@ -123,7 +123,10 @@ fn parse_secret(text: &str, path: &Path, password: &PasswordArgs) -> Result<Secr
     let key = match format {
         Format::Pem => SecretKey::from_pkcs8_pem(text)?,
         Format::Minisign => {
-            let key = minisign::SecretKey::from_text(text)?;
+            let key = minisign::SecretKey::from_text_with(text, &Argon2Limits::default(), || {
+                is_locked = true;
+                password.read(&path.to_string_lossy(), Purpose::Open)
+            })?;
             key_id = Some(key.public().id());
             key.into_key().into()
         }

@@ -2,7 +2,7 @@
 
 use crate::sandbox::Sandbox;
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 20] = [
     "inspect",
     "tensors",
     "check",
@@ -17,6 +17,8 @@ const COMMANDS: [&str; 18] = [
     "encrypt",
     "decrypt",
     "license",
+    "sign",
+    "verify",
     "demo",
     "explain",
     "completions",

@@ -68,6 +68,7 @@ impl Sandbox {
         );
         sandbox.write("rows.csv", b"a,b\n1,2\n3,4\n-0.5,1e2\n");
         sandbox.write("texts.txt", "the cat sat\nthe dog sat on the cat\nein Vogel\n".as_bytes());
+        crate::signatures::add_signed(&sandbox);
         sandbox.write("broken.safetensors", &sandbox.read("model.safetensors")[..700]);
         sandbox.write_keys();
         sandbox

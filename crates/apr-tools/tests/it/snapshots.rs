@@ -154,6 +154,27 @@ fn plans() {
     ]);
 }
 
+#[cfg(unix)]
+#[test]
+fn signatures() {
+    run(&[
+        ("sign", &["sign", "model.safetensors", "model.gguf", "--key", "release.key"]),
+        ("sign-json", &["sign", "sharded", "--key", "release.pem", "--json"]),
+        ("verify", &["verify", "signed.safetensors", "--key", "release.pub"]),
+        (
+            "verify-folder",
+            &["verify", "checkpoint", "--key", "release-p256.pub", "--signature", "checkpoint.sig"],
+        ),
+        ("verify-folder-json", &["verify", "checkpoint", "--key", "release-p256.pub", "--json"]),
+        ("verify-listed", &["verify", "signed.apr", "--trusted-keys", "trusted"]),
+        ("verify-any-signer", &["verify", "signed.apr", "--any-signer"]),
+        ("verify-differs", &["verify", "changed", "--key", "release-p256.pub"]),
+        ("verify-other-key", &["verify", "signed.safetensors", "--key", "other.pub"]),
+        ("verify-unsigned", &["verify", "quirk.safetensors", "--key", "release.pub"]),
+        ("verify-untrusted", &["verify", "signed.apr", "--key", "other.pub"]),
+    ]);
+}
+
 #[test]
 fn errors() {
     run(&[
@@ -191,6 +212,8 @@ fn help() {
         ("help-license", &["license", "--help"]),
         ("help-license-check", &["license", "check", "--help"]),
         ("help-license-set", &["license", "set", "--help"]),
+        ("help-sign", &["sign", "--help"]),
+        ("help-verify", &["verify", "--help"]),
         ("help-demo", &["demo", "--help"]),
         ("help-explain", &["explain", "--help"]),
         ("help-completions", &["completions", "--help"]),
