@@ -17,6 +17,7 @@ mod peers;
 mod process;
 mod quality;
 mod reliability;
+mod signatures;
 mod task;
 mod test;
 mod tidy;
@@ -64,6 +65,11 @@ const TASKS: &[Task] = &[
         name: "peers",
         run: peers::run,
         help: "[WORD...]  the crates that made the .apr format read what we write, bit for bit",
+    },
+    Task {
+        name: "signatures",
+        run: signatures::run,
+        help: "minisign and model-signing judge signatures of `apr sign`, and `apr verify` theirs",
     },
     Task {
         name: "fuzz",

@@ -4,9 +4,8 @@ use std::fs;
 
 use apr_manifest::{
     Bundle, FileEntry, HashAlgorithm, Limits, Manifest, Method, SignOptions, key_hint, read_signature,
-    verify_file, verify_model,
+    verify_file, verify_file_any, verify_model,
 };
-
 use base64ct::{Base64, Encoding};
 use sha2::{Digest as _, Sha256};
 
