@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 
 pub use encryptor::ChunkedEncryptor;
 pub use geometry::ChunkedLayout;
-pub use reader::ChunkedReader;
+pub use reader::{ChunkedMessage, ChunkedReader};
 #[cfg(feature = "std")]
 pub use writer::ChunkedWriter;
 

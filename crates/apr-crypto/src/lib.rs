@@ -92,7 +92,7 @@ mod hex;
 pub use crate::aead::{AesKey, Nonce, Tag};
 #[cfg(feature = "std")]
 pub use crate::chunked::ChunkedWriter;
-pub use crate::chunked::{ChunkedEncryptor, ChunkedLayout, ChunkedReader};
+pub use crate::chunked::{ChunkedEncryptor, ChunkedLayout, ChunkedMessage, ChunkedReader};
 pub use crate::error::{Error, ErrorKind};
 pub use crate::file_key::{FileKey, PasswordStanza, RecipientStanza};
 pub use crate::fingerprint::Fingerprint;

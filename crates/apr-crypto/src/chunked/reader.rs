@@ -1,6 +1,6 @@
 //! Opening any part of a message.
 
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::fmt;
 
 use super::chunks::MessageKey;
@@ -38,7 +38,7 @@ const BATCH: usize = 64;
 pub struct ChunkedReader<R> {
     source: R,
     layout: ChunkedLayout,
-    key: Box<MessageKey>,
+    key: Arc<MessageKey>,
 }
 
 impl<R: ReadAt> ChunkedReader<R> {
@@ -57,7 +57,7 @@ impl<R: ReadAt> ChunkedReader<R> {
         if !constant_time_eq(&commitment, stored) {
             return Err(ErrorKind::Open.into());
         }
-        let reader = Self { source, layout, key: Box::new(key) };
+        let reader = Self { source, layout, key: Arc::new(key) };
         reader.with_chunk(layout.n_chunks() - 1, |_| ())?;
         Ok(reader)
     }
@@ -66,6 +66,12 @@ impl<R: ReadAt> ChunkedReader<R> {
     #[must_use]
     pub const fn layout(&self) -> &ChunkedLayout {
         &self.layout
+    }
+
+    /// The opened message without its source.
+    #[must_use]
+    pub fn message(&self) -> ChunkedMessage {
+        ChunkedMessage { layout: self.layout, key: self.key.clone() }
     }
 
     /// Opens one chunk and lets `look` see its plaintext.
@@ -132,5 +138,54 @@ impl<R: ReadAt> ReadAt for ChunkedReader<R> {
 impl<R> fmt::Debug for ChunkedReader<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChunkedReader").field("layout", &self.layout).finish_non_exhaustive()
+    }
+}
+
+/// A message that was opened once, to be read over other sources of the same bytes: one that keeps what it read last, a
+/// new connection. Each chunk is authenticated wherever it comes from.
+///
+/// ```
+/// # let rng = &mut apr_crypto::OsRandom;
+/// use apr_crypto::{ChunkedReader, FileKey, ReadAt};
+///
+/// let key = FileKey::generate(rng)?;
+/// let sealed = key.seal_chunked(rng, b"header", b"weights")?;
+/// let message = ChunkedReader::open(&sealed, &key, b"header")?.message();
+///
+/// let elsewhere = sealed.clone();
+/// let mut out = [0; 7];
+/// message.over(elsewhere)?.read_exact_at(0, &mut out)?;
+/// assert_eq!(&out, b"weights");
+/// # Ok::<(), apr_crypto::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct ChunkedMessage {
+    layout: ChunkedLayout,
+    key: Arc<MessageKey>,
+}
+
+impl ChunkedMessage {
+    /// The message's lengths.
+    #[must_use]
+    pub const fn layout(&self) -> &ChunkedLayout {
+        &self.layout
+    }
+
+    /// A reader over `source`. Nothing is read yet.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Open`] if the source has another length than the message.
+    pub fn over<R: ReadAt>(&self, source: R) -> Result<ChunkedReader<R>, Error> {
+        if source.total_len() != self.layout.sealed_len() {
+            return Err(ErrorKind::Open.into());
+        }
+        Ok(ChunkedReader { source, layout: self.layout, key: self.key.clone() })
+    }
+}
+
+impl fmt::Debug for ChunkedMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChunkedMessage").field("layout", &self.layout).finish_non_exhaustive()
     }
 }
