@@ -534,4 +534,57 @@ error_kinds! {
         /// What does not fit.
         what: &'static str,
     } => "ac-v2-manifest", "shard manifest: {what}";
+    // The sealed profile.
+    /// Not a sealed file.
+    SealedMagic => "ac-sealed-magic", "not a sealed file: it begins with something else";
+    /// A version of the sealed profile that this reader does not know.
+    SealedVersion {
+        /// Version of the file.
+        found: u16,
+    } => "ac-sealed-version", "sealed file of version {found}, the newest known is 1";
+    /// A suite of algorithms that this reader does not know.
+    SealedSuite {
+        /// Its number.
+        found: u16,
+    } => "ac-sealed-suite", "sealed file with the unknown suite {found}: a newer release may know it";
+    /// Critical flags that this reader does not know.
+    SealedFlags {
+        /// The unknown ones among the critical flags.
+        found: u32,
+    } => "ac-sealed-flags", "sealed file with the unknown critical flags {found:#06x}: a newer release may know them";
+    /// The parts of a sealed file are not as long as the file.
+    SealedLength {
+        /// What the header's lengths add up to.
+        declared: u64,
+        /// Bytes in the file.
+        available: u64,
+    } => "ac-sealed-length", "the header describes a sealed file of {declared} bytes, the file has {available}: it was cut off or added to";
+    /// Fields of a sealed header that contradict each other.
+    SealedHeader {
+        /// What does not fit.
+        what: &'static str,
+    } => "ac-sealed-header", "header of the sealed file: {what}";
+    /// A directory (when sealing: a plan) that is not in the form the specification gives it.
+    SealedDirectory {
+        /// What does not fit.
+        what: &'static str,
+    } => "ac-sealed-directory", "directory of the sealed file: {what}";
+    /// Neither key slot is whole.
+    SealedSlots => "ac-sealed-slots", "neither key slot of the sealed file is whole: it was damaged";
+    /// Neither encrypted nor signed.
+    Unprotected => "ac-sealed-unprotected", "neither encrypted nor signed: there is nothing that seals the file";
+    /// The file is locked in another way than the key at hand opens.
+    SealedLock {
+        /// What opens it.
+        expected: &'static str,
+    } => "ac-sealed-lock", "the file opens with {expected}";
+    /// The key slots have no room for that many recipients.
+    SealedRoom {
+        /// Bytes the stanzas need.
+        needed: u64,
+        /// Bytes there are.
+        available: u64,
+    } => "ac-sealed-room", "stanzas of {needed} bytes for key slots with room for {available}: seal the file anew with more room";
+    /// Only the signer may change who can open the file.
+    RecipientsBound => "ac-sealed-bound", "the list of recipients is signed: changing it needs the signing key of this file";
 }

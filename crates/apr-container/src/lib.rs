@@ -2,7 +2,8 @@
 //!
 //! Both generations are read and written: the first holds one model's values behind 32 bytes of header
 //! ([`save()`], [`load()`], [`inspect()`]), the second a table of named tensors ([`v2`]). Files are exchanged with aprender 0.10
-//! to 0.72, whose defects are not: see `docs/apr-format.md`.
+//! to 0.72, whose defects are not: see `docs/apr-format.md`. With the feature `crypto`, `sealed` holds any file, encrypted and
+//! signed, and reads single tensors out of it.
 //!
 //! ```
 //! use apr_container::{DecodePayload, EncodePayload, Error, ModelType, PayloadReader, PayloadWriter, SaveOptions};
@@ -50,7 +51,8 @@
 //! - `compression`: `zstd` and `lz4`. `zstd` is the reference library in C; `ruzstd` is zstd without C or `std`,
 //!   used where `zstd` is off.
 //! - `serde`: users' own types as payloads.
-//! - `crypto`: encrypted and signed files; without `std` the caller brings the randomness.
+//! - `crypto`: encrypted, signed and sealed files; without `std` the caller brings the randomness.
+//! - `rayon`: sealed files on all cores.
 //!
 //! # Security
 //!
@@ -83,6 +85,8 @@ mod payload;
 #[cfg(feature = "crypto")]
 mod protect;
 mod save;
+#[cfg(feature = "crypto")]
+pub mod sealed;
 #[cfg(feature = "serde")]
 mod serde_codec;
 pub mod v2;

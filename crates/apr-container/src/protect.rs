@@ -12,6 +12,7 @@ mod seal;
 mod trust;
 
 pub use self::authentic::{AuthenticMetadata, InferenceKey, authenticate};
+pub(crate) use self::open::Key;
 pub use self::open::{Access, Opened, open_protected};
 #[cfg(feature = "std")]
 pub use self::open::{load_as_recipient, load_encrypted, load_protected, load_verified};

@@ -26,12 +26,13 @@ use crate::payload::{DecodePayload, SliceSource};
 /// What a reader has and whom they trust.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Access<'k> {
-    pub(super) key: Option<Key<'k>>,
-    trust: Trust<'k>,
+    pub(crate) key: Option<Key<'k>>,
+    pub(crate) trust: Trust<'k>,
 }
 
+/// What opens an encrypted file.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Key<'k> {
+pub(crate) enum Key<'k> {
     Password(&'k Password),
     Recipient(&'k RecipientSecret),
 }

@@ -68,24 +68,35 @@ impl<'k> Trust<'k> {
         let invalid = || ErrorKind::SignatureInvalid.at(at);
         let signature: [u8; Signature::LEN] = block.signature().try_into().map_err(|_| invalid())?;
         let embedded: &[u8; VerifyingKey::LEN] = block.public_key().try_into().map_err(|_| invalid())?;
+        let Some((key, signer)) = self.accept(embedded).map_err(|kind| kind.at(at))? else {
+            return Ok(None);
+        };
+        key.verify(block.signed_bytes(), &Signature::from_bytes(signature)).map_err(|_| invalid())?;
+        Ok(Some(signer))
+    }
+
+    /// The key to verify with, if a signature by the key in the file is acceptable; none if no signature is asked for.
+    pub(crate) fn accept(
+        self,
+        embedded: &[u8; VerifyingKey::LEN],
+    ) -> Result<Option<(VerifyingKey, Signer<'k>)>, ErrorKind> {
         let (key, signer) = match self {
             Self::NoSignature => return Ok(None),
             Self::Key(key) => (*key, Signer::Trusted(None)),
             Self::AnyOf(keys) => {
                 let found = keys.iter().find(|(_, key)| key.as_bytes() == embedded);
-                let (name, key) = found.ok_or_else(|| ErrorKind::UntrustedSigner.at(at))?;
+                let (name, key) = found.ok_or(ErrorKind::UntrustedSigner)?;
                 (*key, Signer::Trusted(Some(name)))
             }
             Self::Anyone => {
-                let key = VerifyingKey::from_bytes(embedded).map_err(|_| invalid())?;
+                let key = VerifyingKey::from_bytes(embedded).map_err(|_| ErrorKind::SignatureInvalid)?;
                 (key, Signer::Unknown(key))
             }
         };
-        // The key in the file is not itself signed; another one there is the work of a third party.
+        // The key in the file may itself not be signed; another one there is the work of a third party.
         if key.as_bytes() != embedded {
-            return Err(ErrorKind::UntrustedSigner.at(at));
+            return Err(ErrorKind::UntrustedSigner);
         }
-        key.verify(block.signed_bytes(), &Signature::from_bytes(signature)).map_err(|_| invalid())?;
-        Ok(Some(signer))
+        Ok(Some((key, signer)))
     }
 }

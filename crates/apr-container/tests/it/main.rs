@@ -14,6 +14,8 @@ mod protect;
 #[cfg(feature = "crypto")]
 mod raw;
 mod sample;
+#[cfg(feature = "crypto")]
+mod sealed;
 mod serde_codec;
 mod serde_refusals;
 mod v2;

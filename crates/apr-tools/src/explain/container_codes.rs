@@ -1,4 +1,4 @@
-//! Codes of `apr-container` (`ac-`): `.apr` files of both generations.
+//! Codes of `apr-container` (`ac-`): `.apr` files of both generations and sealed files.
 
 use super::{Entry, entry};
 use crate::error::Exit::{Internal, Invalid, Io, Refused, Unsupported, Usage};
@@ -381,6 +381,83 @@ pub(super) const ENTRIES: &[Entry] = &[
         "do not use this manifest",
     ),
     entry("ac-v2-manifest", Invalid, "The manifest of a sharded model contradicts itself.", FETCH),
+    entry(
+        "ac-sealed-magic",
+        Invalid,
+        "A sealed file begins with the bytes 89 41 50 52 53 0D 0A 1A. This one does not.",
+        "check that this is the right file; `apr inspect FILE` says what it is",
+    ),
+    entry(
+        "ac-sealed-version",
+        Unsupported,
+        "The sealed file is of a version that this program does not know, so nothing in it is guessed.",
+        "update apr, or have the file sealed in version 1",
+    ),
+    entry(
+        "ac-sealed-suite",
+        Unsupported,
+        "The sealed file is encrypted with algorithms that this program does not know.",
+        "update apr, or have the file sealed with suite 1",
+    ),
+    entry(
+        "ac-sealed-flags",
+        Unsupported,
+        "The sealed file needs something of its reader that this program does not know. Ignoring it could mean ignoring \
+         a protection.",
+        "update apr",
+    ),
+    entry(
+        "ac-sealed-length",
+        Invalid,
+        "The parts that the header of the sealed file describes are longer or shorter than the file: it was cut off, or \
+         something was added.",
+        FETCH,
+    ),
+    entry(
+        "ac-sealed-header",
+        Invalid,
+        "Fields in the header of the sealed file contradict each other.",
+        FETCH,
+    ),
+    entry(
+        "ac-sealed-directory",
+        Invalid,
+        "The list of tensors and other parts is not in the form the specification gives it: a name is missing or there \
+         twice, or the parts are not as long as the payload. In a file that opened, its maker wrote it so.",
+        "tell the maker of the program that sealed it",
+    ),
+    entry(
+        "ac-sealed-slots",
+        Invalid,
+        "The sealed file has two places for its list of recipients, and neither is whole. An interrupted `apr rekey` \
+         leaves one of them whole, so the file was damaged otherwise.",
+        FETCH,
+    ),
+    entry(
+        "ac-sealed-unprotected",
+        Usage,
+        "A sealed file is encrypted, signed or both. With neither, nothing would show a change.",
+        "name a recipient, a password or a signing key; a file that says it has none of them was tampered with",
+    ),
+    entry(
+        "ac-sealed-lock",
+        Usage,
+        "The file is locked with a password and a key was given, or the other way round.",
+        "`apr inspect FILE` says what opens it",
+    ),
+    entry(
+        "ac-sealed-room",
+        Usage,
+        "The list of recipients has a fixed length, chosen when the file was sealed, and there is no room in it for so \
+         many.",
+        "remove recipients, or seal the file anew with more room",
+    ),
+    entry(
+        "ac-sealed-bound",
+        Usage,
+        "Whoever sealed the file signed the list of its recipients as well, so that nobody else can change it.",
+        "give the key that signed the file, or ask its owner",
+    ),
     entry(
         "ac-io",
         Io,

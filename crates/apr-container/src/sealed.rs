@@ -1,0 +1,64 @@
+//! Sealed files: any model, of any size, encrypted or signed or both, any tensor of which can be read alone, verified.
+//!
+//! What is sealed is a sequence of [`Part`]s, tensors and whatever stands between them. Opening a file reads its header;
+//! reading one tensor then reads the chunks that hold it and a few hashes, decrypts, verifies, and touches nothing else. All
+//! parts in order are the original file, byte for byte. New recipients are added in place, without touching the payload.
+//! `docs/sealed-format.md` is the specification and says what is promised and what is not.
+//!
+//! ```
+//! use apr_container::sealed::{self, Part, Plan, SealOptions, SealedLimits, SealedReader};
+//! use apr_container::{Access, Signer};
+//! use apr_crypto::{OsRandom, RecipientSecret, SigningKey};
+//!
+//! let (seller, buyer) = (SigningKey::generate(&mut OsRandom)?, RecipientSecret::generate(&mut OsRandom)?);
+//! let plan = Plan::new([Part::tensor("weight", "F32", [2], 8), Part::tensor("bias", "F32", [1], 4)])?;
+//! let options = SealOptions::default().for_recipient(buyer.public()).signed_by(&seller);
+//! let file = sealed::to_vec(&plan, &[7; 12], &options, &mut OsRandom)?;
+//!
+//! let seller_public = seller.verifying_key();
+//! let access = Access::default().with_recipient(&buyer).with_trust(&seller_public);
+//! let reader = SealedReader::open(&file, &access, &SealedLimits::default())?;
+//! assert_eq!(reader.signer(), Some(Signer::Trusted(None)));
+//! assert_eq!(reader.tensor("bias")?, [7; 4]);
+//! # Ok::<(), apr_container::Error>(())
+//! ```
+//!
+//! - Writing: [`Plan`] lays the parts out, [`SealOptions`] say for whom; [`to_vec`] in memory; with `std` `Sealer` streams,
+//!   `seal_file` replaces a file durably. Extra memory is a few MiB for any size.
+//! - Reading: [`SealedReader`] over any [`ReadAt`](apr_crypto::ReadAt). [`SealedHeader`] is what anyone can see. [`verify`] checks
+//!   signature and content without any key to decrypt.
+//! - Other recipients: [`Rekeying`], with `std` `rekey`.
+
+mod directory;
+mod engine;
+mod fields;
+mod fixed;
+mod header;
+mod limits;
+mod options;
+mod plan;
+mod reader;
+mod rekey;
+#[cfg(feature = "std")]
+mod sealer;
+mod slot;
+mod stored;
+
+pub use self::engine::{SealedLayout, to_vec};
+pub use self::fixed::Suite;
+pub use self::header::{SealedHeader, verify};
+pub use self::limits::SealedLimits;
+pub use self::options::SealOptions;
+pub use self::plan::{Part, PartKind, Plan};
+pub use self::reader::SealedReader;
+#[cfg(all(feature = "std", any(unix, windows)))]
+pub use self::reader::open_file;
+#[cfg(all(feature = "std", any(unix, windows)))]
+pub use self::rekey::rekey;
+pub use self::rekey::{RekeyOptions, Rekeying};
+#[cfg(feature = "std")]
+pub use self::sealer::{Sealer, seal_file};
+pub use self::slot::StanzaKind;
+
+/// How a sealed file begins: not with text, and damaged by whatever changes line ends.
+pub const MAGIC: [u8; 8] = *b"\x89APRS\r\n\x1a";

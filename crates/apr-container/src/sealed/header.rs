@@ -1,0 +1,394 @@
+//! What anyone can see of a sealed file.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use apr_crypto::{ReadAt, Signature, TreeHasher, TreeRoot, VerifyingKey, dsse_pae};
+use sha2::{Digest as _, Sha256};
+
+use super::SealedLimits;
+use super::fields::Fields;
+use super::fixed::{FIXED_LEN, Fixed, PRELUDE_LEN, Places, SIGNER_LEN, Suite, take};
+use super::slot::{Slot, StanzaKind, Surroundings};
+use crate::error::{Error, ErrorKind};
+use crate::protect::{Signer, Trust};
+
+const SIGNED_TYPE: &str = "application/vnd.apr.sealed.v1";
+/// What a stanza is made for.
+const STANZA: &str = "stanza";
+
+/// Everything before the payload of a sealed file, checked for sense; nobody vouches for it before
+/// [`verify`](Self::verify) or [`SealedReader::open`](super::SealedReader::open).
+#[derive(Clone, Debug)]
+pub struct SealedHeader {
+    pub(super) fixed: Fixed,
+    pub(super) places: Places,
+    /// The file up to the payload; up to the directory once that was opened.
+    bytes: Vec<u8>,
+    directory_hash: [u8; 32],
+    public: BTreeMap<String, String>,
+    root: Option<TreeRoot>,
+    /// Which slot counts, and what is in it.
+    slot: Option<(usize, u64, Vec<StanzaKind>)>,
+}
+
+impl SealedHeader {
+    /// Reads everything before the payload.
+    ///
+    /// ```
+    /// use apr_container::sealed::{self, Plan, SealOptions, SealedHeader, SealedLimits, StanzaKind};
+    /// use apr_crypto::{OsRandom, RecipientSecret};
+    ///
+    /// let recipient = RecipientSecret::generate(&mut OsRandom)?.public();
+    /// let options = SealOptions::default().for_recipient(recipient).with_public("name", "segments");
+    /// let file = sealed::to_vec(&Plan::new([])?, b"", &options, &mut OsRandom)?;
+    ///
+    /// let header = SealedHeader::read(&file, &SealedLimits::default())?;
+    /// assert_eq!(header.stanzas(), [StanzaKind::Recipient]);
+    /// assert_eq!(header.public_declared()["name"], "segments");
+    /// # Ok::<(), apr_container::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::SealedMagic`], [`ErrorKind::SealedVersion`], [`ErrorKind::SealedSuite`], [`ErrorKind::SealedFlags`];
+    /// [`ErrorKind::SealedLength`] if the file is not as long as it says; [`ErrorKind::SealedHeader`],
+    /// [`ErrorKind::Reserved`], [`ErrorKind::Unprotected`]; [`ErrorKind::SealedSlots`]; [`ErrorKind::Limit`];
+    /// [`ErrorKind::Crypto`] if the source fails.
+    pub fn read(source: &(impl ReadAt + ?Sized), limits: &SealedLimits) -> Result<Self, Error> {
+        let available = source.total_len();
+        let mut prelude = [0; PRELUDE_LEN];
+        let len = prelude.len().min(usize::try_from(available).unwrap_or(usize::MAX));
+        let (now, _) = prelude.split_at_mut(len);
+        source.read_exact_at(0, now)?;
+        // So that a foreign short file is called foreign.
+        if !prelude.starts_with(&super::MAGIC) {
+            return Err(ErrorKind::SealedMagic.at(0));
+        }
+        if available < PRELUDE_LEN as u64 {
+            return Err(ErrorKind::SealedLength { declared: PRELUDE_LEN as u64, available }.at(available));
+        }
+        let mut rest = prelude.as_slice();
+        let fixed = Fixed::parse(&take::<FIXED_LEN>(&mut rest))?;
+        let places = fixed.places().ok_or_else(|| ErrorKind::SizeOverflow.at(32))?;
+        let declared = places.total_len();
+        if declared != available {
+            return Err(ErrorKind::SealedLength { declared, available }.at(32));
+        }
+        for (what, found, limit) in [
+            ("length of the public metadata", u64::from(fixed.public_len), limits.public_bytes),
+            ("length of the directory", fixed.directory_len, limits.directory_bytes),
+        ] {
+            if found > limit {
+                return Err(ErrorKind::Limit { what, found, limit }.at(40));
+            }
+        }
+        let len = places.payload.start;
+        let mut bytes = room_for(len)?;
+        bytes.extend_from_slice(&prelude);
+        bytes.resize(len as usize, 0);
+        let (_, rest) = bytes.split_at_mut(PRELUDE_LEN);
+        source.read_exact_at(PRELUDE_LEN as u64, rest)?;
+        Self::parse(fixed, places, bytes)
+    }
+
+    fn parse(fixed: Fixed, places: Places, bytes: Vec<u8>) -> Result<Self, Error> {
+        let mut header = Self {
+            fixed,
+            places,
+            bytes,
+            directory_hash: [0; 32],
+            public: BTreeMap::new(),
+            root: None,
+            slot: None,
+        };
+        header.root = header.parse_root()?;
+        let public = Fields::new(header.public_bytes()).texts();
+        header.public =
+            public.map_err(|what| ErrorKind::SealedHeader { what }.at(header.places.public.start))?;
+        for gap in header.places.gaps() {
+            if header.part(&gap).iter().any(|byte| *byte != 0) {
+                return Err(ErrorKind::Reserved.at(gap.start));
+            }
+        }
+        if header.fixed.is_encrypted() {
+            // Of two slots, the newer one counts; the other is what was before, or what came of writing it.
+            let slots = [0, 1].map(|idx| (idx, Slot::parse(header.part(&header.places.slot(idx)))));
+            let newest = slots.into_iter().filter_map(|(idx, slot)| Some((idx, slot?)));
+            let newest = newest.max_by_key(|(idx, slot)| (slot.generation, usize::MAX - idx));
+            let (idx, slot) = newest.ok_or_else(|| ErrorKind::SealedSlots.at(header.places.slot(0).start))?;
+            let kinds = slot.records.iter().map(super::slot::Record::kind).collect();
+            header.slot = Some((idx, slot.generation, kinds));
+        }
+        header.directory_hash = Sha256::digest(header.part(&header.places.directory)).into();
+        Ok(header)
+    }
+
+    fn parse_root(&self) -> Result<Option<TreeRoot>, Error> {
+        let mut block = self.signer_block();
+        let contradiction = |what| Err(ErrorKind::SealedHeader { what }.at(FIXED_LEN as u64));
+        if !self.fixed.is_signed {
+            return match block.iter().all(|byte| *byte == 0) {
+                true => Ok(None),
+                false => contradiction("a signer without a signature"),
+            };
+        }
+        let root = TreeRoot::from_bytes(&take(&mut block))?;
+        if take::<6>(&mut block) != [0; 6] {
+            return Err(ErrorKind::Reserved.at(FIXED_LEN as u64 + TreeRoot::LEN as u64));
+        }
+        match self.fixed.root(*root.hash()) == Some(root) {
+            true => Ok(Some(root)),
+            false => contradiction("a tree hash of something else than the payload"),
+        }
+    }
+
+    /// With which algorithms the file is encrypted, if it is.
+    #[must_use]
+    pub const fn suite(&self) -> Suite {
+        self.fixed.suite
+    }
+
+    /// Whether the file is encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.fixed.is_encrypted()
+    }
+
+    /// Whether the file says that it is signed. Whoever removes a signature can make it say that it is not; an encrypted
+    /// file does not open then.
+    #[must_use]
+    pub const fn is_signed(&self) -> bool {
+        self.fixed.is_signed
+    }
+
+    /// Whether only the signer can change who can open the file.
+    #[must_use]
+    pub const fn has_bound_recipients(&self) -> bool {
+        self.fixed.is_bound
+    }
+
+    /// Sixteen random bytes, different in each file.
+    #[must_use]
+    pub const fn file_id(&self) -> &[u8; 16] {
+        &self.fixed.file_id
+    }
+
+    /// The key that is said to have signed the file, in its bytes, which may be no key.
+    #[must_use]
+    pub fn signer_declared(&self) -> Option<[u8; VerifyingKey::LEN]> {
+        self.fixed.is_signed.then(|| self.signer_key())
+    }
+
+    /// Public metadata, which nobody has vouched for.
+    #[must_use]
+    pub const fn public_declared(&self) -> &BTreeMap<String, String> {
+        &self.public
+    }
+
+    /// What opens the file: one entry a recipient, or one password.
+    #[must_use]
+    pub fn stanzas(&self) -> &[StanzaKind] {
+        self.slot.as_ref().map(|(_, _, kinds)| kinds.as_slice()).unwrap_or_default()
+    }
+
+    /// How often the list of recipients was written; 1 as sealed, 0 without encryption.
+    #[must_use]
+    pub fn generation_declared(&self) -> u64 {
+        self.slot.as_ref().map_or(0, |(_, generation, _)| *generation)
+    }
+
+    /// The tree hash of the payload, of a file that says it is signed.
+    #[must_use]
+    pub const fn root_declared(&self) -> Option<&TreeRoot> {
+        self.root.as_ref()
+    }
+
+    /// Bytes before the payload, of the payload as stored, and of the hashes behind it: the file.
+    #[must_use]
+    pub fn lens(&self) -> [u64; 3] {
+        let Places { payload, outboard, .. } = &self.places;
+        [payload.start, payload.end - payload.start, outboard.end - outboard.start]
+    }
+
+    /// Verifies the signature as far as this header goes: header, public metadata, directory, and the root against which the
+    /// payload is verified where it is read. None if `trust` asks for no signature and there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotSigned`], [`ErrorKind::SignatureUnchecked`] (signed, and `trust` asks for nothing),
+    /// [`ErrorKind::UntrustedSigner`], [`ErrorKind::SignatureInvalid`].
+    pub fn verify<'k>(&self, trust: Trust<'k>) -> Result<Option<Signer<'k>>, Error> {
+        let at = FIXED_LEN as u64;
+        let Some(root) = &self.root else {
+            return match trust {
+                Trust::NoSignature => Ok(None),
+                _ => Err(ErrorKind::NotSigned.at(12)),
+            };
+        };
+        let accepted = trust.accept(&self.signer_key()).map_err(|kind| kind.at(at))?;
+        // A key to verify with is always at hand, at least the file's own: there is no reason not to.
+        let Some((key, signer)) = accepted else { return Err(ErrorKind::SignatureUnchecked.at(12)) };
+        let message =
+            signed_bytes(&self.fixed, self.public_bytes(), &self.directory_hash, root, &self.signer_key());
+        let signature = self.signer_block().last_chunk().map_or([0; Signature::LEN], |bytes| *bytes);
+        let is_valid = key.verify(&message, &Signature::from_bytes(signature)).is_ok();
+        let is_bound_right = !self.fixed.is_bound
+            || self.current_slot().is_some_and(|slot| slot.verify(&key, &self.stanza_context()));
+        match is_valid && is_bound_right {
+            true => Ok(Some(signer)),
+            false => Err(ErrorKind::SignatureInvalid.at(at)),
+        }
+    }
+
+    fn part(&self, range: &Range<u64>) -> &[u8] {
+        // The header is in memory up to the payload.
+        self.bytes.get(range.start as usize..range.end as usize).unwrap_or_default()
+    }
+
+    fn signer_block(&self) -> &[u8] {
+        self.part(&(FIXED_LEN as u64..PRELUDE_LEN as u64))
+    }
+
+    pub(super) fn signer_key(&self) -> [u8; 32] {
+        self.signer_block().split_at(48).1.first_chunk().copied().unwrap_or_default()
+    }
+
+    pub(super) fn public_bytes(&self) -> &[u8] {
+        self.part(&self.places.public)
+    }
+
+    pub(super) fn directory_bytes(&self) -> &[u8] {
+        self.part(&self.places.directory)
+    }
+
+    /// What a slot authenticates beside itself.
+    pub(super) fn surroundings(&self) -> Surroundings<'_> {
+        [&self.fixed.bytes, self.signer_block(), self.public_bytes()]
+    }
+
+    /// What a message of this file is bound to.
+    pub(super) fn context(&self, purpose: &str) -> [u8; 32] {
+        self.fixed.context(purpose, &self.signer_key(), self.public_bytes())
+    }
+
+    pub(super) fn stanza_context(&self) -> [u8; 32] {
+        self.context(STANZA)
+    }
+
+    /// The slot that counts.
+    pub(super) fn current_slot(&self) -> Option<Slot<'_>> {
+        self.slot_idx().and_then(|idx| Slot::parse(self.part(&self.places.slot(idx))))
+    }
+
+    pub(super) fn slot_idx(&self) -> Option<usize> {
+        self.slot.as_ref().map(|(idx, _, _)| *idx)
+    }
+
+    /// Gives up the bytes of the directory, which were decoded.
+    pub(super) fn forget_directory(&mut self) {
+        self.bytes.truncate(self.places.directory.start as usize);
+        self.bytes.shrink_to_fit();
+    }
+}
+
+/// What a signature covers.
+pub(super) fn signed_bytes(
+    fixed: &Fixed,
+    public: &[u8],
+    directory_hash: &[u8; 32],
+    root: &TreeRoot,
+    signer: &[u8; 32],
+) -> Vec<u8> {
+    let public = Sha256::digest(public);
+    let fields: [&[u8]; 5] = [&fixed.bytes, &public, directory_hash, &root.to_bytes(), signer];
+    dsse_pae(SIGNED_TYPE, &fields.concat())
+}
+
+/// What bytes a new stanza is bound to.
+pub(super) fn stanza_context(fixed: &Fixed, signer: &[u8; 32], public: &[u8]) -> [u8; 32] {
+    fixed.context(STANZA, signer, public)
+}
+
+/// Signer block of a file; zeros if it is not signed.
+pub(super) fn signer_block(root: &TreeRoot, signer: &[u8; 32], signature: &Signature) -> [u8; SIGNER_LEN] {
+    let mut block = [0; SIGNER_LEN];
+    let fields: [&[u8]; 4] = [&root.to_bytes(), &[0; 6], signer, &signature.to_bytes()];
+    block.iter_mut().zip(fields.into_iter().flatten()).for_each(|(to, from)| *to = *from);
+    block
+}
+
+/// An empty list with room for `len` bytes.
+pub(super) fn room_for(len: u64) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let room = usize::try_from(len).ok().and_then(|len| bytes.try_reserve_exact(len).ok());
+    room.map(|()| bytes).ok_or_else(|| ErrorKind::OutOfMemory { bytes: len }.into())
+}
+
+/// Verifies signature and all content of a sealed file, without a key to decrypt it.
+///
+/// ```
+/// use apr_container::Signer;
+/// use apr_container::sealed::{self, Part, Plan, SealOptions, SealedLimits};
+/// use apr_crypto::{OsRandom, SigningKey};
+///
+/// let key = SigningKey::generate(&mut OsRandom)?;
+/// let plan = Plan::new([Part::raw(7)])?;
+/// let file = sealed::to_vec(&plan, b"weights", &SealOptions::default().signed_by(&key), &mut OsRandom)?;
+/// let public = key.verifying_key();
+/// assert_eq!(sealed::verify(&file, &public, &SealedLimits::default())?, Signer::Trusted(None));
+/// # Ok::<(), apr_container::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// Those of [`SealedHeader::read`] and [`SealedHeader::verify`]; [`ErrorKind::NotSigned`] too where `trust` asks for no
+/// signature.
+pub fn verify<'k>(
+    source: &(impl ReadAt + ?Sized),
+    trust: impl Into<Trust<'k>>,
+    limits: &SealedLimits,
+) -> Result<Signer<'k>, Error> {
+    let header = SealedHeader::read(source, limits)?;
+    let signer = header.verify(trust.into())?.ok_or_else(|| ErrorKind::NotSigned.at(12))?;
+    header.verify_stored(source)?;
+    Ok(signer)
+}
+
+impl SealedHeader {
+    /// Compares payload and hashes with the root.
+    pub(super) fn verify_stored(&self, source: &(impl ReadAt + ?Sized)) -> Result<(), Error> {
+        const PIECE: u64 = 1 << 20;
+        let Some(root) = &self.root else { return Ok(()) };
+        let Places { payload, outboard, .. } = &self.places;
+        let mut hasher = TreeHasher::new(root.algorithm(), root.leaf_len());
+        let (mut piece, mut stored) = (vec![0; PIECE.min(payload.end - payload.start) as usize], Vec::new());
+        let (mut at, mut outboard_at) = (payload.start, outboard.start);
+        let mut compare = |hashes: &[u8]| {
+            stored.clear();
+            stored.resize(hashes.len(), 0);
+            source.read_exact_at(outboard_at, &mut stored)?;
+            outboard_at += hashes.len() as u64;
+            match stored == hashes {
+                true => Ok(()),
+                false => Err(ErrorKind::SignatureInvalid.at(outboard.start)),
+            }
+        };
+        while at < payload.end {
+            let (now, _) = piece.split_at_mut(PIECE.min(payload.end - at) as usize);
+            source.read_exact_at(at, now)?;
+            hasher.update(now);
+            at += now.len() as u64;
+            compare(&hasher.take_outboard())?;
+        }
+        let (found, hashes) = hasher.finish();
+        compare(&hashes)?;
+        match found == *root {
+            true => Ok(()),
+            false => Err(ErrorKind::SignatureInvalid.at(payload.start)),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What a sealed file may ask for.
+
+use apr_crypto::Argon2Limits;
+
+/// Upper bounds on what a sealed file may ask for, compared before anything is allocated. Every length is compared with the
+/// file's own as well.
+#[derive(Clone, Debug)]
+pub struct SealedLimits {
+    /// Longest public metadata. Default 1 MiB.
+    pub public_bytes: u64,
+    /// Longest directory as stored. Default 64 MiB.
+    pub directory_bytes: u64,
+    /// Most parts. Default 2^21.
+    pub parts: usize,
+    /// What a password may cost.
+    pub argon2: Argon2Limits,
+}
+
+impl Default for SealedLimits {
+    fn default() -> Self {
+        Self {
+            public_bytes: 1 << 20,
+            directory_bytes: 64 << 20,
+            parts: 1 << 21,
+            argon2: Argon2Limits::default(),
+        }
+    }
+}

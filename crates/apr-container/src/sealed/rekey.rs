@@ -1,0 +1,207 @@
+//! Other recipients for a sealed file, in place.
+
+use alloc::vec::Vec;
+
+use apr_crypto::{Argon2Cost, FileKey, Password, ReadAt, RecipientPublic, Rng, SigningKey};
+
+use super::options::check_password;
+use super::reader::unlock;
+use super::slot::{self, NewSlot, Record};
+use super::{SealedHeader, SealedLimits};
+use crate::error::{Error, ErrorKind};
+use crate::protect::Access;
+
+/// Who can open a file from now on: who could before, and more; or, [without the others](Self::without_others), whoever asks
+/// for it and those named here.
+#[derive(Clone, Debug, Default)]
+pub struct RekeyOptions<'k> {
+    recipients: Vec<RecipientPublic>,
+    password: Option<(&'k Password, Argon2Cost)>,
+    removes_others: bool,
+    signer: Option<&'k SigningKey>,
+}
+
+impl<'k> RekeyOptions<'k> {
+    /// One more recipient.
+    #[must_use]
+    pub fn for_recipient(mut self, recipient: RecipientPublic) -> Self {
+        self.recipients.push(recipient);
+        self
+    }
+
+    /// A password instead of everything that opened the file before. Only together with
+    /// [`without_others`](Self::without_others), for a password stands alone.
+    #[must_use]
+    pub const fn with_password(self, password: &'k Password) -> Self {
+        self.with_password_at(password, Argon2Cost::RFC_9106)
+    }
+
+    /// The same, at this cost for each guess.
+    #[must_use]
+    pub const fn with_password_at(mut self, password: &'k Password, cost: Argon2Cost) -> Self {
+        self.password = Some((password, cost));
+        self
+    }
+
+    /// Only whoever asks for it and those named here; recipients that take the place of a password leave the password out.
+    ///
+    /// Who could open the file may have kept its key, or a copy of the file: what they knew, they still know. Content that
+    /// they must not see is sealed anew.
+    #[must_use]
+    pub const fn without_others(mut self) -> Self {
+        self.removes_others = true;
+        self
+    }
+
+    /// With the key that signed the file, where recipients are bound.
+    #[must_use]
+    pub const fn signed_by(mut self, key: &'k SigningKey) -> Self {
+        self.signer = Some(key);
+        self
+    }
+}
+
+/// Two writes that change who can open a file, and nothing else of it.
+///
+/// The first writes a new list of recipients into the slot that is not in use; once it is on the medium, it counts. The second
+/// wipes the old slot. A crash at any point leaves a file that opens with the old list or the new one. `rekey`
+/// (feature `std`) does it to a file.
+///
+/// ```
+/// use apr_container::Access;
+/// use apr_container::sealed::{self, Part, Plan, RekeyOptions, Rekeying, SealOptions, SealedLimits, SealedReader};
+/// use apr_crypto::{OsRandom, RecipientSecret};
+///
+/// let rng = &mut OsRandom;
+/// let (alice, bob) = (RecipientSecret::generate(rng)?, RecipientSecret::generate(rng)?);
+/// let plan = Plan::new([Part::raw(7)])?;
+/// let options = SealOptions::default().for_recipient(alice.public());
+/// let mut file = sealed::to_vec(&plan, b"weights", &options, rng)?;
+///
+/// let limits = SealedLimits::default();
+/// let for_bob = RekeyOptions::default().for_recipient(bob.public());
+/// let rekeying = Rekeying::prepare(&file, &Access::default().with_recipient(&alice), &for_bob, &limits, rng)?;
+/// for (offset, bytes) in rekeying.writes() {
+///     // A file is synced after each.
+///     file[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+/// }
+/// assert!(SealedReader::open(&file, &Access::default().with_recipient(&bob), &limits).is_ok());
+/// # Ok::<(), apr_container::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rekeying {
+    writes: [(u64, Vec<u8>); 2],
+}
+
+impl Rekeying {
+    /// Opens the file with `access`, which has to say whom it trusts if the file is signed, and makes the writes.
+    ///
+    /// # Errors
+    ///
+    /// Those of opening ([`SealedReader::open`](super::SealedReader::open)); [`ErrorKind::RecipientsBound`] without the
+    /// signing key of a file whose recipients are bound; [`ErrorKind::SealedRoom`]; [`ErrorKind::InvalidValue`] for a
+    /// password beside recipients, [`ErrorKind::Limit`] for an empty one; [`ErrorKind::NotEncrypted`];
+    /// [`ErrorKind::Crypto`] as sealing has it.
+    pub fn prepare(
+        source: &(impl ReadAt + ?Sized),
+        access: &Access<'_>,
+        options: &RekeyOptions<'_>,
+        limits: &SealedLimits,
+        rng: &mut (impl Rng + ?Sized),
+    ) -> Result<Self, Error> {
+        let header = SealedHeader::read(source, limits)?;
+        header.verify(access.trust)?;
+        let unlocked = unlock(&header, access, limits)?;
+        let ((file_key, own), slot) =
+            unlocked.zip(header.current_slot()).ok_or_else(|| ErrorKind::NotEncrypted.at(10))?;
+        let signer = header.fixed.is_bound.then(|| {
+            let signer = options.signer.filter(|key| *key.verifying_key().as_bytes() == header.signer_key());
+            signer.ok_or(ErrorKind::RecipientsBound)
+        });
+        let signer = signer.transpose()?;
+        let context = header.stanza_context();
+        let records = records(slot.records, own, &file_key, &context, options, rng)?;
+        let len = header.fixed.slot_len;
+        let generation = slot.generation.checked_add(1).ok_or(ErrorKind::SizeOverflow)?;
+        let new = NewSlot { len: len as usize, generation, records: &records, context: &context, signer };
+        let new = new.to_bytes(&slot::mac_key(&file_key), header.surroundings())?;
+        let old = header.slot_idx().unwrap_or_default();
+        let place = |idx: usize| header.places.slot(idx).start;
+        Ok(Self { writes: [(place(1 - old), new), (place(old), slot::empty(len))] })
+    }
+
+    /// The writes, in order: where, and what. The second must not begin before the first is on the medium.
+    #[must_use]
+    pub fn writes(&self) -> [(u64, &[u8]); 2] {
+        self.writes.each_ref().map(|(offset, bytes)| (*offset, bytes.as_slice()))
+    }
+}
+
+fn records(
+    old: Vec<Record>,
+    own: usize,
+    file_key: &FileKey,
+    context: &[u8; 32],
+    options: &RekeyOptions<'_>,
+    rng: &mut (impl Rng + ?Sized),
+) -> Result<Vec<Record>, Error> {
+    let alone = |what| Err(ErrorKind::InvalidValue { what }.into());
+    if let Some((password, cost)) = &options.password {
+        check_password(password)?;
+        return match options.removes_others && options.recipients.is_empty() {
+            true => {
+                Ok([Record::password(&file_key.wrap_with_password(rng, password, cost, context)?)].into())
+            }
+            false => alone("a password stands alone: remove all others with it"),
+        };
+    }
+    let has_password = old.iter().any(Record::is_password);
+    let mut records: Vec<Record> = match (options.removes_others, has_password, options.recipients.is_empty())
+    {
+        (false, true, false) => return alone("a password stands alone: recipients have to take its place"),
+        (false, ..) => old,
+        (true, true, false) => Vec::new(),
+        (true, ..) => old.into_iter().nth(own).into_iter().collect(),
+    };
+    for recipient in &options.recipients {
+        records.push(Record::recipient(&file_key.wrap_for(rng, recipient, context)?));
+    }
+    Ok(records)
+}
+
+/// Changes who can open the file at `path`, in place and without touching the payload. A crash at any point leaves a file that
+/// opens with the old list of recipients or the new one.
+///
+/// # Errors
+///
+/// Those of [`Rekeying::prepare`]; [`ErrorKind::Io`]. After an error of writing, the old list still counts unless the new one
+/// was whole.
+#[cfg(all(feature = "std", any(unix, windows)))]
+pub fn rekey(
+    path: impl AsRef<std::path::Path>,
+    access: &Access<'_>,
+    options: &RekeyOptions<'_>,
+    limits: &SealedLimits,
+) -> Result<(), Error> {
+    use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+
+    // Pipes and devices are refused before they are opened for writing.
+    drop(durable_file::open_regular(path.as_ref(), u64::MAX)?);
+    let mut file = std::fs::OpenOptions::new().read(true).write(true).open(path.as_ref())?;
+    // Two that change one file at once would each write over what the other wrote.
+    file.lock()?;
+    let source = apr_crypto::FileSource::new(file.try_clone()?)?;
+    let rekeying = Rekeying::prepare(&source, access, options, limits, &mut apr_crypto::OsRandom)?;
+    for (offset, bytes) in rekeying.writes() {
+        file.seek(SeekFrom::Start(offset))?;
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        let mut stored = alloc::vec![0; bytes.len()];
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_exact(&mut stored)?;
+        if stored != bytes {
+            return Err(ErrorKind::SealedSlots.at(offset));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! Key slots: the file key, for everybody who may have it.
+//!
+//! | offset | size | field |
+//! |---:|---:|---|
+//! | 0 | 8 | generation |
+//! | 8 | 2 | number of stanzas |
+//! | 10 | 2 | zero |
+//! | 12 | 4 | length of the stanzas |
+//! | 16 | 64 | signature over the stanzas, if recipients are bound |
+//! | 80 | | stanzas, then zeros |
+//! | -64 | 32 | authentication code |
+//! | -32 | 32 | SHA-256 of everything before |
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use apr_crypto::{
+    Argon2Limits, FileKey, MacKey, PasswordStanza, RecipientStanza, Signature, SigningKey, VerifyingKey,
+    dsse_pae,
+};
+use sha2::{Digest as _, Sha256};
+
+use super::fixed::{SLOT_ALIGN, SLOT_MAX, take};
+use crate::error::{Error, ErrorKind};
+use crate::protect::Key;
+
+/// What stands before the stanzas and behind them.
+const HEAD_LEN: usize = 16;
+const BODY_AT: usize = HEAD_LEN + Signature::LEN;
+const MAC_LEN: usize = MacKey::TAG_LEN;
+const CHECKSUM_LEN: usize = 32;
+const TAIL_LEN: usize = MAC_LEN + CHECKSUM_LEN;
+/// Type and length of a stanza.
+const RECORD_HEAD_LEN: usize = 4;
+
+const RECIPIENT: u16 = 1;
+const PASSWORD: u16 = 2;
+
+/// Label of the key that authenticates slots and everything before them.
+const MAC_LABEL: &str = "apr-sealed-v1 header";
+const SIGNED_TYPE: &str = "application/vnd.apr.sealed-recipients.v1";
+
+/// Who a stanza is for, as far as it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StanzaKind {
+    /// Whoever has the secret half of some X25519 key. Which one, the file does not say.
+    Recipient,
+    /// Whoever knows a password.
+    Password,
+    /// A kind of later releases.
+    Other(u16),
+}
+
+/// A stanza in its bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    kind: u16,
+    body: Vec<u8>,
+}
+
+impl Record {
+    pub(super) fn recipient(stanza: &RecipientStanza) -> Self {
+        Self { kind: RECIPIENT, body: stanza.to_bytes().to_vec() }
+    }
+
+    pub(super) fn password(stanza: &PasswordStanza) -> Self {
+        Self { kind: PASSWORD, body: stanza.to_bytes().to_vec() }
+    }
+
+    pub(super) fn is_password(&self) -> bool {
+        self.kind == PASSWORD
+    }
+
+    pub(super) fn kind(&self) -> StanzaKind {
+        match self.kind {
+            RECIPIENT => StanzaKind::Recipient,
+            PASSWORD => StanzaKind::Password,
+            other => StanzaKind::Other(other),
+        }
+    }
+
+    /// The file key, if this stanza is for `key`.
+    fn unwrap(&self, key: Key<'_>, context: &[u8], limits: &Argon2Limits) -> Result<Option<FileKey>, Error> {
+        match (self.kind, key) {
+            (RECIPIENT, Key::Recipient(secret)) => {
+                let Ok(bytes) = self.body.as_slice().try_into() else { return Ok(None) };
+                let stanza = RecipientStanza::from_bytes(bytes).ok();
+                Ok(stanza.and_then(|stanza| stanza.unwrap(secret, context).ok()))
+            }
+            (PASSWORD, Key::Password(password)) => {
+                let Ok(bytes) = self.body.as_slice().try_into() else { return Ok(None) };
+                match PasswordStanza::from_bytes(bytes, limits)?.unwrap(password, context) {
+                    Ok(key) => Ok(Some(key)),
+                    Err(error) if error.kind() == apr_crypto::ErrorKind::Open => Ok(None),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Bytes that stanzas take in a slot.
+pub(super) fn records_len(records: &[Record]) -> u64 {
+    records.iter().map(|record| (RECORD_HEAD_LEN + record.body.len()) as u64).sum()
+}
+
+/// Length of a slot with room for so many recipients.
+pub(super) fn len_for(recipients: usize) -> Result<u32, Error> {
+    let stanza = (RECORD_HEAD_LEN + RecipientStanza::LEN) as u64;
+    let needed = (recipients as u64).saturating_mul(stanza).saturating_add((BODY_AT + TAIL_LEN) as u64);
+    if needed > SLOT_MAX {
+        let limit = (SLOT_MAX - (BODY_AT + TAIL_LEN) as u64) / stanza;
+        return Err(ErrorKind::Limit { what: "recipients", found: recipients as u64, limit }.into());
+    }
+    Ok(needed.next_multiple_of(SLOT_ALIGN) as u32)
+}
+
+/// What a slot authenticates beside itself: fixed header, signer block, public metadata.
+pub(super) type Surroundings<'f> = [&'f [u8]; 3];
+
+/// A slot to be written.
+pub(super) struct NewSlot<'s> {
+    pub(super) len: usize,
+    pub(super) generation: u64,
+    pub(super) records: &'s [Record],
+    /// What the stanzas are bound to.
+    pub(super) context: &'s [u8; 32],
+    /// Of a file with bound recipients.
+    pub(super) signer: Option<&'s SigningKey>,
+}
+
+impl NewSlot<'_> {
+    pub(super) fn to_bytes(&self, mac: &MacKey, surroundings: Surroundings<'_>) -> Result<Vec<u8>, Error> {
+        let (needed, available) =
+            (records_len(self.records), self.len.saturating_sub(BODY_AT + TAIL_LEN) as u64);
+        let count = u16::try_from(self.records.len()).ok().filter(|_| needed <= available);
+        let count = count.ok_or(ErrorKind::SealedRoom { needed, available })?;
+        let mut bytes = Vec::with_capacity(self.len);
+        bytes.extend_from_slice(&self.generation.to_le_bytes());
+        bytes.extend_from_slice(&count.to_le_bytes());
+        bytes.extend_from_slice(&[0; 2]);
+        // Not more than the room.
+        bytes.extend_from_slice(&(needed as u32).to_le_bytes());
+        bytes.extend_from_slice(&[0; Signature::LEN]);
+        for record in self.records {
+            bytes.extend_from_slice(&record.kind.to_le_bytes());
+            bytes.extend_from_slice(&(record.body.len() as u16).to_le_bytes());
+            bytes.extend_from_slice(&record.body);
+        }
+        bytes.resize(self.len - TAIL_LEN, 0);
+        if let Some(signer) = self.signer {
+            let signature = signer.sign(&signed_bytes(&bytes, self.context));
+            let place = bytes.get_mut(HEAD_LEN..BODY_AT).unwrap_or_default();
+            place.copy_from_slice(&signature.to_bytes());
+        }
+        let [fixed, block, public] = surroundings;
+        let code = mac.tag(&[fixed, block, public, &bytes]);
+        bytes.extend_from_slice(&code);
+        let checksum = Sha256::digest(&bytes);
+        bytes.extend_from_slice(&checksum);
+        Ok(bytes)
+    }
+}
+
+/// A slot that is whole, which says nothing about who wrote it.
+#[derive(Clone, Debug)]
+pub(super) struct Slot<'f> {
+    bytes: &'f [u8],
+    pub(super) generation: u64,
+    pub(super) records: Vec<Record>,
+}
+
+impl<'f> Slot<'f> {
+    /// None if the slot was never written, was wiped, or writing it was interrupted.
+    pub(super) fn parse(bytes: &'f [u8]) -> Option<Self> {
+        let (covered, checksum) = bytes.split_last_chunk::<CHECKSUM_LEN>()?;
+        if *Sha256::digest(covered) != *checksum {
+            return None;
+        }
+        let (body, _) = covered.split_last_chunk::<MAC_LEN>()?;
+        let (mut head, body) = body.split_at_checked(BODY_AT)?;
+        let generation = u64::from_le_bytes(take(&mut head));
+        let count = u16::from_le_bytes(take(&mut head));
+        let reserved: [u8; 2] = take(&mut head);
+        let used = u32::from_le_bytes(take(&mut head)) as usize;
+        let (mut stanzas, rest) = body.split_at_checked(used)?;
+        if reserved != [0; 2] || rest.iter().any(|byte| *byte != 0) {
+            return None;
+        }
+        let mut records = Vec::new();
+        for _ in 0..count {
+            let (record, after) = stanzas.split_first_chunk::<RECORD_HEAD_LEN>()?;
+            let [kind_low, kind_high, len_low, len_high] = *record;
+            let len = u16::from_le_bytes([len_low, len_high]);
+            let (body, after) = after.split_at_checked(len.into())?;
+            records.push(Record { kind: u16::from_le_bytes([kind_low, kind_high]), body: body.to_vec() });
+            stanzas = after;
+        }
+        let has_password = records.iter().any(Record::is_password);
+        let is_sound = stanzas.is_empty() && !records.is_empty() && (!has_password || records.len() == 1);
+        is_sound.then_some(Self { bytes, generation, records })
+    }
+
+    /// Whether the signer of the file made this list of recipients.
+    pub(super) fn verify(&self, key: &VerifyingKey, context: &[u8; 32]) -> bool {
+        let Some(body) = self.bytes.get(..self.bytes.len().saturating_sub(TAIL_LEN)) else { return false };
+        let signature = body.get(HEAD_LEN..BODY_AT).and_then(|bytes| bytes.try_into().ok());
+        let verified =
+            |bytes| key.verify(&signed_bytes(body, context), &Signature::from_bytes(bytes)).is_ok();
+        signature.is_some_and(verified)
+    }
+
+    /// The file key and the place of the stanza it came out of, if slot and surroundings are authentic under it.
+    pub(super) fn unlock(
+        &self,
+        key: Key<'_>,
+        context: &[u8; 32],
+        surroundings: Surroundings<'_>,
+        limits: &Argon2Limits,
+    ) -> Result<(FileKey, usize), Error> {
+        let is_for_password = self.records.iter().any(Record::is_password);
+        match (key, is_for_password) {
+            (Key::Recipient(_), true) => return Err(ErrorKind::SealedLock { expected: "a password" }.into()),
+            (Key::Password(_), false) => {
+                return Err(ErrorKind::SealedLock { expected: "a recipient's secret key" }.into());
+            }
+            _ => {}
+        }
+        let (covered, code) = self.bytes.split_last_chunk::<TAIL_LEN>().ok_or(ErrorKind::DecryptionFailed)?;
+        let code = take::<MAC_LEN>(&mut code.as_slice());
+        let [fixed, block, public] = surroundings;
+        for (idx, record) in self.records.iter().enumerate() {
+            let Some(file_key) = record.unwrap(key, context, limits)? else { continue };
+            if mac_key(&file_key).verify(&[fixed, block, public, covered], &code).is_ok() {
+                return Ok((file_key, idx));
+            }
+        }
+        Err(ErrorKind::DecryptionFailed.into())
+    }
+}
+
+/// The key that authenticates slots.
+pub(super) fn mac_key(file_key: &FileKey) -> MacKey {
+    file_key.mac_key(MAC_LABEL)
+}
+
+/// What is signed of a slot without its tail: everything but the place of the signature, bound to the file.
+fn signed_bytes(body: &[u8], context: &[u8; 32]) -> Vec<u8> {
+    let (head, stanzas) = (body.get(..HEAD_LEN), body.get(BODY_AT..));
+    let payload = [context.as_slice(), head.unwrap_or_default(), stanzas.unwrap_or_default()].concat();
+    dsse_pae(SIGNED_TYPE, &payload)
+}
+
+/// A slot in which nothing is.
+pub(super) fn empty(len: u32) -> Vec<u8> {
+    vec![0; len as usize]
+}

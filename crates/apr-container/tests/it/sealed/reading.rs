@@ -1,0 +1,55 @@
+//! How much of a file is read for one tensor.
+
+use std::cell::Cell;
+
+use apr_container::sealed::{Part, Plan, SealOptions, SealedReader};
+use apr_container::{Access, Trust};
+use apr_crypto::ReadAt;
+
+use super::{content, keys, limits, seal};
+
+/// A source that counts what is read of it.
+struct Counting<'f> {
+    bytes: &'f [u8],
+    read: Cell<u64>,
+}
+
+impl ReadAt for Counting<'_> {
+    fn total_len(&self) -> u64 {
+        self.bytes.total_len()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), apr_crypto::Error> {
+        self.read.set(self.read.get() + out.len() as u64);
+        self.bytes.read_exact_at(offset, out)
+    }
+}
+
+/// Opening and reading one tensor of 1 MiB among 32: its chunks, the header and some hashes.
+#[test]
+fn one_tensor_is_read_without_the_others() {
+    const LEN: u64 = 1 << 20;
+    let keys = keys();
+    let parts = (0..32).map(|idx| Part::tensor(&format!("blk.{idx}.attn_q.weight"), "F16", [512, 1024], LEN));
+    let plan = Plan::new([Part::raw(1_111)].into_iter().chain(parts)).unwrap();
+    let content = content(plan.content_len());
+    let signed = SealOptions::default().signed_by(&keys.signer);
+    let both = signed.clone().for_recipient(keys.alice.public());
+    let encrypted = SealOptions::default().for_recipient(keys.alice.public());
+    let (trust, key) =
+        (Access::default().with_trust(Trust::Anyone), Access::default().with_recipient(&keys.alice));
+    for (options, access) in [(signed, trust), (both, key.with_trust(Trust::Anyone)), (encrypted, key)] {
+        let file = seal(&plan, &content, &options);
+        for name in [0, 7, 31] {
+            let source = Counting { bytes: &file, read: Cell::new(0) };
+            let reader = SealedReader::open(&source, &access, &limits()).unwrap();
+            let opening = source.read.get();
+            let tensor = reader.tensor(&format!("blk.{name}.attn_q.weight")).unwrap();
+            let begin = 1_111 + name * (1 << 20);
+            assert_eq!(tensor, content[begin..begin + (1 << 20)]);
+            let reading = source.read.get() - opening;
+            assert!(opening < 64 << 10, "{opening} to open");
+            assert!(reading < LEN + LEN / 50 + (48 << 10), "{reading} for the tensor");
+        }
+    }
+}
