@@ -9,6 +9,7 @@
 pub mod apr;
 mod choices;
 mod header;
+pub mod sealed;
 
 pub use choices::Choices;
 pub use header::header;
