@@ -5,6 +5,8 @@
 //! tables of `docs/threat-model.md`.
 
 mod first;
+mod people;
+mod sealed;
 
 use core::fmt::{self, Write as _};
 use core::ops::Range;
@@ -13,9 +15,13 @@ use apr_crypto::{Error as CryptoError, Rng};
 use sha2::{Digest as _, Sha256};
 
 pub use self::first::first;
+pub use self::sealed::sealed;
 
 /// What opening gave: nothing, or the code of the error.
 pub type Verdict = Result<(), &'static str>;
+
+/// Parts of a file, each with its place, in file order; a label may come again.
+pub type Places = Vec<(&'static str, Range<usize>)>;
 
 /// Opens a file.
 pub type Opener = Box<dyn Fn(&[u8]) -> Verdict>;
@@ -27,7 +33,7 @@ pub struct Profile {
     /// Sound.
     pub file: Vec<u8>,
     /// Label and place of each part, in file order.
-    pub parts: Vec<(&'static str, Range<usize>)>,
+    pub parts: Places,
     /// Parts of which the profile claims nothing.
     pub unclaimed: &'static [&'static str],
     /// Opens a file as this profile's reader does.

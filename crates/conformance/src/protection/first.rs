@@ -4,10 +4,11 @@ use apr_container::{
     Access, Container, Expect, ModelType, Protection, ReadOptions, SaveOptions, Trust, open_protected,
     to_vec_protected,
 };
-use apr_crypto::{Password, RecipientSecret, SigningKey, VerifyingKey};
+use apr_crypto::{SigningKey, VerifyingKey};
 use apr_models::{AnyModel, LinearRegression, Vector};
 
-use super::{Family, Profile, Repeatable, Verdict};
+use super::people::{Lock, People, people};
+use super::{Family, Places, Profile, Repeatable, Verdict};
 use crate::apr::seal::seal;
 
 const HEADER_LEN: usize = 32;
@@ -16,13 +17,6 @@ const FLAGS_AT: usize = 21;
 const SIGNED: u8 = 2;
 
 /// How files of a profile are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lock {
-    None,
-    Password,
-    Recipient,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Make {
     name: &'static str,
@@ -45,23 +39,6 @@ const MAKES: [Make; 7] = [
 
 const fn make(name: &'static str, lock: Lock, is_signed: bool) -> Make {
     Make { name, lock, is_signed, trusts_anyone: false, unclaimed: &[] }
-}
-
-/// Who takes part.
-struct People {
-    maker: SigningKey,
-    attacker: SigningKey,
-    reader: RecipientSecret,
-    password: Password,
-}
-
-fn people() -> People {
-    People {
-        maker: SigningKey::from_seed(&[1; 32]),
-        attacker: SigningKey::from_seed(&[2; 32]),
-        reader: RecipientSecret::from_bytes(&[3; 32]),
-        password: Password::from("a password between two people"),
-    }
 }
 
 /// A model, which one is in its name and its coefficient.
@@ -132,7 +109,7 @@ impl Make {
         }
     }
 
-    fn parts(self, file: &[u8]) -> Vec<(&'static str, core::ops::Range<usize>)> {
+    fn parts(self, file: &[u8]) -> Places {
         let metadata_end = HEADER_LEN + metadata_len(file);
         let key_end = metadata_end
             + match self.lock {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::{env, fs};
 
-use conformance::protection::{Family, attacks, claims, first};
+use conformance::protection::{Family, attacks, claims, first, sealed};
 
 fn check(name: &str, family: &Family) {
     let ((claims, wrong_claims), (attacks, wrong_attacks)) = (claims(family), attacks(family));
@@ -25,4 +25,9 @@ fn check(name: &str, family: &Family) {
 #[test]
 fn first_generation() {
     check("first", &first());
+}
+
+#[test]
+fn sealed_files() {
+    check("sealed", &sealed());
 }
