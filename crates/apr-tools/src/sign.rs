@@ -104,8 +104,8 @@ pub(crate) fn command() -> Command {
             "A minisign signature is of one file. A model signature (OpenSSF Model Signing 1.0) lists every file of a folder; \
              `.git*` at its top and the signature itself are left out. Both can be checked with other programs: \
              minisign 0.11, model-signing 1.1.1.\n\n\
-             Examples:\n  apr sign model.safetensors --key release.key --comment 'version 1.2'\n  \
-             apr sign checkpoint --key release.pem\n\n\
+             Examples:\n  apr sign model.safetensors --key publisher.key --comment 'version 1.2'\n  \
+             apr sign checkpoint --key publisher.pem\n\n\
              Exit codes: 0 signed, 2 SIG exists or does not fit the key, 3 no key or nothing to sign, 4 a symbolic link in the \
              folder, 5 I/O.",
         )
@@ -188,7 +188,9 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
 /// A name that no list can hold can only come from `--ignore`: what the folder holds is named here.
 fn of_arguments(failure: Failure) -> Failure {
     match failure.code() {
-        "mf-name" => Failure::new(CODE_USAGE, "--ignore takes names below the folder, with `/` between folders"),
+        "mf-name" => {
+            Failure::new(CODE_USAGE, "--ignore takes names below the folder, with `/` between folders")
+        }
         _ => failure,
     }
 }

@@ -67,8 +67,8 @@ pub(crate) fn command() -> Command {
             "An Ed25519 key checks minisign signatures and those inside .apr files (version 1), a P-256 key model signatures. A model \
              signature lists the files of a folder: those that were changed, added or taken away are named. A key that came with \
              the file proves nothing about who signed it: get the public key another way.\n\n\
-             Examples:\n  apr verify signed.safetensors --key release.pub\n  \
-             apr verify checkpoint --key release-p256.pub --signature checkpoint.sig\n\n\
+             Examples:\n  apr verify published.safetensors --key publisher.pub\n  \
+             apr verify checkpoint --key publisher-p256.pub --signature checkpoint.sig\n\n\
              Exit codes: 0 the signed bytes by that key, 2 usage, 3 no key, 4 refused, 5 I/O, 6 another kind of signature.",
         )
 }

@@ -37,15 +37,6 @@ impl Signer {
     }
 }
 
-impl Verifier {
-    pub(crate) fn fingerprint(&self) -> Fingerprint {
-        match self {
-            Self::Ed25519 { key, .. } => key.fingerprint(),
-            Self::P256(key) => key.fingerprint(),
-        }
-    }
-}
-
 /// Reads a signing key's file: ours, PEM or minisign's, which nobody but its owner may be able to read.
 ///
 /// # Errors

@@ -22,19 +22,19 @@ const SIGNED: &[u8] = include_bytes!("../../../conformance/vectors/apr/a0150_lin
 /// Keys, and what they signed.
 pub(crate) fn add_signed(sandbox: &Sandbox) {
     let other = SigningKey::from_seed(&[9; 32]).verifying_key();
-    secret(sandbox, "release.key", SecretKey::from(release()).to_file_text("release").unwrap().as_str());
-    sandbox.write("release.pub", PublicKey::from(release().verifying_key()).to_string().as_bytes());
+    secret(sandbox, "publisher.key", SecretKey::from(release()).to_file_text("release").unwrap().as_str());
+    sandbox.write("publisher.pub", PublicKey::from(release().verifying_key()).to_string().as_bytes());
     sandbox.write("other.pub", PublicKey::from(other).to_string().as_bytes());
-    secret(sandbox, "trusted", &format!("alice {}\nbob {other}\n", release().verifying_key()));
-    secret(sandbox, "release.pem", release_p256().to_pem().as_str());
-    sandbox.write("release-p256.pub", release_p256().verifying_key().to_pem().as_bytes());
+    secret(sandbox, "publishers.txt", &format!("alice {}\nbob {other}\n", release().verifying_key()));
+    secret(sandbox, "publisher.pem", release_p256().to_pem().as_str());
+    sandbox.write("publisher-p256.pub", release_p256().verifying_key().to_pem().as_bytes());
 
-    sandbox.write("signed.safetensors", &sandbox.read("model.safetensors"));
-    let path = sandbox.path("signed.safetensors");
+    sandbox.write("published.safetensors", &sandbox.read("model.safetensors"));
+    let path = sandbox.path("published.safetensors");
     let signature =
         sign_file(&path, &release().into(), "version 1.2", "signature by apr", &|_, _| ()).unwrap();
     fs::write(minisign_path(&path), signature.to_string()).unwrap();
-    sandbox.write("signed.apr", SIGNED);
+    sandbox.write("published.apr", SIGNED);
     for folder in ["checkpoint", "changed"] {
         fs::create_dir_all(sandbox.path(folder).join("sub")).unwrap();
         sandbox.write(&format!("{folder}/weights.bin"), b"weights");
@@ -84,10 +84,10 @@ fn keys_of_every_format_sign_and_verify() {
     sandbox.write("a.pub.pem", seed.public().to_spki_pem().as_bytes());
     sandbox.write("a.pub.minisign", theirs.public().to_string().as_bytes());
     let line = ed25519.verifying_key().to_string();
-    for secret in ["release.key", "a.pem", "a.minisign"] {
+    for secret in ["publisher.key", "a.pem", "a.minisign"] {
         let ran = sandbox.run(&["sign", "model.gguf", "--key", secret, "--force"]);
         assert_eq!((ran.exit, &*ran.stdout), (0, ""), "{}", ran.stderr);
-        for public in ["release.pub", "a.pub.pem", &line] {
+        for public in ["publisher.pub", "a.pub.pem", &line] {
             let (exit, value) = sandbox.json(&["verify", "model.gguf", "--signer", public]);
             assert_eq!((exit, &value["format"]), (0, &"minisign".into()), "{secret} {public}");
             assert_eq!(value["fingerprint"], ed25519.verifying_key().fingerprint().to_string());
@@ -96,7 +96,7 @@ fn keys_of_every_format_sign_and_verify() {
         // minisign's own public key names its id; keys of ours have another.
         let expected = if secret == "a.minisign" { 0 } else { 4 };
         assert_eq!(sandbox.run(&["verify", "model.gguf", "--key", "a.pub.minisign"]).exit, expected);
-        let (_, value) = sandbox.json(&["verify", "model.gguf", "--trusted-keys", "trusted"]);
+        let (_, value) = sandbox.json(&["verify", "model.gguf", "--trusted-keys", "publishers.txt"]);
         assert_eq!(value["signer"], "alice");
     }
     refused(&sandbox, (4, "cy-signature"), &["verify", "model.gguf", "--key", "other.pub"]);
@@ -120,30 +120,30 @@ fn a_minisign_key_under_a_password_signs() {
 #[test]
 fn a_changed_file_is_refused() {
     let sandbox = Sandbox::with_models();
-    let verify = ["verify", "signed.safetensors", "--trusted-keys", "trusted"];
+    let verify = ["verify", "published.safetensors", "--trusted-keys", "publishers.txt"];
     assert_eq!(sandbox.run(&verify).exit, 0);
-    let mut bytes = sandbox.read("signed.safetensors");
+    let mut bytes = sandbox.read("published.safetensors");
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
-    sandbox.write("signed.safetensors", &bytes);
+    sandbox.write("published.safetensors", &bytes);
     refused(&sandbox, (4, "cy-signature"), &verify);
     // The trusted comment is part of what is signed.
     bytes[last] ^= 1;
-    sandbox.write("signed.safetensors", &bytes);
-    let text = String::from_utf8(sandbox.read("signed.safetensors.minisig")).unwrap();
-    sandbox.write("signed.safetensors.minisig", text.replace("version 1.2", "version 1.3").as_bytes());
+    sandbox.write("published.safetensors", &bytes);
+    let text = String::from_utf8(sandbox.read("published.safetensors.minisig")).unwrap();
+    sandbox.write("published.safetensors.minisig", text.replace("version 1.2", "version 1.3").as_bytes());
     refused(&sandbox, (4, "cy-signature"), &verify);
-    sandbox.write("signed.safetensors.minisig", b"");
+    sandbox.write("published.safetensors.minisig", b"");
     refused(&sandbox, (3, "cy-text"), &verify);
-    fs::remove_file(sandbox.path("signed.safetensors.minisig")).unwrap();
+    fs::remove_file(sandbox.path("published.safetensors.minisig")).unwrap();
     refused(&sandbox, (4, "cli-no-signature"), &verify);
-    refused(&sandbox, (5, "cli-io"), &["verify", "none", "--key", "release.pub"]);
+    refused(&sandbox, (5, "cli-io"), &["verify", "none", "--key", "publisher.pub"]);
 }
 
 #[test]
 fn a_changed_folder_is_refused_and_every_difference_named() {
     let sandbox = Sandbox::with_models();
-    let ran = sandbox.run(&["verify", "changed", "--key", "release-p256.pub"]);
+    let ran = sandbox.run(&["verify", "changed", "--key", "publisher-p256.pub"]);
     assert_eq!(ran.exit, 4);
     let expected = "why:    changed: weights.bin; missing: sub/vocab.txt; not on the list: setup.py";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
@@ -151,7 +151,7 @@ fn a_changed_folder_is_refused_and_every_difference_named() {
     for idx in 0..20 {
         sandbox.write(&format!("changed/\u{1b}[2J{idx:02}"), b"");
     }
-    let ran = sandbox.run(&["verify", "changed", "--key", "release-p256.pub"]);
+    let ran = sandbox.run(&["verify", "changed", "--key", "publisher-p256.pub"]);
     assert!(!ran.stderr.contains('\u{1b}') && ran.stderr.contains("and 11 more"), "{}", ran.stderr);
 }
 
@@ -159,23 +159,23 @@ fn a_changed_folder_is_refused_and_every_difference_named() {
 fn folders_are_signed_inside_and_beside() {
     let sandbox = Sandbox::with_models();
     fs::create_dir_all(sandbox.path("checkpoint/.git")).unwrap();
-    let key = ["--key", "release.pem"];
+    let key = ["--key", "publisher.pem"];
     assert_eq!(sandbox.run(&[&["sign", "checkpoint"][..], &key].concat()).exit, 0);
-    let (exit, value) = sandbox.json(&["verify", "checkpoint", "--key", "release-p256.pub"]);
+    let (exit, value) = sandbox.json(&["verify", "checkpoint", "--key", "publisher-p256.pub"]);
     assert_eq!((exit, &value["format"]), (0, &"model-signing".into()));
     assert_eq!(value["signature"], "checkpoint/model.sig");
     assert_eq!(value["not_covered"], serde_json::json!([".git", "model.sig"]));
     // There once, and again when asked to.
-    refused(&sandbox, (2, "cli-output-exists"), &["sign", "checkpoint", "--key", "release.pem"]);
-    assert_eq!(sandbox.run(&["sign", "checkpoint", "--key", "release.pem", "--force"]).exit, 0);
+    refused(&sandbox, (2, "cli-output-exists"), &["sign", "checkpoint", "--key", "publisher.pem"]);
+    assert_eq!(sandbox.run(&["sign", "checkpoint", "--key", "publisher.pem", "--force"]).exit, 0);
     fs::remove_file(sandbox.path("checkpoint/model.sig")).unwrap();
-    let (_, value) = sandbox.json(&["verify", "checkpoint/", "--key", "release-p256.pub"]);
+    let (_, value) = sandbox.json(&["verify", "checkpoint/", "--key", "publisher-p256.pub"]);
     assert_eq!(value["signature"], "checkpoint.sig");
     let (exit, value) = sandbox.json(&[
         "sign",
         "checkpoint/",
         "--key",
-        "release.pem",
+        "publisher.pem",
         "-o",
         "s",
         "--shard-size",
@@ -185,12 +185,12 @@ fn folders_are_signed_inside_and_beside() {
     ]);
     assert_eq!((exit, &value["signatures"][0]["files"]), (0, &2.into()));
     let (exit, value) =
-        sandbox.json(&["verify", "checkpoint", "--key", "release-p256.pub", "--signature", "s"]);
+        sandbox.json(&["verify", "checkpoint", "--key", "publisher-p256.pub", "--signature", "s"]);
     assert_eq!((exit, &value["not_covered"]), (0, &serde_json::json!([".git", "sub"])));
     // A single file, whatever it is called later.
-    assert_eq!(sandbox.run(&["sign", "model.gguf", "--key", "release.pem"]).exit, 0);
+    assert_eq!(sandbox.run(&["sign", "model.gguf", "--key", "publisher.pem"]).exit, 0);
     fs::rename(sandbox.path("model.gguf"), sandbox.path("x")).unwrap();
-    let args = ["verify", "x", "--key", "release-p256.pub", "--signature", "model.gguf.sig"];
+    let args = ["verify", "x", "--key", "publisher-p256.pub", "--signature", "model.gguf.sig"];
     assert_eq!(sandbox.run(&args).exit, 0);
     refused(&sandbox, (4, "cli-no-signature"), &args[..4]);
 }
@@ -232,33 +232,33 @@ fn signatures_of_other_programs_verify() {
 #[test]
 fn the_signature_inside_an_apr_file_is_checked() {
     let sandbox = Sandbox::with_models();
-    let (exit, value) = sandbox.json(&["verify", "signed.apr", "--key", "release.pub"]);
+    let (exit, value) = sandbox.json(&["verify", "published.apr", "--key", "publisher.pub"]);
     assert_eq!((exit, &value["format"], &value["trusted"]), (0, &"embedded".into(), &true.into()));
     assert_eq!(value["signature"], serde_json::Value::Null);
-    let (_, value) = sandbox.json(&["verify", "signed.apr", "--trusted-keys", "trusted"]);
+    let (_, value) = sandbox.json(&["verify", "published.apr", "--trusted-keys", "publishers.txt"]);
     assert_eq!(value["signer"], "alice");
     // The key inside alone: nothing was changed, and no word of origin.
-    let (exit, value) = sandbox.json(&["verify", "signed.apr", "--any-signer"]);
+    let (exit, value) = sandbox.json(&["verify", "published.apr", "--any-signer"]);
     assert_eq!((exit, &value["trusted"], &value["signer"]), (0, &false.into(), &serde_json::Value::Null));
     assert_eq!(value["fingerprint"], release().verifying_key().fingerprint().to_string());
-    let ran = sandbox.run(&["verify", "signed.apr", "--any-signer"]);
+    let ran = sandbox.run(&["verify", "published.apr", "--any-signer"]);
     assert!(ran.stdout.contains("nobody vouches for"), "{}", ran.stdout);
 
-    refused(&sandbox, (4, "ac-untrusted-signer"), &["verify", "signed.apr", "--key", "other.pub"]);
-    refused(&sandbox, (3, "cy-key-kind"), &["verify", "signed.apr", "--key", "release-p256.pub"]);
+    refused(&sandbox, (4, "ac-untrusted-signer"), &["verify", "published.apr", "--key", "other.pub"]);
+    refused(&sandbox, (3, "cy-key-kind"), &["verify", "published.apr", "--key", "publisher-p256.pub"]);
     refused(&sandbox, (4, "cli-no-signature"), &["verify", "model.apr", "--any-signer"]);
-    refused(&sandbox, (4, "cli-no-signature"), &["verify", "model.apr", "--key", "release.pub"]);
+    refused(&sandbox, (4, "cli-no-signature"), &["verify", "model.apr", "--key", "publisher.pub"]);
     refused(&sandbox, (4, "cli-no-signature"), &["verify", "tensors.apr", "--any-signer"]);
     let mut bytes = SIGNED.to_vec();
     bytes[40] ^= 1;
-    sandbox.write("signed.apr", &bytes);
-    assert_eq!(code(&sandbox, &["verify", "signed.apr", "--any-signer"]).0, 4);
-    sandbox.write("signed.apr", &bytes[..100]);
-    assert_eq!(code(&sandbox, &["verify", "signed.apr", "--any-signer"]).0, 3);
+    sandbox.write("published.apr", &bytes);
+    assert_eq!(code(&sandbox, &["verify", "published.apr", "--any-signer"]).0, 4);
+    sandbox.write("published.apr", &bytes[..100]);
+    assert_eq!(code(&sandbox, &["verify", "published.apr", "--any-signer"]).0, 3);
     // A detached one goes before.
-    sandbox.write("signed.apr", SIGNED);
-    assert_eq!(sandbox.run(&["sign", "signed.apr", "--key", "release.key"]).exit, 0);
-    let (_, value) = sandbox.json(&["verify", "signed.apr", "--key", "release.pub"]);
+    sandbox.write("published.apr", SIGNED);
+    assert_eq!(sandbox.run(&["sign", "published.apr", "--key", "publisher.key"]).exit, 0);
+    let (_, value) = sandbox.json(&["verify", "published.apr", "--key", "publisher.pub"]);
     assert_eq!(value["format"], "minisign");
 }
 
@@ -268,34 +268,41 @@ fn what_does_not_fit_together_is_refused_before_work() {
     let before = sandbox.listing();
     for (expected, args) in [
         ((2, "cli-usage"), &["sign", "model.gguf"][..]),
-        ((2, "cli-usage"), &["sign", "a", "b", "--key", "release.key", "-o", "s"]),
-        ((2, "cli-usage"), &["sign", "model.gguf", "--key", "release.key", "--format", "model-signing"]),
-        ((2, "cli-usage"), &["sign", "model.gguf", "--key", "release.pem", "--format", "minisign"]),
-        ((2, "cli-usage"), &["sign", "model.gguf", "--key", "release.key", "--ignore", "x"]),
-        ((2, "cli-usage"), &["sign", "model.gguf", "--key", "release.key", "--shard-size", "1MB"]),
-        ((2, "cli-usage"), &["sign", "checkpoint", "--key", "release.pem", "--comment", "x"]),
-        ((2, "cli-usage"), &["sign", "checkpoint", "--key", "release.pem", "--shard-size", "0"]),
-        ((2, "cli-usage"), &["sign", "checkpoint", "--key", "release.key"]),
-        ((2, "cy-comment"), &["sign", "model.gguf", "--key", "release.key", "--comment", "a\nb"]),
-        ((2, "cli-usage"), &["sign", "checkpoint", "--key", "release.pem", "--ignore", "../x", "-o", "s"]),
-        ((3, "mf-empty"), &["sign", "empty", "--key", "release.pem"]),
-        ((5, "df-io"), &["sign", "none", "--key", "release.key"]),
-        ((5, "mf-io"), &["sign", "none", "--key", "release.pem"]),
-        ((3, "cy-key-kind"), &["sign", "model.gguf", "--key", "release.pub"]),
+        ((2, "cli-usage"), &["sign", "a", "b", "--key", "publisher.key", "-o", "s"]),
+        ((2, "cli-usage"), &["sign", "model.gguf", "--key", "publisher.key", "--format", "model-signing"]),
+        ((2, "cli-usage"), &["sign", "model.gguf", "--key", "publisher.pem", "--format", "minisign"]),
+        ((2, "cli-usage"), &["sign", "model.gguf", "--key", "publisher.key", "--ignore", "x"]),
+        ((2, "cli-usage"), &["sign", "model.gguf", "--key", "publisher.key", "--shard-size", "1MB"]),
+        ((2, "cli-usage"), &["sign", "checkpoint", "--key", "publisher.pem", "--comment", "x"]),
+        ((2, "cli-usage"), &["sign", "checkpoint", "--key", "publisher.pem", "--shard-size", "0"]),
+        ((2, "cli-usage"), &["sign", "checkpoint", "--key", "publisher.key"]),
+        ((2, "cy-comment"), &["sign", "model.gguf", "--key", "publisher.key", "--comment", "a\nb"]),
+        ((2, "cli-usage"), &["sign", "checkpoint", "--key", "publisher.pem", "--ignore", "../x", "-o", "s"]),
+        ((3, "mf-empty"), &["sign", "empty", "--key", "publisher.pem"]),
+        ((5, "df-io"), &["sign", "none", "--key", "publisher.key"]),
+        ((5, "mf-io"), &["sign", "none", "--key", "publisher.pem"]),
+        ((3, "cy-key-kind"), &["sign", "model.gguf", "--key", "publisher.pub"]),
         ((5, "df-io"), &["sign", "model.gguf", "--key", "none"]),
         ((2, "cli-usage"), &["verify", "model.gguf"]),
         ((2, "cli-usage"), &["verify", "model.gguf", "--key", "a", "--any-signer"]),
-        ((2, "cli-usage"), &["verify", "signed.safetensors", "--any-signer"]),
-        ((3, "cy-key-kind"), &["verify", "signed.safetensors", "--key", "release-p256.pub"]),
-        ((3, "cy-key-kind"), &["verify", "checkpoint", "--trusted-keys", "trusted"]),
-        ((3, "cy-key-kind"), &["verify", "checkpoint", "--key", "release.pub"]),
-        ((3, "cy-key-kind"), &["verify", "signed.safetensors", "--key", "release.key"]),
-        ((3, "cy-key-kind"), &["verify", "signed.safetensors", "--key", "release.pem"]),
+        ((2, "cli-usage"), &["verify", "published.safetensors", "--any-signer"]),
+        ((3, "cy-key-kind"), &["verify", "published.safetensors", "--key", "publisher-p256.pub"]),
+        ((3, "cy-key-kind"), &["verify", "checkpoint", "--trusted-keys", "publishers.txt"]),
+        ((3, "cy-key-kind"), &["verify", "checkpoint", "--key", "publisher.pub"]),
+        ((3, "cy-key-kind"), &["verify", "published.safetensors", "--key", "publisher.key"]),
+        ((3, "cy-key-kind"), &["verify", "published.safetensors", "--key", "publisher.pem"]),
         (
             (2, "cli-usage"),
-            &["verify", "checkpoint", "--key", "release.pub", "--signature", "signed.safetensors.minisig"],
+            &[
+                "verify",
+                "checkpoint",
+                "--key",
+                "publisher.pub",
+                "--signature",
+                "published.safetensors.minisig",
+            ],
         ),
-        ((5, "df-io"), &["verify", "checkpoint", "--key", "release.pub", "--signature", "none"]),
+        ((5, "df-io"), &["verify", "checkpoint", "--key", "publisher.pub", "--signature", "none"]),
         ((5, "df-io"), &["verify", "checkpoint", "--key", "none"]),
     ] {
         refused(&sandbox, expected, args);
@@ -306,8 +313,8 @@ fn what_does_not_fit_together_is_refused_before_work() {
     sandbox.write("recipient.pub", recipient.public().to_string().as_bytes());
     secret(&sandbox, "nobody", "# none\n");
     refused(&sandbox, (3, "cy-key-kind"), &["sign", "model.gguf", "--key", "recipient.key"]);
-    refused(&sandbox, (3, "cy-key-kind"), &["verify", "signed.safetensors", "--key", "recipient.pub"]);
-    refused(&sandbox, (3, "cy-no-key"), &["verify", "signed.safetensors", "--trusted-keys", "nobody"]);
+    refused(&sandbox, (3, "cy-key-kind"), &["verify", "published.safetensors", "--key", "recipient.pub"]);
+    refused(&sandbox, (3, "cy-no-key"), &["verify", "published.safetensors", "--trusted-keys", "nobody"]);
     // A P-256 key whose public half is another one's.
     let mixed = release_p256().to_pem().as_str().replace("\n-----END", "A\n-----END");
     secret(&sandbox, "mixed.pem", &mixed);
@@ -319,13 +326,13 @@ fn what_does_not_fit_together_is_refused_before_work() {
 fn exposed_keys_and_links_are_refused() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let sandbox = Sandbox::with_models();
-    for key in ["release.key", "release.pem"] {
+    for key in ["publisher.key", "publisher.pem"] {
         fs::set_permissions(sandbox.path(key), fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(code(&sandbox, &["sign", "model.gguf", "--key", key]).1, "cy-exposed");
     }
     symlink("config.json", sandbox.path("checkpoint/link")).unwrap();
-    refused(&sandbox, (4, "mf-symlink"), &["verify", "checkpoint", "--key", "release-p256.pub"]);
-    let ran = sandbox.run(&["verify", "checkpoint", "--key", "release-p256.pub"]);
+    refused(&sandbox, (4, "mf-symlink"), &["verify", "checkpoint", "--key", "publisher-p256.pub"]);
+    let ran = sandbox.run(&["verify", "checkpoint", "--key", "publisher-p256.pub"]);
     assert!(ran.stderr.contains("why:    it is \"link\""), "{}", ran.stderr);
 }
 
@@ -338,6 +345,6 @@ fn the_program_signs_what_the_crate_signs() {
     let output = sandbox.path("sharded/model.sig");
     let manifest = Manifest::of(&sandbox.path("sharded"), Some(&output), &options, &|_, _| ()).unwrap();
     let expected = apr_manifest::Bundle::sign(&manifest, &release_p256()).to_json();
-    assert_eq!(sandbox.run(&["sign", "sharded", "--key", "release.pem", "--shard-size", "1kB"]).exit, 0);
+    assert_eq!(sandbox.run(&["sign", "sharded", "--key", "publisher.pem", "--shard-size", "1kB"]).exit, 0);
     assert_eq!(sandbox.read("sharded/model.sig"), expected.as_bytes());
 }

@@ -158,20 +158,20 @@ fn plans() {
 #[test]
 fn signatures() {
     run(&[
-        ("sign", &["sign", "model.safetensors", "model.gguf", "--key", "release.key"]),
-        ("sign-json", &["sign", "sharded", "--key", "release.pem", "--json"]),
-        ("verify", &["verify", "signed.safetensors", "--key", "release.pub"]),
+        ("sign", &["sign", "model.safetensors", "model.gguf", "--key", "publisher.key"]),
+        ("sign-json", &["sign", "sharded", "--key", "publisher.pem", "--json"]),
+        ("verify", &["verify", "published.safetensors", "--key", "publisher.pub"]),
         (
             "verify-folder",
-            &["verify", "checkpoint", "--key", "release-p256.pub", "--signature", "checkpoint.sig"],
+            &["verify", "checkpoint", "--key", "publisher-p256.pub", "--signature", "checkpoint.sig"],
         ),
-        ("verify-folder-json", &["verify", "checkpoint", "--key", "release-p256.pub", "--json"]),
-        ("verify-listed", &["verify", "signed.apr", "--trusted-keys", "trusted"]),
-        ("verify-any-signer", &["verify", "signed.apr", "--any-signer"]),
-        ("verify-differs", &["verify", "changed", "--key", "release-p256.pub"]),
-        ("verify-other-key", &["verify", "signed.safetensors", "--key", "other.pub"]),
-        ("verify-unsigned", &["verify", "quirk.safetensors", "--key", "release.pub"]),
-        ("verify-untrusted", &["verify", "signed.apr", "--key", "other.pub"]),
+        ("verify-folder-json", &["verify", "checkpoint", "--key", "publisher-p256.pub", "--json"]),
+        ("verify-listed", &["verify", "published.apr", "--trusted-keys", "publishers.txt"]),
+        ("verify-any-signer", &["verify", "published.apr", "--any-signer"]),
+        ("verify-differs", &["verify", "changed", "--key", "publisher-p256.pub"]),
+        ("verify-other-key", &["verify", "published.safetensors", "--key", "other.pub"]),
+        ("verify-unsigned", &["verify", "quirk.safetensors", "--key", "publisher.pub"]),
+        ("verify-untrusted", &["verify", "published.apr", "--key", "other.pub"]),
     ]);
 }
 
