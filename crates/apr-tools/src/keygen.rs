@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use apr_crypto::{Argon2Cost, OsRandom, PublicKey, RecipientSecret, SecretKey, SigningKey};
+use apr_crypto::{Argon2Cost, OsRandom, PublicKey, RecipientSecret, SecretKey, SigningKey, p256};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
@@ -15,6 +15,9 @@ use crate::output::{self, Overwrite};
 use crate::render::escape;
 use crate::secrets::{PasswordArgs, Purpose, key_password_args, load_secret};
 
+/// What keys of P-256 are called here and in JSON.
+pub(crate) const SIGN_P256: &str = "sign-p256";
+
 pub(crate) fn command() -> Command {
     Command::new("keygen")
         .about("Make a key for opening encrypted models, or for signing them")
@@ -22,8 +25,11 @@ pub(crate) fn command() -> Command {
             Arg::new("kind")
                 .value_name("KIND")
                 .required(true)
-                .value_parser(PossibleValuesParser::new(["encrypt", "sign"]))
-                .help("encrypt: a recipient's key (X25519); sign: a signer's key (Ed25519)"),
+                .value_parser(PossibleValuesParser::new(["encrypt", "sign", SIGN_P256]))
+                .help(
+                    "encrypt: a recipient's key (X25519); sign: a signer's key (Ed25519); sign-p256: one for model signatures \
+                     of files and folders (ECDSA over P-256, as PEM)",
+                ),
         )
         .arg(
             Arg::new("output")
@@ -55,7 +61,7 @@ pub(crate) fn command() -> Command {
              FILE is of use only with that password. Nothing secret is printed. Keep a copy of FILE where it is safe: \
              without it, what was encrypted for it stays closed.\n\n\
              Examples:\n  apr keygen encrypt -o my.key --comment 'Alice, laptop'\n  \
-             apr keygen sign -o release.key --password-file password.txt\n  \
+             apr keygen sign -o team.key --password-file password.txt\n  \
              apr keygen sign -o imported.key --from ed25519.pem\n\n\
              Exit codes: 0 made, 2 a file exists or the password cannot be used, 3 not a key of that kind (--from), 4 \
              others can read it, 5 I/O.",
@@ -77,6 +83,9 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         // With --force nothing changes: what a lost key opened stays closed.
         output::check_file(path, Overwrite::Refuse)
             .map_err(|failure| failure.help("keys are never replaced: choose another name"))?;
+    }
+    if matches.get_one::<String>("kind").is_some_and(|kind| kind == SIGN_P256) {
+        return p256_pair(matches, path, &public_path, console);
     }
     let is_signing = matches.get_one::<String>("kind").is_some_and(|kind| kind == "sign");
     let key = match matches.get_one::<PathBuf>("from") {
@@ -102,8 +111,54 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         let _ = fs::remove_file(path);
         return Err(failure);
     }
-    report(path, &public_path, &public, is_locked, console)?;
+    let made = Made {
+        kind: kind(&public),
+        public: public.to_string(),
+        fingerprint: fingerprint(&public),
+        is_locked,
+    };
+    report(path, &public_path, &made, console)?;
     Ok(Exit::Success)
+}
+
+/// A pair as other programs keep it: PEM, which knows neither our passwords nor comments.
+fn p256_pair(
+    matches: &ArgMatches,
+    path: &Path,
+    public_path: &Path,
+    console: &mut Console,
+) -> Result<Exit, Failure> {
+    if PasswordArgs::from_matches(matches).is_given() || matches.contains_id("comment") {
+        return Err(Failure::new(CODE_USAGE, "a P-256 key is kept as PEM, without password and comment")
+            .help("leave the option out; the file is its owner's alone"));
+    }
+    let key = match matches.get_one::<PathBuf>("from") {
+        Some(from) => p256::SigningKey::open_file(from)?,
+        None => p256::SigningKey::generate(&mut OsRandom)?,
+    };
+    let public = key.verifying_key();
+    key.create_file(path)?;
+    if let Err(error) = public.create_file(public_path) {
+        let _ = fs::remove_file(path);
+        return Err(error.into());
+    }
+    let made = Made {
+        kind: SIGN_P256,
+        public: public.to_pem(),
+        fingerprint: public.fingerprint().to_string(),
+        is_locked: false,
+    };
+    report(path, public_path, &made, console)?;
+    Ok(Exit::Success)
+}
+
+/// What can be told of a new pair.
+struct Made {
+    kind: &'static str,
+    /// The line, or the PEM.
+    public: String,
+    fingerprint: String,
+    is_locked: bool,
 }
 
 fn write_public(path: &Path, text: &str) -> Result<(), Failure> {
@@ -126,31 +181,30 @@ fn imported(path: &Path, is_signing: bool, password: &PasswordArgs) -> Result<Se
     checked.map_err(|error| Failure::from(error).in_file(path))
 }
 
-fn report(
-    path: &Path,
-    public_path: &Path,
-    public: &PublicKey,
-    is_locked: bool,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    let fingerprint = fingerprint(public);
+fn report(path: &Path, public_path: &Path, made: &Made, console: &mut Console) -> Result<(), Failure> {
+    let Made { kind, public, fingerprint, is_locked } = made;
     if console.is_json() {
         return console.json("apr.keygen/1", |json| {
             json.field_str("file", &path.to_string_lossy())?;
             json.field_str("public_file", &public_path.to_string_lossy())?;
-            json.field_str("kind", kind(public))?;
-            json.field_bool("locked", is_locked)?;
-            json.field_str("public_key", &public.to_string())?;
-            json.field_str("fingerprint", &fingerprint)
+            json.field_str("kind", kind)?;
+            json.field_bool("locked", *is_locked)?;
+            json.field_str("public_key", public)?;
+            json.field_str("fingerprint", fingerprint)
         });
     }
-    console.text(|out, _| writeln!(out, "public key:  {public}\nfingerprint: {fingerprint}"))?;
+    console.text(|out, _| match public.contains('\n') {
+        true => write!(out, "fingerprint: {fingerprint}\n{public}"),
+        false => writeln!(out, "public key:  {public}\nfingerprint: {fingerprint}"),
+    })?;
     let (file, public_file) = (escape::path(path), escape::path(public_path));
     console.note(format_args!(
         "wrote {file} (secret: keep it, and a copy) and {public_file} (public: give it away)"
     ));
     if !is_locked {
-        console.remark("the key is not under a password: whoever can read the file has it (--ask-password)");
+        let help = if *kind == SIGN_P256 { "" } else { " (--ask-password)" };
+        console
+            .remark(format_args!("the key is not under a password: whoever can read the file has it{help}"));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use apr_crypto::{Argon2Limits, PublicKey, SecretKey, StoredKey, minisign};
+use apr_crypto::{Argon2Limits, PublicKey, SecretKey, StoredKey, minisign, p256};
 use serde_json::json;
 
 use crate::sandbox::{Sandbox, buyer, line, maker};
@@ -128,6 +128,44 @@ fn keys_of_other_programs_are_taken_and_given() {
 }
 
 #[test]
+fn p256_keys_are_made_shown_and_sign() {
+    let sandbox = Sandbox::with_models();
+    let ran = sandbox.run(&["keygen", "sign-p256", "-o", "p.key"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let key = p256::SigningKey::open_file(&sandbox.path("p.key")).unwrap();
+    let public = p256::VerifyingKey::open_file(&sandbox.path("p.key.pub")).unwrap();
+    assert_eq!(key.verifying_key(), public);
+    assert!(ran.stdout.contains(&public.fingerprint().to_string()) && ran.stdout.ends_with(&public.to_pem()));
+    assert!(!ran.stdout.contains("PRIVATE"));
+    for file in ["p.key", "p.key.pub"] {
+        let (exit, value) = sandbox.json(&["key", "show", file]);
+        assert_eq!(
+            (exit, &value["kind"], &value["secret"]),
+            (0, &json!("sign-p256"), &json!(file == "p.key"))
+        );
+        assert_eq!(sandbox.run(&["key", "show", file, "--format", "pem"]).stdout, public.to_pem());
+        assert_eq!(sandbox.run(&["key", "show", file, "--format", "minisign"]).exit, 2);
+    }
+    let ran = sandbox.run(&["keygen", "sign-p256", "-o", "copy.key", "--from", "p.key"]);
+    assert_eq!((ran.exit, sandbox.read("copy.key")), (0, sandbox.read("p.key")));
+    assert_eq!(sandbox.run(&["sign", "sharded", "--key", "copy.key"]).exit, 0);
+    assert_eq!(sandbox.run(&["verify", "sharded", "--key", "p.key.pub"]).exit, 0);
+    for (exit, args) in [
+        (2, &["keygen", "sign-p256", "-o", "p.key"][..]),
+        (2, &["keygen", "sign-p256", "-o", "n.key", "--comment", "x"]),
+        (2, &["keygen", "sign-p256", "-o", "n.key", "--password-file", "password.txt"]),
+        (3, &["keygen", "sign-p256", "-o", "n.key", "--from", "maker.key"]),
+        (3, &["keygen", "sign", "-o", "n.key", "--from", "p.key"]),
+        (3, &["encrypt", "model.apr", "-o", "n.apr", "--recipient", "p.key.pub"]),
+    ] {
+        assert_eq!(sandbox.run(args).exit, exit, "{args:?}");
+    }
+    assert!(!sandbox.path("n.key").exists());
+    sandbox.set_mode("p.key", 0o644);
+    assert_eq!(sandbox.run(&["key", "show", "p.key"]).exit, 4);
+}
+
+#[test]
 fn no_secret_is_ever_shown() {
     let sandbox = Sandbox::with_models();
     let [buyers, makers] = secrets();
@@ -145,13 +183,13 @@ fn no_secret_is_ever_shown() {
         (3, &["key", "show", "two.key"]),
         (3, &["key", "show", "torn.key"]),
         (3, &["key", "show", "typo.key"]),
-        (3, &["check", "signed.apr", "--trusted-keys", "list.txt"]),
-        (3, &["check", "signed.apr", "--signer", "maker.key"]),
+        (3, &["check", "made.apr", "--trusted-keys", "list.txt"]),
+        (3, &["check", "made.apr", "--signer", "maker.key"]),
         (3, &["encrypt", "model.apr", "-o", "n.apr", "--recipient", "buyer.key"]),
         // In the command line, where it is seen already: not repeated at least.
         (2, &["encrypt", "model.apr", "-o", "n.apr", "--recipient", &buyers]),
         (2, &["decrypt", "sold.apr", "-o", "n.apr", "--identity", &buyers]),
-        (2, &["check", "signed.apr", "--signer", &makers.to_uppercase()]),
+        (2, &["check", "made.apr", "--signer", &makers.to_uppercase()]),
         (2, &["nonsense", &makers]),
         (2, &[&buyers]),
         (2, &["keygen", "sign", "-o", "n.key", "--comment", &makers]),
@@ -193,7 +231,7 @@ fn secret_files_that_others_can_read_are_refused() {
     }
     assert!(!sandbox.path("n.apr").exists() && !sandbox.path("n.key").exists());
     // A list of trusted keys may be read, and not changed.
-    let check = ["check", "signed.apr", "--trusted-keys", "trusted.txt"];
+    let check = ["check", "made.apr", "--trusted-keys", "trusted.txt"];
     sandbox.set_mode("trusted.txt", 0o644);
     assert_eq!(sandbox.run(&check).exit, 0);
     sandbox.set_mode("trusted.txt", 0o664);
@@ -209,8 +247,8 @@ fn keys_come_from_regular_files_only() {
         for args in [
             &["decrypt", "sold.apr", "-o", "n.apr", "--any-signer", "--identity", place][..],
             &["decrypt", "locked.apr", "-o", "n.apr", "--password-file", place],
-            &["check", "signed.apr", "--signer", place],
-            &["check", "signed.apr", "--trusted-keys", place],
+            &["check", "made.apr", "--signer", place],
+            &["check", "made.apr", "--trusted-keys", place],
             &["key", "show", place],
         ] {
             let ran = sandbox.run(args);

@@ -82,7 +82,7 @@ fn a_license_is_set_changed_and_cleared_and_the_model_stays() {
         (2, &["model.apr", "-o", "n.apr", "--expiry", "tomorrow"]),
         (2, &["model.apr", "-o", "n.apr", "--clear", "--seats", "1"]),
         (2, &["model.apr", "-o", "a.apr", "--seats", "1"]),
-        (4, &["signed.apr", "-o", "n.apr", "--seats", "1"]),
+        (4, &["made.apr", "-o", "n.apr", "--seats", "1"]),
         (6, &["locked.apr", "-o", "n.apr", "--seats", "1"]),
         (6, &["model.safetensors", "-o", "n.apr", "--seats", "1"]),
         (0, &["model.apr", "-o", "n.apr", "--seats", "1", "--dry-run"]),

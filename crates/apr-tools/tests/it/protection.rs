@@ -207,8 +207,8 @@ fn a_demanded_signature_is_verified_before_anything_else() {
         (exit, code(&value).to_owned())
     };
     let signer = ["--signer", "maker.key.pub"];
-    assert_eq!(predict("signed.apr", &signer), (0, String::new()));
-    assert_eq!(predict("signed.apr", &["--trusted-keys", "trusted.txt"]), (0, String::new()));
+    assert_eq!(predict("made.apr", &signer), (0, String::new()));
+    assert_eq!(predict("made.apr", &["--trusted-keys", "trusted.txt"]), (0, String::new()));
     for (file, expected) in [
         ("forged.apr", "ac-untrusted-signer"),
         ("torn.apr", "ac-untrusted-signer"),
@@ -230,7 +230,7 @@ fn a_demanded_signature_is_verified_before_anything_else() {
     // Standard input is verified like a file.
     let ran = sandbox.run_with_input(
         &["predict", "-", "-i", "rows.csv", "--signer", "maker.key.pub"],
-        &sandbox.read("signed.apr"),
+        &sandbox.read("made.apr"),
     );
     assert_eq!(ran.exit, 0, "{}", ran.stderr);
 }
@@ -238,7 +238,7 @@ fn a_demanded_signature_is_verified_before_anything_else() {
 #[test]
 fn a_key_for_what_is_not_encrypted_is_refused() {
     let sandbox = Sandbox::with_models();
-    for file in ["model.apr", "signed.apr", "tensors.apr", "model.safetensors"] {
+    for file in ["model.apr", "made.apr", "tensors.apr", "model.safetensors"] {
         for command in [
             &["predict", file, "-i", "rows.csv"][..],
             &["tensors", file],
@@ -246,7 +246,7 @@ fn a_key_for_what_is_not_encrypted_is_refused() {
             &["check", file],
         ] {
             let options = ["--identity", "buyer.key"];
-            let trust = if file == "signed.apr" { &["--signer", "maker.key.pub"][..] } else { &[] };
+            let trust = if file == "made.apr" { &["--signer", "maker.key.pub"][..] } else { &[] };
             let (exit, value) = sandbox.json(&[command, &options, trust].concat());
             assert_eq!(exit, 4, "{command:?}: {value}");
         }
@@ -270,7 +270,7 @@ fn a_check_says_what_it_looked_at() {
     assert_eq!((exit, &file["decrypted"], &file["signer"]["trusted"]), (0, &json!(true), &json!(false)));
     assert!(file["warnings"][0].as_str().unwrap().contains("not who signed"), "{file}");
     // One that is not as demanded among several.
-    let (exit, value) = sandbox.json(&["check", "signed.apr", "model.apr", "--signer", "maker.key.pub"]);
+    let (exit, value) = sandbox.json(&["check", "made.apr", "model.apr", "--signer", "maker.key.pub"]);
     assert_eq!((exit, &value["files"][0]["ok"], &value["files"][1]["ok"]), (4, &json!(true), &json!(false)));
 }
 
@@ -290,13 +290,13 @@ fn inspect_says_what_authenticates_what() {
         (&json!([]), &Value::Null),
         "a checksum authenticates nothing"
     );
-    let signed = shown(&["signed.apr"]);
+    let signed = shown(&["made.apr"]);
     assert_eq!((&signed["signature"]["state"], &signed["authentic"]), (&json!("unchecked"), &json!([])));
     assert_eq!(signed["signature"]["key"], line(maker().verifying_key()));
-    let signed = shown(&["signed.apr", "--signer", "maker.key.pub"]);
+    let signed = shown(&["made.apr", "--signer", "maker.key.pub"]);
     assert_eq!((&signed["signature"]["state"], &signed["authentic"]), (&json!("valid"), &whole));
     assert_eq!(signed["by"], "signature");
-    let anyone = shown(&["signed.apr", "--any-signer"]);
+    let anyone = shown(&["made.apr", "--any-signer"]);
     assert_eq!((&anyone["signature"]["state"], &anyone["authentic"]), (&json!("valid"), &json!([])));
     let locked = shown(&["locked.apr"]);
     assert_eq!(
@@ -357,10 +357,9 @@ fn outputs_obey_the_rules_of_all_outputs() {
 fn what_is_left_behind_is_said() {
     let sandbox = Sandbox::with_models();
     let to = ["--recipient", "buyer.key.pub"];
-    let ran = sandbox.run(&[&["encrypt", "signed.apr", "-o", "n.apr"], &to[..]].concat());
+    let ran = sandbox.run(&[&["encrypt", "made.apr", "-o", "n.apr"], &to[..]].concat());
     assert_eq!(ran.exit, 4, "{}", ran.stderr);
-    let ran =
-        sandbox.run(&[&["encrypt", "signed.apr", "-o", "n.apr", "--allow-unverified"], &to[..]].concat());
+    let ran = sandbox.run(&[&["encrypt", "made.apr", "-o", "n.apr", "--allow-unverified"], &to[..]].concat());
     assert!(
         ran.exit == 0 && ran.stderr.contains("signature of the input is not in the output"),
         "{}",

@@ -91,7 +91,7 @@ impl Sandbox {
         let protection = Protection::default();
         let (to, key) = (buyer().public(), maker());
         self.write("sold.apr", &protected(&licensed(), &protection.for_recipient(&to).signed_by(&key)));
-        self.write("signed.apr", &protected(&licensed(), &protection.signed_by(&key)));
+        self.write("made.apr", &protected(&licensed(), &protection.signed_by(&key)));
         let password = Password::from("correct horse battery staple");
         self.write("locked.apr", &protected(&licensed(), &protection.with_password(&password)));
     }
