@@ -1,6 +1,6 @@
 //! Saving under kill -9, failing system calls, a full disk and a power cut.
 //!
-//! Each part starts `crates/durable-file/examples/save.rs`, does its worst, and looks at what is in the folder. What
+//! Each part starts `crates/durable-file/examples/save.rs` (the last one `apr`), does its worst, and looks at what is in the folder. What
 //! has to hold is written down in `docs/durable-file.md`; `--write` puts the figures into `docs/reliability.md`.
 
 #[cfg(unix)]
@@ -17,6 +17,8 @@ mod power_cut;
 mod report;
 #[cfg(unix)]
 mod scene;
+#[cfg(unix)]
+mod seal;
 #[cfg(unix)]
 mod trace;
 
@@ -82,6 +84,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     fault::run(session, &lab, scenes, &mut report)?;
     full_disk::run(session, &lab, plan.disks, &mut report)?;
     power_cut::run(session, &lab, plan.cuts, &mut report)?;
+    seal::run(session, &lab, plan.kills, &mut report)?;
     drop(lab);
     print!("{}", report.table());
     if plan.write {

@@ -125,7 +125,7 @@ fn piped(command: &mut Command) {
 }
 
 /// The program that a message of cargo names.
-fn executable(message: &str) -> Option<PathBuf> {
+pub(crate) fn executable(message: &str) -> Option<PathBuf> {
     match Value::parse(message).ok()?.get("executable")? {
         Value::Text(path) => Some(path.into()),
         _ => None,
