@@ -10,7 +10,7 @@ use crate::console::{ColorChoice, Console, OutputFormat, Verbosity};
 use crate::error::{Exit, Failure};
 use crate::{
     check, completions, convert, decrypt, demo, diff, encrypt, explain, inspect, key, keygen, license, man,
-    predict, shard, sign, tensors, train, unshard, verify,
+    open, predict, rekey, seal, shard, sign, tensors, train, unshard, verify,
 };
 
 /// Runs a command with its arguments.
@@ -38,6 +38,9 @@ const COMMANDS: &[Entry] = &[
     Entry { name: "key", describe: key::command, run: key::run },
     Entry { name: "encrypt", describe: encrypt::command, run: encrypt::run },
     Entry { name: "decrypt", describe: decrypt::command, run: decrypt::run },
+    Entry { name: "seal", describe: seal::command, run: seal::run },
+    Entry { name: "open", describe: open::command, run: open::run },
+    Entry { name: "rekey", describe: rekey::command, run: rekey::run },
     Entry { name: "license", describe: license::command, run: license::run },
     Entry { name: "sign", describe: sign::command, run: sign::run },
     Entry { name: "verify", describe: verify::command, run: verify::run },

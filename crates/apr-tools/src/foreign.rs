@@ -23,6 +23,14 @@ const MAGICS: &[(usize, &[u8], Foreign)] = &[
     (0, b"APR2", Foreign { name: "an .apr model (version 2)", help: APR }),
     (
         0,
+        b"\x89APRS\r\n\x1a",
+        Foreign {
+            name: "a sealed file",
+            help: "`apr inspect FILE` says what opens it; `apr open FILE -o OUT` gives back what is inside",
+        },
+    ),
+    (
+        0,
         b"GGUF",
         Foreign {
             name: "a GGUF model",

@@ -18,7 +18,7 @@ pub(crate) use self::apr_model::{
     protected as apr_protected,
 };
 pub(crate) use self::apr_tensors::AprTensors;
-pub(crate) use self::source::{Format, Source};
+pub(crate) use self::source::{Format, Source, first_bytes};
 pub(crate) use self::tensor::{Dtype, Tensor, Totals};
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_SHARDS, Exit, Failure};
 use crate::foreign;
@@ -285,7 +285,7 @@ fn open_file(path: &Path, rules: &Rules) -> Result<SafeTensorsFile, Failure> {
         if failure.exit() != Exit::Invalid || failure.code().starts_with("df-") {
             return failure;
         }
-        if let Some(named) = source::first_bytes(path).and_then(|first| foreign_failure(&first, &failure, path)) {
+        if let Some(named) = first_bytes(path).and_then(|first| foreign_failure(&first, &failure, path)) {
             return named;
         }
         if rules.is_strict() && SafeTensorsFile::open_with(path, &Rules::COMPAT.safetensors).is_ok() {

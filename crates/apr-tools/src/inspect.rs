@@ -4,6 +4,7 @@ mod apr_model;
 mod apr_tensors;
 mod protection;
 mod report;
+mod sealed;
 mod warnings;
 
 use alloc::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::input::{self, Dtype, Format, Model, Part, Rules, Source, Tensor, Totals};
 use crate::render::tree::{Extent, Item};
+use crate::sealed_file;
 use crate::secrets::Keys;
 
 pub(crate) fn command() -> Command {
@@ -46,7 +48,8 @@ pub(crate) fn command() -> Command {
              known only then, training data included.\n\n\
              Of an .apr model the report says which of its parts are authenticated, and by what: a checksum by nothing, a \
              signature once it was verified (--signer, --trusted-keys, --any-signer), encryption once it was opened. \
-             With those options all of the file is read.\n\n\
+             With those options all of the file is read. Of a sealed file it says what anyone can see; with --identity or a \
+             password also what is inside, and with --verify all of it is read.\n\n\
              Examples:\n  apr inspect model.safetensors\n  apr inspect sharded --json\n  apr inspect model.apr --verify\n  \
              apr inspect sold.apr --signer maker.key.pub\n\n\
              Exit codes: 0 shown, 3 not a sound model file, 4 damaged (--verify), not verified or \
@@ -62,8 +65,12 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let rules = Rules::from_matches(matches);
     let path = input::path(matches);
+    let source = Source::open(path)?;
+    if sealed_file::is_sealed(source.path()) {
+        return sealed::run(matches, &source, console);
+    }
     let keys = Keys::from_matches(matches, [path])?;
-    let source = Source::open(path)?.with_keys(&Rc::new(keys));
+    let source = source.with_keys(&Rc::new(keys));
     if source.format() != Format::AprModel {
         source.keys().refuse_for(source.format().title(), path)?;
     }

@@ -23,7 +23,10 @@ mod key;
 mod keygen;
 mod license;
 mod man;
+mod open;
 mod predict;
+mod rekey;
+mod seal;
 mod shard;
 mod sign;
 mod tensors;
@@ -42,6 +45,7 @@ mod metadata;
 mod output;
 mod render;
 mod rewrite;
+mod sealed_file;
 mod secrets;
 mod whole_file;
 

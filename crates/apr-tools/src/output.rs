@@ -192,6 +192,21 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8], overwrite: Overwrite) -> Res
     Ok(file.commit()?)
 }
 
+/// Writes a file in whatever order `fill` likes, under the same rules.
+///
+/// # Errors
+///
+/// Those of `fill`; if it exists and may not be replaced, or cannot be written. The old file stays as it was.
+pub(crate) fn replace(
+    path: &Path,
+    overwrite: Overwrite,
+    fill: impl FnOnce(&mut Replacement) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut file = create(path, overwrite)?;
+    fill(&mut file)?;
+    Ok(file.commit()?)
+}
+
 fn create(path: &Path, overwrite: Overwrite) -> Result<Replacement, Failure> {
     check_file(path, overwrite)?;
     // The exclusive form also refuses a file that appears while this one is being written.

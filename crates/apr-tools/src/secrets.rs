@@ -13,7 +13,7 @@ mod terminal;
 
 pub(crate) use self::argument::refuse_secrets;
 pub(crate) use self::groups::{
-    Audience, IdentityArgs, RecipientArgs, SigningArgs, TrustArgs, key_password_args,
+    Audience, IdentityArgs, RecipientArgs, SigningArgs, TrustArgs, Trusted, key_password_args,
 };
 pub(crate) use self::key_file::{KeyFile, load_any, load_secret};
 pub(crate) use self::keys::{Keys, SignedBy, refuse_shared_stdin};

@@ -428,14 +428,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         "ac-sealed-slots",
-        Invalid,
+        Refused,
         "The sealed file has two places for its list of recipients, and neither is whole. An interrupted `apr rekey` \
          leaves one of them whole, so the file was damaged otherwise.",
         FETCH,
     ),
     entry(
         "ac-sealed-unprotected",
-        Usage,
+        Refused,
         "A sealed file is encrypted, signed or both. With neither, nothing would show a change.",
         "name a recipient, a password or a signing key; a file that says it has none of them was tampered with",
     ),

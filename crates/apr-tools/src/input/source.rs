@@ -113,7 +113,7 @@ fn format_of(path: &Path) -> Format {
 }
 
 /// The beginning of a regular file, as much as telling formats apart needs.
-pub(super) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
+pub(crate) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
     let mut first = Vec::with_capacity(SNIFFED);
     let file = durable_file::open_regular(path, u64::MAX).ok()?.into_file();
     file.take(SNIFFED as u64).read_to_end(&mut first).ok()?;

@@ -120,9 +120,13 @@ pub(crate) enum Audience {
 }
 
 impl RecipientArgs {
+    /// `--recipient` alone, for commands whose password is that of the file.
+    pub(crate) fn recipient_arg() -> Arg {
+        path_arg(RECIPIENT, "KEY-OR-FILE").action(ArgAction::Append)
+    }
+
     pub(crate) fn args() -> Vec<Arg> {
-        let recipient = path_arg(RECIPIENT, "KEY-OR-FILE")
-            .action(ArgAction::Append)
+        let recipient = Self::recipient_arg()
             .conflicts_with_all([ASK, FILE, DESCRIPTOR])
             .help("Encrypt for the owner of this public key: the key itself, or its file");
         [recipient].into_iter().chain(PasswordArgs::args()).collect()
@@ -149,6 +153,15 @@ impl RecipientArgs {
             }
             return Ok(Some(Audience::Password(self.password.read(&file.to_string_lossy(), Purpose::Lock)?)));
         }
+        self.load_recipients().map(|keys| Some(Audience::Recipients(keys)))
+    }
+
+    /// The recipients, which may be none.
+    ///
+    /// # Errors
+    ///
+    /// If a key cannot be read, is of another kind, or stands there twice.
+    pub(crate) fn load_recipients(&self) -> Result<Vec<RecipientPublic>, Failure> {
         let (mut keys, mut seen) = (Vec::new(), BTreeSet::new());
         for path in &self.recipients {
             let key = load_public(path)?.key.into_recipient().map_err(|error| named(error, path))?;
@@ -158,7 +171,7 @@ impl RecipientArgs {
             }
             keys.push(key);
         }
-        Ok(Some(Audience::Recipients(keys)))
+        Ok(keys)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::sandbox::Sandbox;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 23] = [
     "inspect",
     "tensors",
     "check",
@@ -16,6 +16,9 @@ const COMMANDS: [&str; 20] = [
     "key",
     "encrypt",
     "decrypt",
+    "seal",
+    "open",
+    "rekey",
     "license",
     "sign",
     "verify",

@@ -19,6 +19,7 @@ mod passwords;
 mod protection;
 mod readme;
 mod sandbox;
+mod sealed;
 mod signatures;
 mod snapshots;
 mod tables;

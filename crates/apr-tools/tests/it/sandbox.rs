@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use apr_container::sealed::{self, Part, Plan, SealOptions};
 use apr_container::v2;
 use apr_container::{
     Access, License, LicenseTier, Metadata, ModelType, Protection, RawModel, ReadOptions, SaveOptions, Value,
@@ -94,6 +95,10 @@ impl Sandbox {
         self.write("made.apr", &protected(&licensed(), &protection.signed_by(&key)));
         let password = Password::from("correct horse battery staple");
         self.write("locked.apr", &protected(&licensed(), &protection.with_password(&password)));
+        let second = PublicKey::from(RecipientSecret::from_bytes(&[9; 32]).public());
+        self.write("second.key.pub", second.to_file_text("").unwrap().as_bytes());
+        let options = SealOptions::default().for_recipient(to).signed_by(&key).with_public("model", "sample");
+        self.write("model.sealed", &sealed(&self.read("model.safetensors"), &options));
     }
 
     /// Takes all rights from everybody else.
@@ -310,18 +315,34 @@ pub(crate) fn licensed() -> Vec<u8> {
     linear(&SaveOptions::default().with_metadata(metadata))
 }
 
+/// The same randomness in every run.
+struct Counted(u8);
+
+impl Rng for Counted {
+    fn fill(&mut self, out: &mut [u8]) -> Result<(), apr_crypto::Error> {
+        for byte in out {
+            self.0 = self.0.wrapping_mul(5).wrapping_add(17);
+            *byte = self.0;
+        }
+        Ok(())
+    }
+}
+
+/// A safetensors file, sealed, the same in every run.
+pub(crate) fn sealed(file: &[u8], options: &SealOptions<'_>) -> Vec<u8> {
+    let header = st_core::Header::from_bytes(file, &st_core::ReadOptions::STRICT).unwrap();
+    let tensors = header.iter().map(|info| {
+        let shape: Vec<u64> = info.shape().iter().map(|&dim| dim as u64).collect();
+        let part = Part::tensor(info.name(), info.dtype().name(), shape, info.byte_len());
+        (info.file_range().start, part)
+    });
+    let plan = Plan::of_file(file.len() as u64, tensors).unwrap();
+    let options = options.clone().with_private("file.name", "model.safetensors");
+    sealed::to_vec(&plan, file, &options, &mut Counted(1)).unwrap()
+}
+
 /// A file with this protection, the same in every run.
 pub(crate) fn protected(file: &[u8], protection: &Protection<'_>) -> Vec<u8> {
-    struct Counted(u8);
-    impl Rng for Counted {
-        fn fill(&mut self, out: &mut [u8]) -> Result<(), apr_crypto::Error> {
-            for byte in out {
-                self.0 = self.0.wrapping_mul(5).wrapping_add(17);
-                *byte = self.0;
-            }
-            Ok(())
-        }
-    }
     let model = RawModel::open(file, &Access::default(), &ReadOptions::STRICT).unwrap().model;
     model.to_vec_protected(protection, &mut Counted(1)).unwrap()
 }

@@ -92,6 +92,30 @@ fn protected_files() {
 }
 
 #[test]
+fn sealed_files() {
+    let open =
+        ["open", "model.sealed", "-o", "t.bin", "--identity", "buyer.key", "--signer", "maker.key.pub"];
+    run(&[
+        ("sealed-inspect", &["model.sealed"]),
+        ("sealed-inspect-json", &["inspect", "model.sealed", "--json"]),
+        (
+            "sealed-inspect-opened",
+            &["inspect", "model.sealed", "--trusted-keys", "trusted.txt", "--identity", "buyer.key"],
+        ),
+        ("sealed-tensors", &["tensors", "model.sealed"]),
+        ("sealed-open", &[&open[..], &["--tensor", "head.weight"]].concat()),
+        ("sealed-open-no-tensor", &[&open[..], &["--tensor", "head.bias", "--force"]].concat()),
+        ("sealed-open-unverified", &["open", "model.sealed", "-o", "o.bin", "--identity", "buyer.key"]),
+        (
+            "seal-dry-run",
+            &["seal", "model.apr", "-o", "s.sealed", "--recipient", "buyer.key.pub", "--dry-run"],
+        ),
+        ("seal-nothing", &["seal", "model.apr", "-o", "s.sealed"]),
+        ("rekey", &["rekey", "model.sealed", "--identity", "buyer.key", "--recipient", "second.key.pub"]),
+    ]);
+}
+
+#[test]
 fn tables() {
     run(&[
         ("predict", &["predict", "model.apr", "--input", "rows.csv"]),
@@ -209,6 +233,9 @@ fn help() {
         ("help-key-show", &["key", "show", "--help"]),
         ("help-encrypt", &["encrypt", "--help"]),
         ("help-decrypt", &["decrypt", "--help"]),
+        ("help-seal", &["seal", "--help"]),
+        ("help-open", &["open", "--help"]),
+        ("help-rekey", &["rekey", "--help"]),
         ("help-license", &["license", "--help"]),
         ("help-license-check", &["license", "check", "--help"]),
         ("help-license-set", &["license", "set", "--help"]),

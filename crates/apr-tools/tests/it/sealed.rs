@@ -1,0 +1,184 @@
+//! Sealed files: what goes in comes out, for whom it is for and nobody else.
+
+use apr_crypto::{RecipientSecret, SecretKey};
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+const BUYER: [&str; 4] = ["--identity", "buyer.key", "--signer", "maker.key.pub"];
+
+fn code(value: &Value) -> &str {
+    value["error"]["code"].as_str().unwrap_or_default()
+}
+
+fn write_secret(sandbox: &Sandbox, name: &str, byte: u8) {
+    let secret = RecipientSecret::from_bytes(&[byte; 32]);
+    SecretKey::from(secret).create_file(&sandbox.path(name), "").unwrap();
+}
+
+#[test]
+fn files_of_every_format_come_back_byte_for_byte() {
+    let sandbox = Sandbox::with_models();
+    let two = ["--recipient", "buyer.key.pub", "--recipient", "second.key.pub", "--sign", "maker.key"];
+    for (file, has_tensors) in [
+        ("model.safetensors", true),
+        ("tensors.apr", true),
+        ("model.apr", false),
+        ("model.gguf", false),
+        ("rows.csv", false),
+    ] {
+        for (lock, open) in [
+            (&["--recipient", "buyer.key.pub"][..], &["--identity", "buyer.key"][..]),
+            (&two, &BUYER),
+            (&["--sign", "maker.key"], &["--trusted-keys", "trusted.txt"]),
+        ] {
+            let (exit, value) = sandbox.json(&[&["seal", file, "-o", "s.sealed", "--force"], lock].concat());
+            assert_eq!((exit, value["tensors"] != 0), (0, has_tensors), "{file}: {value}");
+            assert_eq!(value["bytes"], sandbox.read("s.sealed").len());
+            let (exit, value) =
+                sandbox.json(&[&["open", "s.sealed", "-o", "o.bin", "--force"], open].concat());
+            assert_eq!((exit, &value["name"]), (0, &json!(file)), "{value}");
+            assert_eq!(sandbox.read("o.bin"), sandbox.read(file));
+        }
+    }
+    let seal = ["seal", "model.apr", "-o", "word.sealed", "--password-file", "password.txt", "--name", "m"];
+    assert_eq!(sandbox.run(&seal).exit, 0);
+    let open = ["open", "word.sealed", "-o", "word.apr", "--password-file", "password.txt"];
+    assert_eq!(sandbox.json(&open).1["name"], "m");
+    assert_eq!(sandbox.read("word.apr"), sandbox.read("model.apr"));
+    // Standard input to seal, standard output to open.
+    let model = sandbox.read("model.safetensors");
+    let seal = ["seal", "-", "-o", "in.sealed", "--recipient", "buyer.key.pub"];
+    let ran = sandbox.run_with_input(&seal, &model);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    assert_eq!(sandbox.run(&["open", "in.sealed", "-o", "in", "--identity", "buyer.key"]).exit, 0);
+    assert_eq!(sandbox.read("in"), model);
+    let seal = ["seal", "rows.csv", "-o", "rows.sealed", "--recipient", "buyer.key.pub"];
+    assert_eq!(sandbox.run(&seal).exit, 0);
+    let ran = sandbox.run(&["open", "rows.sealed", "-o", "-", "--identity", "buyer.key"]);
+    assert_eq!((ran.exit, ran.stdout.into_bytes()), (0, sandbox.read("rows.csv")));
+    assert!(sandbox.leftovers().is_empty());
+}
+
+#[test]
+fn single_tensors_are_read() {
+    let sandbox = Sandbox::with_models();
+    let model = sandbox.read("model.safetensors");
+    let (_, listed) = sandbox.json(&["tensors", "model.safetensors"]);
+    for tensor in listed["tensors"].as_array().unwrap() {
+        let name = tensor["name"].as_str().unwrap();
+        let open =
+            [&["open", "model.sealed", "-o", "t.bin", "--force", "--tensor", name], &BUYER[..]].concat();
+        let (exit, value) = sandbox.json(&open);
+        assert_eq!(exit, 0, "{value}");
+        for key in ["name", "dtype", "shape"] {
+            assert_eq!(value["tensor"][key], tensor[key]);
+        }
+        assert_eq!(value["signer"]["trusted"], true);
+        let (offset, len) = (tensor["offset"].as_u64().unwrap(), tensor["bytes"].as_u64().unwrap());
+        assert_eq!(sandbox.read("t.bin"), model[offset as usize..(offset + len) as usize]);
+    }
+}
+
+/// After any change nothing is written and nothing of the content is printed.
+#[test]
+fn changes_are_refused_without_a_word_of_the_content() {
+    let sandbox = Sandbox::with_models();
+    let file = sandbox.read("model.sealed");
+    let slot_len = u32::from_le_bytes(file[52..56].try_into().unwrap()) as usize;
+    for at in (0..file.len()).step_by(211).chain([8, 10, 12, 64, 150, 210, 520, file.len() - 33]) {
+        let mut changed = file.clone();
+        changed[at] ^= 1;
+        sandbox.write("changed.sealed", &changed);
+        // The slot that is not in use is an exception; a wrong hash at the end of the file changes nothing that is read.
+        if (512 + slot_len..512 + 2 * slot_len).contains(&at) {
+            continue;
+        }
+        for out in ["o.bin", "-"] {
+            let ran = sandbox.run(&[&["open", "changed.sealed", "-o", out], &BUYER[..]].concat());
+            assert!([3, 4, 6].contains(&ran.exit), "byte {at}: {} {}", ran.exit, ran.stderr);
+            assert!(!ran.stderr.contains("embeddings"), "{}", ran.stderr);
+            assert!(ran.stdout.is_empty() && !sandbox.path("o.bin").exists(), "byte {at}");
+        }
+    }
+    assert!(sandbox.leftovers().is_empty());
+}
+
+#[test]
+fn only_those_it_is_for_open_it() {
+    let sandbox = Sandbox::with_models();
+    write_secret(&sandbox, "eve.key", 77);
+    sandbox.write("eve.pub", crate::sandbox::line(crate::sandbox::buyer().public()).as_bytes());
+    for (args, exit, expected) in [
+        (&["--identity", "eve.key", "--any-signer"][..], 4, "ac-decryption"),
+        (&["--identity", "buyer.key"], 4, "ac-signed"),
+        (&["--identity", "buyer.key", "--signer", "eve.pub"], 3, "cy-key-kind"),
+        (&["--password-file", "password.txt", "--any-signer"], 2, "ac-sealed-lock"),
+        (&["--any-signer"], 6, "ac-encrypted"),
+    ] {
+        let (found, value) = sandbox.json(&[&["open", "model.sealed", "-o", "o.bin"], args].concat());
+        assert_eq!((found, code(&value)), (exit, expected), "{args:?}");
+    }
+    assert!(!sandbox.path("o.bin").exists());
+}
+
+#[test]
+fn recipients_change_in_place() {
+    let sandbox = Sandbox::with_models();
+    write_secret(&sandbox, "second.key", 9);
+    let before = sandbox.read("model.sealed");
+    let rekey = ["rekey", "model.sealed", "--identity", "buyer.key", "--recipient", "second.key.pub"];
+    let (exit, value) = sandbox.json(&rekey);
+    assert_eq!((exit, &value["generation"]), (0, &json!(2)), "{value}");
+    assert_eq!(sandbox.read("model.sealed").len(), before.len());
+    let second = ["--identity", "second.key", "--signer", "maker.key.pub"];
+    for keys in [BUYER, second] {
+        let open = [&["open", "model.sealed", "-o", "o.bin", "--force"], &keys[..]].concat();
+        assert_eq!(sandbox.run(&open).exit, 0);
+        assert_eq!(sandbox.read("o.bin"), sandbox.read("model.safetensors"));
+    }
+    let remove = ["rekey", "model.sealed", "--identity", "second.key", "--remove-others"];
+    assert_eq!(sandbox.run(&remove).exit, 0);
+    let (exit, value) = sandbox.json(&[&["open", "model.sealed", "-o", "x.bin"], &BUYER[..]].concat());
+    assert_eq!((exit, code(&value)), (4, "ac-decryption"));
+    let (_, value) = sandbox.json(&["model.sealed"]);
+    assert_eq!((&value["opens_with"], &value["generation"]), (&json!(["recipient"]), &json!(3)));
+
+    // Bound recipients are the signer's.
+    let seal =
+        ["seal", "model.apr", "-o", "bound.sealed", "--recipient", "buyer.key.pub", "--sign", "maker.key"];
+    assert_eq!(sandbox.run(&[&seal[..], &["--bind-recipients"]].concat()).exit, 0);
+    let rekey = ["rekey", "bound.sealed", "--identity", "buyer.key", "--recipient", "second.key.pub"];
+    assert_eq!(code(&sandbox.json(&rekey).1), "ac-sealed-bound");
+    assert_eq!(sandbox.run(&[&rekey[..], &["--sign", "maker.key"]].concat()).exit, 0);
+
+    // A password gives way to recipients only if it goes.
+    let seal = ["seal", "model.apr", "-o", "word.sealed", "--password-file", "password.txt"];
+    assert_eq!(sandbox.run(&seal).exit, 0);
+    let rekey = ["rekey", "word.sealed", "--password-file", "password.txt", "--recipient", "buyer.key.pub"];
+    assert_eq!(code(&sandbox.json(&rekey).1), "ac-value");
+    assert_eq!(sandbox.run(&[&rekey[..], &["--remove-others"]].concat()).exit, 0);
+    assert_eq!(sandbox.run(&["open", "word.sealed", "-o", "w.apr", "--identity", "buyer.key"]).exit, 0);
+    assert_eq!(sandbox.read("w.apr"), sandbox.read("model.apr"));
+}
+
+#[test]
+fn inspect_says_what_is_authenticated_and_by_what() {
+    let sandbox = Sandbox::with_models();
+    let inspect = |args: &[&str]| sandbox.json(&[&["inspect", "model.sealed"], args].concat()).1;
+    let seen = inspect(&[]);
+    assert_eq!((&seen["authentic"], &seen["by"], &seen["inside"]), (&json!([]), &json!(null), &json!(null)));
+    assert_eq!(seen["signature"]["state"], "unchecked");
+    assert_eq!(seen["public_metadata"], json!({"model": "sample"}));
+    let verified = inspect(&["--signer", "maker.key.pub", "--verify"]);
+    assert_eq!((&verified["by"], &verified["inside"]), (&json!("signature"), &json!(null)));
+    let opened = inspect(&["--identity", "buyer.key"]);
+    assert_eq!(opened["signature"]["signer"]["trusted"], false);
+    assert!(opened["inside"]["tensors"].as_array().unwrap().iter().any(|tensor| tensor["name"] == "mask"));
+    assert_eq!(opened["inside"]["private_metadata"]["file.name"], "model.safetensors");
+
+    let mut changed = sandbox.read("model.sealed");
+    *changed.last_mut().unwrap() ^= 1;
+    sandbox.write("model.sealed", &changed);
+    assert_eq!(code(&inspect(&["--verify"])), "ac-signature");
+}
