@@ -38,20 +38,24 @@ pub(crate) fn coverage(session: &mut Session, args: &[String]) -> Outcome {
         }
     }
     if args.is_empty() {
-        command.args(["--package", "st-core", "--package", "durable-file"]);
+        command.args(["--package", "st-core", "--package", "durable-file", "--package", "apr-crypto"]);
     }
     step(command.args(args))
 }
 
-/// Changes the code in many small ways and asks which changes the tests of `st-core` notice.
+/// Changes the code in many small ways and asks which changes the tests of `st-core`, or of the package named, notice.
 pub(crate) fn mutants(session: &mut Session, args: &[String]) -> Outcome {
     let Some(tool) = find_tool(session, "cargo-mutants") else {
         session.skip("mutants", "needs cargo-mutants");
         return Ok(());
     };
     let out = session.scratch("");
-    let mut command = cargo(session, &["mutants", "--package", "st-core", "--output"]);
-    step(command.env("PATH", path_with(&tool)).arg(out).args(args))
+    let mut command = cargo(session, &["mutants", "--output"]);
+    command.env("PATH", path_with(&tool)).arg(out);
+    if !args.iter().any(|arg| arg == "--package") {
+        command.args(["--package", "st-core"]);
+    }
+    step(command.args(args))
 }
 
 enum LlvmTools {

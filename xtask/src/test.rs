@@ -3,15 +3,29 @@
 use crate::process::{cargo, step_with_lines};
 use crate::task::{Outcome, Session};
 
-/// Runs `cargo test --workspace` with `args` behind it and repeats the test runner's closing lines at the end.
+/// Crates whose features choose between implementations, each with the features that the workspace as a whole does not give
+/// them: the program `apr` switches `ring` on, and nothing switches `rayon` on.
+const ALONE: [(&str, &str); 2] = [("apr-crypto", ""), ("apr-crypto", "ring,rayon")];
+
+/// Runs `cargo test --workspace` with `args` behind it and repeats the test runner's closing lines at the end. Without `args`, then
+/// the crates that have to be tested in more ways than one.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
-    let mut command = cargo(session, &["test", "--workspace"]);
+    let mut commands = vec![cargo(session, &["test", "--workspace"])];
+    if args.is_empty() {
+        commands.extend(ALONE.map(|(name, features)| {
+            cargo(session, &["test", "--package", name, "--lib", "--tests", "--features", features])
+        }));
+    }
     let mut totals = Totals::default();
-    let outcome = step_with_lines(command.args(args), |line| {
-        if totals.add(line) {
-            session.close_with(line.to_owned());
-        }
-    });
+    let mut outcome = Ok(());
+    for mut command in commands {
+        let tested = step_with_lines(command.args(args), |line| {
+            if totals.add(line) {
+                session.close_with(line.to_owned());
+            }
+        });
+        outcome = outcome.and(tested);
+    }
     println!();
     session.closing_lines().iter().for_each(|line| println!("{line}"));
     let closing = totals.to_string();

@@ -53,6 +53,7 @@
 //! - `serde`: users' own types as payloads.
 //! - `crypto`: encrypted, signed and sealed files; without `std` the caller brings the randomness.
 //! - `rayon`: sealed files on all cores.
+//! - `ring`: the same bytes, encrypted in assembler; does nothing without `crypto`.
 //!
 //! # Security
 //!

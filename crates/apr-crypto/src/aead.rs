@@ -3,10 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use aes_gcm::aead::inout::InOutBuf;
-use aes_gcm::aead::{AeadInOut, KeyInit};
-use aes_gcm::{Aes256Gcm, P_MAX};
-
+use crate::cipher::{CautiousCipher, Cipher};
 use crate::error::{Error, ErrorKind};
 use crate::kdf::Commitment;
 use crate::random::Rng;
@@ -148,8 +145,8 @@ impl AesKey {
     ) -> Result<(Nonce, Tag), Error> {
         let mut nonce = [0; Nonce::LEN];
         rng.fill(&mut nonce)?;
-        let tag = encrypt(&self.cipher(), &nonce, associated_data, InOutBuf::from(buffer))?;
-        Ok((Nonce(nonce), tag))
+        let tag = Cipher::new(self.0.bytes()).seal(&nonce, associated_data, buffer)?;
+        Ok((Nonce(nonce), Tag(tag)))
     }
 
     /// Decrypts `buffer` in its place if the tag matches; otherwise leaves it as it was.
@@ -164,7 +161,7 @@ impl AesKey {
         buffer: &mut [u8],
         tag: &Tag,
     ) -> Result<(), Error> {
-        decrypt(&self.cipher(), &nonce.0, associated_data, InOutBuf::from(buffer), &tag.0)
+        CautiousCipher::new(self.0.bytes()).open(&nonce.0, associated_data, buffer, &tag.0)
     }
 
     /// Encrypts into `nonce | ciphertext | tag`.
@@ -203,12 +200,8 @@ impl AesKey {
         let (ciphertext, tag) = rest.split_last_chunk().ok_or(truncated)?;
         let mut plaintext = room_for(ciphertext.len())?;
         plaintext.extend_from_slice(ciphertext);
-        self.open_in_place(&Nonce(*nonce), associated_data, &mut plaintext, &Tag(*tag))?;
+        Cipher::new(self.0.bytes()).open(nonce, associated_data, &mut plaintext, tag)?;
         Ok(plaintext)
-    }
-
-    pub(crate) fn cipher(&self) -> Aes256Gcm {
-        Aes256Gcm::new(self.0.bytes().into())
     }
 }
 
@@ -218,36 +211,18 @@ impl fmt::Debug for AesKey {
     }
 }
 
-/// Encrypts from the buffer's one side to its other.
-pub(crate) fn encrypt(
-    cipher: &Aes256Gcm,
-    nonce: &[u8; Nonce::LEN],
-    associated_data: &[u8],
-    buffer: InOutBuf<'_, '_, u8>,
-) -> Result<Tag, Error> {
-    let len = buffer.len() as u64;
-    let tag = cipher.encrypt_inout_detached(nonce.into(), associated_data, buffer);
-    let tag = tag.map_err(|_| ErrorKind::TooLong { what: "the message", len, limit: P_MAX })?;
-    Ok(Tag(tag.into()))
-}
-
-/// Decrypts from the buffer's one side to its other, whose bytes do not change unless the tag matches.
-pub(crate) fn decrypt(
-    cipher: &Aes256Gcm,
-    nonce: &[u8; Nonce::LEN],
-    associated_data: &[u8],
-    buffer: InOutBuf<'_, '_, u8>,
-    tag: &[u8; Tag::LEN],
-) -> Result<(), Error> {
-    let opened = cipher.decrypt_inout_detached(nonce.into(), associated_data, buffer, tag.into());
-    opened.map_err(|_| ErrorKind::Open.into())
-}
-
 /// An empty vector with room for `len` bytes.
 pub(crate) fn room_for(len: usize) -> Result<Vec<u8>, Error> {
     let mut room = Vec::new();
     room.try_reserve_exact(len).map_err(|_| ErrorKind::OutOfMemory { len: len as u64 })?;
     Ok(room)
+}
+
+/// `len` zeros. Where the system has them ready, as for long ones, they cost nothing until they are touched.
+#[cfg(feature = "rayon")]
+pub(crate) fn zeroed(len: usize) -> Result<Vec<u8>, Error> {
+    let zeros = bytemuck::allocation::try_zeroed_slice_box::<u8>(len);
+    Ok(zeros.map_err(|()| ErrorKind::OutOfMemory { len: len as u64 })?.into_vec())
 }
 
 #[cfg(test)]

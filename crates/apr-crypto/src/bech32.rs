@@ -184,6 +184,13 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_longest_line_is_looked_at_and_no_longer_one() {
+        let line = |len: usize| ["a1", &"q".repeat(len - 2)].concat();
+        assert_eq!(decode(&line(MAX_LEN)).unwrap_err().kind(), ErrorKind::Checksum);
+        assert_eq!(decode(&line(MAX_LEN + 1)).unwrap_err().kind(), ErrorKind::Bech32 { what: "too long" });
+    }
+
     /// BIP 173's valid strings whose data are whole bytes, and the address of its example in 8-bit form.
     #[test]
     fn bip_173_valid() {

@@ -2,13 +2,10 @@
 
 use core::fmt;
 
-use aes_gcm::Aes256Gcm;
-use aes_gcm::aead::KeyInit;
-use aes_gcm::aead::inout::InOutBuf;
-
-use crate::aead::{Nonce, Tag, decrypt, encrypt};
+use crate::aead::{Nonce, Tag};
 use crate::array::split;
-use crate::error::{Error, ErrorKind};
+use crate::cipher::Cipher;
+use crate::error::Error;
 use crate::kdf::{hkdf_sha256, key_sha256};
 use crate::mac::MacKey;
 use crate::password::{Argon2Cost, Argon2Limits, Password, Salt};
@@ -70,7 +67,7 @@ impl FileKey {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Randomness`] if there is none.
+    /// [`ErrorKind::Randomness`](crate::ErrorKind::Randomness) if there is none.
     pub fn generate(rng: &mut (impl Rng + ?Sized)) -> Result<Self, Error> {
         Ok(Self(Secret::generate(rng)?))
     }
@@ -95,7 +92,7 @@ impl FileKey {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Randomness`] if there is none.
+    /// [`ErrorKind::Randomness`](crate::ErrorKind::Randomness) if there is none.
     pub fn wrap_for(
         &self,
         rng: &mut (impl Rng + ?Sized),
@@ -112,7 +109,7 @@ impl FileKey {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Randomness`] if there is none, [`ErrorKind::OutOfMemory`] if the password's cost asks for too much.
+    /// [`ErrorKind::Randomness`](crate::ErrorKind::Randomness) if there is none, [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if the password's cost asks for too much.
     pub fn wrap_with_password(
         &self,
         rng: &mut (impl Rng + ?Sized),
@@ -163,7 +160,7 @@ impl RecipientStanza {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::WeakKey`] or [`ErrorKind::InvalidKey`] for its ephemeral key.
+    /// [`ErrorKind::WeakKey`](crate::ErrorKind::WeakKey) or [`ErrorKind::InvalidKey`](crate::ErrorKind::InvalidKey) for its ephemeral key.
     pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Result<Self, Error> {
         let (ephemeral, wrapped) = split(bytes);
         Ok(Self { ephemeral: EphemeralPublic::from_file(*ephemeral)?, wrapped: *wrapped })
@@ -173,7 +170,7 @@ impl RecipientStanza {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Open`] if not, or if the stanza was changed.
+    /// [`ErrorKind::Open`](crate::ErrorKind::Open) if not, or if the stanza was changed.
     pub fn unwrap(&self, secret: &RecipientSecret, context: &[u8]) -> Result<FileKey, Error> {
         let mut material = Secret::zeroed();
         secret.agree(&self.ephemeral)?.expand(&[RECIPIENT_INFO, context], material.bytes_mut());
@@ -238,7 +235,7 @@ impl PasswordStanza {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Cost`] if a guess would cost less or more than `limits` allow.
+    /// [`ErrorKind::Cost`](crate::ErrorKind::Cost) if a guess would cost less or more than `limits` allow.
     pub fn from_bytes(bytes: &[u8; Self::LEN], limits: &Argon2Limits) -> Result<Self, Error> {
         let (cost, rest) = split::<{ Self::LEN }, _, { Salt::LEN + WRAPPED_LEN }>(bytes);
         let (salt, wrapped) = split(rest);
@@ -250,7 +247,7 @@ impl PasswordStanza {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Open`] if not, or if the stanza was changed; [`ErrorKind::OutOfMemory`].
+    /// [`ErrorKind::Open`](crate::ErrorKind::Open) if not, or if the stanza was changed; [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
     pub fn unwrap(&self, password: &Password, context: &[u8]) -> Result<FileKey, Error> {
         Ok(FileKey(self.unlock(password, &[PASSWORD_INFO, context])?))
     }
@@ -304,18 +301,17 @@ fn password_material(
     Ok(material)
 }
 
-fn cipher_and_nonce(material: &Material) -> (Aes256Gcm, [u8; Nonce::LEN]) {
+fn cipher_and_nonce(material: &Material) -> (Cipher, &[u8; Nonce::LEN]) {
     let (key, nonce) = split::<44, 32, _>(material.bytes());
-    (Aes256Gcm::new(key.into()), *nonce)
+    (Cipher::new(key), nonce)
 }
 
 fn wrap(material: &Material, key: &Secret<{ FileKey::LEN }>) -> Result<[u8; WRAPPED_LEN], Error> {
     let (cipher, nonce) = cipher_and_nonce(material);
     let mut wrapped = [0; WRAPPED_LEN];
     let (out, tag) = wrapped.split_at_mut(FileKey::LEN);
-    let whole = "as long as the key";
-    let made = encrypt(&cipher, &nonce, &[], InOutBuf::new(key.bytes(), out).expect(whole))?;
-    tag.copy_from_slice(&made.to_bytes());
+    out.copy_from_slice(key.bytes());
+    tag.copy_from_slice(&cipher.seal(nonce, &[], out)?);
     Ok(wrapped)
 }
 
@@ -323,8 +319,8 @@ fn unwrap(material: &Material, wrapped: &[u8; WRAPPED_LEN]) -> Result<Secret<32>
     let (cipher, nonce) = cipher_and_nonce(material);
     let mut key = Secret::zeroed();
     let (ciphertext, tag) = split::<_, { FileKey::LEN }, _>(wrapped);
-    let buffer = InOutBuf::new(ciphertext, key.bytes_mut()).map_err(|_| ErrorKind::Open)?;
-    decrypt(&cipher, &nonce, &[], buffer, tag)?;
+    key.bytes_mut().copy_from_slice(ciphertext);
+    cipher.open(nonce, &[], key.bytes_mut(), tag)?;
     Ok(key)
 }
 
@@ -333,6 +329,7 @@ mod tests {
     use alloc::format;
 
     use super::*;
+    use crate::error::ErrorKind;
     use crate::hex::array;
     use crate::random::fixed::{Bytes, Seeded};
 

@@ -1,15 +1,15 @@
 //! Keys of a message, and runs of full chunks under them.
 
-use aes_gcm::Aes256Gcm;
-use aes_gcm::aead::KeyInit;
-use aes_gcm::aead::inout::InOutBuf;
+use alloc::vec::Vec;
 
-use super::{CHUNK_LEN, COMMITMENT_LEN, SALT_LEN, SEALED_CHUNK_LEN};
-use crate::aead::{Nonce, Tag, decrypt, encrypt};
+use super::{CHUNK_LEN, COMMITMENT_LEN, HEADER_LEN, SALT_LEN, SEALED_CHUNK_LEN};
+use crate::aead::{Nonce, Tag};
 use crate::array::split;
+use crate::cipher::Cipher;
 use crate::error::{Error, ErrorKind};
 use crate::file_key::FileKey;
 use crate::kdf::expand_sha512;
+use crate::random::Rng;
 use crate::secret::Secret;
 
 const INFO: &[u8] = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0";
@@ -20,11 +20,27 @@ const PARALLEL_FROM: usize = 8;
 
 /// The key of one message, and where its nonces begin.
 pub(super) struct MessageKey {
-    cipher: Aes256Gcm,
+    cipher: Cipher,
     base_nonce: [u8; Nonce::LEN],
 }
 
 impl MessageKey {
+    /// The key of a new message, under a new salt, and the message's header.
+    pub(super) fn begin(
+        file_key: &FileKey,
+        rng: &mut (impl Rng + ?Sized),
+        context: &[u8],
+    ) -> Result<(Self, [u8; HEADER_LEN]), Error> {
+        let mut header = [0; HEADER_LEN];
+        let mut salt = [0; SALT_LEN];
+        rng.fill(&mut salt)?;
+        let (key, commitment) = Self::derive(file_key, &salt, context)?;
+        let (front, back) = header.split_at_mut(SALT_LEN);
+        front.copy_from_slice(&salt);
+        back.copy_from_slice(&commitment);
+        Ok((key, header))
+    }
+
     /// Key, base nonce and commitment of a message.
     pub(super) fn derive(
         file_key: &FileKey,
@@ -37,7 +53,7 @@ impl MessageKey {
             material.bytes(),
         );
         let (base_nonce, commitment) = split(rest);
-        let message = Self { cipher: Aes256Gcm::new(key.into()), base_nonce: *base_nonce };
+        let message = Self { cipher: Cipher::new(key), base_nonce: *base_nonce };
         Ok((message, *commitment))
     }
 
@@ -51,40 +67,74 @@ impl MessageKey {
     }
 
     /// Seals one chunk into `out`, which is longer by a tag.
+    #[cfg(any(test, feature = "rayon"))]
     pub(super) fn seal(&self, idx: u64, plaintext: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let (body, tag) = out.split_at_mut(plaintext.len());
-        let buffer = InOutBuf::new(plaintext, body).expect("split to the same length");
-        tag.copy_from_slice(&encrypt(&self.cipher, &self.nonce(idx), &[], buffer)?.to_bytes());
+        body.copy_from_slice(plaintext);
+        tag.copy_from_slice(&self.cipher.seal(&self.nonce(idx), &[], body)?);
         Ok(())
     }
 
-    /// Opens one chunk into `out`, which is shorter by a tag and does not change if the tag does not match.
-    pub(super) fn open(&self, idx: u64, sealed: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        let (body, tag) = sealed.split_last_chunk::<{ Tag::LEN }>().ok_or(ErrorKind::Open)?;
-        let buffer = InOutBuf::new(body, out).map_err(|_| ErrorKind::Open)?;
-        decrypt(&self.cipher, &self.nonce(idx), &[], buffer, tag)
+    /// Seals one chunk behind what `out` holds: the plaintext is copied and encrypted in place. That is faster than to fill the
+    /// place with zeros first, and than to encrypt from one place to another, by a third where both are in main memory.
+    pub(super) fn append(&self, idx: u64, plaintext: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        let begin = out.len();
+        out.extend_from_slice(plaintext);
+        let sealed = self.cipher.seal(&self.nonce(idx), &[], out.split_at_mut(begin).1);
+        if sealed.is_err() {
+            // No plaintext stays where ciphertext should be.
+            out.truncate(begin);
+        }
+        out.extend_from_slice(&sealed?);
+        Ok(())
     }
 
-    /// Seals full chunks, on all cores if there are many.
-    pub(super) fn seal_run(&self, first: u64, plaintext: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        #[cfg(feature = "rayon")]
-        if plaintext.len() >= PARALLEL_FROM * CHUNK_LEN {
-            use rayon::prelude::*;
-            return plaintext
-                .par_chunks(CHUNK_LEN)
-                .with_min_len(PARALLEL_FROM / 2)
-                .zip(out.par_chunks_mut(SEALED_CHUNK_LEN))
-                .enumerate()
-                .try_for_each(|(idx, (plaintext, out))| self.seal(first + idx as u64, plaintext, out));
+    /// Opens one chunk into `out`, which is shorter by a tag and holds no plaintext if the tag does not match.
+    pub(super) fn open(&self, idx: u64, sealed: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        let (body, tag) = sealed.split_last_chunk::<{ Tag::LEN }>().ok_or(ErrorKind::Open)?;
+        if body.len() != out.len() {
+            return Err(ErrorKind::Open.into());
         }
-        let chunks = plaintext.chunks(CHUNK_LEN).zip(out.chunks_mut(SEALED_CHUNK_LEN));
-        (first..).zip(chunks).try_for_each(|(idx, (plaintext, out))| self.seal(idx, plaintext, out))
+        out.copy_from_slice(body);
+        self.cipher.open(&self.nonce(idx), &[], out, tag)
+    }
+
+    /// Opens one chunk behind what `out` holds.
+    pub(super) fn append_open(&self, idx: u64, sealed: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        let (body, tag) = sealed.split_last_chunk::<{ Tag::LEN }>().ok_or(ErrorKind::Open)?;
+        let begin = out.len();
+        out.extend_from_slice(body);
+        self.cipher.open(&self.nonce(idx), &[], out.split_at_mut(begin).1, tag)
+    }
+
+    /// Seals full chunks behind what `out` has room for, on all cores if there are many.
+    pub(super) fn append_run(&self, first: u64, plaintext: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        #[cfg(feature = "rayon")]
+        if is_parallel(plaintext.len()) {
+            let begin = out.len();
+            out.resize(begin + plaintext.len() / CHUNK_LEN * SEALED_CHUNK_LEN, 0);
+            return self.seal_run(first, plaintext, out.split_at_mut(begin).1);
+        }
+        let mut chunks = (first..).zip(plaintext.chunks(CHUNK_LEN));
+        chunks.try_for_each(|(idx, plaintext)| self.append(idx, plaintext, out))
+    }
+
+    /// Seals full chunks on all cores.
+    #[cfg(feature = "rayon")]
+    pub(super) fn seal_run(&self, first: u64, plaintext: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        use rayon::prelude::*;
+        plaintext
+            .par_chunks(CHUNK_LEN)
+            .with_min_len(PARALLEL_FROM / 2)
+            .zip(out.par_chunks_mut(SEALED_CHUNK_LEN))
+            .enumerate()
+            .try_for_each(|(idx, (plaintext, out))| self.seal(first + idx as u64, plaintext, out))
     }
 
     /// Opens full chunks, on all cores if there are many.
     pub(super) fn open_run(&self, first: u64, sealed: &[u8], out: &mut [u8]) -> Result<(), Error> {
         #[cfg(feature = "rayon")]
-        if out.len() >= PARALLEL_FROM * CHUNK_LEN {
+        if is_parallel(out.len()) {
             use rayon::prelude::*;
             return sealed
                 .par_chunks(SEALED_CHUNK_LEN)
@@ -96,6 +146,12 @@ impl MessageKey {
         let chunks = sealed.chunks(SEALED_CHUNK_LEN).zip(out.chunks_mut(CHUNK_LEN));
         (first..).zip(chunks).try_for_each(|(idx, (sealed, out))| self.open(idx, sealed, out))
     }
+}
+
+/// Whether so many bytes of plaintext are worth waking other cores for, and there are any.
+#[cfg(feature = "rayon")]
+pub(super) fn is_parallel(len: usize) -> bool {
+    len >= PARALLEL_FROM * CHUNK_LEN && rayon::current_num_threads() > 1
 }
 
 #[cfg(test)]

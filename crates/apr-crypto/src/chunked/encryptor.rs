@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::chunks::MessageKey;
-use super::{CHUNK_LEN, ChunkedLayout, SALT_LEN, SEALED_CHUNK_LEN};
+use super::{CHUNK_LEN, ChunkedLayout, SEALED_CHUNK_LEN};
 use crate::aead::Tag;
 use crate::error::{Error, ErrorKind};
 use crate::file_key::FileKey;
@@ -52,11 +52,8 @@ impl ChunkedEncryptor {
         context: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Self, Error> {
-        let mut salt = [0; SALT_LEN];
-        rng.fill(&mut salt)?;
-        let (key, commitment) = MessageKey::derive(file_key, &salt, context)?;
-        out.extend_from_slice(&salt);
-        out.extend_from_slice(&commitment);
+        let (key, header) = MessageKey::begin(file_key, rng, context)?;
+        out.extend_from_slice(&header);
         Ok(Self { key: Box::new(key), idx: 0, pending: Secret::zeroed(), pending_len: 0 })
     }
 
@@ -82,13 +79,13 @@ impl ChunkedEncryptor {
             if self.pending_len < CHUNK_LEN {
                 return Ok(());
             }
-            append(out, SEALED_CHUNK_LEN, |out| self.key.seal(self.idx, self.pending.bytes(), out))?;
+            self.key.append(self.idx, self.pending.bytes(), out)?;
             self.idx += 1;
             self.pending_len = 0;
         }
         let n_full = data.len() / CHUNK_LEN;
         let (run, rest) = data.split_at(n_full * CHUNK_LEN);
-        append(out, n_full * SEALED_CHUNK_LEN, |out| self.key.seal_run(self.idx, run, out))?;
+        self.key.append_run(self.idx, run, out)?;
         self.idx += n_full as u64;
         self.pending.bytes_mut().iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
         self.pending_len = rest.len();
@@ -102,9 +99,8 @@ impl ChunkedEncryptor {
     /// [`ErrorKind::OutOfMemory`].
     pub fn finish(self, out: &mut Vec<u8>) -> Result<(), Error> {
         let (last, _) = self.pending.bytes().split_at(self.pending_len);
-        let len = last.len() + Tag::LEN;
-        reserve(out, len)?;
-        append(out, len, |out| self.key.seal(self.idx, last, out))
+        reserve(out, last.len() + Tag::LEN)?;
+        self.key.append(self.idx, last, out)
     }
 
     #[cfg(test)]
@@ -121,15 +117,4 @@ impl fmt::Debug for ChunkedEncryptor {
 
 fn reserve(out: &mut Vec<u8>, len: usize) -> Result<(), Error> {
     out.try_reserve(len).map_err(|_| ErrorKind::OutOfMemory { len: len as u64 }.into())
-}
-
-/// Lets `fill` write `len` bytes at the end of `out`.
-fn append(
-    out: &mut Vec<u8>,
-    len: usize,
-    fill: impl FnOnce(&mut [u8]) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let begin = out.len();
-    out.resize(begin + len, 0);
-    fill(out.split_at_mut(begin).1)
 }

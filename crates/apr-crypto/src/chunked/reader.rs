@@ -1,6 +1,7 @@
 //! Opening any part of a message.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 
 use super::chunks::MessageKey;
@@ -12,8 +13,12 @@ use crate::file_key::FileKey;
 use crate::secret::{Secret, constant_time_eq};
 use crate::source::{ReadAt, check_range};
 
-/// Chunks that are read from the source at once.
-const BATCH: usize = 64;
+/// Chunks that are read from the source at once: as many as stay in a core's cache until they are opened.
+const BATCH: usize = 16;
+
+/// The same where all cores open them.
+#[cfg(feature = "rayon")]
+const PARALLEL_BATCH: usize = 64;
 
 /// A sealed message over any source, opened where it is read.
 ///
@@ -108,9 +113,12 @@ impl<R: ReadAt> ChunkedReader<R> {
         }
         let (whole, tail) = rest.split_at_mut(rest.len() / CHUNK_LEN * CHUNK_LEN);
         if !whole.is_empty() {
-            let batch = BATCH.min(whole.len() / CHUNK_LEN);
-            let mut sealed = room_for(batch * SEALED_CHUNK_LEN)?;
-            for run in whole.chunks_mut(BATCH * CHUNK_LEN) {
+            #[cfg(feature = "rayon")]
+            let batch = if super::chunks::is_parallel(whole.len()) { PARALLEL_BATCH } else { BATCH };
+            #[cfg(not(feature = "rayon"))]
+            let batch = BATCH;
+            let mut sealed = room_for(batch.min(whole.len() / CHUNK_LEN) * SEALED_CHUNK_LEN)?;
+            for run in whole.chunks_mut(batch * CHUNK_LEN) {
                 let n_chunks = run.len() / CHUNK_LEN;
                 sealed.resize(n_chunks * SEALED_CHUNK_LEN, 0);
                 self.source.read_exact_at(self.layout.chunk(idx).start, &mut sealed)?;
@@ -119,6 +127,29 @@ impl<R: ReadAt> ChunkedReader<R> {
             }
         }
         if tail.is_empty() { Ok(()) } else { self.read_part(idx, 0, tail) }
+    }
+}
+
+impl ChunkedReader<&[u8]> {
+    /// The whole plaintext of a message in memory, without a copy of its chunks.
+    pub(super) fn into_vec(self) -> Result<Vec<u8>, Error> {
+        let len = self.layout.plaintext_len();
+        let len = usize::try_from(len).map_err(|_| ErrorKind::OutOfMemory { len })?;
+        let (_, sealed) = self.source.split_at_checked(HEADER_LEN).ok_or(ErrorKind::Open)?;
+        #[cfg(feature = "rayon")]
+        if super::chunks::is_parallel(len) {
+            let mut plaintext = crate::aead::zeroed(len)?;
+            let n_full = len / CHUNK_LEN;
+            let (run, last) = sealed.split_at_checked(n_full * SEALED_CHUNK_LEN).ok_or(ErrorKind::Open)?;
+            let (front, end) = plaintext.split_at_mut(n_full * CHUNK_LEN);
+            self.key.open_run(0, run, front)?;
+            self.key.open(n_full as u64, last, end)?;
+            return Ok(plaintext);
+        }
+        let mut plaintext = room_for(len)?;
+        let mut chunks = (0..).zip(sealed.chunks(SEALED_CHUNK_LEN));
+        chunks.try_for_each(|(idx, chunk)| self.key.append_open(idx, chunk, &mut plaintext))?;
+        Ok(plaintext)
     }
 }
 
