@@ -6,6 +6,7 @@
 pub mod first;
 pub mod msgpack;
 pub mod payload;
+pub mod protected;
 pub mod second;
 
 use crc32fast::Hasher;
@@ -82,6 +83,29 @@ mod tests {
         for (accepted, codes) in [first, second, metadata] {
             assert!(accepted > 200 && codes >= 8, "{accepted} accepted, {codes} errors");
         }
+    }
+
+    /// Files under the fixed keys open; those that were changed nearly never do, for many reasons; those that anybody made
+    /// reach the decoders.
+    #[test]
+    fn protected_files_are_opened_and_refused() {
+        use apr_container::{Access, Compression, open_protected};
+
+        let secret = protected::recipient();
+        let access = Access::default().with_recipient(&secret);
+        let open = |file: &[u8], options: &ReadOptions| {
+            open_protected::<AnyModel>(file, Expect::AnyKnown, &access, options)
+                .map(drop)
+                .map_err(|error| error.code())
+        };
+        let sound = protected::sound(Compression::None, false);
+        assert_eq!(open(&sound, &ReadOptions::STRICT), Ok(()));
+        let (opened, codes) =
+            tally(|input| open(&protected::changed(&sound, &mut Choices::new(input)), &ReadOptions::STRICT));
+        assert!(opened < 20 && codes >= 5, "{opened} opened, {codes} errors");
+        let (opened, codes) =
+            tally(|input| open(&protected::by_anybody(input).ok_or("none")?, &ReadOptions::COMPAT));
+        assert!(opened > 100 && codes >= 5, "{opened} opened, {codes} errors");
     }
 
     #[test]

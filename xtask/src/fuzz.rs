@@ -134,6 +134,8 @@ fn dictionary_of(target: &str) -> String {
 fn vectors_of(target: &str) -> PathBuf {
     let folder = match format_of(target) {
         "st" => "safetensors",
+        // Encrypted and signed ones among them.
+        "decrypt" => "apr",
         format => format,
     };
     Path::new("crates/conformance/vectors").join(folder)
@@ -141,7 +143,7 @@ fn vectors_of(target: &str) -> PathBuf {
 
 /// Bytes of the longest input worth trying, where the vectors' own manifest, longer than any of them, would decide.
 fn longest_input(target: &str) -> Option<u32> {
-    (format_of(target) == "apr").then_some(4096)
+    ["apr", "decrypt"].contains(&format_of(target)).then_some(4096)
 }
 
 /// The files of a folder; none if it does not exist.
@@ -171,6 +173,7 @@ mod tests {
     fn targets_of_one_format_share_its_words() {
         assert_eq!(dictionary_of("st_parse"), "fuzz/st.dict");
         assert_eq!(dictionary_of("gguf"), "fuzz/gguf.dict");
+        assert_eq!(vectors_of("decrypt"), vectors_of("apr_v1"));
         assert_eq!(vectors_of("apr_v1"), Path::new("crates/conformance/vectors/apr"));
         assert!(vectors_of("st_slice").ends_with("safetensors"));
     }
