@@ -4,8 +4,9 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use apr_container::sealed::{self, SealedLimits};
 use apr_container::{ErrorKind as ContainerError, ReadOptions, Signer, verify_signature};
-use apr_crypto::{TrustedKeys, VerifyingKey, minisign};
+use apr_crypto::{FileSource, ReadAt as _, TrustedKeys, VerifyingKey, minisign};
 use apr_manifest::{Limits, minisign_path, read_signature, verify_file_any, verify_model};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 
@@ -13,6 +14,7 @@ use crate::console::Console;
 use crate::error::{CODE_NO_SIGNATURE, CODE_USAGE, Exit, Failure};
 use crate::render::escape;
 use crate::render::human::{self, plural};
+use crate::sealed_file::is_sealed;
 use crate::secrets::{Verifier, load_verifier};
 use crate::sign::{bundle_places, watched};
 
@@ -61,10 +63,10 @@ pub(crate) fn command() -> Command {
                 .value_name("SIG")
                 .value_parser(path())
                 .conflicts_with("any-signer")
-                .help("The signature [default: PATH.minisig; PATH.sig, of a folder also PATH/model.sig; or inside an .apr file]"),
+                .help("The signature [default: PATH.minisig; PATH.sig, of a folder also PATH/model.sig; or inside an .apr or sealed file]"),
         )
         .after_help(
-            "An Ed25519 key checks minisign signatures and those inside .apr files (version 1), a P-256 key model signatures. A model \
+            "An Ed25519 key checks minisign signatures and those inside .apr (version 1) and sealed files, a P-256 key model signatures. A model \
              signature lists the files of a folder: those that were changed, added or taken away are named. A key that came with \
              the file proves nothing about who signed it: get the public key another way.\n\n\
              Examples:\n  apr verify published.safetensors --key publisher.pub\n  \
@@ -150,7 +152,9 @@ fn check(
             Err(misfit("the signature is minisign's, and the key is a P-256 key", minisig))
         }
         (Trust::Key(_) | Trust::List(_), _, Some(minisig)) => file(input, minisig, trust, console),
-        (Trust::Key(_) | Trust::List(_) | Trust::Anyone, ..) if is_apr(input) => embedded(input, trust),
+        (Trust::Key(_) | Trust::List(_) | Trust::Anyone, ..) if is_apr(input) || is_sealed(input) => {
+            embedded(input, trust)
+        }
         (Trust::Key(_) | Trust::List(_), Some(bundle), None) => Err(misfit(
             "the signature is a model signature, which needs the P-256 key given with --key",
             bundle,
@@ -235,7 +239,7 @@ fn file(input: &Path, path: &Path, trust: &Trust, console: &Console) -> Result<F
     })
 }
 
-/// The signature inside an `.apr` file of the first generation. Nothing of it is decrypted or decoded.
+/// The signature inside an `.apr` file of the first generation or a sealed file. Nothing of it is decrypted or decoded.
 fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
     let accepted = match trust {
         Trust::Key(Verifier::Ed25519 { key, .. }) => apr_container::Trust::Key(key),
@@ -248,12 +252,18 @@ fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
         Trust::List(list) => apr_container::Trust::AnyOf(list),
         Trust::Anyone => apr_container::Trust::Anyone,
     };
-    let bytes = durable_file::read(input, MAX_APR_LEN)?;
-    let signer =
-        verify_signature(&bytes, accepted, &ReadOptions::STRICT).map_err(|error| match error.kind() {
-            ContainerError::NotSigned => no_signature(input),
-            _ => Failure::from(error).in_file(input),
-        })?;
+    let refused = |error: apr_container::Error| match error.kind() {
+        ContainerError::NotSigned => no_signature(input),
+        _ => Failure::from(error).in_file(input),
+    };
+    let (signer, n_bytes) = if is_sealed(input) {
+        let source = FileSource::new(durable_file::open_regular(input, u64::MAX)?.into_file())?;
+        let signer = sealed::verify(&source, accepted, &SealedLimits::default()).map_err(refused)?;
+        (Some(signer), source.total_len())
+    } else {
+        let bytes = durable_file::read(input, MAX_APR_LEN)?;
+        (verify_signature(&bytes, accepted, &ReadOptions::STRICT).map_err(refused)?, bytes.len() as u64)
+    };
     let (name, key) = match (signer, trust) {
         (Some(Signer::Unknown(key)), _) => (None, key),
         (Some(Signer::Trusted(_)), Trust::Key(Verifier::Ed25519 { key, .. })) => (None, *key),
@@ -271,7 +281,7 @@ fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
         is_trusted: !matches!(trust, Trust::Anyone),
         comment: None,
         n_files: 1,
-        n_bytes: bytes.len() as u64,
+        n_bytes,
         not_covered: Vec::new(),
     })
 }
@@ -312,7 +322,7 @@ impl Finding {
         let what = match self.format {
             "model-signing" => format!("{}, {}", plural(self.n_files, "file"), human::bytes(self.n_bytes)),
             "minisign" => human::bytes(self.n_bytes),
-            _ => format!("{}: header, metadata, payload", human::bytes(self.n_bytes)),
+            _ => format!("{}: header, metadata, content", human::bytes(self.n_bytes)),
         };
         lines.push(format!("signed:       {what}"));
         match &self.signature {

@@ -10,6 +10,7 @@ use super::groups::{Identity, IdentityArgs, TrustArgs, Trusted, key_password_arg
 use crate::error::{CODE_USAGE, Failure};
 use crate::render::escape;
 use crate::render::json::JsonWriter;
+use crate::sealed_file::is_sealed;
 
 /// What opens files, and whose signature they must have.
 #[derive(Debug, Default)]
@@ -136,6 +137,10 @@ impl Keys {
     ///
     /// If there are keys.
     pub(crate) fn refuse_for(&self, title: &str, path: &Path) -> Result<(), Failure> {
+        // It is no such model, and whoever reads it says so.
+        if is_sealed(path) {
+            return Ok(());
+        }
         if self.demands_signature() {
             let what = format!("a signature was demanded, and {title} holds none");
             return Err(Failure::new("ac-not-signed", what)

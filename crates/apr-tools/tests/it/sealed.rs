@@ -182,3 +182,30 @@ fn inspect_says_what_is_authenticated_and_by_what() {
     sandbox.write("model.sealed", &changed);
     assert_eq!(code(&inspect(&["--verify"])), "ac-signature");
 }
+
+#[test]
+fn signatures_are_verified_without_opening() {
+    let sandbox = Sandbox::with_models();
+    let seal = ["seal", "model.safetensors", "-o", "s.sealed", "--recipient", "buyer.key.pub"];
+    assert_eq!(sandbox.run(&seal).exit, 0);
+    let verify = ["verify", "s.sealed", "--key", "maker.key.pub"];
+    let (exit, value) = sandbox.json(&verify);
+    assert_eq!((exit, code(&value)), (4, "cli-no-signature"));
+    assert_eq!(sandbox.run(&[&seal[..], &["--sign", "maker.key", "--force"]].concat()).exit, 0);
+    let (exit, value) = sandbox.json(&verify);
+    assert_eq!((exit, &value["format"], &value["trusted"]), (0, &json!("embedded"), &json!(true)));
+    let mut bytes = sandbox.read("s.sealed");
+    assert_eq!(value["bytes"], bytes.len());
+    // A key for another kind of file is not passed over.
+    let (exit, value) = sandbox.json(&["check", "s.sealed", "--signer", "maker.key.pub"]);
+    assert_eq!(
+        (exit, &value["files"][0]["problems"][0]["code"]),
+        (3, &json!("cli-foreign-format")),
+        "{value}"
+    );
+    let last = bytes.len() - 100;
+    bytes[last] ^= 1;
+    sandbox.write("s.sealed", &bytes);
+    let (exit, value) = sandbox.json(&verify);
+    assert_eq!((exit, code(&value)), (4, "ac-signature"));
+}
