@@ -2,7 +2,7 @@
 
 use apr_container::sealed::{self, Part, Plan, SealOptions, SealedLimits, SealedReader};
 use apr_container::{Access, Trust};
-use apr_crypto::dsse_pae;
+use apr_crypto::{Argon2Cost, Argon2Limits, dsse_pae};
 use sha2::{Digest as _, Sha256};
 
 use super::people::{Lock, People, people};
@@ -64,7 +64,7 @@ impl Make {
         let options = SealOptions::default().with_room_for(1).with_public("name", model.name);
         let options = match self.lock {
             Lock::None => options,
-            Lock::Password => options.with_password(password),
+            Lock::Password => options.with_password_at(password, cheapest()),
             Lock::Recipient => options.for_recipient(reader.public()),
         };
         let options = if self.is_signed { options.signed_by(maker) } else { options };
@@ -101,6 +101,12 @@ impl Make {
         let open = Box::new(move |file: &[u8]| self.open(file));
         Profile { name, parts: parts(&file), unclaimed: &[OTHER_SLOT], open, reseal, sampled, file }
     }
+}
+
+/// What a reader accepts at least.
+fn cheapest() -> Argon2Cost {
+    let cost = Argon2Cost::new(8 << 10, 1, 1, &Argon2Limits::default());
+    cost.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The places of a file, computed a second time from the specification.
