@@ -12,10 +12,15 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use apr_benches::{Plan, contender};
-use apr_container::{Compression, ModelType, SaveOptions, load, load_from_bytes, save, to_vec};
+use apr_container::{
+    Compression, ModelType, Protection, SaveOptions, load, load_as_recipient, load_encrypted,
+    load_from_bytes, save, save_encrypted, save_for_recipient, to_vec, to_vec_protected,
+};
+use apr_crypto::{Argon2Cost, OsRandom, Password, RecipientSecret, Salt};
 use apr_models::{LinearRegression, Matrix};
 use aprender_015::format as v0_15;
 use aprender_072::format as v0_72;
+use x25519_dalek_2::{PublicKey as X25519PublicKey, StaticSecret as X25519SecretKey};
 
 use crate::data::{Pair, Values, folder};
 
@@ -29,6 +34,9 @@ fn main() {
             zstd(&mut plan, count, values);
             lz4(&mut plan, count, values);
         }
+    }
+    for count in [10, 1_000_000] {
+        encrypted(&mut plan, count);
     }
     on_disk(&mut plan);
     predict(&mut plan);
@@ -119,6 +127,76 @@ fn lz4(plan: &mut Plan, count: usize, values: Values) {
         plan.run(&row, 31, 1, contenders);
     }
     let _ = fs::remove_file(&path);
+}
+
+/// For a recipient, whose key costs no Argon2id; and under a password, beside deriving its key alone.
+fn encrypted(plan: &mut Plan, count: usize) {
+    let pair = Pair::new(count, Values::Noise);
+    let path = scratch("encrypted");
+    let secret = RecipientSecret::from_bytes(&[7; 32]);
+    let public = secret.public();
+    let their_secret = X25519SecretKey::from([7; 32]);
+    let their_public = X25519PublicKey::from(&their_secret);
+    let options = || v0_15::SaveOptions::new().with_compression(v0_15::Compression::None);
+    let kind = v0_15::ModelType::LinearRegression;
+
+    let row = format!("save for a recipient {count}");
+    if plan.wants(&row) {
+        let protection = Protection::default().for_recipient(&public);
+        let contenders = vec![
+            contender("apr-container", || {
+                save_for_recipient(&pair.ours, KIND, &path, SaveOptions::default(), &public).expect("room");
+            }),
+            contender("apr-container, in memory", || {
+                let options = SaveOptions::default();
+                to_vec_protected(&pair.ours, KIND, &options, &protection, &mut OsRandom).expect("fits")
+            }),
+            contender("aprender 0.15.0", || {
+                v0_15::save_for_recipient(&pair.older, kind, &path, options(), &their_public).expect("room");
+            }),
+        ];
+        plan.run(&row, 101, 1, contenders);
+    }
+    // Each its own file: the peer's lacks what ours are bound with.
+    save_for_recipient(&pair.ours, KIND, &path, SaveOptions::default(), &public).expect("room");
+    let theirs = scratch("encrypted-theirs");
+    v0_15::save_for_recipient(&pair.older, kind, &theirs, options(), &their_public).expect("room");
+    let row = format!("load as recipient {count}");
+    if plan.wants(&row) {
+        let contenders = vec![
+            contender("apr-container", || {
+                load_as_recipient::<LinearRegression>(&path, KIND, &secret).expect("sound")
+            }),
+            contender("aprender 0.15.0", || {
+                v0_15::load_as_recipient::<data::Older>(&path, kind, &their_secret).expect("sound")
+            }),
+            contender("aprender 0.15.0, its own file", || {
+                v0_15::load_as_recipient::<data::Older>(&theirs, kind, &their_secret).expect("sound")
+            }),
+        ];
+        plan.run(&row, 101, 1, contenders);
+    }
+    let row = format!("save and load under a password {count}");
+    if plan.wants(&row) {
+        const PASSWORD: &str = "my-strong-password";
+        let password = Password::from(PASSWORD);
+        let contenders = vec![
+            contender("apr-container", || {
+                save_encrypted(&pair.ours, KIND, &path, SaveOptions::default(), PASSWORD).expect("room");
+                load_encrypted::<LinearRegression>(&path, KIND, PASSWORD).expect("sound")
+            }),
+            contender("apr-crypto, the key twice", || {
+                let salt = Salt::generate(&mut OsRandom).expect("randomness");
+                [(); 2].map(|()| password.derive_key(&salt, &Argon2Cost::APR_V1).expect("memory"))
+            }),
+            contender("aprender 0.15.0", || {
+                v0_15::save_encrypted(&pair.older, kind, &path, options(), PASSWORD).expect("room");
+                v0_15::load_encrypted::<data::Older>(&path, kind, PASSWORD).expect("sound")
+            }),
+        ];
+        plan.run(&row, 15, 1, contenders);
+    }
+    let _ = (fs::remove_file(&path), fs::remove_file(&theirs));
 }
 
 /// What waiting for the medium adds: our `save` always waits, the peers never do.
