@@ -134,8 +134,7 @@ fn tree(choices: &mut Choices<'_>) {
     let begin = choices.below(len + 1);
     let count = (choices.below(256) * 32).min(len - begin);
     let leaves = root.leaves(begin as u64, count as u64).expect("inside");
-    let place = |leaf_idx: u64| ((leaf_idx * leaf.get()) as usize).min(len);
-    let mut data = content[place(leaves.start)..place(leaves.end)].to_vec();
+    let mut data = content[leaves.start as usize..leaves.end as usize].to_vec();
     if let Ok(mut proof) = root.prove(leaves.clone(), &outboard) {
         assert_eq!(proof.len(), root.proof_len(leaves.clone()).expect("as proven"));
         root.verify(leaves.clone(), &data, &proof).expect("a proof");
