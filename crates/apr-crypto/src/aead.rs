@@ -218,11 +218,18 @@ pub(crate) fn room_for(len: usize) -> Result<Vec<u8>, Error> {
     Ok(room)
 }
 
-/// `len` zeros. Where the system has them ready, as for long ones, they cost nothing until they are touched.
+/// `len` zeros, written by all cores: each touches a part of the memory for the first time, or again.
 #[cfg(feature = "rayon")]
 pub(crate) fn zeroed(len: usize) -> Result<Vec<u8>, Error> {
-    let zeros = bytemuck::allocation::try_zeroed_slice_box::<u8>(len);
-    Ok(zeros.map_err(|()| ErrorKind::OutOfMemory { len: len as u64 })?.into_vec())
+    use rayon::prelude::*;
+    const BLOCK: usize = 1 << 14;
+    let n_blocks = len.div_ceil(BLOCK);
+    let mut blocks = Vec::<[u8; BLOCK]>::new();
+    blocks.try_reserve_exact(n_blocks).map_err(|_| ErrorKind::OutOfMemory { len: len as u64 })?;
+    (0..n_blocks).into_par_iter().map(|_| [0; BLOCK]).collect_into_vec(&mut blocks);
+    let mut zeros = blocks.into_flattened();
+    zeros.truncate(len);
+    Ok(zeros)
 }
 
 #[cfg(test)]

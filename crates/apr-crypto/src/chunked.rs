@@ -61,12 +61,12 @@ impl FileKey {
         context: &[u8],
         plaintext: &[u8],
     ) -> Result<Vec<u8>, Error> {
-        let layout = ChunkedLayout::of_plaintext(plaintext.len() as u64)?;
-        let len = layout.sealed_len();
-        let len = usize::try_from(len).map_err(|_| ErrorKind::OutOfMemory { len })?;
+        let len = sealed_len(plaintext)?;
         #[cfg(feature = "rayon")]
         if chunks::is_parallel(plaintext.len()) {
-            return self.seal_parallel(rng, context, plaintext, len);
+            let mut sealed = crate::aead::zeroed(len)?;
+            self.seal_chunked_into(rng, context, plaintext, &mut sealed)?;
+            return Ok(sealed);
         }
         let mut sealed = room_for(len)?;
         let mut encryptor = ChunkedEncryptor::new(self, rng, context, &mut sealed)?;
@@ -85,26 +85,48 @@ impl FileKey {
         ChunkedReader::open(sealed, self, context)?.into_vec()
     }
 
-    /// Every core touches the part of the output that it makes: the system hands out fresh memory in parallel, too.
-    #[cfg(feature = "rayon")]
-    fn seal_parallel(
+    /// Seals a message into room that is there: `out` is exactly as long as [`ChunkedLayout::sealed_len`] says.
+    ///
+    /// ```
+    /// # let rng = &mut apr_crypto::OsRandom;
+    /// let key = apr_crypto::FileKey::generate(rng)?;
+    /// let layout = apr_crypto::ChunkedLayout::of_plaintext(20_000)?;
+    /// let mut sealed = [0; 56 + 20_000 + 2 * 16];
+    /// assert_eq!(sealed.len() as u64, layout.sealed_len());
+    /// key.seal_chunked_into(rng, b"header", &[7; 20_000], &mut sealed)?;
+    /// assert_eq!(key.open_chunked(b"header", &sealed)?, [7; 20_000]);
+    /// # Ok::<(), apr_crypto::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ChunkedLength`] for another length of `out`, which is not written to then;
+    /// [`ErrorKind::Randomness`].
+    pub fn seal_chunked_into(
         &self,
         rng: &mut (impl Rng + ?Sized),
         context: &[u8],
         plaintext: &[u8],
-        len: usize,
-    ) -> Result<Vec<u8>, Error> {
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        if out.len() != sealed_len(plaintext)? {
+            return Err(ErrorKind::ChunkedLength { len: out.len() as u64 }.into());
+        }
         let (key, header) = chunks::MessageKey::begin(self, rng, context)?;
-        let mut sealed = crate::aead::zeroed(len)?;
         let n_full = plaintext.len() / CHUNK_LEN;
         let (full, last) = plaintext.split_at(n_full * CHUNK_LEN);
-        let (front, body) = sealed.split_at_mut(HEADER_LEN);
+        let (front, body) = out.split_at_mut(HEADER_LEN);
         front.copy_from_slice(&header);
         let (run, end) = body.split_at_mut(n_full * SEALED_CHUNK_LEN);
         key.seal_run(0, full, run)?;
-        key.seal(n_full as u64, last, end)?;
-        Ok(sealed)
+        key.seal(n_full as u64, last, end)
     }
+}
+
+/// Length of a message, once it is sealed.
+fn sealed_len(plaintext: &[u8]) -> Result<usize, Error> {
+    let len = ChunkedLayout::of_plaintext(plaintext.len() as u64)?.sealed_len();
+    usize::try_from(len).map_err(|_| ErrorKind::OutOfMemory { len }.into())
 }
 
 #[cfg(test)]

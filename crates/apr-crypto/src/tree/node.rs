@@ -90,7 +90,7 @@ impl TreeAlgorithm {
     pub(super) fn hash_leaves(self, leaf_len: LeafLen, offset: u64, data: &[u8], out: &mut Vec<Hash>) {
         let place = |idx: usize| offset + idx as u64 * leaf_len.get();
         #[cfg(feature = "rayon")]
-        if data.len() >= PARALLEL_FROM && data.len() > leaf_len.index() {
+        if data.len() >= PARALLEL_FROM && data.len() > leaf_len.index() && rayon::current_num_threads() > 1 {
             use rayon::prelude::*;
             let leaves = data.par_chunks(leaf_len.index()).enumerate();
             out.par_extend(leaves.with_min_len(4).map(|(idx, leaf)| self.hash_leaf(place(idx), leaf)));
