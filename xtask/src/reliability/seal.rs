@@ -94,15 +94,7 @@ impl Scene {
                 }
             }
             // The next save takes away what the dead one left.
-            self.must(&[
-                "seal",
-                "a.safetensors",
-                "-o",
-                "model.sealed",
-                "--recipient",
-                "reader.key.pub",
-                "--force",
-            ])?;
+            self.prepare()?;
             let strangers = names(&self.folder).into_iter().filter(|name| name.contains("tmp")).count();
             if strangers > 0 {
                 broken.push(format!("round {round}: {strangers} temporary files are left"));
