@@ -149,6 +149,9 @@ pub fn find_disagrees(file: &[u8]) -> Option<String> {
     })
 }
 
+/// The first doubles that parser may miss: it multiplies a rounded power of ten, and is off by a few units in the last place.
+const NEAR_THE_EDGE: f64 = f64::MAX * (1.0 - 64.0 * f64::EPSILON);
+
 /// Whether a number was refused that is just below the greatest one. The JSON parser under the crate refuses it too, unless it is
 /// built to read every digit, as the manifests of this workspace need.
 fn is_at_the_edge(file: &[u8], error: &st_core::Error) -> bool {
@@ -159,7 +162,7 @@ fn is_at_the_edge(file: &[u8], error: &st_core::Error) -> bool {
     let begin = at - before.iter().rev().take_while(is_part).count();
     let end = at + after.iter().take_while(is_part).count();
     let number = file.get(begin..end).and_then(|text| core::str::from_utf8(text).ok()?.parse::<f64>().ok());
-    number.is_some_and(|number| number.is_finite() && number.abs() > 0.999 * f64::MAX)
+    number.is_some_and(|number| number.is_finite() && number.abs() > NEAR_THE_EDGE)
 }
 
 /// Says where our compat reader differs from the crate in verdict, error variant or content.

@@ -49,6 +49,25 @@ fn use_up(tensors: &SafeTensors<'_>) {
     black_box(format!("{:?}", tensors.header()));
 }
 
+/// Numbers around the greatest one, where the crate's verdict depends on how its JSON parser was built: found by the fuzzer.
+#[test]
+fn numbers_at_the_edge() {
+    for number in [
+        "17976931348623158e292",
+        "1.7976931348623157e308",
+        "1.79769313486231580e308",
+        "1.7976931348623159e308",
+        "-1797693134862315807e290",
+        "1e309",
+    ] {
+        let header = format!(r#"{{"a":{{"dtype":"F32","shape":[1],"data_offsets":[0,4],"x":[{number}]}}}}"#);
+        let mut file = (header.len() as u64).to_le_bytes().to_vec();
+        file.extend_from_slice(header.as_bytes());
+        file.extend_from_slice(&[0; 4]);
+        check("numbers at the edge", number, &file);
+    }
+}
+
 #[test]
 fn every_prefix() {
     for (name, file) in small_files() {
