@@ -4,12 +4,11 @@ use apr_container::{KeyHint, RawModel, UncheckedSignature, inspect_bytes_with, v
 use clap::{ArgMatches, Command};
 
 use crate::console::Console;
-use crate::encrypt::{destination, output_arg};
 use crate::error::{Exit, Failure};
 use crate::input::{self, Rules};
-use crate::output::{self, Run};
-use crate::secrets::{IdentityArgs, Keys, TrustArgs, key_password_args, refuse_shared_stdin};
-use crate::whole_file::{self, Output};
+use crate::output::{self, Output, Run};
+use crate::secrets::{IdentityArgs, Keys, SignedBy, TrustArgs, key_password_args, refuse_shared_stdin};
+use crate::whole_file;
 
 pub(crate) fn command() -> Command {
     Command::new("decrypt")
@@ -19,7 +18,7 @@ pub(crate) fn command() -> Command {
                 .value_name("FILE")
                 .help("An encrypted .apr model of version 1, or `-` for standard input"),
         )
-        .arg(output_arg("The plain file, or `-` for standard output"))
+        .arg(output::output_arg("The plain file, or `-` for standard output"))
         .arg(input::compat_arg())
         .arg(output::force_arg())
         .arg(output::dry_run_arg())
@@ -51,13 +50,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let (path, mut rules) = (input::path(matches), Rules::from_matches(matches));
     let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
     refuse_shared_stdin(identity.takes_stdin(), path)?;
-    let destination = destination(matches);
-    let output = Output {
-        destination: &destination,
-        overwrite: output::overwrite(matches),
-        run: output::run_mode(matches),
-    };
-    destination.check(output.overwrite, output.run, console)?;
+    let output = Output::from_matches(matches, console)?;
     let source = whole_file::source(path, "`apr open` opens sealed files; other formats are not encrypted")?;
     let bytes = whole_file::read(&source, console)?;
     let refused = |error: apr_container::Error, rules: &Rules| {
@@ -100,15 +93,11 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     if console.is_json() {
         console.json("apr.decrypt/1", |json| {
             json.field_str("input", &path.to_string_lossy())?;
-            json.field_str("output", &destination.label().to_string_lossy())?;
+            json.field_str("output", &output.destination.label().to_string_lossy())?;
             json.field_bool("written", output.run == Run::Write)?;
             json.field_uint("bytes", file.len() as u64)?;
             json.field_bool("was_signed", info.signed)?;
-            json.key("signer")?;
-            match &signer {
-                Some(signer) => signer.write_json(json),
-                None => json.null(),
-            }
+            json.field_opt("signer", signer.as_ref(), SignedBy::write_json)
         })?;
         return Ok(Exit::Success);
     }

@@ -1,17 +1,15 @@
 //! `apr encrypt`: an `.apr` model for one recipient, or under a password.
 
-use std::path::PathBuf;
-
 use apr_container::{Metadata, Protection};
 use apr_crypto::OsRandom;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command};
 
 use crate::console::Console;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{self, Rules};
-use crate::output::{self, Destination, Run};
+use crate::output::{self, Output, Run};
 use crate::secrets::{Audience, RecipientArgs, SigningArgs, key_password_args, refuse_shared_stdin};
-use crate::whole_file::{self, Output};
+use crate::whole_file;
 
 /// What helps where this command does not.
 const SEAL: &str = "`apr seal` encrypts files of every format and size, for any number of recipients";
@@ -24,7 +22,7 @@ pub(crate) fn command() -> Command {
                 .value_name("MODEL")
                 .help("An .apr model of version 1, of any type, or `-` for standard input"),
         )
-        .arg(output_arg("The encrypted file, or `-` for standard output"))
+        .arg(output::output_arg("The encrypted file, or `-` for standard output"))
         .arg(input::compat_arg())
         .arg(output::force_arg())
         .arg(output::dry_run_arg())
@@ -45,22 +43,6 @@ pub(crate) fn command() -> Command {
         )
 }
 
-/// `-o OUT`.
-pub(crate) fn output_arg(help: &'static str) -> Arg {
-    Arg::new("output")
-        .short('o')
-        .long("output")
-        .value_name("OUT")
-        .required(true)
-        .value_parser(value_parser!(PathBuf))
-        .help(help)
-}
-
-/// The destination of [`output_arg`].
-pub(crate) fn destination(matches: &ArgMatches) -> Destination {
-    Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires --output"))
-}
-
 /// Runs `apr encrypt`.
 ///
 /// # Errors
@@ -71,13 +53,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let (path, rules) = (input::path(matches), Rules::from_matches(matches));
     let (recipients, signing) = (RecipientArgs::from_matches(matches), SigningArgs::from_matches(matches));
     refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), path)?;
-    let destination = destination(matches);
-    let output = Output {
-        destination: &destination,
-        overwrite: output::overwrite(matches),
-        run: output::run_mode(matches),
-    };
-    destination.check(output.overwrite, output.run, console)?;
+    let output = Output::from_matches(matches, console)?;
     let source = whole_file::source(path, SEAL)?;
     let bytes = whole_file::read(&source, console)?;
     let model = whole_file::open_plain(&bytes, &source, &rules).map_err(already_protected)?;
@@ -86,7 +62,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     drop(bytes);
 
     let signer = signing.load()?;
-    let Some(audience) = recipients.load(destination.label())? else {
+    let Some(audience) = recipients.load(output.destination.label())? else {
         return Err(Failure::new(CODE_USAGE, "for whom is the file to be encrypted?").help(
             "name --recipient KEY, or take a password: --ask-password, --password-file, --password-fd",
         ));
@@ -122,7 +98,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     if console.is_json() {
         console.json("apr.encrypt/1", |json| {
             json.field_str("input", &path.to_string_lossy())?;
-            json.field_str("output", &destination.label().to_string_lossy())?;
+            json.field_str("output", &output.destination.label().to_string_lossy())?;
             json.field_bool("written", output.run == Run::Write)?;
             json.field_uint("bytes", file.len() as u64)?;
             json.field_str("mode", mode)?;

@@ -12,12 +12,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use self::report::Report;
 use crate::console::Console;
-use crate::encrypt::{destination, output_arg};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{self, Rules};
-use crate::output;
+use crate::output::{self, Output};
 use crate::secrets::{Keys, SignedBy, TrustArgs};
-use crate::whole_file::{self, Output};
+use crate::whole_file;
 
 const TIERS: [(&str, LicenseTier); 4] = [
     ("personal", LicenseTier::Personal),
@@ -96,7 +95,7 @@ fn set_command() -> Command {
     Command::new("set")
         .about("Write a copy of a model with another license, or without one")
         .arg(input::input_arg().value_name("MODEL").help("An .apr model of version 1, not encrypted"))
-        .arg(output_arg("The new file, or `-` for standard output"))
+        .arg(output::output_arg("The new file, or `-` for standard output"))
         .arg(text("licensee", "TEXT", "Whom it is given to"))
         .arg(text("expiry", "DATE", "Until when it holds: 2030-06-30, or a time such as 2030-06-30T12:00:00Z"))
         .arg(text("id", "TEXT", "Identifier of the license"))
@@ -237,13 +236,7 @@ fn set(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
         return Err(Failure::new(CODE_USAGE, "nothing to set is named")
             .help("name --licensee, --expiry, --seats, --tier, --id or --hash; or --clear"));
     }
-    let destination = destination(matches);
-    let output = Output {
-        destination: &destination,
-        overwrite: output::overwrite(matches),
-        run: output::run_mode(matches),
-    };
-    destination.check(output.overwrite, output.run, console)?;
+    let output = Output::from_matches(matches, console)?;
     let source = whole_file::source(path, INSTEAD)?;
     let bytes = whole_file::read(&source, console)?;
     let mut model = whole_file::open_plain(&bytes, &source, &rules)?;

@@ -8,15 +8,14 @@ use apr_crypto::ReadAt;
 use clap::{Arg, ArgMatches, Command};
 
 use crate::console::Console;
-use crate::encrypt::{destination, output_arg};
 use crate::error::{Exit, Failure};
 use crate::input::{self, Source};
-use crate::output::{self, Destination, Run};
+use crate::output::{self, Destination, Output, Run};
 use crate::render::escape;
 use crate::render::human::exact_bytes;
 use crate::seal::NAME_KEY;
 use crate::sealed_file::SealedFile;
-use crate::secrets::{IdentityArgs, TrustArgs, key_password_args, refuse_shared_stdin};
+use crate::secrets::{IdentityArgs, SignedBy, TrustArgs, key_password_args, refuse_shared_stdin};
 
 /// Bytes that are read and verified at once.
 const PIECE_LEN: u64 = 1 << 20;
@@ -27,7 +26,7 @@ pub(crate) fn command() -> Command {
         .arg(
             input::input_arg().value_name("FILE").help("A sealed file, or `-` for standard input"),
         )
-        .arg(output_arg("The original file, or the tensor's bytes, or `-` for standard output"))
+        .arg(output::output_arg("The original file, or the tensor's bytes, or `-` for standard output"))
         .arg(
             Arg::new("tensor")
                 .long("tensor")
@@ -61,9 +60,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let path = input::path(matches);
     let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
     refuse_shared_stdin(identity.takes_stdin(), path)?;
-    let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
-    let destination = destination(matches);
-    destination.check(overwrite, run, console)?;
+    let Output { destination, overwrite, run } = Output::from_matches(matches, console)?;
     let source = Source::open(path)?;
     let file = SealedFile::open(&source)?;
     let keys = file.keys(trust.load()?, &identity)?;
@@ -109,25 +106,14 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
             json.field_bool("written", run == Run::Write)?;
             json.field_uint("bytes", len)?;
             json.field_opt_str("name", name.map(String::as_str))?;
-            json.key("tensor")?;
-            match part {
-                None => json.null()?,
-                Some(part) => {
-                    json.object()?;
-                    json.field_str("name", part.name())?;
-                    json.field_str("dtype", part.dtype())?;
-                    json.key("shape")?;
-                    json.inline_array()?;
-                    part.shape().iter().try_for_each(|dim| json.uint(*dim))?;
-                    json.end_array()?;
-                    json.end_object()?;
-                }
-            }
-            json.key("signer")?;
-            match &signer {
-                Some(signer) => signer.write_json(json),
-                None => json.null(),
-            }
+            json.field_opt("tensor", part, |part, json| {
+                json.object()?;
+                json.field_str("name", part.name())?;
+                json.field_str("dtype", part.dtype())?;
+                json.field_shape("shape", part.shape().iter().copied())?;
+                json.end_object()
+            })?;
+            json.field_opt("signer", signer.as_ref(), SignedBy::write_json)
         })?;
         return Ok(Exit::Success);
     }

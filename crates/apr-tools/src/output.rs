@@ -3,12 +3,15 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use durable_file::Replacement;
 use st_core::{Layout, Planned};
 
 use crate::console::Console;
 use crate::error::{CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_USAGE, Failure};
+
+/// Bytes between two looks at the progress.
+const PIECE_LEN: usize = 1 << 20;
 
 /// What happens to a file that is in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,17 @@ pub(crate) enum Overwrite {
 pub(crate) enum Run {
     Write,
     Dry,
+}
+
+/// `-o OUT`.
+pub(crate) fn output_arg(help: &'static str) -> Arg {
+    Arg::new("output")
+        .short('o')
+        .long("output")
+        .value_name("OUT")
+        .required(true)
+        .value_parser(value_parser!(PathBuf))
+        .help(help)
 }
 
 pub(crate) fn force_arg() -> Arg {
@@ -140,6 +154,46 @@ impl Destination {
                 Ok(file.commit()?)
             }
         }
+    }
+}
+
+/// Where the new file goes.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) destination: Destination,
+    pub(crate) overwrite: Overwrite,
+    pub(crate) run: Run,
+}
+
+impl Output {
+    /// That of [`output_arg`], [`force_arg`] and [`dry_run_arg`], as [`Destination::check`] finds it.
+    ///
+    /// # Errors
+    ///
+    /// What that refuses.
+    pub(crate) fn from_matches(matches: &ArgMatches, console: &Console) -> Result<Self, Failure> {
+        let path = matches.get_one::<PathBuf>("output").expect("clap requires --output");
+        let (destination, overwrite, run) = (Destination::new(path), overwrite(matches), run_mode(matches));
+        destination.check(overwrite, run, console)?;
+        Ok(Self { destination, overwrite, run })
+    }
+
+    /// Writes the file, unless this is a dry run. It appears, or is replaced, as a whole.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub(crate) fn write(&self, file: &[u8], console: &Console) -> Result<(), Failure> {
+        if self.run == Run::Dry {
+            return Ok(());
+        }
+        let mut progress = console.progress("writing", file.len() as u64);
+        self.destination.fill(self.overwrite, |out| {
+            file.chunks(PIECE_LEN).try_for_each(|piece| {
+                progress.advance(piece.len());
+                out.write_all(piece).map_err(|error| self.destination.write_failure(&error))
+            })
+        })
     }
 }
 

@@ -9,10 +9,9 @@ use apr_crypto::OsRandom;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::console::Console;
-use crate::encrypt::{destination, output_arg};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{self, Format, Model, Rules, Source};
-use crate::output::{self, Destination, Run};
+use crate::output::{self, Destination, Output, Run};
 use crate::render::escape;
 use crate::render::human::{exact_bytes, plural};
 use crate::secrets::{Audience, RecipientArgs, SigningArgs, key_password_args, refuse_shared_stdin};
@@ -32,7 +31,7 @@ pub(crate) fn command() -> Command {
                 .value_name("MODEL")
                 .help("A file of any format, or `-` for a model on standard input; tensors are told apart in safetensors and .apr files"),
         )
-        .arg(output_arg("The sealed file"))
+        .arg(output::output_arg("The sealed file"))
         .args(RecipientArgs::args())
         .args(SigningArgs::args())
         .args(key_password_args())
@@ -86,9 +85,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let path = input::path(matches);
     let (recipients, signing) = (RecipientArgs::from_matches(matches), SigningArgs::from_matches(matches));
     refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), path)?;
-    let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
-    let destination = destination(matches);
-    destination.check(overwrite, run, console)?;
+    let Output { destination, overwrite, run } = Output::from_matches(matches, console)?;
     let Destination::File(out_path) = &destination else {
         return Err(Failure::new(CODE_USAGE, "a sealed file cannot go to standard output")
             .because("its header is written last, when everything it vouches for is known")

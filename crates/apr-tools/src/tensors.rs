@@ -89,7 +89,7 @@ fn write_tensor<W: Write>(
     json.object()?;
     json.field_str("name", tensor.name())?;
     json.field_str("dtype", tensor.dtype().name())?;
-    json.field_shape("shape", tensor.shape())?;
+    json.field_shape("shape", tensor.shape().iter().map(|&dim| dim as u64))?;
     if let Some(offset) = tensor.file_offset() {
         json.field_uint("offset", offset)?;
     }

@@ -8,7 +8,7 @@ use apr_container::{Access, RawModel, inspect_bytes_with};
 use crate::console::Console;
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
 use crate::input::{Format, Rules, Source};
-use crate::output::{Destination, Overwrite, Run};
+use crate::output::{Output, Run};
 use crate::render::escape;
 use crate::render::human::exact_bytes;
 
@@ -94,32 +94,7 @@ pub(crate) fn refused(failure: Failure, file: &[u8], source: &Source, rules: &Ru
     failure
 }
 
-/// Where the new file goes.
-pub(crate) struct Output<'o> {
-    pub(crate) destination: &'o Destination,
-    pub(crate) overwrite: Overwrite,
-    pub(crate) run: Run,
-}
-
-impl Output<'_> {
-    /// Writes the file, unless this is a dry run. It appears, or is replaced, as a whole.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written.
-    pub(crate) fn write(&self, file: &[u8], console: &Console) -> Result<(), Failure> {
-        if self.run == Run::Dry {
-            return Ok(());
-        }
-        let mut progress = console.progress("writing", file.len() as u64);
-        self.destination.fill(self.overwrite, |out| {
-            file.chunks(PIECE_LEN).try_for_each(|piece| {
-                progress.advance(piece.len());
-                out.write_all(piece).map_err(|error| self.destination.write_failure(&error))
-            })
-        })
-    }
-
+impl Output {
     /// Says in words what was written, or would be.
     ///
     /// # Errors

@@ -164,7 +164,7 @@ fn write_entry<W: Write>(entry: &Entry<'_>, json: &mut JsonWriter<W>) -> io::Res
     match &entry.kind {
         EntryKind::Equal(tensor) | EntryKind::Added(tensor) | EntryKind::Removed(tensor) => {
             json.field_str("dtype", tensor.dtype().name())?;
-            json.field_shape("shape", tensor.shape())?;
+            json.field_shape("shape", tensor.shape().iter().map(|&dim| dim as u64))?;
         }
         EntryKind::Changed { a, b, change } => {
             json.field_bool("dtype_changed", a.dtype() != b.dtype())?;
@@ -173,7 +173,7 @@ fn write_entry<W: Write>(entry: &Entry<'_>, json: &mut JsonWriter<W>) -> io::Res
                 json.key(side)?;
                 json.object()?;
                 json.field_str("dtype", tensor.dtype().name())?;
-                json.field_shape("shape", tensor.shape())?;
+                json.field_shape("shape", tensor.shape().iter().map(|&dim| dim as u64))?;
                 json.end_object()?;
             }
             if change.is_comparable {

@@ -130,16 +130,8 @@ impl Protection {
     pub(super) fn write_json<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
         json.object()?;
         json.field_str("checksum", if self.is_compared { "right" } else { "not-compared" })?;
-        json.key("signature")?;
-        match &self.signature {
-            None => json.null()?,
-            Some(signature) => signature.write_json(json)?,
-        }
-        json.key("encryption")?;
-        match &self.encryption {
-            None => json.null()?,
-            Some(encryption) => encryption.write_json(json)?,
-        }
+        json.field_opt("signature", self.signature.as_ref(), Signature::write_json)?;
+        json.field_opt("encryption", self.encryption.as_ref(), Encryption::write_json)?;
         let (parts, by): (&[&str], _) = match self.by() {
             By::Nothing | By::Anyone => (&[], None),
             By::Signature => (&["header", "metadata", "payload"], Some("signature")),
@@ -169,11 +161,7 @@ impl Signature {
         json.field_opt_str("fingerprint", self.key.map(|key| key.fingerprint().to_string()).as_deref())?;
         json.field_strings("covers", ["header", "metadata", "payload"])?;
         json.field_str("state", if self.signer.is_some() { "valid" } else { "unchecked" })?;
-        json.key("signer")?;
-        match &self.signer {
-            None => json.null()?,
-            Some(signer) => signer.write_json(json)?,
-        }
+        json.field_opt("signer", self.signer.as_ref(), SignedBy::write_json)?;
         json.end_object()
     }
 }

@@ -261,7 +261,7 @@ pub(super) fn write_nodes<W: Write>(nodes: &[Node<'_>], json: &mut JsonWriter<W>
         json.field_uint("bytes", node.bytes)?;
         if let Some((dtype, shape)) = node.leaf {
             json.field_str("dtype", dtype)?;
-            json.field_shape("shape", shape)?;
+            json.field_shape("shape", shape.iter().map(|&dim| dim as u64))?;
         } else {
             json.key("children")?;
             write_nodes(&node.children, json)?;

@@ -209,11 +209,7 @@ impl Seen<'_> {
                         key.map(|key| key.fingerprint().to_string()).as_deref(),
                     )?;
                     json.field_str("state", if self.signer.is_some() { "valid" } else { "unchecked" })?;
-                    json.key("signer")?;
-                    match self.signer {
-                        None => json.null()?,
-                        Some(signer) => signer.write_json(json)?,
-                    }
+                    json.field_opt("signer", self.signer, SignedBy::write_json)?;
                     json.end_object()?;
                 }
             }
@@ -222,11 +218,7 @@ impl Seen<'_> {
             json.field_opt_str("by", by)?;
             json.key("public_metadata")?;
             write_object(header.public_declared().iter(), json)?;
-            json.key("inside")?;
-            match self.inside {
-                None => json.null(),
-                Some(inside) => inside.write_json(json),
-            }
+            json.field_opt("inside", self.inside, Inside::write_json)
         })
     }
 }
@@ -243,10 +235,7 @@ impl Inside {
             json.object()?;
             json.field_str("name", part.name())?;
             json.field_str("dtype", part.dtype())?;
-            json.key("shape")?;
-            json.inline_array()?;
-            part.shape().iter().try_for_each(|dim| json.uint(*dim))?;
-            json.end_array()?;
+            json.field_shape("shape", part.shape().iter().copied())?;
             json.field_uint("bytes", part.len())?;
             json.end_object()?;
         }

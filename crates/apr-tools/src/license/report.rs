@@ -7,13 +7,12 @@ use apr_container::License;
 
 use crate::console::Console;
 use crate::error::Failure;
-use crate::output::Run;
+use crate::output::{Output, Run};
 use crate::render::escape::{self, escaped};
 use crate::render::human;
 use crate::render::json::JsonWriter;
 use crate::render::table::{Align, Table};
 use crate::secrets::SignedBy;
-use crate::whole_file::Output;
 
 /// What is known of the file that the license is in.
 pub(super) struct Report {
@@ -44,11 +43,7 @@ impl Report {
 
     fn write_cover<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
         json.field_bool("signed", self.is_signed)?;
-        json.key("signer")?;
-        match &self.signer {
-            Some(signer) => signer.write_json(json),
-            None => json.null(),
-        }
+        json.field_opt("signer", self.signer.as_ref(), SignedBy::write_json)
     }
 
     pub(super) fn show(&self, license: Option<&License>, console: &mut Console) -> Result<(), Failure> {
@@ -150,7 +145,7 @@ fn write_license<W: Write>(license: Option<&License>, json: &mut JsonWriter<W>) 
 /// What `apr license set` wrote.
 pub(super) fn set(
     path: &Path,
-    output: &Output<'_>,
+    output: &Output,
     license: Option<&License>,
     len: usize,
     console: &mut Console,

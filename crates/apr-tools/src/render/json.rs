@@ -174,13 +174,27 @@ impl<W: Write> JsonWriter<W> {
         self.bool(value)
     }
 
-    pub(crate) fn field_shape(&mut self, key: &str, shape: &[usize]) -> io::Result<()> {
+    pub(crate) fn field_shape(&mut self, key: &str, dims: impl IntoIterator<Item = u64>) -> io::Result<()> {
         self.key(key)?;
         self.inline_array()?;
-        for &dim in shape {
-            self.uint(dim as u64)?;
+        for dim in dims {
+            self.uint(dim)?;
         }
         self.end_array()
+    }
+
+    /// What `write` makes of the value; null if there is none.
+    pub(crate) fn field_opt<T>(
+        &mut self,
+        key: &str,
+        value: Option<T>,
+        write: impl FnOnce(T, &mut Self) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.key(key)?;
+        match value {
+            Some(value) => write(value, self),
+            None => self.null(),
+        }
     }
 
     /// An array of strings, one a line.
@@ -275,7 +289,7 @@ mod tests {
         let text = written(|json| {
             json.object()?;
             json.field_str("schema", "x/1")?;
-            json.field_shape("shape", &[2, 3])?;
+            json.field_shape("shape", [2, 3])?;
             json.key("empty")?;
             json.array()?;
             json.end_array()?;
