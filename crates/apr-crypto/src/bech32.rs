@@ -247,6 +247,19 @@ mod tests {
         assert!(decode(&"q".repeat(MAX_LEN + 1)).is_err());
     }
 
+    /// The checksum takes a letter that is none for the last of the alphabet: it alone would let it pass.
+    #[test]
+    fn letters_outside_the_alphabet_are_refused_under_a_right_checksum() {
+        let line = encode("apr-public-", &[0xff; 32]);
+        let (_, letters) = line.as_str().rsplit_once('1').unwrap();
+        assert!(letters.starts_with("llll"));
+        for letter in ["b", "i", "o", "!", "{", "~"] {
+            let line = "apr-public-1".to_string() + letter + &letters[1..];
+            let what = "a letter that no key line has";
+            assert_eq!(decode(&line).unwrap_err().kind(), ErrorKind::Bech32 { what }, "{line:?}");
+        }
+    }
+
     /// A line whose checksum is right and whose data are not whole bytes.
     #[test]
     fn bits_left_over_are_refused() {

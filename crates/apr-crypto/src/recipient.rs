@@ -323,6 +323,14 @@ mod tests {
 
     /// RFC 7748, 5.2: 1,000 iterations, and 1,000,000 (a minute in an optimized build) if `APR_CRYPTO_SLOW` is set.
     #[test]
+    fn ids_are_the_beginning_of_the_key() {
+        let public = RecipientSecret::from_bytes(&[7; 32]).public();
+        let id = public.id();
+        assert_eq!(id[..], public.as_bytes()[..RecipientPublic::ID_LEN]);
+        assert!(public.has_id(&id) && !public.has_id(&[1; RecipientPublic::ID_LEN]));
+    }
+
+    #[test]
     fn rfc_7748_iterations() {
         extern crate std;
         let slow = std::env::var_os("APR_CRYPTO_SLOW").is_some();
