@@ -68,7 +68,8 @@ fn params(cost: &[u8; 16], limits: &Argon2Limits) -> Result<Params, Error> {
     let units = if work < memory / 32 { work / 4 } else { memory / 128 } / u64::from(R);
     // The largest power of two that is not above, at least 2.
     let log_n = units.max(2).ilog2();
-    let passes = if work < memory / 32 { 1 } else { ((work / 4) >> log_n).min(0x3fff_ffff) / u64::from(R) };
+    // One where it is the work that limits the memory.
+    let passes = ((work / 4) >> log_n).min(0x3fff_ffff) / u64::from(R);
 
     let kib = (1_u64 << log_n).saturating_mul(128 * u64::from(R)) / 1024;
     let too_much = ErrorKind::Cost { what: "memory in KiB", found: kib, min: 1, max: u64::from(u32::MAX) };
