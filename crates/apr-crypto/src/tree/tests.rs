@@ -249,6 +249,7 @@ fn a_small_read_costs_its_leaves_and_few_hashes() {
     let (root, outboard) = tree(TreeAlgorithm::Blake3, kib(), &data);
     let (content, hashes) = (Counting(&data, Cell::new(0)), Counting(&outboard, Cell::new(0)));
     let reader = VerifiedReader::new(root, &content, &hashes).unwrap();
+    assert_eq!((reader.total_len(), reader.root()), (data.len() as u64, &root));
     for at in [0, 333_333, 1000 * 1024 - 17] {
         content.1.set(0);
         hashes.1.set(0);
