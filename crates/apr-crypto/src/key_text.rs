@@ -138,6 +138,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::password::{Argon2Cost, Password};
+    use crate::random::fixed::Seeded;
     use crate::recipient::RecipientSecret;
 
     fn key() -> SecretKey {
@@ -159,6 +161,34 @@ mod tests {
             let text = format!("\r\n{}\r\n\r\n", text.replace('\n', "  \r\n"));
             assert_eq!(PublicKey::from_file_text(&text).unwrap(), key().public());
         }
+    }
+
+    #[test]
+    fn locked_keys_there_and_back() {
+        let limits = Argon2Limits::default().with_memory_kib(8..=1024);
+        let cost = Argon2Cost::new(8, 1, 1, &limits).unwrap();
+        let locked = key().lock(&mut Seeded(1), &Password::from("pw"), &cost).unwrap();
+        for (comment, begin) in [("", "apr-"), ("buyer", "# buyer\napr-")] {
+            let text = locked.to_file_text(comment).unwrap();
+            assert!(text.starts_with(begin), "{text}");
+            let StoredKey::Locked(found) = StoredKey::from_file_text(&text, &limits).unwrap() else {
+                panic!()
+            };
+            assert_eq!(found.to_text(), locked.to_text());
+        }
+    }
+
+    #[test]
+    fn the_longest_texts_are_taken_and_no_longer_ones() {
+        let long = "c".repeat(1000);
+        assert!(key().public().to_file_text(&long).unwrap().starts_with(&format!("# {long}\n")));
+        assert_eq!(key().public().to_file_text(&(long + "c")).unwrap_err().code(), "cy-too-long");
+
+        let line = key().public().to_file_text("").unwrap();
+        let text = |len: usize| format!("{line}#{}", "c".repeat(len - line.len() - 1));
+        assert_eq!(PublicKey::from_file_text(&text(65_536)).unwrap(), key().public());
+        let refused = PublicKey::from_file_text(&text(65_537)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::TooLong { what: "the key file", len: 65_537, limit: 65_536 });
     }
 
     #[test]
