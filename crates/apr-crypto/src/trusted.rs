@@ -242,6 +242,17 @@ mod tests {
         assert_eq!(TrustedKeys::parse(&text).unwrap_err().code(), "cy-duplicate");
     }
 
+    #[test]
+    fn the_longest_are_taken_and_no_longer_ones() {
+        let line = format!("{} {}\n", "n".repeat(TrustedKeys::MAX_NAME_LEN), key(1));
+        let text = |len: usize| format!("{line}#{}", "c".repeat(len - line.len() - 1));
+        let list = TrustedKeys::parse(&text(TrustedKeys::MAX_TEXT_LEN)).unwrap();
+        assert!(list.len() == 1 && !list.is_empty() && TrustedKeys::parse("").unwrap().is_empty());
+        let refused = TrustedKeys::parse(&text(TrustedKeys::MAX_TEXT_LEN + 1)).unwrap_err();
+        assert_eq!(refused.code(), "cy-too-long");
+        assert_eq!(TrustedKeys::parse(&format!("n{line}")).unwrap_err().code(), "cy-comment");
+    }
+
     proptest! {
         #[test]
         fn random_text_does_not_panic(text: String) {
