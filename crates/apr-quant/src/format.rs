@@ -242,7 +242,7 @@ impl BlockFormat {
         let count = row_len.checked_mul(n_rows).ok_or(ErrorKind::TooLong)?;
         let n_blocks = match self {
             Self::AprQ4 => count.div_ceil(block_len),
-            _ if row_len % block_len != 0 => {
+            _ if !row_len.is_multiple_of(block_len) => {
                 return Err(ErrorKind::RowLength { format: self, row_len }.into());
             }
             _ => count / block_len,
