@@ -65,12 +65,86 @@ pub enum ErrorKind {
     },
     /// More bytes than 64 bits count.
     TooLong,
+    /// Numbers cannot be turned into this format.
+    NotQuantizable {
+        /// The format.
+        format: BlockFormat,
+        /// Name of one that they can be turned into.
+        instead: &'static str,
+    },
+    /// The values are not a whole number of rows.
+    ValuesLength {
+        /// Elements of a row.
+        row_len: u64,
+        /// Values that were given.
+        count: u64,
+    },
+    /// The room for blocks is longer or shorter than they are.
+    OutputLength {
+        /// Bytes that the blocks take.
+        expected: u64,
+        /// Bytes of the room.
+        found: u64,
+    },
+    /// The bytes are not the blocks of as many elements as there is room for.
+    BlocksLength {
+        /// The format.
+        format: BlockFormat,
+        /// Bytes that as many elements take.
+        expected: u64,
+        /// Bytes that were given.
+        found: u64,
+    },
+    /// There is not one weight per column.
+    ImportanceLength {
+        /// Columns of a row.
+        expected: u64,
+        /// Weights that were given.
+        found: u64,
+    },
+    /// A weight is negative or not finite.
+    ImportanceValue {
+        /// Its column.
+        column: u64,
+    },
+    /// A number is infinite or not a number.
+    NonFinite {
+        /// Its place among the values.
+        element: u64,
+    },
+    /// The step between the codes of a block is so small that nothing can be divided by it.
+    ScaleTooSmall {
+        /// The format.
+        format: BlockFormat,
+        /// Place of the block's largest magnitude among the values.
+        element: u64,
+    },
+    /// A scale of a block would be stored as infinity.
+    ScaleTooLarge {
+        /// The format.
+        format: BlockFormat,
+        /// Place of the block's largest magnitude among the values.
+        element: u64,
+    },
 }
 
 impl ErrorKind {
     /// Every code that [`code`](Self::code) gives.
-    pub const CODES: &'static [&'static str] =
-        &["q-unknown-type", "q-removed-type", "q-row-length", "q-too-long"];
+    pub const CODES: &'static [&'static str] = &[
+        "q-unknown-type",
+        "q-removed-type",
+        "q-row-length",
+        "q-too-long",
+        "q-not-quantizable",
+        "q-values-length",
+        "q-output-length",
+        "q-blocks-length",
+        "q-importance-length",
+        "q-importance-value",
+        "q-non-finite",
+        "q-scale-too-small",
+        "q-scale-too-large",
+    ];
 
     /// Stable identifier.
     #[must_use]
@@ -80,6 +154,15 @@ impl ErrorKind {
             Self::RemovedType { .. } => "q-removed-type",
             Self::RowLength { .. } => "q-row-length",
             Self::TooLong => "q-too-long",
+            Self::NotQuantizable { .. } => "q-not-quantizable",
+            Self::ValuesLength { .. } => "q-values-length",
+            Self::OutputLength { .. } => "q-output-length",
+            Self::BlocksLength { .. } => "q-blocks-length",
+            Self::ImportanceLength { .. } => "q-importance-length",
+            Self::ImportanceValue { .. } => "q-importance-value",
+            Self::NonFinite { .. } => "q-non-finite",
+            Self::ScaleTooSmall { .. } => "q-scale-too-small",
+            Self::ScaleTooLarge { .. } => "q-scale-too-large",
         }
     }
 }
@@ -100,6 +183,35 @@ impl fmt::Display for ErrorKind {
                 format.block_len()
             ),
             Self::TooLong => f.write_str("more bytes than 64 bits count"),
+            Self::NotQuantizable { format, instead } => {
+                write!(f, "numbers cannot be turned into {format}; use {instead}")
+            }
+            Self::ValuesLength { row_len, count } => {
+                write!(f, "{count} values are not a whole number of rows of {row_len}")
+            }
+            Self::OutputLength { expected, found } => {
+                write!(f, "the blocks take {expected} bytes, the room for them has {found}")
+            }
+            Self::BlocksLength { format, expected, found } => {
+                write!(f, "{found} bytes of {format} blocks, {expected} for the elements wanted")
+            }
+            Self::ImportanceLength { expected, found } => {
+                write!(f, "{found} importance weights for rows of {expected} elements")
+            }
+            Self::ImportanceValue { column } => {
+                write!(f, "the importance weight of column {column} is negative or not finite")
+            }
+            Self::NonFinite { element } => {
+                write!(f, "element {element} is infinite or not a number; no block can hold it")
+            }
+            Self::ScaleTooSmall { format, element } => write!(
+                f,
+                "the block around element {element} is too small for {format}; set such numbers to zero, or use F32"
+            ),
+            Self::ScaleTooLarge { format, element } => write!(
+                f,
+                "element {element} is too large for {format}, whose scale would be infinite; use BF16 or F32"
+            ),
         }
     }
 }

@@ -6,5 +6,13 @@
 mod error;
 mod format;
 
+mod blocks;
+mod half_float;
+mod importance;
+mod quantizer;
+mod round;
+mod rows;
+
 pub use error::{Error, ErrorKind};
 pub use format::{BlockFormat, GgmlType};
+pub use quantizer::{NonFinite, Quantizer, dequantize};

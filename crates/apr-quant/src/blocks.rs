@@ -1,0 +1,44 @@
+//! One module per format, or per family of them: a block of numbers to bytes and back.
+//!
+//! Their functions are inlined into the loops over rows, and with these compiled once for each kind of processor.
+
+pub(crate) mod q8_0;
+
+/// What there is to know of a format before and after a block is encoded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// Places of `f16` scales and minima in a block: infinite ones are refused.
+    pub(crate) halves: &'static [usize],
+    /// How the step between codes comes about, where the reference divides by it.
+    pub(crate) step: Step,
+    /// Whether the reference's result for input that is not finite is known.
+    pub(crate) non_finite_known: bool,
+}
+
+/// The step of a block, before it is rounded to what is stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// Nothing is divided by it, or never by one that is too small.
+    Guarded,
+    /// The largest magnitude, divided by this.
+    Magnitude(f32),
+    /// The distance from the smallest to the largest number, divided by this.
+    Span(f32),
+}
+
+impl Step {
+    /// Whether the block is not zero and yet so small that one divided by its step is infinite.
+    pub(crate) fn is_too_small(self, x: &[f32]) -> bool {
+        let step = match self {
+            Self::Guarded => return false,
+            Self::Magnitude(codes) => x.iter().fold(0.0, |max: f32, value| max.max(value.abs())) / codes,
+            Self::Span(codes) => {
+                let (min, max) = x
+                    .iter()
+                    .fold((f32::MAX, f32::MIN), |(min, max), &value| (value.min(min), value.max(max)));
+                (max - min) / codes
+            }
+        };
+        step != 0.0 && (1.0 / step).is_infinite()
+    }
+}

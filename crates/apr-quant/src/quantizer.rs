@@ -1,0 +1,118 @@
+//! The doors: numbers to blocks, blocks to numbers.
+
+use crate::error::{Error, ErrorKind};
+use crate::format::BlockFormat;
+use crate::rows::{self, Rows};
+
+/// What becomes of input that no format can hold: numbers that are not finite, and blocks whose scale is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NonFinite {
+    /// An error that names the element.
+    #[default]
+    Refuse,
+    /// The bytes that the reference gives on x86-64, where they are known; an error elsewhere.
+    AsReference,
+}
+
+/// Turns numbers into blocks, with the bits of ggml's reference.
+///
+/// ```
+/// use apr_quant::{BlockFormat, Quantizer, dequantize};
+///
+/// let values: Vec<f32> = (0..64).map(|idx| idx as f32 / 32.0 - 1.0).collect();
+/// let mut blocks = [0; 68];
+/// Quantizer::new(BlockFormat::Q8_0)?.quantize(&values, 64, &mut blocks)?;
+///
+/// let mut back = [0.0; 64];
+/// dequantize(BlockFormat::Q8_0, &blocks, &mut back)?;
+/// assert!(values.iter().zip(&back).all(|(value, back)| (value - back).abs() < 0.005));
+/// # Ok::<(), apr_quant::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Quantizer<'w> {
+    format: BlockFormat,
+    importance: Option<&'w [f32]>,
+    non_finite: NonFinite,
+}
+
+impl<'w> Quantizer<'w> {
+    /// A quantizer for this format.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotQuantizable`] for formats that are read only; the error says what to use instead.
+    pub fn new(format: BlockFormat) -> Result<Self, Error> {
+        if !rows::is_encodable(format) {
+            return Err(ErrorKind::NotQuantizable { format, instead: rows::instead_of(format) }.into());
+        }
+        Ok(Self { format, importance: None, non_finite: NonFinite::Refuse })
+    }
+
+    /// Weighs errors: one weight per column, for every row alike. Formats whose reference takes none ignore them.
+    #[must_use]
+    pub const fn importance(mut self, weights: &'w [f32]) -> Self {
+        self.importance = Some(weights);
+        self
+    }
+
+    /// Says what becomes of input that no format can hold.
+    #[must_use]
+    pub const fn non_finite(mut self, non_finite: NonFinite) -> Self {
+        self.non_finite = non_finite;
+        self
+    }
+
+    /// Quantizes whole rows of `row_len` elements into exactly the bytes they take.
+    ///
+    /// # Errors
+    ///
+    /// - [`ErrorKind::RowLength`] if a row is not a whole number of blocks, [`ErrorKind::ValuesLength`] if the values are
+    ///   not a whole number of rows, [`ErrorKind::OutputLength`] if `out` is longer or shorter than their blocks.
+    /// - [`ErrorKind::ImportanceLength`] and [`ErrorKind::ImportanceValue`] for weights that do not fit.
+    /// - [`ErrorKind::NonFinite`], [`ErrorKind::ScaleTooSmall`] and [`ErrorKind::ScaleTooLarge`] for numbers that the
+    ///   format cannot hold. `out` then holds the blocks before them, and nothing of use after them.
+    pub fn quantize(&self, values: &[f32], row_len: usize, out: &mut [u8]) -> Result<(), Error> {
+        let count = values.len() as u64;
+        if row_len == 0 && count > 0 || row_len > 0 && !values.len().is_multiple_of(row_len) {
+            return Err(ErrorKind::ValuesLength { row_len: row_len as u64, count }.into());
+        }
+        let n_rows = values.len().checked_div(row_len).unwrap_or(0) as u64;
+        let expected = self.format.byte_len(row_len as u64, n_rows)?;
+        if out.len() as u64 != expected {
+            return Err(ErrorKind::OutputLength { expected, found: out.len() as u64 }.into());
+        }
+        if let Some(weights) = self.importance {
+            check_importance(weights, row_len)?;
+        }
+        let Self { format, importance, non_finite } = *self;
+        rows::encode(&Rows { format, values, row_len, importance, non_finite }, out)
+    }
+}
+
+fn check_importance(weights: &[f32], row_len: usize) -> Result<(), Error> {
+    if weights.len() != row_len {
+        let (expected, found) = (row_len as u64, weights.len() as u64);
+        return Err(ErrorKind::ImportanceLength { expected, found }.into());
+    }
+    match weights.iter().position(|weight| !(weight.is_finite() && *weight >= 0.0)) {
+        Some(column) => Err(ErrorKind::ImportanceValue { column: column as u64 }.into()),
+        None => Ok(()),
+    }
+}
+
+/// Turns blocks back into numbers: as many as `out` has room for, which must be all of them.
+///
+/// Integers and 64-bit floats become the nearest `f32`.
+///
+/// # Errors
+///
+/// [`ErrorKind::RowLength`] if `out` is not a whole number of blocks, [`ErrorKind::BlocksLength`] if the bytes are not the
+/// blocks of as many elements.
+pub fn dequantize(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
+    let expected = format.byte_len(out.len() as u64, 1)?;
+    if bytes.len() as u64 != expected {
+        return Err(ErrorKind::BlocksLength { format, expected, found: bytes.len() as u64 }.into());
+    }
+    rows::decode(format, bytes, out)
+}

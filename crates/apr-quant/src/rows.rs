@@ -1,0 +1,177 @@
+//! The loops over rows and blocks, and the table of who encodes and decodes which format.
+
+use crate::blocks::{Rules, Step};
+use crate::error::{Error, ErrorKind};
+use crate::format::BlockFormat;
+use crate::importance::{Importance, mean_square};
+use crate::quantizer::NonFinite;
+
+/// Whole rows of numbers, and how they are to be taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows<'a> {
+    pub(crate) format: BlockFormat,
+    pub(crate) values: &'a [f32],
+    pub(crate) row_len: usize,
+    pub(crate) importance: Option<&'a [f32]>,
+    pub(crate) non_finite: NonFinite,
+}
+
+/// One line per format: its module, what rules it follows, its elements and bytes.
+macro_rules! codecs {
+    ($($variant:ident = $codec:path, $len:literal elements in $bytes:literal, $rules:expr;)*) => {
+        /// Encodes rows whose lengths were checked.
+        pub(crate) fn encode(rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
+            match rows.format {
+                $(BlockFormat::$variant => {
+                    use $codec as codec;
+                    encode_blocks::<$len, $bytes>(rows, $rules, out, codec::encode)
+                })*
+                format => Err(ErrorKind::NotQuantizable { format, instead: instead_of(format) }.into()),
+            }
+        }
+
+        /// Decodes blocks whose lengths were checked.
+        pub(crate) fn decode(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
+            match format {
+                $(BlockFormat::$variant => {
+                    use $codec as codec;
+                    decode_blocks::<$len, $bytes>(bytes, out, codec::decode);
+                    Ok(())
+                })*
+                format => Err(ErrorKind::NotQuantizable { format, instead: instead_of(format) }.into()),
+            }
+        }
+
+        /// Whether numbers can be turned into this format.
+        pub(crate) const fn is_encodable(format: BlockFormat) -> bool {
+            matches!(format, $(BlockFormat::$variant)|*)
+        }
+    };
+}
+
+/// Rules of a format with scales at these places.
+const fn rules(halves: &'static [usize], step: Step) -> Rules {
+    Rules { halves, step, non_finite_known: false }
+}
+
+/// As [`rules`]; what the reference makes of input that is not finite is among the goldens.
+const fn known(halves: &'static [usize], step: Step) -> Rules {
+    Rules { halves, step, non_finite_known: true }
+}
+
+use crate::blocks as b;
+
+codecs! {
+    Q8_0 = b::q8_0, 32 elements in 34, known(&[0], Step::Magnitude(127.0));
+}
+
+/// What to choose in place of a format that numbers cannot be turned into.
+pub(crate) const fn instead_of(format: BlockFormat) -> &'static str {
+    match format {
+        BlockFormat::IQ2_XXS
+        | BlockFormat::IQ2_XS
+        | BlockFormat::IQ2_S
+        | BlockFormat::IQ1_S
+        | BlockFormat::IQ1_M => "Q2_K",
+        BlockFormat::IQ3_XXS | BlockFormat::IQ3_S => "Q3_K",
+        BlockFormat::I8 => "Q8_0",
+        _ => "F32",
+    }
+}
+
+/// A block at a time, each with its weights.
+#[inline(always)]
+fn encode_blocks<const LEN: usize, const BYTES: usize>(
+    rows: &Rows<'_>,
+    rules: Rules,
+    out: &mut [u8],
+    encode: impl Fn(&[f32; LEN], Option<Importance<'_, LEN>>, &mut [u8; BYTES]),
+) -> Result<(), Error> {
+    let (blocks, _) = rows.values.as_chunks::<LEN>();
+    let (out, _) = out.as_chunks_mut::<BYTES>();
+    let per_row = (rows.row_len / LEN).max(1);
+    let mut row_sigma2 = 0.0;
+    for (idx, (x, out)) in blocks.iter().zip(out).enumerate() {
+        let first = idx * LEN;
+        check_input(rows, rules, x, first)?;
+        let weights = rows.importance.map(|importance| {
+            let column = idx % per_row * LEN;
+            if column == 0 {
+                row_sigma2 = mean_square(&rows.values[first..first + rows.row_len]);
+            }
+            let (weights, _) = importance[column..].as_chunks::<LEN>();
+            Importance { weights: &weights[0], row_sigma2 }
+        });
+        encode(x, weights, out);
+        check_output(rows, rules, x, first, out)?;
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn decode_blocks<const LEN: usize, const BYTES: usize>(
+    bytes: &[u8],
+    out: &mut [f32],
+    decode: impl Fn(&[u8; BYTES], &mut [f32; LEN]),
+) {
+    let (blocks, _) = bytes.as_chunks::<BYTES>();
+    let (out, _) = out.as_chunks_mut::<LEN>();
+    for (block, out) in blocks.iter().zip(out) {
+        decode(block, out);
+    }
+}
+
+/// Refuses numbers that are not finite, unless the reference's answer to them is wanted and known.
+#[inline(always)]
+fn check_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Result<(), Error> {
+    let largest = x.iter().fold(0, |max: u32, value| max.max(value.to_bits() & 0x7fff_ffff));
+    if largest < f32::INFINITY.to_bits()
+        || (rows.non_finite == NonFinite::AsReference && rules.non_finite_known)
+    {
+        return Ok(());
+    }
+    Err(refused_input(x, first))
+}
+
+#[cold]
+fn refused_input(x: &[f32], first: usize) -> Error {
+    let idx = x.iter().position(|value| !value.is_finite()).unwrap_or_default();
+    ErrorKind::NonFinite { element: (first + idx) as u64 }.into()
+}
+
+/// Refuses a block whose scale left the range of what can be stored or divided by.
+#[inline(always)]
+fn check_output(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize, block: &[u8]) -> Result<(), Error> {
+    if rows.non_finite == NonFinite::AsReference {
+        return Ok(());
+    }
+    let mut small = false;
+    for (idx, &at) in rules.halves.iter().enumerate() {
+        let magnitude = u16::from_le_bytes([block[at], block[at + 1]]) & 0x7fff;
+        if magnitude >= 0x7c00 {
+            return Err(refused_scale(rows.format, x, first, false));
+        }
+        small |= idx == 0 && magnitude == 0;
+    }
+    if small && rules.step.is_too_small(x) {
+        return Err(refused_scale(rows.format, x, first, true));
+    }
+    Ok(())
+}
+
+/// Names the element with the largest magnitude: the scale comes from it.
+#[cold]
+fn refused_scale(format: BlockFormat, x: &[f32], first: usize, small: bool) -> Error {
+    let mut largest = 0;
+    for (idx, value) in x.iter().enumerate() {
+        if value.abs() > x[largest].abs() {
+            largest = idx;
+        }
+    }
+    let element = (first + largest) as u64;
+    if small {
+        ErrorKind::ScaleTooSmall { format, element }.into()
+    } else {
+        ErrorKind::ScaleTooLarge { format, element }.into()
+    }
+}
