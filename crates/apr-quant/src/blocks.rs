@@ -2,7 +2,27 @@
 //!
 //! Their functions are inlined into the loops over rows, and with these compiled once for each kind of processor.
 
+pub(crate) mod plain;
 pub(crate) mod q8_0;
+pub(crate) mod q4_0;
+pub(crate) mod q4_1;
+pub(crate) mod q5_0;
+pub(crate) mod q5_1;
+pub(crate) mod q8_1;
+pub(crate) mod q2_k;
+pub(crate) mod q3_k;
+pub(crate) mod q4_k;
+pub(crate) mod q5_k;
+pub(crate) mod q6_k;
+pub(crate) mod q8_k;
+
+mod bits;
+mod extremes;
+mod four_five_k;
+mod groups;
+mod k_search;
+mod six_bit;
+mod two_bit;
 
 /// What there is to know of a format before and after a block is encoded.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +40,8 @@ pub(crate) struct Rules {
 pub(crate) enum Step {
     /// Nothing is divided by it, or never by one that is too small.
     Guarded,
+    /// A search finds it. From 2^30 on every scale is infinite, or the search itself overflows.
+    Searched,
     /// The largest magnitude, divided by this.
     Magnitude(f32),
     /// The distance from the smallest to the largest number, divided by this.
@@ -30,7 +52,7 @@ impl Step {
     /// Whether the block is not zero and yet so small that one divided by its step is infinite.
     pub(crate) fn is_too_small(self, x: &[f32]) -> bool {
         let step = match self {
-            Self::Guarded => return false,
+            Self::Guarded | Self::Searched => return false,
             Self::Magnitude(codes) => x.iter().fold(0.0, |max: f32, value| max.max(value.abs())) / codes,
             Self::Span(codes) => {
                 let (min, max) = x

@@ -1,20 +1,38 @@
 //! How much each element counts.
 
-/// The weights of one block's elements, and what their row tells about the size of errors.
+use core::array;
+
+use libm::sqrtf;
+
+/// The weights of one block's elements, and what their row tells about the size of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Importance<'w, const LEN: usize> {
     /// One weight per element of the block.
     pub(crate) weights: &'w [f32; LEN],
-    /// Sum of the squares of the row, in order, divided by its length.
+    /// Mean of the squares of the row.
     pub(crate) row_sigma2: f32,
 }
 
-/// Mean of the squares, added up in order.
+impl<const LEN: usize> Importance<'_, LEN> {
+    /// Weights that count with the number and the size of numbers in its row.
+    #[inline(always)]
+    pub(crate) fn by_row(&self, x: &[f32; LEN]) -> [f32; LEN] {
+        self.by(self.row_sigma2, x)
+    }
+
+    /// Weights that count with the number and this mean square.
+    #[inline(always)]
+    pub(crate) fn by(&self, sigma2: f32, x: &[f32; LEN]) -> [f32; LEN] {
+        array::from_fn(|idx| self.weights[idx] * sqrtf(sigma2 + x[idx] * x[idx]))
+    }
+}
+
+/// The squares, added up in order.
 #[inline(always)]
-pub(crate) fn mean_square(values: &[f32]) -> f32 {
+pub(crate) fn sum_of_squares(values: &[f32]) -> f32 {
     let mut sum = 0.0;
     for value in values {
         sum += value * value;
     }
-    sum / values.len() as f32
+    sum
 }

@@ -44,7 +44,7 @@ impl<'w> Quantizer<'w> {
     /// [`ErrorKind::NotQuantizable`] for formats that are read only; the error says what to use instead.
     pub fn new(format: BlockFormat) -> Result<Self, Error> {
         if !rows::is_encodable(format) {
-            return Err(ErrorKind::NotQuantizable { format, instead: rows::instead_of(format) }.into());
+            return Err(rows::not_quantizable(format));
         }
         Ok(Self { format, importance: None, non_finite: NonFinite::Refuse })
     }

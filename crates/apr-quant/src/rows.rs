@@ -3,7 +3,7 @@
 use crate::blocks::{Rules, Step};
 use crate::error::{Error, ErrorKind};
 use crate::format::BlockFormat;
-use crate::importance::{Importance, mean_square};
+use crate::importance::{Importance, sum_of_squares};
 use crate::quantizer::NonFinite;
 
 /// Whole rows of numbers, and how they are to be taken.
@@ -16,9 +16,14 @@ pub(crate) struct Rows<'a> {
     pub(crate) non_finite: NonFinite,
 }
 
-/// One line per format: its module, what rules it follows, its elements and bytes.
+use crate::blocks as b;
+
+/// One line per format: its module, what rules it follows, its elements and bytes. Formats without rules are only decoded.
 macro_rules! codecs {
-    ($($variant:ident = $codec:path, $len:literal elements in $bytes:literal, $rules:expr;)*) => {
+    (
+        encoded { $($variant:ident = $codec:path, $len:literal elements in $bytes:literal, $rules:expr;)* }
+        decoded { $($read:ident = $reader:path, $read_len:literal elements in $read_bytes:literal;)* }
+    ) => {
         /// Encodes rows whose lengths were checked.
         pub(crate) fn encode(rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
             match rows.format {
@@ -26,7 +31,7 @@ macro_rules! codecs {
                     use $codec as codec;
                     encode_blocks::<$len, $bytes>(rows, $rules, out, codec::encode)
                 })*
-                format => Err(ErrorKind::NotQuantizable { format, instead: instead_of(format) }.into()),
+                format => Err(not_quantizable(format)),
             }
         }
 
@@ -36,10 +41,14 @@ macro_rules! codecs {
                 $(BlockFormat::$variant => {
                     use $codec as codec;
                     decode_blocks::<$len, $bytes>(bytes, out, codec::decode);
-                    Ok(())
                 })*
-                format => Err(ErrorKind::NotQuantizable { format, instead: instead_of(format) }.into()),
+                $(BlockFormat::$read => {
+                    use $reader as codec;
+                    decode_blocks::<$read_len, $read_bytes>(bytes, out, codec::decode);
+                })*
+                format => return Err(not_quantizable(format)),
             }
+            Ok(())
         }
 
         /// Whether numbers can be turned into this format.
@@ -49,24 +58,49 @@ macro_rules! codecs {
     };
 }
 
+codecs! {
+    encoded {
+        F32 = b::plain::float32, 1 elements in 4, known(&[], Step::Guarded);
+        F64 = b::plain::float64, 1 elements in 8, known(&[], Step::Guarded);
+        F16 = b::plain::half, 1 elements in 2, known(&[0], Step::Guarded);
+        BF16 = b::plain::brain, 1 elements in 2, known(&[], Step::Guarded);
+        Q4_0 = b::q4_0, 32 elements in 18, known(&[0], Step::Magnitude(8.0));
+        Q4_1 = b::q4_1, 32 elements in 20, known(&[0, 2], Step::Span(15.0));
+        Q5_0 = b::q5_0, 32 elements in 22, known(&[0], Step::Magnitude(16.0));
+        Q5_1 = b::q5_1, 32 elements in 24, known(&[0, 2], Step::Span(31.0));
+        Q8_0 = b::q8_0, 32 elements in 34, known(&[0], Step::Magnitude(127.0));
+        Q8_1 = b::q8_1, 32 elements in 36, rules(&[0], Step::Magnitude(127.0));
+        Q2_K = b::q2_k, 256 elements in 84, rules(&[80, 82], Step::Searched);
+        Q3_K = b::q3_k, 256 elements in 110, rules(&[108], Step::Searched);
+        Q4_K = b::q4_k, 256 elements in 144, rules(&[0, 2], Step::Searched);
+        Q5_K = b::q5_k, 256 elements in 176, rules(&[0, 2], Step::Searched);
+        Q6_K = b::q6_k, 256 elements in 210, rules(&[208], Step::Searched);
+        Q8_K = b::q8_k, 256 elements in 292, rules(&[], Step::Guarded);
+    }
+    decoded {
+        I8 = b::plain::int8, 1 elements in 1;
+        I16 = b::plain::int16, 1 elements in 2;
+        I32 = b::plain::int32, 1 elements in 4;
+        I64 = b::plain::int64, 1 elements in 8;
+    }
+}
+
 /// Rules of a format with scales at these places.
 const fn rules(halves: &'static [usize], step: Step) -> Rules {
     Rules { halves, step, non_finite_known: false }
 }
 
-/// As [`rules`]; what the reference makes of input that is not finite is among the goldens.
+/// As [`rules`]; what the reference makes of input that is not finite is known.
 const fn known(halves: &'static [usize], step: Step) -> Rules {
     Rules { halves, step, non_finite_known: true }
 }
 
-use crate::blocks as b;
-
-codecs! {
-    Q8_0 = b::q8_0, 32 elements in 34, known(&[0], Step::Magnitude(127.0));
+pub(crate) fn not_quantizable(format: BlockFormat) -> Error {
+    ErrorKind::NotQuantizable { format, instead: instead_of(format) }.into()
 }
 
 /// What to choose in place of a format that numbers cannot be turned into.
-pub(crate) const fn instead_of(format: BlockFormat) -> &'static str {
+const fn instead_of(format: BlockFormat) -> &'static str {
     match format {
         BlockFormat::IQ2_XXS
         | BlockFormat::IQ2_XS
@@ -97,7 +131,7 @@ fn encode_blocks<const LEN: usize, const BYTES: usize>(
         let weights = rows.importance.map(|importance| {
             let column = idx % per_row * LEN;
             if column == 0 {
-                row_sigma2 = mean_square(&rows.values[first..first + rows.row_len]);
+                row_sigma2 = sum_of_squares(&rows.values[first..first + rows.row_len]) / rows.row_len as f32;
             }
             let (weights, _) = importance[column..].as_chunks::<LEN>();
             Importance { weights: &weights[0], row_sigma2 }
@@ -125,18 +159,28 @@ fn decode_blocks<const LEN: usize, const BYTES: usize>(
 #[inline(always)]
 fn check_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Result<(), Error> {
     let largest = x.iter().fold(0, |max: u32, value| max.max(value.to_bits() & 0x7fff_ffff));
-    if largest < f32::INFINITY.to_bits()
-        || (rows.non_finite == NonFinite::AsReference && rules.non_finite_known)
-    {
+    let limit = match rules.step {
+        Step::Searched => SEARCHED,
+        _ => f32::INFINITY,
+    };
+    if largest < limit.to_bits() {
         return Ok(());
     }
-    Err(refused_input(x, first))
+    refuse_input(rows, rules, x, first)
 }
 
+/// Where a search is at its end: 2^30.
+const SEARCHED: f32 = 1_073_741_824.0;
+
 #[cold]
-fn refused_input(x: &[f32], first: usize) -> Error {
-    let idx = x.iter().position(|value| !value.is_finite()).unwrap_or_default();
-    ErrorKind::NonFinite { element: (first + idx) as u64 }.into()
+fn refuse_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Result<(), Error> {
+    let as_reference = rows.non_finite == NonFinite::AsReference;
+    match x.iter().position(|value| !value.is_finite()) {
+        Some(_) if as_reference && rules.non_finite_known => Ok(()),
+        Some(idx) => Err(ErrorKind::NonFinite { element: (first + idx) as u64 }.into()),
+        None if as_reference => Ok(()),
+        None => Err(refused_scale(rows.format, x, first, false)),
+    }
 }
 
 /// Refuses a block whose scale left the range of what can be stored or divided by.

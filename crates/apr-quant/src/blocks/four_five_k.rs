@@ -1,0 +1,58 @@
+//! What `Q4_K` and `Q5_K` share: 8 groups of 32 with scales and minima of six bits.
+
+use libm::sqrtf;
+
+use crate::blocks::groups::{Scales, codes_with, largest_positive, search_spans, weights_of};
+use crate::blocks::k_search::{self, Tries, WEIGHTED};
+use crate::half_float::{f16_bits, f16_value};
+use crate::importance::{Importance, sum_of_squares};
+use crate::round::nearest_int;
+
+/// Scales and codes from 0 to `most`.
+#[inline(always)]
+pub(crate) fn search(
+    tries: &Tries,
+    most: u8,
+    x: &[f32; 256],
+    importance: Option<Importance<'_, 256>>,
+) -> (Scales<8>, [u8; 256]) {
+    let mut codes = [0; 256];
+    let found = match importance {
+        None => {
+            let (scales, mins) = search_spans::<32, 8>(tries, most, x, &mut codes, |_, x| {
+                let size = sqrtf(sum_of_squares(x) / 32.0);
+                x.map(|value| size + value.abs())
+            });
+            linear(&scales, &mins)
+        }
+        Some(importance) => {
+            let (weights, sums) = weights_of::<32, 8>(&importance, 2.0 * sum_of_squares(x) / 256.0, x);
+            let (scales, mins) = search_spans(&WEIGHTED, most, x, &mut codes, |idx, _| weights[idx]);
+            let (scale, scales) = k_search::unsigned(&sums, 63, &scales);
+            let (min, mins) = k_search::unsigned(&sums, 63, &mins);
+            Scales { scale, min, scales: scales.map(at_most_63), mins: mins.map(at_most_63) }
+        }
+    };
+    let (scale, min) = (f16_value(f16_bits(found.scale)), f16_value(f16_bits(found.min)));
+    codes_with::<32>(x, &mut codes, 0, i32::from(most), |idx| {
+        (scale * f32::from(found.scales[idx]), min * f32::from(found.mins[idx]))
+    });
+    (found, codes)
+}
+
+#[inline(always)]
+fn at_most_63(code: u8) -> u8 {
+    code.min(63)
+}
+
+/// The largest scale and the largest minimum become 63.
+#[inline(always)]
+fn linear(scales: &[f32; 8], mins: &[f32; 8]) -> Scales<8> {
+    let codes = |numbers: &[f32; 8]| {
+        let largest = largest_positive(numbers);
+        let inverse = if largest > 0.0 { 63.0 / largest } else { 0.0 };
+        (largest / 63.0, numbers.map(|number| at_most_63(nearest_int(inverse * number) as u8)))
+    };
+    let ((scale, scales), (min, mins)) = (codes(scales), codes(mins));
+    Scales { scale, min, scales, mins }
+}

@@ -1,0 +1,84 @@
+//! What the formats of 256 elements do with the scales of their groups.
+
+use crate::blocks::k_search;
+use crate::importance::Importance;
+use crate::round::nearest_int;
+
+/// The groups of a block.
+#[inline(always)]
+pub(crate) fn groups<T, const N: usize>(x: &[T; 256]) -> &[[T; N]] {
+    x.as_chunks().0
+}
+
+/// The groups of a block, to be written.
+#[inline(always)]
+pub(crate) fn groups_mut<T, const N: usize>(x: &mut [T; 256]) -> &mut [[T; N]] {
+    x.as_chunks_mut().0
+}
+
+/// Scales of groups as codes, and the two numbers they are multiplied with to give scale and minimum.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scales<const COUNT: usize> {
+    pub(crate) scale: f32,
+    pub(crate) min: f32,
+    pub(crate) scales: [u8; COUNT],
+    pub(crate) mins: [u8; COUNT],
+}
+
+/// Searches each group, with weights that follow from its numbers.
+#[inline(always)]
+pub(crate) fn search_spans<const N: usize, const COUNT: usize>(
+    tries: &k_search::Tries,
+    most: u8,
+    x: &[f32; 256],
+    codes: &mut [u8; 256],
+    weights: impl Fn(usize, &[f32; N]) -> [f32; N],
+) -> ([f32; COUNT], [f32; COUNT]) {
+    let (mut scales, mut mins) = ([0.0; COUNT], [0.0; COUNT]);
+    for (idx, (x, codes)) in groups(x).iter().zip(groups_mut::<_, N>(codes)).enumerate() {
+        let found = k_search::span(tries, &weights(idx, x), most, x);
+        (scales[idx], mins[idx], *codes) = (found.scale, found.min, found.codes);
+    }
+    (scales, mins)
+}
+
+/// The largest of numbers above zero, else zero.
+#[inline(always)]
+pub(crate) fn largest_positive(numbers: &[f32]) -> f32 {
+    numbers.iter().fold(0.0, |largest, &number| if number > largest { number } else { largest })
+}
+
+/// Codes from `low` to `high`, less `low`, by the scales as they were stored.
+#[inline(always)]
+pub(crate) fn codes_with<const N: usize>(
+    x: &[f32; 256],
+    codes: &mut [u8; 256],
+    low: i32,
+    high: i32,
+    scale_and_min: impl Fn(usize) -> (f32, f32),
+) {
+    for (idx, (x, codes)) in groups::<_, N>(x).iter().zip(groups_mut::<_, N>(codes)).enumerate() {
+        let (scale, min) = scale_and_min(idx);
+        // A scale that became zero in storage leaves the codes of the search.
+        if scale != 0.0 {
+            *codes = x.map(|value| (nearest_int((value + min) / scale).min(high).max(low) - low) as u8);
+        }
+    }
+}
+
+/// Weights of all elements, by the importance of their columns and this mean square.
+#[inline(always)]
+pub(crate) fn weights_of<const N: usize, const COUNT: usize>(
+    importance: &Importance<'_, 256>,
+    sigma2: f32,
+    x: &[f32; 256],
+) -> ([[f32; N]; COUNT], [f32; COUNT]) {
+    let (mut weights, mut sums) = ([[0.0; N]; COUNT], [0.0; COUNT]);
+    for (idx, x) in groups(x).iter().enumerate() {
+        let (part, _) = importance.weights.as_chunks::<N>();
+        let group = Importance { weights: &part[idx], row_sigma2: 0.0 };
+        weights[idx] = group.by(sigma2, x);
+        sums[idx] = weights[idx].iter().fold(0.0, |sum, weight| sum + weight);
+    }
+    (weights, sums)
+}

@@ -1,0 +1,66 @@
+//! `Q6_K`: 16 groups of 16 with signed scales of eight bits, codes of six: four in nibbles, two beside each other.
+
+use crate::blocks::bits::{part, part_mut};
+use crate::blocks::extremes::signed_largest;
+use crate::blocks::groups::{codes_with, groups, groups_mut};
+use crate::blocks::k_search::{self, ZERO};
+use crate::half_float::{f16_bits, f16_value, read_f16, write_f16};
+use crate::importance::Importance;
+use crate::round::nearest_int;
+
+#[inline(always)]
+pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, out: &mut [u8; 210]) {
+    let mut codes = [0; 256];
+    let mut found = [0.0; 16];
+    for (idx, (x, codes)) in groups(x).iter().zip(groups_mut(&mut codes)).enumerate() {
+        let weights = match importance {
+            None => x.map(|value| value * value),
+            Some(importance) => groups(importance.weights)[idx],
+        };
+        (found[idx], *codes) = k_search::signed::<16>(&weights, 32, x);
+    }
+    let largest = signed_largest(&found);
+    if largest.abs() < ZERO {
+        out.fill(0);
+        return;
+    }
+    let inverse = -128.0 / largest;
+    let scale = 1.0 / inverse;
+    let stored = f16_value(f16_bits(scale));
+    let scales = found.map(|scale| nearest_int(inverse * scale).min(127) as i8);
+    codes_with::<16>(x, &mut codes, -32, 31, |idx| (stored * f32::from(scales[idx]), 0.0));
+    for half in 0..2 {
+        for idx in 0..32 {
+            let code = |quarter: usize| codes[128 * half + 32 * quarter + idx];
+            let low = |quarter| code(quarter) & 0x0f;
+            out[64 * half + idx] = low(0) | low(2) << 4;
+            out[64 * half + 32 + idx] = low(1) | low(3) << 4;
+            let high = |quarter: usize| code(quarter) >> 4 << (2 * quarter);
+            out[128 + 32 * half + idx] = high(0) | high(1) | high(2) | high(3);
+        }
+    }
+    *part_mut(out, 192) = scales.map(i8::cast_unsigned);
+    write_f16(out, 208, scale);
+}
+
+#[inline(always)]
+pub(crate) fn decode(block: &[u8; 210], out: &mut [f32; 256]) {
+    let (low, high): (&[u8; 128], &[u8; 64]) = (part(block, 0), part(block, 128));
+    let mut codes = [0_u8; 256];
+    for half in 0..2 {
+        for idx in 0..32 {
+            let (first, second) = (low[64 * half + idx], low[64 * half + 32 + idx]);
+            let nibbles = [first & 0x0f, second & 0x0f, first >> 4, second >> 4];
+            let high = high[32 * half + idx];
+            for (quarter, nibble) in nibbles.into_iter().enumerate() {
+                codes[128 * half + 32 * quarter + idx] = nibble | (high >> (2 * quarter) & 3) << 4;
+            }
+        }
+    }
+    let scale = read_f16(block, 208);
+    let scales: &[u8; 16] = part(block, 192);
+    for ((out, codes), code) in groups_mut::<_, 16>(out).iter_mut().zip(groups(&codes)).zip(scales) {
+        let scale = scale * f32::from(code.cast_signed());
+        *out = codes.map(|code| scale * f32::from(code.cast_signed() - 32));
+    }
+}

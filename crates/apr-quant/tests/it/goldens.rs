@@ -1,0 +1,179 @@
+//! Every section of every pack that the reference filled.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use apr_quant::{BlockFormat, NonFinite, Quantizer, dequantize};
+
+/// Formats that the reference quantizes and this crate only reads.
+const READ_ONLY: [BlockFormat; 7] = [
+    BlockFormat::IQ1_S,
+    BlockFormat::IQ1_M,
+    BlockFormat::IQ2_XXS,
+    BlockFormat::IQ2_XS,
+    BlockFormat::IQ2_S,
+    BlockFormat::IQ3_XXS,
+    BlockFormat::IQ3_S,
+];
+
+/// Formats that are not there yet.
+const PENDING: [BlockFormat; 9] = [
+    BlockFormat::IQ4_NL,
+    BlockFormat::IQ4_XS,
+    BlockFormat::TQ1_0,
+    BlockFormat::TQ2_0,
+    BlockFormat::MXFP4,
+    BlockFormat::NVFP4,
+    BlockFormat::Q1_0,
+    BlockFormat::Q2_0,
+    BlockFormat::IQ1_S,
+];
+
+fn is_pending(format: BlockFormat) -> bool {
+    PENDING.contains(&format) || READ_ONLY.contains(&format)
+}
+
+struct Section {
+    name: String,
+    kind: String,
+    bytes: Vec<u8>,
+}
+
+struct Pack {
+    name: String,
+    class: String,
+    sections: Vec<Section>,
+}
+
+impl Pack {
+    fn section(&self, name: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    fn floats(&self, name: &str) -> Option<Vec<f32>> {
+        let (floats, _) = self.section(name)?.bytes.as_chunks();
+        Some(floats.iter().copied().map(f32::from_le_bytes).collect())
+    }
+
+    /// Sections of blocks with their format and what the reference reads from them.
+    fn blocks(&self) -> impl Iterator<Item = (BlockFormat, &[u8], Option<&Section>)> {
+        self.sections.iter().filter(|section| section.kind == "blocks").map(|section| {
+            let format = BlockFormat::from_name(&section.name).unwrap();
+            (format, &section.bytes[..], self.section(&format!("{}.f32", section.name)))
+        })
+    }
+}
+
+fn packs() -> Vec<Pack> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/quantization");
+    let table = fs::read_to_string(folder.join("sections.tsv")).unwrap();
+    let mut packs: BTreeMap<&str, Pack> = BTreeMap::new();
+    for line in table.lines().skip(1) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [pack, class, name, kind, offset, len] = fields[..] else { panic!("{line}") };
+        let (offset, len): (usize, usize) = (offset.parse().unwrap(), len.parse().unwrap());
+        let file = fs::read(folder.join(pack)).unwrap();
+        packs
+            .entry(pack)
+            .or_insert_with(|| Pack { name: pack.into(), class: class.into(), sections: Vec::new() })
+            .sections
+            .push(Section {
+                name: name.into(),
+                kind: kind.into(),
+                bytes: file[offset..offset + len].to_vec(),
+            });
+    }
+    packs.into_values().collect()
+}
+
+/// Sections that nothing defines, and why.
+fn is_undefined(pack: &Pack, format: BlockFormat) -> Option<&'static str> {
+    let searched = format.block_len() == 256;
+    (pack.name == "q_fp16_overflow_scale.bin" && searched).then_some(
+        "an infinite scale makes not-a-number, whose bits the search takes for codes; see the notes on edges",
+    )
+}
+
+#[test]
+fn quantized_blocks_are_those_of_the_reference() {
+    let mut compared = 0;
+    for pack in packs() {
+        let Some(input) = pack.floats("input") else { continue };
+        let importance = pack.floats("imatrix");
+        let row_len = importance.as_ref().map_or(input.len(), Vec::len);
+        for (format, expected, _) in pack.blocks() {
+            let mut quantizer = match Quantizer::new(format) {
+                Ok(quantizer) => quantizer.non_finite(NonFinite::AsReference),
+                Err(error) => {
+                    assert!(error.code() == "q-not-quantizable" && is_pending(format), "{error}");
+                    continue;
+                }
+            };
+            if let Some(importance) = &importance {
+                quantizer = quantizer.importance(importance);
+            }
+            let mut blocks = vec![0x55; expected.len()];
+            quantizer.quantize(&input, row_len, &mut blocks).unwrap();
+            let differ = blocks
+                .chunks(format.block_bytes())
+                .zip(expected.chunks(format.block_bytes()))
+                .position(|(ours, theirs)| ours != theirs);
+            match (differ, is_undefined(&pack, format)) {
+                (None, _) => compared += 1,
+                (Some(_), Some(_)) => {}
+                (Some(idx), None) => {
+                    let place = idx * format.block_bytes()..(idx + 1) * format.block_bytes();
+                    panic!(
+                        "{} {format} block {idx}\nours   {:02x?}\ntheirs {:02x?}",
+                        pack.name,
+                        &blocks[place.clone()],
+                        &expected[place]
+                    );
+                }
+            }
+        }
+    }
+    assert!(compared > 250, "{compared}");
+}
+
+#[test]
+fn ordinary_numbers_need_no_opt_in() {
+    for pack in packs().iter().filter(|pack| pack.class == "finite" || pack.class == "imatrix") {
+        let input = pack.floats("input").unwrap();
+        for (format, expected, _) in pack.blocks() {
+            if is_pending(format) || pack.class == "imatrix" {
+                continue;
+            }
+            let mut blocks = vec![0; expected.len()];
+            Quantizer::new(format).unwrap().quantize(&input, input.len(), &mut blocks).unwrap();
+            assert_eq!(blocks, expected, "{} {format}", pack.name);
+        }
+    }
+}
+
+#[test]
+fn values_are_those_of_the_reference() {
+    let mut compared = 0;
+    for pack in packs() {
+        for (format, blocks, expected) in pack.blocks() {
+            let Some(expected) = expected else { continue };
+            if is_pending(format) {
+                continue;
+            }
+            let mut values = vec![0.0; expected.bytes.len() / 4];
+            dequantize(format, blocks, &mut values).unwrap();
+            for (idx, (value, bytes)) in values.iter().zip(expected.bytes.as_chunks().0).enumerate() {
+                let theirs = f32::from_le_bytes(*bytes);
+                // Which of the many bit patterns that are no number comes out depends on the processor.
+                assert!(
+                    value.to_bits() == theirs.to_bits() || value.is_nan() && theirs.is_nan(),
+                    "{} {format} element {idx}: {value} is not {theirs}",
+                    pack.name
+                );
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared > 250, "{compared}");
+}

@@ -1,0 +1,102 @@
+//! Numbers that no block can hold.
+
+use apr_quant::{BlockFormat, ErrorKind, NonFinite, Quantizer};
+
+/// Two blocks of small numbers, with this one at this place.
+fn quantize(format: BlockFormat, place: usize, number: f32, non_finite: NonFinite) -> Result<(), ErrorKind> {
+    let count = 2 * format.block_len().max(4);
+    let mut values: Vec<f32> = (0..count).map(|idx| (idx % 7) as f32 - 3.0).collect();
+    if number.abs() < 1e-30 {
+        values.fill(0.0);
+    }
+    values[place] = number;
+    let bytes = format.byte_len(count as u64, 1).unwrap();
+    let quantizer = Quantizer::new(format).unwrap().non_finite(non_finite);
+    let result = quantizer.quantize(&values, count, &mut vec![0; bytes.try_into().unwrap()]);
+    result.map_err(|error| *error.kind())
+}
+
+fn encoded() -> impl Iterator<Item = BlockFormat> {
+    BlockFormat::ALL.iter().copied().filter(|&format| Quantizer::new(format).is_ok())
+}
+
+#[test]
+fn an_element_that_is_not_finite_is_named() {
+    for format in encoded() {
+        for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -f32::NAN] {
+            let place = format.block_len() + 1;
+            assert_eq!(
+                quantize(format, place, number, NonFinite::Refuse),
+                Err(ErrorKind::NonFinite { element: place as u64 }),
+                "{format} {number}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_answer_of_the_reference_is_given_where_it_is_known() {
+    for format in encoded() {
+        let result = quantize(format, 1, f32::NAN, NonFinite::AsReference);
+        let known = matches!(
+            format,
+            BlockFormat::F32
+                | BlockFormat::F64
+                | BlockFormat::F16
+                | BlockFormat::BF16
+                | BlockFormat::Q4_0
+                | BlockFormat::Q4_1
+                | BlockFormat::Q5_0
+                | BlockFormat::Q5_1
+                | BlockFormat::Q8_0
+        );
+        assert_eq!(result.is_ok(), known, "{format}");
+    }
+}
+
+#[test]
+fn a_scale_beyond_the_range_of_f16_is_refused() {
+    for format in [
+        BlockFormat::F16,
+        BlockFormat::Q4_0,
+        BlockFormat::Q4_1,
+        BlockFormat::Q5_0,
+        BlockFormat::Q5_1,
+        BlockFormat::Q8_0,
+        BlockFormat::Q8_1,
+        BlockFormat::Q2_K,
+        BlockFormat::Q3_K,
+        BlockFormat::Q4_K,
+        BlockFormat::Q5_K,
+        BlockFormat::Q6_K,
+    ] {
+        let place = format.block_len() + 2;
+        assert_eq!(
+            quantize(format, place, -1e30, NonFinite::Refuse),
+            Err(ErrorKind::ScaleTooLarge { format, element: place as u64 })
+        );
+        assert_eq!(quantize(format, place, -1e30, NonFinite::AsReference), Ok(()));
+    }
+    assert_eq!(quantize(BlockFormat::BF16, 0, -1e30, NonFinite::Refuse), Ok(()));
+}
+
+#[test]
+fn a_step_that_nothing_can_be_divided_by_is_refused() {
+    for format in
+        [BlockFormat::Q4_0, BlockFormat::Q4_1, BlockFormat::Q5_0, BlockFormat::Q5_1, BlockFormat::Q8_0]
+    {
+        assert_eq!(
+            quantize(format, 3, 1e-39, NonFinite::Refuse),
+            Err(ErrorKind::ScaleTooSmall { format, element: 3 })
+        );
+        assert_eq!(quantize(format, 3, 1e-39, NonFinite::AsReference), Ok(()));
+        // The scale is zero as `f16`, the codes are those of the numbers.
+        assert_eq!(quantize(format, 3, 1e-35, NonFinite::Refuse), Ok(()));
+    }
+}
+
+#[test]
+fn formats_that_are_only_read_are_refused_by_name() {
+    let error = Quantizer::new(BlockFormat::I8).unwrap_err();
+    assert_eq!(error.to_string(), "numbers cannot be turned into I8; use Q8_0");
+}
