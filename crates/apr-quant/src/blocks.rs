@@ -20,7 +20,7 @@ mod bits;
 mod extremes;
 mod four_five_k;
 mod groups;
-mod k_search;
+pub(crate) mod k_search;
 mod six_bit;
 mod two_bit;
 

@@ -9,10 +9,13 @@ mod format;
 mod blocks;
 mod half_float;
 mod importance;
+mod lanes;
+mod path;
 mod quantizer;
 mod round;
 mod rows;
 
 pub use error::{Error, ErrorKind};
 pub use format::{BlockFormat, GgmlType};
-pub use quantizer::{NonFinite, Quantizer, dequantize};
+pub use path::Path;
+pub use quantizer::{NonFinite, Quantizer, dequantize, dequantize_on};

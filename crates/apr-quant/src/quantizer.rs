@@ -2,7 +2,9 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::format::BlockFormat;
-use crate::rows::{self, Rows};
+use crate::lanes;
+use crate::path::{Path, with_lanes};
+use crate::rows::{self, Rows, Scalar};
 
 /// What becomes of input that no format can hold: numbers that are not finite, and blocks whose scale is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +36,7 @@ pub struct Quantizer<'w> {
     format: BlockFormat,
     importance: Option<&'w [f32]>,
     non_finite: NonFinite,
+    path: Path,
 }
 
 impl<'w> Quantizer<'w> {
@@ -46,7 +49,7 @@ impl<'w> Quantizer<'w> {
         if !rows::is_encodable(format) {
             return Err(rows::not_quantizable(format));
         }
-        Ok(Self { format, importance: None, non_finite: NonFinite::Refuse })
+        Ok(Self { format, importance: None, non_finite: NonFinite::Refuse, path: Path::best() })
     }
 
     /// Weighs errors: one weight per column, for every row alike. Formats whose reference takes none ignore them.
@@ -60,6 +63,13 @@ impl<'w> Quantizer<'w> {
     #[must_use]
     pub const fn non_finite(mut self, non_finite: NonFinite) -> Self {
         self.non_finite = non_finite;
+        self
+    }
+
+    /// Chooses the instructions; without this, the fastest. The bits are the same.
+    #[must_use]
+    pub const fn path(mut self, path: Path) -> Self {
+        self.path = path;
         self
     }
 
@@ -85,8 +95,9 @@ impl<'w> Quantizer<'w> {
         if let Some(weights) = self.importance {
             check_importance(weights, row_len)?;
         }
-        let Self { format, importance, non_finite } = *self;
-        rows::encode(&Rows { format, values, row_len, importance, non_finite }, out)
+        let Self { format, importance, non_finite, path } = *self;
+        let rows = Rows { format, values, row_len, importance, non_finite };
+        with_lanes!(path, simd => lanes::encode(simd, &rows, out), rows::encode(Scalar, &rows, out))
     }
 }
 
@@ -110,9 +121,18 @@ fn check_importance(weights: &[f32], row_len: usize) -> Result<(), Error> {
 /// [`ErrorKind::RowLength`] if `out` is not a whole number of blocks, [`ErrorKind::BlocksLength`] if the bytes are not the
 /// blocks of as many elements.
 pub fn dequantize(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
+    dequantize_on(Path::best(), format, bytes, out)
+}
+
+/// As [`dequantize`], with the instructions of this path.
+///
+/// # Errors
+///
+/// As [`dequantize`].
+pub fn dequantize_on(path: Path, format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
     let expected = format.byte_len(out.len() as u64, 1)?;
     if bytes.len() as u64 != expected {
         return Err(ErrorKind::BlocksLength { format, expected, found: bytes.len() as u64 }.into());
     }
-    rows::decode(format, bytes, out)
+    with_lanes!(path, simd => rows::decode(simd, format, bytes, out), rows::decode(Scalar, format, bytes, out))
 }

@@ -1,6 +1,8 @@
 //! The loops over rows and blocks, and the table of who encodes and decodes which format.
 
-use crate::blocks::{Rules, Step};
+use fearless_simd::Simd;
+
+use crate::blocks::{self as b, Rules, Step};
 use crate::error::{Error, ErrorKind};
 use crate::format::BlockFormat;
 use crate::importance::{Importance, sum_of_squares};
@@ -16,7 +18,29 @@ pub(crate) struct Rows<'a> {
     pub(crate) non_finite: NonFinite,
 }
 
-use crate::blocks as b;
+/// Something that code is compiled for.
+pub(crate) trait Instructions: Copy {
+    /// Runs what is inlined here with these instructions.
+    fn run<R>(self, work: impl FnOnce() -> R) -> R;
+}
+
+/// What every processor of the target has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scalar;
+
+impl Instructions for Scalar {
+    #[inline(always)]
+    fn run<R>(self, work: impl FnOnce() -> R) -> R {
+        work()
+    }
+}
+
+impl<S: Simd> Instructions for S {
+    #[inline(always)]
+    fn run<R>(self, work: impl FnOnce() -> R) -> R {
+        self.vectorize(work)
+    }
+}
 
 /// One line per format: its module, what rules it follows, its elements and bytes. Formats without rules are only decoded.
 macro_rules! codecs {
@@ -25,30 +49,49 @@ macro_rules! codecs {
         decoded { $($read:ident = $reader:path, $read_len:literal elements in $read_bytes:literal;)* }
     ) => {
         /// Encodes rows whose lengths were checked.
-        pub(crate) fn encode(rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
+        pub(crate) fn encode<I: Instructions>(on: I, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
             match rows.format {
                 $(BlockFormat::$variant => {
                     use $codec as codec;
-                    encode_blocks::<$len, $bytes>(rows, $rules, out, codec::encode)
+                    on.run(
+                        #[inline(always)]
+                        || encode_blocks::<$len, $bytes>(rows, $rules, out, #[inline(always)] |x, importance, out| codec::encode(x, importance, out)),
+                    )
                 })*
                 format => Err(not_quantizable(format)),
             }
         }
 
         /// Decodes blocks whose lengths were checked.
-        pub(crate) fn decode(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
+        pub(crate) fn decode<I: Instructions>(
+            on: I,
+            format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
             match format {
                 $(BlockFormat::$variant => {
                     use $codec as codec;
-                    decode_blocks::<$len, $bytes>(bytes, out, codec::decode);
+                    on.run(
+                        #[inline(always)]
+                        || decode_blocks::<$len, $bytes>(bytes, out, #[inline(always)] |block, out| codec::decode(block, out)),
+                    );
                 })*
                 $(BlockFormat::$read => {
                     use $reader as codec;
-                    decode_blocks::<$read_len, $read_bytes>(bytes, out, codec::decode);
+                    on.run(
+                        #[inline(always)]
+                        || decode_blocks::<$read_len, $read_bytes>(bytes, out, #[inline(always)] |block, out| codec::decode(block, out)),
+                    );
                 })*
                 format => return Err(not_quantizable(format)),
             }
             Ok(())
+        }
+
+        /// Rules of a format that is encoded.
+        pub(crate) const fn rules_of(format: BlockFormat) -> Rules {
+            match format {
+                $(BlockFormat::$variant => $rules,)*
+                _ => rules(&[], Step::Guarded),
+            }
         }
 
         /// Whether numbers can be turned into this format.
@@ -155,18 +198,20 @@ fn decode_blocks<const LEN: usize, const BYTES: usize>(
     }
 }
 
-/// Refuses numbers that are not finite, unless the reference's answer to them is wanted and known.
+/// Refuses numbers that are not finite, unless the reference's answer to them is wanted and known; says whether the numbers are
+/// ordinary ones.
 #[inline(always)]
-fn check_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Result<(), Error> {
+pub(crate) fn check_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Result<bool, Error> {
     let largest = x.iter().fold(0, |max: u32, value| max.max(value.to_bits() & 0x7fff_ffff));
     let limit = match rules.step {
         Step::Searched => SEARCHED,
         _ => f32::INFINITY,
     };
     if largest < limit.to_bits() {
-        return Ok(());
+        return Ok(true);
     }
-    refuse_input(rows, rules, x, first)
+    refuse_input(rows, rules, x, first)?;
+    Ok(false)
 }
 
 /// Where a search is at its end: 2^30.
@@ -185,7 +230,13 @@ fn refuse_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Resul
 
 /// Refuses a block whose scale left the range of what can be stored or divided by.
 #[inline(always)]
-fn check_output(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize, block: &[u8]) -> Result<(), Error> {
+pub(crate) fn check_output(
+    rows: &Rows<'_>,
+    rules: Rules,
+    x: &[f32],
+    first: usize,
+    block: &[u8],
+) -> Result<(), Error> {
     if rows.non_finite == NonFinite::AsReference {
         return Ok(());
     }

@@ -2,7 +2,9 @@
 
 use libm::sqrtf;
 
-use crate::blocks::groups::{Scales, codes_with, largest_positive, search_spans, weights_of};
+use crate::blocks::groups::{
+    Scales, codes_with, groups, groups_mut, largest_positive, search_spans, weights_of,
+};
 use crate::blocks::k_search::{self, Tries, WEIGHTED};
 use crate::half_float::{f16_bits, f16_value};
 use crate::importance::{Importance, sum_of_squares};
@@ -19,10 +21,7 @@ pub(crate) fn search(
     let mut codes = [0; 256];
     let found = match importance {
         None => {
-            let (scales, mins) = search_spans::<32, 8>(tries, most, x, &mut codes, |_, x| {
-                let size = sqrtf(sum_of_squares(x) / 32.0);
-                x.map(|value| size + value.abs())
-            });
+            let (scales, mins) = search_spans::<32, 8>(tries, most, x, &mut codes, weights);
             linear(&scales, &mins)
         }
         Some(importance) => {
@@ -33,11 +32,44 @@ pub(crate) fn search(
             Scales { scale, min, scales: scales.map(at_most_63), mins: mins.map(at_most_63) }
         }
     };
+    choose_codes(&found, most, x, &mut codes);
+    (found, codes)
+}
+
+/// Weights of a group without importance: its size and that of the number.
+#[inline(always)]
+fn weights(_: usize, x: &[f32; 32]) -> [f32; 32] {
+    let size = sqrtf(sum_of_squares(x) / 32.0);
+    x.map(|value| size + value.abs())
+}
+
+/// As [`search`], for scales and minima that were found elsewhere, without importance.
+#[inline(always)]
+pub(crate) fn finish(
+    tries: &Tries,
+    most: u8,
+    x: &[f32; 256],
+    scales: &[f32; 8],
+    mins: &[f32; 8],
+) -> (Scales<8>, [u8; 256]) {
+    let mut codes = [0; 256];
+    let found = linear(scales, mins);
+    let scale = f16_value(f16_bits(found.scale));
+    for (idx, (x, codes)) in groups(x).iter().zip(groups_mut(&mut codes)).enumerate() {
+        if scale * f32::from(found.scales[idx]) == 0.0 {
+            *codes = k_search::span(tries, &weights(idx, x), most, x).codes;
+        }
+    }
+    choose_codes(&found, most, x, &mut codes);
+    (found, codes)
+}
+
+#[inline(always)]
+fn choose_codes(found: &Scales<8>, most: u8, x: &[f32; 256], codes: &mut [u8; 256]) {
     let (scale, min) = (f16_value(f16_bits(found.scale)), f16_value(f16_bits(found.min)));
-    codes_with::<32>(x, &mut codes, 0, i32::from(most), |idx| {
+    codes_with::<32>(x, codes, 0, i32::from(most), |idx| {
         (scale * f32::from(found.scales[idx]), min * f32::from(found.mins[idx]))
     });
-    (found, codes)
 }
 
 #[inline(always)]

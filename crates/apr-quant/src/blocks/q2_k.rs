@@ -1,14 +1,16 @@
 //! `Q2_K`: 16 groups of 16 with scales and minima of four bits, codes of two, `f16` for what both are multiplied with.
 
 use crate::blocks::bits::{part, part_mut};
-use crate::blocks::groups::{Scales, codes_with, groups_mut, largest_positive, search_spans, weights_of};
+use crate::blocks::groups::{
+    Scales, codes_with, groups, groups_mut, largest_positive, search_spans, weights_of,
+};
 use crate::blocks::k_search::{self, Distance, Tries, WEIGHTED};
 use crate::blocks::two_bit;
 use crate::half_float::{f16_bits, f16_value, read_f16, write_f16};
 use crate::importance::{Importance, sum_of_squares};
 use crate::round::nearest_int;
 
-const TRIES: Tries = Tries { first: -0.5, delta: 0.1, count: 15, error: Distance::Absolute };
+pub(crate) const TRIES: Tries = Tries { first: -0.5, delta: 0.1, count: 15, error: Distance::Absolute };
 
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, out: &mut [u8; 84]) {
@@ -26,14 +28,39 @@ pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, ou
             Scales { scale, min, scales, mins }
         }
     };
+    write(&found, x, &mut codes, out);
+}
+
+/// As [`encode`], for scales and minima that were found elsewhere, without importance.
+#[inline(always)]
+pub(crate) fn encode_found(x: &[f32; 256], scales: &[f32; 16], mins: &[f32; 16], out: &mut [u8; 84]) {
+    let mut codes = [0; 256];
+    let found = linear(scales, mins);
+    let scale = f16_value(f16_bits(found.scale));
+    let bytes = bytes(&found);
+    for (idx, (x, codes)) in groups(x).iter().zip(groups_mut(&mut codes)).enumerate() {
+        if scale * f32::from(bytes[idx] & 0x0f) == 0.0 {
+            *codes = k_search::span::<16>(&TRIES, &x.map(f32::abs), 3, x).codes;
+        }
+    }
+    write(&found, x, &mut codes, out);
+}
+
+/// What a code of a scale has beyond four bits runs into the minimum's, as in the reference.
+#[inline(always)]
+fn bytes(found: &Scales<16>) -> [u8; 16] {
+    core::array::from_fn(|idx| found.scales[idx] | found.mins[idx] << 4)
+}
+
+#[inline(always)]
+fn write(found: &Scales<16>, x: &[f32; 256], codes: &mut [u8; 256], out: &mut [u8; 84]) {
     let (scale, min) = (f16_value(f16_bits(found.scale)), f16_value(f16_bits(found.min)));
-    // What a code of a scale has beyond four bits runs into the minimum's, as in the reference.
-    let bytes: [u8; 16] = core::array::from_fn(|idx| found.scales[idx] | found.mins[idx] << 4);
-    codes_with::<16>(x, &mut codes, 0, 3, |idx| {
+    let bytes = bytes(found);
+    codes_with::<16>(x, codes, 0, 3, |idx| {
         (scale * f32::from(bytes[idx] & 0x0f), min * f32::from(bytes[idx] >> 4))
     });
     *part_mut(out, 0) = bytes;
-    two_bit::write(&codes, part_mut(out, 16));
+    two_bit::write(codes, part_mut(out, 16));
     write_f16(out, 80, found.scale);
     write_f16(out, 82, found.min);
 }

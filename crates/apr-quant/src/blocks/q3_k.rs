@@ -27,11 +27,30 @@ pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, ou
             k_search::signed(&sums, 32, &found)
         }
     };
+    write(scale, &scales, x, &mut codes, out);
+}
+
+/// As [`encode`], for scales that were found elsewhere, without importance.
+#[inline(always)]
+pub(crate) fn encode_found(x: &[f32; 256], found: &[f32; 16], out: &mut [u8; 110]) {
+    let mut codes = [0; 256];
+    let (scale, scales) = linear(found);
     let stored = f16_value(f16_bits(scale));
-    codes_with::<16>(x, &mut codes, -4, 3, |idx| (stored * (f32::from(scales[idx]) - 32.0), 0.0));
-    write_third_bits(&codes, part_mut(out, 0));
-    two_bit::write(&codes, part_mut(out, 32));
-    six_bit::write_scales(&scales, part_mut(out, 96));
+    for (idx, (x, codes)) in groups(x).iter().zip(groups_mut(&mut codes)).enumerate() {
+        if stored * (f32::from(scales[idx]) - 32.0) == 0.0 {
+            (_, *codes) = k_search::by_sweeps::<16>(4, x);
+        }
+    }
+    write(scale, &scales, x, &mut codes, out);
+}
+
+#[inline(always)]
+fn write(scale: f32, scales: &[u8; 16], x: &[f32; 256], codes: &mut [u8; 256], out: &mut [u8; 110]) {
+    let stored = f16_value(f16_bits(scale));
+    codes_with::<16>(x, codes, -4, 3, |idx| (stored * (f32::from(scales[idx]) - 32.0), 0.0));
+    write_third_bits(codes, part_mut(out, 0));
+    two_bit::write(codes, part_mut(out, 32));
+    six_bit::write_scales(scales, part_mut(out, 96));
     write_f16(out, 108, scale);
 }
 

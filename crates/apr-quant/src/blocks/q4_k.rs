@@ -1,22 +1,34 @@
 //! `Q4_K`: `f16` for what scales and minima are multiplied with, twelve bytes of both, nibbles of two groups in 32 bytes.
 
 use crate::blocks::bits::{part, part_mut};
-use crate::blocks::four_five_k::search;
-use crate::blocks::groups::{groups, groups_mut};
+use crate::blocks::four_five_k::{finish, search};
+use crate::blocks::groups::{Scales, groups, groups_mut};
 use crate::blocks::k_search::{Distance, Tries};
 use crate::blocks::six_bit;
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 
-const TRIES: Tries = Tries { first: -1.0, delta: 0.1, count: 20, error: Distance::Squared };
+pub(crate) const TRIES: Tries = Tries { first: -1.0, delta: 0.1, count: 20, error: Distance::Squared };
 
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, out: &mut [u8; 144]) {
     let (found, codes) = search(&TRIES, 15, x, importance);
+    write(&found, &codes, out);
+}
+
+/// As [`encode`], for scales and minima that were found elsewhere.
+#[inline(always)]
+pub(crate) fn encode_found(x: &[f32; 256], scales: &[f32; 8], mins: &[f32; 8], out: &mut [u8; 144]) {
+    let (found, codes) = finish(&TRIES, 15, x, scales, mins);
+    write(&found, &codes, out);
+}
+
+#[inline(always)]
+fn write(found: &Scales<8>, codes: &[u8; 256], out: &mut [u8; 144]) {
     write_f16(out, 0, found.scale);
     write_f16(out, 2, found.min);
     six_bit::write_pairs(&found.scales, &found.mins, part_mut(out, 4));
-    write_nibbles(&codes, part_mut(out, 16));
+    write_nibbles(codes, part_mut(out, 16));
 }
 
 /// Of each 64 codes, the first 32 are lower nibbles.

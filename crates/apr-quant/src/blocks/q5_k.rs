@@ -1,29 +1,41 @@
 //! `Q5_K`: as `Q4_K`, with 32 bytes of fifth bits before the nibbles.
 
 use crate::blocks::bits::{part, part_mut};
-use crate::blocks::four_five_k::search;
-use crate::blocks::groups::{groups, groups_mut};
+use crate::blocks::four_five_k::{finish, search};
+use crate::blocks::groups::{Scales, groups, groups_mut};
 use crate::blocks::k_search::{Distance, Tries};
 use crate::blocks::{q4_k, six_bit};
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 
-const TRIES: Tries = Tries { first: -0.5, delta: 0.1, count: 15, error: Distance::Squared };
+pub(crate) const TRIES: Tries = Tries { first: -0.5, delta: 0.1, count: 15, error: Distance::Squared };
 
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, out: &mut [u8; 176]) {
     let (found, codes) = search(&TRIES, 31, x, importance);
+    write(&found, &codes, out);
+}
+
+/// As [`encode`], for scales and minima that were found elsewhere.
+#[inline(always)]
+pub(crate) fn encode_found(x: &[f32; 256], scales: &[f32; 8], mins: &[f32; 8], out: &mut [u8; 176]) {
+    let (found, codes) = finish(&TRIES, 31, x, scales, mins);
+    write(&found, &codes, out);
+}
+
+#[inline(always)]
+fn write(found: &Scales<8>, codes: &[u8; 256], out: &mut [u8; 176]) {
     write_f16(out, 0, found.scale);
     write_f16(out, 2, found.min);
     six_bit::write_pairs(&found.scales, &found.mins, part_mut(out, 4));
     let bits: &mut [u8; 32] = part_mut(out, 16);
     bits.fill(0);
-    for (bit, codes) in groups::<_, 32>(&codes).iter().enumerate() {
+    for (bit, codes) in groups::<_, 32>(codes).iter().enumerate() {
         for (byte, code) in bits.iter_mut().zip(codes) {
             *byte |= (code >> 4 & 1) << bit;
         }
     }
-    q4_k::write_nibbles(&codes, part_mut(out, 48));
+    q4_k::write_nibbles(codes, part_mut(out, 48));
 }
 
 #[inline(always)]

@@ -19,7 +19,26 @@ pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, ou
         };
         (found[idx], *codes) = k_search::signed::<16>(&weights, 32, x);
     }
-    let largest = signed_largest(&found);
+    write(x, &found, &mut codes, |_| None, out);
+}
+
+/// As [`encode`], for scales that were found elsewhere, without importance.
+#[inline(always)]
+pub(crate) fn encode_found(x: &[f32; 256], found: &[f32; 16], out: &mut [u8; 210]) {
+    let search = |x: &[f32; 16]| Some(k_search::signed(&x.map(|value| value * value), 32, x).1);
+    write(x, found, &mut [0; 256], search, out);
+}
+
+/// `search` gives the codes of a group whose stored scale is zero, unless they are there.
+#[inline(always)]
+fn write(
+    x: &[f32; 256],
+    found: &[f32; 16],
+    codes: &mut [u8; 256],
+    search: impl Fn(&[f32; 16]) -> Option<[u8; 16]>,
+    out: &mut [u8; 210],
+) {
+    let largest = signed_largest(found);
     if largest.abs() < ZERO {
         out.fill(0);
         return;
@@ -28,7 +47,12 @@ pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, ou
     let scale = 1.0 / inverse;
     let stored = f16_value(f16_bits(scale));
     let scales = found.map(|scale| nearest_int(inverse * scale).min(127) as i8);
-    codes_with::<16>(x, &mut codes, -32, 31, |idx| (stored * f32::from(scales[idx]), 0.0));
+    for ((x, codes), &code) in groups(x).iter().zip(groups_mut(codes)).zip(&scales) {
+        if stored * f32::from(code) == 0.0 {
+            *codes = search(x).unwrap_or(*codes);
+        }
+    }
+    codes_with::<16>(x, codes, -32, 31, |idx| (stored * f32::from(scales[idx]), 0.0));
     for half in 0..2 {
         for idx in 0..32 {
             let code = |quarter: usize| codes[128 * half + 32 * quarter + idx];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use apr_quant::{BlockFormat, NonFinite, Quantizer, dequantize};
+use apr_quant::{BlockFormat, NonFinite, Path as Instructions, Quantizer, dequantize_on};
 
 /// Formats that the reference quantizes and this crate only reads.
 const READ_ONLY: [BlockFormat; 7] = [
@@ -97,14 +97,21 @@ fn is_undefined(pack: &Pack, format: BlockFormat) -> Option<&'static str> {
 
 #[test]
 fn quantized_blocks_are_those_of_the_reference() {
+    let packs = packs();
+    for path in Instructions::all() {
+        quantize_all(&packs, path);
+    }
+}
+
+fn quantize_all(packs: &[Pack], path: Instructions) {
     let mut compared = 0;
-    for pack in packs() {
+    for pack in packs {
         let Some(input) = pack.floats("input") else { continue };
         let importance = pack.floats("imatrix");
         let row_len = importance.as_ref().map_or(input.len(), Vec::len);
         for (format, expected, _) in pack.blocks() {
             let mut quantizer = match Quantizer::new(format) {
-                Ok(quantizer) => quantizer.non_finite(NonFinite::AsReference),
+                Ok(quantizer) => quantizer.non_finite(NonFinite::AsReference).path(path),
                 Err(error) => {
                     assert!(error.code() == "q-not-quantizable" && is_pending(format), "{error}");
                     continue;
@@ -119,13 +126,13 @@ fn quantized_blocks_are_those_of_the_reference() {
                 .chunks(format.block_bytes())
                 .zip(expected.chunks(format.block_bytes()))
                 .position(|(ours, theirs)| ours != theirs);
-            match (differ, is_undefined(&pack, format)) {
+            match (differ, is_undefined(pack, format)) {
                 (None, _) => compared += 1,
                 (Some(_), Some(_)) => {}
                 (Some(idx), None) => {
                     let place = idx * format.block_bytes()..(idx + 1) * format.block_bytes();
                     panic!(
-                        "{} {format} block {idx}\nours   {:02x?}\ntheirs {:02x?}",
+                        "{} {format} on {path:?}, block {idx}\nours   {:02x?}\ntheirs {:02x?}",
                         pack.name,
                         &blocks[place.clone()],
                         &expected[place]
@@ -154,21 +161,28 @@ fn ordinary_numbers_need_no_opt_in() {
 
 #[test]
 fn values_are_those_of_the_reference() {
+    let packs = packs();
+    for path in Instructions::all() {
+        dequantize_all(&packs, path);
+    }
+}
+
+fn dequantize_all(packs: &[Pack], path: Instructions) {
     let mut compared = 0;
-    for pack in packs() {
+    for pack in packs {
         for (format, blocks, expected) in pack.blocks() {
             let Some(expected) = expected else { continue };
             if is_pending(format) {
                 continue;
             }
             let mut values = vec![0.0; expected.bytes.len() / 4];
-            dequantize(format, blocks, &mut values).unwrap();
+            dequantize_on(path, format, blocks, &mut values).unwrap();
             for (idx, (value, bytes)) in values.iter().zip(expected.bytes.as_chunks().0).enumerate() {
                 let theirs = f32::from_le_bytes(*bytes);
                 // Which of the many bit patterns that are no number comes out depends on the processor.
                 assert!(
                     value.to_bits() == theirs.to_bits() || value.is_nan() && theirs.is_nan(),
-                    "{} {format} element {idx}: {value} is not {theirs}",
+                    "{} {format} on {path:?}, element {idx}: {value} is not {theirs}",
                     pack.name
                 );
             }

@@ -4,4 +4,5 @@
 
 mod goldens;
 mod lengths;
+mod paths;
 mod refusals;

@@ -1,0 +1,146 @@
+//! Times of `apr-quant`, each way to compute beside a copy of the numbers and beside the reference.
+//!
+//! `cargo bench --bench quant -- [--rounds N] [--write] [ROW...]`. `GGML_BASE` names a `libggml-base.so`; without it there is no row of
+//! the reference. `QUANT_MIB` is the size of the numbers, 16 unless told.
+
+use std::ffi::{c_float, c_int, c_void};
+
+use apr_benches::{Contender, Plan, contender};
+use apr_quant::{BlockFormat, Path, Quantizer, dequantize_on};
+use libloading::Library;
+
+/// Elements of a row.
+const ROW: usize = 4096;
+
+const FORMATS: [BlockFormat; 12] = [
+    BlockFormat::F16,
+    BlockFormat::BF16,
+    BlockFormat::Q8_0,
+    BlockFormat::Q4_0,
+    BlockFormat::Q4_1,
+    BlockFormat::Q5_0,
+    BlockFormat::Q5_1,
+    BlockFormat::Q4_K,
+    BlockFormat::Q5_K,
+    BlockFormat::Q6_K,
+    BlockFormat::Q2_K,
+    BlockFormat::Q3_K,
+];
+
+type QuantizeChunk =
+    unsafe extern "C" fn(c_int, *const c_float, *mut c_void, i64, i64, i64, *const c_float) -> usize;
+type Dequantize = unsafe extern "C" fn(*const c_void, *mut c_float, i64);
+
+struct Reference {
+    library: Library,
+    quantize: QuantizeChunk,
+}
+
+impl Reference {
+    fn load() -> Option<Self> {
+        let path = std::env::var_os("GGML_BASE")?;
+        // SAFETY: whoever names a library vouches for it.
+        let library = unsafe { Library::new(path) }.expect("a library");
+        // SAFETY: the signature of `ggml.h`.
+        let quantize = *unsafe { library.get::<QuantizeChunk>(b"ggml_quantize_chunk") }.expect("ggml_quantize_chunk");
+        Some(Self { library, quantize })
+    }
+
+    fn quantize(&self, format: BlockFormat, values: &[f32], out: &mut [u8]) {
+        let number = format.ggml_type().expect("a ggml format").0.cast_signed();
+        let rows = (values.len() / ROW) as i64;
+        // SAFETY: the output has room for the blocks of all rows; no importance.
+        unsafe {
+            (self.quantize)(number, values.as_ptr(), out.as_mut_ptr().cast(), 0, rows, ROW as i64, std::ptr::null())
+        };
+    }
+
+    fn dequantize(&self, format: BlockFormat) -> Option<Dequantize> {
+        let name = match format {
+            BlockFormat::F16 => "ggml_fp16_to_fp32_row".into(),
+            BlockFormat::BF16 => "ggml_bf16_to_fp32_row".into(),
+            _ => format!("dequantize_row_{}", format.name().replace("_k", "_K").to_lowercase().replace("_k", "_K")),
+        };
+        // SAFETY: the signature of `ggml-quants.h`.
+        unsafe { self.library.get::<Dequantize>(name.as_bytes()) }.ok().map(|symbol| *symbol)
+    }
+}
+
+fn main() {
+    let mut plan = Plan::from_arguments(&["median", "best", "median ratio to the first"]);
+    let mib = std::env::var("QUANT_MIB").ok().and_then(|mib| mib.parse().ok()).unwrap_or(16);
+    let values = normals(mib << 18);
+    let reference = Reference::load();
+    for format in FORMATS {
+        quantize(&mut plan, format, &values, reference.as_ref());
+        dequantize(&mut plan, format, &values, reference.as_ref());
+    }
+    plan.finish("quant");
+}
+
+/// Numbers with a normal distribution, the same every time.
+fn normals(count: usize) -> Vec<f32> {
+    let mut state = 1_u64;
+    let mut uniform = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / (1_u64 << 24) as f64
+    };
+    (0..count)
+        .map(|_| {
+            let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
+            (radius * (2.0 * std::f64::consts::PI * uniform()).cos() * 0.02) as f32
+        })
+        .collect()
+}
+
+fn copy<'a>(values: &'a [f32], out: &'a mut [f32]) -> Contender<'a> {
+    contender("copy", move || out.copy_from_slice(values))
+}
+
+fn quantize(plan: &mut Plan, format: BlockFormat, values: &[f32], reference: Option<&Reference>) {
+    let len = format.byte_len(ROW as u64, (values.len() / ROW) as u64).expect("whole rows");
+    let len = usize::try_from(len).expect("memory");
+    let mut copied = vec![0.0; values.len()];
+    let mut theirs = vec![0; len];
+    let mut contenders = vec![copy(values, &mut copied)];
+    if let Some(reference) = reference {
+        let theirs = &mut theirs;
+        contenders.push(contender("reference", move || reference.quantize(format, values, theirs)));
+    }
+    for path in Path::all() {
+        let quantizer = Quantizer::new(format).expect("a format to write").path(path);
+        let mut out = vec![0; len];
+        contenders.push(contender(path.name(), move || {
+            quantizer.quantize(values, ROW, &mut out).expect("ordinary numbers");
+        }));
+    }
+    plan.run(&format!("quantize {format}"), 31, 1, contenders);
+}
+
+fn dequantize(plan: &mut Plan, format: BlockFormat, values: &[f32], reference: Option<&Reference>) {
+    let len = format.byte_len(ROW as u64, (values.len() / ROW) as u64).expect("whole rows");
+    let mut blocks = vec![0; usize::try_from(len).expect("memory")];
+    Quantizer::new(format)
+        .expect("a format to write")
+        .quantize(values, ROW, &mut blocks)
+        .expect("ordinary numbers");
+    let blocks = &blocks[..];
+    let mut copied = vec![0.0; values.len()];
+    let mut theirs = vec![0.0_f32; values.len()];
+    let mut contenders = vec![copy(values, &mut copied)];
+    if let Some(dequantize) = reference.and_then(|reference| reference.dequantize(format)) {
+        let theirs = &mut theirs;
+        // SAFETY: as many blocks as there is room for.
+        contenders.push(contender("reference", move || unsafe {
+            dequantize(blocks.as_ptr().cast(), theirs.as_mut_ptr(), theirs.len() as i64);
+        }));
+    }
+    for path in Path::all() {
+        let mut out = vec![0.0; values.len()];
+        contenders.push(contender(path.name(), move || {
+            dequantize_on(path, format, blocks, &mut out).expect("whole blocks");
+        }));
+    }
+    plan.run(&format!("dequantize {format}"), 31, 1, contenders);
+}
+

@@ -1,0 +1,244 @@
+//! The searches of [`k_search`](crate::blocks::k_search), a group to each lane: every group keeps the order of its additions.
+//!
+//! Only scales and minima come out; codes are chosen again by what is stored of them. A code is a whole float here: adding and taking
+//! away 1.5 · 2^23 rounds to it. The integer of the reference is the same below 2^22; each try first makes sure that it stays there.
+
+use fearless_simd::prelude::*;
+
+use crate::blocks::k_search::{Distance, Tries, ZERO};
+
+/// 1.5 · 2^23.
+const ROUND: f32 = 12_582_912.0;
+/// Where the reference's rounding ends to be one.
+const LIMIT: f32 = 4_194_303.0;
+/// Lanes of the widest processor.
+pub(super) const MOST_LANES: usize = 16;
+
+/// Groups of `N` elements: vector `idx` holds element `idx` of each.
+pub(super) type Groups<V, const N: usize> = [V; N];
+
+/// Puts the groups of these numbers into lanes, the first again for those that are missing.
+#[inline(always)]
+pub(super) fn load<S: Simd, const N: usize>(simd: S, x: &[[f32; N]]) -> Groups<S::f32s, N> {
+    let mut turned = [[0.0; MOST_LANES]; N];
+    for lane in 0..S::f32s::LEN {
+        let group = x.get(lane).unwrap_or(&x[0]);
+        for (turned, &value) in turned.iter_mut().zip(group) {
+            turned[lane] = value;
+        }
+    }
+    turned.map(
+        #[inline(always)]
+        |lanes| S::f32s::from_slice(simd, &lanes[..S::f32s::LEN]),
+    )
+}
+
+/// The sum of squares of each group, in order.
+#[inline(always)]
+pub(super) fn sum_of_squares<S: Simd, const N: usize>(simd: S, x: &Groups<S::f32s, N>) -> S::f32s {
+    let mut sum = S::f32s::splat(simd, 0.0);
+    for &value in x {
+        sum += value * value;
+    }
+    sum
+}
+
+#[inline(always)]
+fn any<S: Simd>(mask: S::mask32s) -> bool {
+    mask.to_bitmask() != 0
+}
+
+/// The number of the largest magnitude of each group, with its sign; of two, the first.
+#[inline(always)]
+fn signed_largest<S: Simd, const N: usize>(simd: S, x: &Groups<S::f32s, N>) -> (S::f32s, S::f32s) {
+    let (mut magnitude, mut signed) = (S::f32s::splat(simd, 0.0), S::f32s::splat(simd, 0.0));
+    for &value in x {
+        let larger = magnitude.simd_lt(value.abs());
+        magnitude = larger.select(value.abs(), magnitude);
+        signed = larger.select(value, signed);
+    }
+    (signed, magnitude)
+}
+
+/// Whole numbers nearest to these, ties to even, within these bounds; for magnitudes up to [`LIMIT`].
+#[inline(always)]
+fn code<S: Simd>(simd: S, value: S::f32s, least: f32, most: f32) -> S::f32s {
+    let rounded = value + S::f32s::splat(simd, ROUND) - S::f32s::splat(simd, ROUND);
+    rounded.min(S::f32s::splat(simd, most)).max(S::f32s::splat(simd, least))
+}
+
+/// As [`code`], for any number: the bits that the reference takes for an integer.
+#[inline(always)]
+fn code_of_any<S: Simd>(simd: S, value: S::f32s, least: f32, most: f32) -> S::f32s {
+    let bits = (value + S::f32s::splat(simd, ROUND)).to_bits() & 0x007f_ffff | 0x4b00_0000;
+    let rounded = S::f32s::from_bits(bits) - S::f32s::splat(simd, ROUND);
+    rounded.min(S::f32s::splat(simd, most)).max(S::f32s::splat(simd, least))
+}
+
+/// Weighted products of numbers and codes, and of codes and codes.
+#[inline(always)]
+fn signed_sums<S: Simd, const N: usize>(
+    simd: S,
+    most: f32,
+    x: &Groups<S::f32s, N>,
+    inverse: S::f32s,
+) -> (S::f32s, S::f32s) {
+    let (mut dot, mut squares) = (S::f32s::splat(simd, 0.0), S::f32s::splat(simd, 0.0));
+    for &value in x {
+        let weight = value * value;
+        let code = code(simd, inverse * value, -most, most - 1.0);
+        dot += weight * value * code;
+        squares += weight * code * code;
+    }
+    (dot, squares)
+}
+
+/// Scales of numbers around zero, with squares as weights: see [`signed`](crate::blocks::k_search::signed).
+#[inline(always)]
+pub(super) fn signed<S: Simd, const N: usize>(simd: S, most: f32, x: &Groups<S::f32s, N>) -> S::f32s {
+    let zero = S::f32s::splat(simd, 0.0);
+    let (largest, magnitude) = signed_largest::<S, N>(simd, x);
+    let (dot, squares) = signed_sums::<S, N>(simd, most, x, S::f32s::splat(simd, -most) / largest);
+    let mut scale = squares.simd_eq(zero).select(zero, dot / squares);
+    let mut best = scale * dot;
+    for step in (-9_i8..=9).filter(|&step| step != 0) {
+        let inverse = S::f32s::splat(simd, -(most + 0.1 * f32::from(step))) / largest;
+        let (dot, squares) = signed_sums::<S, N>(simd, most, x, inverse);
+        let better = squares.simd_gt(zero) & (dot * dot).simd_gt(best * squares);
+        scale = better.select(dot / squares, scale);
+        best = better.select(scale * dot, best);
+    }
+    magnitude.simd_lt(S::f32s::splat(simd, ZERO)).select(zero, scale)
+}
+
+/// Scales found by changing a code at a time: see [`by_sweeps`](crate::blocks::k_search::by_sweeps).
+///
+/// A group that no sweep changes any more stays as it is in later ones, which others still need.
+#[inline(always)]
+pub(super) fn by_sweeps<S: Simd, const N: usize>(simd: S, most: f32, x: &Groups<S::f32s, N>) -> S::f32s {
+    let zero = S::f32s::splat(simd, 0.0);
+    let (largest, magnitude) = signed_largest::<S, N>(simd, x);
+    let inverse = S::f32s::splat(simd, -most) / largest;
+    let mut codes = x.map(
+        #[inline(always)]
+        |value| code(simd, inverse * value, -most, most - 1.0),
+    );
+    let (mut dot, mut squares) = signed_sums::<S, N>(simd, most, x, inverse);
+    for _ in 0..5 {
+        let mut changed = S::mask32s::splat(simd, false);
+        for (old, &value) in codes.iter_mut().zip(x) {
+            let weight = value * value;
+            let rest = dot - weight * value * *old;
+            let rest_squares = squares - weight * *old * *old;
+            let new = code_of_any(simd, value * rest_squares / rest, -most, most - 1.0);
+            let new_dot = rest + weight * value * new;
+            let new_squares = rest_squares + weight * new * new;
+            let better = (new_dot * new_dot * squares).simd_gt(dot * dot * new_squares);
+            let taken = rest.simd_gt(zero) & new.simd_ne(*old) & new_squares.simd_gt(zero) & better;
+            dot = taken.select(new_dot, dot);
+            squares = taken.select(new_squares, squares);
+            *old = taken.select(new, *old);
+            changed |= taken;
+        }
+        if !any::<S>(changed) {
+            break;
+        }
+    }
+    let found = squares.simd_gt(zero) & magnitude.simd_ge(S::f32s::splat(simd, ZERO));
+    found.select(dot / squares, zero)
+}
+
+/// Scales and minima, these with their sign changed: see [`span`](crate::blocks::k_search::span).
+///
+/// `None` if a try of any group leaves the range in which codes are rounded.
+#[inline(always)]
+pub(super) fn span<S: Simd, const N: usize>(
+    simd: S,
+    tries: &Tries,
+    most: f32,
+    x: &Groups<S::f32s, N>,
+    weights: &Groups<S::f32s, N>,
+) -> Option<(S::f32s, S::f32s)> {
+    let zero = S::f32s::splat(simd, 0.0);
+    let (mut least, mut max) = (x[0], x[0]);
+    let mut sum_weights = weights[0];
+    let mut sum_values = sum_weights * x[0];
+    for (&weight, &value) in weights.iter().zip(x).skip(1) {
+        least = value.min(least);
+        max = value.max(max);
+        sum_weights += weight;
+        sum_values += weight * value;
+    }
+    let mut min = least.min(zero);
+    let constant = max.simd_eq(min);
+    let inverse = S::f32s::splat(simd, most) / (max - min);
+    if !are_near(simd, inverse, (least - min, max - min), constant) {
+        return None;
+    }
+    let mut scale = S::f32s::splat(simd, 1.0) / inverse;
+    let mut codes = x.map(
+        #[inline(always)]
+        |value| code(simd, inverse * (value - min), 0.0, most),
+    );
+    let mut best = error::<S, N>(simd, tries.error, x, weights, &codes, scale, min);
+    for step in 0..=tries.count {
+        let numerator = tries.first + tries.delta * f32::from(step) + most;
+        let inverse = S::f32s::splat(simd, numerator) / (max - min);
+        if !are_near(simd, inverse, (least - min, max - min), constant) {
+            return None;
+        }
+        let (mut sum_codes, mut sum_squares, mut dot) = (zero, zero, zero);
+        for ((&weight, &value), kept) in weights.iter().zip(x).zip(&mut codes) {
+            let code = code(simd, inverse * (value - min), 0.0, most);
+            *kept = code;
+            let weighted = weight * code;
+            sum_codes += weighted;
+            sum_squares += weighted * code;
+            dot += weighted * value;
+        }
+        let determinant = sum_weights * sum_squares - sum_codes * sum_codes;
+        let fit_min = (sum_squares * sum_values - sum_codes * dot) / determinant;
+        let fit_scale = (sum_weights * dot - sum_values * sum_codes) / determinant;
+        let positive = fit_min.simd_gt(zero);
+        let fit_scale = positive.select(dot / sum_squares, fit_scale);
+        let fit_min = positive.select(zero, fit_min);
+        let error = error::<S, N>(simd, tries.error, x, weights, &codes, fit_scale, fit_min);
+        let better = determinant.simd_gt(zero) & error.simd_lt(best);
+        best = better.select(error, best);
+        scale = better.select(fit_scale, scale);
+        min = better.select(fit_min, min);
+    }
+    let min = constant.select(least.min(zero), min);
+    Some((constant.select(zero, scale), zero - min))
+}
+
+/// Whether the codes of all elements, which lie between those of the extremes, are near enough to be rounded.
+#[inline(always)]
+fn are_near<S: Simd>(simd: S, inverse: S::f32s, extremes: (S::f32s, S::f32s), constant: S::mask32s) -> bool {
+    let limit = S::f32s::splat(simd, LIMIT);
+    let near = (inverse * extremes.0).abs().simd_le(limit) & (inverse * extremes.1).abs().simd_le(limit);
+    !any::<S>(!(near | constant))
+}
+
+/// Weighted sum of what codes are off.
+#[inline(always)]
+fn error<S: Simd, const N: usize>(
+    simd: S,
+    distance: Distance,
+    x: &Groups<S::f32s, N>,
+    weights: &Groups<S::f32s, N>,
+    codes: &Groups<S::f32s, N>,
+    scale: S::f32s,
+    min: S::f32s,
+) -> S::f32s {
+    let mut error = S::f32s::splat(simd, 0.0);
+    for ((&weight, &value), &code) in weights.iter().zip(x).zip(codes) {
+        let difference = scale * code + min - value;
+        let difference = match distance {
+            Distance::Absolute => difference.abs(),
+            Distance::Squared => difference * difference,
+        };
+        error += weight * difference;
+    }
+    error
+}

@@ -1,0 +1,100 @@
+//! Every way to compute against the scalar one, on numbers that nobody quantizes.
+
+use apr_quant::{BlockFormat, NonFinite, Path, Quantizer, dequantize_on};
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ bits >> 31
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.bits() % bound
+    }
+
+    /// Between -1 and 1, more often near zero.
+    fn bell(&mut self) -> f32 {
+        let sum: i64 = (0..4).map(|_| (self.bits() >> 44).cast_signed() - (1 << 19)).sum();
+        sum as f32 / (1 << 21) as f32
+    }
+}
+
+/// A block of one of many kinds.
+fn fill(random: &mut Random, values: &mut [f32]) {
+    let scale = (2.0_f32).powi(random.below(60) as i32 - 40);
+    let offset = random.bell() * 4.0;
+    let kind = random.below(14);
+    let constant = random.bell();
+    for value in values.iter_mut() {
+        let bell = random.bell();
+        *value = match kind {
+            0 => bell,
+            1 => bell * scale,
+            2 => bell + offset,
+            3 => (bell + offset) * scale,
+            4 => constant,
+            5 => constant + bell * 1e-7,
+            6 => [0.0, -0.0, bell][random.below(3) as usize],
+            7 => (bell * 16.0).round() / 8.0,
+            8 => (bell * 254.0).round() / 2.0 * scale,
+            9 => bell.abs() * scale,
+            10 => -bell.abs() - offset.abs(),
+            11 => bell * (2.0_f32).powi(random.below(40) as i32 - 20),
+            12 => f32::from_bits(random.bits() as u32),
+            _ => [-constant, constant, 0.0, -0.0][random.below(4) as usize],
+        };
+    }
+    if random.below(8) == 0 {
+        let place = random.below(values.len() as u64) as usize;
+        values[place] *= 1000.0;
+    }
+}
+
+#[test]
+fn all_paths_give_the_same_bits() {
+    let mut random = Random(7);
+    for format in BlockFormat::ALL.iter().copied() {
+        let Ok(quantizer) = Quantizer::new(format) else { continue };
+        let blocks = if format.block_len() == 256 { 1500 } else { 12_000 };
+        // Odd, so that the last group of blocks is not whole.
+        for round in 0..blocks / 3 {
+            let mut values = vec![0.0; format.block_len() * 3];
+            for block in values.chunks_mut(format.block_len()) {
+                fill(&mut random, block);
+            }
+            compare(quantizer, format, &values, round);
+        }
+    }
+}
+
+fn compare(quantizer: Quantizer<'_>, format: BlockFormat, values: &[f32], round: usize) {
+    let len = format.byte_len(values.len() as u64, 1).unwrap().try_into().unwrap();
+    for non_finite in [NonFinite::Refuse, NonFinite::AsReference] {
+        let quantizer = quantizer.non_finite(non_finite);
+        let on = |path: Path| {
+            let mut out = vec![0; len];
+            let result = quantizer.path(path).quantize(values, values.len(), &mut out);
+            result.map(|()| out)
+        };
+        let expected = on(Path::SCALAR);
+        for path in Path::all() {
+            assert_eq!(on(path), expected, "{format} {path:?} {round} {values:?}");
+        }
+        let Ok(blocks) = expected else { continue };
+        let back = |path| {
+            let mut back = vec![0.0; values.len()];
+            dequantize_on(path, format, &blocks, &mut back).unwrap();
+            back.into_iter().map(|value| if value.is_nan() { 0 } else { value.to_bits() }).collect::<Vec<_>>()
+        };
+        let expected = back(Path::SCALAR);
+        for path in Path::all() {
+            assert_eq!(back(path), expected, "{format} {path:?} {round}");
+        }
+    }
+}
