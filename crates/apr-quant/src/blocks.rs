@@ -15,14 +15,35 @@ pub(crate) mod q4_k;
 pub(crate) mod q5_k;
 pub(crate) mod q6_k;
 pub(crate) mod q8_k;
+pub(crate) mod iq4_nl;
+pub(crate) mod iq4_xs;
+pub(crate) mod tq1_0;
+pub(crate) mod tq2_0;
+pub(crate) mod mxfp4;
+pub(crate) mod nvfp4;
+pub(crate) mod q1_0;
+pub(crate) mod q2_0;
+pub(crate) mod iq1_s;
+pub(crate) mod iq1_m;
+pub(crate) mod iq2_xxs;
+pub(crate) mod iq2_xs;
+pub(crate) mod iq2_s;
+pub(crate) mod iq3_xxs;
+pub(crate) mod iq3_s;
+pub(crate) mod apr_q4;
+pub(crate) mod apr_q8;
 
 mod bits;
+mod codebook;
 mod extremes;
 mod four_five_k;
+mod fp4;
 mod groups;
 pub(crate) mod k_search;
 mod six_bit;
+mod ternary;
 mod two_bit;
+mod uneven;
 
 /// What there is to know of a format before and after a block is encoded.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +65,8 @@ pub(crate) enum Step {
     Searched,
     /// The largest magnitude, divided by this.
     Magnitude(f32),
+    /// A power of two in one byte, which ends at a quarter of the smallest normal number.
+    Exponent,
     /// The distance from the smallest to the largest number, divided by this.
     Span(f32),
 }
@@ -53,6 +76,11 @@ impl Step {
     pub(crate) fn is_too_small(self, x: &[f32]) -> bool {
         let step = match self {
             Self::Guarded | Self::Searched => return false,
+            // The logarithm of the largest magnitude less 2 has to be -127 at least.
+            Self::Exponent => {
+                let largest = x.iter().fold(0.0, |max: f32, value| max.max(value.abs()));
+                return largest != 0.0 && largest < 2.0 * f32::MIN_POSITIVE;
+            }
             Self::Magnitude(codes) => x.iter().fold(0.0, |max: f32, value| max.max(value.abs())) / codes,
             Self::Span(codes) => {
                 let (min, max) = x

@@ -1,5 +1,7 @@
 //! The loops over rows and blocks, and the table of who encodes and decodes which format.
 
+mod own;
+
 use fearless_simd::Simd;
 
 use crate::blocks::{self as b, Rules, Step};
@@ -58,6 +60,14 @@ macro_rules! codecs {
                         || encode_blocks::<$len, $bytes>(rows, $rules, out, #[inline(always)] |x, importance, out| codec::encode(x, importance, out)),
                     )
                 })*
+                BlockFormat::AprQ4 => on.run(
+                    #[inline(always)]
+                    || own::encode_q4(rows, out),
+                ),
+                BlockFormat::AprQ8 => on.run(
+                    #[inline(always)]
+                    || own::encode_q8(rows, out),
+                ),
                 format => Err(not_quantizable(format)),
             }
         }
@@ -65,7 +75,7 @@ macro_rules! codecs {
         /// Decodes blocks whose lengths were checked.
         pub(crate) fn decode<I: Instructions>(
             on: I,
-            format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
+            format: BlockFormat, bytes: &[u8], out: &mut [f32]) {
             match format {
                 $(BlockFormat::$variant => {
                     use $codec as codec;
@@ -81,9 +91,15 @@ macro_rules! codecs {
                         || decode_blocks::<$read_len, $read_bytes>(bytes, out, #[inline(always)] |block, out| codec::decode(block, out)),
                     );
                 })*
-                format => return Err(not_quantizable(format)),
+                BlockFormat::AprQ4 => on.run(
+                    #[inline(always)]
+                    || own::decode_q4(bytes, out),
+                ),
+                BlockFormat::AprQ8 => on.run(
+                    #[inline(always)]
+                    || own::decode_q8(bytes, out),
+                ),
             }
-            Ok(())
         }
 
         /// Rules of a format that is encoded.
@@ -96,7 +112,7 @@ macro_rules! codecs {
 
         /// Whether numbers can be turned into this format.
         pub(crate) const fn is_encodable(format: BlockFormat) -> bool {
-            matches!(format, $(BlockFormat::$variant)|*)
+            matches!(format, BlockFormat::AprQ4 | BlockFormat::AprQ8 $(| BlockFormat::$variant)*)
         }
     };
 }
@@ -119,12 +135,27 @@ codecs! {
         Q5_K = b::q5_k, 256 elements in 176, rules(&[0, 2], Step::Searched);
         Q6_K = b::q6_k, 256 elements in 210, rules(&[208], Step::Searched);
         Q8_K = b::q8_k, 256 elements in 292, rules(&[], Step::Guarded);
+        IQ4_NL = b::iq4_nl, 32 elements in 18, rules(&[0], Step::Searched);
+        IQ4_XS = b::iq4_xs, 256 elements in 136, rules(&[0], Step::Searched);
+        TQ1_0 = b::tq1_0, 256 elements in 54, rules(&[52], Step::Magnitude(1.0));
+        TQ2_0 = b::tq2_0, 256 elements in 66, rules(&[64], Step::Magnitude(1.0));
+        MXFP4 = b::mxfp4, 32 elements in 17, rules(&[], Step::Exponent);
+        NVFP4 = b::nvfp4, 64 elements in 36, rules(&[], Step::Guarded);
+        Q1_0 = b::q1_0, 128 elements in 18, rules(&[0], Step::Guarded);
+        Q2_0 = b::q2_0, 64 elements in 18, rules(&[0], Step::Magnitude(1.0));
     }
     decoded {
         I8 = b::plain::int8, 1 elements in 1;
         I16 = b::plain::int16, 1 elements in 2;
         I32 = b::plain::int32, 1 elements in 4;
         I64 = b::plain::int64, 1 elements in 8;
+        IQ1_S = b::iq1_s, 256 elements in 50;
+        IQ1_M = b::iq1_m, 256 elements in 56;
+        IQ2_XXS = b::iq2_xxs, 256 elements in 66;
+        IQ2_XS = b::iq2_xs, 256 elements in 74;
+        IQ2_S = b::iq2_s, 256 elements in 82;
+        IQ3_XXS = b::iq3_xxs, 256 elements in 98;
+        IQ3_S = b::iq3_s, 256 elements in 110;
     }
 }
 
@@ -240,7 +271,7 @@ pub(crate) fn check_output(
     if rows.non_finite == NonFinite::AsReference {
         return Ok(());
     }
-    let mut small = false;
+    let mut small = rules.halves.is_empty();
     for (idx, &at) in rules.halves.iter().enumerate() {
         let magnitude = u16::from_le_bytes([block[at], block[at + 1]]) & 0x7fff;
         if magnitude >= 0x7c00 {

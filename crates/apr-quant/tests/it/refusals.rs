@@ -69,6 +69,12 @@ fn a_scale_beyond_the_range_of_f16_is_refused() {
         BlockFormat::Q4_K,
         BlockFormat::Q5_K,
         BlockFormat::Q6_K,
+        BlockFormat::IQ4_NL,
+        BlockFormat::IQ4_XS,
+        BlockFormat::TQ1_0,
+        BlockFormat::TQ2_0,
+        BlockFormat::Q1_0,
+        BlockFormat::Q2_0,
     ] {
         let place = format.block_len() + 2;
         assert_eq!(
@@ -82,9 +88,17 @@ fn a_scale_beyond_the_range_of_f16_is_refused() {
 
 #[test]
 fn a_step_that_nothing_can_be_divided_by_is_refused() {
-    for format in
-        [BlockFormat::Q4_0, BlockFormat::Q4_1, BlockFormat::Q5_0, BlockFormat::Q5_1, BlockFormat::Q8_0]
-    {
+    for format in [
+        BlockFormat::Q4_0,
+        BlockFormat::Q4_1,
+        BlockFormat::Q5_0,
+        BlockFormat::Q5_1,
+        BlockFormat::Q8_0,
+        BlockFormat::TQ1_0,
+        BlockFormat::TQ2_0,
+        BlockFormat::MXFP4,
+        BlockFormat::Q2_0,
+    ] {
         assert_eq!(
             quantize(format, 3, 1e-39, NonFinite::Refuse),
             Err(ErrorKind::ScaleTooSmall { format, element: 3 })
