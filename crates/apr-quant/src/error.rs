@@ -95,6 +95,13 @@ pub enum ErrorKind {
         /// Bytes that were given.
         found: u64,
     },
+    /// Numbers and what became of them are not of the same count.
+    UnequalLengths {
+        /// Numbers before.
+        originals: u64,
+        /// Numbers after.
+        decoded: u64,
+    },
     /// There is not one weight per column.
     ImportanceLength {
         /// Columns of a row.
@@ -139,6 +146,7 @@ impl ErrorKind {
         "q-values-length",
         "q-output-length",
         "q-blocks-length",
+        "q-unequal-lengths",
         "q-importance-length",
         "q-importance-value",
         "q-non-finite",
@@ -158,6 +166,7 @@ impl ErrorKind {
             Self::ValuesLength { .. } => "q-values-length",
             Self::OutputLength { .. } => "q-output-length",
             Self::BlocksLength { .. } => "q-blocks-length",
+            Self::UnequalLengths { .. } => "q-unequal-lengths",
             Self::ImportanceLength { .. } => "q-importance-length",
             Self::ImportanceValue { .. } => "q-importance-value",
             Self::NonFinite { .. } => "q-non-finite",
@@ -194,6 +203,9 @@ impl fmt::Display for ErrorKind {
             }
             Self::BlocksLength { format, expected, found } => {
                 write!(f, "{found} bytes of {format} blocks, {expected} for the elements wanted")
+            }
+            Self::UnequalLengths { originals, decoded } => {
+                write!(f, "{originals} numbers cannot be compared with {decoded}")
             }
             Self::ImportanceLength { expected, found } => {
                 write!(f, "{found} importance weights for rows of {expected} elements")

@@ -3,6 +3,9 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "std")]
+extern crate std;
+
 mod error;
 mod format;
 
@@ -10,6 +13,7 @@ mod blocks;
 mod half_float;
 mod importance;
 mod lanes;
+mod meter;
 mod path;
 mod quantizer;
 mod round;
@@ -17,5 +21,6 @@ mod rows;
 
 pub use error::{Error, ErrorKind};
 pub use format::{BlockFormat, GgmlType};
+pub use meter::{ErrorMeter, ErrorReport, measure_error};
 pub use path::Path;
 pub use quantizer::{NonFinite, Quantizer, dequantize, dequantize_on};

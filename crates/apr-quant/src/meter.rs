@@ -1,0 +1,350 @@
+//! How far blocks are from the numbers they stand for.
+
+mod ends;
+
+use libm::sqrt;
+
+use crate::error::{Error, ErrorKind};
+use crate::format::BlockFormat;
+use crate::quantizer::dequantize;
+
+/// Elements that are decoded at a time: a whole number of blocks of every format.
+const PIECE: usize = 256;
+
+/// What quantization did to a tensor, from [`ErrorMeter`] or [`measure_error`].
+///
+/// Pairs of which either number is not finite are counted, and left out of everything else.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ErrorReport {
+    /// Pairs, those with numbers that are not finite included.
+    pub count: u64,
+    /// Root of the mean squared error, in the unit of the numbers.
+    pub rmse: f64,
+    /// Standard deviation of the originals.
+    pub sigma: f64,
+    /// Largest error without its sign.
+    pub max_error: f64,
+    /// Where it is first met, counted over all pieces; `None` without a finite pair.
+    pub max_error_element: Option<u64>,
+    /// Cosine of the angle between originals and decoded numbers, as vectors. Two vectors of zeros have 1, one alone 0.
+    pub cosine: f64,
+    /// Elements whose code is the lowest or the highest that its block can hold: no other code would have brought them
+    /// further out. Counted by [`ErrorMeter::add_blocks`]; `None` for formats without an order of codes (codebooks,
+    /// plain numbers), and where only decoded numbers were compared.
+    ///
+    /// Formats that scale to the largest magnitude have one such element in nearly every group. A group whose codes all
+    /// mean the same number has none.
+    pub saturated: Option<u64>,
+    /// Those of them whose original lies beyond what their code stands for, by any amount.
+    pub clipped: Option<u64>,
+    /// Originals that are infinite or not a number.
+    pub non_finite_originals: u64,
+    /// Decoded numbers that are.
+    pub non_finite_decoded: u64,
+}
+
+impl ErrorReport {
+    /// The error per unit of spread: [`rmse`](Self::rmse) divided by [`sigma`](Self::sigma).
+    ///
+    /// 0 without any error, infinite if numbers that are all the same were not kept.
+    #[must_use]
+    pub fn relative_rmse(&self) -> f64 {
+        if self.rmse == 0.0 { 0.0 } else { self.rmse / self.sigma }
+    }
+}
+
+/// Compares numbers with what was made of them, piece by piece.
+///
+/// Sums are `f64`, in the order of the elements: the report does not depend on how a tensor is cut into pieces.
+///
+/// ```
+/// use apr_quant::{BlockFormat, ErrorMeter, Quantizer};
+///
+/// let values: Vec<f32> = (0..512).map(|idx| (idx as f32 * 0.7).sin()).collect();
+/// let mut blocks = [0; 16 * 34];
+/// Quantizer::new(BlockFormat::Q8_0)?.quantize(&values, 512, &mut blocks)?;
+///
+/// let mut meter = ErrorMeter::new();
+/// for (values, blocks) in values.chunks(256).zip(blocks.chunks(8 * 34)) {
+///     meter.add_blocks(BlockFormat::Q8_0, values, blocks)?;
+/// }
+/// let report = meter.report();
+/// assert_eq!(report.count, 512);
+/// assert!(report.relative_rmse() < 0.005 && report.cosine > 0.9999);
+/// assert!(report.saturated.is_some_and(|count| count >= 16));
+/// # Ok::<(), apr_quant::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ErrorMeter {
+    count: u64,
+    /// Finite pairs.
+    finite: u64,
+    /// The first finite original, taken off before deviations are summed up: a large mean does not swallow them.
+    origin: f64,
+    deviations: f64,
+    squared_deviations: f64,
+    squared_errors: f64,
+    max_error: f64,
+    max_error_element: Option<u64>,
+    squared_originals: f64,
+    squared_decoded: f64,
+    products: f64,
+    at_ends: Option<AtEnds>,
+    without_ends: bool,
+    non_finite_originals: u64,
+    non_finite_decoded: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct AtEnds {
+    saturated: u64,
+    clipped: u64,
+}
+
+impl ErrorMeter {
+    /// A meter that has seen nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes a piece of a tensor and what it became.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::UnequalLengths`] if the pieces are not of the same length.
+    pub fn add(&mut self, originals: &[f32], decoded: &[f32]) -> Result<(), Error> {
+        if originals.len() != decoded.len() {
+            let (originals, decoded) = (originals.len() as u64, decoded.len() as u64);
+            return Err(ErrorKind::UnequalLengths { originals, decoded }.into());
+        }
+        self.without_ends |= !originals.is_empty();
+        self.compare(originals, decoded);
+        Ok(())
+    }
+
+    /// Takes a piece of a tensor and the blocks it became, which also says how many codes are at the ends of their range.
+    ///
+    /// Of `AprQ8`, a piece is a whole tensor: it has but one scale.
+    ///
+    /// # Errors
+    ///
+    /// As [`dequantize`] for blocks that do not fit the numbers.
+    pub fn add_blocks(&mut self, format: BlockFormat, originals: &[f32], blocks: &[u8]) -> Result<(), Error> {
+        let expected = format.byte_len(originals.len() as u64, 1)?;
+        if blocks.len() as u64 != expected {
+            return Err(ErrorKind::BlocksLength { format, expected, found: blocks.len() as u64 }.into());
+        }
+        self.without_ends |= !ends::has(format) && !originals.is_empty();
+        let (head, bytes) =
+            blocks.split_at(if format == BlockFormat::AprQ8 { blocks.len().min(4) } else { 0 });
+        let piece_bytes = PIECE / format.block_len() * format.block_bytes();
+        for (originals, bytes) in originals.chunks(PIECE).zip(bytes.chunks(piece_bytes)) {
+            self.add_piece(format, originals, head, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// What was found so far.
+    #[must_use]
+    pub fn report(&self) -> ErrorReport {
+        let per = self.finite.max(1) as f64;
+        let mean = self.deviations / per;
+        let lengths = sqrt(self.squared_originals) * sqrt(self.squared_decoded);
+        let both_zero = self.squared_originals == 0.0 && self.squared_decoded == 0.0;
+        let at_ends = if self.without_ends { None } else { self.at_ends };
+        ErrorReport {
+            count: self.count,
+            rmse: sqrt(self.squared_errors / per),
+            sigma: sqrt((self.squared_deviations / per - mean * mean).max(0.0)),
+            max_error: self.max_error,
+            max_error_element: self.max_error_element,
+            cosine: match () {
+                () if both_zero => 1.0,
+                () if lengths == 0.0 => 0.0,
+                () => (self.products / lengths).clamp(-1.0, 1.0),
+            },
+            saturated: at_ends.map(|ends| ends.saturated),
+            clipped: at_ends.map(|ends| ends.clipped),
+            non_finite_originals: self.non_finite_originals,
+            non_finite_decoded: self.non_finite_decoded,
+        }
+    }
+
+    /// At most [`PIECE`] elements, whose blocks have the right length.
+    fn add_piece(
+        &mut self,
+        format: BlockFormat,
+        originals: &[f32],
+        head: &[u8],
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        let (mut decoded, mut low, mut high) = ([0.0; PIECE], [0.0; PIECE], [0.0; PIECE]);
+        let [decoded, low, high] =
+            [&mut decoded, &mut low, &mut high].map(|room| &mut room[..originals.len()]);
+        let mut room = [0; ends::ROOM];
+        let (scale, rest) = room.split_at_mut(head.len());
+        scale.copy_from_slice(head);
+        rest[..bytes.len()].copy_from_slice(bytes);
+        let all = head.len() + bytes.len();
+        dequantize(format, &room[..all], decoded)?;
+        if ends::has(format) {
+            ends::set_codes(format, &mut room[head.len()..all], ends::End::Low);
+            dequantize(format, &room[..all], low)?;
+            ends::set_codes(format, &mut room[head.len()..all], ends::End::High);
+            dequantize(format, &room[..all], high)?;
+            let at_ends = self.at_ends.get_or_insert_default();
+            for ((original, decoded), (a, b)) in originals.iter().zip(&*decoded).zip(low.iter().zip(&*high)) {
+                let (low, high) = if a < b { (a, b) } else { (b, a) };
+                let is_finite = original.is_finite() && decoded.is_finite();
+                if is_finite && low < high && (decoded <= low || decoded >= high) {
+                    at_ends.saturated += 1;
+                    at_ends.clipped += u64::from(original < low || original > high);
+                }
+            }
+        }
+        self.compare(originals, decoded);
+        Ok(())
+    }
+
+    fn compare(&mut self, originals: &[f32], decoded: &[f32]) {
+        for (&original, &decoded) in originals.iter().zip(decoded) {
+            let element = self.count;
+            self.count += 1;
+            if !(original.is_finite() && decoded.is_finite()) {
+                self.non_finite_originals += u64::from(!original.is_finite());
+                self.non_finite_decoded += u64::from(!decoded.is_finite());
+                continue;
+            }
+            let (original, decoded) = (f64::from(original), f64::from(decoded));
+            if self.finite == 0 {
+                self.origin = original;
+            }
+            self.finite += 1;
+            let deviation = original - self.origin;
+            self.deviations += deviation;
+            self.squared_deviations += deviation * deviation;
+            let error = (original - decoded).abs();
+            self.squared_errors += error * error;
+            if error > self.max_error || self.max_error_element.is_none() {
+                (self.max_error, self.max_error_element) = (error, Some(element));
+            }
+            self.squared_originals += original * original;
+            self.squared_decoded += decoded * decoded;
+            self.products += original * decoded;
+        }
+    }
+}
+
+/// Compares a whole tensor with what it became.
+///
+/// ```
+/// use apr_quant::measure_error;
+///
+/// let report = measure_error(&[1.0, 2.0, 3.0], &[1.0, 2.5, 3.0])?;
+/// assert_eq!((report.max_error, report.max_error_element), (0.5, Some(1)));
+/// # Ok::<(), apr_quant::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`ErrorKind::UnequalLengths`] if they are not of the same length.
+pub fn measure_error(originals: &[f32], decoded: &[f32]) -> Result<ErrorReport, Error> {
+    let mut meter = ErrorMeter::new();
+    meter.add(originals, decoded)?;
+    Ok(meter.report())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantizer::Quantizer;
+
+    #[test]
+    fn figures_are_those_of_the_textbook() {
+        let report = measure_error(&[1.0, 2.0, 3.0, 4.0], &[1.0, 2.0, 3.0, 6.0]).unwrap();
+        assert_eq!((report.rmse, report.sigma), (1.0, sqrt(1.25)));
+        assert_eq!(report.max_error_element, Some(3));
+        assert!((report.cosine - 38.0 / sqrt(30.0 * 50.0)).abs() < 1e-15);
+        assert!((report.relative_rmse() - 1.0 / sqrt(1.25)).abs() < 1e-15);
+        assert_eq!((report.saturated, report.clipped), (None, None));
+    }
+
+    #[test]
+    fn a_large_mean_does_not_swallow_the_spread() {
+        let values = [1e9f32, 1e9 + 64.0, 1e9 + 128.0];
+        let report = measure_error(&values, &values).unwrap();
+        assert!((report.sigma - 64.0 * sqrt(2.0 / 3.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn zeros_have_a_cosine() {
+        assert_eq!(measure_error(&[0.0; 3], &[0.0; 3]).unwrap().cosine, 1.0);
+        assert_eq!(measure_error(&[0.0; 3], &[0.0, 1.0, 0.0]).unwrap().cosine, 0.0);
+        let report = measure_error(&[5.0; 2], &[5.0, 4.0]).unwrap();
+        assert_eq!((report.sigma, report.relative_rmse()), (0.0, f64::INFINITY));
+        let nothing = ErrorMeter::new().report();
+        assert_eq!((nothing.count, nothing.cosine, nothing.max_error_element), (0, 1.0, None));
+    }
+
+    #[test]
+    fn numbers_that_are_not_finite_are_counted_and_left_out() {
+        let originals = [f32::NAN, 1.0, f32::INFINITY, 2.0, 3.0];
+        let report = measure_error(&originals, &[1.0, 1.0, f32::NAN, f32::INFINITY, 3.0]).unwrap();
+        assert_eq!((report.non_finite_originals, report.non_finite_decoded, report.count), (2, 2, 5));
+        assert_eq!((report.rmse, report.sigma, report.max_error_element), (0.0, 1.0, Some(1)));
+    }
+
+    #[test]
+    fn codes_at_the_ends_are_counted() {
+        let mut values = [0.0; 32];
+        // A scale of 1: the codes reach from -8 to 7.
+        (values[0], values[5], values[6], values[7]) = (-8.0, 7.0, 7.9, 6.0);
+        let mut blocks = [0; 18];
+        let quantizer = Quantizer::new(BlockFormat::Q4_0).unwrap();
+        quantizer.quantize(&values, 32, &mut blocks).unwrap();
+        let mut meter = ErrorMeter::new();
+        meter.add_blocks(BlockFormat::Q4_0, &values, &blocks).unwrap();
+        let report = meter.report();
+        assert_eq!((report.saturated, report.clipped, report.max_error_element), (Some(3), Some(1), Some(6)));
+        // A block of zeros has no ends; one format without them, and the count is gone.
+        meter.add_blocks(BlockFormat::Q4_0, &[0.0; 32], &[0; 18]).unwrap();
+        assert_eq!(meter.report().saturated, Some(3));
+        meter.add_blocks(BlockFormat::F16, &[0.0], &[0; 2]).unwrap();
+        assert_eq!(meter.report().saturated, None);
+        assert_eq!(meter.report().count, 65);
+    }
+
+    #[test]
+    fn one_scale_and_a_short_block_are_understood() {
+        let values: [f32; 300] = core::array::from_fn(|idx| (idx % 21) as f32 - 10.0);
+        for (format, room) in [(BlockFormat::AprQ8, 304), (BlockFormat::AprQ4, 180)] {
+            let mut blocks = [0; 304];
+            let quantizer = Quantizer::new(format).unwrap();
+            quantizer.quantize(&values, 300, &mut blocks[..room]).unwrap();
+            let mut decoded = [0.0; 300];
+            dequantize(format, &blocks[..room], &mut decoded).unwrap();
+            let mut meter = ErrorMeter::new();
+            meter.add_blocks(format, &values, &blocks[..room]).unwrap();
+            let report = meter.report();
+            let expected = measure_error(&values, &decoded).unwrap();
+            assert_eq!(
+                (report.rmse, report.cosine, report.sigma),
+                (expected.rmse, expected.cosine, expected.sigma)
+            );
+            assert!(report.saturated.is_some_and(|count| count >= 28), "{report:?}");
+        }
+    }
+
+    #[test]
+    fn pieces_have_to_fit() {
+        assert_eq!(measure_error(&[1.0], &[]).unwrap_err().code(), "q-unequal-lengths");
+        let mut meter = ErrorMeter::new();
+        let refused = meter.add_blocks(BlockFormat::Q8_0, &[0.0; 32], &[0; 33]).unwrap_err();
+        assert_eq!(refused.code(), "q-blocks-length");
+        let refused = meter.add_blocks(BlockFormat::Q8_0, &[0.0; 31], &[0; 34]).unwrap_err();
+        assert_eq!(refused.code(), "q-row-length");
+        assert_eq!(meter.report().count, 0);
+    }
+}
