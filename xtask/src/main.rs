@@ -7,6 +7,7 @@
 mod ci;
 mod features;
 mod fuzz;
+mod ggml;
 mod json;
 mod layers;
 mod lint;
@@ -65,6 +66,11 @@ const TASKS: &[Task] = &[
         name: "peers",
         run: peers::run,
         help: "[WORD...]  the crates that made the .apr format read what we write, bit for bit",
+    },
+    Task {
+        name: "ggml",
+        run: ggml::run,
+        help: "[BLOCKS] [FORMAT...]  ggml's reference judges our blocks and what we read from blocks, bit for bit",
     },
     Task {
         name: "signatures",

