@@ -15,8 +15,10 @@ import subprocess
 import sys
 import time
 
-ROWS, COLUMNS = 256, 1024
+ROWS, COLUMNS = 64, 1024
 ELEMENTS = ROWS * COLUMNS
+# Every kind of instructions gets its turn.
+PIECES = 8
 
 # Name, number, elements and bytes of a block, whether the reference quantizes it here, whether with importance.
 FORMATS = [
@@ -105,7 +107,8 @@ def first_other(ours, theirs, size):
 
 def judge(name, number, length, size, kind):
     """Compares the blocks of one format: how many, how many differ, and a line about the first of these."""
-    command = [PROGRAM, name, kind, str(BLOCKS), "20261121"]
+    wanted = max(BLOCKS, PIECES * ELEMENTS // length)
+    command = [PROGRAM, name, kind, str(wanted), "20261121"]
     program = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=1 << 20)
     values, ours, decoded = bytearray(4 * ELEMENTS), bytearray(ELEMENTS // length * size), bytearray(4 * ELEMENTS)
     importance = bytearray(4 * COLUMNS) if kind == "weighted" else None
@@ -113,7 +116,7 @@ def judge(name, number, length, size, kind):
     quantize = None if kind == "bytes" else quantizer(name, number, importance)
     dequantize = dequantizer(name)
     count, differ, example = 0, 0, ""
-    while count < BLOCKS:
+    while count < wanted:
         if importance:
             fill(program.stdout, importance)
         if quantize:

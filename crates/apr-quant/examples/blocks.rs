@@ -1,14 +1,14 @@
 //! Random numbers, our blocks of them and our numbers from these, for another implementation to judge.
 //!
-//! `blocks FORMAT plain|weighted|bytes BLOCKS SEED` writes pieces of 256 rows of 1,024 elements to standard output until there
-//! are enough blocks:
+//! `blocks FORMAT plain|weighted|bytes BLOCKS SEED` writes pieces of 64 rows of 1,024 elements to standard output until there
+//! are enough blocks. Each kind of instructions that the processor has takes its turn, the best first:
 //!
 //! | part | bytes | with |
 //! | --- | --- | --- |
 //! | importance of the 1,024 columns, `f32` | 4,096 | `weighted` |
-//! | the numbers, `f32` | 1,048,576 | `plain`, `weighted` |
-//! | their blocks; of `bytes`, random bytes | 262,144 / elements of a block x its bytes | all |
-//! | what the blocks decode to, `f32` | 1,048,576 | all |
+//! | the numbers, `f32` | 262,144 | `plain`, `weighted` |
+//! | their blocks; of `bytes`, random bytes | 65,536 / elements of a block x its bytes | all |
+//! | what the blocks decode to, `f32` | 262,144 | all |
 //!
 //! The same seed gives the same bytes. `cargo xtask ggml` lets ggml's reference judge them.
 
@@ -16,10 +16,11 @@ use core::error::Error;
 use std::io::Write;
 use std::{env, io};
 
-use apr_quant::{BlockFormat, NonFinite, Quantizer, dequantize};
+use apr_quant::{BlockFormat, NonFinite, Path, Quantizer, dequantize_on};
 
 const ROW_LEN: usize = 1024;
-const ELEMENTS: usize = 256 * ROW_LEN;
+const ROWS: usize = 64;
+const ELEMENTS: usize = ROWS * ROW_LEN;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -33,15 +34,17 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut weights = vec![0.0; ROW_LEN];
     let mut values = vec![0.0; ELEMENTS];
-    let mut blocks = vec![0; usize::try_from(format.byte_len(ROW_LEN as u64, 256)?)?];
+    let mut blocks = vec![0; usize::try_from(format.byte_len(ROW_LEN as u64, ROWS as u64)?)?];
     let mut decoded = vec![0.0; ELEMENTS];
-    for _ in 0..n_blocks.div_ceil(ELEMENTS / format.block_len()) {
+    let mut paths: Vec<Path> = Path::all().collect();
+    paths.reverse();
+    for (_, path) in (0..n_blocks.div_ceil(ELEMENTS / format.block_len())).zip(paths.into_iter().cycle()) {
         if kind == "bytes" {
             blocks.iter_mut().for_each(|byte| *byte = (random.next() >> 56) as u8);
         } else {
             values.chunks_mut(ROW_LEN).for_each(|row| fill(row, format, &mut random));
             // What is compared is bits, those of numbers at the edge too.
-            let mut quantizer = Quantizer::new(format)?.non_finite(NonFinite::AsReference);
+            let mut quantizer = Quantizer::new(format)?.path(path).non_finite(NonFinite::AsReference);
             if kind == "weighted" {
                 weights.fill_with(|| random.weight());
                 write(sink, &weights)?;
@@ -51,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             write(sink, &values)?;
         }
         sink.write_all(&blocks)?;
-        dequantize(format, &blocks, &mut decoded)?;
+        dequantize_on(path, format, &blocks, &mut decoded)?;
         write(sink, &decoded)?;
     }
     Ok(())
