@@ -136,14 +136,16 @@ fn vectors_of(target: &str) -> PathBuf {
         "st" => "safetensors",
         // Encrypted and signed ones among them.
         "decrypt" => "apr",
+        "quant" => "quantization",
         format => format,
     };
     Path::new("crates/conformance/vectors").join(folder)
 }
 
-/// Bytes of the longest input worth trying, where the vectors' own manifest, longer than any of them, would decide.
+/// Bytes of the longest input worth trying, where the vectors' own manifest, longer than any of them, would decide. Numbers
+/// need room for a few of the longest blocks.
 fn longest_input(target: &str) -> Option<u32> {
-    ["apr", "decrypt"].contains(&format_of(target)).then_some(4096)
+    ["apr", "decrypt", "quant"].contains(&format_of(target)).then_some(4096)
 }
 
 /// The files of a folder; none if it does not exist.

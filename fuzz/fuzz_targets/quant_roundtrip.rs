@@ -1,0 +1,148 @@
+//! Any numbers as blocks of any format, with any importance: refused by name, or blocks whose numbers are close; any bytes as
+//! blocks: numbers, without a panic; lengths that do not fit: refused.
+
+#![no_main]
+
+use apr_fuzz::Choices;
+use apr_quant::{BlockFormat, ErrorKind, ErrorMeter, NonFinite, Quantizer, dequantize};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| {
+    let choices = &mut Choices::new(input);
+    let format = BlockFormat::ALL[choices.below(BlockFormat::ALL.len())];
+    let shape = choices.byte();
+    let body = input.get(2..).unwrap_or_default();
+    any_bytes(format, body);
+    match Quantizer::new(format) {
+        Ok(quantizer) => any_numbers(format, quantizer, shape, body),
+        Err(error) => assert_eq!(error.code(), "q-not-quantizable"),
+    }
+});
+
+/// Whole blocks of the input, and a byte too many or too few.
+fn any_bytes(format: BlockFormat, body: &[u8]) {
+    let head = if format == BlockFormat::AprQ8 { 4.min(body.len()) } else { 0 };
+    let n_blocks = (body.len() - head) / format.block_bytes();
+    let mut values = vec![0.0; n_blocks * format.block_len()];
+    let bytes = &body[..head + n_blocks * format.block_bytes()];
+    let fits = dequantize(format, bytes, &mut values);
+    assert!(fits.is_ok() || format == BlockFormat::AprQ8 && values.is_empty(), "{fits:?}");
+    if fits.is_ok() {
+        let mut meter = ErrorMeter::new();
+        assert!(meter.add_blocks(format, &values, bytes).is_ok());
+        let report = meter.report();
+        assert_eq!((report.count, report.max_error), (values.len() as u64, 0.0));
+        assert_eq!(report.non_finite_originals, report.non_finite_decoded);
+        assert!(report.clipped.unwrap_or(0) <= report.saturated.unwrap_or(0));
+    }
+    let longer = [bytes, &[0]].concat();
+    let refused = dequantize(format, &longer, &mut values).map_err(|error| *error.kind());
+    assert!(matches!(refused, Err(ErrorKind::BlocksLength { .. })), "{refused:?}");
+    if let Some((_, shorter)) = bytes.split_last() {
+        assert!(dequantize(format, shorter, &mut values).is_err());
+    }
+}
+
+fn any_numbers(format: BlockFormat, quantizer: Quantizer<'_>, shape: u8, body: &[u8]) {
+    let len = format.block_len();
+    let row_len = len * usize::from(1 + shape % 3);
+    let numbers = body.as_chunks().0.iter().copied().map(f32::from_le_bytes);
+    let mut values: Vec<f32> = numbers.clone().map(|value| spread(value, shape)).collect();
+    // Few bytes are enough for a row: the rest repeats them, a little smaller each time.
+    for idx in values.len()..row_len {
+        values.push(values.get(idx.wrapping_sub(7)).map_or(0.5, |value| value * 0.875));
+    }
+    values.truncate(values.len() / row_len * row_len);
+    let weights: Vec<f32> =
+        body.iter().rev().cycle().take(row_len).map(|byte| f32::from(*byte) / 16.0).collect();
+    let is_weighted = shape & 0x40 != 0 && weights.len() == row_len;
+    let quantizer = if is_weighted { quantizer.importance(&weights) } else { quantizer };
+
+    let n_rows = (values.len() / row_len) as u64;
+    let bytes = format.byte_len(row_len as u64, n_rows).expect("whole blocks") as usize;
+    let mut blocks = vec![0x55; bytes + 1];
+    let longer = quantizer.quantize(&values, row_len, &mut blocks).map_err(|error| *error.kind());
+    assert!(matches!(longer, Err(ErrorKind::OutputLength { .. })), "{longer:?}");
+    // What the reference does with anything at all: no panic, whatever it is.
+    let reference =
+        quantizer.non_finite(NonFinite::AsReference).quantize(&values, row_len, &mut blocks[..bytes]);
+    let as_reference = blocks.clone();
+    match quantizer.quantize(&values, row_len, &mut blocks[..bytes]) {
+        Ok(()) => {
+            assert!(values.iter().all(|value| value.is_finite()));
+            assert!(
+                reference.is_ok() && as_reference == blocks,
+                "{format}: what is not refused is the reference's"
+            );
+        }
+        Err(error) => return refused_rightly(&values, format, *error.kind()),
+    }
+    let mut decoded = vec![f32::NAN; values.len()];
+    dequantize(format, &blocks[..bytes], &mut decoded).expect("what was written");
+    let (relative, absolute) = bound(format, is_weighted);
+    // One scale for a whole tensor of AprQ8, one for each block of the others.
+    let scope = if format == BlockFormat::AprQ8 { values.len().max(1) } else { len };
+    for (values, decoded) in values.chunks(scope).zip(decoded.chunks(scope)) {
+        let largest = values.iter().fold(0.0, |max: f64, value| max.max(f64::from(value.abs())));
+        for (value, decoded) in values.iter().zip(decoded) {
+            let error = (f64::from(*value) - f64::from(*decoded)).abs();
+            assert!(
+                error <= relative * largest + absolute,
+                "{format}: {value} became {decoded}, beside {largest}"
+            );
+        }
+    }
+}
+
+/// Numbers of a size that most blocks hold, and as they are.
+fn spread(value: f32, shape: u8) -> f32 {
+    match shape & 0x30 {
+        0x00 => value,
+        // Exponents from -16 to 15.
+        0x10 => f32::from_bits(value.to_bits() & 0x8fff_ffff | 0x3000_0000),
+        0x20 => f32::from_bits(value.to_bits() & 0x87ff_ffff | 0x3800_0000),
+        _ => (value.to_bits() % 512) as f32 - 256.0,
+    }
+}
+
+fn refused_rightly(values: &[f32], format: BlockFormat, kind: ErrorKind) {
+    match kind {
+        ErrorKind::NonFinite { element } => {
+            let (before, from) = values.split_at(element as usize);
+            assert!(!from[0].is_finite() && before.iter().all(|value| value.is_finite()));
+        }
+        ErrorKind::ScaleTooLarge { format: named, element } => {
+            // A search under odd weights may go far; a scale never leaves `f16` for numbers below one.
+            assert!(named == format && values[element as usize].abs() > 1.0, "{}", values[element as usize]);
+        }
+        ErrorKind::ScaleTooSmall { format: named, element } => {
+            let value = values[element as usize].abs();
+            assert!(named == format && value > 0.0 && value < 1e-35, "{value}");
+        }
+        kind => panic!("{kind}"),
+    }
+}
+
+/// How far a decoded number may be off: a part of the largest of its block, and what `f16` scales lose near zero.
+fn bound(format: BlockFormat, is_weighted: bool) -> (f64, f64) {
+    let half = 2f64.powi(-24);
+    match format {
+        BlockFormat::F32 | BlockFormat::F64 => (0.0, 0.0),
+        BlockFormat::F16 => (2f64.powi(-11), half),
+        BlockFormat::BF16 => (2f64.powi(-8), 2f64.powi(-133)),
+        BlockFormat::Q8_0 | BlockFormat::Q8_1 => (0.0046, 127.0 * half),
+        BlockFormat::Q8_K | BlockFormat::AprQ8 => (0.004, 2f64.powi(-126)),
+        BlockFormat::AprQ4 => (0.073, 7.0 * half),
+        BlockFormat::MXFP4 => (0.26, 2f64.powi(-126)),
+        BlockFormat::TQ1_0 | BlockFormat::TQ2_0 | BlockFormat::Q2_0 => (0.501, half),
+        // Small numbers have no scale, large ones are cut.
+        BlockFormat::NVFP4 => (1.0, 0.0),
+        BlockFormat::Q1_0 => (2.001, half),
+        BlockFormat::Q4_0 if !is_weighted => (0.126, 8.0 * half),
+        BlockFormat::Q5_0 if !is_weighted => (0.0635, 16.0 * half),
+        BlockFormat::Q4_1 if !is_weighted => (0.069, 16.0 * half),
+        BlockFormat::Q5_1 if !is_weighted => (0.035, 32.0 * half),
+        // Searches weigh errors: single ones may be as large as the numbers.
+        _ => (4.0, 4096.0 * half),
+    }
+}
