@@ -7,6 +7,7 @@ mod file_codes;
 mod format_codes;
 mod manifest_codes;
 mod model_codes;
+mod quant_codes;
 
 use std::io::Write as _;
 
@@ -41,6 +42,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
         manifest_codes::ENTRIES,
         file_codes::ENTRIES,
         model_codes::ENTRIES,
+        quant_codes::ENTRIES,
         cli_codes::ENTRIES,
     ]
     .into_iter()
@@ -197,6 +199,7 @@ mod tests {
             durable_file::ErrorKind::CODES,
             st_mmap::ErrorKind::CODES,
             apr_models::ErrorKind::CODES,
+            apr_quant::ErrorKind::CODES,
             crate::error::CODES,
         ];
         let known: BTreeSet<&str> = entries().map(|entry| entry.code).collect();
