@@ -1,7 +1,5 @@
 //! How much each element counts.
 
-use core::array;
-
 use libm::sqrtf;
 
 /// The weights of one block's elements, and what their row tells about the size of numbers.
@@ -23,7 +21,11 @@ impl<const LEN: usize> Importance<'_, LEN> {
     /// Weights that count with the number and this mean square.
     #[inline(always)]
     pub(crate) fn by(&self, sigma2: f32, x: &[f32; LEN]) -> [f32; LEN] {
-        array::from_fn(|idx| self.weights[idx] * sqrtf(sigma2 + x[idx] * x[idx]))
+        let mut weights = *self.weights;
+        for (weight, value) in weights.iter_mut().zip(x) {
+            *weight *= sqrtf(sigma2 + value * value);
+        }
+        weights
     }
 }
 

@@ -10,6 +10,7 @@ mod error;
 mod format;
 
 mod blocks;
+mod each;
 mod half_float;
 mod importance;
 mod lanes;

@@ -6,6 +6,7 @@ use crate::blocks::groups::{
     Scales, codes_with, groups, groups_mut, largest_positive, search_spans, weights_of,
 };
 use crate::blocks::k_search::{self, Tries, WEIGHTED};
+use crate::each::each;
 use crate::half_float::{f16_bits, f16_value};
 use crate::importance::{Importance, sum_of_squares};
 use crate::round::nearest_int;
@@ -29,7 +30,7 @@ pub(crate) fn search(
             let (scales, mins) = search_spans(&WEIGHTED, most, x, &mut codes, |idx, _| weights[idx]);
             let (scale, scales) = k_search::unsigned(&sums, 63, &scales);
             let (min, mins) = k_search::unsigned(&sums, 63, &mins);
-            Scales { scale, min, scales: scales.map(at_most_63), mins: mins.map(at_most_63) }
+            Scales { scale, min, scales: each(&scales, at_most_63), mins: each(&mins, at_most_63) }
         }
     };
     choose_codes(&found, most, x, &mut codes);
@@ -40,7 +41,7 @@ pub(crate) fn search(
 #[inline(always)]
 fn weights(_: usize, x: &[f32; 32]) -> [f32; 32] {
     let size = sqrtf(sum_of_squares(x) / 32.0);
-    x.map(|value| size + value.abs())
+    each(x, |value| size + value.abs())
 }
 
 /// As [`search`], for scales and minima that were found elsewhere, without importance.
@@ -83,7 +84,7 @@ fn linear(scales: &[f32; 8], mins: &[f32; 8]) -> Scales<8> {
     let codes = |numbers: &[f32; 8]| {
         let largest = largest_positive(numbers);
         let inverse = if largest > 0.0 { 63.0 / largest } else { 0.0 };
-        (largest / 63.0, numbers.map(|number| at_most_63(nearest_int(inverse * number) as u8)))
+        (largest / 63.0, each(numbers, |number| at_most_63(nearest_int(inverse * number) as u8)))
     };
     let ((scale, scales), (min, mins)) = (codes(scales), codes(mins));
     Scales { scale, min, scales, mins }

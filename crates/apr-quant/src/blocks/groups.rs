@@ -1,6 +1,7 @@
 //! What the formats of 256 elements do with the scales of their groups.
 
 use crate::blocks::k_search;
+use crate::each::each;
 use crate::importance::Importance;
 use crate::round::nearest_int;
 
@@ -61,7 +62,7 @@ pub(crate) fn codes_with<const N: usize>(
         let (scale, min) = scale_and_min(idx);
         // A scale that became zero in storage leaves the codes of the search.
         if scale != 0.0 {
-            *codes = x.map(|value| (nearest_int((value + min) / scale).min(high).max(low) - low) as u8);
+            *codes = each(x, |value| (nearest_int((value + min) / scale).min(high).max(low) - low) as u8);
         }
     }
 }

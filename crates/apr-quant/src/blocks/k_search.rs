@@ -4,6 +4,7 @@
 //! scales wins, and so every bit of the result.
 
 use crate::blocks::extremes::signed_largest;
+use crate::each::each;
 use crate::round::nearest_int;
 
 /// A group whose largest magnitude is below this counts as zero.
@@ -57,7 +58,7 @@ pub(crate) fn signed<const N: usize>(weights: &[f32; N], most: i8, x: &[f32; N])
             (best, chosen) = (scale * dot, inverse);
         }
     }
-    (scale, x.map(|value| (signed_code(most, chosen * value) + i32::from(most)) as u8))
+    (scale, each(x, |value| (signed_code(most, chosen * value) + i32::from(most)) as u8))
 }
 
 #[inline(always)]
@@ -87,8 +88,8 @@ pub(crate) fn by_sweeps<const N: usize>(most: i8, x: &[f32; N]) -> (f32, [u8; N]
         return (0.0, [0; N]);
     }
     let inverse = -f32::from(most) / largest;
-    let mut codes = x.map(|value| signed_code(most, inverse * value));
-    let (mut dot, mut squares) = signed_sums(&x.map(|value| value * value), most, x, inverse);
+    let mut codes = each(x, |value| signed_code(most, inverse * value));
+    let (mut dot, mut squares) = signed_sums(&each(x, |value| value * value), most, x, inverse);
     for _ in 0..5 {
         let mut changed = false;
         for (code, &value) in codes.iter_mut().zip(x) {
@@ -113,7 +114,7 @@ pub(crate) fn by_sweeps<const N: usize>(most: i8, x: &[f32; N]) -> (f32, [u8; N]
         }
     }
     let scale = if squares > 0.0 { dot / squares } else { 0.0 };
-    (scale, codes.map(|code| (code + i32::from(most)) as u8))
+    (scale, each(&codes, |code| (code + i32::from(most)) as u8))
 }
 
 /// Scale, minimum and codes from 0 to `most`: scales are tried in turn, each with the least squares fit of its codes.
@@ -166,7 +167,7 @@ pub(crate) fn span<const N: usize>(tries: &Tries, weights: &[f32; N], most: u8, 
 
 #[inline(always)]
 fn span_codes<const N: usize>(most: u8, x: &[f32; N], inverse: f32, min: f32) -> [u8; N] {
-    x.map(|value| nearest_int(inverse * (value - min)).min(i32::from(most)).max(0) as u8)
+    each(x, |value| nearest_int(inverse * (value - min)).min(i32::from(most)).max(0) as u8)
 }
 
 #[inline(always)]

@@ -6,6 +6,7 @@ use crate::blocks::groups::{
 };
 use crate::blocks::k_search::{self, Distance, Tries, WEIGHTED};
 use crate::blocks::two_bit;
+use crate::each::each;
 use crate::half_float::{f16_bits, f16_value, read_f16, write_f16};
 use crate::importance::{Importance, sum_of_squares};
 use crate::round::nearest_int;
@@ -17,7 +18,7 @@ pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, ou
     let mut codes = [0; 256];
     let found = match importance {
         None => {
-            let (scales, mins) = search_spans::<16, 16>(&TRIES, 3, x, &mut codes, |_, x| x.map(f32::abs));
+            let (scales, mins) = search_spans::<16, 16>(&TRIES, 3, x, &mut codes, |_, x| each(x, f32::abs));
             linear(&scales, &mins)
         }
         Some(importance) => {
@@ -40,7 +41,7 @@ pub(crate) fn encode_found(x: &[f32; 256], scales: &[f32; 16], mins: &[f32; 16],
     let bytes = bytes(&found);
     for (idx, (x, codes)) in groups(x).iter().zip(groups_mut(&mut codes)).enumerate() {
         if scale * f32::from(bytes[idx] & 0x0f) == 0.0 {
-            *codes = k_search::span::<16>(&TRIES, &x.map(f32::abs), 3, x).codes;
+            *codes = k_search::span::<16>(&TRIES, &each(x, f32::abs), 3, x).codes;
         }
     }
     write(&found, x, &mut codes, out);
@@ -49,7 +50,11 @@ pub(crate) fn encode_found(x: &[f32; 256], scales: &[f32; 16], mins: &[f32; 16],
 /// What a code of a scale has beyond four bits runs into the minimum's, as in the reference.
 #[inline(always)]
 fn bytes(found: &Scales<16>) -> [u8; 16] {
-    core::array::from_fn(|idx| found.scales[idx] | found.mins[idx] << 4)
+    let mut bytes = found.scales;
+    for (byte, min) in bytes.iter_mut().zip(&found.mins) {
+        *byte |= min << 4;
+    }
+    bytes
 }
 
 #[inline(always)]
@@ -72,7 +77,7 @@ fn linear(scales: &[f32; 16], mins: &[f32; 16]) -> Scales<16> {
         let largest = largest_positive(numbers);
         let inverse = 15.0 / largest;
         let code = |number: f32| if largest > 0.0 { nearest_int(inverse * number) as u8 } else { 0 };
-        (largest / 15.0, numbers.map(code))
+        (largest / 15.0, each(numbers, code))
     };
     let ((scale, scales), (min, mins)) = (codes(scales), codes(mins));
     Scales { scale, min, scales, mins }
@@ -82,9 +87,9 @@ fn linear(scales: &[f32; 16], mins: &[f32; 16]) -> Scales<16> {
 pub(crate) fn decode(block: &[u8; 84], out: &mut [f32; 256]) {
     let scales: &[u8; 16] = part(block, 0);
     let (scale, min) = (read_f16(block, 80), read_f16(block, 82));
-    *out = two_bit::read(part(block, 16)).map(f32::from);
+    *out = each(&two_bit::read(part(block, 16)), f32::from);
     for (out, scales) in groups_mut::<_, 16>(out).iter_mut().zip(scales) {
         let (scale, min) = (scale * f32::from(scales & 0x0f), min * f32::from(scales >> 4));
-        *out = out.map(|code| scale * code - min);
+        *out = each(out, |code| scale * code - min);
     }
 }

@@ -4,6 +4,7 @@ use crate::blocks::bits::{part, part_mut};
 use crate::blocks::extremes::signed_largest;
 use crate::blocks::groups::{codes_with, groups, groups_mut, weights_of};
 use crate::blocks::{k_search, six_bit, two_bit};
+use crate::each::each;
 use crate::half_float::{f16_bits, f16_value, read_f16, write_f16};
 use crate::importance::{Importance, sum_of_squares};
 use crate::round::nearest_int;
@@ -63,7 +64,7 @@ fn linear(scales: &[f32; 16]) -> (f32, [u8; 16]) {
     }
     let inverse = -32.0 / largest;
     let code = |scale: f32| (i32::from(nearest_int(inverse * scale) as i8).clamp(-32, 31) + 32) as u8;
-    (1.0 / inverse, scales.map(code))
+    (1.0 / inverse, each(scales, code))
 }
 
 /// Bit `k` of byte `l` is the third bit of code `32 k + l`.
@@ -90,6 +91,6 @@ pub(crate) fn decode(block: &[u8; 110], out: &mut [f32; 256]) {
     let scales = six_bit::read_scales(part(block, 96));
     for ((out, codes), code) in groups_mut::<_, 16>(out).iter_mut().zip(groups(&codes)).zip(scales) {
         let scale = scale * f32::from(code.cast_signed() - 32);
-        *out = codes.map(|code| scale * f32::from(code.cast_signed() - 4));
+        *out = each(codes, |code| scale * f32::from(code.cast_signed() - 4));
     }
 }

@@ -3,6 +3,7 @@
 use crate::blocks::bits::{part, part_mut, read_nibbles, write_nibbles};
 use crate::blocks::extremes::{inverse, span};
 use crate::blocks::k_search;
+use crate::each::each;
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 use crate::round::truncate;
@@ -27,7 +28,7 @@ fn nearest(x: &[f32; 32]) -> (f32, f32, [u8; 32]) {
     let (min, max) = span(x);
     let scale = (max - min) / 15.0;
     let inverse = inverse(scale);
-    (scale, min, x.map(|value| (truncate((value - min) * inverse + 0.5) as i8).min(15) as u8))
+    (scale, min, each(x, |value| (truncate((value - min) * inverse + 0.5) as i8).min(15) as u8))
 }
 
 #[inline(always)]

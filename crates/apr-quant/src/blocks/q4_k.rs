@@ -5,6 +5,7 @@ use crate::blocks::four_five_k::{finish, search};
 use crate::blocks::groups::{Scales, groups, groups_mut};
 use crate::blocks::k_search::{Distance, Tries};
 use crate::blocks::six_bit;
+use crate::each::each;
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 
@@ -60,7 +61,7 @@ pub(crate) fn values(codes: &[u8; 256], halves: (f32, f32), pairs: &[u8; 12], ou
     let (scales, mins) = six_bit::read_pairs(pairs);
     for (idx, (out, codes)) in groups_mut::<_, 32>(out).iter_mut().zip(groups(codes)).enumerate() {
         let (scale, min) = (halves.0 * f32::from(scales[idx]), halves.1 * f32::from(mins[idx]));
-        *out = codes.map(|code| scale * f32::from(code) - min);
+        *out = each(codes, |code| scale * f32::from(code) - min);
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::blocks::bits::{add_fifth_bits, part, part_mut, read_nibbles, write_fifth_bits, write_nibbles};
 use crate::blocks::extremes::{inverse, signed_largest};
 use crate::blocks::k_search;
+use crate::each::each;
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 use crate::round::truncate;
@@ -24,7 +25,7 @@ fn nearest(x: &[f32; 32]) -> (f32, [u8; 32]) {
     let scale = signed_largest(x) / -16.0;
     let inverse = inverse(scale);
     // Cut as the reference cuts: to a signed byte, then to the largest code.
-    (scale, x.map(|value| (truncate(value * inverse + 16.5) as i8).min(31) as u8))
+    (scale, each(x, |value| (truncate(value * inverse + 16.5) as i8).min(31) as u8))
 }
 
 #[inline(always)]

@@ -4,6 +4,7 @@ use crate::blocks::bits::{part, part_mut};
 use crate::blocks::extremes::signed_largest;
 use crate::blocks::groups::{codes_with, groups, groups_mut};
 use crate::blocks::k_search::{self, ZERO};
+use crate::each::each;
 use crate::half_float::{f16_bits, f16_value, read_f16, write_f16};
 use crate::importance::Importance;
 use crate::round::nearest_int;
@@ -14,7 +15,7 @@ pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, ou
     let mut found = [0.0; 16];
     for (idx, (x, codes)) in groups(x).iter().zip(groups_mut(&mut codes)).enumerate() {
         let weights = match importance {
-            None => x.map(|value| value * value),
+            None => each(x, |value| value * value),
             Some(importance) => groups(importance.weights)[idx],
         };
         (found[idx], *codes) = k_search::signed::<16>(&weights, 32, x);
@@ -25,7 +26,7 @@ pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, ou
 /// As [`encode`], for scales that were found elsewhere, without importance.
 #[inline(always)]
 pub(crate) fn encode_found(x: &[f32; 256], found: &[f32; 16], out: &mut [u8; 210]) {
-    let search = |x: &[f32; 16]| Some(k_search::signed(&x.map(|value| value * value), 32, x).1);
+    let search = |x: &[f32; 16]| Some(k_search::signed(&each(x, |value| value * value), 32, x).1);
     write(x, found, &mut [0; 256], search, out);
 }
 
@@ -46,7 +47,7 @@ fn write(
     let inverse = -128.0 / largest;
     let scale = 1.0 / inverse;
     let stored = f16_value(f16_bits(scale));
-    let scales = found.map(|scale| nearest_int(inverse * scale).min(127) as i8);
+    let scales = each(found, |scale| nearest_int(inverse * scale).min(127) as i8);
     for ((x, codes), &code) in groups(x).iter().zip(groups_mut(codes)).zip(&scales) {
         if stored * f32::from(code) == 0.0 {
             *codes = search(x).unwrap_or(*codes);
@@ -63,7 +64,7 @@ fn write(
             out[128 + 32 * half + idx] = high(0) | high(1) | high(2) | high(3);
         }
     }
-    *part_mut(out, 192) = scales.map(i8::cast_unsigned);
+    *part_mut(out, 192) = each(&scales, i8::cast_unsigned);
     write_f16(out, 208, scale);
 }
 
@@ -85,6 +86,6 @@ pub(crate) fn decode(block: &[u8; 210], out: &mut [f32; 256]) {
     let scales: &[u8; 16] = part(block, 192);
     for ((out, codes), code) in groups_mut::<_, 16>(out).iter_mut().zip(groups(&codes)).zip(scales) {
         let scale = scale * f32::from(code.cast_signed());
-        *out = codes.map(|code| scale * f32::from(code.cast_signed() - 32));
+        *out = each(codes, |code| scale * f32::from(code.cast_signed() - 32));
     }
 }

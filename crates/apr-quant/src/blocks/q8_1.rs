@@ -3,6 +3,7 @@
 //! The sum may be infinite where the values are not: only products need it.
 
 use crate::blocks::extremes::{inverse, largest};
+use crate::each::each;
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 use crate::round::{round_away, truncate};
@@ -12,7 +13,7 @@ use crate::round::{round_away, truncate};
 pub(crate) fn encode(x: &[f32; 32], _importance: Option<Importance<'_, 32>>, out: &mut [u8; 36]) {
     let scale = largest(x) / 127.0;
     let inverse = inverse(scale);
-    let codes = x.map(|value| truncate(round_away(value * inverse)) as i8);
+    let codes = each(x, |value| truncate(round_away(value * inverse)) as i8);
     let sum: i32 = codes.iter().map(|&code| i32::from(code)).sum();
     write_f16(out, 0, scale);
     write_f16(out, 2, sum as f32 * scale);

@@ -4,6 +4,7 @@ use fearless_simd::prelude::*;
 use fearless_simd::{f32x16, i32x16, u32x16};
 
 use crate::blocks::{q4_0, q4_1, q5_0, q5_1, q8_0};
+use crate::each::each;
 use crate::error::Error;
 use crate::half_float::f16_bits;
 use crate::importance::Importance;
@@ -44,6 +45,12 @@ fn halves<S: Simd>(simd: S, x: &[f32; 32]) -> [Half<S>; 2] {
     [Half::load_array_ref(simd, &halves[0]), Half::load_array_ref(simd, &halves[1])]
 }
 
+/// The function of both halves.
+#[inline(always)]
+fn both<T, U>([low, high]: [T; 2], f: impl Fn(T) -> U) -> [U; 2] {
+    [f(low), f(high)]
+}
+
 /// The largest magnitude; infinity or beyond, as an integer, if there is something that is not finite.
 #[inline(always)]
 fn largest<S: Simd>(simd: S, [low, high]: [Half<S>; 2]) -> u32 {
@@ -56,7 +63,7 @@ fn largest<S: Simd>(simd: S, [low, high]: [Half<S>; 2]) -> u32 {
 /// Bytes of lanes below 256.
 #[inline(always)]
 fn bytes<S: Simd>(lanes: i32x16<S>) -> [u8; 16] {
-    lanes.to_array().map(|lane| lane as u8)
+    each(&lanes.to_array(), |lane| lane as u8)
 }
 
 #[inline(always)]
@@ -70,7 +77,8 @@ fn q8_0_block<S: Simd>(simd: S, x: &[f32; 32], out: &mut [u8; 34]) -> bool {
     let inverse = 1.0 / scale;
     // For magnitudes up to 128 this is `roundf`, for each float.
     let half = Half::splat(simd, 0.499_999_97);
-    let codes = x.map(
+    let codes = both(
+        x,
         #[inline(always)]
         |x| {
             let x = x * inverse;
@@ -92,7 +100,8 @@ fn around_zero<S: Simd>(simd: S, x: &[f32; 32], middle: f32) -> Option<(f32, [i3
         return None;
     }
     let wanted = Half::splat(simd, f32::from_bits(largest));
-    let [low, high] = lanes.map(
+    let [low, high] = both(
+        lanes,
         #[inline(always)]
         |half| half.abs().simd_eq(wanted).to_bitmask() as u32,
     );
@@ -100,7 +109,8 @@ fn around_zero<S: Simd>(simd: S, x: &[f32; 32], middle: f32) -> Option<(f32, [i3
     let scale = x[first & 31] / -middle;
     let inverse = 1.0 / scale;
     let top = i32x16::splat(simd, 2 * middle as i32 - 1);
-    let codes = lanes.map(
+    let codes = both(
+        lanes,
         #[inline(always)]
         |half| (half * inverse + (middle + 0.5)).to_int::<i32x16<S>>().min(top),
     );
@@ -123,7 +133,8 @@ fn from_minimum<S: Simd>(simd: S, x: &[f32; 32], most: f32) -> Option<(f32, f32,
     }
     let inverse = 1.0 / scale;
     let top = i32x16::splat(simd, most as i32);
-    let codes = lanes.map(
+    let codes = both(
+        lanes,
         #[inline(always)]
         |half| ((half - min) * inverse + 0.5).to_int::<i32x16<S>>().min(top),
     );
@@ -140,7 +151,8 @@ fn nibbles<S: Simd>(simd: S, [low, high]: [i32x16<S>; 2]) -> [u8; 16] {
 /// The fifth bits of both halves.
 #[inline(always)]
 fn fifth_bits<S: Simd>(simd: S, codes: [i32x16<S>; 2]) -> [u8; 4] {
-    let [low, high] = codes.map(
+    let [low, high] = both(
+        codes,
         #[inline(always)]
         |half| half.simd_gt(i32x16::splat(simd, 15)).to_bitmask() as u32,
     );

@@ -6,6 +6,7 @@
 use fearless_simd::prelude::*;
 
 use crate::blocks::k_search::{Distance, Tries, ZERO};
+use crate::each::changed;
 
 /// 1.5 · 2^23.
 const ROUND: f32 = 12_582_912.0;
@@ -27,10 +28,11 @@ pub(super) fn load<S: Simd, const N: usize>(simd: S, x: &[[f32; N]]) -> Groups<S
             turned[lane] = value;
         }
     }
-    turned.map(
-        #[inline(always)]
-        |lanes| S::f32s::from_slice(simd, &lanes[..S::f32s::LEN]),
-    )
+    let mut groups = [S::f32s::splat(simd, 0.0); N];
+    for (group, lanes) in groups.iter_mut().zip(&turned) {
+        *group = S::f32s::from_slice(simd, &lanes[..S::f32s::LEN]);
+    }
+    groups
 }
 
 /// The sum of squares of each group, in order.
@@ -119,7 +121,8 @@ pub(super) fn by_sweeps<S: Simd, const N: usize>(simd: S, most: f32, x: &Groups<
     let zero = S::f32s::splat(simd, 0.0);
     let (largest, magnitude) = signed_largest::<S, N>(simd, x);
     let inverse = S::f32s::splat(simd, -most) / largest;
-    let mut codes = x.map(
+    let mut codes = changed(
+        x,
         #[inline(always)]
         |value| code(simd, inverse * value, -most, most - 1.0),
     );
@@ -176,7 +179,8 @@ pub(super) fn span<S: Simd, const N: usize>(
         return None;
     }
     let mut scale = S::f32s::splat(simd, 1.0) / inverse;
-    let mut codes = x.map(
+    let mut codes = changed(
+        x,
         #[inline(always)]
         |value| code(simd, inverse * (value - min), 0.0, most),
     );

@@ -11,6 +11,7 @@ use fearless_simd::prelude::*;
 use super::search::{self, MOST_LANES};
 use crate::blocks::k_search::Tries;
 use crate::blocks::{q2_k, q3_k, q4_k, q5_k, q6_k};
+use crate::each::changed;
 use crate::error::Error;
 use crate::importance::Importance;
 use crate::rows::{Rows, check_input, check_output, rules_of};
@@ -78,7 +79,8 @@ fn spans_by_size<S: Simd>(
 ) -> bool {
     let x = search::load::<S, 32>(simd, groups);
     let size = (search::sum_of_squares::<S, 32>(simd, &x) / 32.0).sqrt();
-    let weights = x.map(
+    let weights = changed(
+        &x,
         #[inline(always)]
         |x| size + x.abs(),
     );
@@ -91,7 +93,8 @@ fn spans_by_size<S: Simd>(
 #[inline(always)]
 fn spans_by_magnitude<S: Simd>(simd: S, groups: &[[f32; 16]], scales: &mut Lanes, mins: &mut Lanes) -> bool {
     let x = search::load::<S, 16>(simd, groups);
-    let weights = x.map(
+    let weights = changed(
+        &x,
         #[inline(always)]
         |x| x.abs(),
     );
