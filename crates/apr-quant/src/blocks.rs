@@ -40,7 +40,7 @@ mod four_five_k;
 mod fp4;
 mod groups;
 pub(crate) mod k_search;
-mod six_bit;
+pub(crate) mod six_bit;
 mod ternary;
 mod two_bit;
 mod uneven;

@@ -3,9 +3,11 @@
 //! Each kernel answers for ordinary blocks alone and hands others to the code of [`blocks`](crate::blocks), which the same bits are
 //! asked of: numbers that are not finite, scales beyond `f16`, zeros whose sign counts.
 
+mod plain;
 mod quick;
 mod search;
 mod searched;
+mod unpack;
 
 use fearless_simd::Simd;
 
@@ -15,11 +17,13 @@ use crate::rows::{self, Rows};
 
 /// Encodes rows whose lengths were checked.
 pub(crate) fn encode<S: Simd>(simd: S, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
-    if rows.importance.is_some() {
-        return rows::encode(simd, rows, out);
-    }
     match rows.format {
+        BlockFormat::F32 => plain::f32(simd, rows, out),
+        BlockFormat::F64 => plain::f64(simd, rows, out),
+        BlockFormat::F16 => plain::f16(simd, rows, out),
+        BlockFormat::BF16 => plain::bf16(simd, rows, out),
         BlockFormat::Q8_0 => quick::q8_0(simd, rows, out),
+        _ if rows.importance.is_some() => rows::encode(simd, rows, out),
         BlockFormat::Q4_0 => quick::q4_0(simd, rows, out),
         BlockFormat::Q4_1 => quick::q4_1(simd, rows, out),
         BlockFormat::Q5_0 => quick::q5_0(simd, rows, out),
@@ -30,5 +34,22 @@ pub(crate) fn encode<S: Simd>(simd: S, rows: &Rows<'_>, out: &mut [u8]) -> Resul
         BlockFormat::Q5_K => searched::q5_k(simd, rows, out),
         BlockFormat::Q6_K => searched::q6_k(simd, rows, out),
         _ => rows::encode(simd, rows, out),
+    }
+}
+
+/// Decodes blocks whose lengths were checked.
+pub(crate) fn decode<S: Simd>(simd: S, format: BlockFormat, bytes: &[u8], out: &mut [f32]) {
+    match format {
+        BlockFormat::Q8_0 => unpack::q8_0(simd, bytes, out),
+        BlockFormat::Q4_0 => unpack::q4_0(simd, bytes, out),
+        BlockFormat::Q4_1 => unpack::q4_1(simd, bytes, out),
+        BlockFormat::Q5_0 => unpack::q5_0(simd, bytes, out),
+        BlockFormat::Q5_1 => unpack::q5_1(simd, bytes, out),
+        BlockFormat::Q2_K => unpack::q2_k(simd, bytes, out),
+        BlockFormat::Q3_K => unpack::q3_k(simd, bytes, out),
+        BlockFormat::Q4_K => unpack::q4_k(simd, bytes, out),
+        BlockFormat::Q5_K => unpack::q5_k(simd, bytes, out),
+        BlockFormat::Q6_K => unpack::q6_k(simd, bytes, out),
+        _ => rows::decode(simd, format, bytes, out),
     }
 }

@@ -134,6 +134,6 @@ pub fn dequantize_on(path: Path, format: BlockFormat, bytes: &[u8], out: &mut [f
     if bytes.len() as u64 != expected {
         return Err(ErrorKind::BlocksLength { format, expected, found: bytes.len() as u64 }.into());
     }
-    with_lanes!(path, simd => rows::decode(simd, format, bytes, out), rows::decode(Scalar, format, bytes, out));
+    with_lanes!(path, simd => lanes::decode(simd, format, bytes, out), rows::decode(Scalar, format, bytes, out));
     Ok(())
 }
