@@ -18,21 +18,35 @@ pub(super) const MOST_LANES: usize = 16;
 /// Groups of `N` elements: vector `idx` holds element `idx` of each.
 pub(super) type Groups<V, const N: usize> = [V; N];
 
-/// Puts the groups of these numbers into lanes, the first again for those that are missing.
+/// Puts groups of these numbers into lanes, from the `first` on; where one is missing, another.
 #[inline(always)]
-pub(super) fn load<S: Simd, const N: usize>(simd: S, x: &[[f32; N]]) -> Groups<S::f32s, N> {
-    let mut turned = [[0.0; MOST_LANES]; N];
-    for lane in 0..S::f32s::LEN {
-        let group = x.get(lane).unwrap_or(&x[0]);
-        for (turned, &value) in turned.iter_mut().zip(group) {
-            turned[lane] = value;
-        }
-    }
+pub(super) fn load<S: Simd, const N: usize>(simd: S, x: &[[f32; N]], first: usize) -> Groups<S::f32s, N> {
     let mut groups = [S::f32s::splat(simd, 0.0); N];
-    for (group, lanes) in groups.iter_mut().zip(&turned) {
-        *group = S::f32s::from_slice(simd, &lanes[..S::f32s::LEN]);
+    let mut tile = [S::f32s::splat(simd, 0.0); MOST_LANES];
+    for (place, groups) in groups.chunks_exact_mut(S::f32s::LEN).enumerate() {
+        for (lane, row) in tile[..S::f32s::LEN].iter_mut().enumerate() {
+            let group = x.get(first + lane).unwrap_or(&x[0]);
+            *row = S::f32s::from_slice(simd, &group[place * S::f32s::LEN..][..S::f32s::LEN]);
+        }
+        turn::<S>(&mut tile);
+        groups.copy_from_slice(&tile[..S::f32s::LEN]);
     }
     groups
+}
+
+/// Rows of as many vectors as there are lanes become columns.
+///
+/// Weaving the upper half into the lower one moves the highest bit of an element's place to the end; after as many times as a lane's
+/// number has bits, row and lane have changed places.
+#[inline(always)]
+fn turn<S: Simd>(tile: &mut [S::f32s; MOST_LANES]) {
+    let half = S::f32s::LEN / 2;
+    for _ in 0..S::f32s::LEN.ilog2() {
+        let old = *tile;
+        for idx in 0..half {
+            (tile[2 * idx], tile[2 * idx + 1]) = old[idx].interleave(old[idx + half]);
+        }
+    }
 }
 
 /// The sum of squares of each group, in order.
@@ -113,42 +127,76 @@ pub(super) fn signed<S: Simd, const N: usize>(simd: S, most: f32, x: &Groups<S::
     magnitude.simd_lt(S::f32s::splat(simd, ZERO)).select(zero, scale)
 }
 
+/// What a search by sweeps knows of its groups.
+#[derive(Clone, Copy)]
+struct Sweeps<V, const N: usize> {
+    codes: [V; N],
+    magnitude: V,
+    dot: V,
+    squares: V,
+}
+
 /// Scales found by changing a code at a time: see [`by_sweeps`](crate::blocks::k_search::by_sweeps).
 ///
-/// A group that no sweep changes any more stays as it is in later ones, which others still need.
+/// A group that no sweep changes any more stays as it is in later ones, which others still need. Each change waits for the one before:
+/// several packs of groups take turns.
 #[inline(always)]
-pub(super) fn by_sweeps<S: Simd, const N: usize>(simd: S, most: f32, x: &Groups<S::f32s, N>) -> S::f32s {
+pub(super) fn by_sweeps<S: Simd, const N: usize, const PACKS: usize>(
+    simd: S,
+    most: f32,
+    x: &[Groups<S::f32s, N>; PACKS],
+) -> [S::f32s; PACKS] {
     let zero = S::f32s::splat(simd, 0.0);
-    let (largest, magnitude) = signed_largest::<S, N>(simd, x);
-    let inverse = S::f32s::splat(simd, -most) / largest;
-    let mut codes = changed(
-        x,
-        #[inline(always)]
-        |value| code(simd, inverse * value, -most, most - 1.0),
-    );
-    let (mut dot, mut squares) = signed_sums::<S, N>(simd, most, x, inverse);
+    let mut packs = [Sweeps { codes: [zero; N], magnitude: zero, dot: zero, squares: zero }; PACKS];
+    for (pack, x) in packs.iter_mut().zip(x) {
+        let (largest, magnitude) = signed_largest::<S, N>(simd, x);
+        pack.magnitude = magnitude;
+        let inverse = S::f32s::splat(simd, -most) / largest;
+        pack.codes = changed(x, |value| code(simd, inverse * value, -most, most - 1.0));
+        (pack.dot, pack.squares) = signed_sums::<S, N>(simd, most, x, inverse);
+    }
     for _ in 0..5 {
         let mut changed = S::mask32s::splat(simd, false);
-        for (old, &value) in codes.iter_mut().zip(x) {
-            let weight = value * value;
-            let rest = dot - weight * value * *old;
-            let rest_squares = squares - weight * *old * *old;
-            let new = code_of_any(simd, value * rest_squares / rest, -most, most - 1.0);
-            let new_dot = rest + weight * value * new;
-            let new_squares = rest_squares + weight * new * new;
-            let better = (new_dot * new_dot * squares).simd_gt(dot * dot * new_squares);
-            let taken = rest.simd_gt(zero) & new.simd_ne(*old) & new_squares.simd_gt(zero) & better;
-            dot = taken.select(new_dot, dot);
-            squares = taken.select(new_squares, squares);
-            *old = taken.select(new, *old);
-            changed |= taken;
+        for idx in 0..N {
+            for (pack, x) in packs.iter_mut().zip(x) {
+                changed |= change(simd, most, pack, x[idx], idx);
+            }
         }
         if !any::<S>(changed) {
             break;
         }
     }
-    let found = squares.simd_gt(zero) & magnitude.simd_ge(S::f32s::splat(simd, ZERO));
-    found.select(dot / squares, zero)
+    let mut scales = [zero; PACKS];
+    for (scale, pack) in scales.iter_mut().zip(&packs) {
+        let found = pack.squares.simd_gt(zero) & pack.magnitude.simd_ge(S::f32s::splat(simd, ZERO));
+        *scale = found.select(pack.dot / pack.squares, zero);
+    }
+    scales
+}
+
+/// Changes the code of this element where that helps.
+#[inline(always)]
+fn change<S: Simd, const N: usize>(
+    simd: S,
+    most: f32,
+    pack: &mut Sweeps<S::f32s, N>,
+    value: S::f32s,
+    idx: usize,
+) -> S::mask32s {
+    let zero = S::f32s::splat(simd, 0.0);
+    let (dot, squares, old) = (pack.dot, pack.squares, pack.codes[idx]);
+    let weight = value * value;
+    let rest = dot - weight * value * old;
+    let rest_squares = squares - weight * old * old;
+    let new = code_of_any(simd, value * rest_squares / rest, -most, most - 1.0);
+    let new_dot = rest + weight * value * new;
+    let new_squares = rest_squares + weight * new * new;
+    let better = (new_dot * new_dot * squares).simd_gt(dot * dot * new_squares);
+    let taken = rest.simd_gt(zero) & new.simd_ne(old) & new_squares.simd_gt(zero) & better;
+    pack.dot = taken.select(new_dot, dot);
+    pack.squares = taken.select(new_squares, squares);
+    pack.codes[idx] = taken.select(new, old);
+    taken
 }
 
 /// Scales and minima, these with their sign changed: see [`span`](crate::blocks::k_search::span).

@@ -16,12 +16,15 @@ use crate::error::Error;
 use crate::importance::Importance;
 use crate::rows::{Rows, check_input, check_output, rules_of};
 
+/// Lanes that are searched at once, at most.
+const MOST: usize = 4 * MOST_LANES;
+
 /// A number for each lane.
-type Lanes = [f32; MOST_LANES];
+type Lanes = [f32; MOST];
 
 /// Searches as many groups as there are lanes, then ends their blocks. What cannot be searched in lanes goes the long way.
 #[inline(always)]
-fn encode<S: Simd, const N: usize, const COUNT: usize, const BYTES: usize>(
+fn encode<S: Simd, const N: usize, const COUNT: usize, const BYTES: usize, const PACKS: usize>(
     rows: &Rows<'_>,
     out: &mut [u8],
     search: impl Fn(&[[f32; N]], &mut Lanes, &mut Lanes) -> bool,
@@ -29,7 +32,8 @@ fn encode<S: Simd, const N: usize, const COUNT: usize, const BYTES: usize>(
     long_way: impl Fn(&[f32; 256], Option<Importance<'_, 256>>, &mut [u8; BYTES]),
 ) -> Result<(), Error> {
     let rules = rules_of(rows.format);
-    let at_once = (S::f32s::LEN / COUNT).max(1);
+    let lanes = PACKS * S::f32s::LEN;
+    let at_once = (lanes / COUNT).max(1);
     let (blocks, _) = rows.values.as_chunks::<256>();
     let (out, _) = out.as_chunks_mut::<BYTES>();
     for (idx, (x, out)) in blocks.chunks(at_once).zip(out.chunks_mut(at_once)).enumerate() {
@@ -38,12 +42,12 @@ fn encode<S: Simd, const N: usize, const COUNT: usize, const BYTES: usize>(
         for (idx, x) in x.iter().enumerate() {
             searched &= check_input(rows, rules, x, first + 256 * idx).unwrap_or(false);
         }
-        let (mut scales, mut mins) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
+        let (mut scales, mut mins) = ([0.0; MOST], [0.0; MOST]);
         let (groups, _) = x.as_flattened().as_chunks::<N>();
-        for (idx, groups) in groups.chunks(S::f32s::LEN).enumerate() {
-            let (mut found, mut found_mins) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
+        for (idx, groups) in groups.chunks(lanes).enumerate() {
+            let (mut found, mut found_mins) = ([0.0; MOST], [0.0; MOST]);
             searched = searched && search(groups, &mut found, &mut found_mins);
-            let first = idx * S::f32s::LEN;
+            let first = idx * lanes;
             scales[first..first + groups.len()].copy_from_slice(&found[..groups.len()]);
             mins[first..first + groups.len()].copy_from_slice(&found_mins[..groups.len()]);
         }
@@ -63,8 +67,9 @@ fn encode<S: Simd, const N: usize, const COUNT: usize, const BYTES: usize>(
 
 /// Lanes to numbers.
 #[inline(always)]
-fn put<S: Simd>(lanes: S::f32s, out: &mut Lanes) {
-    lanes.store_slice(&mut out[..S::f32s::LEN]);
+fn put<S: Simd>(lanes: S::f32s, pack: usize, out: &mut Lanes) {
+    let first = pack * S::f32s::LEN;
+    lanes.store_slice(&mut out[first..first + S::f32s::LEN]);
 }
 
 /// `Q4_K` and `Q5_K`: weights are the size of the group and that of the number.
@@ -77,7 +82,7 @@ fn spans_by_size<S: Simd>(
     scales: &mut Lanes,
     mins: &mut Lanes,
 ) -> bool {
-    let x = search::load::<S, 32>(simd, groups);
+    let x = search::load::<S, 32>(simd, groups, 0);
     let size = (search::sum_of_squares::<S, 32>(simd, &x) / 32.0).sqrt();
     let weights = changed(
         &x,
@@ -85,33 +90,42 @@ fn spans_by_size<S: Simd>(
         |x| size + x.abs(),
     );
     let Some(found) = search::span::<S, 32>(simd, tries, most, &x, &weights) else { return false };
-    put::<S>(found.0, scales);
-    put::<S>(found.1, mins);
+    put::<S>(found.0, 0, scales);
+    put::<S>(found.1, 0, mins);
     true
 }
 
 #[inline(always)]
 fn spans_by_magnitude<S: Simd>(simd: S, groups: &[[f32; 16]], scales: &mut Lanes, mins: &mut Lanes) -> bool {
-    let x = search::load::<S, 16>(simd, groups);
+    let x = search::load::<S, 16>(simd, groups, 0);
     let weights = changed(
         &x,
         #[inline(always)]
         |x| x.abs(),
     );
     let Some(found) = search::span::<S, 16>(simd, &q2_k::TRIES, 3.0, &x, &weights) else { return false };
-    put::<S>(found.0, scales);
-    put::<S>(found.1, mins);
+    put::<S>(found.0, 0, scales);
+    put::<S>(found.1, 0, mins);
     true
 }
 
+#[inline(always)]
+fn sweeps<S: Simd>(simd: S, groups: &[[f32; 16]], scales: &mut Lanes) {
+    let load = |pack| search::load::<S, 16>(simd, groups, pack * S::f32s::LEN);
+    let packs = [load(0), load(1), load(2), load(3)];
+    for (pack, found) in search::by_sweeps::<S, 16, 4>(simd, 4.0, &packs).into_iter().enumerate() {
+        put::<S>(found, pack, scales);
+    }
+}
+
 macro_rules! rows_of {
-    ($($format:ident: $count:literal groups of $len:literal, $bytes:literal,
+    ($($format:ident: $count:literal groups of $len:literal, $bytes:literal, packs: $packs:literal,
         |$simd:ident, $groups:ident, $scales:ident, $mins:ident| $search:expr,
         $finish:expr;)*) => {
         $(pub(super) fn $format<S: Simd>($simd: S, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
             $simd.vectorize(
                 #[inline(always)]
-                || encode::<S, $len, $count, $bytes>(
+                || encode::<S, $len, $count, $bytes, $packs>(
                     rows,
                     out,
                     #[inline(always)]
@@ -127,24 +141,24 @@ macro_rules! rows_of {
 }
 
 rows_of! {
-    q2_k: 16 groups of 16, 84,
+    q2_k: 16 groups of 16, 84, packs: 1,
         |simd, groups, scales, mins| spans_by_magnitude(simd, groups, scales, mins),
         |x, scales, mins, out| q2_k::encode_found(x, scales, mins, out);
-    q3_k: 16 groups of 16, 110,
+    q3_k: 16 groups of 16, 110, packs: 4,
         |simd, groups, scales, _mins| {
-            put::<S>(search::by_sweeps::<S, 16>(simd, 4.0, &search::load::<S, 16>(simd, groups)), scales);
+            sweeps(simd, groups, scales);
             true
         },
         |x, scales, _, out| q3_k::encode_found(x, scales, out);
-    q4_k: 8 groups of 32, 144,
+    q4_k: 8 groups of 32, 144, packs: 1,
         |simd, groups, scales, mins| spans_by_size(simd, &q4_k::TRIES, 15.0, groups, scales, mins),
         |x, scales, mins, out| q4_k::encode_found(x, scales, mins, out);
-    q5_k: 8 groups of 32, 176,
+    q5_k: 8 groups of 32, 176, packs: 1,
         |simd, groups, scales, mins| spans_by_size(simd, &q5_k::TRIES, 31.0, groups, scales, mins),
         |x, scales, mins, out| q5_k::encode_found(x, scales, mins, out);
-    q6_k: 16 groups of 16, 210,
+    q6_k: 16 groups of 16, 210, packs: 1,
         |simd, groups, scales, _mins| {
-            put::<S>(search::signed::<S, 16>(simd, 32.0, &search::load::<S, 16>(simd, groups)), scales);
+            put::<S>(search::signed::<S, 16>(simd, 32.0, &search::load::<S, 16>(simd, groups, 0)), 0, scales);
             true
         },
         |x, scales, _, out| q6_k::encode_found(x, scales, out);
