@@ -83,6 +83,14 @@ impl<'w> Quantizer<'w> {
     /// - [`ErrorKind::NonFinite`], [`ErrorKind::ScaleTooSmall`] and [`ErrorKind::ScaleTooLarge`] for numbers that the
     ///   format cannot hold. `out` then holds the blocks before them, and nothing of use after them.
     pub fn quantize(&self, values: &[f32], row_len: usize, out: &mut [u8]) -> Result<(), Error> {
+        self.check(values, row_len, out)?;
+        let Self { format, importance, non_finite, path } = *self;
+        let rows = Rows { format, values, row_len, importance, non_finite };
+        with_lanes!(path, simd => lanes::encode(simd, &rows, out), rows::encode(Scalar, &rows, out))
+    }
+
+    /// Compares the lengths, and looks at the weights.
+    pub(crate) fn check(&self, values: &[f32], row_len: usize, out: &[u8]) -> Result<(), Error> {
         let count = values.len() as u64;
         if row_len == 0 && count > 0 || row_len > 0 && !values.len().is_multiple_of(row_len) {
             return Err(ErrorKind::ValuesLength { row_len: row_len as u64, count }.into());
@@ -95,9 +103,17 @@ impl<'w> Quantizer<'w> {
         if let Some(weights) = self.importance {
             check_importance(weights, row_len)?;
         }
-        let Self { format, importance, non_finite, path } = *self;
-        let rows = Rows { format, values, row_len, importance, non_finite };
-        with_lanes!(path, simd => lanes::encode(simd, &rows, out), rows::encode(Scalar, &rows, out))
+        Ok(())
+    }
+
+    #[cfg(feature = "rayon")]
+    pub(crate) const fn format(&self) -> BlockFormat {
+        self.format
+    }
+
+    #[cfg(feature = "rayon")]
+    pub(crate) const fn has_importance(&self) -> bool {
+        self.importance.is_some()
     }
 }
 
@@ -130,10 +146,16 @@ pub fn dequantize(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<
 ///
 /// As [`dequantize`].
 pub fn dequantize_on(path: Path, format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
-    let expected = format.byte_len(out.len() as u64, 1)?;
+    check_blocks(format, bytes, out)?;
+    with_lanes!(path, simd => lanes::decode(simd, format, bytes, out), rows::decode(Scalar, format, bytes, out));
+    Ok(())
+}
+
+/// Compares the bytes of blocks with the elements there are.
+pub(crate) fn check_blocks(format: BlockFormat, bytes: &[u8], elements: &[f32]) -> Result<(), Error> {
+    let expected = format.byte_len(elements.len() as u64, 1)?;
     if bytes.len() as u64 != expected {
         return Err(ErrorKind::BlocksLength { format, expected, found: bytes.len() as u64 }.into());
     }
-    with_lanes!(path, simd => lanes::decode(simd, format, bytes, out), rows::decode(Scalar, format, bytes, out));
     Ok(())
 }

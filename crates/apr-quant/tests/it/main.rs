@@ -6,3 +6,4 @@ mod goldens;
 mod lengths;
 mod paths;
 mod refusals;
+mod together;

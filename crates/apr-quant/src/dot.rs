@@ -1,0 +1,108 @@
+//! Products of quantized rows and numbers.
+
+use fearless_simd::Simd;
+
+use crate::error::{Error, ErrorKind};
+use crate::format::BlockFormat;
+use crate::lanes;
+use crate::path::{Path, with_lanes};
+use crate::quantizer::check_blocks;
+use crate::rows::{self, Instructions, Scalar};
+
+/// Elements that are decoded at once: a whole number of blocks of each format, and of lanes.
+const AT_ONCE: usize = 256;
+/// Sums that run beside each other.
+const SUMS: usize = 16;
+
+/// The product of a quantized row and as many numbers, without room for the row's.
+///
+/// Element `i` is added to sum `i % 16`, each product rounded before; then sums 8 apart are added, then 4, 2 and 1 apart. The bits are
+/// the same on every machine.
+///
+/// ```
+/// use apr_quant::{BlockFormat, Quantizer, dot};
+///
+/// let weights: Vec<f32> = (0..64).map(|idx| idx as f32).collect();
+/// let mut row = [0; 68];
+/// Quantizer::new(BlockFormat::Q8_0)?.quantize(&weights, 64, &mut row)?;
+/// let product = dot(BlockFormat::Q8_0, &row, &[1.0; 64])?;
+/// assert!((product - 2016.0).abs() < 5.0);
+/// # Ok::<(), apr_quant::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`ErrorKind::RowLength`] if there is not a number for each element of whole blocks, [`ErrorKind::BlocksLength`] if the row does not
+/// have the bytes of as many elements, [`ErrorKind::NotQuantizable`] for `AprQ8`, whose scale belongs to a whole tensor.
+pub fn dot(format: BlockFormat, row: &[u8], x: &[f32]) -> Result<f32, Error> {
+    dot_on(Path::best(), format, row, x)
+}
+
+/// As [`dot`], with the instructions of this path.
+///
+/// # Errors
+///
+/// As [`dot`].
+pub fn dot_on(path: Path, format: BlockFormat, row: &[u8], x: &[f32]) -> Result<f32, Error> {
+    if format == BlockFormat::AprQ8 {
+        return Err(ErrorKind::NotQuantizable { format, instead: "Q8_0" }.into());
+    }
+    check_blocks(format, row, x)?;
+    Ok(with_lanes!(
+        path,
+        simd => in_lanes(simd, format, row, x),
+        sum(Scalar, row_pieces(format, row, x), |bytes, values| rows::decode(Scalar, format, bytes, values))
+    ))
+}
+
+fn in_lanes<S: Simd>(simd: S, format: BlockFormat, row: &[u8], x: &[f32]) -> f32 {
+    sum(simd, row_pieces(format, row, x), |bytes, values| lanes::decode(simd, format, bytes, values))
+}
+
+/// The row and the numbers in pieces that belong together.
+fn row_pieces<'a>(
+    format: BlockFormat,
+    row: &'a [u8],
+    x: &'a [f32],
+) -> impl Iterator<Item = (&'a [u8], &'a [f32])> {
+    row.chunks(AT_ONCE / format.block_len() * format.block_bytes()).zip(x.chunks(AT_ONCE))
+}
+
+fn sum<'a, I: Instructions>(
+    on: I,
+    pieces: impl Iterator<Item = (&'a [u8], &'a [f32])>,
+    decode: impl Fn(&[u8], &mut [f32]),
+) -> f32 {
+    let mut values = [0.0; AT_ONCE];
+    let mut sums = [0.0; SUMS];
+    for (bytes, x) in pieces {
+        let values = &mut values[..x.len()];
+        decode(bytes, values);
+        on.run(
+            #[inline(always)]
+            || add(&mut sums, values, x),
+        );
+    }
+    let mut apart = SUMS / 2;
+    while apart > 0 {
+        for idx in 0..apart {
+            sums[idx] += sums[idx + apart];
+        }
+        apart /= 2;
+    }
+    sums[0]
+}
+
+/// Adds products to the sums.
+#[inline(always)]
+fn add(sums: &mut [f32; SUMS], values: &[f32], x: &[f32]) {
+    let ((values, rest), (x, x_rest)) = (values.as_chunks::<SUMS>(), x.as_chunks::<SUMS>());
+    for (values, x) in values.iter().zip(x) {
+        for ((sum, value), x) in sums.iter_mut().zip(values).zip(x) {
+            *sum += value * x;
+        }
+    }
+    for ((sum, value), x) in sums.iter_mut().zip(rest).zip(x_rest) {
+        *sum += value * x;
+    }
+}

@@ -1,0 +1,72 @@
+//! Blocks on all cores.
+
+use rayon::prelude::*;
+
+use crate::error::{Error, ErrorKind};
+use crate::format::BlockFormat;
+use crate::quantizer::{Quantizer, dequantize};
+
+/// Elements that a thread takes at once: enough to be worth the handing over, few enough to stay in its cache.
+const AT_ONCE: usize = 1 << 16;
+
+impl Quantizer<'_> {
+    /// As [`quantize`](Self::quantize), on the threads of the pool that calls. The bytes and the error are the same.
+    ///
+    /// `out` may hold blocks after the one that an error is about.
+    ///
+    /// # Errors
+    ///
+    /// As [`quantize`](Self::quantize).
+    pub fn quantize_parallel(&self, values: &[f32], row_len: usize, out: &mut [u8]) -> Result<(), Error> {
+        let format = self.format();
+        if is_whole(format) {
+            return self.quantize(values, row_len, out);
+        }
+        self.check(values, row_len, out)?;
+        // Only importance knows of rows.
+        let unit = if self.has_importance() { row_len } else { format.block_len() };
+        let count = (AT_ONCE / unit.max(1)).max(1) * unit.max(1);
+        let bytes = count / format.block_len() * format.block_bytes();
+        let pieces = values.par_chunks(count).zip(out.par_chunks_mut(bytes)).enumerate();
+        let results = pieces.map(|(idx, (values, out))| {
+            let row_len = if self.has_importance() { row_len } else { values.len() };
+            self.quantize(values, row_len, out).map_err(|error| moved(error, (idx * count) as u64))
+        });
+        results.find_first(Result::is_err).unwrap_or(Ok(()))
+    }
+}
+
+/// As [`dequantize`], on the threads of the pool that calls.
+///
+/// # Errors
+///
+/// As [`dequantize`].
+pub fn dequantize_parallel(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
+    if is_whole(format) {
+        return dequantize(format, bytes, out);
+    }
+    crate::quantizer::check_blocks(format, bytes, out)?;
+    let block_bytes = AT_ONCE / format.block_len() * format.block_bytes();
+    let pieces = out.par_chunks_mut(AT_ONCE).zip(bytes.par_chunks(block_bytes));
+    pieces.map(|(out, bytes)| dequantize(format, bytes, out)).find_first(Result::is_err).unwrap_or(Ok(()))
+}
+
+/// Whether a tensor has more than blocks: our own formats, with one scale or an end that is filled up.
+const fn is_whole(format: BlockFormat) -> bool {
+    matches!(format, BlockFormat::AprQ4 | BlockFormat::AprQ8)
+}
+
+/// The error of a piece, as one of the whole.
+fn moved(error: Error, by: u64) -> Error {
+    let kind = match *error.kind() {
+        ErrorKind::NonFinite { element } => ErrorKind::NonFinite { element: element + by },
+        ErrorKind::ScaleTooSmall { format, element } => {
+            ErrorKind::ScaleTooSmall { format, element: element + by }
+        }
+        ErrorKind::ScaleTooLarge { format, element } => {
+            ErrorKind::ScaleTooLarge { format, element: element + by }
+        }
+        kind => kind,
+    };
+    kind.into()
+}
