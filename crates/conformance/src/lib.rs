@@ -20,6 +20,7 @@
 extern crate alloc;
 
 pub mod apr;
+pub mod gguf;
 pub mod manifest;
 pub mod matrix;
 

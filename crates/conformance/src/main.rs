@@ -8,7 +8,7 @@ use std::{env, fs, panic};
 
 use conformance::manifest::{Manifest, folder};
 use conformance::matrix::Suite;
-use conformance::{apr, huge, judge, official, reading, sharded, slices};
+use conformance::{apr, gguf, huge, judge, official, reading, sharded, slices};
 
 const USAGE: &str = "\
 usage: conformance [--check] [--huge]    run the matrix, write docs/conformance.md
@@ -30,7 +30,7 @@ Where the two strictness levels differ, `verdicts.json` beside the vectors says 
 ## Adding a vector
 
 1. Put the file into `crates/conformance/vectors/safetensors/own/valid` or `own/invalid`; an `.apr` file that nobody should
-   write into `vectors/apr/hostile`, under a name that begins with `own_`.
+   write into `vectors/apr/hostile`, under a name that begins with `own_`; a GGUF file into `vectors/gguf/parser`.
 2. `cargo run -p conformance -- judge FILE` prints its two entries: what it is, for `OWN.json` (`.apr`: the list `hostile` of
    `manifest.json`), and what we answer, for `verdicts.json`. Read them before you keep them: a judge can be wrong, ours too.
    A hostile file's entry wants two more words: what a reader should do, and why.
@@ -103,6 +103,7 @@ fn suites(manifest: &Manifest) -> Result<Vec<Suite>, conformance::manifest::Erro
         apr::exports::suite(&manifest)?,
         apr::second::suite(&manifest)?,
         apr::hostile::suite(&manifest)?,
+        gguf::suite()?,
     ]);
     Ok(suites)
 }
@@ -141,9 +142,10 @@ fn print_entries(files: &[&str]) -> ExitCode {
             }
         };
         let name = relative(file);
-        let entries = match name.starts_with("hostile/") {
-            true => apr::hostile::entries(&name, &bytes),
-            false => judge::entries(&name, &bytes),
+        let entries = match name.split_once('/') {
+            Some(("hostile", _)) => apr::hostile::entries(&name, &bytes),
+            Some(("files" | "parser", _)) => gguf::entries(&name, &bytes),
+            _ => judge::entries(&name, &bytes),
         };
         for entry in entries {
             println!("{entry}");
@@ -154,7 +156,7 @@ fn print_entries(files: &[&str]) -> ExitCode {
 
 fn relative(file: &str) -> String {
     let full = fs::canonicalize(file).unwrap_or_else(|_| file.into());
-    let short = ["safetensors", "apr"].into_iter().find_map(|format| {
+    let short = ["safetensors", "apr", "gguf"].into_iter().find_map(|format| {
         let base = fs::canonicalize(folder(format)).ok()?;
         full.strip_prefix(base).map(Path::to_owned).ok()
     });

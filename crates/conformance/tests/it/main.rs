@@ -9,6 +9,7 @@ mod apr_protected;
 mod doors;
 mod dtypes;
 mod facts;
+mod gguf;
 mod matrix;
 mod mutations;
 mod protection;

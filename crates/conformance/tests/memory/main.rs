@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
 
 mod apr;
+mod gguf;
 mod sealed;
 
 use conformance::heap::{CountingAllocator, Usage};
@@ -74,6 +75,7 @@ fn heap_is_bounded_by_the_size_of_the_file() {
 
     slices_of_any_number_of_ranges();
     apr::heap_is_bounded();
+    gguf::heap_is_bounded();
     sealed::one_tensor_of_many();
 }
 
