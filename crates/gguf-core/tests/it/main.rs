@@ -1,0 +1,8 @@
+//! The crate through its public API.
+
+#![allow(clippy::unwrap_used, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+
+mod edits;
+mod hostile;
+mod round_trip;
+mod shards;
