@@ -14,6 +14,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("nostd", &[]),
     ("features", &[]),
     ("conformance", &["--check"]),
+    ("gguf", &[]),
     ("signatures", &[]),
     ("deny", &[]),
     ("fuzz", &["20"]),

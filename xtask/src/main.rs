@@ -8,6 +8,7 @@ mod ci;
 mod features;
 mod fuzz;
 mod ggml;
+mod gguf;
 mod json;
 mod layers;
 mod lint;
@@ -16,6 +17,7 @@ mod models;
 mod nostd;
 mod peers;
 mod process;
+mod python;
 mod quality;
 mod reliability;
 mod signatures;
@@ -67,6 +69,7 @@ const TASKS: &[Task] = &[
         run: peers::run,
         help: "[WORD...]  the crates that made the .apr format read what we write, bit for bit",
     },
+    Task { name: "gguf", run: gguf::run, help: "gguf-py reads what gguf-core writes, value by value" },
     Task {
         name: "ggml",
         run: ggml::run,

@@ -1,15 +1,19 @@
 //! `signatures`: minisign and model-signing judge what `apr sign` writes, and `apr verify` what they write.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::process::{capture, cargo, command, display, step, succeeds};
+use crate::process::{cargo, command, step, succeeds};
+use crate::python::{Packages, environment};
 use crate::task::{Failure, Outcome, Session};
 use crate::workspace::Workspace;
 
 const JUDGE: &str = "xtask/judge_signatures.py";
 
 /// The reference implementation, and what its command line cannot do without.
-const PACKAGES: [&str; 2] = ["model-signing==1.1.1", "pyOpenSSL==26.4.0"];
+const PACKAGES: Packages = Packages {
+    names: &["model-signing==1.1.1", "pyOpenSSL==26.4.0"],
+    check: "import importlib.metadata as m, OpenSSL, model_signing; assert m.version('model-signing') == '1.1.1'",
+};
 
 /// Lets both judge, or skips whom it does not find.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
@@ -31,7 +35,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     } else {
         session.skip("signatures of minisign", "needs Debian's minisign");
     }
-    match environment(session)? {
+    match environment(session, &session.scratch("signatures").join("python"), &PACKAGES)? {
         Ok(python) => judge(session, &python, &apr, "model-signing"),
         Err(why) => {
             session.skip("signatures of model-signing", why);
@@ -44,33 +48,4 @@ fn judge(session: &Session, python: &Path, apr: &Path, what: &str) -> Outcome {
     let scratch = session.scratch("signatures").join(what);
     let mut command = command(session, python, &["-I", JUDGE]);
     step(command.arg(apr).arg(scratch).arg(what))
-}
-
-/// The Python with the packages, made if it is not there; or why it cannot be had.
-fn environment(session: &Session) -> Result<Result<PathBuf, String>, Failure> {
-    let folder = session.scratch("signatures").join("python");
-    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    if has_packages(session, &python) {
-        return Ok(Ok(python));
-    }
-    if !succeeds(command(session, "python3", &["-m", "venv"]).arg(&folder)) {
-        return Ok(Err("needs Python with venv".into()));
-    }
-    let words =
-        ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--retries=2"];
-    let mut pip = command(session, &python, &words);
-    pip.args(PACKAGES);
-    eprintln!("$ {}", display(&pip));
-    let installed = capture(&mut pip)?;
-    Ok(if has_packages(session, &python) {
-        Ok(python)
-    } else {
-        let line = installed.stderr.lines().rev().find(|line| !line.trim().is_empty());
-        Err(format!("{} cannot be installed ({})", PACKAGES[0], line.unwrap_or("no reason given").trim()))
-    })
-}
-
-fn has_packages(session: &Session, python: &Path) -> bool {
-    let check = "import importlib.metadata as m, OpenSSL, model_signing; assert m.version('model-signing') == '1.1.1'";
-    python.exists() && succeeds(&mut command(session, python, &["-I", "-c", check]))
 }

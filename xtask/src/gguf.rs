@@ -1,0 +1,43 @@
+//! `gguf`: gguf-py reads what `gguf-core` writes.
+
+use std::fs;
+
+use crate::process::{cargo, command, step, succeeds};
+use crate::python::{Packages, environment};
+use crate::task::{Failure, Outcome, Session};
+
+const JUDGE: &str = "xtask/judge_gguf.py";
+
+/// The format's own library.
+const PACKAGES: Packages = Packages {
+    names: &["gguf==0.19.0"],
+    check: "import importlib.metadata as m, gguf; assert m.version('gguf') == '0.19.0'",
+};
+
+/// Writes samples and lets gguf-py read them, or skips it if it cannot be had.
+pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
+    if let Some(arg) = args.first() {
+        return Err(Failure::Usage(format!("`gguf` takes no arguments, not `{arg}`")));
+    }
+    if !succeeds(&mut command(session, "python3", &["--version"])) {
+        session.skip("gguf", "needs python3");
+        return Ok(());
+    }
+    let folder = session.scratch("gguf");
+    let python = match environment(session, &folder.join("python"), &PACKAGES)? {
+        Ok(python) => python,
+        Err(why) => {
+            session.skip("gguf", why);
+            return Ok(());
+        }
+    };
+    let samples = folder.join("samples");
+    // Files of an earlier run would be judged again.
+    if samples.exists() {
+        fs::remove_dir_all(&samples).map_err(|error| format!("{}: {error}", samples.display()))?;
+    }
+    let words =
+        ["run", "--quiet", "--profile", "test", "--package", "gguf-core", "--example", "write_samples", "--"];
+    step(cargo(session, &words).arg(&samples))?;
+    step(command(session, &python, &["-I", JUDGE]).arg(&samples))
+}
