@@ -5,6 +5,7 @@ mod container_codes;
 mod crypto_codes;
 mod file_codes;
 mod format_codes;
+mod gguf_codes;
 mod manifest_codes;
 mod model_codes;
 mod quant_codes;
@@ -37,6 +38,7 @@ const fn entry(code: &'static str, exit: Exit, means: &'static str, help: &'stat
 fn entries() -> impl Iterator<Item = &'static Entry> {
     [
         format_codes::ENTRIES,
+        gguf_codes::ENTRIES,
         container_codes::ENTRIES,
         crypto_codes::ENTRIES,
         manifest_codes::ENTRIES,
@@ -193,6 +195,7 @@ mod tests {
     fn every_code_of_every_crate_is_explained_once() {
         let lists: &[&[&str]] = &[
             st_core::ErrorKind::CODES,
+            gguf_core::ErrorKind::CODES,
             apr_container::ErrorKind::CODES,
             apr_crypto::ErrorKind::CODES,
             apr_manifest::ErrorKind::CODES,
