@@ -149,8 +149,11 @@ fn outcomes(vector: &Vector, file: &[u8]) -> [Outcome; 7] {
     ]
 }
 
-/// Reads a file in both levels.
-#[must_use]
+/// Reads a file in both levels: strict, compat.
+///
+/// # Errors
+///
+/// Those of the levels.
 pub fn read_both(file: &[u8]) -> [Result<(), GgufError>; 2] {
     [ReadOptions::STRICT, ReadOptions::COMPAT].map(|options| Gguf::from_bytes_with(file, &options).map(drop))
 }

@@ -89,7 +89,7 @@ fn walk(gguf: &Gguf<'_>) {
     for entry in gguf.entries() {
         // Texts of one file differ, so each is found under its own key; one that is not UTF-8 cannot be asked for.
         if let Ok(key) = entry.key().to_str() {
-            assert_eq!(gguf.entry(key).map(|found| found.key()), Some(entry.key()));
+            assert_eq!(gguf.entry(key).map(gguf_core::Entry::key), Some(entry.key()));
         }
         if let Some(array) = entry.value().as_array() {
             assert_eq!(array.iter().count(), array.len());
@@ -101,7 +101,7 @@ fn walk(gguf: &Gguf<'_>) {
         assert_eq!(data.len() as u64, info.byte_len());
         assert_eq!(info.dims().len(), info.shape().len());
         if let Ok(name) = info.name().to_str() {
-            assert_eq!(gguf.tensor(name).map(|found| found.info_offset()), Ok(info.info_offset()));
+            assert_eq!(gguf.tensor(name).map(gguf_core::TensorInfo::info_offset), Ok(info.info_offset()));
         }
     }
     let _ = (gguf::rewrite(gguf), format!("{gguf:?}"), gguf.trailing_bytes());
