@@ -1,6 +1,7 @@
 //! `apr check`: accepts or refuses.
 
 mod apr;
+mod gguf;
 mod report;
 
 use alloc::rc::Rc;
@@ -38,6 +39,8 @@ enum Content {
         /// Of an `.apr` file: `right`, `absent`, or in compat mode `wrong`.
         checksum: Option<&'static str>,
     },
+    /// A GGUF file.
+    Gguf { tensors: u64, bytes: u64, version: u32 },
     /// An `.apr` file of the first generation.
     Model {
         model_type: String,
@@ -69,7 +72,7 @@ enum Refusal {
 
 pub(crate) fn command() -> Command {
     Command::new("check")
-        .about("Accept or refuse safetensors and .apr files, sharded models and checkpoints")
+        .about("Accept or refuse safetensors, .apr and GGUF files, sharded models and checkpoints")
         .arg(
             Arg::new("input")
                 .value_name("FILE")
@@ -85,7 +88,8 @@ pub(crate) fn command() -> Command {
             "Of a safetensors file the header and the length are checked. The values of the tensors are not: the format \
              has no checksum for them. Compare digests (`apr tensors --digest`) or files (`apr diff`) for that. The \
              folder step_N of a checkpoint is verified in full, by its manifest. An .apr file is read to its end: \
-             checksum, metadata, and the payload, which has to become its model. With --signer, --trusted-keys or \
+             checksum, metadata, and the payload, which has to become its model. A GGUF file is read to its end too: every key and \
+             tensor lies inside it, and scales and numbers that are not finite are reported. With --signer, --trusted-keys or \
              --any-signer every file has to be signed, and the signature is verified first; with --identity or a \
              password every file has to be encrypted, and is decrypted. Without them, of a signed file the signature \
              is not checked, of an encrypted one not the payload; the report says so.\n\n\
@@ -137,6 +141,7 @@ fn examine(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<Sound, Refusal
     match source.format() {
         Format::AprModel => apr::model(&source, rules).map_err(Refusal::Unsound),
         Format::AprTensors => apr::tensors(source, rules).map_err(Refusal::Unsound),
+        Format::Gguf => gguf::tensors(source, rules).map_err(Refusal::Unsound),
         Format::SafeTensors => match Model::with_problems(source, rules) {
             Err(failure) => Err(Refusal::Unsound(failure)),
             Ok((_, problems)) if !problems.is_empty() => Err(Refusal::Shards(problems)),

@@ -2,6 +2,7 @@
 //! tensors.
 
 mod apr;
+mod gguf;
 mod lost;
 mod target;
 
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use st_core::{Alignment, Order, WriteOptions};
+use st_core::{Alignment, Dtype, Order, WriteOptions};
 
 use self::target::Target;
 pub(crate) use self::target::{compression, compression_arg};
@@ -27,7 +28,7 @@ pub(crate) fn command() -> Command {
         Arg::new(name).long(name).value_name(value).action(ArgAction::Append).help(help)
     };
     Command::new("convert")
-        .about("Rewrite a model: format (safetensors, .apr), order, alignment, names, metadata, a selection of tensors")
+        .about("Rewrite a model: format (safetensors, .apr, GGUF), order, alignment, names, metadata, a selection of tensors")
         .arg(input::input_arg().value_name("IN"))
         .arg(
             Arg::new("output")
@@ -40,6 +41,7 @@ pub(crate) fn command() -> Command {
         .arg(input::compat_arg())
         .args(layout_args())
         .args(Selection::args())
+        .arg(dequantize_arg())
         .arg(repeated("rename", "FROM=TO", "Rename tensors; `*` in TO is what `*` in FROM stood for (repeatable)"))
         .arg(repeated("set", "KEY=VALUE", "Set an entry of the metadata (repeatable)"))
         .arg(repeated("unset", "KEY", "Remove an entry of the metadata (repeatable)"))
@@ -65,16 +67,27 @@ pub(crate) fn command() -> Command {
             "Tensors are copied byte for byte, one chunk at a time, whatever their size. The output is complete or \
              not there. Patterns of --select and --exclude see the old names, and the first --rename that fits \
              applies. Without options, the output is what the official writer would make of the same tensors.\n\n\
-             The name of OUT decides about the format unless --format does: .safetensors, or .apr of the version that \
+             The name of OUT decides about the format unless --format does: .safetensors, .gguf, or .apr of the version that \
              IN has. Tensors become an .apr model (version 1) if their metadata name one (`apr.model`), else an .apr \
              file of tensors (version 2). What the new format cannot hold is refused if it is a tensor, and listed if \
-             it is anything else.\n\n\
+             it is anything else. Quantized tensors stay as they are, or become plain numbers with --dequantize; nothing \
+             else changes a number.\n\n\
              Examples:\n  apr convert model.safetensors aligned.safetensors --align 64 --set licence=MIT\n  \
              apr convert model.safetensors part.safetensors --select 'encoder.*' --rename 'encoder.*=*'\n  \
-             apr convert model.apr small.apr --compression zstd\n  apr convert model.apr model2.safetensors\n\n\
+             apr convert model.apr small.apr --compression zstd\n  \
+             apr convert model.gguf plain.safetensors --dequantize f16\n  apr convert model.apr model2.safetensors\n\n\
              Exit codes: 0 written, 2 OUT exists, nothing selected or the format cannot hold it, 3 not a sound model \
              file, 4 damaged or signed, 5 I/O, 6 another format or encrypted.",
         )
+}
+
+/// For commands that may write plain numbers in place of quantized ones.
+pub(crate) fn dequantize_arg() -> Arg {
+    Arg::new("dequantize")
+        .long("dequantize")
+        .value_name("TYPE")
+        .value_parser(PossibleValuesParser::new(["f32", "f16"]))
+        .help("Make plain numbers of quantized tensors")
 }
 
 /// Options that decide about the bytes around the tensors.
@@ -128,6 +141,8 @@ struct Args {
     output: Destination,
     write: WriteOptions,
     selection: Selection,
+    /// What quantized tensors become.
+    dequantize: Option<Dtype>,
     renames: Vec<Rename>,
     metadata: MetadataEdit,
     overwrite: Overwrite,
@@ -167,6 +182,10 @@ impl Args {
             output: Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires OUT")),
             write: write_options(matches),
             selection: Selection::from_matches(matches),
+            dequantize: matches.get_one::<String>("dequantize").map(|name| match name.as_str() {
+                "f16" => Dtype::F16,
+                _ => Dtype::F32,
+            }),
             renames: strings("rename").map(|rule| Rename::parse(rule)).collect::<Result<_, _>>()?,
             metadata: MetadataEdit {
                 base,
@@ -189,7 +208,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     args.output.check(args.overwrite, args.run, console)?;
     let model = Model::open(&args.input, &args.rules)?;
     let all = model.tensors()?;
-    let selected: Vec<Tensor<'_>> =
+    let mut selected: Vec<Tensor<'_>> =
         all.iter().filter(|tensor| args.selection.includes(tensor.name())).copied().collect();
     if selected.is_empty() && !all.is_empty() {
         return Err(Failure::new(CODE_NOTHING_SELECTED, "no tensor is selected").in_file(&args.input));
@@ -200,7 +219,18 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     if !args.renames.is_empty() && n_renamed == 0 {
         console.remark("no tensor has a name that --rename applies to");
     }
-    let Edited { metadata, mut lost } = args.metadata.apply(&model, &args.rules, console)?;
+    let Edited { mut metadata, mut lost } = args.metadata.apply(&model, &args.rules, console)?;
+    if let Some(to) = args.dequantize {
+        let mut count = 0;
+        for tensor in &mut selected {
+            count += u64::from(tensor.dtype().plain().is_none());
+            *tensor = tensor.dequantized(to).map_err(|failure| failure.in_file(&args.input))?;
+        }
+        match count {
+            0 => console.remark("no tensor is quantized"),
+            _ => metadata.iter_mut().for_each(|entries| metadata::gguf::dequantized(entries, to)),
+        }
+    }
     let format = args.target.format(&model, args.output.label(), metadata.as_ref())?;
     let is_whole = n_renamed == 0 && selected.len() == all.len();
     let lost_parts = lost::parts(&model, format).map_err(|failure| failure.in_file(&args.input))?;
@@ -229,6 +259,11 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
             let options = apr::tensor_options(&model, &entries(), &selected, args.write.order, &args.rules)?;
             apr::write_tensors(tensors(), options, &job, console).map_err(at_input)?;
         }
+        Format::Gguf => {
+            gguf::write_tensors(tensors(), &entries(), args.write.order, &job, console)
+                .map_err(of_names)
+                .map_err(at_input)?;
+        }
         Format::AprModel => {
             let (content, not_in_it) = apr::content(&model, tensors(), is_whole, &entries())?;
             job.lost.extend(not_in_it);
@@ -240,7 +275,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
 
 /// The input has no name twice, so a name that is there twice was given by a rule.
 fn of_names(failure: Failure) -> Failure {
-    if !["st-duplicate-tensor", "ac-v2-duplicate-tensor"].contains(&failure.code()) {
+    if !["st-duplicate-tensor", "ac-v2-duplicate-tensor", "gg-name-duplicate"].contains(&failure.code()) {
         return failure;
     }
     let tensor = failure.tensor().map(str::to_owned);
@@ -263,7 +298,7 @@ impl MetadataEdit {
     fn apply(&self, model: &Model, rules: &Rules, console: &Console) -> Result<Edited, Failure> {
         let of = |model: &Model| match model.format() {
             Format::SafeTensors => Ok((rewrite::metadata_of(model, console)?, Vec::new())),
-            Format::AprModel | Format::AprTensors => {
+            Format::AprModel | Format::AprTensors | Format::Gguf => {
                 metadata::entries(model).map(|(entries, lost)| (Some(entries), lost))
             }
         };
@@ -273,7 +308,10 @@ impl MetadataEdit {
             Base::Nothing => (None, Vec::new()),
         };
         for key in &self.unset {
-            if metadata.as_mut().and_then(|metadata| metadata.remove(key)).is_none() {
+            let was_there = metadata.as_mut().is_some_and(|metadata| {
+                metadata::gguf::remove(metadata, key) | metadata.remove(key).is_some()
+            });
+            if !was_there {
                 console.remark(format_args!("the metadata has no key `{}`", escape::cut(key, 60)));
             }
         }

@@ -21,7 +21,7 @@ pub(crate) fn command() -> Command {
     };
     Command::new("diff")
         .about("Compare two models tensor by tensor, and their metadata")
-        .arg(side("a", "A", "The old model: a .safetensors or .apr file, an index of shards, a folder with one, or `-`"))
+        .arg(side("a", "A", "The old model: a .safetensors, .apr or .gguf file, an index of shards, a folder with one, or `-`"))
         .arg(side("b", "B", "The new model"))
         .arg(input::compat_arg())
         .arg(
@@ -42,7 +42,8 @@ pub(crate) fn command() -> Command {
              greatest absolute difference and the cosine of the angle between the two tensors are shown. NaN differs \
              from every number, and from a NaN of other bits. The order of tensors and the way they are \
              spread over files are not compared. The formats of the two models may differ: an .apr model of version 1 is \
-             compared by the tensors it becomes as safetensors. Quantized types of .apr files are compared byte by byte.\n\n\
+             compared by the tensors it becomes as safetensors. Quantized tensors are compared by the numbers in \
+             their blocks where the bytes differ; keys of GGUF files by their values as text.\n\n\
              Examples:\n  apr diff model.safetensors same.safetensors\n  \
              apr diff model.safetensors sharded --ignore-metadata --json\n\n\
              Exit codes: 0 equal, 1 different, 3 not a sound model file, 4 damaged, 5 I/O, 6 another format or encrypted.",

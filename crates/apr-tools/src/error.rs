@@ -353,6 +353,19 @@ impl From<st_core::Error> for Failure {
     }
 }
 
+impl From<gguf_core::Error> for Failure {
+    fn from(error: gguf_core::Error) -> Self {
+        use gguf_core::Subject;
+        // Offset, key and tensor have lines of their own.
+        let failure = Self::new(error.code(), error.kind().to_string()).at(error.offset());
+        match error.subject() {
+            Some(Subject::Key(key)) => failure.of_key(Some(key)),
+            Some(Subject::Tensor(name)) => failure.of_tensor(Some(name)),
+            _ => failure,
+        }
+    }
+}
+
 impl From<&durable_file::Error> for Failure {
     fn from(error: &durable_file::Error) -> Self {
         use durable_file::ErrorKind;

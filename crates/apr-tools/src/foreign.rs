@@ -29,14 +29,7 @@ const MAGICS: &[(usize, &[u8], Foreign)] = &[
             help: "`apr inspect FILE` says what opens it; `apr open FILE -o OUT` gives back what is inside",
         },
     ),
-    (
-        0,
-        b"GGUF",
-        Foreign {
-            name: "a GGUF model",
-            help: "use the tools of llama.cpp for it, or fetch the safetensors version of the model",
-        },
-    ),
+    (0, b"GGUF", Foreign { name: "a GGUF model", help: APR }),
     (
         0,
         b"tjgg",

@@ -2,6 +2,8 @@
 
 mod apr_model;
 mod apr_tensors;
+mod blocks;
+mod gguf_file;
 mod source;
 mod spool;
 mod tensor;
@@ -18,6 +20,8 @@ pub(crate) use self::apr_model::{
     protected as apr_protected,
 };
 pub(crate) use self::apr_tensors::AprTensors;
+pub(crate) use self::blocks::halves;
+pub(crate) use self::gguf_file::GgufFile;
 pub(crate) use self::source::{Format, Source, first_bytes};
 pub(crate) use self::tensor::{Dtype, Tensor, Totals};
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_SHARDS, Exit, Failure};
@@ -29,7 +33,7 @@ pub(crate) fn input_arg() -> Arg {
         .value_name("FILE")
         .required(true)
         .value_parser(value_parser!(PathBuf))
-        .help("A .safetensors or .apr file, an index of shards, a folder with one, or `-` for standard input")
+        .help("A .safetensors, .apr or .gguf file, an index of shards, a folder with one, or `-` for standard input")
 }
 
 pub(crate) fn compat_arg() -> Arg {
@@ -54,19 +58,26 @@ pub(crate) fn unverified_arg() -> Arg {
         .help("Use a signed .apr file although nobody has checked its signature")
 }
 
-/// How strictly to read files, of either kind.
+/// How strictly to read files, of every kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rules {
     pub(crate) safetensors: st_core::ReadOptions,
     pub(crate) apr: apr_container::ReadOptions,
+    pub(crate) gguf: gguf_core::ReadOptions,
 }
 
 impl Rules {
-    pub(crate) const STRICT: Self =
-        Self { safetensors: st_core::ReadOptions::STRICT, apr: apr_container::ReadOptions::STRICT };
+    pub(crate) const STRICT: Self = Self {
+        safetensors: st_core::ReadOptions::STRICT,
+        apr: apr_container::ReadOptions::STRICT,
+        gguf: gguf_core::ReadOptions::STRICT,
+    };
 
-    pub(crate) const COMPAT: Self =
-        Self { safetensors: st_core::ReadOptions::COMPAT, apr: apr_container::ReadOptions::COMPAT };
+    pub(crate) const COMPAT: Self = Self {
+        safetensors: st_core::ReadOptions::COMPAT,
+        apr: apr_container::ReadOptions::COMPAT,
+        gguf: gguf_core::ReadOptions::COMPAT,
+    };
 
     /// Those of the command line, as far as the command has options for them.
     pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
@@ -103,7 +114,7 @@ pub(crate) fn path(matches: &ArgMatches) -> &Path {
     matches.get_one::<PathBuf>("input").expect("clap requires FILE")
 }
 
-/// An open model whose tensors can be read. Of a safetensors file and of an `.apr` file of the second generation only
+/// An open model whose tensors can be read. Of a safetensors file and of an `.apr` file of the second generation or a GGUF file only
 /// what stands before the tensors has been read.
 #[derive(Debug)]
 pub(crate) struct Model {
@@ -120,6 +131,8 @@ pub(crate) enum Kind {
     AprModel(Box<AprModel>),
     /// The second generation: tensors.
     AprTensors(Box<AprTensors>),
+    /// Tensors behind keys and values.
+    Gguf(Box<GgufFile>),
 }
 
 /// One safetensors file of a model.
@@ -153,7 +166,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// Those of [`open`](Self::open), and for an `.apr` file.
+    /// Those of [`open`](Self::open), and for a file of another format.
     pub(crate) fn open_safetensors(path: &Path, rules: &Rules) -> Result<Self, Failure> {
         let source = Source::open(path)?;
         match source.format() {
@@ -193,6 +206,7 @@ impl Model {
         let kind = match source.format() {
             Format::AprModel => Kind::AprModel(Box::new(AprModel::open(&source, rules)?)),
             Format::AprTensors => Kind::AprTensors(Box::new(AprTensors::open(&source, rules)?)),
+            Format::Gguf => Kind::Gguf(Box::new(GgufFile::open(&source, rules)?)),
             Format::SafeTensors if is_index || path.is_dir() => {
                 let set = ShardedSafeTensors::open_with(path, &rules.safetensors)?;
                 if set.index().is_some() {
@@ -226,7 +240,7 @@ impl Model {
         matches!(self.kind, Kind::Sharded(_))
     }
 
-    /// Its safetensors files, shards in the order of their names; none of an `.apr` file.
+    /// Its safetensors files, shards in the order of their names; none of another format.
     ///
     /// # Errors
     ///
@@ -245,7 +259,7 @@ impl Model {
                 }
                 Ok(parts)
             }
-            Kind::AprModel(_) | Kind::AprTensors(_) => Ok(Vec::new()),
+            Kind::AprModel(_) | Kind::AprTensors(_) | Kind::Gguf(_) => Ok(Vec::new()),
         }
     }
 
@@ -265,6 +279,7 @@ impl Model {
             }
             Kind::AprModel(model) => model.tensors(),
             Kind::AprTensors(file) => file.tensors(),
+            Kind::Gguf(file) => Ok(file.tensors()),
         }
     }
 }

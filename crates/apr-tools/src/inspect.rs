@@ -2,7 +2,9 @@
 
 mod apr_model;
 mod apr_tensors;
+mod gguf;
 mod protection;
+mod quantization;
 mod report;
 mod sealed;
 mod warnings;
@@ -40,18 +42,26 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Of an .apr file, also compare the checksum and decode the payload"),
         )
+        .arg(
+            Arg::new("quantization")
+                .long("quantization")
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(["verify", "no-tree"])
+                .help("Show only the types of the tensors: blocks, bits per weight, share of the bytes"),
+        )
         .arg(input::trusted_arg())
         .args(Keys::args())
         .after_help(
-            "Only the header is read (of an .apr file also the metadata), so large models take no longer than small \
+            "Only the header is read (of an .apr file also the metadata, of a GGUF file the keys), so large models take no longer than small \
              ones. `apr FILE` is the same. With --verify, all of an .apr file is read: what its payload holds is \
-             known only then, training data included.\n\n\
+             known only then, training data included. Of the long arrays of a GGUF file the first elements are \
+             shown; -v shows all.\n\n\
              Of an .apr model the report says which of its parts are authenticated, and by what: a checksum by nothing, a \
              signature once it was verified (--signer, --trusted-keys, --any-signer), encryption once it was opened. \
              With those options all of the file is read. Of a sealed file it says what anyone can see; with --identity or a \
              password also what is inside, and with --verify all of it is read.\n\n\
              Examples:\n  apr inspect model.safetensors\n  apr inspect sharded --json\n  apr inspect model.apr --verify\n  \
-             apr inspect sold.apr --signer maker.key.pub\n\n\
+             apr inspect model.gguf --quantization\n  apr inspect sold.apr --signer maker.key.pub\n\n\
              Exit codes: 0 shown, 3 not a sound model file, 4 damaged (--verify), not verified or \
              not decrypted, 5 I/O, 6 another format.",
         )
@@ -77,9 +87,19 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let extent = if console.is_verbose() { Extent::ALL } else { Extent::DEFAULT };
     let extent = (!matches.get_flag("no-tree")).then_some(extent);
     let verify = matches.get_flag("verify");
+    if matches.get_flag("quantization") {
+        quantization::run(&Model::from_source(source, &rules.for_looking())?, console)?;
+        return Ok(Exit::Success);
+    }
     match source.format() {
         Format::AprModel => apr_model::run(&source, &rules, verify, console)?,
         Format::AprTensors => apr_tensors::run(source, &rules, verify, extent, console)?,
+        Format::Gguf => {
+            if verify {
+                console.remark("GGUF has no checksum: `apr check` looks at the numbers, `apr tensors --digest` gives digests");
+            }
+            gguf::run(source, &rules, extent, console)?;
+        }
         Format::SafeTensors => {
             if verify {
                 console

@@ -18,6 +18,7 @@ mod demo;
 mod diff;
 mod encrypt;
 mod explain;
+mod export;
 mod inspect;
 mod key;
 mod keygen;

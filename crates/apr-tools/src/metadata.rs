@@ -5,8 +5,11 @@
 //! | safetensors | as they are |
 //! | `.apr`, first generation | what belongs to the tensors (`apr.model`); each text among the custom keys; `apr.metadata` is JSON of all the rest; `apr.quality` if there is a score |
 //! | `.apr`, second generation | each member that is text; `apr2.metadata` is JSON of all the rest |
+//! | GGUF | each key that is text; `gguf.metadata` is a JSON list of all keys, with the values of the rest |
 //!
 //! The way back puts every part into its place again. What JSON cannot say is reported.
+
+pub(crate) mod gguf;
 
 use alloc::collections::BTreeMap;
 
@@ -49,6 +52,7 @@ pub(crate) fn entries(model: &Model) -> Result<(Entries, Vec<String>), Failure> 
             let tensors = model.tensors()?;
             Ok((of_tensors(file.index().metadata(), Totals::of(&tensors)), Vec::new()))
         }
+        Kind::Gguf(file) => Ok(gguf::of_header(&file.header()?)),
     }
 }
 
@@ -67,6 +71,7 @@ pub(crate) fn expanded(model: &Model) -> Result<Entries, Failure> {
             entries.entry(path.to_owned()).or_insert(text);
         });
     }
+    gguf::expand(&mut entries);
     Ok(entries)
 }
 

@@ -73,7 +73,13 @@ impl<'m> Plan<'m> {
 /// Of a tensor whose type safetensors does not have.
 fn not_carried(tensor: &Tensor<'_>) -> Failure {
     let what = format!("safetensors has no element type {}", tensor.dtype());
-    Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()))
+    let failure = Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
+    match tensor.dtype().block_format() {
+        Some(_) => failure.help(
+            "to make plain numbers of its blocks, add --dequantize f32 (or f16); or leave it out with --exclude",
+        ),
+        None => failure,
+    }
 }
 
 /// The metadata of a safetensors model. Of shards that carry different values the first one counts, with a remark.

@@ -67,6 +67,10 @@ fn describe(content: &Content) -> String {
                 checksum.unwrap_or_default(),
             )
         }
+        Content::Gguf { tensors, bytes, version } => {
+            let tensors = human::plural(*tensors, "tensor");
+            format!("{tensors}, {}, GGUF version {version}", human::bytes(*bytes))
+        }
         Content::Model { model_type, bytes, payload, is_decrypted, signer } => {
             let decrypted = if *is_decrypted { "decrypted " } else { "" };
             let signer = signer.as_ref().map(|signer| format!(", signed {}", signer.by()));
@@ -140,6 +144,12 @@ fn write_sound<W: Write>(sound: &Sound, json: &mut JsonWriter<W>) -> io::Result<
             let Some(checksum) = checksum else { return Ok(()) };
             json.field_str("format", "apr2")?;
             json.field_str("checksum", checksum)?;
+        }
+        Content::Gguf { tensors, bytes, version } => {
+            json.field_uint("tensors", *tensors)?;
+            json.field_uint("bytes", *bytes)?;
+            json.field_str("format", "gguf")?;
+            json.field_uint("version", (*version).into())?;
         }
         Content::Model { model_type, bytes, payload, is_decrypted, signer } => {
             json.field_uint("bytes", *bytes)?;

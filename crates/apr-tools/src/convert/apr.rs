@@ -210,7 +210,7 @@ pub(super) fn write_model(
     job.tell(&text, console)
 }
 
-fn write_head<W: Write>(
+pub(super) fn write_head<W: Write>(
     job: &Job<'_>,
     bytes: u64,
     json: &mut crate::render::json::JsonWriter<W>,

@@ -16,13 +16,13 @@ use crate::render::human::plural;
 /// If a model cannot be encoded.
 pub(super) fn parts(model: &Model, to: Format) -> Result<Vec<String>, Failure> {
     match model.kind() {
-        Kind::File(_) | Kind::Sharded(_) => Ok(Vec::new()),
+        Kind::File(_) | Kind::Sharded(_) | Kind::Gguf(_) => Ok(Vec::new()),
         Kind::AprModel(file) => of_model(file, to),
         Kind::AprTensors(file) => {
             let flags = file.index().header().flags();
             let kept = match to {
                 Format::AprTensors => v2::WriteOptions::like(file.index()).flags,
-                Format::AprModel | Format::SafeTensors => v2::Flags::default(),
+                Format::AprModel | Format::SafeTensors | Format::Gguf => v2::Flags::default(),
             };
             // Always set, and true of safetensors too.
             let lost = flags.without(kept).without(v2::Flags::ROW_MAJOR);

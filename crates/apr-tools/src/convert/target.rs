@@ -16,8 +16,8 @@ pub(super) fn args() -> [Arg; 3] {
         Arg::new("format")
             .long("format")
             .value_name("FORMAT")
-            .value_parser(PossibleValuesParser::new(["safetensors", "apr1", "apr2"]))
-            .help("Format of OUT, whatever its name: safetensors, .apr with a model (1) or with tensors (2)"),
+            .value_parser(PossibleValuesParser::new(["safetensors", "apr1", "apr2", "gguf"]))
+            .help("Format of OUT, whatever its name: safetensors, .apr with a model (1) or with tensors (2), GGUF"),
         compression_arg(),
         Arg::new("layout")
             .long("layout")
@@ -64,6 +64,7 @@ impl Target {
             format: text("format").map(|name| match name {
                 "apr1" => Format::AprModel,
                 "apr2" => Format::AprTensors,
+                "gguf" => Format::Gguf,
                 _ => Format::SafeTensors,
             }),
             wants_header_layout: is_given("align") || is_given("header-room"),
@@ -87,9 +88,10 @@ impl Target {
         let names_model = metadata.is_some_and(|entries| entries.contains_key(apr_models::MODEL_KEY));
         let format = self.format.unwrap_or(match ending.to_ascii_lowercase().as_str() {
             "safetensors" => Format::SafeTensors,
+            "gguf" => Format::Gguf,
             "apr" => match model.format() {
-                Format::SafeTensors if names_model => Format::AprModel,
-                Format::SafeTensors => Format::AprTensors,
+                Format::SafeTensors | Format::Gguf if names_model => Format::AprModel,
+                Format::SafeTensors | Format::Gguf => Format::AprTensors,
                 same => same,
             },
             _ => model.format(),

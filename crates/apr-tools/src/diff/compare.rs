@@ -14,7 +14,7 @@ const CHUNK: u64 = 1 << 17;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Change {
     /// Whether the values were compared. They are not when the numbers of elements differ, complex numbers would meet
-    /// real ones, or a type is packed.
+    /// real ones, or nobody here knows the numbers of a type.
     pub(crate) is_comparable: bool,
     /// Elements of the tensor.
     pub(crate) elements: u64,
@@ -36,7 +36,8 @@ impl Change {
     }
 }
 
-/// Compares two tensors of any types and shapes; `None` if type, number of elements and bytes are equal.
+/// Compares two tensors of any types and shapes; `None` if type, number of elements and bytes are equal. Quantized ones are
+/// compared by the numbers in them.
 ///
 /// # Errors
 ///
@@ -46,20 +47,25 @@ pub(crate) fn compare(
     b: &Tensor<'_>,
     mut advance: impl FnMut(usize),
 ) -> Result<Option<Change>, Failure> {
+    let may_be_same = a.dtype() == b.dtype()
+        && a.elements() == b.elements()
+        && a.byte_len() == b.byte_len()
+        && a.check_order().is_ok() == b.check_order().is_ok();
+    // Most tensors of two versions of a model are equal, and equal bytes need no numbers.
+    if may_be_same && equal_bytes(a, b, &mut advance)? {
+        return Ok(None);
+    }
+    let (Ok(a), Ok(b)) = (a.dequantized(Dtype::F32), b.dequantized(Dtype::F32)) else {
+        // Nobody here knows the numbers in them.
+        return Ok(Some(Change::default()));
+    };
     let (Some(dtype_a), Some(dtype_b)) = (a.dtype().plain(), b.dtype().plain()) else {
-        // Nobody here knows the numbers in packed blocks.
-        let is_same =
-            a.dtype() == b.dtype() && a.byte_len() == b.byte_len() && equal_bytes(a, b, &mut advance)?;
-        return Ok((!is_same).then(Change::default));
+        return Ok(Some(Change::default()));
     };
     if a.elements() != b.elements() || is_complex(dtype_a) != is_complex(dtype_b) {
         return Ok(Some(Change::default()));
     }
-    // Most tensors of two versions of a model are equal, and equal bytes need no numbers.
-    if dtype_a == dtype_b && equal_bytes(a, b, &mut advance)? {
-        return Ok(None);
-    }
-    Ok(Some(values((a, dtype_a), (b, dtype_b))?))
+    Ok(Some(values((&a, dtype_a), (&b, dtype_b))?))
 }
 
 fn is_complex(dtype: Dtype) -> bool {

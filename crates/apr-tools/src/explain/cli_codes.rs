@@ -133,7 +133,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         CODE_FOREIGN_FORMAT,
         Unsupported,
         "The first bytes are those of another format. This version reads safetensors files, sharded safetensors \
-         models and .apr files; `shard` and `unshard` work on safetensors alone.",
+         models, .apr files and GGUF files; `shard` and `unshard` work on safetensors alone.",
         "convert the file to safetensors with the library that made it",
     ),
     entry(

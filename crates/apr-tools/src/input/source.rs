@@ -18,6 +18,8 @@ pub(crate) enum Format {
     AprModel,
     /// An `.apr` file of the second generation, which holds tensors.
     AprTensors,
+    /// A GGUF file, which holds tensors, many of them quantized.
+    Gguf,
 }
 
 impl Format {
@@ -26,6 +28,7 @@ impl Format {
         match first.first_chunk::<4>() {
             Some(b"APRN") => Self::AprModel,
             Some(b"APR\0" | b"APR2") => Self::AprTensors,
+            Some(b"GGUF") => Self::Gguf,
             _ => Self::SafeTensors,
         }
     }
@@ -36,6 +39,7 @@ impl Format {
             Self::SafeTensors => "safetensors",
             Self::AprModel => "apr1",
             Self::AprTensors => "apr2",
+            Self::Gguf => "gguf",
         }
     }
 
@@ -45,6 +49,7 @@ impl Format {
             Self::SafeTensors => "a safetensors model",
             Self::AprModel => "an .apr model (version 1)",
             Self::AprTensors => "an .apr model (version 2)",
+            Self::Gguf => "a GGUF model",
         }
     }
 }

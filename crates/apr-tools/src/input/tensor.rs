@@ -6,10 +6,13 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use apr_container::v2;
+use apr_quant::BlockFormat;
+use gguf_core::Endian;
 use st_core::TensorInfo;
 
 use super::Part;
-use crate::error::Failure;
+use super::blocks::{Decoded, Swap};
+use crate::error::{CODE_NOT_CARRIED, Failure};
 
 /// Bytes read from a tensor at once.
 const CHUNK: u64 = 1 << 20;
@@ -23,6 +26,8 @@ pub(crate) struct Tensor<'m> {
     elements: u64,
     byte_len: u64,
     place: Place<'m>,
+    /// Of what this shows as other numbers than are stored.
+    decoded: Option<Decoded>,
 }
 
 /// Several tensors together.
@@ -52,7 +57,9 @@ impl Totals {
 pub(crate) enum Dtype {
     /// One that safetensors has.
     Plain(st_core::Dtype),
-    /// One of `.apr` files alone: quantized blocks, and numbers of types that no specification lists.
+    /// Quantized blocks of ggml.
+    Block(BlockFormat),
+    /// One of `.apr` files alone: their own quantized blocks, and numbers of types that no specification lists.
     Packed(v2::Dtype),
 }
 
@@ -60,9 +67,18 @@ pub(crate) enum Dtype {
 #[derive(Clone, Copy, Debug)]
 enum Place<'m> {
     SafeTensors(Part<'m>, TensorInfo<'m>),
-    /// From this offset of a file.
-    File(&'m File, &'m Path, u64),
+    File(Origin<'m>),
+    /// In the other byte order; `None` if nobody here knows how to turn it round.
+    Swapped(Origin<'m>, Option<Swap>),
     Memory(&'m [u8]),
+}
+
+/// From this offset of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin<'m> {
+    pub(super) file: &'m File,
+    pub(super) label: &'m Path,
+    pub(super) offset: u64,
 }
 
 impl<'m> Tensor<'m> {
@@ -74,6 +90,7 @@ impl<'m> Tensor<'m> {
             elements: info.element_count(),
             byte_len: info.byte_len(),
             place: Place::SafeTensors(part, info),
+            decoded: None,
         }
     }
 
@@ -85,7 +102,8 @@ impl<'m> Tensor<'m> {
     ) -> Self {
         let elements = shape.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
         let byte_len = data.len() as u64;
-        Self { name, dtype: Dtype::Plain(dtype), shape, elements, byte_len, place: Place::Memory(data) }
+        let (dtype, place) = (Dtype::Plain(dtype), Place::Memory(data));
+        Self { name, dtype, shape, elements, byte_len, place, decoded: None }
     }
 
     pub(super) fn in_file(
@@ -94,7 +112,7 @@ impl<'m> Tensor<'m> {
         file: &'m File,
         label: &'m Path,
     ) -> Self {
-        Self::of_apr(info, shape, Place::File(file, label, info.file_range().start))
+        Self::of_apr(info, shape, Place::File(Origin { file, label, offset: info.file_range().start }))
     }
 
     /// Of a file that was decompressed into memory.
@@ -110,7 +128,65 @@ impl<'m> Tensor<'m> {
             elements: info.shape().iter().fold(1, |count: u64, &dim| count.saturating_mul(dim)),
             byte_len: info.byte_len(),
             place,
+            decoded: None,
         }
+    }
+
+    /// Of a GGUF file. What is read of it is little-endian whatever the file is; blocks that nobody writes in the other order
+    /// stay as they are.
+    pub(super) fn of_gguf(
+        (name, dtype): (&'m str, Dtype),
+        (shape, elements): (&'m [usize], u64),
+        byte_len: u64,
+        origin: Origin<'m>,
+        endian: Endian,
+    ) -> Self {
+        let swap = match dtype {
+            Dtype::Plain(dtype) => Some(Swap::plain((dtype.bits() / 8) as usize)),
+            Dtype::Block(format) => Swap::blocks(format),
+            Dtype::Packed(_) => None,
+        };
+        let place = match endian {
+            Endian::Little => Place::File(origin),
+            Endian::Big => Place::Swapped(origin, swap),
+        };
+        Self { name, dtype, shape, elements, byte_len, place, decoded: None }
+    }
+
+    /// The same tensor as plain numbers, `F32` or `F16`, made of its blocks as they are read; of plain numbers themselves,
+    /// nothing else.
+    ///
+    /// # Errors
+    ///
+    /// If nobody here knows the numbers in it.
+    pub(crate) fn dequantized(self, to: st_core::Dtype) -> Result<Self, Failure> {
+        if self.dtype.plain().is_some() {
+            return Ok(self);
+        }
+        self.check_order()?;
+        let row_len = self.shape.last().map_or(1, |&dim| dim as u64);
+        let n_rows = self.elements.checked_div(row_len).unwrap_or(0);
+        let is_whole = |format: &BlockFormat| format.byte_len(row_len, n_rows).ok() == Some(self.byte_len);
+        let Some(from) = self.dtype.block_format().filter(is_whole) else {
+            let what = format!("the numbers of a tensor of type {} are not known here", self.dtype);
+            return Err(Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(self.name)));
+        };
+        let byte_len = self.elements.saturating_mul(u64::from(to.bits() / 8));
+        let decoded = Some(Decoded { from, to, elements: self.elements });
+        Ok(Self { dtype: Dtype::Plain(to), byte_len, decoded, ..self })
+    }
+
+    /// Looks whether what is read of it is little-endian, as everything written is.
+    ///
+    /// # Errors
+    ///
+    /// If it is in the other order and nobody here knows how to turn it round.
+    pub(crate) fn check_order(&self) -> Result<(), Failure> {
+        if !matches!(self.place, Place::Swapped(_, None)) {
+            return Ok(());
+        }
+        let what = format!("big-endian blocks of type {} are not turned round here", self.dtype);
+        Err(Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(self.name)))
     }
 
     pub(crate) fn name(&self) -> &'m str {
@@ -137,7 +213,7 @@ impl<'m> Tensor<'m> {
     pub(crate) fn file_offset(&self) -> Option<u64> {
         match &self.place {
             Place::SafeTensors(_, info) => Some(info.file_range().start),
-            Place::File(_, _, offset) => Some(*offset),
+            Place::File(origin) | Place::Swapped(origin, _) => Some(origin.offset),
             Place::Memory(_) => None,
         }
     }
@@ -146,7 +222,7 @@ impl<'m> Tensor<'m> {
     pub(crate) fn shard(&self) -> Option<&'m str> {
         match &self.place {
             Place::SafeTensors(part, _) => part.shard,
-            Place::File(..) | Place::Memory(_) => None,
+            Place::File(_) | Place::Swapped(..) | Place::Memory(_) => None,
         }
     }
 
@@ -154,17 +230,22 @@ impl<'m> Tensor<'m> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read or became shorter.
+    /// If the file cannot be read or became shorter; of a tensor that is dequantized, if a number does not fit.
     pub(crate) fn read(&self, offset: u64, buf: &mut [u8]) -> Result<(), Failure> {
+        let Some(decoded) = &self.decoded else { return self.read_stored(offset, buf) };
+        let read = decoded.read(offset, buf, |offset, buf| self.read_stored(offset, buf));
+        read.map_err(|failure| failure.of_tensor(Some(self.name)))
+    }
+
+    fn read_stored(&self, offset: u64, buf: &mut [u8]) -> Result<(), Failure> {
         match &self.place {
             Place::SafeTensors(part, _) => {
                 let range = offset..offset + buf.len() as u64;
                 Ok(part.file.read_range(self.name, range, buf)?)
             }
-            Place::File(file, label, start) => {
-                let mut file = *file;
-                let read = file.seek(SeekFrom::Start(start + offset)).and_then(|_| file.read_exact(buf));
-                read.map_err(|error| Failure::io("read the tensor", label, &error).of_tensor(Some(self.name)))
+            Place::File(origin) | Place::Swapped(origin, None) => origin.read(offset, buf, self.name),
+            Place::Swapped(origin, Some(swap)) => {
+                swap.read(offset, buf, self.byte_len, |offset, buf| origin.read(offset, buf, self.name))
             }
             Place::Memory(data) => {
                 let bytes =
@@ -202,10 +283,19 @@ impl<'m> Tensor<'m> {
     }
 }
 
+impl Origin<'_> {
+    fn read(&self, offset: u64, buf: &mut [u8], tensor: &str) -> Result<(), Failure> {
+        let mut file = self.file;
+        let read = file.seek(SeekFrom::Start(self.offset + offset)).and_then(|_| file.read_exact(buf));
+        read.map_err(|error| Failure::io("read the tensor", self.label, &error).of_tensor(Some(tensor)))
+    }
+}
+
 impl Dtype {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain(dtype) => dtype.name(),
+            Self::Block(format) => format.name(),
             Self::Packed(dtype) => dtype.name().unwrap_or("unknown"),
         }
     }
@@ -214,6 +304,19 @@ impl Dtype {
     pub(crate) fn plain(self) -> Option<st_core::Dtype> {
         match self {
             Self::Plain(dtype) => Some(dtype),
+            Self::Block(_) | Self::Packed(_) => None,
+        }
+    }
+
+    /// How its numbers become bytes, if that is one of the ways that are known here.
+    pub(crate) fn block_format(self) -> Option<BlockFormat> {
+        match self {
+            Self::Plain(dtype) => {
+                IN_GGUF.iter().find(|(plain, _)| *plain == dtype).map(|(_, format)| *format)
+            }
+            Self::Block(format) => Some(format),
+            Self::Packed(v2::Dtype::AprQ4) => Some(BlockFormat::AprQ4),
+            Self::Packed(v2::Dtype::AprQ8) => Some(BlockFormat::AprQ8),
             Self::Packed(_) => None,
         }
     }
@@ -222,6 +325,9 @@ impl Dtype {
     pub(crate) fn in_apr(self) -> Option<v2::Dtype> {
         match self {
             Self::Packed(dtype) => Some(dtype),
+            Self::Block(BlockFormat::Q4_K) => Some(v2::Dtype::Q4K),
+            Self::Block(BlockFormat::Q6_K) => Some(v2::Dtype::Q6K),
+            Self::Block(_) => None,
             Self::Plain(dtype) => SHARED.iter().find(|(plain, _)| *plain == dtype).map(|(_, apr)| *apr),
         }
     }
@@ -239,8 +345,34 @@ const SHARED: [(st_core::Dtype, v2::Dtype); 8] = [
     (st_core::Dtype::U8, v2::Dtype::U8),
 ];
 
+/// Plain types of GGUF.
+const IN_GGUF: [(st_core::Dtype, BlockFormat); 8] = [
+    (st_core::Dtype::F64, BlockFormat::F64),
+    (st_core::Dtype::F32, BlockFormat::F32),
+    (st_core::Dtype::F16, BlockFormat::F16),
+    (st_core::Dtype::Bf16, BlockFormat::BF16),
+    (st_core::Dtype::I64, BlockFormat::I64),
+    (st_core::Dtype::I32, BlockFormat::I32),
+    (st_core::Dtype::I16, BlockFormat::I16),
+    (st_core::Dtype::I8, BlockFormat::I8),
+];
+
+impl From<BlockFormat> for Dtype {
+    fn from(format: BlockFormat) -> Self {
+        match IN_GGUF.iter().find(|(_, known)| *known == format) {
+            Some((plain, _)) => Self::Plain(*plain),
+            None => Self::Block(format),
+        }
+    }
+}
+
 impl From<v2::Dtype> for Dtype {
     fn from(dtype: v2::Dtype) -> Self {
+        match dtype {
+            v2::Dtype::Q4K => return Self::Block(BlockFormat::Q4_K),
+            v2::Dtype::Q6K => return Self::Block(BlockFormat::Q6_K),
+            _ => {}
+        }
         match SHARED.iter().find(|(_, apr)| *apr == dtype) {
             Some((plain, _)) => Self::Plain(*plain),
             None => Self::Packed(dtype),

@@ -74,7 +74,7 @@ fn padding(files: &[FileSummary<'_>]) -> Option<String> {
     (most >= MUCH_SPARE).then(|| format!("{} of the header are padding", human::bytes(most)))
 }
 
-fn zero_size(tensors: &[Tensor<'_>]) -> Option<String> {
+pub(super) fn zero_size(tensors: &[Tensor<'_>]) -> Option<String> {
     let listed = listed(tensors, |tensor| tensor.byte_len() == 0)?;
     Some(format!("without elements: {listed}"))
 }

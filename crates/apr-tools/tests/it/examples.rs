@@ -2,12 +2,13 @@
 
 use crate::sandbox::Sandbox;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "inspect",
     "tensors",
     "check",
     "diff",
     "convert",
+    "export",
     "shard",
     "unshard",
     "train",

@@ -24,7 +24,8 @@ fn standard_input_is_read_like_a_file() {
     assert_eq!(short.exit, 3);
     assert!(short.stderr.contains("file:   -\n"), "{}", short.stderr);
     assert_eq!(sandbox.run_with_input(&["check", "-"], b"").exit, 3);
-    assert_eq!(sandbox.run_with_input(&["inspect", "-"], b"GGUF\x03\0\0\0").exit, 6);
+    assert_eq!(sandbox.run_with_input(&["inspect", "-"], b"\x93NUMPY\x01\0").exit, 6);
+    assert_eq!(sandbox.run_with_input(&["inspect", "-"], b"GGUF\x03\0\0\0").exit, 3);
     assert!(sandbox.leftovers().is_empty());
 }
 

@@ -9,6 +9,7 @@ mod apr_files;
 mod contract;
 mod conversions;
 mod examples;
+mod gguf;
 mod hostile;
 mod inputs;
 mod keys;

@@ -15,6 +15,8 @@ use apr_container::{
 };
 use apr_crypto::{Password, PublicKey, RecipientSecret, Rng, SecretKey, SigningKey};
 use apr_models::{LinearRegression, Vector};
+use apr_quant::{BlockFormat, Quantizer};
+use gguf_core::GgufBuilder;
 use st_core::{Dtype, TensorView, WriteOptions};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -25,6 +27,7 @@ pub(crate) struct Sandbox {
 }
 
 /// What a run left behind.
+#[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) exit: i32,
     pub(crate) stdout: String,
@@ -56,7 +59,13 @@ impl Sandbox {
         st_mmap::write_sharded(sandbox.path("sharded"), &views, 200, &options).unwrap();
         fs::create_dir(sandbox.path("empty")).unwrap();
         sandbox.write("quirk.safetensors", &quirk());
-        sandbox.write("model.gguf", b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        sandbox.write(
+            "model.npy",
+            b"\x93NUMPY\x01\0v\0{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }",
+        );
+        let gguf = gguf();
+        sandbox.write("cut.gguf", &gguf[..gguf.len() - 1]);
+        sandbox.write("model.gguf", &gguf);
         sandbox.write("model.apr", &linear(&SaveOptions::default()));
         sandbox.write("tensors.apr", &tensors());
         sandbox.write(
@@ -350,6 +359,39 @@ pub(crate) fn protected(file: &[u8], protection: &Protection<'_>) -> Vec<u8> {
 /// The key line of a public key.
 pub(crate) fn line(key: impl Into<PublicKey>) -> String {
     key.into().to_string()
+}
+
+/// A GGUF file with keys of every kind and two quantized tensors.
+fn gguf() -> Vec<u8> {
+    let values: Vec<f32> = (0..64).map(|idx| idx as f32 / 8.0 - 3.0).collect();
+    let mut builder = GgufBuilder::new();
+    let words = ["<s>", "</s>", "cat", "dog", "bird", "fish", "fox", "owl", "elk", "ant"];
+    builder.set("general.architecture", "demo").unwrap();
+    builder.set("general.name", "two layers").unwrap();
+    builder.set("demo.block_count", 2_u32).unwrap();
+    builder.set("demo.rate", 0.1_f32).unwrap();
+    builder.set("demo.tied", false).unwrap();
+    builder.set_texts("demo.words", words).unwrap();
+    builder.set("general.file_type", 7_u32).unwrap();
+    builder.set("general.quantization_version", 2_u32).unwrap();
+    let data = [
+        ("blk.0.weight", BlockFormat::Q8_0, &[2, 32][..], 64),
+        ("blk.1.weight", BlockFormat::Q4_0, &[2, 32], 64),
+        ("norm.weight", BlockFormat::F32, &[4], 4),
+        ("head.weight", BlockFormat::F16, &[2, 4], 8),
+    ];
+    let data: Vec<Vec<u8>> = data
+        .into_iter()
+        .map(|(name, format, shape, count)| {
+            builder.add_tensor(name, format, shape).unwrap();
+            let mut bytes = vec![0; format.byte_len(count, 1).unwrap() as usize];
+            let quantizer = Quantizer::new(format).unwrap();
+            quantizer.quantize(&values[..count as usize], count as usize, &mut bytes).unwrap();
+            bytes
+        })
+        .collect();
+    let data: Vec<&[u8]> = data.iter().map(Vec::as_slice).collect();
+    builder.layout().unwrap().to_vec(&data).unwrap()
 }
 
 /// An `.apr` file of the second generation with a quantized tensor in it.

@@ -24,7 +24,7 @@ fn files_of_every_format_come_back_byte_for_byte() {
         ("model.safetensors", true),
         ("tensors.apr", true),
         ("model.apr", false),
-        ("model.gguf", false),
+        ("model.gguf", true),
         ("rows.csv", false),
     ] {
         for (lock, open) in [

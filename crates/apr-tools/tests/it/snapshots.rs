@@ -53,6 +53,25 @@ fn apr_files() {
 }
 
 #[test]
+fn gguf_files() {
+    run(&[
+        ("gguf-inspect", &["model.gguf"]),
+        ("gguf-inspect-json", &["inspect", "model.gguf", "--json"]),
+        ("gguf-quantization", &["inspect", "model.gguf", "--quantization"]),
+        ("gguf-quantization-json", &["inspect", "model.gguf", "--quantization", "--json"]),
+        ("apr2-quantization", &["inspect", "tensors.apr", "--quantization"]),
+        ("gguf-tensors", &["tensors", "model.gguf", "--digest"]),
+        ("gguf-check", &["check", "model.gguf", "cut.gguf"]),
+        ("gguf-check-json", &["check", "model.gguf", "--json"]),
+        ("gguf-convert-refused", &["convert", "model.gguf", "out.safetensors"]),
+        ("gguf-convert", &["convert", "model.gguf", "out.safetensors", "--dequantize", "f32"]),
+        ("gguf-convert-json", &["convert", "model.gguf", "out.gguf", "--select", "blk.*", "--json"]),
+        ("gguf-diff", &["diff", "model.gguf", "out.safetensors"]),
+        ("gguf-export", &["export", "model.apr", "--format", "gguf", "-o", "out/", "--dry-run"]),
+    ]);
+}
+
+#[test]
 fn protected_files() {
     run(&[
         ("sold-inspect", &["sold.apr"]),
@@ -142,7 +161,7 @@ fn verdicts() {
         ("check-json", &["check", "model.safetensors", "broken.safetensors", "--json"]),
         ("check-broken", &["check", "broken.safetensors"]),
         ("check-quirk", &["check", "quirk.safetensors"]),
-        ("check-foreign", &["check", "model.gguf"]),
+        ("check-foreign", &["check", "model.npy"]),
         ("diff-equal", &["diff", "model.safetensors", "sharded"]),
         ("diff", &["diff", "model.safetensors", "changed.safetensors", "--changes-only"]),
         ("diff-json", &["diff", "model.safetensors", "changed.safetensors", "--json"]),
@@ -204,7 +223,7 @@ fn errors() {
     run(&[
         ("error-missing", &["inspect", "missing.safetensors"]),
         ("error-missing-json", &["inspect", "missing.safetensors", "--json"]),
-        ("error-foreign", &["model.gguf"]),
+        ("error-foreign", &["model.npy"]),
         ("error-folder", &["tensors", "empty"]),
         ("error-usage", &["tensors", "model.safetensors", "--digset"]),
         ("error-usage-json", &["tensrs", "--json"]),
@@ -224,6 +243,7 @@ fn help() {
         ("help-check", &["check", "--help"]),
         ("help-diff", &["diff", "--help"]),
         ("help-convert", &["convert", "--help"]),
+        ("help-export", &["export", "--help"]),
         ("help-shard", &["shard", "--help"]),
         ("help-unshard", &["unshard", "--help"]),
         ("help-train", &["train", "--help"]),

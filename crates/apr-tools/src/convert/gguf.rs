@@ -1,0 +1,119 @@
+//! Outputs that are GGUF files.
+
+use std::io::{self, BufWriter, Write};
+
+use gguf_core::{GgufBuilder, Layout};
+use st_core::Order;
+
+use crate::console::Console;
+use crate::error::{CODE_NOT_CARRIED, Failure};
+use crate::input::{Dtype, Format, Tensor};
+use crate::metadata::{self, Entries};
+use crate::output::Run;
+use crate::render::escape;
+use crate::render::human::{exact_bytes, grouped, plural};
+use crate::rewrite::Job;
+
+/// Most dimensions that the format has.
+const MAX_RANK: usize = 4;
+
+/// Writes tensors as a GGUF file of version 3, and reports it.
+///
+/// # Errors
+///
+/// If the format has no place for a tensor or an entry, the input cannot be read or the output not be written.
+pub(super) fn write_tensors<'n, 'm: 'n>(
+    tensors: impl Iterator<Item = (&'n str, Tensor<'m>)>,
+    entries: &Entries,
+    order: Order,
+    job: &Job<'_>,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let mut tensors: Vec<(&str, Tensor<'m>)> = tensors.collect();
+    if order == Order::ByName {
+        tensors.sort_by_key(|(name, _)| *name);
+    }
+    let mut builder = GgufBuilder::new();
+    let is_quantized = tensors.iter().any(|(_, tensor)| matches!(tensor.dtype(), Dtype::Block(_)));
+    metadata::gguf::to_builder(entries, is_quantized, &mut builder)?;
+    tensors.iter().try_for_each(|(name, tensor)| add(&mut builder, name, tensor))?;
+    let layout = builder.layout()?;
+    if job.run == Run::Write {
+        write(&layout, &tensors, job, console)?;
+    }
+    if console.is_json() {
+        return console.json(job.schema, |json| {
+            super::apr::write_head(job, layout.file_len(), json)?;
+            json.field_uint("data_start", layout.data_start())?;
+            json.field_uint("tensors", tensors.len() as u64)?;
+            json.key("metadata")?;
+            json.object()?;
+            entries.iter().try_for_each(|(key, value)| json.field_str(key, value))?;
+            json.end_object()?;
+            job.write_conversion(Format::Gguf, json)
+        });
+    }
+    let label = escape::path(job.destination.label());
+    let (count, bytes) = (plural(tensors.len() as u64, "tensor"), exact_bytes(layout.file_len()));
+    let start = grouped(layout.data_start());
+    job.tell(&format!("{label}: GGUF version 3, {count}, {bytes}, data from byte {start}"), console)
+}
+
+fn add(builder: &mut GgufBuilder, name: &str, tensor: &Tensor<'_>) -> Result<(), Failure> {
+    let refused = |what: String| Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
+    tensor.check_order()?;
+    let shape: Vec<u64> = tensor.shape().iter().map(|&dim| dim as u64).collect();
+    if shape.len() > MAX_RANK {
+        let rank = shape.len();
+        return Err(refused(format!(
+            "a tensor of a GGUF file has at most {MAX_RANK} dimensions, this one {rank}"
+        )));
+    }
+    let Some(format) = tensor.dtype().block_format().filter(|format| format.ggml_type().is_some()) else {
+        let failure = refused(format!("a GGUF file has no element type {}", tensor.dtype()));
+        return Err(match tensor.dtype() {
+            Dtype::Packed(_) => {
+                failure.help("add --dequantize f32 (or f16), or leave the tensor out with --exclude")
+            }
+            _ => failure,
+        });
+    };
+    let row_len = shape.last().copied().unwrap_or(1);
+    let n_rows = tensor.elements().checked_div(row_len).unwrap_or(0);
+    if format.byte_len(row_len, n_rows).ok() != Some(tensor.byte_len()) {
+        return Err(refused(format!("its rows of {row_len} elements are not whole {format} blocks")));
+    }
+    Ok(builder.add_tensor(name, format, &shape)?)
+}
+
+fn write(
+    layout: &Layout,
+    tensors: &[(&str, Tensor<'_>)],
+    job: &Job<'_>,
+    console: &Console,
+) -> Result<(), Failure> {
+    let mut progress = console.progress("writing", layout.file_len());
+    let mut buf = Vec::new();
+    let mut stream = |out: &mut dyn Write| -> Result<(), Failure> {
+        let mut stop = None;
+        let mut out = BufWriter::with_capacity(256 << 10, out);
+        let written = layout.write_streamed(&mut out, |planned, sink| {
+            let Some((_, tensor)) = tensors.get(planned.idx) else {
+                return Err(io::Error::other("a tensor that was not given"));
+            };
+            let pulled = tensor.stream(&mut buf, |chunk| -> Result<(), Failure> {
+                progress.advance(chunk.len());
+                sink.write_all(chunk).map_err(|error| job.destination.write_failure(&error))
+            });
+            pulled.map_err(|failure| {
+                stop = Some(failure);
+                io::Error::other("stopped")
+            })
+        });
+        let written = written.and_then(|()| out.flush());
+        // Taken apart rather than dropped: dropping would write the rest to a place that has just refused it.
+        let _ = out.into_parts();
+        written.map_err(|error| stop.take().unwrap_or_else(|| job.destination.write_failure(&error)))
+    };
+    job.destination.fill(job.overwrite, |out| stream(out))
+}

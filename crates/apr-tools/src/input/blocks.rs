@@ -1,0 +1,240 @@
+//! Blocks of quantized numbers: where their scales stand, how the other byte order has them, and the numbers themselves.
+
+use apr_quant::{BlockFormat, Quantizer, dequantize};
+use st_core::Dtype;
+
+use crate::error::{CODE_NOT_CARRIED, Failure};
+
+/// Where a block has half-precision scales and minima; `None` for formats without any.
+pub(crate) const fn halves(format: BlockFormat) -> Option<&'static [usize]> {
+    use BlockFormat as F;
+    Some(match format {
+        F::Q4_0 | F::Q5_0 | F::Q8_0 | F::Q1_0 | F::Q2_0 | F::AprQ4 => &[0],
+        F::IQ1_S | F::IQ2_XXS | F::IQ2_XS | F::IQ2_S | F::IQ3_XXS | F::IQ3_S | F::IQ4_NL | F::IQ4_XS => &[0],
+        F::Q4_1 | F::Q5_1 | F::Q8_1 | F::Q4_K | F::Q5_K => &[0, 2],
+        F::Q2_K => &[80, 82],
+        F::Q3_K => &[108],
+        F::Q6_K => &[208],
+        F::TQ1_0 => &[52],
+        F::TQ2_0 => &[64],
+        _ => return None,
+    })
+}
+
+/// Numbers of several bytes that are turned round when a file of the other byte order is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Swap {
+    /// Bytes after which everything repeats.
+    period: u64,
+    /// Bytes of a number.
+    width: usize,
+    /// Where numbers begin.
+    places: &'static [usize],
+}
+
+impl Swap {
+    /// Of plain numbers.
+    pub(super) const fn plain(width: usize) -> Self {
+        Self { period: width as u64, width, places: &[0] }
+    }
+
+    /// Of blocks in which nothing but the scales has more than one byte: those that other programs write in this order
+    /// too. `None` for the others.
+    pub(super) const fn blocks(format: BlockFormat) -> Option<Self> {
+        use BlockFormat as F;
+        let places = match format {
+            F::MXFP4 | F::NVFP4 => &[],
+            F::Q4_0
+            | F::Q4_1
+            | F::Q5_0
+            | F::Q5_1
+            | F::Q8_0
+            | F::Q2_K
+            | F::Q3_K
+            | F::Q4_K
+            | F::Q5_K
+            | F::Q6_K => match halves(format) {
+                Some(places) => places,
+                None => return None,
+            },
+            _ => return None,
+        };
+        Some(Self { period: format.block_bytes() as u64, width: 2, places })
+    }
+
+    /// Reads bytes from `offset` on, of `byte_len` in all, as the other order has them.
+    pub(super) fn read(
+        self,
+        offset: u64,
+        buf: &mut [u8],
+        byte_len: u64,
+        read: impl FnOnce(u64, &mut [u8]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let begin = offset - offset % self.period;
+        let end = (offset + buf.len() as u64).next_multiple_of(self.period).min(byte_len);
+        // Little more than `buf`, which is in memory.
+        let mut whole = vec![0; (end - begin) as usize];
+        read(begin, &mut whole)?;
+        for block in whole.chunks_exact_mut(self.period as usize) {
+            for &place in self.places {
+                block[place..place + self.width].reverse();
+            }
+        }
+        let skipped = (offset - begin) as usize;
+        buf.copy_from_slice(&whole[skipped..skipped + buf.len()]);
+        Ok(())
+    }
+}
+
+/// Packed numbers shown as plain ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Decoded {
+    pub(super) from: BlockFormat,
+    /// `F32` or `F16`.
+    pub(super) to: Dtype,
+    pub(super) elements: u64,
+}
+
+impl Decoded {
+    /// Reads plain numbers from byte `offset` on, taking packed bytes from `read`.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read`; if a number does not fit a half.
+    pub(super) fn read(
+        self,
+        offset: u64,
+        buf: &mut [u8],
+        mut read: impl FnMut(u64, &mut [u8]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if buf.is_empty() {
+            return Ok(());
+        }
+        let width = u64::from(self.to.bits() / 8);
+        let (first, last) = (offset / width, (offset + buf.len() as u64).div_ceil(width));
+        let (block_len, block_bytes) = (self.from.block_len() as u64, self.from.block_bytes() as u64);
+        let (begin, end) = (first / block_len, last.div_ceil(block_len));
+        // One scale for the whole tensor stands before everything else.
+        let head = if self.from == BlockFormat::AprQ8 { 4 } else { 0 };
+        // Little more than `buf`, which is in memory.
+        let mut packed = vec![0; head + ((end - begin) * block_bytes) as usize];
+        let (scale, blocks) = packed.split_at_mut(head);
+        if head > 0 {
+            read(0, scale)?;
+        }
+        read(head as u64 + begin * block_bytes, blocks)?;
+        let begin = begin * block_len;
+        let mut values = vec![0.0; ((end * block_len).min(self.elements) - begin) as usize];
+        let wrong = |error: apr_quant::Error| {
+            let failure = Failure::new(CODE_NOT_CARRIED, format!("{} cannot become {}", self.from, self.to));
+            failure.because(error.to_string())
+        };
+        dequantize(self.from, &packed, &mut values).map_err(wrong)?;
+        let plain: Vec<u8> = if self.to == Dtype::F16 {
+            // From here on, rounding leads to infinity.
+            if let Some(idx) = values.iter().position(|value| value.is_nan() || value.abs() >= 65_520.0) {
+                let failure =
+                    Failure::new(CODE_NOT_CARRIED, format!("{} cannot become {}", self.from, self.to));
+                let element = begin + idx as u64;
+                return Err(
+                    failure.because(format!("element {element} is {}, which no half holds", values[idx]))
+                );
+            }
+            let mut plain = vec![0; 2 * values.len()];
+            let halves = Quantizer::new(BlockFormat::F16).map_err(wrong)?;
+            halves.quantize(&values, values.len(), &mut plain).map_err(wrong)?;
+            plain
+        } else {
+            values.iter().flat_map(|value| value.to_le_bytes()).collect()
+        };
+        let skipped = (offset - begin * width) as usize;
+        buf.copy_from_slice(&plain[skipped..skipped + buf.len()]);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_lie_within_their_blocks() {
+        for &format in BlockFormat::ALL {
+            for place in halves(format).into_iter().flatten() {
+                assert!(place + 2 <= format.block_bytes(), "{format}");
+            }
+        }
+    }
+
+    /// A block of ones, its scale turned round: found by the numbers that come out.
+    #[test]
+    fn scales_stand_where_the_decoder_takes_them() {
+        for &format in BlockFormat::ALL {
+            let Some(places) = halves(format) else { continue };
+            let mut block = vec![0x11; format.block_bytes()];
+            for &place in places {
+                block[place..place + 2].copy_from_slice(&0x7c00_u16.to_le_bytes());
+            }
+            let mut values = vec![0.0; format.block_len()];
+            dequantize(format, &block, &mut values).unwrap();
+            assert!(values.iter().all(|value: &f32| !value.is_finite() || *value == 0.0), "{format}");
+        }
+    }
+
+    #[test]
+    fn any_range_is_turned_round() {
+        let stored: Vec<u8> = (0..36).collect();
+        let swap = Swap::blocks(BlockFormat::Q4_0).unwrap();
+        let mut whole = [0; 36];
+        let read = |offset: u64, buf: &mut [u8]| {
+            buf.copy_from_slice(&stored[offset as usize..][..buf.len()]);
+            Ok(())
+        };
+        swap.read(0, &mut whole, 36, read).unwrap();
+        assert_eq!((whole[0], whole[1], whole[18], whole[19]), (1, 0, 19, 18));
+        for begin in 0..36 {
+            for end in begin..=36 {
+                let mut part = vec![0; end - begin];
+                swap.read(begin as u64, &mut part, 36, read).unwrap();
+                assert_eq!(part, whole[begin..end]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_that_no_half_holds_is_named() {
+        let mut stored = [1; 68];
+        stored[34..36].copy_from_slice(&0x7bff_u16.to_le_bytes());
+        stored[40] = 2;
+        let read = |offset: u64, buf: &mut [u8]| {
+            buf.copy_from_slice(&stored[offset as usize..][..buf.len()]);
+            Ok(())
+        };
+        let decoded = Decoded { from: BlockFormat::Q8_0, to: Dtype::F16, elements: 64 };
+        assert!(decoded.read(0, &mut [0; 64], read).is_ok());
+        let failure = decoded.read(64, &mut [0; 64], read).unwrap_err();
+        assert_eq!(failure.code(), CODE_NOT_CARRIED);
+        assert!(failure.block(crate::console::Style::PLAIN).contains("element 36 is 131008,"));
+    }
+
+    #[test]
+    fn any_range_is_decoded() {
+        let values: Vec<f32> = (0..96).map(|idx| idx as f32 - 40.0).collect();
+        let mut stored = [0; 102];
+        Quantizer::new(BlockFormat::Q8_0).unwrap().quantize(&values, 96, &mut stored).unwrap();
+        let read = |offset: u64, buf: &mut [u8]| {
+            buf.copy_from_slice(&stored[offset as usize..][..buf.len()]);
+            Ok(())
+        };
+        for to in [Dtype::F32, Dtype::F16] {
+            let decoded = Decoded { from: BlockFormat::Q8_0, to, elements: 96 };
+            let mut whole = vec![0; 96 * to.bits() as usize / 8];
+            decoded.read(0, &mut whole, read).unwrap();
+            for (begin, end) in [(0, 0), (0, 1), (3, 130), (64, 66), (127, 192), (191, 192)] {
+                let mut part = vec![0; end - begin];
+                decoded.read(begin as u64, &mut part, read).unwrap();
+                assert_eq!(part, whole[begin..end]);
+            }
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! GGUF files through the program.
+
+use alloc::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use apr_quant::BlockFormat;
+use gguf_core::GgufBuilder;
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/gguf")
+}
+
+fn verdicts() -> BTreeMap<String, Value> {
+    let text = fs::read_to_string(folder().join("verdicts.json")).unwrap();
+    let mut all: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap();
+    all.retain(|name, _| name.ends_with(".gguf"));
+    all
+}
+
+/// A vector by its name.
+fn vector(name: &str) -> String {
+    folder().join("files").join(name).with_extension("gguf").to_str().unwrap().to_owned()
+}
+
+/// The files that both levels accept and that are written as we write them.
+const CANONICAL: [&str; 13] = [
+    "kv_all_types",
+    "shard-00001-of-00002",
+    "shard-00002-of-00002",
+    "tensors_align32",
+    "tensors_align64",
+    "tensors_int_f64",
+    "tiny_llama_BF16",
+    "tiny_llama_Q4_0",
+    "tiny_llama_Q4_0_pure",
+    "tiny_llama_Q4_1",
+    "tiny_llama_Q4_K_M",
+    "tiny_llama_Q8_0",
+    "tiny_llama_f32",
+];
+
+#[test]
+fn verdicts_are_those_of_the_library() {
+    let verdicts = verdicts();
+    assert!(verdicts.len() >= 90, "{}", verdicts.len());
+    let sandbox = Sandbox::empty();
+    for (level, options) in [("strict", &[][..]), ("compat", &["--compat"])] {
+        let paths: Vec<String> =
+            verdicts.keys().map(|name| folder().join(name).to_str().unwrap().to_owned()).collect();
+        let args: Vec<&str> = ["check"]
+            .into_iter()
+            .chain(options.iter().copied())
+            .chain(paths.iter().map(String::as_str))
+            .collect();
+        let (_, value) = sandbox.json(&args);
+        for ((name, verdict), file) in verdicts.iter().zip(value["files"].as_array().unwrap()) {
+            let problem = &file["problems"][0];
+            // What does not begin as GGUF is taken for something else.
+            if verdict[level]["code"] == "gg-magic"
+                || name.ends_with("trunc_0.gguf")
+                || name.ends_with("trunc_3.gguf")
+            {
+                assert_ne!(*problem, Value::Null, "{name}");
+                continue;
+            }
+            if verdict[level] == "accept" {
+                assert_eq!(*problem, Value::Null, "{name} {level}");
+            } else {
+                assert_eq!(problem["code"], verdict[level]["code"], "{name} {level}");
+                assert_eq!(problem["offset"], verdict[level]["offset"], "{name} {level}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_vector_is_more_than_a_verdict_to_any_command() {
+    let sandbox = Sandbox::empty();
+    for name in verdicts().keys() {
+        let path = folder().join(name);
+        let path = path.to_str().unwrap();
+        for args in [
+            &["inspect", path, "--compat", "-v"][..],
+            &["tensors", path, "--compat", "--digest"],
+            &["inspect", path, "--compat", "--quantization"],
+            &["convert", path, "o.gguf", "--compat", "--force"],
+            &["convert", path, "o.safetensors", "--compat", "--force", "--dequantize", "f32"],
+            &["diff", path, path, "--compat"],
+        ] {
+            let ran = sandbox.run(args);
+            assert!(matches!(ran.exit, 0 | 2 | 3 | 6), "{args:?} {}\n{}", ran.exit, ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_rewritten_file_is_the_same() {
+    let sandbox = Sandbox::empty();
+    for name in CANONICAL {
+        let file = vector(name);
+        assert_eq!(sandbox.run(&["convert", &file, "again.gguf", "--force"]).exit, 0, "{name}");
+        assert!(sandbox.read("again.gguf") == fs::read(&file).unwrap(), "{name}");
+    }
+    // Of files that only --compat reads, the content is.
+    for name in ["kv_all_types_be", "tensors_int_f64_be", "v1_minimal"] {
+        let file = vector(name);
+        assert_eq!(sandbox.run(&["convert", &file, "again.gguf", "--force", "--compat"]).exit, 0, "{name}");
+        assert_eq!(sandbox.run(&["check", "again.gguf"]).exit, 0, "{name}");
+        assert_eq!(sandbox.run(&["diff", &file, "again.gguf", "--compat"]).exit, 0, "{name}");
+    }
+    let (little, big) = (vector("tensors_int_f64"), vector("tensors_int_f64_be"));
+    assert_eq!(sandbox.run(&["diff", &little, &big, "--compat"]).exit, 0);
+}
+
+#[test]
+fn plain_files_come_back_the_same_from_other_formats() {
+    let sandbox = Sandbox::empty();
+    for (name, between) in [
+        ("kv_all_types", "a.safetensors"),
+        ("tensors_int_f64", "b.safetensors"),
+        ("tiny_llama_f32", "c.safetensors"),
+        ("tiny_llama_BF16", "d.safetensors"),
+        ("tiny_llama_f32", "e.apr"),
+    ] {
+        let file = vector(name);
+        let there = ["convert", &file, between, "--order", "given"];
+        assert_eq!(sandbox.json(&there).1["lost"], json!([]), "{name}");
+        // Of metadata, an .apr file says more than it is given.
+        let ignored = if between.ends_with("apr") { &["--ignore-metadata"][..] } else { &[] };
+        assert_eq!(sandbox.run(&[&["diff", &file, between], ignored].concat()).exit, 0, "{between}");
+        assert_eq!(
+            sandbox.json(&["convert", between, "back.gguf", "--force"]).1["lost"],
+            json!([]),
+            "{between}"
+        );
+        assert_eq!(sandbox.run(&[&["diff", &file, "back.gguf"], ignored].concat()).exit, 0, "{between}");
+        if between.ends_with("safetensors") {
+            assert!(sandbox.read("back.gguf") == fs::read(&file).unwrap(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn quantized_tensors_become_plain_numbers_only_if_asked() {
+    let sandbox = Sandbox::with_models();
+    let (exit, value) = sandbox.json(&["convert", "model.gguf", "out.safetensors"]);
+    assert_eq!((exit, &value["error"]["code"]), (2, &json!("cli-not-carried")));
+    assert_eq!(value["error"]["tensor"], "blk.0.weight");
+    assert!(value["error"]["help"].as_str().unwrap().contains("--dequantize f32"));
+    assert!(!sandbox.path("out.safetensors").exists());
+    for name in ["tensors_align32", "tiny_llama_Q4_K_M"] {
+        let file = vector(name);
+        for out in ["out.safetensors", "out.gguf"] {
+            let convert = ["convert", &file, out, "--dequantize", "f32", "--force"];
+            assert_eq!(sandbox.run(&convert).exit, 0, "{name}");
+            let (exit, value) = sandbox.json(&["diff", &file, out, "--ignore-metadata"]);
+            assert_eq!((exit, value["summary"]["changed"].as_u64() > Some(0)), (1, true));
+            for tensor in value["tensors"].as_array().unwrap() {
+                let differing = tensor.get("differing").unwrap_or(&json!(0)).clone();
+                assert_eq!(
+                    (&differing, tensor.get("shape_changed")),
+                    (&json!(0), tensor.get("shape_changed").map(|_| &json!(false))),
+                    "{tensor}"
+                );
+            }
+        }
+    }
+    // What they were is no longer said.
+    let (_, value) = sandbox.json(&["inspect", "out.gguf"]);
+    let keys: BTreeMap<&str, &Value> = value["keys"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|key| (key["key"].as_str().unwrap(), &key["value"]))
+        .collect();
+    assert_eq!(keys["general.file_type"], 0);
+    assert!(!keys.contains_key("general.quantization_version"));
+    let ran = sandbox.run(&["convert", "model.gguf", "half.safetensors", "--dequantize", "f16"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let (_, value) = sandbox.json(&["tensors", "half.safetensors", "--select", "blk.*"]);
+    assert!(value["tensors"].as_array().unwrap().iter().all(|tensor| tensor["dtype"] == "F16"), "{value}");
+    // .apr files have quantized tensors too.
+    let ran = sandbox.run(&["convert", "tensors.apr", "apr.gguf", "--dequantize", "f32"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    assert_eq!(
+        sandbox.json(&["diff", "tensors.apr", "apr.gguf", "--ignore-metadata"]).1["summary"]["equal"],
+        2
+    );
+}
+
+#[test]
+fn keys_are_edited_in_the_type_they_have() {
+    let sandbox = Sandbox::with_models();
+    let args = [
+        "convert",
+        "model.gguf",
+        "out.gguf",
+        "--set",
+        "demo.rate=0.5",
+        "--set",
+        "general.name=new",
+        "--set",
+        "note=text",
+        "--set",
+        "general.alignment=64",
+        "--unset",
+        "demo.words",
+        "--rename",
+        "blk.*=layer.*",
+        "--exclude",
+        "head.*",
+    ];
+    let ran = sandbox.run(&args);
+    assert_eq!((ran.exit, ran.stderr.lines().count()), (0, 1), "{}", ran.stderr);
+    let (_, value) = sandbox.json(&["inspect", "out.gguf"]);
+    assert_eq!(value["alignment"], 64);
+    let keys: Vec<(&Value, &Value, &Value)> = value["keys"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|key| (&key["key"], &key["type"], &key["value"]))
+        .collect();
+    assert!(keys.contains(&(&json!("demo.rate"), &json!("f32"), &json!(0.5))), "{keys:?}");
+    assert!(keys.contains(&(&json!("note"), &json!("string"), &json!("text"))), "{keys:?}");
+    assert!(keys.iter().all(|(key, ..)| **key != json!("demo.words")), "{keys:?}");
+    let (_, value) = sandbox.json(&["tensors", "out.gguf"]);
+    let names: Vec<&Value> =
+        value["tensors"].as_array().unwrap().iter().map(|tensor| &tensor["name"]).collect();
+    assert_eq!(names, ["layer.0.weight", "layer.1.weight", "norm.weight"]);
+    assert!(
+        value["tensors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|tensor| tensor["offset"].as_u64().unwrap() % 64 == 0)
+    );
+    for wrong in ["demo.rate=fast", "demo.block_count=-1", "general.alignment=3"] {
+        let (exit, _) = sandbox.json(&["convert", "model.gguf", "wrong.gguf", "--set", wrong]);
+        assert!(matches!(exit, 2 | 3), "{wrong}");
+    }
+    assert!(!sandbox.path("wrong.gguf").exists());
+}
+
+#[test]
+fn what_gguf_has_no_place_for_is_refused_by_name() {
+    let sandbox = Sandbox::with_models();
+    for (args, code, tensor) in [
+        (&["convert", "model.safetensors", "o.gguf"][..], "cli-not-carried", "mask"),
+        (&["convert", "tensors.apr", "o.gguf"], "cli-not-carried", "packed"),
+        (
+            &["convert", "model.gguf", "o.gguf", "--rename", "norm.weight=head.weight"],
+            "cli-usage",
+            "head.weight",
+        ),
+    ] {
+        let (exit, value) = sandbox.json(args);
+        assert_eq!((exit, value["error"]["code"].as_str()), (2, Some(code)), "{value}");
+        assert_eq!(value["error"]["tensor"], tensor, "{value}");
+    }
+    let long = format!("norm.weight={}", "n".repeat(64));
+    assert_eq!(
+        sandbox.json(&["convert", "model.gguf", "o.gguf", "--rename", &long]).1["error"]["code"],
+        "gg-name"
+    );
+    assert!(!sandbox.path("o.gguf").exists());
+    let ran = sandbox.run(&["convert", "model.safetensors", "o.gguf", "--exclude", "mask"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let back = ["convert", "o.gguf", "back.safetensors"];
+    assert_eq!(sandbox.json(&back).1["metadata"]["format"], "pt");
+    assert_eq!(sandbox.json(&["diff", "model.safetensors", "back.safetensors"]).1["summary"]["removed"], 1);
+}
+
+#[test]
+fn scales_that_are_no_numbers_are_reported() {
+    let sandbox = Sandbox::with_models();
+    let mut file = sandbox.read("model.gguf");
+    let (_, value) = sandbox.json(&["tensors", "model.gguf"]);
+    let offset = |idx: usize| value["tensors"][idx]["offset"].as_u64().unwrap() as usize;
+    // The scale of the second block, and an infinite number.
+    file[offset(0) + 34..][..2].copy_from_slice(&0x7e00_u16.to_le_bytes());
+    file[offset(2) + 8..][..4].copy_from_slice(&f32::INFINITY.to_le_bytes());
+    sandbox.write("odd.gguf", &file);
+    let (exit, value) = sandbox.json(&["check", "odd.gguf"]);
+    assert_eq!(exit, 0);
+    let warnings = value["files"][0]["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert_eq!(warnings[0], "tensor `blk.0.weight`: scales that are not finite: 1, the first in block 1");
+    assert_eq!(warnings[1], "tensor `norm.weight`: numbers that are not finite: 1, the first in element 2");
+}
+
+#[test]
+fn nothing_but_the_header_is_read() {
+    let sandbox = Sandbox::empty();
+    let mut builder = GgufBuilder::new();
+    builder.set("general.architecture", "demo").unwrap();
+    let words: Vec<String> = (0..50_000).map(|idx| format!("word {idx}")).collect();
+    builder.set_texts("demo.words", words.iter().map(String::as_str)).unwrap();
+    builder.add_tensor("large", BlockFormat::Q4_0, &[1 << 19, 1 << 14]).unwrap();
+    let layout = builder.layout().unwrap();
+    let mut file = File::create(sandbox.path("large.gguf")).unwrap();
+    file.write_all(layout.header_bytes()).unwrap();
+    file.set_len(layout.file_len()).unwrap();
+    let begun = Instant::now();
+    let (exit, value) = sandbox.json(&["inspect", "large.gguf"]);
+    assert_eq!((exit, &value["parameters"]), (0, &json!(1_u64 << 33)));
+    assert_eq!(
+        (&value["keys"][1]["elements"], value["keys"][1]["value"].as_array().unwrap().len()),
+        (&json!(50_000), 8)
+    );
+    // Reading five gigabytes takes longer on every machine.
+    assert!(begun.elapsed().as_secs() < 2, "{:?}", begun.elapsed());
+    file.set_len(layout.file_len() - 1).unwrap();
+    assert_eq!(sandbox.json(&["inspect", "large.gguf"]).1["error"]["code"], "gg-data-end");
+}
+
+#[test]
+fn names_and_keys_are_escaped() {
+    let sandbox = Sandbox::with_models();
+    let mut file = sandbox.read("model.gguf");
+    for (old, new) in [
+        (&b"demo.words"[..], &b"\x1b[2Jw\xff\xfe\xc2\x9b"[..]),
+        (b"norm.weight", b"\x1b[31m\xe2\x80\xaeght"),
+        (b"two layers", b"\x9b31m\x07\r\n\xe2\x80\xae"),
+    ] {
+        let at = file.windows(old.len()).position(|part| part == old).unwrap();
+        file[at..at + new.len()].copy_from_slice(new);
+    }
+    sandbox.write("odd.gguf", &file);
+    for args in [
+        &["inspect", "odd.gguf"][..],
+        &["inspect", "odd.gguf", "-v", "--json"],
+        &["tensors", "odd.gguf"],
+        &["check", "odd.gguf"],
+        &["diff", "model.gguf", "odd.gguf"],
+        &["convert", "odd.gguf", "o.gguf"],
+    ] {
+        let ran = sandbox.run(args);
+        let is_hazard = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!ran.stdout.contains(is_hazard) && !ran.stderr.contains(is_hazard), "{args:?}\n{ran:?}");
+        assert!(matches!(ran.exit, 0..=2), "{args:?}");
+    }
+}
+
+#[test]
+fn export_is_convert() {
+    let sandbox = Sandbox::with_models();
+    for (model, format) in [("model.apr", "safetensors"), ("model.apr", "gguf"), ("model.gguf", "gguf")] {
+        let export = ["export", model, "--format", format, "--output", "made/", "--force"];
+        let ran = sandbox.run(&export);
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+        let out = format!("plain.{format}");
+        assert_eq!(sandbox.run(&["convert", model, &out, "--force"]).exit, 0);
+        assert_eq!(sandbox.read(&format!("made/model.{format}")), sandbox.read(&out), "{model} {format}");
+    }
+    let export = ["export", "model.gguf", "--format", "safetensors", "-o", "x.safetensors"];
+    assert_eq!(sandbox.json(&export).1["error"]["code"], "cli-not-carried");
+    assert_eq!(sandbox.run(&[&export[..], &["--dequantize", "f32"]].concat()).exit, 0);
+    assert_eq!(sandbox.run(&["export", "model.gguf", "--format", "gguf", "-o", "x.safetensors"]).exit, 2);
+    let dry = ["export", "model.gguf", "--format", "gguf", "-o", "none/", "--dry-run"];
+    assert_eq!(sandbox.run(&dry).exit, 0);
+    assert!(!sandbox.path("none").exists());
+    // A model of the first generation comes back from the file it became.
+    assert_eq!(sandbox.run(&["convert", "model.apr", "m.gguf"]).exit, 0);
+    assert_eq!(sandbox.run(&["convert", "m.gguf", "m.apr"]).exit, 0);
+    assert_eq!(sandbox.read("m.apr"), sandbox.read("model.apr"));
+}
