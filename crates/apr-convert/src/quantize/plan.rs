@@ -1,0 +1,468 @@
+//! The decision for each tensor.
+
+use apr_quant::{BlockFormat, Quantizer};
+use regex_lite::Regex;
+
+use super::facts::ModelFacts;
+use super::kept::{self, Kept};
+use super::mix::Mixer;
+use super::reason::Reason;
+use super::role::{Role, layer};
+use super::target::{FileType, Target};
+use crate::error::{Error, ErrorKind};
+use crate::formats::Container;
+use crate::importance::Importance;
+
+/// A tensor as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorSpec<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its dimensions, the slowest first.
+    pub shape: &'a [u64],
+    /// How it is stored; `None` if its elements are of a type that no block format is.
+    pub format: Option<BlockFormat>,
+}
+
+/// Whether tensors get different bits by what they do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mixture {
+    /// As llama-quantize has it.
+    #[default]
+    Reference,
+    /// All get the target's.
+    Pure,
+}
+
+/// Whether what is quantized may be quantized again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Requantize {
+    /// An error that names the tensor.
+    #[default]
+    Refuse,
+    /// It may; precision is lost twice.
+    Allow,
+}
+
+/// What becomes of the output tensor (`output.weight`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutputTensor {
+    /// What the mixture says.
+    #[default]
+    Mixture,
+    /// It is left as it is.
+    Keep,
+    /// This.
+    Format(BlockFormat),
+}
+
+/// A format for all tensors whose name an expression finds.
+///
+/// ```
+/// use apr_convert::quantize::Override;
+///
+/// let pattern: Override = "blk\\.[01]\\.ffn=q6_k".parse()?;
+/// assert!(pattern.applies_to("blk.0.ffn_up.weight") && !pattern.applies_to("blk.2.ffn_up.weight"));
+/// assert_eq!("ffn".parse::<Override>().unwrap_err().code(), "cv-override");
+/// assert_eq!("(=q6_k".parse::<Override>().unwrap_err().code(), "cv-override");
+/// # Ok::<(), apr_convert::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Override {
+    expression: Regex,
+    format: BlockFormat,
+}
+
+impl Override {
+    /// Whether the expression finds something in the name, anywhere and with capitals as they are.
+    #[must_use]
+    pub fn applies_to(&self, name: &str) -> bool {
+        self.expression.is_match(name)
+    }
+
+    /// What the tensors become.
+    #[must_use]
+    pub const fn format(&self) -> BlockFormat {
+        self.format
+    }
+}
+
+impl core::str::FromStr for Override {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let refused = |what: String| ErrorKind::Override { text: text.into(), what: what.into() };
+        let split = text.rsplit_once('=').filter(|(expression, _)| !expression.is_empty());
+        let (expression, name) =
+            split.ok_or_else(|| refused("an override is EXPRESSION=TYPE, for example attn_v=q8_0".into()))?;
+        let expression =
+            Regex::new(expression).map_err(|error| refused(format!("not a regular expression: {error}")))?;
+        let format = Self::format_of(name)?;
+        Ok(Self { expression, format })
+    }
+}
+
+impl Override {
+    /// The format of this name, if numbers can be turned into it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::UnknownTarget`]; [`ErrorKind::Quant`] for a format that is read only.
+    pub fn format_of(name: &str) -> Result<BlockFormat, Error> {
+        let unknown = || ErrorKind::UnknownTarget { name: name.into() };
+        let format = BlockFormat::from_name(name).or_else(|| Some(Target::from_name(name).ok()?.base()));
+        let format = format.ok_or_else(unknown)?;
+        Quantizer::new(format)?;
+        Ok(format)
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    /// What most tensors become.
+    pub target: Target,
+    /// The file they are written into.
+    pub container: Container,
+    /// Whether tensors get different bits by what they do.
+    pub mixture: Mixture,
+    /// Whether what is quantized may be quantized again.
+    pub requantize: Requantize,
+    /// What becomes of the output tensor.
+    pub output_tensor: OutputTensor,
+    /// What becomes of the token embeddings, if not what the mixture says.
+    pub token_embedding: Option<BlockFormat>,
+    /// Formats by name; the first that applies does. Tensors that are left as they are stay so.
+    pub overrides: Vec<Override>,
+    /// Which columns matter.
+    pub importance: Option<&'a Importance>,
+}
+
+impl Options<'_> {
+    /// This target, and llama-quantize's defaults for the rest.
+    #[must_use]
+    pub const fn new(target: Target) -> Self {
+        Self {
+            target,
+            container: Container::Gguf,
+            mixture: Mixture::Reference,
+            requantize: Requantize::Refuse,
+            output_tensor: OutputTensor::Mixture,
+            token_embedding: None,
+            overrides: Vec::new(),
+            importance: None,
+        }
+    }
+}
+
+/// What a tensor becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Which of the tensors given.
+    pub tensor_idx: usize,
+    /// What it is.
+    pub from: Option<BlockFormat>,
+    /// What it becomes; `None` if it is copied and nobody here knows its type.
+    pub to: Option<BlockFormat>,
+    /// Why.
+    pub reason: Reason,
+    /// Bytes before and after; 0 where the type is not known here.
+    pub bytes: (u64, u64),
+    /// Number of elements.
+    pub count: u64,
+}
+
+impl Decision {
+    /// Whether its bytes are copied.
+    #[must_use]
+    pub fn is_copy(&self) -> bool {
+        self.from == self.to
+    }
+}
+
+/// Sums over all tensors of a [`Plan`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Elements.
+    pub count: u64,
+    /// Bytes before.
+    pub bytes_before: u64,
+    /// Bytes after, without padding.
+    pub bytes_after: u64,
+    /// Tensors whose bytes change.
+    pub converted: u64,
+    /// Tensors whose rows do not fit what they should have become.
+    pub fallbacks: u64,
+}
+
+impl Totals {
+    /// Bits that an element takes afterwards.
+    #[must_use]
+    pub fn bits_per_weight(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.bytes_after as f64 * 8.0 / self.count as f64 }
+    }
+}
+
+/// What each tensor of a model becomes, in the order in which they are to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    decisions: Vec<Decision>,
+    totals: Totals,
+}
+
+impl Plan {
+    /// Decides.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotInContainer`], [`ErrorKind::Requantize`], [`ErrorKind::NeedsImportance`] and
+    /// [`ErrorKind::ImportanceLength`] name the tensor, unless the target itself has no place in the file;
+    /// [`ErrorKind::TooLong`] for sizes beyond 64 bits.
+    pub fn new(tensors: &[TensorSpec<'_>], facts: &ModelFacts, options: &Options<'_>) -> Result<Self, Error> {
+        Planner::new(tensors, facts, options)?.plan()
+    }
+
+    /// A decision per tensor, in the order of the output.
+    #[must_use]
+    pub fn decisions(&self) -> &[Decision] {
+        &self.decisions
+    }
+
+    /// The sums.
+    #[must_use]
+    pub const fn totals(&self) -> &Totals {
+        &self.totals
+    }
+}
+
+/// By what rules names are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rules {
+    /// Those of llama-quantize.
+    Reference,
+    /// Every matrix is like every other.
+    Generic,
+}
+
+struct Planner<'a> {
+    tensors: &'a [TensorSpec<'a>],
+    facts: &'a ModelFacts,
+    options: &'a Options<'a>,
+    rules: Rules,
+    base: BlockFormat,
+}
+
+impl<'a> Planner<'a> {
+    fn new(
+        tensors: &'a [TensorSpec<'a>],
+        facts: &'a ModelFacts,
+        options: &'a Options<'a>,
+    ) -> Result<Self, Error> {
+        let container = options.container;
+        let known = facts.architecture.is_some() && container == Container::Gguf;
+        let base = in_container(options.target.base(), container);
+        let others = options.overrides.iter().map(Override::format).chain(options.token_embedding);
+        let output = match options.output_tensor {
+            OutputTensor::Format(format) => Some(format),
+            _ => None,
+        };
+        for format in [base].into_iter().chain(others).chain(output) {
+            if !container.has(in_container(format, container)) {
+                return Err(ErrorKind::NotInContainer { format, container }.into());
+            }
+        }
+        let rules = if known { Rules::Reference } else { Rules::Generic };
+        Ok(Self { tensors, facts, options, rules, base })
+    }
+
+    fn plan(&self) -> Result<Plan, Error> {
+        let mut order: Vec<usize> = (0..self.tensors.len()).collect();
+        if self.rules == Rules::Reference {
+            // Tensors outside of layers first, then by layer; by the bytes of the name within.
+            order.sort_by_key(|idx| (layer(self.tensors[*idx].name), self.tensors[*idx].name));
+        }
+        let names = order.iter().map(|idx| self.tensors[*idx].name);
+        let with_importance = self.options.importance.is_some();
+        let mut mixer = Mixer::new(self.options.target, self.facts, with_importance, names);
+        let mut totals = Totals::default();
+        let mut decisions = Vec::with_capacity(order.len());
+        for &tensor_idx in &order {
+            let spec = &self.tensors[tensor_idx];
+            let decision = self.decide(tensor_idx, &mut mixer).map_err(|error| error.of_tensor(spec.name))?;
+            let add = |sum: u64, more: u64| sum.checked_add(more).ok_or(ErrorKind::TooLong);
+            totals.count = add(totals.count, decision.count)?;
+            totals.bytes_before = add(totals.bytes_before, decision.bytes.0)?;
+            totals.bytes_after = add(totals.bytes_after, decision.bytes.1)?;
+            totals.converted += u64::from(!decision.is_copy());
+            totals.fallbacks += u64::from(matches!(decision.reason, Reason::Fallback { .. }));
+            decisions.push(decision);
+        }
+        Ok(Plan { decisions, totals })
+    }
+
+    fn decide(&self, tensor_idx: usize, mixer: &mut Mixer<'_>) -> Result<Decision, Error> {
+        let spec = &self.tensors[tensor_idx];
+        let count = spec.shape.iter().try_fold(1_u64, |count, dim| count.checked_mul(*dim));
+        let count = count.ok_or(ErrorKind::TooLong)?;
+        let (to, reason) = self.choose(spec, mixer)?;
+        let bytes = |format: Option<BlockFormat>| match format {
+            Some(format) => byte_len(format, spec.shape),
+            None => Ok(0),
+        };
+        let decision = Decision {
+            tensor_idx,
+            from: spec.format,
+            to,
+            reason,
+            bytes: (bytes(spec.format)?, bytes(to)?),
+            count,
+        };
+        if !decision.is_copy() {
+            self.check_conversion(spec, &decision)?;
+        }
+        Ok(decision)
+    }
+
+    fn check_conversion(&self, spec: &TensorSpec<'_>, decision: &Decision) -> Result<(), Error> {
+        let (Some(from), Some(to)) = (decision.from, decision.to) else { return Ok(()) };
+        let again = from.is_quantized() && to.is_quantized();
+        // Blocks that only this file has go into another one as its blocks of the same kind, or not at all.
+        let is_forced = matches!(decision.reason, Reason::Container { .. });
+        if again && !is_forced && self.options.requantize == Requantize::Refuse {
+            return Err(ErrorKind::Requantize { from, to }.into());
+        }
+        let weights = self.options.importance.and_then(|importance| importance.weights(spec.name));
+        if let Some(weights) = weights.filter(|_| to.is_quantized()) {
+            let expected = Importance::expected(spec.shape);
+            let found = weights.len() as u64;
+            // The reference passes over embeddings, of which nothing is ever measured in whole.
+            if found != expected && Role::of(spec.name) != Role::TokenEmbedding {
+                return Err(ErrorKind::ImportanceLength { expected, found }.into());
+            }
+        }
+        let exempt = matches!(Role::of(spec.name), Role::Output | Role::TokenEmbedding);
+        let in_small_file = self.options.target.file_type() == FileType::Q2_K_S && to == BlockFormat::Q2_K;
+        if in_small_file && !exempt && weights.is_none() && self.rules == Rules::Reference {
+            return Err(ErrorKind::NeedsImportance { to }.into());
+        }
+        Ok(())
+    }
+
+    fn choose(
+        &self,
+        spec: &TensorSpec<'_>,
+        mixer: &mut Mixer<'_>,
+    ) -> Result<(Option<BlockFormat>, Reason), Error> {
+        let role = Role::of(spec.name);
+        let by_name = || match self.rules {
+            Rules::Reference => kept::by_name(spec.name),
+            Rules::Generic => None,
+        };
+        let left = || {
+            (role == Role::Output && self.options.output_tensor == OutputTensor::Keep).then_some(Kept::Output)
+        };
+        let kept = kept::by_shape(spec.shape, spec.format).or_else(left).or_else(by_name);
+        if let Some(kept) = kept {
+            return self.keep(spec, kept);
+        }
+        let (wanted, reason) = self.wanted(spec, role, mixer);
+        let wanted = in_container(wanted, self.options.container);
+        let columns = spec.shape.last().copied().unwrap_or(1);
+        let to = fallback(wanted, columns, self.options.container, spec.format, self.rules);
+        match to {
+            None => Ok((Some(wanted), reason)),
+            Some(to) => Ok((Some(to), Reason::Fallback { wanted })),
+        }
+    }
+
+    /// What a tensor would become if its rows had the right length.
+    fn wanted(&self, spec: &TensorSpec<'_>, role: Role, mixer: &mut Mixer<'_>) -> (BlockFormat, Reason) {
+        let options = self.options;
+        if let Some(format) = options.token_embedding.filter(|_| role == Role::TokenEmbedding) {
+            return (format, Reason::Option(role));
+        }
+        if let OutputTensor::Format(format) = options.output_tensor
+            && role == Role::Output
+        {
+            return (format, Reason::Option(role));
+        }
+        let found = options.overrides.iter().enumerate().find(|(_, rule)| rule.applies_to(spec.name));
+        if let Some((index, rule)) = found {
+            return (rule.format(), Reason::Override { index });
+        }
+        let pure = options.mixture == Mixture::Pure || self.rules == Rules::Generic;
+        if pure || !self.base.is_quantized() {
+            return (self.base, Reason::Target);
+        }
+        if let OutputTensor::Format(format) = options.output_tensor
+            && mixer.is_output(role)
+        {
+            return (format, Reason::Option(role));
+        }
+        let chosen = mixer.choose(spec.name, spec.shape, role);
+        let reason = if chosen == self.base { Reason::Target } else { Reason::Mixture(role) };
+        (chosen, reason)
+    }
+
+    /// A tensor that is left as it is, unless the file has no place for it.
+    fn keep(&self, spec: &TensorSpec<'_>, kept: Kept) -> Result<(Option<BlockFormat>, Reason), Error> {
+        let container = self.options.container;
+        match spec.format {
+            Some(was) if !container.has(was) => {
+                let plain = if self.base.is_quantized() { BlockFormat::F32 } else { self.base };
+                // Integers are not turned into floats.
+                if kept == Kept::NoFloats {
+                    return Err(ErrorKind::NotInContainer { format: was, container }.into());
+                }
+                Ok((Some(plain), Reason::Container { was }))
+            }
+            format => Ok((format, Reason::Kept(kept))),
+        }
+    }
+}
+
+/// The file's own blocks in place of ggml's of the same bits, where it has those alone.
+fn in_container(format: BlockFormat, container: Container) -> BlockFormat {
+    match (container, format) {
+        (Container::Apr, BlockFormat::Q4_0) => BlockFormat::AprQ4,
+        (Container::Apr, BlockFormat::Q8_0) => BlockFormat::AprQ8,
+        _ => format,
+    }
+}
+
+/// What takes the place of a format whose blocks do not fit rows of this length; `None` if they do.
+fn fallback(
+    wanted: BlockFormat,
+    columns: u64,
+    container: Container,
+    from: Option<BlockFormat>,
+    rules: Rules,
+) -> Option<BlockFormat> {
+    use BlockFormat::{
+        AprQ4, AprQ8, BF16, F16, IQ4_NL, IQ4_XS, Q2_0, Q2_K, Q3_K, Q4_0, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0,
+        TQ1_0, TQ2_0,
+    };
+    let fits = |format: BlockFormat| format == AprQ4 || columns.is_multiple_of(format.block_len() as u64);
+    if fits(wanted) {
+        return None;
+    }
+    let next = match wanted {
+        Q2_0 | Q2_K | Q3_K | TQ1_0 | TQ2_0 => Q4_0,
+        IQ4_XS => IQ4_NL,
+        Q4_K if container == Container::Apr => AprQ4,
+        Q6_K if container == Container::Apr => AprQ8,
+        Q4_K => Q5_0,
+        Q5_K => Q5_1,
+        Q6_K => Q8_0,
+        _ => F16,
+    };
+    // Sixteen bits that are there already are kept, but where the reference's file is to be met.
+    let plain = from.filter(|from| rules == Rules::Generic && *from == BF16).unwrap_or(F16);
+    Some(if fits(next) && next != F16 { next } else { plain })
+}
+
+fn byte_len(format: BlockFormat, shape: &[u64]) -> Result<u64, Error> {
+    let (&columns, rest) = shape.split_last().unwrap_or((&1, &[]));
+    let n_rows = rest.iter().try_fold(1_u64, |count, dim| count.checked_mul(*dim));
+    Ok(format.byte_len(columns, n_rows.ok_or(ErrorKind::TooLong)?)?)
+}

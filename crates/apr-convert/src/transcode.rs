@@ -1,0 +1,513 @@
+//! The numbers of one tensor in another format, a piece at a time.
+
+use apr_quant::{BlockFormat, ErrorKind as QuantErrorKind, ErrorMeter, ErrorReport, Quantizer, dequantize};
+
+use crate::error::{Error, ErrorKind};
+
+/// Elements of a piece: a whole number of blocks of every format, 1 MiB as `f32`.
+const PIECE: u64 = 1 << 18;
+/// Bytes that are copied at once.
+const COPY: u64 = 1 << 20;
+/// Row length that pieces have as far as the blocks are concerned: long enough that rows cost nothing, short enough to divide.
+const VIRTUAL_ROW: usize = 4096;
+/// Bytes before the codes of `AprQ8`: its scale.
+const SCALE: usize = 4;
+
+/// A piece of the new tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    /// Its bytes, to be written behind those of the piece before.
+    pub bytes: &'a [u8],
+    /// How many bytes of the old tensor it was made of.
+    pub consumed: u64,
+}
+
+/// How much of a tensor is looked at for the report of errors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Sample {
+    /// Up to four million elements, in pieces spread over the tensor: looking costs more than quantizing.
+    #[default]
+    Spread,
+    /// All.
+    Whole,
+    /// Nothing.
+    Nothing,
+}
+
+impl Sample {
+    /// Every how many pieces one is looked at.
+    const fn stride(self, n_pieces: u64) -> Option<u64> {
+        match self {
+            Self::Spread => Some(n_pieces.div_ceil(16)),
+            Self::Whole => Some(1),
+            Self::Nothing => None,
+        }
+    }
+}
+
+/// Turns one tensor into another format. Whatever its size, some mebibytes are in memory; with weights of columns, a row.
+///
+/// Blocks do not depend on where pieces end, so the bytes are those of the whole tensor quantized at once.
+#[derive(Clone, Debug)]
+pub struct Transcoder<'w> {
+    from: BlockFormat,
+    to: BlockFormat,
+    columns: u64,
+    rows: u64,
+    /// Rows of one matrix of a stack.
+    matrix_rows: u64,
+    count: u64,
+    weights: Option<&'w [f32]>,
+    sample: Sample,
+    buffers: Buffers,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Buffers {
+    source: Vec<u8>,
+    values: Vec<f32>,
+    blocks: Vec<u8>,
+}
+
+/// What a pass over the source needs to know besides where it is.
+#[derive(Clone, Copy, Debug)]
+struct Whole {
+    /// The element with the largest magnitude, for formats with one scale.
+    largest: f32,
+}
+
+impl<'w> Transcoder<'w> {
+    /// A tensor of this shape, the slowest dimension first, from one format to another.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Quant`] for rows that are no whole number of blocks of either format and for formats that are read only;
+    /// [`ErrorKind::TooLong`].
+    pub fn new(from: BlockFormat, to: BlockFormat, shape: &[u64]) -> Result<Self, Error> {
+        let (&columns, rest) = shape.split_last().unwrap_or((&1, &[]));
+        let product = |dims: &[u64]| {
+            dims.iter().try_fold(1_u64, |count, dim| count.checked_mul(*dim)).ok_or(ErrorKind::TooLong)
+        };
+        let rows = product(rest)?;
+        let count = rows.checked_mul(columns).ok_or(ErrorKind::TooLong)?;
+        from.byte_len(columns, rows)?;
+        to.byte_len(columns, rows)?;
+        if from != to {
+            Quantizer::new(to)?;
+        }
+        Ok(Self {
+            from,
+            to,
+            columns,
+            rows,
+            matrix_rows: rest.last().copied().unwrap_or(1),
+            count,
+            weights: None,
+            sample: Sample::default(),
+            buffers: Buffers::default(),
+        })
+    }
+
+    /// Weighs errors: one weight per column, for each matrix of a stack.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ImportanceLength`] for another number of weights.
+    pub fn importance(mut self, weights: &'w [f32]) -> Result<Self, Error> {
+        let matrices = self.rows.checked_div(self.matrix_rows).unwrap_or(0);
+        let (found, expected) = (weights.len() as u64, self.columns.saturating_mul(matrices));
+        if found != expected {
+            return Err(ErrorKind::ImportanceLength { expected, found }.into());
+        }
+        self.weights = Some(weights);
+        Ok(self)
+    }
+
+    /// How much of the tensor is looked at for the report.
+    #[must_use]
+    pub const fn sample(mut self, sample: Sample) -> Self {
+        self.sample = sample;
+        self
+    }
+
+    /// Bytes of the new tensor.
+    ///
+    /// # Errors
+    ///
+    /// None after [`new`](Self::new).
+    pub fn byte_len(&self) -> Result<u64, Error> {
+        Ok(self.to.byte_len(self.columns, self.rows)?)
+    }
+
+    /// Makes the tensor. `read` fills a buffer with the old tensor's bytes from an offset on, `write` takes the new ones. Nothing
+    /// is reported of a tensor that is copied.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read` and `write`; [`ErrorKind::Quant`] for numbers that the format cannot hold, by their place in the tensor.
+    pub fn run<E: From<Error>>(
+        &mut self,
+        mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+        mut write: impl FnMut(Piece<'_>) -> Result<(), E>,
+    ) -> Result<Option<ErrorReport>, E> {
+        if self.from == self.to {
+            self.copy(&mut read, &mut write)?;
+            return Ok(None);
+        }
+        let whole = self.whole(&mut read)?;
+        if self.to == BlockFormat::AprQ8 && self.count > 0 {
+            // As the whole tensor's scale is found.
+            let scale = if whole.largest == 0.0 { 1.0 } else { whole.largest / 127.0 };
+            write(Piece { bytes: &scale.to_le_bytes(), consumed: 0 })?;
+        }
+        let piece_len = self.piece_len();
+        let stride = self.sample.stride(self.count.div_ceil(piece_len.max(1)));
+        let mut meter = ErrorMeter::new();
+        let (mut begin, mut idx) = (0, 0_u64);
+        while begin < self.count {
+            let len = self.len_at(begin, piece_len);
+            let consumed = self.load(begin, len, &mut read)?;
+            self.encode(begin, len, whole)?;
+            if stride.is_some_and(|stride| idx.is_multiple_of(stride)) {
+                self.measure(&mut meter, len).map_err(E::from)?;
+            }
+            write(Piece { bytes: self.new_bytes(), consumed })?;
+            begin += len;
+            idx += 1;
+        }
+        Ok(stride.map(|_| meter.report()))
+    }
+
+    /// What [`run`](Self::run) would report, from as much of the tensor as the [`Sample`] says; nothing of a copy.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run), as far as the sample shows them.
+    pub fn estimate<E: From<Error>>(
+        &mut self,
+        mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Option<ErrorReport>, E> {
+        let piece_len = self.piece_len();
+        let stride = self.sample.stride(self.count.div_ceil(piece_len.max(1)));
+        let Some(stride) = stride.filter(|_| self.from != self.to) else { return Ok(None) };
+        let whole = self.whole(&mut read)?;
+        let mut meter = ErrorMeter::new();
+        let mut begin = 0;
+        while begin < self.count {
+            let len = self.len_at(begin, piece_len);
+            self.load(begin, len, &mut read)?;
+            self.encode(begin, len, whole)?;
+            self.measure(&mut meter, len).map_err(E::from)?;
+            // Pieces that end with a matrix are shorter: the next one is looked for from where this one would have ended.
+            begin = begin.saturating_add(len).saturating_add((stride - 1).saturating_mul(piece_len));
+        }
+        Ok(Some(meter.report()))
+    }
+
+    fn copy<E: From<Error>>(
+        &mut self,
+        read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+        write: &mut impl FnMut(Piece<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let total = self.byte_len()?;
+        let mut begin = 0;
+        while begin < total {
+            let len = COPY.min(total - begin);
+            self.buffers.source.resize(len as usize, 0);
+            read(begin, &mut self.buffers.source)?;
+            write(Piece { bytes: &self.buffers.source, consumed: len })?;
+            begin += len;
+        }
+        Ok(())
+    }
+
+    /// Elements of a piece: blocks run through the tensor, but weights belong to whole rows.
+    const fn piece_len(&self) -> u64 {
+        if self.weights.is_none() {
+            return PIECE;
+        }
+        let rows = PIECE / if self.columns == 0 { 1 } else { self.columns };
+        self.columns * if rows == 0 { 1 } else { rows }
+    }
+
+    /// Elements of the piece that begins here: never beyond the tensor, with weights never beyond the matrix.
+    fn len_at(&self, begin: u64, piece_len: u64) -> u64 {
+        let end = match self.weights {
+            Some(_) => {
+                let matrix = self.matrix_rows * self.columns;
+                (begin / matrix + 1) * matrix
+            }
+            None => self.count,
+        };
+        piece_len.min(end - begin)
+    }
+
+    /// The numbers that do not show in a piece.
+    fn whole<E: From<Error>>(
+        &mut self,
+        read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Whole, E> {
+        let mut whole = Whole { largest: 0.0 };
+        if self.to != BlockFormat::AprQ8 {
+            return Ok(whole);
+        }
+        let mut begin = 0;
+        while begin < self.count {
+            let len = PIECE.min(self.count - begin);
+            self.load(begin, len, read)?;
+            for (idx, value) in self.buffers.values.iter().enumerate() {
+                if !value.is_finite() {
+                    let element = begin + idx as u64;
+                    let error = apr_quant::Error::from(QuantErrorKind::NonFinite { element });
+                    return Err(Error::from(error).into());
+                }
+                whole.largest = whole.largest.max(value.abs());
+            }
+            begin += len;
+        }
+        Ok(whole)
+    }
+
+    /// Reads and decodes `len` elements from `begin` on; says how many bytes they were.
+    fn load<E: From<Error>>(
+        &mut self,
+        begin: u64,
+        len: u64,
+        read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let of = |count: u64| self.from.byte_len(count, 1).map_err(Error::from);
+        let Buffers { source, values, .. } = &mut self.buffers;
+        values.resize(len as usize, 0.0);
+        source.clear();
+        // `AprQ8` begins with its scale, which every piece needs in front.
+        let head = if self.from == BlockFormat::AprQ8 { SCALE } else { 0 };
+        let (offset, bytes) = match head {
+            0 => (of(begin)?, of(len)?),
+            _ => (begin + SCALE as u64, len),
+        };
+        source.resize(head + bytes as usize, 0);
+        if head > 0 {
+            read(0, &mut source[..head])?;
+        }
+        read(offset, &mut source[head..])?;
+        dequantize(self.from, source, values).map_err(Error::from)?;
+        let with_scale = if begin == 0 { head as u64 } else { 0 };
+        Ok(bytes + with_scale)
+    }
+
+    /// Quantizes the numbers at hand.
+    fn encode(&mut self, begin: u64, len: u64, whole: Whole) -> Result<(), Error> {
+        let mut quantizer = Quantizer::new(self.to)?;
+        let Buffers { values, blocks, .. } = &mut self.buffers;
+        let row_len = match self.weights {
+            Some(weights) => {
+                // Pieces do not cross matrices, whose number fits memory as their weights do.
+                let matrix = (begin / (self.matrix_rows * self.columns)) as usize;
+                let columns = self.columns as usize;
+                let weights = weights.get(matrix * columns..).and_then(|weights| weights.get(..columns));
+                quantizer = quantizer.importance(weights.unwrap_or_default());
+                columns
+            }
+            // The largest number rides along, so that each piece gets the scale of the whole tensor.
+            None if self.to == BlockFormat::AprQ8 => {
+                values.push(whole.largest);
+                values.len()
+            }
+            None if values.len().is_multiple_of(VIRTUAL_ROW) => VIRTUAL_ROW,
+            None => values.len(),
+        };
+        let room = self.to.byte_len(row_len as u64, (values.len() / row_len.max(1)) as u64)?;
+        blocks.resize(room as usize, 0);
+        let made = quantizer.quantize(values, row_len, blocks);
+        values.truncate(len as usize);
+        if self.to == BlockFormat::AprQ8 {
+            blocks.truncate(SCALE + len as usize);
+        }
+        made.map_err(|error| Error::from(in_tensor(&error, begin)))
+    }
+
+    /// The blocks at hand, without what was written before.
+    fn new_bytes(&self) -> &[u8] {
+        let head = if self.to == BlockFormat::AprQ8 { SCALE } else { 0 };
+        self.buffers.blocks.get(head..).unwrap_or_default()
+    }
+
+    fn measure(&self, meter: &mut ErrorMeter, len: u64) -> Result<(), Error> {
+        let values = self.buffers.values.get(..len as usize).unwrap_or_default();
+        Ok(meter.add_blocks(self.to, values, &self.buffers.blocks)?)
+    }
+}
+
+/// The same error, with elements counted from the start of the tensor.
+fn in_tensor(error: &apr_quant::Error, begin: u64) -> apr_quant::Error {
+    use QuantErrorKind::{NonFinite, ScaleTooLarge, ScaleTooSmall};
+    match *error.kind() {
+        NonFinite { element } => NonFinite { element: element + begin }.into(),
+        ScaleTooSmall { format, element } => ScaleTooSmall { format, element: element + begin }.into(),
+        ScaleTooLarge { format, element } => ScaleTooLarge { format, element: element + begin }.into(),
+        kind => kind.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that no format finds easy, without being out of reach for any.
+    fn numbers(count: usize) -> Vec<f32> {
+        let mut state = 0x9e37_79b9_u32;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            (state >> 8) as f32 / (1 << 24) as f32 - 0.5
+        };
+        (0..count).map(|_| next() + next() + next()).collect()
+    }
+
+    fn bytes_of(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn made(transcoder: &mut Transcoder<'_>, source: &[u8]) -> (Vec<u8>, Option<ErrorReport>, u64) {
+        let (mut out, mut consumed) = (Vec::new(), 0);
+        let read = |offset: u64, piece: &mut [u8]| -> Result<(), Error> {
+            piece.copy_from_slice(&source[offset as usize..][..piece.len()]);
+            Ok(())
+        };
+        let report = transcoder.run(read, |piece| {
+            out.extend_from_slice(piece.bytes);
+            consumed += piece.consumed;
+            Ok::<(), Error>(())
+        });
+        (out, report.unwrap(), consumed)
+    }
+
+    fn at_once(format: BlockFormat, values: &[f32], row_len: usize) -> Vec<u8> {
+        let rows = values.len() / row_len;
+        let mut out = vec![0; format.byte_len(row_len as u64, rows as u64).unwrap() as usize];
+        Quantizer::new(format).unwrap().quantize(values, row_len, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn pieces_give_the_bytes_of_the_whole() {
+        // More than a piece, and the last one short.
+        let (rows, columns) = (1100, 256);
+        let values = numbers(rows * columns);
+        let source = bytes_of(&values);
+        for format in
+            [BlockFormat::Q8_0, BlockFormat::Q4_0, BlockFormat::F16, BlockFormat::AprQ4, BlockFormat::AprQ8]
+        {
+            let shape = [rows as u64, columns as u64];
+            let mut transcoder =
+                Transcoder::new(BlockFormat::F32, format, &shape).unwrap().sample(Sample::Whole);
+            let (blocks, report, consumed) = made(&mut transcoder, &source);
+            assert_eq!(blocks.len() as u64, transcoder.byte_len().unwrap());
+            assert!(blocks == at_once(format, &values, columns), "{format}");
+            assert_eq!(consumed, source.len() as u64);
+            assert_eq!(report.unwrap().count, values.len() as u64);
+            // And back.
+            let mut back = Transcoder::new(format, BlockFormat::F32, &shape).unwrap();
+            let (again, _, consumed) = made(&mut back, &blocks);
+            let mut decoded = vec![0.0; values.len()];
+            dequantize(format, &blocks, &mut decoded).unwrap();
+            assert!(again == bytes_of(&decoded), "{format}");
+            assert_eq!(consumed, blocks.len() as u64, "{format}");
+        }
+    }
+
+    #[test]
+    fn own_formats_take_rows_of_any_length() {
+        let values = numbers(7 * 45);
+        let source = bytes_of(&values);
+        for format in [BlockFormat::AprQ4, BlockFormat::AprQ8] {
+            let mut transcoder = Transcoder::new(BlockFormat::F32, format, &[7, 45]).unwrap();
+            let (blocks, _, _) = made(&mut transcoder, &source);
+            assert!(blocks == at_once(format, &values, values.len()), "{format}");
+        }
+        // From one of them to the other's counterpart in ggml: converted, not relabelled.
+        let values = numbers(64);
+        let own = at_once(BlockFormat::AprQ4, &values, 64);
+        let mut transcoder = Transcoder::new(BlockFormat::AprQ4, BlockFormat::Q4_0, &[2, 32]).unwrap();
+        let (blocks, _, _) = made(&mut transcoder, &own);
+        let mut decoded = vec![0.0; 64];
+        dequantize(BlockFormat::AprQ4, &own, &mut decoded).unwrap();
+        assert_eq!(blocks, at_once(BlockFormat::Q4_0, &decoded, 32));
+        assert_ne!(blocks, own);
+    }
+
+    #[test]
+    fn every_matrix_of_a_stack_has_its_weights() {
+        let (matrices, rows, columns) = (3_usize, 5_usize, 256_usize);
+        let values = numbers(matrices * rows * columns);
+        let weights: Vec<f32> = numbers(matrices * columns).iter().map(|value| value.abs()).collect();
+        let shape = [matrices as u64, rows as u64, columns as u64];
+        let transcoder = Transcoder::new(BlockFormat::F32, BlockFormat::Q4_K, &shape).unwrap();
+        let (blocks, _, _) = made(&mut transcoder.importance(&weights).unwrap(), &bytes_of(&values));
+        let mut expected = Vec::new();
+        for (values, weights) in values.chunks(rows * columns).zip(weights.chunks(columns)) {
+            let mut out = vec![0; rows * 144];
+            let quantizer = Quantizer::new(BlockFormat::Q4_K).unwrap().importance(weights);
+            quantizer.quantize(values, columns, &mut out).unwrap();
+            expected.extend(out);
+        }
+        assert!(blocks == expected);
+        let transcoder = Transcoder::new(BlockFormat::F32, BlockFormat::Q4_K, &shape).unwrap();
+        assert_eq!(transcoder.importance(&weights[1..]).unwrap_err().code(), "cv-importance-length");
+    }
+
+    #[test]
+    fn elements_are_counted_from_the_start_of_the_tensor() {
+        let place = PIECE as usize + 37;
+        let mut values = vec![0.5; 2 * PIECE as usize];
+        values[place] = f32::NAN;
+        let source = bytes_of(&values);
+        for format in [BlockFormat::Q8_0, BlockFormat::AprQ8, BlockFormat::BF16] {
+            let mut transcoder = Transcoder::new(BlockFormat::F32, format, &[2, PIECE]).unwrap();
+            let read = |offset: u64, piece: &mut [u8]| -> Result<(), Error> {
+                piece.copy_from_slice(&source[offset as usize..][..piece.len()]);
+                Ok(())
+            };
+            let error = transcoder.run(read, |_| Ok::<(), Error>(())).unwrap_err();
+            let expected = QuantErrorKind::NonFinite { element: place as u64 };
+            assert_eq!(error.kind(), &ErrorKind::Quant(expected.into()), "{format}");
+        }
+    }
+
+    #[test]
+    fn equal_formats_are_copied_and_empty_tensors_are_nothing() {
+        let source: Vec<u8> = (0..(3 << 20) + 5).map(|idx| idx as u8).collect();
+        let shape = [source.len() as u64];
+        let mut transcoder = Transcoder::new(BlockFormat::I8, BlockFormat::I8, &shape).unwrap();
+        let (copy, report, consumed) = made(&mut transcoder, &source);
+        assert!(copy == source && report.is_none() && consumed == source.len() as u64);
+        for to in [BlockFormat::AprQ8, BlockFormat::Q8_0] {
+            let mut nothing = Transcoder::new(BlockFormat::F32, to, &[0, 32]).unwrap();
+            assert_eq!(made(&mut nothing, &[]).0.len(), 0);
+        }
+        assert!(Transcoder::new(BlockFormat::F32, BlockFormat::Q8_0, &[2, 33]).is_err());
+        assert!(Transcoder::new(BlockFormat::F32, BlockFormat::IQ1_S, &[2, 256]).is_err());
+        assert!(Transcoder::new(BlockFormat::F32, BlockFormat::F16, &[u64::MAX, 2]).is_err());
+    }
+
+    #[test]
+    fn an_estimate_is_near() {
+        let values = numbers(40 * PIECE as usize);
+        let source = bytes_of(&values);
+        let read = |offset: u64, piece: &mut [u8]| -> Result<(), Error> {
+            piece.copy_from_slice(&source[offset as usize..][..piece.len()]);
+            Ok(())
+        };
+        let shape = [40, PIECE];
+        let mut transcoder = Transcoder::new(BlockFormat::F32, BlockFormat::Q4_0, &shape).unwrap();
+        let estimate = transcoder.estimate(read).unwrap().unwrap();
+        let (_, report, _) = made(&mut transcoder.clone(), &source);
+        assert_eq!(estimate, report.unwrap());
+        let (_, whole, _) = made(&mut transcoder.sample(Sample::Whole), &source);
+        let whole = whole.unwrap();
+        assert_eq!((estimate.count, whole.count), (14 * PIECE, 40 * PIECE));
+        assert!((estimate.relative_rmse() / whole.relative_rmse() - 1.0).abs() < 0.01);
+    }
+}
