@@ -2,6 +2,9 @@
 
 use gguf_core::{Header, Value};
 
+/// What a file says whose model nobody named.
+const UNNAMED: &str = "unknown";
+
 /// What is known of a model besides its tensors. Without an architecture the generic rule holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelFacts {
@@ -18,10 +21,11 @@ pub struct ModelFacts {
 }
 
 impl ModelFacts {
-    /// Those of a GGUF file.
+    /// Those of a GGUF file; none if its architecture is `unknown`.
     #[must_use]
     pub fn of_gguf(header: &Header<'_>) -> Self {
-        let Some(architecture) = header.get("general.architecture").and_then(|value| value.as_str()) else {
+        let architecture = header.get("general.architecture").and_then(|value| value.as_str());
+        let Some(architecture) = architecture.filter(|name| *name != UNNAMED) else {
             return Self::default();
         };
         let number =

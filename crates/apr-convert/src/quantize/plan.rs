@@ -97,24 +97,22 @@ impl core::str::FromStr for Override {
             split.ok_or_else(|| refused("an override is EXPRESSION=TYPE, for example attn_v=q8_0".into()))?;
         let expression =
             Regex::new(expression).map_err(|error| refused(format!("not a regular expression: {error}")))?;
-        let format = Self::format_of(name)?;
+        let format = writable_format(name)?;
         Ok(Self { expression, format })
     }
 }
 
-impl Override {
-    /// The format of this name, if numbers can be turned into it.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::UnknownTarget`]; [`ErrorKind::Quant`] for a format that is read only.
-    pub fn format_of(name: &str) -> Result<BlockFormat, Error> {
-        let unknown = || ErrorKind::UnknownTarget { name: name.into() };
-        let format = BlockFormat::from_name(name).or_else(|| Some(Target::from_name(name).ok()?.base()));
-        let format = format.ok_or_else(unknown)?;
-        Quantizer::new(format)?;
-        Ok(format)
-    }
+/// The format of this name, ggml's or one that [`Target`] knows, if numbers can be turned into it.
+///
+/// # Errors
+///
+/// [`ErrorKind::UnknownTarget`]; [`ErrorKind::Quant`] for a format that is read only.
+pub fn writable_format(name: &str) -> Result<BlockFormat, Error> {
+    let unknown = || ErrorKind::UnknownTarget { name: name.into() };
+    let format = BlockFormat::from_name(name).or_else(|| Some(Target::from_name(name).ok()?.base()));
+    let format = format.ok_or_else(unknown)?;
+    Quantizer::new(format)?;
+    Ok(format)
 }
 
 /// What is asked for.
