@@ -1,6 +1,8 @@
 //! The numbers of one tensor in another format, a piece at a time.
 
-use apr_quant::{BlockFormat, ErrorKind as QuantErrorKind, ErrorMeter, ErrorReport, Quantizer, dequantize};
+use apr_quant::{
+    BlockFormat, ErrorKind as QuantErrorKind, ErrorMeter, ErrorReport, Quantizer, dequantize_parallel,
+};
 
 use crate::error::{Error, ErrorKind};
 
@@ -46,7 +48,8 @@ impl Sample {
     }
 }
 
-/// Turns one tensor into another format. Whatever its size, some mebibytes are in memory; with weights of columns, a row.
+/// Turns one tensor into another format, on the threads of the pool that calls. Whatever its size, some mebibytes are in
+/// memory; with weights of columns, a row.
 ///
 /// Blocks do not depend on where pieces end, so the bytes are those of the whole tensor quantized at once.
 #[derive(Clone, Debug)]
@@ -291,7 +294,7 @@ impl<'w> Transcoder<'w> {
             read(0, &mut source[..head])?;
         }
         read(offset, &mut source[head..])?;
-        dequantize(self.from, source, values).map_err(Error::from)?;
+        dequantize_parallel(self.from, source, values).map_err(Error::from)?;
         let with_scale = if begin == 0 { head as u64 } else { 0 };
         Ok(bytes + with_scale)
     }
@@ -319,7 +322,7 @@ impl<'w> Transcoder<'w> {
         };
         let room = self.to.byte_len(row_len as u64, (values.len() / row_len.max(1)) as u64)?;
         blocks.resize(room as usize, 0);
-        let made = quantizer.quantize(values, row_len, blocks);
+        let made = quantizer.quantize_parallel(values, row_len, blocks);
         values.truncate(len as usize);
         if self.to == BlockFormat::AprQ8 {
             blocks.truncate(SCALE + len as usize);
@@ -352,6 +355,8 @@ fn in_tensor(error: &apr_quant::Error, begin: u64) -> apr_quant::Error {
 
 #[cfg(test)]
 mod tests {
+    use apr_quant::dequantize;
+
     use super::*;
 
     /// Numbers that no format finds easy, without being out of reach for any.
