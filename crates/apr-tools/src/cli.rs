@@ -10,7 +10,7 @@ use crate::console::{ColorChoice, Console, OutputFormat, Verbosity};
 use crate::error::{Exit, Failure};
 use crate::{
     check, completions, convert, decrypt, demo, diff, encrypt, explain, export, inspect, key, keygen,
-    license, man, open, predict, rekey, seal, shard, sign, tensors, train, unshard, verify,
+    license, man, open, predict, quantize, rekey, seal, shard, sign, tensors, train, unshard, verify,
 };
 
 /// Runs a command with its arguments.
@@ -31,6 +31,7 @@ const COMMANDS: &[Entry] = &[
     Entry { name: "diff", describe: diff::command, run: diff::run },
     Entry { name: "convert", describe: convert::command, run: convert::run },
     Entry { name: "export", describe: export::command, run: export::run },
+    Entry { name: "quantize", describe: quantize::command, run: quantize::run },
     Entry { name: "shard", describe: shard::command, run: shard::run },
     Entry { name: "unshard", describe: unshard::command, run: unshard::run },
     Entry { name: "train", describe: train::command, run: train::run },

@@ -353,6 +353,13 @@ impl From<st_core::Error> for Failure {
     }
 }
 
+impl From<apr_convert::Error> for Failure {
+    fn from(error: apr_convert::Error) -> Self {
+        // Offset and tensor have lines of their own.
+        Self::new(error.code(), error.kind().to_string()).at(error.offset()).of_tensor(error.tensor())
+    }
+}
+
 impl From<gguf_core::Error> for Failure {
     fn from(error: gguf_core::Error) -> Self {
         use gguf_core::Subject;

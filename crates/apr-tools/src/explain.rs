@@ -8,6 +8,7 @@ mod format_codes;
 mod gguf_codes;
 mod manifest_codes;
 mod model_codes;
+mod quantize_codes;
 mod quant_codes;
 
 use std::io::Write as _;
@@ -44,6 +45,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
         manifest_codes::ENTRIES,
         file_codes::ENTRIES,
         model_codes::ENTRIES,
+        quantize_codes::ENTRIES,
         quant_codes::ENTRIES,
         cli_codes::ENTRIES,
     ]
@@ -202,6 +204,7 @@ mod tests {
             durable_file::ErrorKind::CODES,
             st_mmap::ErrorKind::CODES,
             apr_models::ErrorKind::CODES,
+            apr_convert::ErrorKind::CODES,
             apr_quant::ErrorKind::CODES,
             crate::error::CODES,
         ];

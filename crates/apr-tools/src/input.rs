@@ -228,6 +228,11 @@ impl Model {
         self.source.label()
     }
 
+    /// Where its bytes are; of a set of files, what was named.
+    pub(crate) fn path(&self) -> &Path {
+        self.source.path()
+    }
+
     pub(crate) fn format(&self) -> Format {
         self.source.format()
     }

@@ -26,6 +26,7 @@ mod license;
 mod man;
 mod open;
 mod predict;
+mod quantize;
 mod rekey;
 mod seal;
 mod shard;

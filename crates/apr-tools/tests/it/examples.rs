@@ -2,13 +2,14 @@
 
 use crate::sandbox::Sandbox;
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "inspect",
     "tensors",
     "check",
     "diff",
     "convert",
     "export",
+    "quantize",
     "shard",
     "unshard",
     "train",

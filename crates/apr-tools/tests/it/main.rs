@@ -18,6 +18,7 @@ mod outputs;
 #[cfg(target_os = "linux")]
 mod passwords;
 mod protection;
+mod quantize;
 mod readme;
 mod sandbox;
 mod sealed;

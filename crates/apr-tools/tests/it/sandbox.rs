@@ -66,6 +66,9 @@ impl Sandbox {
         let gguf = gguf();
         sandbox.write("cut.gguf", &gguf[..gguf.len() - 1]);
         sandbox.write("model.gguf", &gguf);
+        let tiny_llama = "../conformance/vectors/gguf/files/tiny_llama_f32.gguf";
+        let tiny_llama = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(tiny_llama)).unwrap();
+        sandbox.write("tiny_llama.gguf", &tiny_llama);
         sandbox.write("model.apr", &linear(&SaveOptions::default()));
         sandbox.write("tensors.apr", &tensors());
         sandbox.write(

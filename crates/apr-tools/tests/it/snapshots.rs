@@ -72,6 +72,19 @@ fn gguf_files() {
 }
 
 #[test]
+fn quantized_files() {
+    run(&[
+        ("quantize", &["quantize", "tiny_llama.gguf", "--type", "q4_k_m", "-o", "small.gguf"]),
+        ("quantize-dry-run", &["quantize", "tiny_llama.gguf", "-t", "q4_0", "-o", "small.apr", "--dry-run"]),
+        (
+            "quantize-json",
+            &["quantize", "model.safetensors", "-t", "q8_0", "-o", "q.gguf", "--select", "head.*", "--json"],
+        ),
+        ("quantize-refused", &["quantize", "model.safetensors", "-t", "q8_0", "-o", "r.gguf"]),
+    ]);
+}
+
+#[test]
 fn protected_files() {
     run(&[
         ("sold-inspect", &["sold.apr"]),
