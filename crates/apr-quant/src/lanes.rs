@@ -50,6 +50,8 @@ pub(crate) fn decode<S: Simd>(simd: S, format: BlockFormat, bytes: &[u8], out: &
         BlockFormat::Q4_K => unpack::q4_k(simd, bytes, out),
         BlockFormat::Q5_K => unpack::q5_k(simd, bytes, out),
         BlockFormat::Q6_K => unpack::q6_k(simd, bytes, out),
+        BlockFormat::MXFP4 => unpack::mxfp4(simd, bytes, out),
+        BlockFormat::TQ2_0 => unpack::tq2_0(simd, bytes, out),
         _ => rows::decode(simd, format, bytes, out),
     }
 }

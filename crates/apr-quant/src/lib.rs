@@ -14,6 +14,15 @@ mod dot;
 mod each;
 mod half_float;
 mod importance;
+#[cfg_attr(
+    not(any(
+        target_arch = "x86",
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        all(target_arch = "wasm32", target_feature = "simd128")
+    )),
+    allow(dead_code, reason = "no lanes on this target")
+)]
 mod lanes;
 mod meter;
 #[cfg(feature = "rayon")]

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use fearless_simd::{Level, Simd};
+use fearless_simd::Level;
 
 /// Runs one expression for the lanes of a path, another one without.
 ///
@@ -82,7 +82,7 @@ impl Path {
     /// Name of the instructions: `scalar`, `sse2`, `avx2`, `avx512`, `neon`, `simd128`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        with_lanes!(self, _simd => lanes_name(_simd.level()), "scalar")
+        with_lanes!(self, _simd => lanes_name(fearless_simd::Simd::level(_simd)), "scalar")
     }
 
     pub(crate) const fn level(self) -> Option<Level> {
@@ -101,10 +101,11 @@ fn below(best: Option<Level>, idx: usize) -> Option<Path> {
     let best = best?;
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     {
+        use fearless_simd::Simd;
         let level = match idx {
-            0 => best.as_sse2()?.level(),
-            1 => best.as_avx2()?.level(),
-            _ => best.as_avx512()?.level(),
+            0 => Simd::level(best.as_sse2()?),
+            1 => Simd::level(best.as_avx2()?),
+            _ => Simd::level(best.as_avx512()?),
         };
         Some(Path(Some(level)))
     }

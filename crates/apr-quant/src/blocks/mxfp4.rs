@@ -22,7 +22,7 @@ pub(crate) fn decode(block: &[u8; 17], out: &mut [f32; 32]) {
 
 /// Half of what the exponent stands for: two to the power of it, less 128.
 #[inline(always)]
-fn half_scale(exponent: u8) -> f32 {
+pub(crate) fn half_scale(exponent: u8) -> f32 {
     let exponent = u32::from(exponent);
     f32::from_bits(if exponent < 2 { 0x0020_0000 << exponent } else { (exponent - 1) << 23 })
 }

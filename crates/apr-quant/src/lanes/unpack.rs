@@ -3,6 +3,7 @@
 use fearless_simd::prelude::*;
 use fearless_simd::{f32x16, mask8x16, u8x16};
 
+use crate::blocks::mxfp4::half_scale;
 use crate::blocks::six_bit;
 use crate::half_float::read_f16;
 
@@ -198,6 +199,32 @@ fn q6_k_block<S: Simd>(simd: S, block: &[u8; 210], out: &mut [[f32; 16]]) {
     }
 }
 
+/// Four-bit floats, doubled.
+const FLOATS: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+
+#[inline(always)]
+fn mxfp4_block<S: Simd>(simd: S, block: &[u8; 17], out: &mut [[f32; 16]]) {
+    let scale = half_scale(block[0]);
+    let table = u8x16::load_array(simd, FLOATS.map(i8::cast_unsigned));
+    for (codes, out) in nibbles(simd, block, 1).into_iter().zip(out) {
+        (signed_floats(simd, table.swizzle_dyn(codes)) * scale).store_array(out);
+    }
+}
+
+#[inline(always)]
+fn tq2_0_block<S: Simd>(simd: S, block: &[u8; 66], out: &mut [[f32; 16]]) {
+    let scale = read_f16(block, 64);
+    for half in 0..2 {
+        for side in 0..2 {
+            let bytes = load(simd, block, 32 * half + 16 * side);
+            for shift in 0..4 {
+                let codes = bytes >> (2 * shift as u32) & 3;
+                ((floats(simd, codes) - 1.0) * scale).store_array(&mut out[8 * half + 2 * shift + side]);
+            }
+        }
+    }
+}
+
 macro_rules! blocks_of {
     ($($format:ident: $len:literal in $bytes:literal, $kernel:ident;)*) => {
         $(pub(super) fn $format<S: Simd>(simd: S, bytes: &[u8], out: &mut [f32]) {
@@ -220,4 +247,6 @@ blocks_of! {
     q4_k: 256 in 144, q4_k_block;
     q5_k: 256 in 176, q5_k_block;
     q6_k: 256 in 210, q6_k_block;
+    mxfp4: 32 in 17, mxfp4_block;
+    tq2_0: 256 in 66, tq2_0_block;
 }
