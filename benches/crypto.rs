@@ -4,6 +4,8 @@
 //!
 //! Files for age go to `BENCH_DIR`, or to `/dev/shm` where there is one.
 
+mod pool;
+
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{self, BufReader, Read, Write};
@@ -33,22 +35,8 @@ fn main() {
     // Work of one thread stays where it is. That of two is handed over by this thread, which belongs to no pool and sleeps until it
     // is done: a worker of another pool would look for work of its own meanwhile, on a core that is needed.
     ThreadPoolBuilder::new().num_threads(1).build_global().expect("the first pool");
-    let two = ThreadPoolBuilder::new().num_threads(2).start_handler(stay_on_core).build();
-    rows(&mut plan, &two.expect("threads"));
+    rows(&mut plan, &pool::two_threads());
     plan.finish(if NATIVE { "crypto-native" } else { "crypto" });
-}
-
-/// A thread to itself, a core to itself: left alone, Linux may wake both on the same and part them milliseconds later.
-fn stay_on_core(thread: usize) {
-    #[cfg(target_os = "linux")]
-    {
-        let mut cores = rustix::thread::CpuSet::new();
-        cores.set(thread);
-        // Where core 0 or 1 is not ours to choose, the times are what they are.
-        let _ = rustix::thread::sched_setaffinity(None, &cores);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = thread;
 }
 
 fn rows(plan: &mut Plan, two: &ThreadPool) {

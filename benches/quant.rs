@@ -3,11 +3,14 @@
 //! `cargo bench --bench quant -- [--rounds N] [--write] [ROW...]`. `GGML_BASE` names a `libggml-base.so`; without it there is no row of
 //! the reference. `QUANT_MIB` is the size of the numbers, 16 unless told.
 
+mod pool;
+
 use std::ffi::{c_float, c_int, c_void};
 
 use apr_benches::{Contender, Plan, contender};
-use apr_quant::{BlockFormat, Path, Quantizer, dequantize_on};
+use apr_quant::{BlockFormat, Path, Quantizer, dequantize_on, dequantize_parallel};
 use libloading::Library;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Elements of a row.
 const ROW: usize = 4096;
@@ -42,7 +45,8 @@ impl Reference {
         // SAFETY: whoever names a library vouches for it.
         let library = unsafe { Library::new(path) }.expect("a library");
         // SAFETY: the signature of `ggml.h`.
-        let quantize = *unsafe { library.get::<QuantizeChunk>(b"ggml_quantize_chunk") }.expect("ggml_quantize_chunk");
+        let quantize =
+            *unsafe { library.get::<QuantizeChunk>(b"ggml_quantize_chunk") }.expect("ggml_quantize_chunk");
         Some(Self { library, quantize })
     }
 
@@ -51,7 +55,15 @@ impl Reference {
         let rows = (values.len() / ROW) as i64;
         // SAFETY: the output has room for the blocks of all rows; no importance.
         unsafe {
-            (self.quantize)(number, values.as_ptr(), out.as_mut_ptr().cast(), 0, rows, ROW as i64, std::ptr::null())
+            (self.quantize)(
+                number,
+                values.as_ptr(),
+                out.as_mut_ptr().cast(),
+                0,
+                rows,
+                ROW as i64,
+                std::ptr::null(),
+            )
         };
     }
 
@@ -59,7 +71,10 @@ impl Reference {
         let name = match format {
             BlockFormat::F16 => "ggml_fp16_to_fp32_row".into(),
             BlockFormat::BF16 => "ggml_bf16_to_fp32_row".into(),
-            _ => format!("dequantize_row_{}", format.name().replace("_k", "_K").to_lowercase().replace("_k", "_K")),
+            _ => format!(
+                "dequantize_row_{}",
+                format.name().replace("_k", "_K").to_lowercase().replace("_k", "_K")
+            ),
         };
         // SAFETY: the signature of `ggml-quants.h`.
         unsafe { self.library.get::<Dequantize>(name.as_bytes()) }.ok().map(|symbol| *symbol)
@@ -71,9 +86,11 @@ fn main() {
     let mib = std::env::var("QUANT_MIB").ok().and_then(|mib| mib.parse().ok()).unwrap_or(16);
     let values = normals(mib << 18);
     let reference = Reference::load();
+    ThreadPoolBuilder::new().num_threads(1).build_global().expect("the first pool");
+    let two = pool::two_threads();
     for format in FORMATS {
-        quantize(&mut plan, format, &values, reference.as_ref());
-        dequantize(&mut plan, format, &values, reference.as_ref());
+        quantize(&mut plan, format, &values, reference.as_ref(), &two);
+        dequantize(&mut plan, format, &values, reference.as_ref(), &two);
     }
     plan.finish("quant");
 }
@@ -97,16 +114,23 @@ fn copy<'a>(values: &'a [f32], out: &'a mut [f32]) -> Contender<'a> {
     contender("copy", move || out.copy_from_slice(values))
 }
 
-fn quantize(plan: &mut Plan, format: BlockFormat, values: &[f32], reference: Option<&Reference>) {
+fn quantize(
+    plan: &mut Plan,
+    format: BlockFormat,
+    values: &[f32],
+    reference: Option<&Reference>,
+    two: &ThreadPool,
+) {
     let len = format.byte_len(ROW as u64, (values.len() / ROW) as u64).expect("whole rows");
     let len = usize::try_from(len).expect("memory");
     let mut copied = vec![0.0; values.len()];
     let mut theirs = vec![0; len];
-    let mut contenders = vec![copy(values, &mut copied)];
+    let mut contenders = Vec::new();
     if let Some(reference) = reference {
         let theirs = &mut theirs;
         contenders.push(contender("reference", move || reference.quantize(format, values, theirs)));
     }
+    contenders.push(copy(values, &mut copied));
     for path in Path::all() {
         let quantizer = Quantizer::new(format).expect("a format to write").path(path);
         let mut out = vec![0; len];
@@ -114,10 +138,20 @@ fn quantize(plan: &mut Plan, format: BlockFormat, values: &[f32], reference: Opt
             quantizer.quantize(values, ROW, &mut out).expect("ordinary numbers");
         }));
     }
+    let (quantizer, mut out) = (Quantizer::new(format).expect("a format to write"), vec![0; len]);
+    contenders.push(contender("two threads", move || {
+        two.install(|| quantizer.quantize_parallel(values, ROW, &mut out)).expect("ordinary numbers");
+    }));
     plan.run(&format!("quantize {format}"), 31, 1, contenders);
 }
 
-fn dequantize(plan: &mut Plan, format: BlockFormat, values: &[f32], reference: Option<&Reference>) {
+fn dequantize(
+    plan: &mut Plan,
+    format: BlockFormat,
+    values: &[f32],
+    reference: Option<&Reference>,
+    two: &ThreadPool,
+) {
     let len = format.byte_len(ROW as u64, (values.len() / ROW) as u64).expect("whole rows");
     let mut blocks = vec![0; usize::try_from(len).expect("memory")];
     Quantizer::new(format)
@@ -127,7 +161,7 @@ fn dequantize(plan: &mut Plan, format: BlockFormat, values: &[f32], reference: O
     let blocks = &blocks[..];
     let mut copied = vec![0.0; values.len()];
     let mut theirs = vec![0.0_f32; values.len()];
-    let mut contenders = vec![copy(values, &mut copied)];
+    let mut contenders = Vec::new();
     if let Some(dequantize) = reference.and_then(|reference| reference.dequantize(format)) {
         let theirs = &mut theirs;
         // SAFETY: as many blocks as there is room for.
@@ -135,12 +169,16 @@ fn dequantize(plan: &mut Plan, format: BlockFormat, values: &[f32], reference: O
             dequantize(blocks.as_ptr().cast(), theirs.as_mut_ptr(), theirs.len() as i64);
         }));
     }
+    contenders.push(copy(values, &mut copied));
     for path in Path::all() {
         let mut out = vec![0.0; values.len()];
         contenders.push(contender(path.name(), move || {
             dequantize_on(path, format, blocks, &mut out).expect("whole blocks");
         }));
     }
+    let mut out = vec![0.0; values.len()];
+    contenders.push(contender("two threads", move || {
+        two.install(|| dequantize_parallel(format, blocks, &mut out)).expect("whole blocks");
+    }));
     plan.run(&format!("dequantize {format}"), 31, 1, contenders);
 }
-
