@@ -8,6 +8,7 @@
 
 pub mod apr;
 mod choices;
+pub mod gguf;
 mod header;
 pub mod sealed;
 

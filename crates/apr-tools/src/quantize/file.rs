@@ -5,13 +5,14 @@ use std::path::Path;
 
 use apr_container::v2;
 use apr_convert::Container;
+use apr_quant::BlockFormat;
 use gguf_core::GgufBuilder;
 
 use super::keys;
 use super::work::{Errors, Work};
 use crate::console::Console;
 use crate::error::Failure;
-use crate::input::{Kind, Rules, Totals};
+use crate::input::{Kind, Rules, Tensor, Totals};
 use crate::metadata::{self, Entries};
 use crate::output::{Output, Run};
 
@@ -111,7 +112,7 @@ impl NewFile {
             _ => v2::Flags::default(),
         };
         let is_quantized =
-            work.rows().any(|(decision, _, _)| decision.to.is_some_and(|format| format.is_quantized()));
+            work.rows().any(|(decision, _, _)| decision.to.is_some_and(BlockFormat::is_quantized));
         let flags = if is_quantized { flags.with(v2::Flags::QUANTIZED) } else { flags };
         let options = v2::WriteOptions { metadata, flags, order: v2::Order::ByName };
         let layout = v2::Layout::new(specs, &options).map_err(Failure::of_tensors)?;
@@ -152,8 +153,7 @@ impl NewFile {
         output: &Output,
         console: &Console,
     ) -> Result<Errors, Failure> {
-        let mut progress =
-            console.progress("quantizing", work.tensors.iter().map(|tensor| tensor.byte_len()).sum());
+        let mut progress = console.progress("quantizing", work.tensors.iter().map(Tensor::byte_len).sum());
         let mut errors: Errors = vec![None; work.plan.decisions().len()];
         output.destination.fill(output.overwrite, |out| {
             let mut stop = None;

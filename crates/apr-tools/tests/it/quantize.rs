@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use gguf_core::{Gguf, GgufBuilder};
+use gguf_core::{Entry, Gguf, GgufBuilder};
 use serde_json::{Value, json};
 use st_core::Dtype;
 
@@ -54,7 +54,7 @@ fn files_are_those_of_llama_quantize() {
     quantize(&sandbox, &["tiny_llama.gguf", "-t", "q8_0", "-o", "r.gguf"]);
     let (recorded, plain) = (sandbox.read("r.gguf"), sandbox.read("Q8_0.gguf"));
     let (recorded, plain) = (Gguf::from_bytes(&recorded).unwrap(), Gguf::from_bytes(&plain).unwrap());
-    let added: Vec<_> = recorded.entries()[plain.entries().len()..].iter().map(|entry| entry.key()).collect();
+    let added: Vec<_> = recorded.entries()[plain.entries().len()..].iter().map(Entry::key).collect();
     assert_eq!(
         added,
         [
