@@ -293,6 +293,11 @@ fn sources_in_memory_are_read_where_they_lie() {
     assert_eq!(window.in_memory(), Some(&sealed[..]));
     let reader = ChunkedReader::open(window, &key(), b"ctx").unwrap();
     assert_eq!(reader.in_memory(), None);
+    assert_eq!(reader.total_len(), plain.len() as u64);
+    for other in [&sealed[1..], &longer[..]] {
+        assert_eq!(reader.message().over(other).unwrap_err().kind(), ErrorKind::Open);
+    }
+    assert_eq!(reader.message().over(&sealed[..]).unwrap().total_len(), reader.total_len());
     let mut out = vec![0; 20 * CHUNK_LEN];
     reader.read_exact_at(5 * CHUNK_LEN as u64 - 3, &mut out).unwrap();
     assert_eq!(out, plain[5 * CHUNK_LEN - 3..][..out.len()]);

@@ -161,6 +161,7 @@ fn token(sent_at: u64, id: u8) -> ReplayToken {
 
 #[test]
 fn a_request_is_admitted_once() {
+    assert!(ReplayGuard::new(10, 300).is_empty());
     let mut guard = ReplayGuard::new(10, 300);
     assert!(guard.is_empty());
     guard.admit(&token(NOW, 1), NOW).unwrap();
@@ -168,7 +169,7 @@ fn a_request_is_admitted_once() {
     guard.admit(&token(NOW, 2), NOW).unwrap();
     guard.admit(&token(NOW - 300, 1), NOW).unwrap();
     guard.admit(&token(NOW + 300, 1), NOW).unwrap();
-    assert_eq!(guard.len(), 4);
+    assert_eq!((guard.len(), guard.is_empty()), (4, false));
     for sent_at in [0, 1, NOW - 301, NOW + 301, u64::MAX] {
         let stale = ErrorKind::Stale { sent_at, earliest: NOW - 300, latest: NOW + 300 };
         assert_eq!(kind(guard.admit(&token(sent_at, 9), NOW)), stale);
