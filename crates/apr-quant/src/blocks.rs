@@ -65,6 +65,8 @@ pub(crate) enum Step {
     Searched,
     /// The largest magnitude, divided by this.
     Magnitude(f32),
+    /// The inverse of the largest magnitude, times this.
+    Inverse(f32),
     /// A power of two in one byte, which ends at a quarter of the smallest normal number.
     Exponent,
     /// The distance from the smallest to the largest number, divided by this.
@@ -76,12 +78,16 @@ impl Step {
     pub(crate) fn is_too_small(self, x: &[f32]) -> bool {
         let step = match self {
             Self::Guarded | Self::Searched => return false,
+            Self::Inverse(codes) => {
+                let largest = largest(x);
+                return largest != 0.0 && (codes / largest).is_infinite();
+            }
             // The logarithm of the largest magnitude less 2 has to be -127 at least.
             Self::Exponent => {
-                let largest = x.iter().fold(0.0, |max: f32, value| max.max(value.abs()));
+                let largest = largest(x);
                 return largest != 0.0 && largest < 2.0 * f32::MIN_POSITIVE;
             }
-            Self::Magnitude(codes) => x.iter().fold(0.0, |max: f32, value| max.max(value.abs())) / codes,
+            Self::Magnitude(codes) => largest(x) / codes,
             Self::Span(codes) => {
                 let (min, max) = x
                     .iter()
@@ -91,4 +97,8 @@ impl Step {
         };
         step != 0.0 && (1.0 / step).is_infinite()
     }
+}
+
+fn largest(x: &[f32]) -> f32 {
+    x.iter().fold(0.0, |max: f32, value| max.max(value.abs()))
 }

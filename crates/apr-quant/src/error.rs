@@ -114,6 +114,13 @@ pub enum ErrorKind {
         /// Its column.
         column: u64,
     },
+    /// The weights of a block are zero, or too small to add up, and its scale follows from them.
+    ImportanceZero {
+        /// The format.
+        format: BlockFormat,
+        /// Place of the block's largest magnitude among the values.
+        element: u64,
+    },
     /// A number is infinite or not a number.
     NonFinite {
         /// Its place among the values.
@@ -149,6 +156,7 @@ impl ErrorKind {
         "q-unequal-lengths",
         "q-importance-length",
         "q-importance-value",
+        "q-importance-zero",
         "q-non-finite",
         "q-scale-too-small",
         "q-scale-too-large",
@@ -169,6 +177,7 @@ impl ErrorKind {
             Self::UnequalLengths { .. } => "q-unequal-lengths",
             Self::ImportanceLength { .. } => "q-importance-length",
             Self::ImportanceValue { .. } => "q-importance-value",
+            Self::ImportanceZero { .. } => "q-importance-zero",
             Self::NonFinite { .. } => "q-non-finite",
             Self::ScaleTooSmall { .. } => "q-scale-too-small",
             Self::ScaleTooLarge { .. } => "q-scale-too-large",
@@ -213,6 +222,10 @@ impl fmt::Display for ErrorKind {
             Self::ImportanceValue { column } => {
                 write!(f, "the importance weight of column {column} is negative or not finite")
             }
+            Self::ImportanceZero { format, element } => write!(
+                f,
+                "no importance weight around element {element} is large enough for a scale of {format}; give such columns a small one"
+            ),
             Self::NonFinite { element } => {
                 write!(f, "element {element} is infinite or not a number; no block can hold it")
             }

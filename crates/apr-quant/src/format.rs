@@ -52,12 +52,6 @@ impl GgmlType {
     }
 }
 
-impl From<BlockFormat> for Option<GgmlType> {
-    fn from(format: BlockFormat) -> Self {
-        format.ggml_type()
-    }
-}
-
 impl fmt::Display for GgmlType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match BlockFormat::ALL.iter().find(|format| format.ggml_type() == Some(*self)) {

@@ -60,6 +60,9 @@ const fn is_whole(format: BlockFormat) -> bool {
 fn moved(error: Error, by: u64) -> Error {
     let kind = match *error.kind() {
         ErrorKind::NonFinite { element } => ErrorKind::NonFinite { element: element + by },
+        ErrorKind::ImportanceZero { format, element } => {
+            ErrorKind::ImportanceZero { format, element: element + by }
+        }
         ErrorKind::ScaleTooSmall { format, element } => {
             ErrorKind::ScaleTooSmall { format, element: element + by }
         }

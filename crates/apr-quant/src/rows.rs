@@ -134,7 +134,7 @@ codecs! {
         Q4_K = b::q4_k, 256 elements in 144, rules(&[0, 2], Step::Searched);
         Q5_K = b::q5_k, 256 elements in 176, rules(&[0, 2], Step::Searched);
         Q6_K = b::q6_k, 256 elements in 210, rules(&[208], Step::Searched);
-        Q8_K = b::q8_k, 256 elements in 292, rules(&[], Step::Guarded);
+        Q8_K = b::q8_k, 256 elements in 292, rules(&[], Step::Inverse(127.0));
         IQ4_NL = b::iq4_nl, 32 elements in 18, rules(&[0], Step::Searched);
         IQ4_XS = b::iq4_xs, 256 elements in 136, rules(&[0], Step::Searched);
         TQ1_0 = b::tq1_0, 256 elements in 54, rules(&[52], Step::Magnitude(1.0));
@@ -202,18 +202,33 @@ fn encode_blocks<const LEN: usize, const BYTES: usize>(
     for (idx, (x, out)) in blocks.iter().zip(out).enumerate() {
         let first = idx * LEN;
         check_input(rows, rules, x, first)?;
-        let weights = rows.importance.map(|importance| {
-            let column = idx % per_row * LEN;
-            if column == 0 {
-                row_sigma2 = sum_of_squares(&rows.values[first..first + rows.row_len]) / rows.row_len as f32;
+        let weights = match rows.importance {
+            None => None,
+            Some(importance) => {
+                let column = idx % per_row * LEN;
+                if column == 0 {
+                    row_sigma2 = mean_square(rows, rules, first)?;
+                }
+                let (weights, _) = importance[column..].as_chunks::<LEN>();
+                Some(Importance { weights: &weights[0], row_sigma2 })
             }
-            let (weights, _) = importance[column..].as_chunks::<LEN>();
-            Importance { weights: &weights[0], row_sigma2 }
-        });
+        };
         encode(x, weights, out);
         check_output(rows, rules, x, first, out)?;
     }
     Ok(())
+}
+
+/// Mean of the squares of a row. Where it is infinite, an element is beyond what any `f16` scale reaches: it is named here, since
+/// every block of the row would be weighed by it.
+#[inline(always)]
+fn mean_square(rows: &Rows<'_>, rules: Rules, first: usize) -> Result<f32, Error> {
+    let row = &rows.values[first..first + rows.row_len];
+    let mean = sum_of_squares(row) / rows.row_len as f32;
+    if !mean.is_finite() && !rules.halves.is_empty() && rows.non_finite == NonFinite::Refuse {
+        refuse_input(rows, rules, row, first)?;
+    }
+    Ok(mean)
 }
 
 #[inline(always)]
@@ -274,6 +289,10 @@ pub(crate) fn check_output(
     let mut small = rules.halves.is_empty();
     for (idx, &at) in rules.halves.iter().enumerate() {
         let magnitude = u16::from_le_bytes([block[at], block[at + 1]]) & 0x7fff;
+        if magnitude > 0x7c00 && rows.importance.is_some() {
+            let element = largest_element(x, first);
+            return Err(ErrorKind::ImportanceZero { format: rows.format, element }.into());
+        }
         if magnitude >= 0x7c00 {
             return Err(refused_scale(rows.format, x, first, false));
         }
@@ -285,16 +304,20 @@ pub(crate) fn check_output(
     Ok(())
 }
 
-/// Names the element with the largest magnitude: the scale comes from it.
-#[cold]
-fn refused_scale(format: BlockFormat, x: &[f32], first: usize, small: bool) -> Error {
+/// The element with the largest magnitude: the scale comes from it.
+fn largest_element(x: &[f32], first: usize) -> u64 {
     let mut largest = 0;
     for (idx, value) in x.iter().enumerate() {
         if value.abs() > x[largest].abs() {
             largest = idx;
         }
     }
-    let element = (first + largest) as u64;
+    (first + largest) as u64
+}
+
+#[cold]
+fn refused_scale(format: BlockFormat, x: &[f32], first: usize, small: bool) -> Error {
+    let element = largest_element(x, first);
     if small {
         ErrorKind::ScaleTooSmall { format, element }.into()
     } else {

@@ -109,6 +109,66 @@ fn a_step_that_nothing_can_be_divided_by_is_refused() {
     }
 }
 
+/// `Q8_K` divides by the number itself: 127 over it is infinite below 3.8e-37.
+#[test]
+fn the_smallest_numbers_of_a_format_without_f16_are_refused() {
+    let format = BlockFormat::Q8_K;
+    for number in [1e-39, 2.3e-38, -3.7e-37] {
+        assert_eq!(
+            quantize(format, 3, number, NonFinite::Refuse),
+            Err(ErrorKind::ScaleTooSmall { format, element: 3 })
+        );
+        assert_eq!(quantize(format, 3, number, NonFinite::AsReference), Ok(()));
+    }
+    assert_eq!(quantize(format, 3, 3.8e-37, NonFinite::Refuse), Ok(()));
+}
+
+/// Two rows of three blocks under these weights, with this number in the last block.
+fn weighted(format: BlockFormat, weights: &[f32], number: f32) -> Result<(), ErrorKind> {
+    let row_len = weights.len();
+    let mut values: Vec<f32> = (0..2 * row_len).map(|idx| (idx % 7) as f32 / 8.0 - 0.3).collect();
+    values[2 * row_len - 1] = number;
+    let bytes = format.byte_len(row_len as u64, 2).unwrap();
+    let quantizer = Quantizer::new(format).unwrap().importance(weights);
+    let result = quantizer.quantize(&values, row_len, &mut vec![0; bytes.try_into().unwrap()]);
+    result.map_err(|error| *error.kind())
+}
+
+/// A number whose square is infinite weighs every block of its row, and is what the error is about.
+#[test]
+fn a_row_without_a_mean_square_names_its_largest_element() {
+    for format in
+        [BlockFormat::Q4_0, BlockFormat::Q4_1, BlockFormat::Q5_0, BlockFormat::Q5_1, BlockFormat::Q8_0]
+    {
+        let refused = Err(ErrorKind::ScaleTooLarge { format, element: 191 });
+        assert_eq!(weighted(format, &[1.0; 96], -1e34), refused);
+        assert_eq!(weighted(format, &[1.0; 96], f32::NAN), Err(ErrorKind::NonFinite { element: 191 }));
+    }
+    for format in [BlockFormat::BF16, BlockFormat::MXFP4] {
+        assert_eq!(weighted(format, &[1.0; 96], -1e34), Ok(()));
+    }
+}
+
+#[test]
+fn blocks_that_weigh_nothing_have_a_scale_or_an_error_of_their_own() {
+    let refused = |format, len: usize| {
+        let mut weights = vec![1.0; 3 * len];
+        weights[len..2 * len].fill(0.0);
+        match weighted(format, &weights, 0.1) {
+            Ok(()) => false,
+            Err(ErrorKind::ImportanceZero { element, .. }) => {
+                assert!((len as u64..2 * len as u64).contains(&element));
+                true
+            }
+            Err(kind) => panic!("{format}: {kind}"),
+        }
+    };
+    assert!(refused(BlockFormat::IQ4_NL, 32));
+    for format in encoded().filter(|format| *format != BlockFormat::AprQ4) {
+        refused(format, format.block_len());
+    }
+}
+
 #[test]
 fn formats_that_are_only_read_are_refused_by_name() {
     let error = Quantizer::new(BlockFormat::I8).unwrap_err();

@@ -74,6 +74,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         "make the importance matrix again",
     ),
     entry(
+        "q-importance-zero",
+        Usage,
+        "All weights of a block are zero, or so small that they do not add up to anything. The scale of such a block is a quotient \
+         of sums of weights: there is none, and the reference would store not-a-number.",
+        "give columns that were never used a small weight, or quantize this tensor without the importance matrix",
+    ),
+    entry(
         "q-non-finite",
         Invalid,
         "The tensor holds infinity or not-a-number, and no block can hold that: the numbers beside it would be lost as well. \
