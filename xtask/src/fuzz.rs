@@ -66,13 +66,16 @@ struct Report {
     runs: Option<u64>,
     /// Inputs that were not there before.
     findings: Vec<PathBuf>,
+    /// What the fuzzer said of them.
+    said: Vec<String>,
 }
 
 impl core::fmt::Display for Report {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let runs = self.runs.map_or("an unknown number of".to_owned(), |runs| runs.to_string());
         write!(f, "fuzz: {}: {runs} runs, findings: {}", self.target, self.findings.len())?;
-        self.findings.iter().try_for_each(|input| write!(f, "\n  {}", input.display()))
+        self.findings.iter().try_for_each(|input| write!(f, "\n  {}", input.display()))?;
+        self.said.iter().try_for_each(|line| write!(f, "\n  {line}"))
     }
 }
 
@@ -117,7 +120,23 @@ fn fuzz_one(session: &Session, tool: &Path, target: &str, seconds: u64) -> Resul
             return Err(format!("`{}`: {status}", display(&command)).into());
         }
     }
-    Ok(Report { target: target.to_owned(), runs: runs_in(&log), findings })
+    let said = if findings.is_empty() { Vec::new() } else { said_in(&log) };
+    Ok(Report { target: target.to_owned(), runs: runs_in(&log), findings, said })
+}
+
+/// The lines of a log that say what happened, and with which input: enough to see it again without the file.
+fn said_in(log: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    let mut lines = log.lines();
+    while let Some(line) = lines.next() {
+        if line.contains("panicked at ") {
+            said.push(line.to_owned());
+            said.extend(lines.next().map(str::to_owned));
+        } else if line.starts_with("SUMMARY: ") || line.starts_with("Base64: ") {
+            said.push(line.to_owned());
+        }
+    }
+    said
 }
 
 /// The format a target reads: `st` of `st_parse`.
@@ -184,5 +203,19 @@ mod tests {
     fn runs_are_read_from_the_closing_line() {
         assert_eq!(runs_in("#12 NEW\nDone 1234 runs in 20 second(s)\n"), Some(1234));
         assert_eq!(runs_in("==1== ERROR: AddressSanitizer"), None);
+    }
+
+    #[test]
+    fn a_finding_is_told_with_its_message_and_its_input() {
+        let log = "#3 NEW\nthread '<unnamed>' (7) panicked at a.rs:1:2:\nnot so\nstack backtrace:\n   0: main\n\
+                   SUMMARY: libFuzzer: deadly signal\nBase64: AAE=\n";
+        let said = [
+            "thread '<unnamed>' (7) panicked at a.rs:1:2:",
+            "not so",
+            "SUMMARY: libFuzzer: deadly signal",
+            "Base64: AAE=",
+        ];
+        assert_eq!(said_in(log), said);
+        assert_eq!(said_in("#3 NEW\nDone 3 runs in 1 second(s)\n"), Vec::<String>::new());
     }
 }
