@@ -1,10 +1,10 @@
 //! Any numbers as blocks of any format, with any importance: refused by name, or blocks whose numbers are close; any bytes as
-//! blocks: numbers, without a panic; lengths that do not fit: refused.
+//! blocks: numbers, without a panic; the same with all instructions; lengths that do not fit: refused.
 
 #![no_main]
 
 use apr_fuzz::Choices;
-use apr_quant::{BlockFormat, ErrorKind, ErrorMeter, NonFinite, Quantizer, dequantize};
+use apr_quant::{BlockFormat, ErrorKind, ErrorMeter, NonFinite, Path, Quantizer, dequantize, dequantize_on};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
@@ -26,6 +26,12 @@ fn any_bytes(format: BlockFormat, body: &[u8]) {
     let mut values = vec![0.0; n_blocks * format.block_len()];
     let bytes = &body[..head + n_blocks * format.block_bytes()];
     let fits = dequantize(format, bytes, &mut values);
+    for path in Path::all() {
+        let mut again = vec![0.5; values.len()];
+        assert_eq!(dequantize_on(path, format, bytes, &mut again).is_ok(), fits.is_ok());
+        let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+        assert!(fits.is_err() || again.iter().zip(&values).all(same), "{format}: {path:?}");
+    }
     assert!(fits.is_ok() || format == BlockFormat::AprQ8 && values.is_empty(), "{fits:?}");
     if fits.is_ok() {
         let mut meter = ErrorMeter::new();
@@ -67,7 +73,14 @@ fn any_numbers(format: BlockFormat, quantizer: Quantizer<'_>, shape: u8, body: &
     let reference =
         quantizer.non_finite(NonFinite::AsReference).quantize(&values, row_len, &mut blocks[..bytes]);
     let as_reference = blocks.clone();
-    match quantizer.quantize(&values, row_len, &mut blocks[..bytes]) {
+    let result = quantizer.quantize(&values, row_len, &mut blocks[..bytes]).map_err(|error| *error.kind());
+    for path in Path::all() {
+        let mut again = vec![0xaa; bytes];
+        let same = quantizer.path(path).quantize(&values, row_len, &mut again);
+        assert_eq!(same.map_err(|error| *error.kind()), result, "{format}: {path:?}");
+        assert!(result.is_err() || again == blocks[..bytes], "{format}: {path:?}");
+    }
+    match result {
         Ok(()) => {
             assert!(values.iter().all(|value| value.is_finite()));
             assert!(
@@ -75,7 +88,7 @@ fn any_numbers(format: BlockFormat, quantizer: Quantizer<'_>, shape: u8, body: &
                 "{format}: what is not refused is the reference's"
             );
         }
-        Err(error) => return refused_rightly(&values, format, is_weighted, *error.kind()),
+        Err(kind) => return refused_rightly(&values, format, is_weighted, kind),
     }
     let mut decoded = vec![f32::NAN; values.len()];
     dequantize(format, &blocks[..bytes], &mut decoded).expect("what was written");

@@ -52,8 +52,23 @@ pub(crate) struct Rules {
     pub(crate) halves: &'static [usize],
     /// How the step between codes comes about, where the reference divides by it.
     pub(crate) step: Step,
+    /// Magnitudes from here on become infinite, or end the search for a scale.
+    pub(crate) limit: f32,
     /// Whether the reference's result for input that is not finite is known.
     pub(crate) non_finite_known: bool,
+    /// What importance weights count with.
+    pub(crate) weighed: Weighed,
+}
+
+/// What the importance weights of a block are multiplied by.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Weighed {
+    /// Nothing: the format has no use for weights.
+    Never,
+    /// The size of the numbers in their block.
+    ByBlock,
+    /// The size of the numbers in their row.
+    ByRow,
 }
 
 /// The step of a block, before it is rounded to what is stored.
@@ -61,7 +76,7 @@ pub(crate) struct Rules {
 pub(crate) enum Step {
     /// Nothing is divided by it, or never by one that is too small.
     Guarded,
-    /// A search finds it. From 2^30 on every scale is infinite, or the search itself overflows.
+    /// A search finds it.
     Searched,
     /// The largest magnitude, divided by this.
     Magnitude(f32),

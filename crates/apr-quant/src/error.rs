@@ -133,7 +133,7 @@ pub enum ErrorKind {
         /// Place of the block's largest magnitude among the values.
         element: u64,
     },
-    /// A scale of a block would be stored as infinity.
+    /// A scale of a block, or the number itself, would be stored as infinity.
     ScaleTooLarge {
         /// The format.
         format: BlockFormat,
@@ -233,10 +233,10 @@ impl fmt::Display for ErrorKind {
                 f,
                 "the block around element {element} is too small for {format}; set such numbers to zero, or use F32"
             ),
-            Self::ScaleTooLarge { format, element } => write!(
-                f,
-                "element {element} is too large for {format}, whose scale would be infinite; use BF16 or F32"
-            ),
+            Self::ScaleTooLarge { format, element } => {
+                let instead = if *format == BlockFormat::BF16 { "F32" } else { "BF16 or F32" };
+                write!(f, "element {element} is too large for {format} and would be infinite; use {instead}")
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The doors: numbers to blocks, blocks to numbers.
 
+use crate::blocks::Weighed;
 use crate::error::{Error, ErrorKind};
 use crate::format::BlockFormat;
 use crate::lanes;
@@ -85,6 +86,7 @@ impl<'w> Quantizer<'w> {
     pub fn quantize(&self, values: &[f32], row_len: usize, out: &mut [u8]) -> Result<(), Error> {
         self.check(values, row_len, out)?;
         let Self { format, importance, non_finite, path } = *self;
+        let importance = importance.filter(|_| rows::rules_of(format).weighed != Weighed::Never);
         let rows = Rows { format, values, row_len, importance, non_finite };
         with_lanes!(path, simd => lanes::encode(simd, &rows, out), rows::encode(Scalar, &rows, out))
     }

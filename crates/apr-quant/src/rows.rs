@@ -4,7 +4,7 @@ mod own;
 
 use fearless_simd::Simd;
 
-use crate::blocks::{self as b, Rules, Step};
+use crate::blocks::{self as b, Rules, Step, Weighed};
 use crate::error::{Error, ErrorKind};
 use crate::format::BlockFormat;
 use crate::importance::{Importance, sum_of_squares};
@@ -44,11 +44,11 @@ impl<S: Simd> Instructions for S {
     }
 }
 
-/// One line per format: its module, what rules it follows, its elements and bytes. Formats without rules are only decoded.
+/// One line per format: its module, and what rules it follows. Formats without rules are only decoded.
 macro_rules! codecs {
     (
-        encoded { $($variant:ident = $codec:path, $len:literal elements in $bytes:literal, $rules:expr;)* }
-        decoded { $($read:ident = $reader:path, $read_len:literal elements in $read_bytes:literal;)* }
+        encoded { $($variant:ident = $codec:path, $rules:expr;)* }
+        decoded { $($read:ident = $reader:path;)* }
     ) => {
         /// Encodes rows whose lengths were checked.
         pub(crate) fn encode<I: Instructions>(on: I, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
@@ -57,7 +57,8 @@ macro_rules! codecs {
                     use $codec as codec;
                     on.run(
                         #[inline(always)]
-                        || encode_blocks::<$len, $bytes>(rows, $rules, out, #[inline(always)] |x, importance, out| codec::encode(x, importance, out)),
+                        || encode_blocks::<{ BlockFormat::$variant.block_len() }, { BlockFormat::$variant.block_bytes() }>(
+                            rows, $rules, out, #[inline(always)] |x, importance, out| codec::encode(x, importance, out)),
                     )
                 })*
                 BlockFormat::AprQ4 => on.run(
@@ -81,14 +82,16 @@ macro_rules! codecs {
                     use $codec as codec;
                     on.run(
                         #[inline(always)]
-                        || decode_blocks::<$len, $bytes>(bytes, out, #[inline(always)] |block, out| codec::decode(block, out)),
+                        || decode_blocks::<{ BlockFormat::$variant.block_len() }, { BlockFormat::$variant.block_bytes() }>(
+                            bytes, out, #[inline(always)] |block, out| codec::decode(block, out)),
                     );
                 })*
                 $(BlockFormat::$read => {
                     use $reader as codec;
                     on.run(
                         #[inline(always)]
-                        || decode_blocks::<$read_len, $read_bytes>(bytes, out, #[inline(always)] |block, out| codec::decode(block, out)),
+                        || decode_blocks::<{ BlockFormat::$read.block_len() }, { BlockFormat::$read.block_bytes() }>(
+                            bytes, out, #[inline(always)] |block, out| codec::decode(block, out)),
                     );
                 })*
                 BlockFormat::AprQ4 => on.run(
@@ -119,54 +122,70 @@ macro_rules! codecs {
 
 codecs! {
     encoded {
-        F32 = b::plain::float32, 1 elements in 4, known(&[], Step::Guarded);
-        F64 = b::plain::float64, 1 elements in 8, known(&[], Step::Guarded);
-        F16 = b::plain::half, 1 elements in 2, known(&[0], Step::Guarded);
-        BF16 = b::plain::brain, 1 elements in 2, known(&[], Step::Guarded);
-        Q4_0 = b::q4_0, 32 elements in 18, known(&[0], Step::Magnitude(8.0));
-        Q4_1 = b::q4_1, 32 elements in 20, known(&[0, 2], Step::Span(15.0));
-        Q5_0 = b::q5_0, 32 elements in 22, known(&[0], Step::Magnitude(16.0));
-        Q5_1 = b::q5_1, 32 elements in 24, known(&[0, 2], Step::Span(31.0));
-        Q8_0 = b::q8_0, 32 elements in 34, known(&[0], Step::Magnitude(127.0));
-        Q8_1 = b::q8_1, 32 elements in 36, rules(&[0], Step::Magnitude(127.0));
-        Q2_K = b::q2_k, 256 elements in 84, rules(&[80, 82], Step::Searched);
-        Q3_K = b::q3_k, 256 elements in 110, rules(&[108], Step::Searched);
-        Q4_K = b::q4_k, 256 elements in 144, rules(&[0, 2], Step::Searched);
-        Q5_K = b::q5_k, 256 elements in 176, rules(&[0, 2], Step::Searched);
-        Q6_K = b::q6_k, 256 elements in 210, rules(&[208], Step::Searched);
-        Q8_K = b::q8_k, 256 elements in 292, rules(&[], Step::Inverse(127.0));
-        IQ4_NL = b::iq4_nl, 32 elements in 18, rules(&[0], Step::Searched);
-        IQ4_XS = b::iq4_xs, 256 elements in 136, rules(&[0], Step::Searched);
-        TQ1_0 = b::tq1_0, 256 elements in 54, rules(&[52], Step::Magnitude(1.0));
-        TQ2_0 = b::tq2_0, 256 elements in 66, rules(&[64], Step::Magnitude(1.0));
-        MXFP4 = b::mxfp4, 32 elements in 17, rules(&[], Step::Exponent);
-        NVFP4 = b::nvfp4, 64 elements in 36, rules(&[], Step::Guarded);
-        Q1_0 = b::q1_0, 128 elements in 18, rules(&[0], Step::Guarded);
-        Q2_0 = b::q2_0, 64 elements in 18, rules(&[0], Step::Magnitude(1.0));
+        F32 = b::plain::float32, known(&[], Step::Guarded);
+        F64 = b::plain::float64, known(&[], Step::Guarded);
+        F16 = b::plain::half, known(&[0], Step::Guarded);
+        BF16 = b::plain::brain, known(&[], Step::Guarded).below(BF16_LIMIT);
+        Q4_0 = b::q4_0, known(&[0], Step::Magnitude(8.0)).by_row();
+        Q4_1 = b::q4_1, known(&[0, 2], Step::Span(15.0)).by_row();
+        Q5_0 = b::q5_0, known(&[0], Step::Magnitude(16.0)).by_row();
+        Q5_1 = b::q5_1, known(&[0, 2], Step::Span(31.0)).by_row();
+        Q8_0 = b::q8_0, known(&[0], Step::Magnitude(127.0));
+        Q8_1 = b::q8_1, rules(&[0], Step::Magnitude(127.0));
+        Q2_K = b::q2_k, rules(&[80, 82], Step::Searched);
+        Q3_K = b::q3_k, rules(&[108], Step::Searched);
+        Q4_K = b::q4_k, rules(&[0, 2], Step::Searched);
+        Q5_K = b::q5_k, rules(&[0, 2], Step::Searched);
+        Q6_K = b::q6_k, rules(&[208], Step::Searched);
+        Q8_K = b::q8_k, rules(&[], Step::Inverse(127.0)).below(f32::MAX);
+        IQ4_NL = b::iq4_nl, rules(&[0], Step::Searched);
+        IQ4_XS = b::iq4_xs, rules(&[0], Step::Searched);
+        TQ1_0 = b::tq1_0, rules(&[52], Step::Magnitude(1.0));
+        TQ2_0 = b::tq2_0, rules(&[64], Step::Magnitude(1.0));
+        MXFP4 = b::mxfp4, rules(&[], Step::Exponent);
+        NVFP4 = b::nvfp4, rules(&[], Step::Guarded);
+        Q1_0 = b::q1_0, rules(&[0], Step::Guarded);
+        Q2_0 = b::q2_0, rules(&[0], Step::Magnitude(1.0));
     }
     decoded {
-        I8 = b::plain::int8, 1 elements in 1;
-        I16 = b::plain::int16, 1 elements in 2;
-        I32 = b::plain::int32, 1 elements in 4;
-        I64 = b::plain::int64, 1 elements in 8;
-        IQ1_S = b::iq1_s, 256 elements in 50;
-        IQ1_M = b::iq1_m, 256 elements in 56;
-        IQ2_XXS = b::iq2_xxs, 256 elements in 66;
-        IQ2_XS = b::iq2_xs, 256 elements in 74;
-        IQ2_S = b::iq2_s, 256 elements in 82;
-        IQ3_XXS = b::iq3_xxs, 256 elements in 98;
-        IQ3_S = b::iq3_s, 256 elements in 110;
+        I8 = b::plain::int8;
+        I16 = b::plain::int16;
+        I32 = b::plain::int32;
+        I64 = b::plain::int64;
+        IQ1_S = b::iq1_s;
+        IQ1_M = b::iq1_m;
+        IQ2_XXS = b::iq2_xxs;
+        IQ2_XS = b::iq2_xs;
+        IQ2_S = b::iq2_s;
+        IQ3_XXS = b::iq3_xxs;
+        IQ3_S = b::iq3_s;
     }
 }
 
 /// Rules of a format with scales at these places.
 const fn rules(halves: &'static [usize], step: Step) -> Rules {
-    Rules { halves, step, non_finite_known: false }
+    let (limit, weighed) = match step {
+        Step::Searched => (SEARCHED, Weighed::ByBlock),
+        _ => (f32::INFINITY, Weighed::Never),
+    };
+    Rules { halves, step, limit, non_finite_known: false, weighed }
 }
 
 /// As [`rules`]; what the reference makes of input that is not finite is known.
 const fn known(halves: &'static [usize], step: Step) -> Rules {
-    Rules { halves, step, non_finite_known: true }
+    Rules { non_finite_known: true, ..rules(halves, step) }
+}
+
+impl Rules {
+    /// With the magnitude from which on a number is stored as infinity.
+    const fn below(self, limit: f32) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// With weights that count with the whole row.
+    const fn by_row(self) -> Self {
+        Self { weighed: Weighed::ByRow, ..self }
+    }
 }
 
 pub(crate) fn not_quantizable(format: BlockFormat) -> Error {
@@ -206,7 +225,7 @@ fn encode_blocks<const LEN: usize, const BYTES: usize>(
             None => None,
             Some(importance) => {
                 let column = idx % per_row * LEN;
-                if column == 0 {
+                if column == 0 && rules.weighed == Weighed::ByRow {
                     row_sigma2 = mean_square(rows, rules, first)?;
                 }
                 let (weights, _) = importance[column..].as_chunks::<LEN>();
@@ -225,7 +244,7 @@ fn encode_blocks<const LEN: usize, const BYTES: usize>(
 fn mean_square(rows: &Rows<'_>, rules: Rules, first: usize) -> Result<f32, Error> {
     let row = &rows.values[first..first + rows.row_len];
     let mean = sum_of_squares(row) / rows.row_len as f32;
-    if !mean.is_finite() && !rules.halves.is_empty() && rows.non_finite == NonFinite::Refuse {
+    if !mean.is_finite() && rows.non_finite == NonFinite::Refuse {
         refuse_input(rows, rules, row, first)?;
     }
     Ok(mean)
@@ -249,19 +268,18 @@ fn decode_blocks<const LEN: usize, const BYTES: usize>(
 #[inline(always)]
 pub(crate) fn check_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Result<bool, Error> {
     let largest = x.iter().fold(0, |max: u32, value| max.max(value.to_bits() & 0x7fff_ffff));
-    let limit = match rules.step {
-        Step::Searched => SEARCHED,
-        _ => f32::INFINITY,
-    };
-    if largest < limit.to_bits() {
+    if largest < rules.limit.to_bits() {
         return Ok(true);
     }
     refuse_input(rows, rules, x, first)?;
     Ok(false)
 }
 
-/// Where a search is at its end: 2^30.
+/// From 2^30 on every scale is infinite, or the search itself overflows.
 const SEARCHED: f32 = 1_073_741_824.0;
+
+/// The middle between the largest `BF16` and the number that would come after it: rounding makes infinity of it.
+pub(crate) const BF16_LIMIT: f32 = f32::from_bits(0x7f7f_8000);
 
 #[cold]
 fn refuse_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Result<(), Error> {

@@ -4,12 +4,12 @@ use fearless_simd::Simd;
 
 use crate::error::Error;
 use crate::half_float::{bf16_bits, f16_bits};
-use crate::rows::{Rows, check_input, check_output, rules_of};
+use crate::rows::{BF16_LIMIT, Rows, check_input, check_output, rules_of};
 
 /// Elements whose largest magnitude is looked at once.
 const AT_ONCE: usize = 64;
 
-/// Elements among which all magnitudes are below `limit` are taken at once, others one by one.
+/// Elements whose magnitudes are all below `limit` are taken at once, others one by one.
 #[inline(always)]
 fn encode<const BYTES: usize>(
     rows: &Rows<'_>,
@@ -56,5 +56,5 @@ floats! {
     f32: below f32::INFINITY, |x| x.to_bits().to_le_bytes();
     f64: below f32::INFINITY, |x| f64::from(x).to_le_bytes();
     f16: below 65_520.0, |x| f16_bits(x).to_le_bytes();
-    bf16: below f32::INFINITY, |x| bf16_bits(x).to_le_bytes();
+    bf16: below BF16_LIMIT, |x| bf16_bits(x).to_le_bytes();
 }

@@ -36,6 +36,9 @@ pub(super) fn encode_q8(rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
     if scale == 0.0 {
         return Err(refused_scale(rows.format, rows.values, 0, true));
     }
+    if (127.0 * scale).is_infinite() {
+        return Err(refused_scale(rows.format, rows.values, 0, false));
+    }
     *head = scale.to_le_bytes();
     apr_q8::encode(rows.values, scale, codes);
     Ok(())

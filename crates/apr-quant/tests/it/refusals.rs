@@ -1,10 +1,10 @@
 //! Numbers that no block can hold.
 
-use apr_quant::{BlockFormat, ErrorKind, NonFinite, Quantizer};
+use apr_quant::{BlockFormat, ErrorKind, NonFinite, Path, Quantizer};
 
-/// Two blocks of small numbers, with this one at this place.
+/// Blocks of small numbers, with this one at this place.
 fn quantize(format: BlockFormat, place: usize, number: f32, non_finite: NonFinite) -> Result<(), ErrorKind> {
-    let count = 2 * format.block_len().max(4);
+    let count = 2 * format.block_len().max(128);
     let mut values: Vec<f32> = (0..count).map(|idx| (idx % 7) as f32 - 3.0).collect();
     if number.abs() < 1e-30 {
         values.fill(0.0);
@@ -86,6 +86,34 @@ fn a_scale_beyond_the_range_of_f16_is_refused() {
     assert_eq!(quantize(BlockFormat::BF16, 0, -1e30, NonFinite::Refuse), Ok(()));
 }
 
+/// The largest numbers, which rounding takes beyond the range of `f32`.
+#[test]
+fn numbers_that_would_come_back_infinite_are_refused() {
+    let below = |limit: f32| f32::from_bits(limit.to_bits() - 1);
+    for (format, limit) in [
+        (BlockFormat::F16, 65_520.0),
+        (BlockFormat::BF16, f32::from_bits(0x7f7f_8000)),
+        (BlockFormat::Q8_K, f32::MAX),
+        (BlockFormat::AprQ8, f32::MAX),
+    ] {
+        for place in [3, 130] {
+            let element = place as u64;
+            assert_eq!(quantize(format, place, -below(limit), NonFinite::Refuse), Ok(()));
+            for number in [limit, -limit, f32::MAX] {
+                assert_eq!(
+                    quantize(format, place, number, NonFinite::Refuse),
+                    Err(ErrorKind::ScaleTooLarge { format, element })
+                );
+            }
+        }
+        let as_reference = quantize(format, 0, limit, NonFinite::AsReference);
+        assert_eq!(as_reference.is_ok(), format != BlockFormat::AprQ8);
+    }
+    for format in [BlockFormat::F32, BlockFormat::F64, BlockFormat::MXFP4, BlockFormat::NVFP4] {
+        assert_eq!(quantize(format, 3, f32::MAX, NonFinite::Refuse), Ok(()));
+    }
+}
+
 #[test]
 fn a_step_that_nothing_can_be_divided_by_is_refused() {
     for format in [
@@ -146,6 +174,27 @@ fn a_row_without_a_mean_square_names_its_largest_element() {
     }
     for format in [BlockFormat::BF16, BlockFormat::MXFP4] {
         assert_eq!(weighted(format, &[1.0; 96], -1e34), Ok(()));
+    }
+}
+
+/// Two numbers that are too large: all instructions name the same, weighed or not.
+#[test]
+fn all_instructions_refuse_the_same_element() {
+    for format in encoded() {
+        let mut values = vec![0.25; 512];
+        (values[70], values[300]) = (-3.3e38, 3.4e38);
+        let row_len = values.len();
+        let bytes = format.byte_len(row_len as u64, 1).unwrap();
+        for weights in [None, Some(vec![1.0; row_len])] {
+            let quantizer = Quantizer::new(format).unwrap();
+            let quantizer = weights.as_deref().map_or(quantizer, |weights| quantizer.importance(weights));
+            let results = Path::all().map(|path| {
+                let mut out = vec![0; bytes.try_into().unwrap()];
+                quantizer.path(path).quantize(&values, row_len, &mut out).map_err(|error| *error.kind())
+            });
+            let results: Vec<_> = results.collect();
+            assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{format}: {results:?}");
+        }
     }
 }
 

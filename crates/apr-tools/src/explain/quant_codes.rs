@@ -97,7 +97,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "q-scale-too-large",
         Invalid,
-        "The numbers of a block are so large that its scale would be stored as infinity, and every number of it would be lost.",
+        "The numbers of a block are so large that its scale would be stored as infinity, and every number of it would be lost; or a \
+         number is beyond the largest one of the format itself (65,504 for F16, 3.39e38 for BF16).",
         "scale the tensor down, or keep it as F32 or BF16",
     ),
 ];
