@@ -133,7 +133,8 @@ fn refused_rightly(values: &[f32], format: BlockFormat, is_weighted: bool, kind:
         }
         ErrorKind::ScaleTooSmall { format: named, element } => {
             let value = values[element as usize].abs();
-            assert!(named == format && value > 0.0 && value < 1e-35, "{value}");
+            // The inverse of a step is infinite below 2.94e-39. The step may be a 31st of a span, the span a 2^24th of the number.
+            assert!(named == format && value > 0.0 && value < 1.6e-30, "{value}");
         }
         kind => panic!("{kind}"),
     }
