@@ -1,10 +1,7 @@
 //! Products of quantized rows and numbers.
 
-use fearless_simd::Simd;
-
 use crate::error::{Error, ErrorKind};
 use crate::format::BlockFormat;
-use crate::lanes;
 use crate::path::{Path, with_lanes};
 use crate::quantizer::check_blocks;
 use crate::rows::{self, Instructions, Scalar};
@@ -50,17 +47,13 @@ pub fn dot_on(path: Path, format: BlockFormat, row: &[u8], x: &[f32]) -> Result<
     check_blocks(format, row, x)?;
     Ok(with_lanes!(
         path,
-        simd => in_lanes(simd, format, row, x),
+        simd => crate::lanes::dot(simd, format, row, x),
         sum(Scalar, row_pieces(format, row, x), |bytes, values| rows::decode(Scalar, format, bytes, values))
     ))
 }
 
-fn in_lanes<S: Simd>(simd: S, format: BlockFormat, row: &[u8], x: &[f32]) -> f32 {
-    sum(simd, row_pieces(format, row, x), |bytes, values| lanes::decode(simd, format, bytes, values))
-}
-
 /// The row and the numbers in pieces that belong together.
-fn row_pieces<'a>(
+pub(crate) fn row_pieces<'a>(
     format: BlockFormat,
     row: &'a [u8],
     x: &'a [f32],
@@ -68,7 +61,7 @@ fn row_pieces<'a>(
     row.chunks(AT_ONCE / format.block_len() * format.block_bytes()).zip(x.chunks(AT_ONCE))
 }
 
-fn sum<'a, I: Instructions>(
+pub(crate) fn sum<'a, I: Instructions>(
     on: I,
     pieces: impl Iterator<Item = (&'a [u8], &'a [f32])>,
     decode: impl Fn(&[u8], &mut [f32]),

@@ -11,6 +11,7 @@ mod unpack;
 
 use fearless_simd::Simd;
 
+use crate::dot::{row_pieces, sum};
 use crate::error::Error;
 use crate::format::BlockFormat;
 use crate::rows::{self, Rows};
@@ -53,5 +54,27 @@ pub(crate) fn decode<S: Simd>(simd: S, format: BlockFormat, bytes: &[u8], out: &
         BlockFormat::MXFP4 => unpack::mxfp4(simd, bytes, out),
         BlockFormat::TQ2_0 => unpack::tq2_0(simd, bytes, out),
         _ => rows::decode(simd, format, bytes, out),
+    }
+}
+
+/// Products of a row and numbers, whose lengths were checked.
+pub(crate) fn dot<S: Simd>(simd: S, format: BlockFormat, row: &[u8], x: &[f32]) -> f32 {
+    sum(simd, row_pieces(format, row, x), |bytes, values| decode(simd, format, bytes, values))
+}
+
+/// What these lanes are called.
+pub(crate) fn name<S: Simd>(simd: S) -> &'static str {
+    match simd.level() {
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        fearless_simd::Level::Avx512(_) => "avx512",
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        fearless_simd::Level::Avx2(_) => "avx2",
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        fearless_simd::Level::Sse2(_) => "sse2",
+        #[cfg(target_arch = "aarch64")]
+        fearless_simd::Level::Neon(_) => "neon",
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        fearless_simd::Level::WasmSimd128(_) => "simd128",
+        _ => "scalar",
     }
 }

@@ -82,7 +82,7 @@ impl Path {
     /// Name of the instructions: `scalar`, `sse2`, `avx2`, `avx512`, `neon`, `simd128`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        with_lanes!(self, _simd => lanes_name(fearless_simd::Simd::level(_simd)), "scalar")
+        with_lanes!(self, simd => crate::lanes::name(simd), "scalar")
     }
 
     pub(crate) const fn level(self) -> Option<Level> {
@@ -111,20 +111,4 @@ fn below(best: Option<Level>, idx: usize) -> Option<Path> {
     }
     #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
     (idx == 0 && !best.is_fallback()).then_some(Path(Some(best)))
-}
-
-fn lanes_name(level: Level) -> &'static str {
-    match level {
-        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-        Level::Avx512(_) => "avx512",
-        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-        Level::Avx2(_) => "avx2",
-        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-        Level::Sse2(_) => "sse2",
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon(_) => "neon",
-        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-        Level::WasmSimd128(_) => "simd128",
-        _ => "scalar",
-    }
 }

@@ -3,7 +3,6 @@
 use crate::blocks::Weighed;
 use crate::error::{Error, ErrorKind};
 use crate::format::BlockFormat;
-use crate::lanes;
 use crate::path::{Path, with_lanes};
 use crate::rows::{self, Rows, Scalar};
 
@@ -88,7 +87,7 @@ impl<'w> Quantizer<'w> {
         let Self { format, importance, non_finite, path } = *self;
         let importance = importance.filter(|_| rows::rules_of(format).weighed != Weighed::Never);
         let rows = Rows { format, values, row_len, importance, non_finite };
-        with_lanes!(path, simd => lanes::encode(simd, &rows, out), rows::encode(Scalar, &rows, out))
+        with_lanes!(path, simd => crate::lanes::encode(simd, &rows, out), rows::encode(Scalar, &rows, out))
     }
 
     /// Compares the lengths, and looks at the weights.
@@ -149,7 +148,7 @@ pub fn dequantize(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<
 /// As [`dequantize`].
 pub fn dequantize_on(path: Path, format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
     check_blocks(format, bytes, out)?;
-    with_lanes!(path, simd => lanes::decode(simd, format, bytes, out), rows::decode(Scalar, format, bytes, out));
+    with_lanes!(path, simd => crate::lanes::decode(simd, format, bytes, out), rows::decode(Scalar, format, bytes, out));
     Ok(())
 }
 

@@ -98,3 +98,17 @@ fn compare(quantizer: Quantizer<'_>, format: BlockFormat, values: &[f32], round:
         }
     }
 }
+
+#[test]
+fn the_best_path_has_lanes_where_the_target_has() {
+    let names: Vec<_> = Path::all().map(Path::name).collect();
+    assert_eq!(names[0], "scalar");
+    assert_eq!(names.last(), Some(&Path::best().name()));
+    if cfg!(target_arch = "aarch64") {
+        assert_eq!(names, ["scalar", "neon"]);
+    } else if cfg!(all(target_arch = "wasm32", target_feature = "simd128")) {
+        assert_eq!(names, ["scalar", "simd128"]);
+    } else if cfg!(target_arch = "x86_64") {
+        assert!(["scalar", "sse2", "avx2", "avx512"].starts_with(&names) && names.len() > 1, "{names:?}");
+    }
+}
