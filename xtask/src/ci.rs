@@ -15,6 +15,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("features", &[]),
     ("conformance", &["--check"]),
     ("gguf", &[]),
+    ("foreign", &[]),
     ("signatures", &[]),
     ("deny", &[]),
     ("fuzz", &["20"]),

@@ -6,6 +6,7 @@
 
 mod ci;
 mod features;
+mod foreign;
 mod fuzz;
 mod ggml;
 mod gguf;
@@ -74,6 +75,11 @@ const TASKS: &[Task] = &[
         name: "ggml",
         run: ggml::run,
         help: "[BLOCKS] [FORMAT...]  ggml's reference judges our blocks and what we read from blocks, bit for bit",
+    },
+    Task {
+        name: "foreign",
+        run: foreign::run,
+        help: "the tests of apr-quant on aarch64 (NEON) and wasm32 (simd128), in stand-ins for such processors",
     },
     Task {
         name: "signatures",
