@@ -12,7 +12,7 @@ const PIECE: u64 = 1 << 18;
 const COPY: u64 = 1 << 20;
 /// Row length that pieces have as far as the blocks are concerned: long enough that rows cost nothing, short enough to divide.
 const VIRTUAL_ROW: usize = 4096;
-/// Bytes before the codes of `AprQ8`: its scale.
+/// Bytes in front of the codes of `AprQ8`: its scale.
 const SCALE: usize = 4;
 
 /// A piece of the new tensor.
@@ -73,11 +73,13 @@ struct Buffers {
     blocks: Vec<u8>,
 }
 
-/// What a pass over the source needs to know besides where it is.
-#[derive(Clone, Copy, Debug)]
+/// What a piece of `AprQ8` needs to know of the others.
+#[derive(Clone, Copy, Debug, Default)]
 struct Whole {
-    /// The element with the largest magnitude, for formats with one scale.
+    /// The largest magnitude.
     largest: f32,
+    /// The scale that follows from it, as it is stored.
+    scale: [u8; SCALE],
 }
 
 impl<'w> Transcoder<'w> {
@@ -160,9 +162,7 @@ impl<'w> Transcoder<'w> {
         }
         let whole = self.whole(&mut read)?;
         if self.to == BlockFormat::AprQ8 && self.count > 0 {
-            // As the whole tensor's scale is found.
-            let scale = if whole.largest == 0.0 { 1.0 } else { whole.largest / 127.0 };
-            write(Piece { bytes: &scale.to_le_bytes(), consumed: 0 })?;
+            write(Piece { bytes: &whole.scale, consumed: 0 })?;
         }
         let piece_len = self.piece_len();
         let stride = self.sample.stride(self.count.div_ceil(piece_len.max(1)));
@@ -251,25 +251,33 @@ impl<'w> Transcoder<'w> {
         &mut self,
         read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Whole, E> {
-        let mut whole = Whole { largest: 0.0 };
         if self.to != BlockFormat::AprQ8 {
-            return Ok(whole);
+            return Ok(Whole::default());
         }
+        let (mut largest, mut place) = (0.0, 0);
         let mut begin = 0;
         while begin < self.count {
             let len = PIECE.min(self.count - begin);
             self.load(begin, len, read)?;
             for (idx, value) in self.buffers.values.iter().enumerate() {
+                let element = begin + idx as u64;
                 if !value.is_finite() {
-                    let element = begin + idx as u64;
                     let error = apr_quant::Error::from(QuantErrorKind::NonFinite { element });
                     return Err(Error::from(error).into());
                 }
-                whole.largest = whole.largest.max(value.abs());
+                if value.abs() > largest {
+                    (largest, place) = (value.abs(), element);
+                }
             }
             begin += len;
         }
-        Ok(whole)
+        // Alone it has the scale of the whole tensor, or none.
+        let mut block = [0; SCALE + 1];
+        let made =
+            Quantizer::new(self.to).and_then(|quantizer| quantizer.quantize(&[largest], 1, &mut block));
+        made.map_err(|error| Error::from(error.behind(place)))?;
+        let [scale @ .., _] = block;
+        Ok(Whole { largest, scale })
     }
 
     /// Reads and decodes `len` elements from `begin` on; says how many bytes they were.
@@ -327,7 +335,7 @@ impl<'w> Transcoder<'w> {
         if self.to == BlockFormat::AprQ8 {
             blocks.truncate(SCALE + len as usize);
         }
-        made.map_err(|error| Error::from(in_tensor(&error, begin)))
+        Ok(made.map_err(|error| error.behind(begin))?)
     }
 
     /// The blocks at hand, without what was written before.
@@ -339,17 +347,6 @@ impl<'w> Transcoder<'w> {
     fn measure(&self, meter: &mut ErrorMeter, len: u64) -> Result<(), Error> {
         let values = self.buffers.values.get(..len as usize).unwrap_or_default();
         Ok(meter.add_blocks(self.to, values, &self.buffers.blocks)?)
-    }
-}
-
-/// The same error, with elements counted from the start of the tensor.
-fn in_tensor(error: &apr_quant::Error, begin: u64) -> apr_quant::Error {
-    use QuantErrorKind::{NonFinite, ScaleTooLarge, ScaleTooSmall};
-    match *error.kind() {
-        NonFinite { element } => NonFinite { element: element + begin }.into(),
-        ScaleTooSmall { format, element } => ScaleTooSmall { format, element: element + begin }.into(),
-        ScaleTooLarge { format, element } => ScaleTooLarge { format, element: element + begin }.into(),
-        kind => kind.into(),
     }
 }
 
@@ -465,18 +462,50 @@ mod tests {
 
     #[test]
     fn elements_are_counted_from_the_start_of_the_tensor() {
-        let place = PIECE as usize + 37;
-        let mut values = vec![0.5; 2 * PIECE as usize];
-        values[place] = f32::NAN;
-        let source = bytes_of(&values);
-        for format in [BlockFormat::Q8_0, BlockFormat::AprQ8, BlockFormat::BF16] {
-            let mut transcoder = Transcoder::new(BlockFormat::F32, format, &[2, PIECE]).unwrap();
+        let (place, small) = (PIECE as usize + 37, 1e-45);
+        let element = place as u64;
+        for (format, number, fill, expected) in [
+            (BlockFormat::Q8_0, f32::NAN, 0.5, QuantErrorKind::NonFinite { element }),
+            (BlockFormat::AprQ8, f32::NAN, 0.5, QuantErrorKind::NonFinite { element }),
+            (BlockFormat::BF16, f32::NAN, 0.5, QuantErrorKind::NonFinite { element }),
+            (
+                BlockFormat::BF16,
+                f32::MAX,
+                0.5,
+                QuantErrorKind::ScaleTooLarge { format: BlockFormat::BF16, element },
+            ),
+            (
+                BlockFormat::AprQ8,
+                -f32::MAX,
+                0.5,
+                QuantErrorKind::ScaleTooLarge { format: BlockFormat::AprQ8, element },
+            ),
+            (
+                BlockFormat::AprQ8,
+                -small,
+                0.0,
+                QuantErrorKind::ScaleTooSmall { format: BlockFormat::AprQ8, element },
+            ),
+            (
+                BlockFormat::IQ4_NL,
+                0.25,
+                0.0,
+                QuantErrorKind::ImportanceZero { format: BlockFormat::IQ4_NL, element },
+            ),
+        ] {
+            let mut values = vec![fill; 2 * PIECE as usize];
+            values[place] = number;
+            let source = bytes_of(&values);
+            let weights = [0.0; 64];
+            let mut transcoder = Transcoder::new(BlockFormat::F32, format, &[PIECE / 32, 64]).unwrap();
+            if format == BlockFormat::IQ4_NL {
+                transcoder = transcoder.importance(&weights).unwrap();
+            }
             let read = |offset: u64, piece: &mut [u8]| -> Result<(), Error> {
                 piece.copy_from_slice(&source[offset as usize..][..piece.len()]);
                 Ok(())
             };
             let error = transcoder.run(read, |_| Ok::<(), Error>(())).unwrap_err();
-            let expected = QuantErrorKind::NonFinite { element: place as u64 };
             assert_eq!(error.kind(), &ErrorKind::Quant(expected.into()), "{format}");
         }
     }

@@ -22,6 +22,26 @@ impl Error {
     pub const fn code(&self) -> &'static str {
         self.kind.code()
     }
+
+    /// The same error of values that `count` others stand in front of: where it names an element, its place among all.
+    ///
+    /// ```
+    /// use apr_quant::{Error, ErrorKind};
+    ///
+    /// let error = Error::from(ErrorKind::NonFinite { element: 3 });
+    /// assert_eq!(error.behind(256).kind(), &ErrorKind::NonFinite { element: 259 });
+    /// ```
+    #[must_use]
+    pub const fn behind(mut self, count: u64) -> Self {
+        if let ErrorKind::NonFinite { element }
+        | ErrorKind::ImportanceZero { element, .. }
+        | ErrorKind::ScaleTooSmall { element, .. }
+        | ErrorKind::ScaleTooLarge { element, .. } = &mut self.kind
+        {
+            *element = element.saturating_add(count);
+        }
+        self
+    }
 }
 
 impl From<ErrorKind> for Error {

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::format::BlockFormat;
 use crate::quantizer::{Quantizer, dequantize};
 
@@ -30,7 +30,7 @@ impl Quantizer<'_> {
         let pieces = values.par_chunks(count).zip(out.par_chunks_mut(bytes)).enumerate();
         let results = pieces.map(|(idx, (values, out))| {
             let row_len = if self.has_importance() { row_len } else { values.len() };
-            self.quantize(values, row_len, out).map_err(|error| moved(error, (idx * count) as u64))
+            self.quantize(values, row_len, out).map_err(|error| error.behind((idx * count) as u64))
         });
         results.find_first(Result::is_err).unwrap_or(Ok(()))
     }
@@ -54,22 +54,4 @@ pub fn dequantize_parallel(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -
 /// Whether a tensor has more than blocks: our own formats, with one scale or an end that is filled up.
 const fn is_whole(format: BlockFormat) -> bool {
     matches!(format, BlockFormat::AprQ4 | BlockFormat::AprQ8)
-}
-
-/// The error of a piece, as one of the whole.
-fn moved(error: Error, by: u64) -> Error {
-    let kind = match *error.kind() {
-        ErrorKind::NonFinite { element } => ErrorKind::NonFinite { element: element + by },
-        ErrorKind::ImportanceZero { format, element } => {
-            ErrorKind::ImportanceZero { format, element: element + by }
-        }
-        ErrorKind::ScaleTooSmall { format, element } => {
-            ErrorKind::ScaleTooSmall { format, element: element + by }
-        }
-        ErrorKind::ScaleTooLarge { format, element } => {
-            ErrorKind::ScaleTooLarge { format, element: element + by }
-        }
-        kind => kind,
-    };
-    kind.into()
 }
