@@ -11,20 +11,26 @@ fn vector(name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).unwrap()
 }
 
-/// The file that `options` make of another.
-fn quantized(source: &[u8], options: &Options<'_>) -> Vec<u8> {
-    let gguf = Gguf::from_bytes(source).unwrap();
-    let shapes: Vec<Vec<u64>> = gguf.tensors().iter().map(|info| info.shape().collect()).collect();
-    let specs: Vec<TensorSpec<'_>> = gguf
-        .tensors()
-        .iter()
-        .zip(&shapes)
+fn shapes(gguf: &Gguf<'_>) -> Vec<Vec<u64>> {
+    gguf.tensors().iter().map(|info| info.shape().collect()).collect()
+}
+
+fn specs<'a>(gguf: &'a Gguf<'_>, shapes: &'a [Vec<u64>]) -> Vec<TensorSpec<'a>> {
+    let infos = gguf.tensors().iter().zip(shapes);
+    infos
         .map(|(info, shape)| TensorSpec {
             name: info.name().to_str().unwrap(),
             shape,
             format: Some(info.format()),
         })
-        .collect();
+        .collect()
+}
+
+/// The file that `options` make of another.
+fn quantized(source: &[u8], options: &Options<'_>) -> Vec<u8> {
+    let gguf = Gguf::from_bytes(source).unwrap();
+    let shapes = shapes(&gguf);
+    let specs = specs(&gguf, &shapes);
     let plan = Plan::new(&specs, &ModelFacts::of_gguf(gguf.header()), options).unwrap();
 
     let mut builder = GgufBuilder::new();
@@ -78,17 +84,8 @@ fn whole_files_are_those_of_llama_quantize() {
 fn what_is_quantized_is_not_quantized_again_unasked() {
     let source = vector("tiny_llama_Q8_0.gguf");
     let gguf = Gguf::from_bytes(&source).unwrap();
-    let shapes: Vec<Vec<u64>> = gguf.tensors().iter().map(|info| info.shape().collect()).collect();
-    let specs: Vec<TensorSpec<'_>> = gguf
-        .tensors()
-        .iter()
-        .zip(&shapes)
-        .map(|(info, shape)| TensorSpec {
-            name: info.name().to_str().unwrap(),
-            shape,
-            format: Some(info.format()),
-        })
-        .collect();
+    let shapes = shapes(&gguf);
+    let specs = specs(&gguf, &shapes);
     let facts = ModelFacts::of_gguf(gguf.header());
     let mut options = Options::new(Target::from_name("q4_0").unwrap());
     let error = Plan::new(&specs, &facts, &options).unwrap_err();

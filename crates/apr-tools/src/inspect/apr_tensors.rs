@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use apr_container::v2::{self, Footer};
 
-use super::report::{LISTED, VALUE_CHARS, heading_of_warnings, more, write_nodes, write_warnings};
+use super::report::{
+    LISTED, VALUE_CHARS, heading_of_warnings, more, write_nodes, write_tree, write_warnings,
+};
 use super::warnings::Warning;
 use super::{by_dtype, item};
 use crate::console::{Console, Style};
@@ -111,13 +113,7 @@ fn text(summary: &Summary<'_>, tree: Option<Extent>, console: &mut Console) -> R
         writeln!(out, "{title}: .apr version 2, {bytes}\n")?;
         facts(summary).lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
         write_metadata(&metadata::members(summary.file.index().metadata()), shorten, out, style)?;
-        if let Some(extent) = tree.filter(|_| !summary.items.is_empty()) {
-            writeln!(out)?;
-            let nodes = tree::build(&summary.items);
-            for line in tree::lines(&nodes, summary.totals.bytes, extent, style) {
-                writeln!(out, "{line}")?;
-            }
-        }
+        write_tree(&summary.items, summary.totals.bytes, tree, out, style)?;
         heading_of_warnings(&summary.warnings, out, style)
     })
 }

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use gguf_core::{Endian, Entry, Header, Value};
 
 use super::report::{
-    LISTED, VALUE_CHARS, heading_of_warnings, more, totals, write_dtypes, write_nodes, write_warnings,
+    LISTED, VALUE_CHARS, heading_of_warnings, more, totals, write_dtypes, write_nodes, write_tree,
+    write_warnings,
 };
 use super::warnings::{self, Warning};
 use super::{by_dtype, item};
@@ -133,13 +134,7 @@ fn text(summary: &Summary<'_>, tree: Option<Extent>, console: &mut Console) -> R
         facts(summary).lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
         let elements = if is_verbose { usize::MAX } else { ELEMENTS };
         keys(summary.header.entries(), shorten, elements, out, style)?;
-        if let Some(extent) = tree.filter(|_| !summary.items.is_empty()) {
-            writeln!(out)?;
-            let nodes = tree::build(&summary.items);
-            for line in tree::lines(&nodes, summary.totals.bytes, extent, style) {
-                writeln!(out, "{line}")?;
-            }
-        }
+        write_tree(&summary.items, summary.totals.bytes, tree, out, style)?;
         heading_of_warnings(&summary.warnings, out, style)
     })
 }

@@ -13,7 +13,7 @@ use crate::render::escape::{self, escaped};
 use crate::render::human::{self, grouped, plural};
 use crate::render::json::JsonWriter;
 use crate::render::table::{Align, Table};
-use crate::render::tree::{self, Extent, Node};
+use crate::render::tree::{self, Extent, Item, Node};
 
 /// Longest metadata value on a terminal.
 pub(super) const VALUE_CHARS: usize = 100;
@@ -34,15 +34,22 @@ pub(super) fn text(
             shards(summary, shorten, out, style)?;
         }
         metadata(summary, shorten, out, style)?;
-        if let Some(extent) = tree.filter(|_| !summary.items.is_empty()) {
-            writeln!(out)?;
-            let nodes = tree::build(&summary.items);
-            for line in tree::lines(&nodes, summary.totals.bytes, extent, style) {
-                writeln!(out, "{line}")?;
-            }
-        }
+        write_tree(&summary.items, summary.totals.bytes, tree, out, style)?;
         heading_of_warnings(&summary.warnings, out, style)
     })
+}
+
+/// The tensors below an empty line, if they are wanted and there are any.
+pub(super) fn write_tree(
+    items: &[Item<'_>],
+    bytes: u64,
+    tree: Option<Extent>,
+    out: &mut impl Write,
+    style: Style,
+) -> io::Result<()> {
+    let Some(extent) = tree.filter(|_| !items.is_empty()) else { return Ok(()) };
+    writeln!(out)?;
+    tree::lines(&tree::build(items), bytes, extent, style).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// The warnings below their heading, if there are any.
