@@ -30,7 +30,11 @@ const CRATES: [Promise; 6] = [
         features: &["ruzstd", "lz4", "crypto"],
         call: include_str!("nostd/apr_container.rs"),
     },
-    Promise { name: "apr-models", features: &["ruzstd", "lz4"], call: include_str!("nostd/apr_models.rs") },
+    Promise {
+        name: "apr-models",
+        features: &["ruzstd", "lz4", "quantize"],
+        call: include_str!("nostd/apr_models.rs"),
+    },
 ];
 
 /// What every generated library needs in place of `std`.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use apr_container::{
     Container, DecodePayload, EncodePayload, Expect, ModelType, PayloadReader, PayloadWriter, ReadOptions,
-    Strictness,
+    Strictness, v2,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -320,23 +320,34 @@ impl AnyModel {
         Ok(container.payload().plain()?.decode()?)
     }
 
-    /// Reads the model of an `.apr` file in memory, for example from `include_bytes!`.
+    /// Reads the model of an `.apr` file in memory, for example from `include_bytes!`. One of the second generation holds the
+    /// tensors of a model, quantized or not.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Container`].
+    /// [`ErrorKind::Container`]; of the second generation also those of [`Tensors::from_apr2`] and of
+    /// [`from_tensors`](Self::from_tensors).
     pub fn from_bytes(file: &[u8]) -> Result<Self, Error> {
+        if v2::Magic::of(file).is_some() {
+            return Self::from_tensors(&Tensors::from_apr2(file)?);
+        }
         Ok(apr_container::load_from_bytes_with(file, Expect::AnyKnown, &ReadOptions::STRICT)?)
     }
 
-    /// Loads the model of an `.apr` file.
+    /// Loads the model of an `.apr` file of either generation.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Container`].
+    /// As [`from_bytes`](Self::from_bytes); [`ErrorKind::File`].
     #[cfg(feature = "std")]
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Ok(apr_container::load_with(path, Expect::AnyKnown, &ReadOptions::STRICT)?)
+        let path = path.as_ref();
+        match apr_container::load_with(path, Expect::AnyKnown, &ReadOptions::STRICT) {
+            Err(error) if matches!(error.kind(), apr_container::ErrorKind::SecondGeneration) => {
+                Self::from_bytes(&durable_file::read(path, u64::MAX)?)
+            }
+            loaded => Ok(loaded?),
+        }
     }
 
     /// Reads the model of a safetensors file.

@@ -37,6 +37,7 @@
 //! # Features
 //!
 //! - `std` (default): doors that take paths. A save replaces the old file completely or leaves it untouched.
+//! - `quantize`: weights of 8 or 4 bits, `Model::quantize` and `save_quantized`. Such files are read without it, too.
 //! - `compression`, `zstd`, `ruzstd`, `lz4`, `serde`: those of [`apr_container`].
 //!
 //! Without `std` the crate needs only `alloc`; everything but the paths stays, and computes the same bits.
@@ -88,6 +89,8 @@ mod pca;
 mod probability;
 mod products;
 mod quantized_block;
+#[cfg(feature = "quantize")]
+mod quantized_model;
 mod random_forest;
 mod ridge;
 mod rng;
@@ -134,6 +137,10 @@ pub use crate::ngram_lm::{NgramCounts, NgramLm, NgramLmOptions, NgramLmParts, Sm
 pub use crate::numbers::Numbers;
 pub use crate::pca::{Pca, PcaOptions, PcaParts, PcaScaling};
 pub use crate::quantized_block::{QuantType, QuantizedBlock};
+#[cfg(feature = "quantize")]
+pub use crate::quantized_model::QuantizedModel;
+#[cfg(all(feature = "quantize", feature = "std"))]
+pub use crate::quantized_model::save_quantized;
 pub use crate::random_forest::{RandomForestClassifier, RandomForestRegressor, TrainingData};
 pub use crate::ridge::Ridge;
 pub use crate::scaler::{MinMaxScaler, StandardScaler};

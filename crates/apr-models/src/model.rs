@@ -27,6 +27,16 @@ pub trait Model {
     ///
     /// [`ErrorKind::NotFitted`] if there is nothing to store.
     fn to_tensors(&self) -> Result<Tensors, Error>;
+
+    /// The model with its weight matrices in blocks of 8 or 4 bits, to be saved.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`QuantizedModel::new`](crate::QuantizedModel::new).
+    #[cfg(feature = "quantize")]
+    fn quantize(&self, quant_type: crate::QuantType) -> Result<crate::QuantizedModel, Error> {
+        crate::QuantizedModel::new(self, quant_type)
+    }
 }
 
 /// A model that predicts a number for each sample.

@@ -1,5 +1,7 @@
 //! A model's numbers as named tensors, the form in which safetensors files carry them.
 
+mod apr;
+
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

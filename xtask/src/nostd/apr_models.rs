@@ -6,6 +6,10 @@ fn call(bytes: &[u8]) -> usize {
     let fitted = usize::from(model.fit(&x, &y).is_ok());
     // Any model of any file, from its bytes to its predictions.
     let Ok(model) = apr_models::AnyModel::from_bytes(bytes) else { return fitted };
+    let quantized = apr_models::Model::quantize(&model, apr_models::QuantType::Q4_0);
+    if let Some(model) = quantized.ok().and_then(|quantized| quantized.to_vec().ok()) {
+        return model.len();
+    }
     match model.try_predict(&x) {
         Ok(apr_models::Predictions::Numbers(numbers)) => numbers.len(),
         Ok(_) => fitted,

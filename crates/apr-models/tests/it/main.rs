@@ -7,6 +7,8 @@ mod damage;
 mod fitting;
 mod mixture;
 mod payloads;
+#[cfg(feature = "quantize")]
+mod quantized;
 mod own_layouts;
 mod reference;
 mod round_trip;

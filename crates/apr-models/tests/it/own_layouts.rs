@@ -1,7 +1,7 @@
 //! The payload layouts of `docs/payloads.md`: what is written is read as it was, and what nobody wrote is refused or
 //! read as a model that works.
 
-mod dice;
+pub(crate) mod dice;
 mod fields;
 mod heads;
 

@@ -177,4 +177,17 @@ pub(super) const ENTRIES: &[Entry] = &[
         "take smaller steps, for example --learning-rate 0.001",
     ),
     entry("am-unknown-item", Usage, "The recommender knows no item of that id.", DATA),
+    entry(
+        "am-no-weight-matrices",
+        Usage,
+        "The model is made of single numbers, lists or trees: there is no matrix of weights that fewer bits would make \
+         smaller.",
+        "save it as it is, with compression if it is large",
+    ),
+    entry(
+        "am-not-writable",
+        Usage,
+        "Weights are not saved in this type: it has no blocks in .apr files.",
+        "choose Q8_0 or Q4_0",
+    ),
 ];

@@ -1,0 +1,102 @@
+//! Tensors of `.apr` files of the second generation.
+
+use alloc::borrow::ToOwned as _;
+use alloc::vec::Vec;
+
+use apr_container::v2;
+use st_core::Dtype;
+
+use super::{MODEL_KEY, Tensors};
+use crate::error::{Error, ErrorKind};
+
+impl Tensors {
+    /// Reads an `.apr` file of the second generation, strictly. Floats of 16 bits and blocks become F32: models
+    /// compute with nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Container`]: the file is damaged or not sound, is compressed as a whole, or has tensors of a type whose
+    /// numbers are not known here; `Q4_K` and `Q6_K` are with the feature `quantize`.
+    pub fn from_apr2(file: &[u8]) -> Result<Self, Error> {
+        let container = v2::Container::from_bytes(file)?;
+        let mut tensors = Self::new();
+        container.tensors()?.try_for_each(|view| tensors.push_stored(&view))?;
+        if let Some(name) = container.metadata().other.get(MODEL_KEY).and_then(v2::Json::as_str) {
+            tensors.set_metadata(MODEL_KEY, &name);
+        }
+        Ok(tensors)
+    }
+
+    /// Whether a tensor of this type and shape is a matrix of weights: two dimensions, the first of them more than 1, of
+    /// floats of at most 32 bits. With such tensors in fewer bits a model is nearly the same; with any other it is a
+    /// different one, or none.
+    #[must_use]
+    pub const fn is_weight_matrix(dtype: Dtype, shape: &[usize]) -> bool {
+        let is_matrix = matches!(*shape, [n_rows, n_cols] if n_rows > 1 && n_cols > 0);
+        is_matrix && matches!(dtype, Dtype::F32 | Dtype::F16 | Dtype::Bf16)
+    }
+
+    /// Adds a tensor as it is stored.
+    pub(crate) fn push_stored(&mut self, view: &v2::TensorView<'_>) -> Result<(), Error> {
+        let shape: Result<Vec<usize>, _> = view.shape().iter().map(|&dim| usize::try_from(dim)).collect();
+        let shape = shape.map_err(|_| {
+            let problem = "more elements than this machine can address";
+            Error::from(ErrorKind::PartInvalid { part: "shape", problem }).of_tensor(view.name())
+        })?;
+        let same = match view.dtype() {
+            v2::Dtype::F64 => Dtype::F64,
+            v2::Dtype::F32 => Dtype::F32,
+            v2::Dtype::I64 => Dtype::I64,
+            v2::Dtype::I32 => Dtype::I32,
+            v2::Dtype::I8 => Dtype::I8,
+            v2::Dtype::U8 => Dtype::U8,
+            _ => return self.push_f32(view.name(), &shape, &numbers(view)?),
+        };
+        self.push(view.name(), same, &shape, view.data().to_owned())
+    }
+}
+
+/// The numbers of a tensor. Blocks of 256 are read where they end with the rows.
+fn numbers(view: &v2::TensorView<'_>) -> Result<Vec<f32>, Error> {
+    #[cfg(feature = "quantize")]
+    {
+        use apr_quant::BlockFormat;
+        let format = match view.dtype() {
+            v2::Dtype::Q4K => Some(BlockFormat::Q4_K),
+            v2::Dtype::Q6K => Some(BlockFormat::Q6_K),
+            _ => None,
+        };
+        let row_len = view.shape().last().copied().unwrap_or(1);
+        if let Some(format) = format.filter(|format| row_len.is_multiple_of(format.block_len() as u64)) {
+            // As many as the bytes are, which are in memory.
+            let count = view.data().len() / format.block_bytes() * format.block_len();
+            let mut values = alloc::vec![0.0; count];
+            apr_quant::dequantize(format, view.data(), &mut values)
+                .map_err(|error| Error::from(error).of_tensor(view.name()))?;
+            return Ok(values);
+        }
+    }
+    Ok(view.to_f32()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matrices_of_weights_are_told_from_everything_else() {
+        for (dtype, shape, expected) in [
+            (Dtype::F32, &[2, 1][..], true),
+            (Dtype::Bf16, &[8, 8], true),
+            (Dtype::F32, &[1, 8], false),
+            (Dtype::F32, &[8], false),
+            (Dtype::F32, &[], false),
+            (Dtype::F32, &[2, 0], false),
+            (Dtype::F32, &[2, 8, 8], false),
+            (Dtype::F64, &[8, 8], false),
+            (Dtype::U8, &[8, 8], false),
+        ] {
+            assert_eq!(Tensors::is_weight_matrix(dtype, shape), expected, "{dtype} {shape:?}");
+        }
+    }
+}
