@@ -53,8 +53,15 @@ impl Known {
                 .in_file(path)
                 .help("metadata with `apr.model` name it: see `apr convert --set`"));
         }
-        let named = tensors.iter().map(|tensor| (tensor.name(), *tensor));
-        let model = gathered(named, entries.get(MODEL_KEY))
+        // Whatever says which model it is was quantized by somebody who knew.
+        let is_named = entries.contains_key(MODEL_KEY);
+        let named = tensors.iter().map(|tensor| match is_named {
+            true => Ok((tensor.name(), tensor.widened()?)),
+            false => Ok((tensor.name(), *tensor)),
+        });
+        let model = named
+            .collect::<Result<Vec<_>, Failure>>()
+            .and_then(|named| gathered(named.into_iter(), entries.get(MODEL_KEY)))
             .and_then(|gathered| Ok(AnyModel::from_tensors(&gathered)?))
             .map_err(|failure| failure.in_file(path))?;
         let (metadata, _) = metadata::to_model(&entries, |key| key == MODEL_KEY)?;
@@ -73,6 +80,23 @@ impl Known {
     pub(crate) fn class(&self, number: usize) -> String {
         let name = self.classes.as_ref().and_then(|classes| classes.get(number));
         name.cloned().unwrap_or_else(|| number.to_string())
+    }
+}
+
+/// Whether a file says which model of those known here it holds.
+///
+/// # Errors
+///
+/// If a shard cannot be opened.
+pub(crate) fn is_named(model: &Model) -> Result<bool, Failure> {
+    let is_known = |name: &str| AnyModel::NAMES.contains(&name);
+    match model.kind() {
+        Kind::AprModel(file) => Ok(file.is_fitted()),
+        // Of all its keys the one: vocabularies are long.
+        Kind::Gguf(file) => {
+            Ok(file.header()?.get(MODEL_KEY).is_some_and(|value| value.as_str().is_some_and(is_known)))
+        }
+        _ => Ok(metadata::entries(model)?.0.get(MODEL_KEY).is_some_and(|name| is_known(name))),
     }
 }
 

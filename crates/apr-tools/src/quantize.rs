@@ -5,6 +5,7 @@ mod keys;
 mod report;
 mod work;
 
+use alloc::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use apr_convert::quantize::{
@@ -12,6 +13,7 @@ use apr_convert::quantize::{
     writable_format,
 };
 use apr_convert::{Container, Importance};
+use apr_models::Tensors;
 use apr_quant::BlockFormat;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -23,6 +25,7 @@ use crate::console::Console;
 use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
 use crate::glob::Selection;
 use crate::input::{self, Kind, Model, Rules, Source, Tensor};
+use crate::known;
 use crate::output::{self, Output, Run};
 
 /// Most bytes of a file of importance: those of the largest models take some hundred megabytes.
@@ -72,7 +75,8 @@ pub(crate) fn command() -> Command {
             "A GGUF model of a known architecture becomes, byte for byte, what llama-quantize makes of it (with \
              --no-provenance; without, four keys more). In every other model, each matrix becomes TYPE; vectors and \
              integers stay. Rows that are no whole number of blocks become the next larger type that fits, and the \
-             report says so. An .apr file has blocks of its own: there q4_0 and q8_0 are AprQ4 and AprQ8.\n\n\
+             report says so. An .apr file has blocks of its own: there q4_0 and q8_0 are AprQ4 and AprQ8. A model that \
+             `apr predict` knows stays one: only its matrices of weights change.\n\n\
              The error in the report is the root of the mean squared error, per standard deviation of the tensor. A dry run \
              tells sizes, and the error from a sample. Memory does not grow with the model.\n\n\
              Examples:\n  apr quantize tiny_llama.gguf --type q4_k_m --output small.gguf\n  \
@@ -202,6 +206,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         token_embedding: args.token_embedding,
         overrides: args.overrides.clone(),
         importance: importance.as_ref(),
+        exact: exact(&model, &tensors)?,
         ..Options::new(args.target)
     };
     let plan = Plan::new(&specs, &facts, &options).map_err(Failure::from).map_err(|failure| {
@@ -224,6 +229,19 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     Report { work: &work, output: &output, file_len: file.len(), errors: &errors, lost: &lost }
         .print(console)?;
     Ok(Exit::Success)
+}
+
+/// The tensors of a model that predicts without which it would be another one.
+fn exact<'m>(model: &Model, tensors: &[Tensor<'m>]) -> Result<BTreeSet<&'m str>, Failure> {
+    if !known::is_named(model)? {
+        return Ok(BTreeSet::new());
+    }
+    let is_weight = |tensor: &Tensor<'_>| {
+        // Blocks stand for floats.
+        let dtype = tensor.dtype().plain().unwrap_or(st_core::Dtype::F32);
+        Tensors::is_weight_matrix(dtype, tensor.shape())
+    };
+    Ok(tensors.iter().filter(|tensor| !is_weight(tensor)).map(Tensor::name).collect())
 }
 
 fn importance(path: &Path) -> Result<Importance, Failure> {

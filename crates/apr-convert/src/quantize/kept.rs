@@ -25,6 +25,8 @@ pub enum Kept {
     Output,
     /// It has no elements.
     Empty,
+    /// It was named as one without which the model would be another: see [`Options::exact`](super::Options::exact).
+    Exact,
 }
 
 impl Kept {
@@ -39,6 +41,7 @@ impl Kept {
             Self::Sensitive { .. } => "kept-sensitive",
             Self::Output => "kept-output",
             Self::Empty => "kept-empty",
+            Self::Exact => "kept-exact",
         }
     }
 }
@@ -53,6 +56,7 @@ impl fmt::Display for Kept {
             Self::Sensitive { part } => write!(f, "kept: `{part}` is small or sensitive"),
             Self::Output => f.write_str("kept: the output tensor"),
             Self::Empty => f.write_str("kept: no elements"),
+            Self::Exact => f.write_str("kept: not a matrix of weights"),
         }
     }
 }

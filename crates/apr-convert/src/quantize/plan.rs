@@ -1,5 +1,7 @@
 //! The decision for each tensor.
 
+use alloc::collections::BTreeSet;
+
 use apr_quant::{BlockFormat, Quantizer};
 use regex_lite::Regex;
 
@@ -134,6 +136,8 @@ pub struct Options<'a> {
     pub overrides: Vec<Override>,
     /// Which columns matter.
     pub importance: Option<&'a Importance>,
+    /// Names of tensors that are left as they are, because the model would be another one without them.
+    pub exact: BTreeSet<&'a str>,
 }
 
 impl Options<'_> {
@@ -149,6 +153,7 @@ impl Options<'_> {
             token_embedding: None,
             overrides: Vec::new(),
             importance: None,
+            exact: BTreeSet::new(),
         }
     }
 }
@@ -356,10 +361,11 @@ impl<'a> Planner<'a> {
             Rules::Reference => kept::by_name(spec.name),
             Rules::Generic => None,
         };
+        let exact = || self.options.exact.contains(spec.name).then_some(Kept::Exact);
         let left = || {
             (role == Role::Output && self.options.output_tensor == OutputTensor::Keep).then_some(Kept::Output)
         };
-        let kept = kept::by_shape(spec.shape, spec.format).or_else(left).or_else(by_name);
+        let kept = kept::by_shape(spec.shape, spec.format).or_else(exact).or_else(left).or_else(by_name);
         if let Some(kept) = kept {
             return self.keep(spec, kept);
         }

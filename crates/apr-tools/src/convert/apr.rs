@@ -10,7 +10,7 @@ use super::lost;
 use super::target::Target;
 use crate::console::Console;
 use crate::error::{CODE_NOT_CARRIED, CODE_USAGE, Failure};
-use crate::input::{Format, Kind, Model, Rules, Tensor, Totals};
+use crate::input::{Dtype, Format, Kind, Model, Rules, Tensor, Totals};
 use crate::known;
 use crate::metadata::{self, Entries};
 use crate::output::Run;
@@ -131,7 +131,13 @@ pub(super) fn content<'n, 'm: 'n>(
                 .help("leave --select, --exclude and --rename out, or choose --format apr2")),
         };
     }
-    let made = known::gathered(tensors, entries.get(MODEL_KEY)).and_then(|gathered| {
+    // Models compute with 32 bits; nothing is lost on the way there.
+    let tensors = tensors.map(|(name, tensor)| match tensor.dtype() {
+        Dtype::Plain(_) => Ok((name, tensor.widened()?)),
+        _ => Ok((name, tensor)),
+    });
+    let tensors = tensors.collect::<Result<Vec<_>, Failure>>()?;
+    let made = known::gathered(tensors.into_iter(), entries.get(MODEL_KEY)).and_then(|gathered| {
         let made = AnyModel::from_tensors(&gathered)?;
         let lost = lost::in_model(&gathered, &made)?;
         Ok((made, lost))

@@ -160,9 +160,25 @@ impl<'m> Tensor<'m> {
     ///
     /// If nobody here knows the numbers in it.
     pub(crate) fn dequantized(self, to: st_core::Dtype) -> Result<Self, Failure> {
-        if self.dtype.plain().is_some() {
-            return Ok(self);
+        match self.dtype {
+            Dtype::Plain(_) => Ok(self),
+            _ => self.decoded_to(to),
         }
+    }
+
+    /// The same tensor as `F32` if it is floats of 16 bits or blocks; of every other type, nothing else.
+    ///
+    /// # Errors
+    ///
+    /// If nobody here knows the numbers in it.
+    pub(crate) fn widened(self) -> Result<Self, Failure> {
+        match self.dtype {
+            Dtype::Plain(st_core::Dtype::F16 | st_core::Dtype::Bf16) => self.decoded_to(st_core::Dtype::F32),
+            _ => self.dequantized(st_core::Dtype::F32),
+        }
+    }
+
+    fn decoded_to(self, to: st_core::Dtype) -> Result<Self, Failure> {
         self.check_order()?;
         let row_len = self.shape.last().map_or(1, |&dim| dim as u64);
         let n_rows = self.elements.checked_div(row_len).unwrap_or(0);

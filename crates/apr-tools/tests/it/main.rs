@@ -19,6 +19,7 @@ mod outputs;
 mod passwords;
 mod protection;
 mod quantize;
+mod quantized_models;
 mod readme;
 mod sandbox;
 mod sealed;
