@@ -162,18 +162,17 @@ impl Model {
         Self::from_source(Source::open(path)?.with_keys(&Rc::new(keys)), rules)
     }
 
-    /// Opens what FILE names if it is safetensors.
+    /// Opens a source if it is safetensors.
     ///
     /// # Errors
     ///
     /// Those of [`open`](Self::open), and for a file of another format.
-    pub(crate) fn open_safetensors(path: &Path, rules: &Rules) -> Result<Self, Failure> {
-        let source = Source::open(path)?;
+    pub(crate) fn of_safetensors(source: Source, rules: &Rules) -> Result<Self, Failure> {
         match source.format() {
             Format::SafeTensors => Self::from_source(source, rules),
             format => {
                 Err(Failure::new(CODE_FOREIGN_FORMAT, format!("this is {}, not safetensors", format.title()))
-                    .in_file(path)
+                    .in_file(source.label())
                     .help("convert it first: apr convert FILE OUT.safetensors"))
             }
         }

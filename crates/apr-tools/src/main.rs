@@ -40,6 +40,7 @@ mod console;
 mod csv;
 mod error;
 mod foreign;
+mod gguf_stream;
 mod glob;
 mod input;
 mod known;

@@ -261,7 +261,12 @@ pub(crate) fn replace(
     Ok(file.commit()?)
 }
 
-fn create(path: &Path, overwrite: Overwrite) -> Result<Replacement, Failure> {
+/// Begins a file under the same rules, to be committed once it is written.
+///
+/// # Errors
+///
+/// If it exists and may not be replaced, or cannot be created.
+pub(crate) fn create(path: &Path, overwrite: Overwrite) -> Result<Replacement, Failure> {
     check_file(path, overwrite)?;
     // The exclusive form also refuses a file that appears while this one is being written.
     Ok(match overwrite {

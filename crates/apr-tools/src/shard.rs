@@ -1,17 +1,19 @@
 //! `apr shard`: a model divided into files of limited size, with an index.
 
+pub(crate) mod gguf;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use durable_file::StagedDir;
 use st_core::{ShardPlan, WriteOptions};
 
 use crate::console::Console;
 use crate::convert;
 use crate::error::{CODE_OUTPUT_KIND, Exit, Failure};
-use crate::input::{self, Model, Rules, Tensor};
+use crate::input::{self, Format, Model, Rules, Source, Tensor};
 use crate::output::{self, Destination, Overwrite, Run};
 use crate::render::escape;
 use crate::render::human::{self, plural};
@@ -23,7 +25,7 @@ const INDEX_NAME: &str = "model.safetensors.index.json";
 
 pub(crate) fn command() -> Command {
     Command::new("shard")
-        .about("Divide a model into several safetensors files with an index")
+        .about("Divide a safetensors or GGUF model into several files")
         .arg(input::input_arg().value_name("IN"))
         .arg(
             Arg::new("output")
@@ -32,7 +34,7 @@ pub(crate) fn command() -> Command {
                 .value_name("DIR")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("Folder for the shards and the index; it is made if it is missing"),
+                .help("Folder for the shards; it is made if it is missing"),
         )
         .arg(
             Arg::new("max-size")
@@ -40,6 +42,26 @@ pub(crate) fn command() -> Command {
                 .value_name("SIZE")
                 .default_value("5GB")
                 .help("Most bytes of tensors in one file: 5GB, 500MB, 2GiB or a number of bytes"),
+        )
+        .arg(
+            Arg::new("max-tensors")
+                .long("max-tensors")
+                .value_name("N")
+                .value_parser(value_parser!(u64).range(1..))
+                .conflicts_with("max-size")
+                .help("GGUF: this many tensors in a file, instead of a size"),
+        )
+        .arg(
+            Arg::new("prefix")
+                .long("prefix")
+                .value_name("NAME")
+                .help("GGUF: what the files are called before their numbers; without it, as IN is"),
+        )
+        .arg(
+            Arg::new("no-tensor-first-split")
+                .long("no-tensor-first-split")
+                .action(ArgAction::SetTrue)
+                .help("GGUF: the first file holds the keys alone"),
         )
         .arg(input::compat_arg())
         .args(convert::layout_args())
@@ -50,9 +72,11 @@ pub(crate) fn command() -> Command {
              model-00001-of-00003.safetensors and model.safetensors.index.json; a tensor larger than SIZE gets a file \
              of its own. If everything fits into one file, it is called model.safetensors and there is no index. A \
              new folder appears as a whole; in an existing one the index is written last.\n\n\
+             A GGUF model becomes the files of llama-gguf-split, NAME-00001-of-00003.gguf, even if there is but one. In an \
+             existing folder all of them are written before the first takes its place.\n\n\
              Examples:\n  apr shard model.safetensors -o shards --max-size 300 --dry-run\n  \
-             apr shard model.safetensors -o shards --max-size 5GB\n\n\
-             Exit codes: 0 written, 2 a file exists, 3 not a sound safetensors file, 5 I/O, 6 another format.",
+             apr shard tiny_llama.gguf -o parts --max-tensors 8\n\n\
+             Exit codes: 0 written, 2 a file exists, 3 not a sound file, 5 I/O, 6 another format.",
         )
 }
 
@@ -70,13 +94,19 @@ struct PlannedFile<'m> {
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let rules = Rules::from_matches(matches);
     let folder = matches.get_one::<PathBuf>("output").expect("clap requires -o");
-    let max_bytes = human::parse_size(matches.get_one::<String>("max-size").expect("it has a default"))?;
+    let max_bytes = max_bytes(matches)?;
     let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
     if folder.metadata().is_ok_and(|entry| !entry.is_dir()) {
         return Err(Failure::new(CODE_OUTPUT_KIND, "the output exists and is not a folder").in_file(folder));
     }
 
-    let model = Model::open_safetensors(input::path(matches), &rules)?;
+    let source = Source::open(input::path(matches))?;
+    if source.format() == Format::Gguf {
+        return gguf::run(matches, folder, source, console);
+    }
+    let gguf_options = ["max-tensors", "prefix", "no-tensor-first-split"];
+    gguf::refuse_options(matches, &gguf_options, "safetensors files")?;
+    let model = Model::of_safetensors(source, &rules)?;
     let tensors = model.tensors()?;
     let options =
         WriteOptions { metadata: rewrite::metadata_of(&model, console)?, ..convert::write_options(matches) };
@@ -92,8 +122,26 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     if run == Run::Write {
         write_set(folder, &files, index.as_deref(), overwrite, console)?;
     }
-    report(&model, folder, &files, index.as_deref(), run, max_bytes, console)?;
+    let shards = files.iter().map(|file| Shard {
+        name: &file.name,
+        tensors: file.plan.n_tensors(),
+        bytes: file.plan.layout.file_len(),
+    });
+    let report = Report {
+        model: &model,
+        folder,
+        shards: shards.collect(),
+        index: index.as_deref(),
+        run,
+        max_bytes: Some(max_bytes),
+        max_tensors: None,
+    };
+    report.print(console)?;
     Ok(Exit::Success)
+}
+
+fn max_bytes(matches: &ArgMatches) -> Result<u64, Failure> {
+    human::parse_size(matches.get_one::<String>("max-size").expect("it has a default"))
 }
 
 /// Refuses before any work is done. A stale index beside a single new file would outlive its shards, so it is in the
@@ -148,58 +196,76 @@ fn write_set(
     Ok(())
 }
 
-fn report(
-    model: &Model,
-    folder: &Path,
-    files: &[PlannedFile<'_>],
-    index: Option<&str>,
+/// One file of the set.
+struct Shard<'a> {
+    name: &'a str,
+    tensors: u64,
+    bytes: u64,
+}
+
+/// What was written, or would be.
+struct Report<'a> {
+    model: &'a Model,
+    folder: &'a Path,
+    shards: Vec<Shard<'a>>,
+    /// The text of the index.
+    index: Option<&'a str>,
     run: Run,
-    max_bytes: u64,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    if console.is_json() {
-        let total = model.tensors()?.iter().map(Tensor::byte_len).sum();
-        return console.json("apr.shard/1", |json| {
-            json.field_str("input", &model.label().to_string_lossy())?;
-            json.field_str("output", &folder.to_string_lossy())?;
-            json.field_bool("written", run == Run::Write)?;
-            json.field_uint("max_bytes", max_bytes)?;
-            json.field_uint("total_size", total)?;
-            json.key("shards")?;
-            json.array()?;
-            for file in files {
-                json.object()?;
-                json.field_str("file", &file.name)?;
-                json.field_uint("tensors", file.plan.n_tensors())?;
-                json.field_uint("bytes", file.plan.layout.file_len())?;
-                json.end_object()?;
-            }
-            json.end_array()?;
-            json.key("index")?;
-            if index.is_some() { json.string(INDEX_NAME) } else { json.null() }
-        });
-    }
-    let mut table = Table::new(&[Align::Left, Align::Right, Align::Right]);
-    for file in files {
-        let bytes = human::bytes(file.plan.layout.file_len());
-        table.row([format!("  {}", file.name), plural(file.plan.n_tensors(), "tensor"), bytes]);
-    }
-    if let Some(text) = index {
-        table.row([format!("  {INDEX_NAME}"), String::new(), human::bytes(text.len() as u64)]);
-    }
-    let place = escape::path(folder);
-    match run {
-        Run::Dry => console.text(|out, _| {
-            writeln!(out, "would write to {place}:")?;
-            table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))
-        })?,
-        Run::Write => {
-            console.note(format_args!("wrote to {place}:"));
-            table.lines().iter().for_each(|line| console.note(line));
-            if index.is_none() {
-                console.remark("everything fits into one file, so there is no index");
+    max_bytes: Option<u64>,
+    max_tensors: Option<u64>,
+}
+
+impl Report<'_> {
+    fn print(&self, console: &mut Console) -> Result<(), Failure> {
+        let is_gguf = self.model.format() == Format::Gguf;
+        if console.is_json() {
+            let total = self.model.tensors()?.iter().map(Tensor::byte_len).sum();
+            return console.json("apr.shard/1", |json| {
+                json.field_str("input", &self.model.label().to_string_lossy())?;
+                json.field_str("output", &self.folder.to_string_lossy())?;
+                json.field_bool("written", self.run == Run::Write)?;
+                json.field_opt("max_bytes", self.max_bytes, |value, json| json.uint(value))?;
+                json.field_uint("total_size", total)?;
+                json.key("shards")?;
+                json.array()?;
+                for shard in &self.shards {
+                    json.object()?;
+                    json.field_str("file", shard.name)?;
+                    json.field_uint("tensors", shard.tensors)?;
+                    json.field_uint("bytes", shard.bytes)?;
+                    json.end_object()?;
+                }
+                json.end_array()?;
+                json.field_opt_str("index", self.index.map(|_| INDEX_NAME))?;
+                if is_gguf {
+                    json.field_str("format", Format::Gguf.name())?;
+                    json.field_opt("max_tensors", self.max_tensors, |value, json| json.uint(value))?;
+                }
+                Ok(())
+            });
+        }
+        let mut table = Table::new(&[Align::Left, Align::Right, Align::Right]);
+        for shard in &self.shards {
+            let name = escape::escaped(shard.name);
+            table.row([format!("  {name}"), plural(shard.tensors, "tensor"), human::bytes(shard.bytes)]);
+        }
+        if let Some(text) = self.index {
+            table.row([format!("  {INDEX_NAME}"), String::new(), human::bytes(text.len() as u64)]);
+        }
+        let place = escape::path(self.folder);
+        match self.run {
+            Run::Dry => console.text(|out, _| {
+                writeln!(out, "would write to {place}:")?;
+                table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))
+            })?,
+            Run::Write => {
+                console.note(format_args!("wrote to {place}:"));
+                table.lines().iter().for_each(|line| console.note(line));
+                if self.index.is_none() && !is_gguf {
+                    console.remark("everything fits into one file, so there is no index");
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
 }

@@ -1,21 +1,24 @@
 //! `apr unshard`: a sharded model joined into one file.
 
+mod gguf;
+
 use std::path::PathBuf;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use st_core::WriteOptions;
 
 use crate::console::Console;
 use crate::convert;
 use crate::error::{Exit, Failure};
-use crate::input::{self, Model, Rules};
+use crate::input::{self, Model, Rules, Source};
 use crate::output::{self, Destination};
 use crate::rewrite::{self, Job, Plan};
+use crate::shard::gguf::refuse_options;
 
 pub(crate) fn command() -> Command {
     Command::new("unshard")
-        .about("Join the shards of a model into one safetensors file")
-        .arg(input::input_arg().value_name("DIR").help("A folder with an index of shards, or the index itself"))
+        .about("Join the shards of a model into one file")
+        .arg(input::input_arg().value_name("DIR").help("A folder with an index of shards, or the index itself; of GGUF files a shard, or their folder"))
         .arg(
             Arg::new("output")
                 .short('o')
@@ -25,6 +28,12 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("The new file, or `-` for standard output"),
         )
+        .arg(
+            Arg::new("no-split-keys")
+                .long("no-split-keys")
+                .action(ArgAction::SetTrue)
+                .help("GGUF: take out the keys about shards, which llama-gguf-split leaves in the file"),
+        )
         .arg(input::compat_arg())
         .args(convert::layout_args())
         .arg(output::force_arg())
@@ -32,6 +41,8 @@ pub(crate) fn command() -> Command {
         .after_help(
             "A set whose index and shards do not agree is refused. Metadata is taken from the shards; where they \
              disagree, the first one counts.\n\n\
+             Shards of a GGUF model are found by their names: give any of them. The new file is that of llama-gguf-split; with \
+             --no-split-keys it is the one that was there before.\n\n\
              Examples:\n  apr unshard sharded -o joined.safetensors --dry-run\n  \
              apr unshard sharded/model.safetensors.index.json -o joined.safetensors\n\n\
              Exit codes: 0 written, 2 FILE exists, 3 the set is not sound, 5 I/O, 6 another format.",
@@ -44,11 +55,15 @@ pub(crate) fn command() -> Command {
 ///
 /// If the set cannot be read or is not whole, or the output cannot be written.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    if let Some(shards) = gguf::shards_of(input::path(matches))? {
+        return gguf::run(matches, input::path(matches), &shards, console);
+    }
     let rules = Rules::from_matches(matches);
+    refuse_options(matches, &["no-split-keys"], "safetensors files")?;
     let destination = Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires -o"));
     let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
     destination.check(overwrite, run, console)?;
-    let model = Model::open_safetensors(input::path(matches), &rules)?;
+    let model = Model::of_safetensors(Source::open(input::path(matches))?, &rules)?;
     let options =
         WriteOptions { metadata: rewrite::metadata_of(&model, console)?, ..convert::write_options(matches) };
     let tensors = model.tensors()?;

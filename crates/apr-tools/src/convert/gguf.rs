@@ -1,12 +1,11 @@
 //! Outputs that are GGUF files.
 
-use std::io::{self, BufWriter, Write};
-
 use gguf_core::{GgufBuilder, Layout};
 use st_core::Order;
 
 use crate::console::Console;
 use crate::error::{CODE_NOT_CARRIED, Failure};
+use crate::gguf_stream;
 use crate::input::{Dtype, Format, Tensor};
 use crate::metadata::{self, Entries};
 use crate::output::Run;
@@ -93,27 +92,7 @@ fn write(
     console: &Console,
 ) -> Result<(), Failure> {
     let mut progress = console.progress("writing", layout.file_len());
-    let mut buf = Vec::new();
-    let mut stream = |out: &mut dyn Write| -> Result<(), Failure> {
-        let mut stop = None;
-        let mut out = BufWriter::with_capacity(256 << 10, out);
-        let written = layout.write_streamed(&mut out, |planned, sink| {
-            let Some((_, tensor)) = tensors.get(planned.idx) else {
-                return Err(io::Error::other("a tensor that was not given"));
-            };
-            let pulled = tensor.stream(&mut buf, |chunk| -> Result<(), Failure> {
-                progress.advance(chunk.len());
-                sink.write_all(chunk).map_err(|error| job.destination.write_failure(&error))
-            });
-            pulled.map_err(|failure| {
-                stop = Some(failure);
-                io::Error::other("stopped")
-            })
-        });
-        let written = written.and_then(|()| out.flush());
-        // Taken apart rather than dropped: dropping would write the rest to a place that has just refused it.
-        let _ = out.into_parts();
-        written.map_err(|error| stop.take().unwrap_or_else(|| job.destination.write_failure(&error)))
-    };
-    job.destination.fill(job.overwrite, |out| stream(out))
+    let tensor = |idx: usize| tensors.get(idx).map(|(_, tensor)| *tensor);
+    job.destination
+        .fill(job.overwrite, |out| gguf_stream::write(layout, tensor, out, job.destination, &mut progress))
 }

@@ -79,6 +79,11 @@ impl Source {
         Ok(Self { label, format: format_of(path), spool: None, keys: Rc::default() })
     }
 
+    /// What a file or folder is stored as.
+    pub(crate) fn peek(path: &Path) -> Format {
+        format_of(path)
+    }
+
     /// With what opens it and whose signature it must have.
     #[must_use]
     pub(crate) fn with_keys(mut self, keys: &Rc<Keys>) -> Self {

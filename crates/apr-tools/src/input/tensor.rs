@@ -192,6 +192,15 @@ impl<'m> Tensor<'m> {
         Ok(Self { dtype: Dtype::Plain(to), byte_len, decoded, ..self })
     }
 
+    /// The same tensor with its bytes as they lie, in whatever order its file has them.
+    #[must_use]
+    pub(crate) fn as_stored(self) -> Self {
+        match self.place {
+            Place::Swapped(origin, _) => Self { place: Place::File(origin), ..self },
+            _ => self,
+        }
+    }
+
     /// Looks whether what is read of it is little-endian, as everything written is.
     ///
     /// # Errors

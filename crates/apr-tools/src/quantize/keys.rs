@@ -39,7 +39,7 @@ pub(super) fn refuse_part(header: &Header<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(CODE_USAGE, format!("this is one of {count} files of a model"))
-        .help("join them first: llama-gguf-split --merge FIRST OUT"))
+        .help("join them first: apr unshard FIRST -o OUT.gguf"))
 }
 
 /// Puts the keys behind those that are there as llama-quantize does.

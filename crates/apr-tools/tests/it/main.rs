@@ -10,6 +10,7 @@ mod contract;
 mod conversions;
 mod examples;
 mod gguf;
+mod gguf_shards;
 mod hostile;
 mod inputs;
 mod keys;
