@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use gguf_core::{Entry, Gguf, GgufBuilder};
+use apr_quant::{BlockFormat, Quantizer, dequantize};
+use gguf_core::{Endian, Entry, Gguf, GgufBuilder};
 use serde_json::{Value, json};
 use st_core::Dtype;
 
@@ -270,4 +271,156 @@ fn a_model_can_be_piped_and_can_replace_itself() {
     let piped = sandbox.read("piped.gguf");
     assert_eq!(Gguf::from_bytes(&piped).unwrap().tensors().len(), 12);
     assert!(GgufBuilder::copy_of(Gguf::from_bytes(&piped).unwrap().header()).is_ok());
+}
+
+/// The same file in the other byte order; of blocks, the bytes at these places of each are turned round.
+fn big_endian(file: &[u8]) -> Vec<u8> {
+    let gguf = Gguf::from_bytes(file).unwrap();
+    let mut builder = GgufBuilder::with_endian(Endian::Big);
+    builder.copy_entries(gguf.header()).unwrap();
+    let data = gguf.tensors().iter().map(|info| {
+        builder.copy_tensor(info).unwrap();
+        let (period, width, places): (usize, usize, &[usize]) = match info.format() {
+            BlockFormat::F32 => (4, 4, &[0]),
+            BlockFormat::BF16 => (2, 2, &[0]),
+            BlockFormat::Q8_0 => (34, 2, &[0]),
+            BlockFormat::Q4_1 => (20, 2, &[0, 2]),
+            BlockFormat::Q6_K => (210, 2, &[208]),
+            other => panic!("{other}"),
+        };
+        let mut data = gguf.tensor_data(info).unwrap().to_vec();
+        for block in data.chunks_exact_mut(period) {
+            places.iter().for_each(|&place| block[place..place + width].reverse());
+        }
+        data
+    });
+    let data: Vec<Vec<u8>> = data.collect();
+    let data: Vec<&[u8]> = data.iter().map(Vec::as_slice).collect();
+    builder.layout().unwrap().to_vec(&data).unwrap()
+}
+
+#[test]
+fn the_byte_order_of_the_source_makes_no_difference() {
+    let sandbox = Sandbox::with_models();
+    let plain = vector("tiny_llama_f32.gguf");
+    sandbox.write("be.gguf", &big_endian(&plain));
+    assert_ne!(sandbox.read("be.gguf")[8..16], plain[8..16]);
+    for target in ["BF16", "Q8_0", "Q4_0", "Q4_1", "Q4_K_M"] {
+        let output = format!("{target}.gguf");
+        quantize(&sandbox, &["be.gguf", "--compat", "-t", target, "-o", &output, "--no-provenance"]);
+        assert!(sandbox.read(&output) == vector(&format!("tiny_llama_{target}.gguf")), "{target}");
+    }
+    // Blocks, and numbers of 16 bits, are turned round too.
+    for source in ["Q8_0", "Q4_1", "BF16"] {
+        let twin = vector(&format!("tiny_llama_{source}.gguf"));
+        sandbox.write("twin.gguf", &twin);
+        sandbox.write("be.gguf", &big_endian(&twin));
+        for (target, output) in [("f32", "x.gguf"), ("f16", "x.safetensors"), ("f32", "x.apr")] {
+            let options = ["-t", target, "--no-provenance", "--force", "--compat", "-o"];
+            quantize(&sandbox, &[&["twin.gguf"][..], &options, &[output]].concat());
+            let expected = sandbox.read(output);
+            quantize(&sandbox, &[&["be.gguf"][..], &options, &[output]].concat());
+            assert!(sandbox.read(output) == expected, "{source} {target} {output}");
+        }
+    }
+    let (exit, value) = sandbox.json(&["quantize", "be.gguf", "-t", "f32", "-o", "n.gguf"]);
+    assert_eq!((exit, &value["error"]["code"]), (6, &json!("gg-byte-order")));
+    // Blocks that no program writes in that order.
+    let mut builder = GgufBuilder::with_endian(Endian::Big);
+    builder.add_tensor("w", BlockFormat::IQ4_NL, &[2, 32]).unwrap();
+    sandbox.write("odd.gguf", &builder.layout().unwrap().to_vec(&[&[0; 36]]).unwrap());
+    let (exit, value) = sandbox.json(&["quantize", "odd.gguf", "-t", "f32", "-o", "n.gguf", "--compat"]);
+    assert_eq!((exit, &value["error"]["code"]), (2, &json!("cli-not-carried")));
+    assert!(!sandbox.path("n.gguf").exists());
+}
+
+#[test]
+fn own_blocks_become_plain_numbers_of_gguf() {
+    let sandbox = Sandbox::empty();
+    // The last block of the second one is not full.
+    let shapes: [(&str, &[usize]); 2] = [("a", &[4, 64]), ("b", &[5, 7])];
+    sandbox.write("m.safetensors", &matrices(&shapes));
+    for (target, format) in [("q4_0", BlockFormat::AprQ4), ("q8_0", BlockFormat::AprQ8)] {
+        quantize(&sandbox, &["m.safetensors", "-t", target, "-o", "own.apr", "--force"]);
+        for (plain, width) in [("f32", 4), ("f16", 2)] {
+            let args = ["convert", "own.apr", "plain.gguf", "--dequantize", plain, "--force"];
+            assert_eq!(sandbox.run(&args).exit, 0);
+            let written = sandbox.read("plain.gguf");
+            let gguf = Gguf::from_bytes(&written).unwrap();
+            for (name, shape) in shapes {
+                let count: usize = shape.iter().product();
+                let values: Vec<f32> = (0..count).map(|idx| ((idx as f32) * 0.37).sin()).collect();
+                let mut blocks = vec![0; format.byte_len(count as u64, 1).unwrap() as usize];
+                Quantizer::new(format).unwrap().quantize(&values, count, &mut blocks).unwrap();
+                let mut back = vec![0.0; count];
+                dequantize(format, &blocks, &mut back).unwrap();
+                let plain_format = if width == 4 { BlockFormat::F32 } else { BlockFormat::F16 };
+                let mut expected = vec![0; width * count];
+                Quantizer::new(plain_format).unwrap().quantize(&back, count, &mut expected).unwrap();
+                let info = gguf.tensor(name).unwrap();
+                assert_eq!(info.format(), plain_format);
+                assert!(info.shape().eq(shape.iter().map(|&dim| dim as u64)));
+                assert!(gguf.tensor_data(info).unwrap() == expected, "{target} {plain} {name}");
+            }
+        }
+        // Their own bytes under ggml's name would be other numbers.
+        let (exit, value) = sandbox.json(&["convert", "own.apr", "n.gguf"]);
+        assert_eq!((exit, &value["error"]["code"]), (2, &json!("cli-not-carried")), "{target}");
+        assert!(!sandbox.path("n.gguf").exists());
+    }
+}
+
+#[test]
+fn numbers_that_would_round_to_infinity_are_refused() {
+    let sandbox = Sandbox::empty();
+    let write = |name: &str, dtype: Dtype, special: &[u8]| {
+        let one: &[u8] = if dtype == Dtype::Bf16 { &[0x80, 0x3f] } else { &[0, 0, 0x80, 0x3f] };
+        let mut data = one.repeat(64);
+        data[9 * one.len()..10 * one.len()].copy_from_slice(special);
+        sandbox.write(name, &file(&[Tensor::new("w", dtype, &[2, 32], data)], &[].into()));
+    };
+    let f32_of = |bits: u32| bits.to_le_bytes();
+    // The largest number of BF16.
+    write("bf16.safetensors", Dtype::Bf16, &[0x7f, 0x7f]);
+    // Half way from there to where infinity would be, the number before, and the largest there is.
+    write("half.safetensors", Dtype::F32, &f32_of(0x7f7f_8000));
+    write("below.safetensors", Dtype::F32, &f32_of(0x7f7f_7fff));
+    write("most.safetensors", Dtype::F32, &f32_of(0x7f7f_ffff));
+    // The same for F16.
+    write("f16.safetensors", Dtype::F32, &65_520.0_f32.to_le_bytes());
+    write("f16-below.safetensors", Dtype::F32, &65_519.99_f32.to_le_bytes());
+    write("inf.safetensors", Dtype::Bf16, &[0x80, 0xff]);
+    let before = sandbox.listing();
+    let too_large = "q-scale-too-large";
+    for (input, target, output, code) in [
+        ("bf16", "bf16", "x.safetensors", None),
+        ("bf16", "f32", "x.gguf", None),
+        ("bf16", "f16", "x.safetensors", Some(too_large)),
+        ("bf16", "q8_0", "x.gguf", Some(too_large)),
+        ("bf16", "q4_0", "x.apr", Some(too_large)),
+        ("bf16", "q8_0", "x.apr", None),
+        ("half", "bf16", "x.apr", Some(too_large)),
+        ("half", "bf16", "x.gguf", Some(too_large)),
+        ("below", "bf16", "x.safetensors", None),
+        ("most", "bf16", "x.safetensors", Some(too_large)),
+        ("most", "q8_0", "x.apr", Some(too_large)),
+        ("f16", "f16", "x.safetensors", Some(too_large)),
+        ("f16-below", "f16", "x.safetensors", None),
+        ("inf", "bf16", "x.safetensors", None),
+        ("inf", "f16", "x.safetensors", Some("q-non-finite")),
+        ("inf", "q8_0", "x.apr", Some("q-non-finite")),
+    ] {
+        let input = format!("{input}.safetensors");
+        let (exit, value) = sandbox.json(&["quantize", &input, "-t", target, "-o", output]);
+        let Some(code) = code else {
+            assert_eq!(exit, 0, "{input} {target} {output}: {value:#}");
+            fs::remove_file(sandbox.path(output)).unwrap();
+            continue;
+        };
+        let error = &value["error"];
+        assert_eq!((exit, &error["code"]), (3, &json!(code)), "{input} {target} {output}: {error:#}");
+        assert_eq!(error["tensor"], "w");
+        assert!(error.to_string().contains("element 9 "), "{error:#}");
+        assert_eq!(sandbox.listing(), before, "{input} {target}");
+    }
 }
