@@ -1,6 +1,7 @@
 //! `gguf`: gguf-py reads what `gguf-core` writes.
 
 use std::fs;
+use std::path::Path;
 
 use crate::process::{cargo, command, step, succeeds};
 use crate::python::{Packages, environment};
@@ -12,6 +13,7 @@ const JUDGE: &str = "xtask/judge_gguf.py";
 const PACKAGES: Packages = Packages {
     names: &["gguf==0.19.0"],
     check: "import importlib.metadata as m, gguf; assert m.version('gguf') == '0.19.0'",
+    variables: &[],
 };
 
 /// Writes samples and lets gguf-py read them, or skips it if it cannot be had.
@@ -32,12 +34,16 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
         }
     };
     let samples = folder.join("samples");
-    // Files of an earlier run would be judged again.
-    if samples.exists() {
-        fs::remove_dir_all(&samples).map_err(|error| format!("{}: {error}", samples.display()))?;
-    }
-    let words =
-        ["run", "--quiet", "--profile", "test", "--package", "gguf-core", "--example", "write_samples", "--"];
-    step(cargo(session, &words).arg(&samples))?;
+    write_samples(session, "write_samples", &[&samples])?;
     step(command(session, &python, &["-I", JUDGE]).arg(&samples))
+}
+
+/// Lets an example of gguf-core write into a folder, the last of its arguments, which is empty then.
+pub(crate) fn write_samples(session: &Session, example: &str, args: &[&Path]) -> Outcome {
+    // Files of an earlier run would be judged again.
+    if let Some(folder) = args.last().filter(|folder| folder.exists()) {
+        fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    let words = ["run", "--quiet", "--profile", "test", "--package", "gguf-core", "--example", example, "--"];
+    step(cargo(session, &words).args(args))
 }

@@ -13,6 +13,7 @@ mod gguf;
 mod json;
 mod layers;
 mod lint;
+mod llama;
 mod measure;
 mod models;
 mod nostd;
@@ -71,6 +72,11 @@ const TASKS: &[Task] = &[
         help: "[WORD...]  the crates that made the .apr format read what we write, bit for bit",
     },
     Task { name: "gguf", run: gguf::run, help: "gguf-py reads what gguf-core writes, value by value" },
+    Task {
+        name: "llama",
+        run: llama::run,
+        help: "llama.cpp loads and continues models exported and quantized by `apr`; compiles it first",
+    },
     Task {
         name: "ggml",
         run: ggml::run,

@@ -11,6 +11,8 @@ pub(crate) struct Packages {
     pub(crate) names: &'static [&'static str],
     /// A program that fails unless they are there in the right version.
     pub(crate) check: &'static str,
+    /// For the registry's client and what it builds.
+    pub(crate) variables: &'static [(&'static str, &'static str)],
 }
 
 /// The Python with the packages, made in `folder` if it is not there; or why it cannot be had.
@@ -31,7 +33,7 @@ pub(crate) fn environment(
     let words =
         ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--retries=2"];
     let mut pip = command(session, &python, &words);
-    pip.args(packages.names);
+    pip.args(packages.names).envs(packages.variables.iter().copied());
     eprintln!("$ {}", display(&pip));
     let installed = capture(&mut pip)?;
     Ok(if has_packages() {

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::process::{cargo, command, step, succeeds};
+use crate::process::{command, step, succeeds};
 use crate::python::{Packages, environment};
 use crate::task::{Failure, Outcome, Session};
-use crate::workspace::Workspace;
+use crate::workspace::build_apr;
 
 const JUDGE: &str = "xtask/judge_signatures.py";
 
@@ -13,6 +13,7 @@ const JUDGE: &str = "xtask/judge_signatures.py";
 const PACKAGES: Packages = Packages {
     names: &["model-signing==1.1.1", "pyOpenSSL==26.4.0"],
     check: "import importlib.metadata as m, OpenSSL, model_signing; assert m.version('model-signing') == '1.1.1'",
+    variables: &[],
 };
 
 /// Lets both judge, or skips whom it does not find.
@@ -26,10 +27,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
             return Ok(());
         }
     }
-    // As the tests build it, so that it is built once.
-    step(&mut cargo(session, &["build", "--profile", "test", "--package", "apr-tools", "--bin", "apr"]))?;
-    let target_dir = Workspace::load(session, "Cargo.toml")?.target_dir;
-    let apr = target_dir.join("debug").join(format!("apr{}", std::env::consts::EXE_SUFFIX));
+    let apr = build_apr(session)?;
     if succeeds(&mut command(session, "minisign", &["-v"])) {
         judge(session, Path::new("python3"), &apr, "minisign")?;
     } else {

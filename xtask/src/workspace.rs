@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::json::Value;
-use crate::process::{cargo, stdout_of};
+use crate::process::{cargo, stdout_of, step};
 use crate::task::{Failure, Session};
 
 /// The members of a workspace.
@@ -102,6 +102,17 @@ fn dependency(value: &Value) -> Result<Dependency, String> {
         Some(other) => return Err(format!("a dependency of the unknown kind {other}")),
     };
     Ok(Dependency { name, kind })
+}
+
+/// Builds the program `apr`, as the tests build it, so that it is built once.
+///
+/// # Errors
+///
+/// A failure if it does not build.
+pub(crate) fn build_apr(session: &Session) -> Result<PathBuf, Failure> {
+    step(&mut cargo(session, &["build", "--profile", "test", "--package", "apr-tools", "--bin", "apr"]))?;
+    let target_dir = Workspace::load(session, "Cargo.toml")?.target_dir;
+    Ok(target_dir.join("debug").join(format!("apr{}", std::env::consts::EXE_SUFFIX)))
 }
 
 #[cfg(test)]

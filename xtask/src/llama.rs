@@ -1,0 +1,46 @@
+//! `llama`: llama.cpp, built from source, loads and continues what gguf-core and `apr` wrote.
+
+use std::path::Path;
+
+use crate::gguf::write_samples;
+use crate::process::{command, step, succeeds};
+use crate::python::{Packages, environment};
+use crate::task::{Failure, Outcome, Session};
+use crate::workspace::build_apr;
+
+const JUDGE: &str = "xtask/judge_llama.py";
+
+/// The vector that the other models are made of.
+const SMALL: &str = "crates/conformance/vectors/gguf/files/tiny_llama_f32.gguf";
+
+/// A package that is llama.cpp's source (0.5.0-dev, with ggml 0.25.3) and the names of its functions.
+const PACKAGES: Packages = Packages {
+    names: &["llama-cpp-python==0.3.36"],
+    check: "import importlib.metadata as m, llama_cpp; assert m.version('llama-cpp-python') == '0.3.36'",
+    // Pictures and HTTPS are not judged.
+    variables: &[("CMAKE_ARGS", "-DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF -DGGML_CCACHE=OFF")],
+};
+
+/// Makes the models and lets llama.cpp judge them, or skips it if it cannot be built.
+pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
+    if let Some(arg) = args.first() {
+        return Err(Failure::Usage(format!("`llama` takes no arguments, not `{arg}`")));
+    }
+    if !succeeds(&mut command(session, "python3", &["--version"])) {
+        session.skip("llama", "needs python3");
+        return Ok(());
+    }
+    let folder = session.scratch("llama");
+    eprintln!("llama: the first run compiles llama.cpp, which takes some minutes");
+    let python = match environment(session, &folder.join("python"), &PACKAGES)? {
+        Ok(python) => python,
+        Err(why) => {
+            session.skip("llama", format!("{why}; needs a C++ compiler as well"));
+            return Ok(());
+        }
+    };
+    let models = folder.join("models");
+    write_samples(session, "wide_llama", &[Path::new(SMALL), &models])?;
+    let apr = build_apr(session)?;
+    step(command(session, &python, &["-I", JUDGE]).arg(apr).arg(SMALL).arg(&models))
+}
