@@ -11,7 +11,7 @@ use crate::workspace::build_apr;
 const JUDGE: &str = "xtask/judge_llama.py";
 
 /// The vector that the other models are made of.
-const SMALL: &str = "crates/conformance/vectors/gguf/files/tiny_llama_f32.gguf";
+pub(crate) const SMALL: &str = "crates/conformance/vectors/gguf/files/tiny_llama_f32.gguf";
 
 /// A package that is llama.cpp's source (0.5.0-dev, with ggml 0.25.3) and the names of its functions.
 const PACKAGES: Packages = Packages {

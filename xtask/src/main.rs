@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod candle;
 mod ci;
 mod features;
 mod foreign;
@@ -76,6 +77,11 @@ const TASKS: &[Task] = &[
         name: "llama",
         run: llama::run,
         help: "llama.cpp loads and continues models exported and quantized by `apr`; compiles it first",
+    },
+    Task {
+        name: "candle",
+        run: candle::run,
+        help: "[--write]  candle reads what gguf-core and `apr quantize` write, and answers to the vectors",
     },
     Task {
         name: "ggml",

@@ -1,23 +1,33 @@
 //! `peers`: the programs that made the `.apr` format read what we write.
 
 use crate::process::{Captured, capture, cargo, step};
-use crate::task::{Outcome, Session};
+use crate::task::{Failure, Outcome, Session};
 
 /// A workspace of its own: three versions of a large library never reach ours.
 const MANIFEST: &str = "benches/peers/Cargo.toml";
 
 /// Builds the peers and lets them read every model type in every compression; `args` narrow it down.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
-    let fetched = capture(&mut cargo(session, &["fetch", "--locked", "--manifest-path", MANIFEST]))?;
-    if !fetched.success {
-        let Some(why) = unreachable(&fetched) else {
-            return Err(format!("benches/peers: {}", fetched.stderr.trim_end()).into());
-        };
+    if let Err(why) = fetched(session, MANIFEST)? {
         session.skip("peers", why);
         return Ok(());
     }
     let run = ["run", "--quiet", "--release", "--locked", "--manifest-path", MANIFEST, "--", "check"];
     step(cargo(session, &run).args(args))
+}
+
+/// Fetches the crates of a workspace of its own, or says why they cannot be had.
+///
+/// # Errors
+///
+/// A failure if the workspace is not in order.
+pub(crate) fn fetched(session: &Session, manifest: &str) -> Result<Result<(), String>, Failure> {
+    let fetched = capture(&mut cargo(session, &["fetch", "--locked", "--manifest-path", manifest]))?;
+    match unreachable(&fetched) {
+        _ if fetched.success => Ok(Ok(())),
+        Some(why) => Ok(Err(why)),
+        None => Err(format!("{manifest}: {}", fetched.stderr.trim_end()).into()),
+    }
 }
 
 /// Why the crates cannot be had, or `None` if it is the project that is not in order: its lock file is out of date or a
@@ -26,7 +36,7 @@ fn unreachable(fetched: &Captured) -> Option<String> {
     let offline = ["failed to download", "failed to get", "spurious network error", "failed to query"];
     let line = fetched.stderr.lines().find(|line| offline.iter().any(|sign| line.contains(sign)))?;
     (!fetched.stderr.contains("--locked was passed"))
-        .then(|| format!("the peers' crates cannot be fetched ({})", line.trim()))
+        .then(|| format!("the peer's crates cannot be fetched ({})", line.trim()))
 }
 
 #[cfg(test)]

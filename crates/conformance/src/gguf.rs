@@ -1,4 +1,4 @@
-//! The GGUF format: vectors through our reader and writer, beside what llama.cpp and gguf-py answered.
+//! The GGUF format: vectors through our reader and writer, beside what llama.cpp, gguf-py and candle answered.
 
 use alloc::collections::BTreeMap;
 use std::fs;
@@ -15,6 +15,7 @@ const FORMAT: &str = "gguf";
 const COLUMNS: &[&str] = &[
     "llama.cpp",
     "gguf-py 0.19.0",
+    "candle 0.11.1",
     "ours, strict",
     "strict, header",
     "ours, compat",
@@ -23,10 +24,11 @@ const COLUMNS: &[&str] = &[
 ];
 
 const ABOUT: &str = "\
-Files of the reference's programs, and small files made to break readers. The first two columns are what llama.cpp
-0c1e57098 (with the data) and gguf-py 0.19.0 answered when the vectors were made. Strict has to answer as llama.cpp does,
-with the recorded code and offset, the header alone as it does for the metadata; compat as `docs/gguf.md` says. What is
-read is written again and has to be read equal; the reference's own files of version 3 have to get the same bytes.";
+Files of the reference's programs, and small files made to break readers. The first three columns are what llama.cpp
+0c1e57098 (with the data) and gguf-py 0.19.0 answered when the vectors were made, and what candle 0.11.1 answers with every
+tensor read (`cargo xtask candle`). Strict has to answer as llama.cpp does, with the recorded code and offset, the header
+alone as it does for the metadata; compat as `docs/gguf.md` says. What is read is written again and has to be read equal;
+the reference's own files of version 3 have to get the same bytes.";
 
 /// A vector and what is known about it.
 #[derive(Clone, Debug)]
@@ -39,6 +41,8 @@ pub struct Vector {
     pub llama: Option<[bool; 2]>,
     /// What gguf-py answered.
     pub gguf_py: Option<&'static str>,
+    /// What candle answered; `None` where nobody asked it yet.
+    pub candle: Option<&'static str>,
     /// What we answer in strict and compat level.
     pub verdicts: [Verdict; 2],
 }
@@ -49,19 +53,25 @@ pub struct Vector {
 ///
 /// [`Error`] names the file and the entry that is missing or malformed.
 pub fn vectors() -> Result<Vec<Vector>, Error> {
-    let (manifest, verdicts) =
-        (manifest::json(FORMAT, "MANIFEST.json")?, manifest::json(FORMAT, "verdicts.json")?);
-    from_values(&Field::root(&manifest), &Field::root(&verdicts))
+    let [manifest, verdicts, candle] =
+        ["MANIFEST.json", "verdicts.json", "candle.json"].map(|name| manifest::json(FORMAT, name));
+    let (manifest, verdicts, candle) = (manifest?, verdicts?, candle?);
+    from_values(&Field::root(&manifest), &Field::root(&verdicts), &Field::root(&candle))
         .map_err(|missing| Error::missing(FORMAT, missing))
 }
 
-fn from_values(manifest: &Field<'_>, verdicts: &Field<'_>) -> Result<Vec<Vector>, Missing> {
+fn from_values(
+    manifest: &Field<'_>,
+    verdicts: &Field<'_>,
+    candle: &Field<'_>,
+) -> Result<Vec<Vector>, Missing> {
     let lists = [manifest.get("files")?.items()?, manifest.get("parser")?.items()?];
-    lists.iter().flatten().map(|entry| Vector::from_value(entry, verdicts)).collect()
+    let candle = candle.get("answers")?;
+    lists.iter().flatten().map(|entry| Vector::from_value(entry, verdicts, &candle)).collect()
 }
 
 impl Vector {
-    fn from_value(entry: &Field<'_>, verdicts: &Field<'_>) -> Result<Self, Missing> {
+    fn from_value(entry: &Field<'_>, verdicts: &Field<'_>, candle: &Field<'_>) -> Result<Self, Missing> {
         let file = entry.get("file")?.text()?;
         let accepts = |key: &str| entry.find(key).map(|field| field.value == "accept");
         let gguf_py = entry.find("gguf_py_0_19").map(|field| field.text()).transpose()?;
@@ -70,11 +80,18 @@ impl Vector {
             hangs if hangs.starts_with("timeout") => "hangs",
             _ => "refused",
         });
+        let candle = candle.find(&file).map(|field| field.text()).transpose()?;
+        let candle = candle.map(|answer| match answer.as_str() {
+            "read" => "read",
+            "panics" => "panics",
+            _ => "refused",
+        });
         let ours = verdicts.get(&file)?;
         Ok(Self {
             sha256: entry.get("sha256")?.text()?,
             llama: accepts("llama_metadata_only").zip(accepts("llama_with_data")).map(|(a, b)| [a, b]),
             gguf_py,
+            candle,
             verdicts: [strict_verdict(&ours.get("strict")?)?, strict_verdict(&ours.get("compat")?)?],
             file,
         })
@@ -121,7 +138,7 @@ fn row(file: &str) -> &'static str {
     }
 }
 
-fn outcomes(vector: &Vector, file: &[u8]) -> [Outcome; 7] {
+fn outcomes(vector: &Vector, file: &[u8]) -> [Outcome; 8] {
     let recorded = |read: bool| Outcome::Expected(if read { "read" } else { "refused" });
     let [strict, compat] = &vector.verdicts;
     let found = read_both(file);
@@ -141,6 +158,7 @@ fn outcomes(vector: &Vector, file: &[u8]) -> [Outcome; 7] {
     [
         vector.llama.map_or(Outcome::NotApplicable, |[_, read]| recorded(read)),
         vector.gguf_py.map_or(Outcome::NotApplicable, Outcome::Expected),
+        vector.candle.map_or(Outcome::NotApplicable, Outcome::Expected),
         strict_outcome,
         header(vector, file),
         judge(compat, &found[1]),
