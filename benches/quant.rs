@@ -7,7 +7,7 @@ mod pool;
 
 use std::ffi::{c_float, c_int, c_void};
 
-use apr_benches::{Contender, Plan, contender};
+use apr_benches::{Contender, Plan, contender, normals};
 use apr_quant::{BlockFormat, Path, Quantizer, dequantize_on, dequantize_parallel};
 use libloading::Library;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -93,21 +93,6 @@ fn main() {
         dequantize(&mut plan, format, &values, reference.as_ref(), &two);
     }
     plan.finish("quant");
-}
-
-/// Numbers with a normal distribution, the same every time.
-fn normals(count: usize) -> Vec<f32> {
-    let mut state = 1_u64;
-    let mut uniform = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as f64 / (1_u64 << 24) as f64
-    };
-    (0..count)
-        .map(|_| {
-            let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
-            (radius * (2.0 * std::f64::consts::PI * uniform()).cos() * 0.02) as f32
-        })
-        .collect()
 }
 
 fn copy<'a>(values: &'a [f32], out: &'a mut [f32]) -> Contender<'a> {

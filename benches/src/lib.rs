@@ -139,6 +139,22 @@ impl Plan {
     }
 }
 
+/// Numbers with a normal distribution, the same every time.
+#[must_use]
+pub fn normals(count: usize) -> Vec<f32> {
+    let mut state = 1_u64;
+    let mut uniform = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / (1_u64 << 24) as f64
+    };
+    (0..count)
+        .map(|_| {
+            let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
+            (radius * (2.0 * std::f64::consts::PI * uniform()).cos() * 0.02) as f32
+        })
+        .collect()
+}
+
 /// As many calls as fill two milliseconds: the clock and its call then cost nothing that counts.
 fn calls_per_sample(contender: &mut Contender<'_>) -> u32 {
     const SAMPLE: Duration = Duration::from_millis(2);
