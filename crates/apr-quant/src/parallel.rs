@@ -27,7 +27,8 @@ impl Quantizer<'_> {
         let unit = if self.has_importance() { row_len } else { format.block_len() };
         let count = (AT_ONCE / unit.max(1)).max(1) * unit.max(1);
         let bytes = count / format.block_len() * format.block_bytes();
-        let pieces = values.par_chunks(count).zip(out.par_chunks_mut(bytes)).enumerate();
+        // Each a task of its own: a core that is held up would keep a quarter of the work to itself.
+        let pieces = values.par_chunks(count).zip(out.par_chunks_mut(bytes)).enumerate().with_max_len(1);
         let results = pieces.map(|(idx, (values, out))| {
             let row_len = if self.has_importance() { row_len } else { values.len() };
             self.quantize(values, row_len, out).map_err(|error| error.behind((idx * count) as u64))
@@ -47,7 +48,7 @@ pub fn dequantize_parallel(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -
     }
     crate::quantizer::check_blocks(format, bytes, out)?;
     let block_bytes = AT_ONCE / format.block_len() * format.block_bytes();
-    let pieces = out.par_chunks_mut(AT_ONCE).zip(bytes.par_chunks(block_bytes));
+    let pieces = out.par_chunks_mut(AT_ONCE).zip(bytes.par_chunks(block_bytes)).with_max_len(1);
     pieces.map(|(out, bytes)| dequantize(format, bytes, out)).find_first(Result::is_err).unwrap_or(Ok(()))
 }
 
