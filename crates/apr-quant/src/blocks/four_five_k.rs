@@ -11,13 +11,15 @@ use crate::half_float::{f16_bits, f16_value};
 use crate::importance::{Importance, sum_of_squares};
 use crate::round::nearest_int;
 
-/// Scales and codes from 0 to `most`.
+/// Scales and codes from 0 to `most`. With importance, a scale or minimum of a wrong sign is 255 at first: `fit` makes six
+/// bits of it.
 #[inline(always)]
 pub(crate) fn search(
     tries: &Tries,
     most: u8,
     x: &[f32; 256],
     importance: Option<Importance<'_, 256>>,
+    fit: impl Fn(&[u8; 8], &[u8; 8]) -> ([u8; 8], [u8; 8]),
 ) -> (Scales<8>, [u8; 256]) {
     let mut codes = [0; 256];
     let found = match importance {
@@ -30,7 +32,8 @@ pub(crate) fn search(
             let (scales, mins) = search_spans(&WEIGHTED, most, x, &mut codes, |idx, _| weights[idx]);
             let (scale, scales) = k_search::unsigned(&sums, 63, &scales);
             let (min, mins) = k_search::unsigned(&sums, 63, &mins);
-            Scales { scale, min, scales: each(&scales, at_most_63), mins: each(&mins, at_most_63) }
+            let (scales, mins) = fit(&scales, &mins);
+            Scales { scale, min, scales, mins }
         }
     };
     choose_codes(&found, most, x, &mut codes);
@@ -74,7 +77,7 @@ fn choose_codes(found: &Scales<8>, most: u8, x: &[f32; 256], codes: &mut [u8; 25
 }
 
 #[inline(always)]
-fn at_most_63(code: u8) -> u8 {
+pub(crate) fn at_most_63(code: u8) -> u8 {
     code.min(63)
 }
 

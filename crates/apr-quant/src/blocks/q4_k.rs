@@ -13,8 +13,16 @@ pub(crate) const TRIES: Tries = Tries { first: -1.0, delta: 0.1, count: 20, erro
 
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, out: &mut [u8; 144]) {
-    let (found, codes) = search(&TRIES, 15, x, importance);
+    let (found, codes) = search(&TRIES, 15, x, importance, packed);
     write(&found, &codes, out);
+}
+
+/// The reference packs without a look at the size: the upper bits fall into the scale that shares the byte.
+#[inline(always)]
+fn packed(scales: &[u8; 8], mins: &[u8; 8]) -> ([u8; 8], [u8; 8]) {
+    let mut pairs = [0; 12];
+    six_bit::write_pairs(scales, mins, &mut pairs);
+    six_bit::read_pairs(&pairs)
 }
 
 /// As [`encode`], for scales and minima that were found elsewhere.

@@ -1,10 +1,11 @@
 //! `Q5_K`: as `Q4_K`, with 32 bytes of fifth bits before the nibbles.
 
 use crate::blocks::bits::{part, part_mut};
-use crate::blocks::four_five_k::{finish, search};
+use crate::blocks::four_five_k::{at_most_63, finish, search};
 use crate::blocks::groups::{Scales, groups, groups_mut};
 use crate::blocks::k_search::{Distance, Tries};
 use crate::blocks::{q4_k, six_bit};
+use crate::each::each;
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 
@@ -12,8 +13,13 @@ pub(crate) const TRIES: Tries = Tries { first: -0.5, delta: 0.1, count: 15, erro
 
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, out: &mut [u8; 176]) {
-    let (found, codes) = search(&TRIES, 31, x, importance);
+    let (found, codes) = search(&TRIES, 31, x, importance, clamped);
     write(&found, &codes, out);
+}
+
+#[inline(always)]
+fn clamped(scales: &[u8; 8], mins: &[u8; 8]) -> ([u8; 8], [u8; 8]) {
+    (each(scales, at_most_63), each(mins, at_most_63))
 }
 
 /// As [`encode`], for scales and minima that were found elsewhere.
