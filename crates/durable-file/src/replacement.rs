@@ -155,14 +155,7 @@ impl Replacement {
     /// After each of these the old file is in place, byte for byte, and no temp is left. Only
     /// [`ErrorKind::Unconfirmed`] means that the new content is in place without being certain to stay.
     pub fn commit(self) -> Result<(), Error> {
-        if self.incomplete {
-            return Err(Error::new(ErrorKind::Incomplete, &self.target.shown));
-        }
-        let now = self.temp.folder.entry(&self.target.name).map_err(|e| self.fail(Operation::Inspect, e))?;
-        self.existing.check(now.as_ref(), &self.target)?;
-        if let Some(old) = now.or(self.old) {
-            old.impose_access(&self.temp.file).map_err(|e| self.fail(Operation::SetAccess, e))?;
-        }
+        let now = self.ready()?;
         self.temp.file.sync_all().map_err(|e| self.fail(Operation::SyncFile, e))?;
         let way_back = now.and_then(|_| WayBack::create(&self.temp, &self.target.name));
         self.place()?;
@@ -174,6 +167,43 @@ impl Replacement {
             });
         }
         Ok(())
+    }
+
+    /// Puts the content in place without waiting for the medium: whole for every program whatever happens to this
+    /// one, but a power cut soon afterwards may leave the old file, the new one or, on some file systems, a damaged one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::commit`] but for [`ErrorKind::Unconfirmed`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::Write as _;
+    ///
+    /// # let path = std::env::temp_dir().join(format!("durable-file-unsynced-{}", std::process::id()));
+    /// let mut replacement = durable_file::Replacement::create(&path)?;
+    /// replacement.write_all(b"a copy of what lies elsewhere")?;
+    /// replacement.commit_unsynced()?;
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn commit_unsynced(self) -> Result<(), Error> {
+        self.ready()?;
+        self.place()
+    }
+
+    /// Gives the temp the access rights of what it replaces, which is returned.
+    fn ready(&self) -> Result<Option<Entry>, Error> {
+        if self.incomplete {
+            return Err(Error::new(ErrorKind::Incomplete, &self.target.shown));
+        }
+        let now = self.temp.folder.entry(&self.target.name).map_err(|e| self.fail(Operation::Inspect, e))?;
+        self.existing.check(now.as_ref(), &self.target)?;
+        if let Some(old) = now.or(self.old) {
+            old.impose_access(&self.temp.file).map_err(|e| self.fail(Operation::SetAccess, e))?;
+        }
+        Ok(now)
     }
 
     /// Gives the temp its final name.
