@@ -9,6 +9,7 @@ use st_core::{Header, ReadOptions, SlicePlan, TensorInfo};
 use crate::arena::{Arena, LoadedSafeTensors};
 use crate::error::{Error, ErrorKind, InFile};
 use crate::gather::Windows;
+use crate::map::PrivateMapping;
 use crate::mapped::MappedSafeTensors;
 use crate::positioned::PositionedFile;
 
@@ -167,6 +168,21 @@ impl SafeTensorsFile {
         Ok(())
     }
 
+    /// Reads the data section, which is all tensors as they follow each other, into a buffer of exactly
+    /// [`Header::data_len`] bytes; large files with several threads.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::BufferLength`], [`ErrorKind::Shrunk`] or [`ErrorKind::Io`]. After an error the content of the buffer is
+    /// unspecified.
+    pub fn read_data(&self, out: &mut [u8]) -> Result<(), Error> {
+        let (needed, given) = (self.header.data_len(), out.len() as u64);
+        if given != needed {
+            return Err(ErrorKind::BufferLength { needed, given }.at(self.path()));
+        }
+        self.file.read_parallel(out, self.header.data_start())
+    }
+
     /// Reads all tensors into `arena`, large files with several threads.
     ///
     /// The first tensor byte lands on a multiple of 64, so every tensor whose offset is a multiple of its
@@ -189,6 +205,33 @@ impl SafeTensorsFile {
     /// [`ErrorKind::AddressSpace`], [`ErrorKind::Shrunk`] or [`ErrorKind::Io`].
     pub fn map(&self) -> Result<MappedSafeTensors, Error> {
         Ok(MappedSafeTensors::new(Arc::clone(&self.header), self.file.map()?, self.path()))
+    }
+
+    /// Maps the file that is open here so that it can be written to in memory, and only there.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`map`](Self::map).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use st_core::{Dtype, TensorView, WriteOptions};
+    /// use st_mmap::SafeTensorsFile;
+    ///
+    /// # let path = std::env::temp_dir().join(format!("st-mmap-doc-private-{}", std::process::id()));
+    /// st_mmap::save(&path, &[("w", TensorView::new(Dtype::U8, &[3], &[1, 2, 3])?)], &WriteOptions::default())?;
+    /// let file = SafeTensorsFile::open(&path)?;
+    /// let mut map = file.map_private()?;
+    /// let start = file.header().data_start() as usize;
+    /// map.bytes_mut()[start] = 9;
+    /// assert_eq!(map.bytes()[start..], [9, 2, 3]);
+    /// assert_eq!(file.map()?.tensor("w")?.data(), [1, 2, 3]);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn map_private(&self) -> Result<PrivateMapping, Error> {
+        self.file.map_private()
     }
 
     fn info(&self, name: &str) -> Result<TensorInfo<'_>, Error> {

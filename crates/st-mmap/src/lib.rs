@@ -68,8 +68,8 @@ pub use checkpoint::{
 };
 pub use error::{Error, ErrorKind};
 pub use file::SafeTensorsFile;
-pub use map::{Advice, Mapping};
+pub use map::{Advice, Mapping, PrivateMapping};
 pub use mapped::MappedSafeTensors;
-pub use save::{save, save_layout, set_metadata};
+pub use save::{Survives, save, save_layout, save_layout_surviving, set_metadata};
 pub use shard_writer::{WrittenShards, write_sharded};
 pub use sharded::ShardedSafeTensors;

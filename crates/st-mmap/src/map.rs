@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use memmap2::{Mmap, MmapOptions};
+use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::error::{Error, ErrorKind};
 use crate::positioned::PositionedFile;
@@ -54,7 +54,7 @@ impl Mapping {
 
     /// Maps the first `len` bytes of an open file.
     pub(crate) fn of(file: &File, len: u64) -> Result<Self, ErrorKind> {
-        let map_len = usize::try_from(len).map_err(|_| ErrorKind::AddressSpace { len })?;
+        let map_len = map_len(len)?;
         // SAFETY: `map` asks that the memory stays valid and unchanged while borrowed.
         // - The map is private to this struct, read-only, and unmapped on drop; `bytes` borrows from `self`.
         // - `len` is at most `isize::MAX`: memmap2 checks it and fails otherwise.
@@ -65,10 +65,7 @@ impl Mapping {
         //   copy, and every slice is bounded by the length of the map. The type's documentation says so.
         let map = unsafe { MmapOptions::new().len(map_len).map(file) }
             .map_err(|error| ErrorKind::Io { operation: "map", error })?;
-        let now = file.metadata().map_err(|error| ErrorKind::Io { operation: "stat", error })?.len();
-        if now < len {
-            return Err(ErrorKind::Shrunk { expected: len });
-        }
+        still_whole(file, len)?;
         Ok(Self { map })
     }
 
@@ -113,6 +110,47 @@ impl Mapping {
             Ok(())
         }
     }
+}
+
+/// A regular file, mapped in full for reading and for writing **to memory only**: what is written is seen through this map
+/// alone, never by the file or another program. Pages that are not written to stay those of the file, so what
+/// [`Mapping`] says of shortened and changed files holds for them.
+#[derive(Debug)]
+pub struct PrivateMapping {
+    map: MmapMut,
+}
+
+impl PrivateMapping {
+    pub(crate) fn of(file: &File, len: u64) -> Result<Self, ErrorKind> {
+        let map_len = map_len(len)?;
+        // SAFETY: as for `Mapping::of`. Writes go to copies of the pages (MAP_PRIVATE), which this struct owns; `bytes_mut`
+        // borrows it exclusively.
+        let map = unsafe { MmapOptions::new().len(map_len).map_copy(file) }
+            .map_err(|error| ErrorKind::Io { operation: "map", error })?;
+        still_whole(file, len)?;
+        Ok(Self { map })
+    }
+
+    /// The whole file, with what was written to it here.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// The same, to write to. The file does not change.
+    #[must_use]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.map
+    }
+}
+
+fn map_len(len: u64) -> Result<usize, ErrorKind> {
+    usize::try_from(len).map_err(|_| ErrorKind::AddressSpace { len })
+}
+
+fn still_whole(file: &File, len: u64) -> Result<(), ErrorKind> {
+    let now = file.metadata().map_err(|error| ErrorKind::Io { operation: "stat", error })?.len();
+    if now < len { Err(ErrorKind::Shrunk { expected: len }) } else { Ok(()) }
 }
 
 /// How mapped bytes will be used.

@@ -11,7 +11,7 @@ use std::thread;
 use st_core::{Header, ReadOptions};
 
 use crate::error::{Error, ErrorKind, InFile};
-use crate::map::Mapping;
+use crate::map::{Mapping, PrivateMapping};
 
 /// Bytes fetched before anything about the file is known: enough for most headers, in one call.
 const FIRST_READ: u64 = 64 << 10;
@@ -54,19 +54,23 @@ impl PositionedFile {
     }
 
     pub(crate) fn map(&self) -> Result<Mapping, Error> {
-        #[cfg(unix)]
-        let file = &self.file;
-        #[cfg(not(unix))]
-        let file = &*self.file.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        Mapping::of(file, self.len).in_file(&self.path)
+        self.with_file(|file| Mapping::of(file, self.len)).in_file(&self.path)
+    }
+
+    pub(crate) fn map_private(&self) -> Result<PrivateMapping, Error> {
+        self.with_file(|file| PrivateMapping::of(file, self.len)).in_file(&self.path)
     }
 
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
+        self.with_file(File::metadata)
+    }
+
+    fn with_file<T>(&self, use_it: impl FnOnce(&File) -> T) -> T {
         #[cfg(unix)]
         let file = &self.file;
         #[cfg(not(unix))]
         let file = &*self.file.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        file.metadata()
+        use_it(file)
     }
 
     /// Fills `buf` from `offset`; an end of file inside it means that the file shrank.

@@ -45,7 +45,7 @@ pub fn save(
 ) -> Result<(), Error> {
     let path = path.as_ref();
     let layout = lay_out(tensors, options).in_file(path)?;
-    replace(path, Replacement::create(path)?, |out| write_tensors(&layout, tensors, out))
+    replace(path, Replacement::create(path)?, Survives::PowerCut, |out| write_tensors(&layout, tensors, out))
 }
 
 /// Saves a safetensors file whose tensors are produced one at a time.
@@ -78,10 +78,49 @@ pub fn save(
 pub fn save_layout(
     path: impl AsRef<Path>,
     layout: &Layout,
+    pull: impl FnMut(&Planned, &mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    save_layout_surviving(path, layout, Survives::PowerCut, pull)
+}
+
+/// What a finished save outlives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Survives {
+    /// A power cut: the save waits until the medium has the file and its name.
+    #[default]
+    PowerCut,
+    /// The end of this program, however sudden. After a power cut within the next seconds the path may name the old file,
+    /// the new one or, on some file systems, a damaged one. Several times faster where the medium is slow.
+    Process,
+}
+
+/// As [`save_layout`], with a choice of what the file survives. The path never names half a file to another program.
+///
+/// # Errors
+///
+/// Those of [`save_layout`].
+///
+/// # Examples
+///
+/// ```
+/// use st_core::{Dtype, Layout, TensorSpec, WriteOptions};
+/// use st_mmap::Survives;
+///
+/// # let path = std::env::temp_dir().join(format!("st-mmap-doc-survives-{}", std::process::id()));
+/// let layout = Layout::new([TensorSpec { name: "a", dtype: Dtype::U8, shape: &[3] }], &WriteOptions::default())?;
+/// st_mmap::save_layout_surviving(&path, &layout, Survives::Process, |_, out| out.write_all(b"abc"))?;
+/// assert_eq!(st_mmap::MappedSafeTensors::open(&path)?.tensor("a")?.data(), b"abc");
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn save_layout_surviving(
+    path: impl AsRef<Path>,
+    layout: &Layout,
+    survives: Survives,
     mut pull: impl FnMut(&Planned, &mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
     let path = path.as_ref();
-    replace(path, Replacement::create(path)?, |out| {
+    replace(path, Replacement::create(path)?, survives, |out| {
         layout.write_streamed(out, |planned, sink| pull(planned, sink))
     })
 }
@@ -169,10 +208,14 @@ pub(crate) fn write_tensors<W: Write>(
 pub(crate) fn replace(
     path: &Path,
     mut replacement: Replacement,
+    survives: Survives,
     fill: impl FnOnce(&mut BufWriter<&mut Replacement>) -> io::Result<()>,
 ) -> Result<(), Error> {
     match buffered(&mut replacement, fill) {
-        Ok(_) => Ok(replacement.commit()?),
+        Ok(_) => Ok(match survives {
+            Survives::PowerCut => replacement.commit(),
+            Survives::Process => replacement.commit_unsynced(),
+        }?),
         Err(error) => {
             Err(own_error(error, |error| ErrorKind::File(replacement.write_error(error))).in_file(path))
         }

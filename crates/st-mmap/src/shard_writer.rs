@@ -8,7 +8,7 @@ use st_core::{ShardPlan, TensorView, WriteOptions};
 
 use crate::error::{Error, ErrorKind, InFile};
 use crate::new_folder;
-use crate::save::{lay_out, replace, write_tensors};
+use crate::save::{Survives, lay_out, replace, write_tensors};
 use crate::sharded::{INDEX_NAME, SINGLE_NAME};
 
 /// Files that [`write_sharded`] made.
@@ -60,7 +60,9 @@ pub fn write_sharded(
             return Ok(None);
         };
         let path = folder.join(INDEX_NAME);
-        replace(&path, index, |out| std::io::Write::write_all(out, text.to_json().as_bytes()))?;
+        replace(&path, index, Survives::PowerCut, |out| {
+            std::io::Write::write_all(out, text.to_json().as_bytes())
+        })?;
         Ok(Some(path))
     });
     match result {
@@ -91,7 +93,9 @@ fn write_shards(
         let path = folder.join(&shard.file_name);
         let mine: Vec<_> = shard.tensors.iter().filter_map(|idx| tensors.get(*idx).copied()).collect();
         let layout = lay_out(&mine, options).map_err(|error| Error::from(error).in_file(&path))?;
-        replace(&path, Replacement::create_new(&path)?, |out| write_tensors(&layout, &mine, out))?;
+        replace(&path, Replacement::create_new(&path)?, Survives::PowerCut, |out| {
+            write_tensors(&layout, &mine, out)
+        })?;
         written.push(path);
     }
     Ok(())
