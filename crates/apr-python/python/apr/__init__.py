@@ -1,0 +1,29 @@
+"""Model files saved, shipped and verified.
+
+`apr.safetensors` reads and writes safetensors files; it has the names, arguments and results of the package `safetensors` and
+takes its place by one changed import. Importing `apr` imports nothing else: each module is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._native import SafetensorError, __version__
+
+if TYPE_CHECKING:
+    from . import safetensors
+
+_MODULES = ("safetensors",)
+
+__all__ = ["SafetensorError", "__version__", *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

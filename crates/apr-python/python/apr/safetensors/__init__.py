@@ -1,0 +1,31 @@
+"""safetensors files: a drop-in for the package of that name, stricter with what it writes.
+
+Frameworks have modules of their own: `apr.safetensors.numpy`, `.torch`, `.tensorflow`, `.flax`, `.mlx`, `.paddle`, each with
+`save`, `save_file`, `load` and `load_file`.
+"""
+
+from __future__ import annotations
+
+from .._native import (
+    SafetensorError,
+    TensorSpec,
+    __version__,
+    _safe_open_handle,
+    deserialize,
+    safe_open,
+    serialize,
+    serialize_file,
+    set_metadata,
+)
+
+__all__ = [
+    "SafetensorError",
+    "TensorSpec",
+    "__version__",
+    "_safe_open_handle",
+    "deserialize",
+    "safe_open",
+    "serialize",
+    "serialize_file",
+    "set_metadata",
+]

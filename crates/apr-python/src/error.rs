@@ -1,0 +1,88 @@
+//! Errors as Python knows them: the official package's class and wording first, then what, where and which code.
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyFileNotFoundError, PyOSError};
+use pyo3::prelude::*;
+
+create_exception!(
+    apr._native,
+    SafetensorError,
+    PyException,
+    "What is wrong with a safetensors file or with what should become one.\n\n\
+     `code` is a stable identifier (`apr explain CODE` says more), `offset` the byte concerned, `tensor` the name of the\n\
+     tensor concerned; each is None where there is none."
+);
+
+/// A [`SafetensorError`] without a place.
+pub(crate) fn refused(text: impl Into<String>) -> PyErr {
+    SafetensorError::new_err(text.into())
+}
+
+/// An error of the format, as `prefix: wording of the official package (details)`.
+pub(crate) fn of_format(py: Python<'_>, prefix: &str, error: &st_core::Error) -> PyErr {
+    let wording = official_wording(error);
+    with_place(py, &format!("{prefix}: {wording}"), error.code(), error.offset(), error.tensor())
+}
+
+/// An error of a file: the system's become `OSError`s, a missing file is named as the official package does.
+pub(crate) fn of_file(py: Python<'_>, prefix: &str, error: &st_mmap::Error) -> PyErr {
+    if let st_mmap::ErrorKind::Format(format) = error.kind() {
+        return of_format(py, prefix, format);
+    }
+    let path = error.path().map(|path| path.display().to_string()).unwrap_or_default();
+    if error.is_not_found() {
+        return PyFileNotFoundError::new_err(format!("No such file or directory: {path}"));
+    }
+    let text = format!("{prefix}: {error}");
+    match error.io_error() {
+        Some(cause) => match cause.raw_os_error() {
+            // Python chooses the class, for example PermissionError.
+            Some(number) => PyOSError::new_err((number, text)),
+            None => std::io::Error::new(cause.kind(), text).into(),
+        },
+        None => match error.kind() {
+            st_mmap::ErrorKind::File(_) => PyOSError::new_err(text),
+            _ => with_place(py, &text, error.code(), error.offset(), error.tensor()),
+        },
+    }
+}
+
+fn with_place(py: Python<'_>, text: &str, code: &str, offset: Option<u64>, tensor: Option<&str>) -> PyErr {
+    let error = SafetensorError::new_err(text.to_owned());
+    let value = error.value(py);
+    // Attributes of an exception of our own: setting them can only fail for want of memory.
+    let _ = value.setattr("code", code);
+    let _ = value.setattr("offset", offset);
+    let _ = value.setattr("tensor", tensor);
+    error
+}
+
+/// The words by which programs know the refusals of `safetensors` 0.8.0, with ours behind them.
+fn official_wording(error: &st_core::Error) -> String {
+    use st_core::ErrorKind as Kind;
+    let own = error.to_string();
+    let official = match error.kind() {
+        Kind::HeaderTooSmall { .. } => "header too small",
+        Kind::HeaderTooLarge { .. } => "header too large",
+        Kind::InvalidHeaderLength { .. } => "invalid header length",
+        Kind::InvalidUtf8 => "invalid UTF-8 in header",
+        Kind::InvalidOffsets { .. } => {
+            return format!("invalid offset for tensor `{}` ({own})", error.tensor().unwrap_or_default());
+        }
+        Kind::SizeOverflow => "overflow computing buffer size from shape and/or element type",
+        Kind::PartialByte { .. } => {
+            "The slice is slicing for subbytes dtypes, and the slice does not end up at a byte boundary, this is invalid."
+        }
+        Kind::SizeMismatch { .. } => "invalid shape, data type, or offset for tensor",
+        Kind::IncompleteFile { .. } => "incomplete metadata, file not fully covered",
+        kind if kind.code().starts_with("st-json-")
+            || kind.code().starts_with("st-entry-")
+            || kind.code().starts_with("st-metadata-")
+            || kind.code() == "st-dtype" =>
+        {
+            "invalid JSON in header"
+        }
+        _ => return own,
+    };
+    format!("{official} ({own})")
+}

@@ -1,0 +1,47 @@
+//! The native half of the Python package `apr`: files, headers and bytes. What needs a framework is in Python.
+//!
+//! `docs/python.md` specifies what is here: the surface of `safetensors` 0.8.0, and what goes beyond it.
+
+#![deny(unsafe_code)]
+// Python's classes and functions are documented where Python finds it.
+#![allow(missing_docs, unreachable_pub, missing_debug_implementations)]
+
+extern crate alloc;
+
+mod buffer;
+mod deserialize;
+mod dtypes;
+mod error;
+mod index;
+mod numpy;
+mod opened;
+mod options;
+mod packed;
+mod safe_open;
+mod serialize;
+mod slice;
+mod tensor_spec;
+
+/// The native module of `apr`.
+#[pyo3::pymodule(gil_used = false)]
+mod _native {
+    #[pymodule_export]
+    use crate::deserialize::{deserialize, load_arrays};
+    #[pymodule_export]
+    use crate::error::SafetensorError;
+    #[pymodule_export]
+    use crate::safe_open::{SafeOpen, safe_open_handle};
+    #[pymodule_export]
+    use crate::serialize::{save_arrays, save_arrays_file, serialize, serialize_file, set_metadata};
+    #[pymodule_export]
+    use crate::slice::SafeSlice;
+    #[pymodule_export]
+    use crate::tensor_spec::TensorSpec;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,239 @@
+//! Files that give tensors when they are asked.
+
+use alloc::sync::Arc;
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyKeyError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyList};
+use st_core::TensorInfo;
+
+use crate::error::refused;
+use crate::opened::Opened;
+use crate::options::{Backend, Device, Framework};
+use crate::slice::SafeSlice;
+
+/// safe_open(filename, framework, device="cpu", *, backend="mmap", writable=False)
+/// --
+///
+/// Opens a safetensors file; its tensors are read when they are asked for. A context manager, and a mapping from names to
+/// tensors.
+///
+/// filename: str or os.PathLike.
+/// framework: "np" ("numpy"), "pt" ("torch", "pytorch"), "tf" ("tensorflow"), "flax" ("jax"), "mlx", "paddle".
+/// device: where tensors are put; other than "cpu" for torch and paddle only.
+/// backend: "mmap" gives views of the file's own pages; if another program shortens the file, touching what was lost ends the
+/// process. "pread" reads each tensor when it is asked for, "read" everything at once: both give errors instead.
+/// writable: numpy arrays can be written to. What is written stays in this process, the file never changes.
+///
+/// Raises SafetensorError, FileNotFoundError, OSError.
+#[pyclass(frozen, name = "safe_open", module = "apr._native")]
+pub struct SafeOpen {
+    /// Empty once it was closed. Behind a lock, because threads may use one object.
+    opened: std::sync::RwLock<Option<Arc<Opened>>>,
+}
+
+impl SafeOpen {
+    fn opened(&self) -> PyResult<Arc<Opened>> {
+        let opened = self.opened.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        opened.clone().ok_or_else(|| refused("File is closed"))
+    }
+
+    fn named<T>(
+        &self,
+        name: &str,
+        missing: impl FnOnce() -> PyErr,
+        then: impl FnOnce(&Arc<Opened>, &TensorInfo<'_>) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let opened = self.opened()?;
+        let info = opened.header().tensor(name).ok_or_else(missing)?;
+        then(&opened, &info)
+    }
+}
+
+#[pymethods]
+impl SafeOpen {
+    #[new]
+    #[pyo3(signature = (filename, framework, device=None, *, backend="mmap", writable=false))]
+    fn new(
+        py: Python<'_>,
+        filename: PathBuf,
+        framework: &str,
+        device: Option<&Bound<'_, PyAny>>,
+        backend: &str,
+        writable: bool,
+    ) -> PyResult<Self> {
+        let framework = Framework::from_name(framework)?;
+        let device = Device::from_object(device, framework)?;
+        let opened = Opened::new(py, filename, framework, &device, Backend::from_name(backend)?, writable)?;
+        Ok(Self { opened: std::sync::RwLock::new(Some(Arc::new(opened))) })
+    }
+
+    /// The texts of the header as a dict; None if it has none.
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let opened = self.opened()?;
+        let Some(metadata) = opened.header().metadata() else { return Ok(None) };
+        let dict = PyDict::new(py);
+        metadata.iter().try_for_each(|(key, value)| dict.set_item(key, value))?;
+        Ok(Some(dict))
+    }
+
+    /// The names of all tensors, sorted.
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let opened = self.opened()?;
+        let mut names: Vec<&str> = opened.header().iter().map(|info| info.name()).collect();
+        names.sort_unstable();
+        PyList::new(py, names)
+    }
+
+    /// The names of all tensors in file order.
+    fn offset_keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let opened = self.opened()?;
+        let names: Vec<&str> = opened.header().iter().map(|info| info.name()).collect();
+        PyList::new(py, names)
+    }
+
+    /// get_tensor($self, name, /)
+    /// --
+    ///
+    /// The whole tensor.
+    fn get_tensor<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let opened = self.opened()?;
+        opened.tensor(py, &opened.info(name)?)
+    }
+
+    /// All tensors by name, in file order.
+    fn get_tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let opened = self.opened()?;
+        let dict = PyDict::new(py);
+        for info in opened.header().iter() {
+            dict.set_item(info.name(), opened.tensor(py, &info)?)?;
+        }
+        Ok(dict)
+    }
+
+    /// get_slice($self, name, /)
+    /// --
+    ///
+    /// A tensor that is read when it is indexed, and only the part that is asked for. It outlives the file.
+    fn get_slice(&self, name: &str) -> PyResult<SafeSlice> {
+        let opened = self.opened()?;
+        let idx = opened.info(name)?.index();
+        Ok(SafeSlice::new(opened, idx))
+    }
+
+    /// info($self, name=None)
+    /// --
+    ///
+    /// What the header says of a tensor, {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24], "nbytes": 24}, or of all of
+    /// them by name. Nothing else of the file is read.
+    #[pyo3(signature = (name=None))]
+    fn info<'py>(&self, py: Python<'py>, name: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
+        let opened = self.opened()?;
+        if let Some(name) = name {
+            return described(py, &opened.info(name)?);
+        }
+        let dict = PyDict::new(py);
+        for info in opened.header().iter() {
+            dict.set_item(info.name(), described(py, &info)?)?;
+        }
+        Ok(dict)
+    }
+
+    /// close($self)
+    /// --
+    ///
+    /// Ends the use of this object; tensors and slices that it gave stay.
+    fn close(&self) {
+        *self.opened.write().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __exit__(&self, _type: Py<PyAny>, _value: Py<PyAny>, _traceback: Py<PyAny>) {
+        self.close();
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(self.opened()?.header().len())
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let opened = self.opened()?;
+        Ok(name.extract().is_ok_and(|name: &str| opened.header().tensor(name).is_some()))
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.offset_keys(py)?.try_iter()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.named(name, || PyKeyError::new_err(name.to_owned()), |opened, info| opened.tensor(py, info))
+    }
+
+    /// get($self, name, default=None, /)
+    /// --
+    ///
+    /// The whole tensor, or `default` if there is none of this name.
+    #[pyo3(signature = (name, default=None, /))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.opened()?.header().tensor(name).is_none() {
+            Ok(default)
+        } else {
+            self.get_tensor(py, name).map(Some)
+        }
+    }
+
+    /// items($self)
+    /// --
+    ///
+    /// Names and tensors in file order.
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.get_tensors(py)?.call_method0(intern!(py, "items"))
+    }
+
+    /// values($self)
+    /// --
+    ///
+    /// All tensors in file order.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.get_tensors(py)?.call_method0(intern!(py, "values"))
+    }
+}
+
+fn described<'py>(py: Python<'py>, info: &TensorInfo<'_>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let (begin, end) = info.data_offsets();
+    dict.set_item(intern!(py, "dtype"), info.dtype().name())?;
+    dict.set_item(intern!(py, "shape"), info.shape())?;
+    dict.set_item(intern!(py, "data_offsets"), [begin, end])?;
+    dict.set_item(intern!(py, "nbytes"), info.byte_len())?;
+    Ok(dict)
+}
+
+/// _safe_open_handle(f, framework, device="cpu", *, backend="mmap", writable=False)
+/// --
+///
+/// As safe_open, for an open file with a name.
+#[pyfunction(name = "_safe_open_handle")]
+#[pyo3(signature = (f, framework, device=None, *, backend="mmap", writable=false))]
+pub(crate) fn safe_open_handle(
+    py: Python<'_>,
+    f: &Bound<'_, PyAny>,
+    framework: &str,
+    device: Option<&Bound<'_, PyAny>>,
+    backend: &str,
+    writable: bool,
+) -> PyResult<SafeOpen> {
+    f.getattr(intern!(py, "fileno"))?;
+    let path = f.getattr(intern!(py, "name"))?.extract()?;
+    SafeOpen::new(py, path, framework, device, backend, writable)
+}
