@@ -9,6 +9,7 @@
 extern crate alloc;
 
 mod buffer;
+mod checkpoints;
 mod deserialize;
 mod dtypes;
 mod error;
@@ -19,12 +20,17 @@ mod options;
 mod packed;
 mod safe_open;
 mod serialize;
+mod sharded;
 mod slice;
+mod tensor;
 mod tensor_spec;
+mod writer;
 
 /// The native module of `apr`.
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
+    #[pymodule_export]
+    use crate::checkpoints::CheckpointFolder;
     #[pymodule_export]
     use crate::deserialize::{deserialize, load_arrays};
     #[pymodule_export]
@@ -34,9 +40,13 @@ mod _native {
     #[pymodule_export]
     use crate::serialize::{save_arrays, save_arrays_file, serialize, serialize_file, set_metadata};
     #[pymodule_export]
+    use crate::sharded::shards;
+    #[pymodule_export]
     use crate::slice::SafeSlice;
     #[pymodule_export]
     use crate::tensor_spec::TensorSpec;
+    #[pymodule_export]
+    use crate::writer::Writer;
 
     use pyo3::prelude::*;
 

@@ -91,17 +91,22 @@ impl Opened {
             let offset = start + info.data_offsets().0;
             return Numpy::get(py)?.view(info.dtype(), info.shape(), bytes.bind(py), offset);
         }
-        let bytes = match &self.memory {
+        let bytes = self.bytes(py, info)?;
+        self.made(py, info.dtype(), info.shape(), &bytes)
+    }
+
+    /// The bytes of a tensor as the file has them: a buffer.
+    pub(crate) fn bytes<'py>(&self, py: Python<'py>, info: &TensorInfo<'_>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.memory {
             Memory::Array { bytes, start } => {
                 let offset = start + info.data_offsets().0;
-                part(bytes.bind(py), offset, offset + info.byte_len())?
+                part(bytes.bind(py), offset, offset + info.byte_len())
             }
             Memory::File => {
                 let (file, name) = (&self.file, info.name());
-                self.filled(py, info.byte_len(), |out| file.read_tensor(name, out))?
+                self.filled(py, info.byte_len(), |out| file.read_tensor(name, out))
             }
-        };
-        self.made(py, info.dtype(), info.shape(), &bytes)
+        }
     }
 
     /// Part of a tensor.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyKeyError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyList};
+use pyo3::types::{PyDict, PyIterator, PyList, PyMemoryView};
 use st_core::TensorInfo;
 
 use crate::error::refused;
@@ -111,6 +111,16 @@ impl SafeOpen {
             dict.set_item(info.name(), opened.tensor(py, &info)?)?;
         }
         Ok(dict)
+    }
+
+    /// get_bytes($self, name, /)
+    /// --
+    ///
+    /// The bytes of a tensor as the file has them, as a memoryview.
+    fn get_bytes<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyMemoryView>> {
+        let opened = self.opened()?;
+        let bytes = opened.bytes(py, &opened.info(name)?)?;
+        PyMemoryView::from(&bytes)
     }
 
     /// get_slice($self, name, /)

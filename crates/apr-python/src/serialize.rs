@@ -4,21 +4,18 @@ use alloc::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
-use st_core::{Dtype, Layout, Order, Planned, ReadOptions, WriteOptions};
+use pyo3::types::PyBytes;
+use st_core::{Layout, Order, Planned, ReadOptions, WriteOptions};
 use st_mmap::{SafeTensorsFile, Survives};
 
-use crate::buffer::{Buffer, Wanted, new_bytes};
-use crate::dtypes::{SUPPORTED, from_format, from_python_name};
-use crate::error::{of_file, of_format, refused};
-use crate::numpy::Numpy;
-use crate::packed::{is_packed, pack};
+use crate::buffer::new_bytes;
+use crate::error::{of_file, of_format};
+use crate::tensor::{Tensor, arrays_of};
 use crate::tensor_spec::TensorSpec;
 
 /// What failed, in the words of the official package.
-const PREFIX: &str = "Error while serializing";
+pub(crate) const PREFIX: &str = "Error while serializing";
 
 /// Less than this is written before another thread could make use of the interpreter.
 const WORTH_RELEASING: u64 = 1 << 18;
@@ -112,10 +109,15 @@ pub(crate) fn save_arrays_file(
 #[pyo3(signature = (filename, metadata))]
 pub(crate) fn set_metadata(py: Python<'_>, filename: PathBuf, metadata: Metadata) -> PyResult<()> {
     py.detach(|| match st_mmap::set_metadata(&filename, metadata.as_ref()) {
-        Err(error) if error.code() == "st-no-header-room" => copy_with(&filename, metadata),
+        Err(error) if lacks_room(&error) => copy_with(&filename, metadata),
         done => done,
     })
     .map_err(|error| of_file(py, "Error while writing metadata", &error))
+}
+
+fn lacks_room(error: &st_mmap::Error) -> bool {
+    use st_core::ErrorKind::NoHeaderRoom;
+    matches!(error.kind(), st_mmap::ErrorKind::Format(error) if matches!(error.kind(), NoHeaderRoom { .. }))
 }
 
 /// Writes the tensors of a file under new metadata in its place.
@@ -145,53 +147,11 @@ fn copy_with(path: &std::path::Path, metadata: Metadata) -> Result<(), st_mmap::
     })
 }
 
-/// Names and arrays of any mapping.
-fn arrays_of<'py>(tensor_dict: &Bound<'py, PyAny>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
-    let py = tensor_dict.py();
-    let dict = match tensor_dict.cast::<PyDict>() {
-        Ok(dict) => dict.clone(),
-        Err(_) => {
-            let made = PyDict::new(py);
-            made.call_method1(intern!(py, "update"), (tensor_dict,))?;
-            made
-        }
-    };
-    dict.iter().map(|(name, array)| Ok((name.extract()?, array))).collect()
-}
-
-/// Where a tensor's bytes are.
-enum Source<'a> {
-    /// Memory that a caller promised.
-    Promised(&'a [u8]),
-    /// Memory of an array, in the order of files.
-    Held(Buffer),
-    /// An array in another order, put in order when its turn comes.
-    Scattered(Py<PyAny>),
-    /// Packed here.
-    Made(Vec<u8>),
-}
-
-struct Tensor<'a> {
-    name: &'a str,
-    dtype: Dtype,
-    shape: Vec<usize>,
-    source: Source<'a>,
-}
-
 struct Tensors<'a>(Vec<Tensor<'a>>);
 
 impl<'a> Tensors<'a> {
     fn described(specs: &'a BTreeMap<String, Py<TensorSpec>>) -> PyResult<Self> {
-        let tensors = specs.iter().map(|(name, spec)| {
-            let spec = spec.get();
-            Ok(Tensor {
-                name,
-                dtype: spec.element_type(),
-                shape: spec.dims().to_vec(),
-                source: Source::Promised(spec.bytes()?),
-            })
-        });
-        Ok(Self(tensors.collect::<PyResult<_>>()?))
+        Ok(Self(specs.iter().map(|(name, spec)| Tensor::of_spec(name, spec.get())).collect::<PyResult<_>>()?))
     }
 
     fn of_arrays(arrays: &'a [(String, Bound<'_, PyAny>)]) -> PyResult<Self> {
@@ -199,11 +159,7 @@ impl<'a> Tensors<'a> {
     }
 
     fn layout(&self, py: Python<'_>, metadata: Metadata) -> PyResult<Layout> {
-        let specs = self.0.iter().map(|tensor| st_core::TensorSpec {
-            name: tensor.name,
-            dtype: tensor.dtype,
-            shape: &tensor.shape,
-        });
+        let specs = self.0.iter().map(Tensor::spec);
         let options = WriteOptions { metadata, ..WriteOptions::default() };
         Layout::new(specs, &options).map_err(|error| of_format(py, PREFIX, &error))
     }
@@ -238,64 +194,6 @@ impl<'a> Tensors<'a> {
     }
 
     fn write(&self, planned: &Planned, out: &mut dyn Write) -> io::Result<()> {
-        let tensor = &self.0[planned.input_idx];
-        match &tensor.source {
-            Source::Promised(bytes) => out.write_all(bytes),
-            Source::Held(buffer) => out.write_all(buffer.bytes()),
-            Source::Made(bytes) => out.write_all(bytes),
-            Source::Scattered(array) => {
-                let in_order = Python::attach(|py| -> PyResult<Buffer> {
-                    let array = Numpy::get(py)?.in_order(tensor.dtype, array.bind(py))?;
-                    Buffer::of(&array, Wanted::Bytes)
-                })?;
-                out.write_all(in_order.bytes())
-            }
-        }
+        self.0[planned.input_idx].with_bytes(|bytes| out.write_all(bytes))?
     }
-}
-
-impl<'a> Tensor<'a> {
-    fn of_array(name: &'a str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if let Ok(buffer) = Buffer::of(array, Wanted::Elements) {
-            let known = buffer.format().and_then(|format| from_format(format, buffer.item_len()));
-            let Some((dtype, is_in_byte_order)) = known else {
-                let called = match type_name(array) {
-                    Ok(called) => called,
-                    Err(_) => buffer.format().unwrap_or("without a name").to_owned(),
-                };
-                return Err(unknown(name, &called));
-            };
-            let shape = buffer.shape().collect();
-            let source = if is_in_byte_order && buffer.is_contiguous() {
-                Source::Held(buffer)
-            } else {
-                Source::Scattered(array.clone().unbind())
-            };
-            return Ok(Self { name, dtype, shape, source });
-        }
-        let called = type_name(array)?;
-        let dtype = from_python_name(&called).ok_or_else(|| unknown(name, &called))?;
-        let numpy = Numpy::get(array.py())?;
-        let integers = numpy.as_integers(dtype, array)?;
-        let mut tensor = Self::of_array(name, &integers)?;
-        tensor.dtype = dtype;
-        if is_packed(dtype) {
-            let codes = numpy.in_order(Dtype::U8, &integers)?;
-            tensor.source = Source::Made(pack(dtype, Buffer::of(&codes, Wanted::Bytes)?.bytes()));
-        } else if let Source::Scattered(_) = tensor.source {
-            // In order now: as what it is, it has no buffer.
-            let in_order = numpy.in_order(crate::numpy::carrier(dtype), &integers)?;
-            tensor.source = Source::Held(Buffer::of(&in_order, Wanted::Bytes)?);
-        }
-        Ok(tensor)
-    }
-}
-
-fn type_name(array: &Bound<'_, PyAny>) -> PyResult<String> {
-    let py = array.py();
-    array.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "name"))?.extract()
-}
-
-fn unknown(name: &str, dtype: &str) -> PyErr {
-    refused(format!("Unknown dtype {dtype:?}. Supported dtypes: {SUPPORTED} (tensor `{name}`)"))
 }

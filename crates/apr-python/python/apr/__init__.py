@@ -13,15 +13,28 @@ from ._native import SafetensorError, __version__
 
 if TYPE_CHECKING:
     from . import safetensors
+    from .checkpoints import Checkpoint, Checkpoints
+    from .files import ModelFiles, open
 
 _MODULES = ("safetensors",)
+# Names and the modules that have them.
+_NAMES = {
+    "Checkpoint": "checkpoints",
+    "Checkpoints": "checkpoints",
+    "ModelFiles": "files",
+    "open": "files",
+}
 
-__all__ = ["SafetensorError", "__version__", *_MODULES]
+__all__ = ["SafetensorError", "__version__", *_MODULES, *_NAMES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _NAMES:
+        found = getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

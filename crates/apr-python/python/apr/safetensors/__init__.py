@@ -9,6 +9,7 @@ from __future__ import annotations
 from .._native import (
     SafetensorError,
     TensorSpec,
+    Writer,
     __version__,
     _safe_open_handle,
     deserialize,
@@ -17,15 +18,19 @@ from .._native import (
     serialize_file,
     set_metadata,
 )
+from ._digests import digests, verify
 
 __all__ = [
     "SafetensorError",
     "TensorSpec",
+    "Writer",
     "__version__",
     "_safe_open_handle",
     "deserialize",
+    "digests",
     "safe_open",
     "serialize",
     "serialize_file",
     "set_metadata",
+    "verify",
 ]

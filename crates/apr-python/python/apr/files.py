@@ -1,0 +1,148 @@
+"""Models that lie in one safetensors file or in several with an index."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ._native import SafetensorError, safe_open, shards
+
+__all__ = ["ModelFiles", "open"]
+
+
+class ModelFiles(Mapping[str, Any]):
+    """The tensors of a model by name, whichever of its files they are in. Files are opened when they are needed.
+
+    A mapping and a context manager: `model["lm_head.weight"]`, `for name in model`, `model.get_slice(name)[:10]`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        framework: str = "np",
+        device: str | int = "cpu",
+        *,
+        backend: str = "mmap",
+        writable: bool = False,
+        check: bool = True,
+    ) -> None:
+        self.path, files = shards(path, check=check)
+        self._options: dict[str, Any] = {
+            "framework": framework,
+            "device": device,
+            "backend": backend,
+            "writable": writable,
+        }
+        self._opened: dict[os.PathLike[str], safe_open] = {}
+        self._closed = False
+        self._files: dict[str, os.PathLike[str]] = files if files is not None else {}
+        if files is None:
+            self._files = dict.fromkeys(self._file(self.path), self.path)
+
+    def _file(self, path: os.PathLike[str]) -> safe_open:
+        if self._closed:
+            raise SafetensorError("File is closed")
+        if path not in self._opened:
+            self._opened[path] = safe_open(path, **self._options)
+        return self._opened[path]
+
+    def _holder(self, name: str) -> safe_open:
+        try:
+            return self._file(self._files[name])
+        except KeyError:
+            raise SafetensorError(f"{self.path} and its shards do not contain tensor {name}") from None
+
+    @property
+    def shards(self) -> list[os.PathLike[str]]:
+        """The files, sorted by name."""
+        return sorted(set(self._files.values()))
+
+    def file_of(self, name: str) -> os.PathLike[str]:
+        """The file that holds a tensor."""
+        self._holder(name)
+        return self._files[name]
+
+    def get_tensor(self, name: str) -> Any:
+        """The whole tensor. Raises SafetensorError if there is none of this name."""
+        return self._holder(name).get_tensor(name)
+
+    def get_bytes(self, name: str) -> memoryview:
+        """The bytes of a tensor as the file has them."""
+        return self._holder(name).get_bytes(name)
+
+    def get_slice(self, name: str) -> Any:
+        """A tensor that is read when it is indexed, and only the part that is asked for."""
+        return self._holder(name).get_slice(name)
+
+    def get_tensors(self) -> dict[str, Any]:
+        """All tensors by name."""
+        return {name: self.get_tensor(name) for name in self._files}
+
+    def info(self, name: str | None = None) -> dict[str, Any]:
+        """What the headers say of a tensor, or of all of them by name: dtype, shape, data_offsets, nbytes."""
+        if name is not None:
+            return self._holder(name).info(name)
+        return {name: self._holder(name).info(name) for name in self._files}
+
+    def metadata(self, name: str | None = None) -> dict[str, str] | None:
+        """The texts in the header of the file that holds a tensor; without a name, those of all files that do not contradict
+        each other."""
+        if name is not None:
+            return self._holder(name).metadata()
+        texts = [self._file(path).metadata() or {} for path in self.shards]
+        common = {key: value for text in texts for key, value in text.items()}
+        kept = {key: value for key, value in common.items() if all(text.get(key, value) == value for text in texts)}
+        return kept or None
+
+    def close(self) -> None:
+        """Ends the use of this object; tensors and slices that it gave stay."""
+        self._closed = True
+        self._opened.clear()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._files:
+            raise KeyError(name)
+        return self.get_tensor(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __enter__(self) -> ModelFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<ModelFiles {os.fspath(self.path)!r}: {len(self)} tensors in {len(self.shards)} files>"
+
+
+def open(
+    path: str | os.PathLike[str],
+    framework: str = "np",
+    device: str | int = "cpu",
+    *,
+    backend: str = "mmap",
+    writable: bool = False,
+    check: bool = True,
+) -> ModelFiles:
+    """Opens a model by the path of a safetensors file, of an index (`*.index.json`) or of the folder that holds either.
+
+    Args:
+        path: where it is. A folder has one index, or none and a `model.safetensors`.
+        framework, device, backend, writable: as for `apr.safetensors.safe_open`.
+        check: open every shard now and compare it with the index.
+
+    Raises:
+        SafetensorError: a header or the index is not sound, a shard path leaves the folder, or index and shards disagree; the
+            text lists every disagreement.
+        OSError: something cannot be read.
+    """
+    return ModelFiles(path, framework, device, backend=backend, writable=writable, check=check)

@@ -1,0 +1,54 @@
+//! Sets of files with an index.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use st_core::ReadOptions;
+use st_mmap::ShardedSafeTensors;
+
+use crate::error::{of_file, refused};
+
+const PREFIX: &str = "Error while opening shards";
+
+/// shards(path, *, check=True)
+/// --
+///
+/// The files of a model: by the path of its index, of its folder or of its only file.
+///
+/// check: open every shard and compare it with the index: missing shards, tensors that are not where the index says, tensors it
+/// does not list, a wrong total size.
+///
+/// Returns (path, names): the index or only file, and the path of the file of each tensor in the order of the index; None
+/// instead of names for an only file. Raises SafetensorError, OSError.
+#[pyfunction]
+#[pyo3(signature = (path, *, check=true))]
+pub(crate) fn shards<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    check: bool,
+) -> PyResult<(PathBuf, Option<Bound<'py, PyDict>>)> {
+    let set = py
+        .detach(|| {
+            let set = ShardedSafeTensors::open_with(&path, &ReadOptions::STRICT)?;
+            let problems = if check { set.check()? } else { Vec::new() };
+            Ok((set, problems))
+        })
+        .map_err(|error| of_file(py, PREFIX, &error))?;
+    let (set, problems) = set;
+    if !problems.is_empty() {
+        let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        return Err(refused(format!(
+            "{PREFIX}: {} and its shards disagree: {}",
+            set.path().display(),
+            list.join("; ")
+        )));
+    }
+    let Some(index) = set.index() else { return Ok((set.path().to_path_buf(), None)) };
+    let folder = set.path().parent().map(PathBuf::from).unwrap_or_default();
+    let files = PyDict::new(py);
+    for (tensor, shard) in index.weight_map() {
+        files.set_item(tensor, folder.join(shard))?;
+    }
+    Ok((set.path().to_path_buf(), Some(files)))
+}
