@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::time::Instant;
 
 use crate::TASKS;
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Outcome, Session, without_arguments};
 
 /// The tasks and their arguments.
 const STEPS: &[(&str, &[&str])] = &[
@@ -24,9 +24,7 @@ const STEPS: &[(&str, &[&str])] = &[
 
 /// Runs all of them, also after one has failed, and closes with a table, what was skipped, and the test runner's lines.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
-    if let Some(arg) = args.first() {
-        return Err(Failure::Usage(format!("`ci` takes no arguments, not `{arg}`")));
-    }
+    without_arguments("ci", args)?;
     let start = Instant::now();
     let mut rows = Vec::new();
     let mut failures = Vec::new();

@@ -1,7 +1,7 @@
 //! `foreign`: the tests of `apr-quant` with the instructions of other processors.
 
 use crate::process::{cargo, command, find_tool, stdout_of, step};
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Outcome, Session, without_arguments};
 
 /// Runs the WebAssembly programs.
 const WASI: &str = "xtask/run_wasi.mjs";
@@ -42,9 +42,7 @@ const TARGETS: &[Target] = &[
 
 /// Runs them on each target that can be had here.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
-    if let Some(arg) = args.first() {
-        return Err(Failure::Usage(format!("`foreign` takes no arguments, not `{arg}`")));
-    }
+    without_arguments("foreign", args)?;
     for target in TARGETS {
         match why_not(session, target) {
             Some(why) => session.skip(format!("foreign on {}", target.triple), why),

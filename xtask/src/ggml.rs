@@ -1,7 +1,8 @@
 //! `ggml`: the reference library judges the blocks of apr-quant.
 
 use crate::models;
-use crate::process::{cargo, command, step, succeeds};
+use crate::process::{cargo, command, step};
+use crate::python;
 use crate::task::{Failure, Outcome, Session};
 use crate::workspace::Workspace;
 
@@ -27,8 +28,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
         session.skip("ggml", "the reference library is one for x86-64 Linux");
         return Ok(());
     }
-    if !succeeds(&mut command(session, "python3", &["--version"])) {
-        session.skip("ggml", "needs python3");
+    if !python::is_here(session, "ggml") {
         return Ok(());
     }
     let folder = match models::fetch_package(session, PACKAGE)? {

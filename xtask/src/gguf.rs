@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::process::{cargo, command, step, succeeds};
-use crate::python::{Packages, environment};
-use crate::task::{Failure, Outcome, Session};
+use crate::process::{cargo, command, step};
+use crate::python::{self, Packages, environment};
+use crate::task::{Outcome, Session, without_arguments};
 
 const JUDGE: &str = "xtask/judge_gguf.py";
 
@@ -18,11 +18,8 @@ const PACKAGES: Packages = Packages {
 
 /// Writes samples and lets gguf-py read them, or skips it if it cannot be had.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
-    if let Some(arg) = args.first() {
-        return Err(Failure::Usage(format!("`gguf` takes no arguments, not `{arg}`")));
-    }
-    if !succeeds(&mut command(session, "python3", &["--version"])) {
-        session.skip("gguf", "needs python3");
+    without_arguments("gguf", args)?;
+    if !python::is_here(session, "gguf") {
         return Ok(());
     }
     let folder = session.scratch("gguf");

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use crate::gguf::write_samples;
-use crate::process::{command, step, succeeds};
-use crate::python::{Packages, environment};
-use crate::task::{Failure, Outcome, Session};
+use crate::process::{command, step};
+use crate::python::{self, Packages, environment};
+use crate::task::{Outcome, Session, without_arguments};
 use crate::workspace::build_apr;
 
 const JUDGE: &str = "xtask/judge_llama.py";
@@ -23,11 +23,8 @@ const PACKAGES: Packages = Packages {
 
 /// Makes the models and lets llama.cpp judge them, or skips it if it cannot be built.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
-    if let Some(arg) = args.first() {
-        return Err(Failure::Usage(format!("`llama` takes no arguments, not `{arg}`")));
-    }
-    if !succeeds(&mut command(session, "python3", &["--version"])) {
-        session.skip("llama", "needs python3");
+    without_arguments("llama", args)?;
+    if !python::is_here(session, "llama") {
         return Ok(());
     }
     let folder = session.scratch("llama");

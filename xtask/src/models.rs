@@ -11,6 +11,7 @@ use std::process::Command;
 
 use crate::models::list::{LIST, Package, Registry, choice, packages};
 use crate::process::{Captured, capture, capture_with_input, command, display, succeeds};
+use crate::python;
 use crate::task::{Failure, Outcome, Session};
 
 pub(crate) use crate::models::oracle::check;
@@ -51,7 +52,7 @@ pub(crate) fn fetch(session: &mut Session, args: &[String]) -> Outcome {
             }
         }
     } else {
-        missing.push(("models".to_owned(), "needs python3".to_owned()));
+        missing.push(("models".to_owned(), python::NEEDED.to_owned()));
     }
     if let (true, Some((what, why))) = (strict, missing.first()) {
         return Err(format!("{what}: {why}").into());

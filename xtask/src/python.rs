@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::process::{capture, command, display, succeeds};
 use crate::task::{Failure, Session};
 
+/// Why something is skipped where there is no Python.
+pub(crate) const NEEDED: &str = "needs python3";
+
 /// What a judge needs of Python.
 pub(crate) struct Packages {
     /// As the registry's client takes them, the one that matters first.
@@ -13,6 +16,15 @@ pub(crate) struct Packages {
     pub(crate) check: &'static str,
     /// For the registry's client and what it builds.
     pub(crate) variables: &'static [(&'static str, &'static str)],
+}
+
+/// Whether there is a Python; where there is none, the check `what` is noted as skipped.
+pub(crate) fn is_here(session: &mut Session, what: &str) -> bool {
+    let is_here = succeeds(&mut command(session, "python3", &["--version"]));
+    if !is_here {
+        session.skip(what, NEEDED);
+    }
+    is_here
 }
 
 /// The Python with the packages, made in `folder` if it is not there; or why it cannot be had.

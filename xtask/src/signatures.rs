@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::process::{command, step, succeeds};
 use crate::python::{Packages, environment};
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Outcome, Session, without_arguments};
 use crate::workspace::build_apr;
 
 const JUDGE: &str = "xtask/judge_signatures.py";
@@ -18,9 +18,7 @@ const PACKAGES: Packages = Packages {
 
 /// Lets both judge, or skips whom it does not find.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
-    if let Some(arg) = args.first() {
-        return Err(Failure::Usage(format!("`signatures` takes no arguments, not `{arg}`")));
-    }
+    without_arguments("signatures", args)?;
     for (program, word) in [("python3", "--version"), ("openssl", "version")] {
         if !succeeds(&mut command(session, program, &[word])) {
             session.skip("signatures", format!("needs {program}"));

@@ -46,6 +46,18 @@ impl From<&str> for Failure {
     }
 }
 
+/// Refuses arguments, for the task `name` that takes none.
+///
+/// # Errors
+///
+/// A [`Failure::Usage`] that names the first argument.
+pub(crate) fn without_arguments(name: &str, args: &[String]) -> Outcome {
+    match args.first() {
+        None => Ok(()),
+        Some(arg) => Err(Failure::Usage(format!("`{name}` takes no arguments, not `{arg}`"))),
+    }
+}
+
 /// What the tasks of one run share: where the project is, and what is said when all is done.
 #[derive(Debug)]
 pub(crate) struct Session {

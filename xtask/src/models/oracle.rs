@@ -1,8 +1,9 @@
 //! Whether `apr` reads the real models as plain Python does.
 
 use crate::json::Value;
-use crate::process::{cargo, command, stdout_of, step, succeeds};
-use crate::task::{Failure, Outcome, Session};
+use crate::process::{cargo, command, stdout_of, step};
+use crate::python;
+use crate::task::{Outcome, Session, without_arguments};
 use crate::workspace::Workspace;
 
 /// Reads safetensors with nothing of ours.
@@ -17,11 +18,8 @@ const ORACLE_FILES: [&str; 3] = [
 
 /// Compares the tensors that `apr` lists with those that the Python script finds in the same file.
 pub(crate) fn check(session: &mut Session, args: &[String]) -> Outcome {
-    if let Some(arg) = args.first() {
-        return Err(Failure::Usage(format!("`models-check` takes no arguments, not `{arg}`")));
-    }
-    if !succeeds(&mut command(session, "python3", &["--version"])) {
-        session.skip("models-check", "needs python3");
+    without_arguments("models-check", args)?;
+    if !python::is_here(session, "models-check") {
         return Ok(());
     }
     step(&mut cargo(session, &["build", "--release", "--package", "apr-tools"]))?;
