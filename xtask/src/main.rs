@@ -21,6 +21,7 @@ mod nostd;
 mod peers;
 mod process;
 mod python;
+mod python_package;
 mod quality;
 mod reliability;
 mod signatures;
@@ -97,6 +98,11 @@ const TASKS: &[Task] = &[
         name: "signatures",
         run: signatures::run,
         help: "minisign and model-signing judge signatures of `apr sign`, and `apr verify` theirs",
+    },
+    Task {
+        name: "python",
+        run: python_package::run,
+        help: "[frameworks [NAME...]]  builds, installs and tests the Python package, beside upstream's tests",
     },
     Task {
         name: "fuzz",

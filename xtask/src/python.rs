@@ -9,6 +9,7 @@ use crate::task::{Failure, Session};
 pub(crate) const NEEDED: &str = "needs python3";
 
 /// What a judge needs of Python.
+#[derive(Debug)]
 pub(crate) struct Packages {
     /// As the registry's client takes them, the one that matters first.
     pub(crate) names: &'static [&'static str],

@@ -1,0 +1,285 @@
+//! `python`: the Python package built, installed and tested, by our tests and by those of the package it stands in for.
+
+mod frameworks;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::process::{capture, command, stdout_of, step, step_with_lines};
+use crate::python::{self, Packages, environment};
+use crate::task::{Failure, Outcome, Session};
+
+/// Our package.
+const FOLDER: &str = "crates/apr-python";
+
+/// Largest wheel, in bytes.
+const MAX_WHEEL: u64 = 2_000_000;
+
+/// What builds wheels.
+const BUILDER: Packages = Packages {
+    names: &["maturin==1.16.0"],
+    check: "import importlib.metadata as m; assert m.version('maturin') == '1.16.0'",
+    variables: &[],
+};
+
+/// What the tests need besides our package; the official one among it, which upstream's tests are run with first.
+const TESTERS: Packages = Packages {
+    names: &["safetensors==0.8.0", "numpy", "ml_dtypes", "pytest", "fsspec"],
+    check: "import importlib.metadata as m, numpy, ml_dtypes, pytest, fsspec; assert m.version('safetensors') == '0.8.0'",
+    variables: &[],
+};
+
+/// The source distribution with upstream's tests, as the registry's client checks it.
+const UPSTREAM: &str = "safetensors==0.8.0 \
+    --hash=sha256:fabaf3e0f18a6618d9b36560682562157f77c2b71fcffc7b432be2baed9d753d\n";
+
+/// Where the tests are in it, and what they are run from.
+const UPSTREAM_FOLDER: &str = "safetensors-0.8.0/bindings/python";
+
+/// Upstream's tests without those that need a framework other than torch, which may be absent.
+const UPSTREAM_TESTS: [&str; 7] = [
+    "tests/test_simple.py",
+    "tests/test_handle.py",
+    "tests/test_threadable.py",
+    "tests/test_multithreaded.py",
+    "tests/test_pread_backend.py",
+    "tests/test_pt_comparison.py",
+    "tests/test_pt_model.py",
+];
+
+/// The wheel and the tests with numpy, or with `frameworks` (and names) each framework in an environment of its own.
+pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
+    let chosen = match args.split_first() {
+        None => None,
+        Some((word, names)) if word == "frameworks" => Some(frameworks::chosen(names)?),
+        Some((word, _)) => {
+            return Err(Failure::Usage(format!("`python` takes `frameworks [NAME...]`, not `{word}`")));
+        }
+    };
+    if !python::is_here(session, "python") {
+        return Ok(());
+    }
+    let folder = session.scratch("python");
+    let Some(wheel) = wheel(session, &folder)? else { return Ok(()) };
+    let upstream = upstream(session, &folder)?;
+    let upstream = match &upstream {
+        Ok(folder) => Some(folder.as_path()),
+        Err(why) => {
+            session.skip("python: upstream's tests", why);
+            None
+        }
+    };
+    match chosen {
+        Some(chosen) => frameworks::run(session, &folder, &wheel, upstream, &chosen),
+        None => with_numpy(session, &folder, &wheel, upstream),
+    }
+}
+
+/// A new environment with our wheel: the README's example, all of our tests, upstream's tests.
+fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Option<&Path>) -> Outcome {
+    let fresh = folder.join("fresh");
+    emptied(&fresh)?;
+    let python = match environment(session, &fresh, &TESTERS)? {
+        Ok(python) => python,
+        Err(why) => {
+            session.skip("python", why);
+            return Ok(());
+        }
+    };
+    install(session, &python, wheel)?;
+    example(session, &python, folder)?;
+    let ours = pytest(session, &python, &["tests"], |command| {
+        command.current_dir(session.root().join(FOLDER));
+    });
+    close(session, "our tests", ours)?;
+    match upstream {
+        Some(upstream) => judged(session, &python, upstream, "numpy", &UPSTREAM_TESTS),
+        None => Ok(()),
+    }
+}
+
+/// Builds the wheel and looks at its size; none where the builder cannot be had.
+fn wheel(session: &mut Session, folder: &Path) -> Result<Option<PathBuf>, Failure> {
+    let python = match environment(session, &folder.join("build"), &BUILDER)? {
+        Ok(python) => python,
+        Err(why) => {
+            session.skip("python", why);
+            return Ok(None);
+        }
+    };
+    let wheels = folder.join("wheels");
+    emptied(&wheels)?;
+    let manifest = format!("{FOLDER}/Cargo.toml");
+    let words = ["-m", "maturin", "build", "--quiet", "--release", "--locked", "--manifest-path", &manifest];
+    step(command(session, &python, &words).arg("--interpreter").arg(&python).arg("--out").arg(&wheels))?;
+    let wheel = only_file(&wheels, ".whl")?;
+    let len = fs::metadata(&wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len();
+    let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    println!("python: {name}: {len} bytes");
+    if len > MAX_WHEEL {
+        return Err(format!("{name} has {len} bytes, more than {MAX_WHEEL}").into());
+    }
+    session.close_with(format!("python wheel: {len} bytes"));
+    Ok(Some(wheel))
+}
+
+/// Installs our wheel into an environment, over what was built before under the same version.
+fn install(session: &Session, python: &Path, wheel: &Path) -> Outcome {
+    let words = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
+    step(command(session, python, &words).args(["--no-deps", "--force-reinstall"]).arg(wheel))
+}
+
+/// Runs the Python examples of our README, from an empty folder.
+fn example(session: &Session, python: &Path, folder: &Path) -> Outcome {
+    let readme = session.root().join(FOLDER).join("README.md");
+    let text = fs::read_to_string(&readme).map_err(|error| format!("{}: {error}", readme.display()))?;
+    let place = folder.join("example");
+    let mut count = 0_usize;
+    for code in python_blocks(&text) {
+        emptied(&place)?;
+        let printed = stdout_of(command(session, python, &["-I", "-c", &code]).current_dir(&place))?;
+        print!("{printed}");
+        count += 1;
+    }
+    if count == 0 { Err(format!("{}: no example", readme.display()).into()) } else { Ok(()) }
+}
+
+/// The Python in a page: what stands between its fences, each an example of its own.
+fn python_blocks(page: &str) -> impl Iterator<Item = String> {
+    page.split("```python\n").skip(1).filter_map(|rest| rest.split("```").next()).map(str::to_owned)
+}
+
+/// Upstream's tests, fetched and unpacked once; or why they cannot be had.
+fn upstream(session: &Session, folder: &Path) -> Result<Result<PathBuf, String>, Failure> {
+    let tests = folder.join("upstream").join(UPSTREAM_FOLDER);
+    if tests.join("tests").is_dir() {
+        return Ok(Ok(tests));
+    }
+    let download = folder.join("download");
+    emptied(&download)?;
+    let wanted = download.join("wanted.txt");
+    fs::write(&wanted, UPSTREAM).map_err(|error| format!("{}: {error}", wanted.display()))?;
+    let words =
+        ["-m", "pip", "download", "--quiet", "--no-input", "--no-deps", "--disable-pip-version-check"];
+    let mut pip = command(session, "python3", &words);
+    pip.args(["--retries=2", "--no-binary=safetensors", "--require-hashes", "--dest"]).arg(&download);
+    let fetched = capture(pip.arg("--requirement").arg(&wanted))?;
+    if !fetched.success {
+        let line = fetched.stderr.lines().rev().find(|line| !line.trim().is_empty());
+        return Ok(Err(line.unwrap_or("no reason given").trim().to_owned()));
+    }
+    let archive = only_file(&download, ".tar.gz")?;
+    stdout_of(
+        command(session, "python3", &["-I", "-m", "tarfile", "--extract"])
+            .arg(archive)
+            .arg(folder.join("upstream")),
+    )?;
+    Ok(Ok(tests))
+}
+
+/// Upstream's tests in one environment: first with the official package, which says what has to pass, then with ours.
+fn judged(session: &mut Session, python: &Path, upstream: &Path, name: &str, tests: &[&str]) -> Outcome {
+    let overlay = session.root().join(FOLDER).join("tests/upstream");
+    let record = upstream.join(format!("official-{name}.json"));
+    drop(fs::remove_file(&record));
+    let words = ["-m", "pytest", "-p", "overlay", "-p", "no:cacheprovider", "--quiet"];
+    let mut official = command(session, python, &words);
+    official.current_dir(upstream).env("PYTHONPATH", &overlay);
+    official.args(["--judge-package=safetensors", "--judge-record"]).arg(&record).args(tests);
+    let official = capture(&mut official)?;
+    let closing =
+        official.stdout.lines().rev().find(|line| is_closing(line)).unwrap_or("no result").to_owned();
+    println!("python: upstream's tests of {name}, official package: {closing}");
+    if !record.is_file() {
+        return Err(format!(
+            "upstream's tests of {name} do not run:\n{}{}",
+            official.stdout, official.stderr
+        )
+        .into());
+    }
+    session.close_with(format!("python, upstream's tests of {name}, official: {closing}"));
+    let ours = pytest(session, python, tests, |command| {
+        command.current_dir(upstream).env("PYTHONPATH", &overlay);
+        command.args(["-p", "overlay", "-rfEx", "--judge-expect"]).arg(&record);
+    });
+    close(session, &format!("upstream's tests of {name}, ours"), ours)
+}
+
+/// Runs pytest; its closing line, and whether it succeeded.
+fn pytest(
+    session: &Session,
+    python: &Path,
+    tests: &[&str],
+    more: impl FnOnce(&mut std::process::Command),
+) -> (Option<String>, Outcome) {
+    let mut command = command(session, python, &["-m", "pytest", "-p", "no:cacheprovider", "--quiet"]);
+    more(&mut command);
+    let mut closing = None;
+    let outcome = step_with_lines(command.args(tests), |line| {
+        if is_closing(line) {
+            closing = Some(line.to_owned());
+        }
+    });
+    (closing, outcome)
+}
+
+/// Keeps the closing line of a run for the end; a run without one did not run.
+fn close(session: &mut Session, what: &str, (closing, outcome): (Option<String>, Outcome)) -> Outcome {
+    outcome?;
+    let closing = closing.ok_or_else(|| format!("python, {what}: pytest said nothing"))?;
+    session.close_with(format!("python, {what}: {closing}"));
+    Ok(())
+}
+
+/// Whether this is pytest's last line, such as `3 passed, 1 skipped in 0.12s`.
+fn is_closing(line: &str) -> bool {
+    let counted = |word| line.contains(word);
+    line.contains(" in ")
+        && line.ends_with(['s', ')'])
+        && [" passed", " failed", " skipped", " error"].into_iter().any(counted)
+}
+
+/// A folder without anything in it.
+fn emptied(folder: &Path) -> Outcome {
+    drop(fs::remove_dir_all(folder));
+    Ok(fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?)
+}
+
+/// The file in a folder whose name ends like this, if it is the only one.
+fn only_file(folder: &Path, end: &str) -> Result<PathBuf, Failure> {
+    let wrong = |why: &str| Failure::Check(format!("{}: {why}", folder.display()));
+    let entries = fs::read_dir(folder).map_err(|error| wrong(&error.to_string()))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut found = paths.filter(|path| path.to_string_lossy().ends_with(end));
+    match (found.next(), found.next()) {
+        (Some(path), None) => Ok(path),
+        _ => Err(wrong(&format!("not one file that ends with {end}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_lines_of_pytest_are_told_from_others() {
+        for line in [
+            "53 passed in 10.23s",
+            "1 failed, 16 passed, 63 skipped in 7.10s",
+            "4 passed in 65.00s (0:01:05)",
+        ] {
+            assert!(is_closing(line), "{line}");
+        }
+        for line in
+            ["FAILED tests/test_simple.py::a - AssertionError", "........ [100%]", "no tests ran in 0.01s"]
+        {
+            assert!(!is_closing(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn examples_are_what_stands_between_fences() {
+        let page = "a\n```python\nx = 1\n```\n```sh\nls\n```\n```python\ny = 2\n```\n";
+        assert_eq!(python_blocks(page).collect::<Vec<_>>(), ["x = 1\n", "y = 2\n"]);
+    }
+}
