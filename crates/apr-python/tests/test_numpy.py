@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+from concurrent import futures
 
 import ml_dtypes
 import numpy as np
@@ -378,3 +379,46 @@ def test_importing_the_package_imports_no_framework():
     program = "import sys, apr, apr.safetensors; print([m for m in ('numpy', 'torch', 'jax') if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_threads_share_files_and_open_their_own(tmp_path):
+    path = tmp_path / "a"
+    save_file({"a": np.arange(1000.0), "b": np.arange(4).astype(ml_dtypes.bfloat16)}, path)
+    shared = safe_open(path, framework="np", backend="pread")
+
+    def work(number):
+        total = 0.0
+        for turn in range(125):
+            backend = ("mmap", "pread", "read")[(number + turn) % 3]
+            with safe_open(path, framework="np", backend=backend) as file:
+                total += file["a"][turn] + file.get_slice("b")[-1:][0] + shared["a"][turn]
+            if turn % 25 == 0:
+                save_file({"a": file_of_one(number)}, tmp_path / f"own-{number}")
+                assert (load_file(tmp_path / f"own-{number}")["a"] == number).all()
+        return float(total)
+
+    def file_of_one(number):
+        return np.full((100, 3), number).T
+
+    with futures.ThreadPoolExecutor(8) as pool:
+        totals = list(pool.map(work, range(8)))
+    assert totals == [2 * sum(range(125)) + 125 * 3.0] * 8
+
+
+def test_many_files_can_be_held_open():
+    pytest.importorskip("resource")
+    # A map needs no open file: arrays of more files than a process may open.
+    program = textwrap.dedent(
+        """
+        import resource, sys, tempfile
+        import numpy as np
+        from apr.safetensors.numpy import load_file, save_file
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        path = tempfile.mkdtemp() + "/a"
+        save_file({"a": np.arange(3)}, path)
+        held = [load_file(path)["a"] for _ in range(500)]
+        print(sum(int(array.sum()) for array in held))
+        """
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(run.stdout) == 1500
