@@ -17,6 +17,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("gguf", &[]),
     ("foreign", &[]),
     ("signatures", &[]),
+    ("python", &[]),
     ("deny", &[]),
     ("fuzz", &["20"]),
     ("reliability", &["--quick"]),
