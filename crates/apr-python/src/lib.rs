@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+mod apr_files;
 mod buffer;
 mod checkpoints;
 mod deserialize;
@@ -29,6 +30,14 @@ mod writer;
 /// The native module of `apr`.
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
+    #[pymodule_export]
+    use crate::apr_files::inspect::inspect;
+    #[pymodule_export]
+    use crate::apr_files::load::load;
+    #[pymodule_export]
+    use crate::apr_files::save::save;
+    #[pymodule_export]
+    use crate::apr_files::{AprError, Model};
     #[pymodule_export]
     use crate::checkpoints::CheckpointFolder;
     #[pymodule_export]

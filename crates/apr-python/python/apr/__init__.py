@@ -1,7 +1,8 @@
 """Model files saved, shipped and verified.
 
 `apr.safetensors` reads and writes safetensors files; it has the names, arguments and results of the package `safetensors` and
-takes its place by one changed import. Importing `apr` imports nothing else: each module is loaded when it is first used.
+takes its place by one changed import. `load`, `save` and `inspect` are for `.apr` files: models that predict. Importing `apr`
+imports nothing else: each module is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._native import SafetensorError, __version__
+from ._native import AprError, Model, SafetensorError, __version__, inspect, load, save
 
 if TYPE_CHECKING:
     from . import safetensors
@@ -25,7 +26,17 @@ _NAMES = {
     "open": "files",
 }
 
-__all__ = ["SafetensorError", "__version__", *_MODULES, *_NAMES]
+__all__ = [
+    "AprError",
+    "Model",
+    "SafetensorError",
+    "__version__",
+    "inspect",
+    "load",
+    "save",
+    *_MODULES,
+    *_NAMES,
+]
 
 
 def __getattr__(name: str) -> Any:

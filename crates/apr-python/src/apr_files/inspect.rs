@@ -1,0 +1,353 @@
+//! What files say about themselves, without their payload.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+
+use apr_container::sealed::{SealedHeader, SealedLimits, StanzaKind};
+use apr_container::{KeyHint, ModelInfo, ReadOptions, inspect_reader, v2};
+use apr_crypto::{FileSource, RecipientPublic, VerifyingKey};
+use gguf_core::{Endian, Header as GgufHeader, Prefix, Value as GgufValue};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use st_core::Header;
+
+use super::refusal::Refusal;
+use super::source::{Format, Source, open};
+use super::values::metadata_to_python;
+
+/// Bytes before the metadata of a file of the first generation, and of a signature in front of its key.
+const HEADER_LEN: u64 = 32;
+const SIGNATURE_LEN: u64 = 64;
+/// Bytes of a GGUF file that are read at first: the header of most models without a tokenizer.
+const FIRST_READ: u64 = 256 << 10;
+
+/// inspect(file, *, compat=False)
+/// --
+///
+/// What a model file says about itself, as a dict, from its header alone: nothing is decrypted or decoded, no checksum or
+/// signature is compared, and everything is the claim of whoever wrote the file.
+///
+/// file: the path (str, os.PathLike) or the bytes of an `.apr` file of either generation, a sealed file, a safetensors file or
+/// a GGUF file. compat: accept what other programs accept.
+///
+/// Of every file: "format" ("apr", "sealed", "safetensors", "gguf"), "file_size", "metadata". Of `.apr` also "generation",
+/// "version", "model_type", "flags", "warnings"; of the first generation "model", "compression", "payload_size",
+/// "uncompressed_size", "encryption" and "signature" (None, or a dict); of the second, safetensors and GGUF "tensors": name ->
+/// {"dtype": str, "shape": tuple, "nbytes": int}.
+///
+/// Raises AprError, OSError.
+#[pyfunction]
+#[pyo3(signature = (file, *, compat=false))]
+pub(crate) fn inspect<'py>(
+    py: Python<'py>,
+    file: &Bound<'py, PyAny>,
+    compat: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let source = Source::of(file)?;
+    let found = py.detach(|| match (source.path(), source.bytes()) {
+        (Some(path), _) => {
+            let (format, file) = open(path)?;
+            let len = file.metadata()?.len();
+            look(format, Content::File(file), len, compat)
+        }
+        (None, bytes) => {
+            let bytes = bytes.unwrap_or_default();
+            look(Format::of(bytes), Content::Memory(Cursor::new(bytes)), bytes.len() as u64, compat)
+        }
+    });
+    let raise = |refusal: Refusal| refusal.raise(py, source.path());
+    match found.map_err(raise)? {
+        Found::Apr1(info, declared) => of_apr1(py, &info, &declared),
+        Found::Apr2(index) => of_apr2(py, &index),
+        Found::Sealed(header) => of_sealed(py, &header),
+        Found::Safetensors(header) => of_safetensors(py, &header),
+        Found::Gguf(head, len) => of_gguf(py, &head, len, compat),
+    }
+}
+
+enum Content<'b> {
+    File(File),
+    Memory(Cursor<&'b [u8]>),
+}
+
+impl Read for Content<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read(out),
+            Self::Memory(bytes) => bytes.read(out),
+        }
+    }
+}
+
+impl Seek for Content<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Self::File(file) => file.seek(to),
+            Self::Memory(bytes) => bytes.seek(to),
+        }
+    }
+}
+
+/// What was read of a file.
+enum Found {
+    Apr1(Box<ModelInfo>, Declared),
+    Apr2(Box<v2::Index>),
+    Sealed(Box<SealedHeader>),
+    Safetensors(Header),
+    /// The beginning with the whole header, and the length of the file.
+    Gguf(Vec<u8>, u64),
+}
+
+/// What stands around the payload of a protected file.
+#[derive(Default)]
+struct Declared {
+    /// The key of the signature; its bytes may be none.
+    signer: Option<VerifyingKey>,
+    /// The beginning of the recipient's public key.
+    recipient: Option<[u8; RecipientPublic::ID_LEN]>,
+}
+
+fn look(format: Format, mut file: Content<'_>, len: u64, compat: bool) -> Result<Found, Refusal> {
+    let options = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };
+    Ok(match format {
+        Format::Apr2 => Found::Apr2(Box::new(v2::Index::read(len, &options, |offset, out| {
+            file.seek(SeekFrom::Start(offset))?;
+            Ok(file.read_exact(out)?)
+        })?)),
+        Format::Sealed => {
+            let limits = SealedLimits::default();
+            Found::Sealed(Box::new(match file {
+                Content::File(file) => SealedHeader::read(&FileSource::new(file)?, &limits)?,
+                Content::Memory(bytes) => SealedHeader::read(bytes.into_inner(), &limits)?,
+            }))
+        }
+        Format::Gguf => Found::Gguf(gguf_head(file, len, compat)?, len),
+        Format::Safetensors => {
+            let options = if compat { st_core::ReadOptions::COMPAT } else { st_core::ReadOptions::STRICT };
+            let mut first = [0; 8];
+            file.read_exact(&mut first)?;
+            let header_len = Header::declared_len(first, len, &options)?;
+            let mut head = first.to_vec();
+            file.take(header_len).read_to_end(&mut head)?;
+            Found::Safetensors(Header::from_prefix(&head, len, &options)?)
+        }
+        // What is no file at all is told by the reader of the package's own format.
+        Format::Apr1 | Format::Unknown => {
+            let info = inspect_reader(&mut file, len, &options)?;
+            let declared = declared(&mut file, &info);
+            Found::Apr1(Box::new(info), declared)
+        }
+    })
+}
+
+fn declared(file: &mut Content<'_>, info: &ModelInfo) -> Declared {
+    let payload_at = HEADER_LEN + info.metadata_size;
+    let mut declared = Declared::default();
+    if info.signed {
+        let key = bytes_at(file, payload_at + info.payload_size + SIGNATURE_LEN);
+        declared.signer = key.and_then(|key| VerifyingKey::from_bytes(&key).ok());
+    }
+    if info.encrypted && info.key_hint() == Some(KeyHint::Recipient) {
+        declared.recipient = bytes_at(file, payload_at + RecipientPublic::LEN as u64);
+    }
+    declared
+}
+
+fn bytes_at<const N: usize>(file: &mut Content<'_>, offset: u64) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(&mut bytes)).ok()?;
+    Some(bytes)
+}
+
+/// As much of the beginning as the header takes, asked for in growing pieces.
+fn gguf_head(mut file: Content<'_>, len: u64, compat: bool) -> Result<Vec<u8>, Refusal> {
+    let (mut head, mut wanted) = (Vec::new(), FIRST_READ.min(len));
+    loop {
+        let missing = wanted - head.len() as u64;
+        Read::by_ref(&mut file).take(missing).read_to_end(&mut head)?;
+        if (head.len() as u64) < wanted {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        match GgufHeader::from_prefix(&head, len, &gguf_options(compat))? {
+            Prefix::Header(header) => {
+                header.check_file_len(len, gguf_options(compat).level)?;
+                return Ok(head);
+            }
+            Prefix::More { needed } => wanted = needed.max(wanted.saturating_mul(4)).min(len),
+        }
+    }
+}
+
+fn gguf_options(compat: bool) -> gguf_core::ReadOptions {
+    if compat { gguf_core::ReadOptions::COMPAT } else { gguf_core::ReadOptions::STRICT }
+}
+
+fn of_apr1<'py>(py: Python<'py>, info: &ModelInfo, declared: &Declared) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("format", "apr")?;
+    dict.set_item("generation", 1)?;
+    dict.set_item("version", info.format_version)?;
+    dict.set_item("model_type", info.model_type.to_string())?;
+    dict.set_item("model", info.model_name())?;
+    dict.set_item("flags", info.flags.names().collect::<Vec<_>>())?;
+    dict.set_item("compression", info.compression.to_string())?;
+    dict.set_item("file_size", info.file_size)?;
+    dict.set_item("payload_size", info.payload_size)?;
+    dict.set_item("uncompressed_size", info.uncompressed_size)?;
+    dict.set_item("metadata_size", info.metadata_size)?;
+    dict.set_item("quality", info.quality)?;
+    let encryption = PyDict::new(py);
+    encryption.set_item(
+        "by",
+        info.key_hint().map(|hint| match hint {
+            KeyHint::Password => "password",
+            KeyHint::Recipient => "recipient",
+            _ => "something newer",
+        }),
+    )?;
+    let recipient =
+        declared.recipient.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    encryption.set_item("recipient", recipient)?;
+    encryption.set_item("bound", info.has_key_commitment())?;
+    dict.set_item("encryption", info.encrypted.then_some(encryption))?;
+    dict.set_item("signature", signature(py, info.signed, declared.signer)?)?;
+    dict.set_item("metadata", metadata_to_python(py, &info.metadata)?)?;
+    dict.set_item("warnings", info.warnings().map(|warning| warning.to_string()).collect::<Vec<_>>())?;
+    Ok(dict)
+}
+
+/// The key that is said to have signed; nobody has checked it.
+fn signature<'py>(
+    py: Python<'py>,
+    is_signed: bool,
+    key: Option<VerifyingKey>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    if !is_signed {
+        return Ok(None);
+    }
+    let dict = PyDict::new(py);
+    dict.set_item("key", key.map(|key| key.to_string()))?;
+    dict.set_item("fingerprint", key.map(|key| key.fingerprint().to_string()))?;
+    Ok(Some(dict))
+}
+
+fn of_apr2<'py>(py: Python<'py>, index: &v2::Index) -> PyResult<Bound<'py, PyDict>> {
+    let (dict, tensors) = (PyDict::new(py), PyDict::new(py));
+    for info in index.iter() {
+        let shape = info.shape().iter().copied();
+        tensors.set_item(info.name(), row(py, info.dtype().to_string(), shape, info.byte_len())?)?;
+    }
+    dict.set_item("format", "apr")?;
+    dict.set_item("generation", 2)?;
+    dict.set_item("version", index.header().version())?;
+    dict.set_item("model_type", &index.metadata().model_type)?;
+    dict.set_item("flags", index.header().flags().names().collect::<Vec<_>>())?;
+    dict.set_item("file_size", index.file_len())?;
+    dict.set_item("tensors", tensors)?;
+    dict.set_item("metadata", json(py, &index.metadata().to_json())?)?;
+    dict.set_item("warnings", index.warnings().iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    Ok(dict)
+}
+
+fn json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("json")?.getattr("loads")?.call1((text,))
+}
+
+fn row<'py>(
+    py: Python<'py>,
+    dtype: impl AsRef<str>,
+    shape: impl Iterator<Item = u64>,
+    byte_len: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("dtype", dtype.as_ref())?;
+    dict.set_item("shape", pyo3::types::PyTuple::new(py, shape.collect::<Vec<u64>>())?)?;
+    dict.set_item("nbytes", byte_len)?;
+    Ok(dict)
+}
+
+fn of_sealed<'py>(py: Python<'py>, header: &SealedHeader) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("format", "sealed")?;
+    dict.set_item("file_size", header.lens().iter().sum::<u64>())?;
+    dict.set_item("suite", header.suite().to_string())?;
+    let count = |wanted: fn(&StanzaKind) -> bool| header.stanzas().iter().filter(|kind| wanted(kind)).count();
+    let encryption = PyDict::new(py);
+    encryption.set_item("recipients", count(|kind| matches!(kind, StanzaKind::Recipient)))?;
+    encryption.set_item("password", count(|kind| matches!(kind, StanzaKind::Password)) > 0)?;
+    encryption.set_item("bound", header.has_bound_recipients())?;
+    dict.set_item("encryption", header.is_encrypted().then_some(encryption))?;
+    let key = header.signer_declared().and_then(|key| VerifyingKey::from_bytes(&key).ok());
+    dict.set_item("signature", signature(py, header.is_signed(), key)?)?;
+    let metadata = PyDict::new(py);
+    header.public_declared().iter().try_for_each(|(key, text)| metadata.set_item(key, text))?;
+    dict.set_item("metadata", metadata)?;
+    Ok(dict)
+}
+
+fn of_safetensors<'py>(py: Python<'py>, header: &Header) -> PyResult<Bound<'py, PyDict>> {
+    let (dict, tensors, metadata) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+    for info in header.iter() {
+        let shape = info.shape().iter().map(|&dim| dim as u64);
+        tensors.set_item(info.name(), row(py, info.dtype().name(), shape, info.byte_len())?)?;
+    }
+    for (key, text) in header.metadata().iter().flat_map(st_core::Metadata::iter) {
+        metadata.set_item(key, text)?;
+    }
+    dict.set_item("format", "safetensors")?;
+    dict.set_item("file_size", header.file_len())?;
+    dict.set_item("tensors", tensors)?;
+    dict.set_item("metadata", metadata)?;
+    Ok(dict)
+}
+
+fn of_gguf<'py>(py: Python<'py>, head: &[u8], len: u64, compat: bool) -> PyResult<Bound<'py, PyDict>> {
+    let raise = |error: gguf_core::Error| Refusal::from(error).raise(py, None);
+    let Prefix::Header(header) = GgufHeader::from_prefix(head, len, &gguf_options(compat)).map_err(raise)?
+    else {
+        return Err(Refusal::from(io::Error::from(io::ErrorKind::UnexpectedEof)).raise(py, None));
+    };
+    let (dict, tensors, metadata) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+    for info in header.tensors() {
+        let name = info.name().to_str_lossy();
+        tensors.set_item(name, row(py, info.format().name(), info.shape(), info.byte_len())?)?;
+    }
+    for entry in header.entries() {
+        metadata.set_item(entry.key().to_str_lossy(), gguf_value(py, entry.value())?)?;
+    }
+    dict.set_item("format", "gguf")?;
+    dict.set_item("version", header.version())?;
+    dict.set_item(
+        "byte_order",
+        match header.endian() {
+            Endian::Little => "little",
+            Endian::Big => "big",
+        },
+    )?;
+    dict.set_item("alignment", header.alignment())?;
+    dict.set_item("file_size", len)?;
+    dict.set_item("tensors", tensors)?;
+    dict.set_item("metadata", metadata)?;
+    Ok(dict)
+}
+
+/// Texts that are not UTF-8 have replacement characters. Lists lie no deeper than the header's reader lets them.
+fn gguf_value<'py>(py: Python<'py>, value: GgufValue<'_>) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(text) = value.as_text() {
+        return Ok(text.to_str_lossy().into_pyobject(py)?.into_any());
+    }
+    if let Some(array) = value.as_array() {
+        let values = array.iter().map(|value| gguf_value(py, value)).collect::<PyResult<Vec<_>>>()?;
+        return Ok(PyList::new(py, values)?.into_any());
+    }
+    Ok(match value {
+        GgufValue::Bool(value) => pyo3::types::PyBool::new(py, value).to_owned().into_any(),
+        GgufValue::F32(value) => value.into_pyobject(py)?.into_any(),
+        GgufValue::F64(value) => value.into_pyobject(py)?.into_any(),
+        _ => match (value.to_u64(), value.to_i64()) {
+            (Some(value), _) => value.into_pyobject(py)?.into_any(),
+            (_, Some(value)) => value.into_pyobject(py)?.into_any(),
+            _ => py.None().into_bound(py),
+        },
+    })
+}

@@ -1,0 +1,383 @@
+//! Passwords and keys, as callers give them.
+
+use std::path::{Path, PathBuf};
+
+use apr_container::{Access, Signer, Trust};
+use apr_crypto::{
+    Argon2Limits, ErrorKind as CryptoErrorKind, Password, PublicKey, RecipientPublic, RecipientSecret,
+    SecretKey, SigningKey, StoredKey, TrustedKeys, minisign,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use zeroize::Zeroizing;
+
+use super::refusal::Refusal;
+use crate::buffer::{Buffer, Wanted};
+
+/// Longest key file that is looked at.
+const MAX_LEN: u64 = 64 << 10;
+
+/// Beginnings of lines that are keys. No file is called like that.
+const LINES: [&str; 6] = [
+    "apr-public-1",
+    "apr-verify-1",
+    "apr-secret-1",
+    "apr-sign-1",
+    "apr-locked-secret-1",
+    "apr-locked-sign-1",
+];
+
+/// What opens files, and whose signature they must have.
+#[derive(Default)]
+pub(crate) struct Keys {
+    identity: Option<Identity>,
+    trusted: Trusted,
+}
+
+enum Identity {
+    Password(Password),
+    Recipient(RecipientSecret),
+}
+
+/// Whose signature a file must have.
+#[derive(Default)]
+enum Trusted {
+    /// Nobody asks.
+    #[default]
+    Unasked,
+    /// That of one of these keys. Keys given without a name are called by their fingerprint.
+    Keys(TrustedKeys),
+    /// Whoever's: it shows that nothing was changed since, not who signed.
+    Anyone,
+}
+
+/// Arguments of the functions that open files.
+pub(crate) struct Opening<'a, 'py> {
+    pub(crate) password: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) identity: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) key_password: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) verify_key: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) trusted_keys: Option<PathBuf>,
+    pub(crate) any_signer: bool,
+}
+
+impl Keys {
+    pub(crate) fn new(py: Python<'_>, opening: Opening<'_, '_>) -> PyResult<Self> {
+        let Opening { password, identity, key_password, verify_key, trusted_keys, any_signer } = opening;
+        if identity.is_none() && key_password.is_some() {
+            return Err(PyValueError::new_err(
+                "key_password= is of a key: give identity=, or password= for the file",
+            ));
+        }
+        let identity = match (password, identity) {
+            (None, None) => None,
+            (Some(password), None) => Some(Identity::Password(password_of(password)?)),
+            (None, Some(key)) => {
+                let source = KeySource::of(key)?;
+                let secret = source.secret(py, key_password.map(password_of).transpose()?)?.into_recipient();
+                let secret = secret.map_err(|error| Refusal::from(error).raise(py, source.path()))?;
+                Some(Identity::Recipient(secret))
+            }
+            (Some(_), Some(_)) => {
+                return Err(PyValueError::new_err(
+                    "a file is opened by password= or by identity=, not by both",
+                ));
+            }
+        };
+        let is_named = verify_key.is_some() || trusted_keys.is_some();
+        let trusted = match (any_signer, is_named) {
+            (true, true) => {
+                let text =
+                    "any_signer=True takes any signature: leave verify_key= and trusted_keys= out, or it";
+                return Err(PyValueError::new_err(text));
+            }
+            (true, false) => Trusted::Anyone,
+            (false, false) => Trusted::Unasked,
+            (false, true) => Trusted::Keys(trusted(py, verify_key, trusted_keys.as_deref())?),
+        };
+        Ok(Self { identity, trusted })
+    }
+
+    pub(crate) fn trust(&self) -> Trust<'_> {
+        match &self.trusted {
+            Trusted::Unasked => Trust::NoSignature,
+            Trusted::Keys(keys) => Trust::AnyOf(keys),
+            Trusted::Anyone => Trust::Anyone,
+        }
+    }
+
+    pub(crate) fn access(&self) -> Access<'_> {
+        let access = Access::default().with_trust(self.trust());
+        match &self.identity {
+            None => access,
+            Some(Identity::Password(password)) => access.with_password(password),
+            Some(Identity::Recipient(secret)) => access.with_recipient(secret),
+        }
+    }
+
+    /// Refuses a file of a format in which there is neither encryption nor a signature: what was asked for cannot be had, and
+    /// must not be passed over.
+    pub(crate) fn refuse_for(&self, format: &str) -> Result<(), Refusal> {
+        if !matches!(self.trusted, Trusted::Unasked) {
+            let text = format!("a signature was demanded, and {format} holds none");
+            return Err(Refusal::Said { code: "ac-not-signed", text });
+        }
+        if self.identity.is_some() {
+            let text = format!("a password or key was given, and {format} is not encrypted");
+            return Err(Refusal::Said { code: "ac-not-encrypted", text });
+        }
+        Ok(())
+    }
+
+    /// Who signed, as far as anybody knows.
+    pub(crate) fn signed_by(&self, signer: Signer<'_>) -> SignedBy {
+        match signer {
+            Signer::Trusted(name) => {
+                let key = match &self.trusted {
+                    Trusted::Keys(keys) => name.and_then(|name| keys.key_of(name)),
+                    Trusted::Unasked | Trusted::Anyone => None,
+                };
+                let fingerprint = key.map(|key| key.fingerprint().to_string()).unwrap_or_default();
+                SignedBy { name: name.map(str::to_owned), fingerprint, is_trusted: true }
+            }
+            Signer::Unknown(key) => {
+                SignedBy { name: None, fingerprint: key.fingerprint().to_string(), is_trusted: false }
+            }
+        }
+    }
+}
+
+/// The keys whose signatures count.
+fn trusted(
+    py: Python<'_>,
+    verify_key: Option<&Bound<'_, PyAny>>,
+    list: Option<&Path>,
+) -> PyResult<TrustedKeys> {
+    let raise = |error: apr_crypto::Error| Refusal::from(error).raise(py, list);
+    let mut keys = match list {
+        Some(path) => TrustedKeys::open_file(path).map_err(raise)?,
+        None => TrustedKeys::new(),
+    };
+    for given in verify_key.map(one_or_many).transpose()?.unwrap_or_default() {
+        let source = KeySource::of(&given)?;
+        let raise = |error: apr_crypto::Error| Refusal::from(error).raise(py, source.path());
+        let key = source.public(py)?.into_verifying().map_err(raise)?;
+        // One that is listed, or given twice, is trusted already.
+        if keys.name_of(&key).is_none() {
+            keys.add(&key.fingerprint().to_string(), key).map_err(raise)?;
+        }
+    }
+    if keys.is_empty() {
+        return Err(PyValueError::new_err("no key whose signature would count: name at least one"));
+    }
+    Ok(keys)
+}
+
+/// A key, or those of a list or tuple.
+fn one_or_many<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    match keys.is_instance_of::<PyList>() || keys.is_instance_of::<PyTuple>() {
+        true => keys.try_iter()?.collect(),
+        false => Ok(vec![keys.clone()]),
+    }
+}
+
+/// The one public key of a recipient.
+pub(crate) fn recipient_of(keys: &Bound<'_, PyAny>) -> PyResult<RecipientPublic> {
+    let given = one_or_many(keys)?;
+    let [key] = given.as_slice() else {
+        let text =
+            format!("{} recipients, and an .apr file has one: `apr seal` encrypts for several", given.len());
+        return Err(PyValueError::new_err(text));
+    };
+    let source = KeySource::of(key)?;
+    let key = source.public(keys.py())?.into_recipient();
+    key.map_err(|error| Refusal::from(error).raise(keys.py(), source.path()))
+}
+
+/// The key that signs.
+pub(crate) fn signing_key_of(
+    key: &Bound<'_, PyAny>,
+    key_password: Option<&Bound<'_, PyAny>>,
+) -> PyResult<SigningKey> {
+    let py = key.py();
+    let source = KeySource::of(key)?;
+    let key = source.secret(py, key_password.map(password_of).transpose()?)?.into_signing();
+    key.map_err(|error| Refusal::from(error).raise(py, source.path()))
+}
+
+/// A str, or bytes for passwords that are none.
+pub(crate) fn password_of(password: &Bound<'_, PyAny>) -> PyResult<Password> {
+    if let Ok(text) = password.cast::<PyString>() {
+        return Ok(Password::from(text.to_str()?));
+    }
+    match Buffer::of(password, Wanted::Bytes) {
+        Ok(buffer) => Ok(Password::new(buffer.bytes())),
+        Err(_) => {
+            let kind = password.get_type().name()?;
+            Err(PyTypeError::new_err(format!("a password is str or bytes, not {kind}")))
+        }
+    }
+}
+
+/// Who signed a file.
+#[derive(Clone, Debug)]
+pub(crate) struct SignedBy {
+    /// The name among the trusted keys.
+    name: Option<String>,
+    fingerprint: String,
+    is_trusted: bool,
+}
+
+impl SignedBy {
+    pub(crate) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("name", self.name.as_ref().filter(|name| **name != self.fingerprint))?;
+        dict.set_item("fingerprint", &self.fingerprint)?;
+        dict.set_item("trusted", self.is_trusted)?;
+        Ok(dict)
+    }
+}
+
+/// A key, or the file that holds it.
+pub(crate) enum KeySource {
+    Text(Zeroizing<String>),
+    File(PathBuf),
+}
+
+impl KeySource {
+    /// A str with the text of a key or the path of its file; bytes with the text; os.PathLike.
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = object.cast::<PyString>() {
+            let text = text.to_str()?;
+            let lower = text.trim_start().to_ascii_lowercase();
+            let is_key = LINES.iter().any(|line| lower.starts_with(line))
+                || lower.starts_with("-----begin")
+                || text.contains('\n')
+                || minisign::PublicKey::from_text(text).is_ok();
+            return Ok(if is_key {
+                Self::Text(Zeroizing::new(text.to_owned()))
+            } else {
+                Self::File(text.into())
+            });
+        }
+        if let Ok(path) = object.extract::<PathBuf>() {
+            return Ok(Self::File(path));
+        }
+        let Ok(buffer) = Buffer::of(object, Wanted::Bytes) else {
+            let kind = object.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "a key is its text or the path of its file, not {kind}"
+            )));
+        };
+        let text = core::str::from_utf8(buffer.bytes())
+            .map_err(|_| PyValueError::new_err("not the text of a key: bytes that are not UTF-8"))?;
+        Ok(Self::Text(Zeroizing::new(text.to_owned())))
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Text(_) => None,
+            Self::File(path) => Some(path),
+        }
+    }
+
+    /// The secret key, unlocked; its file must be one that nobody but its owner can read.
+    fn secret(&self, py: Python<'_>, password: Option<Password>) -> PyResult<SecretKey> {
+        let read = || {
+            let text = match self {
+                Self::Text(text) => text.clone(),
+                Self::File(path) => {
+                    let regular = durable_file::open_regular(path, MAX_LEN)?;
+                    refuse_exposed(&regular)?;
+                    text_of(regular)?
+                }
+            };
+            // A public key may be known: what is wrong with it is its kind.
+            match public_of(&text) {
+                Ok(_) => Err(kind("a secret key", "a public key").into()),
+                Err(_) => secret_of(&text, password),
+            }
+        };
+        py.detach(read).map_err(|refusal: Refusal| refusal.raise(py, self.path()))
+    }
+
+    fn public(&self, py: Python<'_>) -> PyResult<PublicKey> {
+        let read = || match self {
+            Self::Text(text) => public_of(text),
+            Self::File(path) => public_of(&text_of(durable_file::open_regular(path, MAX_LEN)?)?),
+        };
+        py.detach(read).map_err(|refusal| refusal.raise(py, self.path()))
+    }
+}
+
+fn kind(expected: &'static str, found: &'static str) -> apr_crypto::Error {
+    CryptoErrorKind::KeyKind { expected, found }.into()
+}
+
+fn text_of(file: durable_file::RegularFile) -> Result<Zeroizing<String>, Refusal> {
+    let mut bytes = Zeroizing::new(file.into_bytes()?);
+    String::from_utf8(core::mem::take(&mut *bytes)).map(Zeroizing::new).map_err(|error| {
+        drop(Zeroizing::new(error.into_bytes()));
+        Refusal::Said { code: "cy-text", text: "not a key file: bytes that are not UTF-8".to_owned() }
+    })
+}
+
+/// Refuses a file with a secret in it to which group or others have any right.
+fn refuse_exposed(file: &durable_file::RegularFile) -> Result<(), Refusal> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = file.file().metadata()?.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(apr_crypto::Error::from(CryptoErrorKind::Exposed { mode }).into());
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+    Ok(())
+}
+
+/// How the text of a key spells it.
+enum Spelling {
+    Line,
+    Pem,
+    Minisign,
+}
+
+impl Spelling {
+    fn of(text: &str) -> Self {
+        let text = text.trim_start();
+        if text.starts_with("-----BEGIN") {
+            Self::Pem
+        } else if text.starts_with("untrusted comment:") || minisign::PublicKey::from_text(text).is_ok() {
+            Self::Minisign
+        } else {
+            Self::Line
+        }
+    }
+}
+
+fn public_of(text: &str) -> Result<PublicKey, Refusal> {
+    let is_secret =
+        text.contains("PRIVATE KEY-----") || text.lines().nth(1).is_some_and(|line| line.len() == 212);
+    Ok(match Spelling::of(text) {
+        Spelling::Pem | Spelling::Minisign if is_secret => {
+            return Err(kind("a public key", "a secret key").into());
+        }
+        Spelling::Pem => PublicKey::from_spki_pem(text)?,
+        Spelling::Minisign => (*minisign::PublicKey::from_text(text.trim_end())?.key()).into(),
+        Spelling::Line => PublicKey::from_file_text(text)?,
+    })
+}
+
+fn secret_of(text: &str, password: Option<Password>) -> Result<SecretKey, Refusal> {
+    let limits = Argon2Limits::default();
+    let missing = || Refusal::Said { code: "cy-open", text: "the key is under a password".to_owned() };
+    let ask = || password.ok_or_else(missing);
+    Ok(match Spelling::of(text) {
+        Spelling::Pem => SecretKey::from_pkcs8_pem(text)?,
+        Spelling::Minisign => minisign::SecretKey::from_text_with(text, &limits, ask)?.into_key().into(),
+        Spelling::Line => StoredKey::from_file_text(text, &limits)?.unlock_with(ask)?,
+    })
+}

@@ -1,0 +1,137 @@
+//! Files to models.
+
+use std::path::PathBuf;
+
+use apr_container::{
+    Expect, Limits, Metadata, ReadOptions, UncheckedSignature, inspect_reader, open_protected, v2,
+};
+use apr_models::{AnyModel, MODEL_KEY, Tensors};
+use pyo3::prelude::*;
+use st_core::Header;
+
+use super::keys::{Keys, Opening, SignedBy};
+use super::model::Model;
+use super::refusal::Refusal;
+use super::source::{Format, Source};
+use super::values::of_second_generation;
+
+/// Longest file that is taken for a model: none that the first generation can describe is longer.
+const MAX_LEN: u64 = 1 << 34;
+
+/// A model with what its file says and what was found about the file.
+pub(crate) struct Loaded {
+    pub(crate) model: AnyModel,
+    pub(crate) metadata: Metadata,
+    pub(crate) signer: Option<SignedBy>,
+    /// Whether the payload was decrypted.
+    pub(crate) was_encrypted: bool,
+}
+
+/// load(file, *, password=None, identity=None, key_password=None, verify_key=None, trusted_keys=None, any_signer=False, allow_unverified=False, compat=False, trusted=False)
+/// --
+///
+/// The model in an `.apr` file of either generation, or in a safetensors file that holds one. The file is read once; its
+/// signature is verified first, then it is decrypted, then decoded.
+///
+/// file: its path (str, os.PathLike), or its bytes.
+/// password: str or bytes, for files encrypted under one.
+/// identity: a recipient's secret key, for files encrypted for it: the path of the key's file, which nobody else may be able
+///     to read, or the text of the key. key_password: the password that the key itself is under.
+/// verify_key: the public key, or a list of them, one of which must have signed the file: text or path of each.
+/// trusted_keys: the path of a list of such keys, `NAME KEY` a line. any_signer: any signature will do; it shows damage and
+///     says nothing of the file's origin.
+/// allow_unverified: load a signed file without verifying who signed it; without this and without a key it is refused.
+/// compat: accept what other programs accept, quirks included; among them encrypted files whose header could have been
+///     exchanged, and signed files, unverified.
+/// trusted: let a small file become a large model, with whatever memory that takes.
+///
+/// Raises AprError with a code, for example "ac-encrypted", "ac-decryption" (a wrong key, or a changed file), "ac-not-signed",
+/// "ac-signature", "ac-untrusted-signer", "ac-signed", "ac-checksum"; OSError; ValueError for arguments that exclude each
+/// other.
+#[pyfunction]
+#[pyo3(signature = (
+    file, *, password=None, identity=None, key_password=None, verify_key=None, trusted_keys=None, any_signer=false,
+    allow_unverified=false, compat=false, trusted=false
+))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub(crate) fn load(
+    py: Python<'_>,
+    file: &Bound<'_, PyAny>,
+    password: Option<&Bound<'_, PyAny>>,
+    identity: Option<&Bound<'_, PyAny>>,
+    key_password: Option<&Bound<'_, PyAny>>,
+    verify_key: Option<&Bound<'_, PyAny>>,
+    trusted_keys: Option<PathBuf>,
+    any_signer: bool,
+    allow_unverified: bool,
+    compat: bool,
+    trusted: bool,
+) -> PyResult<Model> {
+    let source = Source::of(file)?;
+    let opening = Opening { password, identity, key_password, verify_key, trusted_keys, any_signer };
+    let keys = Keys::new(py, opening)?;
+    let mut options = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };
+    if allow_unverified {
+        options.unchecked_signature = UncheckedSignature::Allow;
+    }
+    if trusted {
+        options.limits = Limits::TRUSTED;
+    }
+    let loaded = py.detach(|| loaded(&source, &keys, &options));
+    loaded.map(Model::new).map_err(|refusal| refusal.raise(py, source.path()))
+}
+
+fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded, Refusal> {
+    let holds_models = |format| matches!(format, Format::Apr1 | Format::Apr2 | Format::Safetensors);
+    let (format, file) = source.read(MAX_LEN, holds_models)?;
+    match format {
+        Format::Apr1 => first_generation(&file, keys, options),
+        Format::Apr2 => {
+            keys.refuse_for("an .apr file of the second generation")?;
+            let index = v2::Index::from_bytes(&file, options)?;
+            let tensors = Tensors::from_apr2(&file)?;
+            let metadata = of_second_generation(index.metadata(), MODEL_KEY);
+            of_tensors(&tensors, metadata)
+        }
+        Format::Safetensors => {
+            keys.refuse_for("a safetensors file")?;
+            of_safetensors(&file)
+        }
+        Format::Sealed => Err(foreign("a sealed file: apr.open_sealed opens it")),
+        Format::Gguf => {
+            Err(foreign("a GGUF file, which holds tensors of a network and no model that predicts"))
+        }
+        // Its reader says what is wrong with it.
+        Format::Unknown => first_generation(&file, keys, options),
+    }
+}
+
+fn foreign(what: &str) -> Refusal {
+    Refusal::Said { code: "ac-magic", text: what.to_owned() }
+}
+
+fn first_generation(file: &[u8], keys: &Keys, options: &ReadOptions) -> Result<Loaded, Refusal> {
+    let opened = open_protected::<AnyModel>(file, Expect::AnyKnown, &keys.access(), options)?;
+    let info = inspect_reader(file, file.len() as u64, options)?;
+    Ok(Loaded {
+        model: opened.model,
+        metadata: info.metadata,
+        signer: opened.signer.map(|signer| keys.signed_by(signer)),
+        was_encrypted: info.encrypted,
+    })
+}
+
+fn of_safetensors(file: &[u8]) -> Result<Loaded, Refusal> {
+    let header = Header::from_bytes(file, &st_core::ReadOptions::STRICT)?;
+    let mut metadata = Metadata::default();
+    for (key, text) in header.metadata().iter().flat_map(st_core::Metadata::iter) {
+        if key != MODEL_KEY {
+            metadata.custom.insert(key.to_owned(), text.into());
+        }
+    }
+    of_tensors(&Tensors::from_safetensors(file)?, metadata)
+}
+
+fn of_tensors(tensors: &Tensors, metadata: Metadata) -> Result<Loaded, Refusal> {
+    Ok(Loaded { model: AnyModel::from_tensors(tensors)?, metadata, signer: None, was_encrypted: false })
+}

@@ -1,0 +1,217 @@
+//! A model that predicts, as Python's object.
+
+use std::path::PathBuf;
+
+use apr_models::{AnyModel, Matrix, Model as _};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+
+use super::answers;
+use super::load::Loaded;
+use super::refusal::Refusal;
+use super::samples::{Numbers, Samples, sparse, texts};
+use super::save::{Saving, to_bytes, to_file};
+use super::values::metadata_to_python;
+use crate::buffer::{Buffer, Wanted};
+use crate::numpy::Numpy;
+
+/// A trained model out of a file: apr.load makes it. It cannot be changed, and any number of threads may ask it at once.
+///
+/// Samples are a table of numbers with a row for each: a numpy array of any type, byte order and strides, anything else with
+/// the buffer protocol, or what numpy makes an array of. Models compute with float32; float32 in row-major order is taken
+/// as it is, everything else is converted. The interpreter is free for other threads meanwhile.
+#[pyclass(frozen, module = "apr", name = "Model")]
+pub struct Model {
+    loaded: Loaded,
+}
+
+impl Model {
+    pub(crate) fn new(loaded: Loaded) -> Self {
+        Self { loaded }
+    }
+
+    pub(crate) fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        samples: &Bound<'py, PyAny>,
+        question: fn(&AnyModel, &Matrix) -> Result<Numbers, Refusal>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let samples = Samples::of(samples)?;
+        let model = &self.loaded.model;
+        let answer = py.detach(|| question(model, &samples.matrix()?));
+        answer.map_err(|refusal| refusal.raise(py, None))?.to_array(py)
+    }
+}
+
+#[pymethods]
+impl Model {
+    /// What kind of model it is, for example "RandomForestClassifier".
+    #[getter]
+    fn model_type(&self) -> &'static str {
+        self.loaded.model.name()
+    }
+
+    /// Columns that samples have; None if the model does not say.
+    #[getter]
+    fn n_features(&self) -> Option<usize> {
+        self.loaded.model.n_features()
+    }
+
+    /// What the file says about the model, a new dict each time: "model_name", "description", "hyperparameters", "metrics",
+    /// "custom" and so on, as far as they are there. Of a file that is encrypted and not signed, they are what anyone could read.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        metadata_to_python(py, &self.loaded.metadata)
+    }
+
+    /// Who signed the file, if a signature was demanded: {"name": str or None, "fingerprint": str, "trusted": bool}.
+    #[getter]
+    fn signer<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.loaded.signer.as_ref().map(|signer| signer.to_dict(py)).transpose()
+    }
+
+    /// The labels that the columns of predict_proba stand for, a list of int; None if they are counted from 0.
+    #[getter]
+    fn classes<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        answers::classes(&self.loaded.model).map(|classes| PyList::new(py, classes)).transpose()
+    }
+
+    /// The terms that the columns of `terms` stand for, a list of str; None of models that have none.
+    #[getter]
+    fn vocabulary<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        let vocabulary = answers::vocabulary(&self.loaded.model);
+        vocabulary.map(|vocabulary| PyList::new(py, vocabulary.iter())).transpose()
+    }
+
+    /// predict($self, X)
+    /// --
+    ///
+    /// What the model predicts for each of n samples: float32 of shape (n,) of a regression, int64 of shape (n,) of a
+    /// classification or a clustering (for outliers -1, for others 1), float32 of shape (n, k) of a transformation or a network
+    /// without classes.
+    ///
+    /// Raises AprError ("am-feature-count", "am-no-predictions", "am-empty-matrix", "am-not-fitted"), TypeError and ValueError
+    /// for what is no table of numbers.
+    #[pyo3(name = "predict")]
+    fn predict<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, x, answers::predict)
+    }
+
+    /// predict_proba($self, X)
+    /// --
+    ///
+    /// The probability of each class for each of n samples, float32 of shape (n, classes). Raises as predict.
+    fn predict_proba<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, x, answers::probabilities)
+    }
+
+    /// transform($self, X)
+    /// --
+    ///
+    /// The n samples as a scaler, a projection or a network makes them, float32 of shape (n, k). Raises as predict.
+    fn transform<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, x, answers::transform)
+    }
+
+    /// scores($self, X)
+    /// --
+    ///
+    /// What predictions are decided by: float32 of shape (n,) of an isolation forest and a Gaussian mixture, float64 of shape
+    /// (n, k) of support vectors and boosted classes. Of a language model, X is a list of n texts, and the scores are the
+    /// logarithms of their probabilities, float64 of shape (n,). Raises as predict.
+    fn scores<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let model = &self.loaded.model;
+        if !answers::reads_texts(model) {
+            return self.ask(py, x, answers::scores);
+        }
+        let texts = texts(x)?;
+        let answer = py.detach(|| answers::scores_of_texts(model, &texts));
+        answer.map_err(|refusal| refusal.raise(py, None))?.to_array(py)
+    }
+
+    /// terms($self, texts)
+    /// --
+    ///
+    /// The weighted terms of a list of n texts: (data, indices, indptr) as scipy.sparse.csr_array takes them, with shape
+    /// (n, len(vocabulary)); float32, int64, int64. Raises AprError of models that count no terms.
+    fn terms<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        let texts = self::texts(texts)?;
+        let model = &self.loaded.model;
+        let rows = py.detach(|| answers::terms(model, &texts)).map_err(|refusal| refusal.raise(py, None))?;
+        sparse(py, &rows)?.into_pyobject(py)
+    }
+
+    /// tensors($self)
+    /// --
+    ///
+    /// The model as numpy arrays by name: what a safetensors file of it holds. Raises AprError ("am-not-fitted").
+    fn tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let raise = |error: apr_models::Error| Refusal::from(error).raise(py, None);
+        let tensors = self.loaded.model.to_tensors().map_err(raise)?;
+        let (numpy, dict) = (Numpy::get(py)?, PyDict::new(py));
+        for name in tensors.names() {
+            let view = tensors.view(name).map_err(raise)?;
+            let room = numpy.room(py, view.data().len() as u64)?;
+            Buffer::of(&room, Wanted::WritableBytes)?.bytes_mut().copy_from_slice(view.data());
+            dict.set_item(name, numpy.view(view.dtype(), view.shape(), &room, 0)?)?;
+        }
+        Ok(dict)
+    }
+
+    /// save($self, path, *, compression=None, metadata=None, password=None, recipients=None, sign_key=None, key_password=None)
+    /// --
+    ///
+    /// Saves the model: apr.save(model, path, ...).
+    #[pyo3(signature = (
+        path, *, compression=None, metadata=None, password=None, recipients=None, sign_key=None, key_password=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn save(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        compression: Option<&str>,
+        metadata: Option<&Bound<'_, PyDict>>,
+        password: Option<&Bound<'_, PyAny>>,
+        recipients: Option<&Bound<'_, PyAny>>,
+        sign_key: Option<&Bound<'_, PyAny>>,
+        key_password: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let saving = Saving { compression, metadata, password, recipients, sign_key, key_password };
+        to_file(py, self, path, &saving)
+    }
+
+    /// to_bytes($self, *, compression=None, metadata=None, password=None, recipients=None, sign_key=None, key_password=None)
+    /// --
+    ///
+    /// The bytes of the file that save writes.
+    #[pyo3(signature = (
+        *, compression=None, metadata=None, password=None, recipients=None, sign_key=None, key_password=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn to_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        compression: Option<&str>,
+        metadata: Option<&Bound<'_, PyDict>>,
+        password: Option<&Bound<'_, PyAny>>,
+        recipients: Option<&Bound<'_, PyAny>>,
+        sign_key: Option<&Bound<'_, PyAny>>,
+        key_password: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let saving = Saving { compression, metadata, password, recipients, sign_key, key_password };
+        to_bytes(py, self, &saving)
+    }
+
+    fn __repr__(&self) -> String {
+        let model = &self.loaded.model;
+        match model.n_features() {
+            Some(n_features) => format!("<apr.Model {}, n_features={n_features}>", model.name()),
+            None => format!("<apr.Model {}>", model.name()),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Why a file or a question was refused, in one class for Python.
+
+use std::io;
+use std::path::Path;
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyOSError};
+use pyo3::prelude::*;
+
+create_exception!(
+    apr._native,
+    AprError,
+    PyException,
+    "What is wrong with a model file, with what should become one, with a key, or with a question to a model.\n\n\
+     The text says what, where and what to do. `code` is a stable identifier (`apr explain CODE` says more), `offset` the\n\
+     byte concerned, `name` the tensor or metadata key concerned, `path` the file; each is None where there is none."
+);
+
+/// A refusal that can be made while other threads run, and raised afterwards.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    Container(apr_container::Error),
+    Model(apr_models::Error),
+    Key(apr_crypto::Error),
+    File(durable_file::Error),
+    Format(st_core::Error),
+    Mapped(st_mmap::Error),
+    Gguf(gguf_core::Error),
+    Io(io::Error),
+    /// A kind of a crate below, said of what only this one knows.
+    Said {
+        code: &'static str,
+        text: String,
+    },
+}
+
+macro_rules! from {
+    ($($variant:ident($error:ty);)*) => {
+        $(impl From<$error> for Refusal {
+            fn from(error: $error) -> Self {
+                Self::$variant(error)
+            }
+        })*
+    };
+}
+
+from! {
+    Container(apr_container::Error);
+    Model(apr_models::Error);
+    Key(apr_crypto::Error);
+    File(durable_file::Error);
+    Format(st_core::Error);
+    Mapped(st_mmap::Error);
+    Gguf(gguf_core::Error);
+    Io(io::Error);
+}
+
+/// What an error says of itself.
+struct Told<'e> {
+    code: &'e str,
+    text: String,
+    offset: Option<u64>,
+    name: Option<String>,
+}
+
+impl Refusal {
+    /// Of a model that has no answer of the kind that is asked for.
+    pub(crate) fn no_answer(text: String) -> Self {
+        Self::Said { code: "am-no-predictions", text }
+    }
+
+    /// As Python's error. What the system refuses is an `OSError` of the fitting class.
+    pub(crate) fn raise(&self, py: Python<'_>, path: Option<&Path>) -> PyErr {
+        let told = self.told();
+        let file = path.map(|path| path.display().to_string());
+        // Errors of files name theirs themselves.
+        let place = match &file {
+            Some(file) if !told.text.contains(file.as_str()) => format!("{file}: "),
+            _ => String::new(),
+        };
+        if let Some(cause) = self.io_error() {
+            let text = format!("{place}{}", told.text);
+            return match cause.raw_os_error() {
+                Some(number) => PyOSError::new_err((number, text)),
+                None => io::Error::new(cause.kind(), text).into(),
+            };
+        }
+        let error = match advice(told.code) {
+            Some(advice) => AprError::new_err(format!("{place}{}: {advice} ({})", told.text, told.code)),
+            None => AprError::new_err(format!("{place}{} ({})", told.text, told.code)),
+        };
+        let value = error.value(py);
+        // Attributes of an exception of our own: setting them can only fail for want of memory.
+        let _ = value.setattr("code", told.code);
+        let _ = value.setattr("offset", told.offset);
+        let _ = value.setattr("name", told.name);
+        let _ = value.setattr("path", file);
+        error
+    }
+
+    fn told(&self) -> Told<'_> {
+        let bare = |code, text: String| Told { code, text, offset: None, name: None };
+        match self {
+            Self::Container(error) => of_container(error),
+            Self::Model(error) => match error.kind() {
+                apr_models::ErrorKind::Container(inner) => of_container(inner),
+                _ => {
+                    Told { name: error.tensor().map(str::to_owned), ..bare(error.code(), error.to_string()) }
+                }
+            },
+            Self::Key(error) => bare(error.code(), error.to_string()),
+            Self::File(error) => bare(error.code(), error.to_string()),
+            Self::Format(error) => of_format(error),
+            Self::Mapped(error) => Told {
+                offset: error.offset(),
+                name: error.tensor().map(str::to_owned),
+                ..bare(error.code(), error.to_string())
+            },
+            Self::Gguf(error) => Told { offset: error.offset(), ..bare(error.code(), error.to_string()) },
+            Self::Io(error) => bare("ac-io", error.to_string()),
+            Self::Said { code, text } => bare(code, text.clone()),
+        }
+    }
+
+    /// The system's own reason, if it is one.
+    fn io_error(&self) -> Option<&io::Error> {
+        match self {
+            Self::Io(error) => Some(error),
+            Self::File(error) => error.io_error(),
+            Self::Mapped(error) => error.io_error(),
+            Self::Container(error) => io_of_container(error),
+            Self::Model(error) => match error.kind() {
+                apr_models::ErrorKind::Container(inner) => io_of_container(inner),
+                apr_models::ErrorKind::File(inner) => inner.io_error(),
+                _ => None,
+            },
+            Self::Key(error) => core::error::Error::source(error)?.downcast_ref(),
+            Self::Format(_) | Self::Gguf(_) | Self::Said { .. } => None,
+        }
+    }
+}
+
+fn of_container(error: &apr_container::Error) -> Told<'_> {
+    Told {
+        code: error.code(),
+        text: error.to_string(),
+        offset: error.offset(),
+        name: error.name().map(str::to_owned),
+    }
+}
+
+fn of_format(error: &st_core::Error) -> Told<'_> {
+    Told {
+        code: error.code(),
+        text: error.to_string(),
+        offset: error.offset(),
+        name: error.tensor().map(str::to_owned),
+    }
+}
+
+fn io_of_container(error: &apr_container::Error) -> Option<&io::Error> {
+    match error.kind() {
+        apr_container::ErrorKind::Io(cause) => Some(cause),
+        apr_container::ErrorKind::File(cause) => cause.io_error(),
+        _ => None,
+    }
+}
+
+/// What to do about it with the arguments of this package.
+fn advice(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "ac-encrypted" => "give password= or identity=",
+        "ac-signed" => {
+            "give verify_key=, or allow_unverified=True if nobody needs to check who made the file"
+        }
+        "ac-not-encrypted" => {
+            "ask who gave you the file; without password= and identity= it is taken as it is"
+        }
+        "ac-not-signed" => "ask its maker for a signed one; without verify_key= it is taken as it is",
+        "ac-untrusted-signer" => {
+            "compare the fingerprint in apr.inspect(file)[\"signature\"] with the maker's"
+        }
+        "ac-signature" | "ac-checksum" | "ac-rebound" => "get the file from its maker again",
+        "ac-decryption" => "check the key; if it is the right one, get the file from its maker again",
+        "ac-expansion" | "ac-model-memory" => "from Python: trusted=True",
+        "ac-unbound" => "from Python: compat=True",
+        "am-not-fitted" => "train it first",
+        "am-unknown-model" => "apr.inspect shows what the file holds",
+        "cy-minisign-password" | "cy-open" => "give the password of the key's file as key_password=",
+        _ => return None,
+    })
+}

@@ -1,0 +1,126 @@
+//! Where the bytes of a file are, and which format they begin like.
+
+use alloc::borrow::Cow;
+use std::fs::File;
+use std::io::{Read, Seek as _};
+use std::path::{Path, PathBuf};
+
+use apr_container::{sealed, v2};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use super::refusal::Refusal;
+use crate::buffer::{Buffer, Wanted};
+
+/// Bytes by which formats are told apart.
+const FIRST_LEN: u64 = 16;
+
+/// What a file is, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// `.apr`, first generation.
+    Apr1,
+    /// `.apr`, second generation.
+    Apr2,
+    Sealed,
+    Gguf,
+    Safetensors,
+    /// None of these.
+    Unknown,
+}
+
+impl Format {
+    pub(crate) fn of(first: &[u8]) -> Self {
+        if first.starts_with(b"APRN") {
+            Self::Apr1
+        } else if v2::Magic::of(first).is_some() {
+            Self::Apr2
+        } else if first.starts_with(&sealed::MAGIC) {
+            Self::Sealed
+        } else if first.starts_with(b"GGUF") {
+            Self::Gguf
+        } else if first.get(8) == Some(&b'{') {
+            Self::Safetensors
+        } else {
+            Self::Unknown
+        }
+    }
+}
+
+/// A file, by its path or as the bytes in memory.
+pub(crate) enum Source {
+    File(PathBuf),
+    /// The memory of a `bytes` object, which nobody can change.
+    Memory(Buffer),
+    /// A copy of memory that could change between two looks at it.
+    Copy(Vec<u8>),
+}
+
+impl Source {
+    /// str and os.PathLike are paths, everything with contiguous bytes is a file's content.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        // A memory-mapped array has both: it is its bytes.
+        if !object.is_instance_of::<PyString>()
+            && let Ok(buffer) = Buffer::of(object, Wanted::Bytes)
+        {
+            return Ok(match object.is_exact_instance_of::<PyBytes>() {
+                true => Self::Memory(buffer),
+                false => Self::Copy(buffer.bytes().to_vec()),
+            });
+        }
+        object.extract().map(Self::File).map_err(|_| {
+            let kind = object.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+            PyTypeError::new_err(format!("a file is its path (str, os.PathLike) or its bytes, not {kind}"))
+        })
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Memory(_) | Self::Copy(_) => None,
+        }
+    }
+
+    /// The content, if it is in memory.
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::File(_) => None,
+            Self::Memory(buffer) => Some(buffer.bytes()),
+            Self::Copy(bytes) => Some(bytes),
+        }
+    }
+
+    /// The whole content of a file of at most `max_len` bytes, if `wants` it by its format; otherwise the first few bytes.
+    pub(crate) fn read(
+        &self,
+        max_len: u64,
+        wants: impl Fn(Format) -> bool,
+    ) -> Result<(Format, Cow<'_, [u8]>), Refusal> {
+        let path = match (self, self.bytes()) {
+            (Self::File(path), _) => path,
+            (_, bytes) => {
+                let bytes = bytes.unwrap_or_default();
+                return Ok((Format::of(bytes), Cow::Borrowed(bytes)));
+            }
+        };
+        let (format, mut file) = open(path)?;
+        if !wants(format) {
+            let mut first = Vec::new();
+            Read::by_ref(&mut file).take(FIRST_LEN).read_to_end(&mut first)?;
+            return Ok((format, Cow::Owned(first)));
+        }
+        let bytes = durable_file::read(path, max_len)?;
+        // What counts is what was read.
+        Ok((Format::of(&bytes), Cow::Owned(bytes)))
+    }
+}
+
+/// An open file that stands at its beginning, and its format.
+pub(crate) fn open(path: &Path) -> Result<(Format, File), Refusal> {
+    let mut file = durable_file::open_regular(path, u64::MAX)?.into_file();
+    let mut first = Vec::new();
+    Read::by_ref(&mut file).take(FIRST_LEN).read_to_end(&mut first)?;
+    file.rewind()?;
+    Ok((Format::of(&first), file))
+}
