@@ -11,8 +11,11 @@ mod model;
 mod refusal;
 mod samples;
 pub(crate) mod save;
+pub(crate) mod seal;
+pub(crate) mod sealed;
 mod source;
 mod values;
 
 pub(crate) use self::model::Model;
 pub(crate) use self::refusal::AprError;
+pub(crate) use self::sealed::SealedFile;

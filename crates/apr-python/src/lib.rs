@@ -37,7 +37,11 @@ mod _native {
     #[pymodule_export]
     use crate::apr_files::save::save;
     #[pymodule_export]
-    use crate::apr_files::{AprError, Model};
+    use crate::apr_files::seal::seal;
+    #[pymodule_export]
+    use crate::apr_files::sealed::open_sealed;
+    #[pymodule_export]
+    use crate::apr_files::{AprError, Model, SealedFile};
     #[pymodule_export]
     use crate::checkpoints::CheckpointFolder;
     #[pymodule_export]

@@ -197,6 +197,18 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
         Ok(())
     }
 
+    /// The same reader without the names of its trusted keys, for programs that keep it longer than the keys:
+    /// [`signer`](Self::signer) is `Trusted(None)` then.
+    #[must_use]
+    pub fn forget_names(self) -> SealedReader<'static, R> {
+        let Self { source, header, signer, private, plan, message } = self;
+        let signer = signer.map(|signer| match signer {
+            Signer::Trusted(_) => Signer::Trusted(None),
+            Signer::Unknown(key) => Signer::Unknown(key),
+        });
+        SealedReader { source, header, signer, private, plan, message }
+    }
+
     /// Gives the source back.
     #[must_use]
     pub fn into_source(self) -> R {

@@ -1,8 +1,9 @@
 """Model files saved, shipped and verified.
 
 `apr.safetensors` reads and writes safetensors files; it has the names, arguments and results of the package `safetensors` and
-takes its place by one changed import. `load`, `save` and `inspect` are for `.apr` files: models that predict. Importing `apr`
-imports nothing else: each module is loaded when it is first used.
+takes its place by one changed import. `load`, `save` and `inspect` are for `.apr` files: models that predict; `seal` and
+`open_sealed` for files whose tensors are decrypted and verified one by one. Importing `apr` imports nothing else: each module is
+loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -10,7 +11,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._native import AprError, Model, SafetensorError, __version__, inspect, load, save
+from ._native import (
+    AprError,
+    Model,
+    SafetensorError,
+    SealedFile,
+    __version__,
+    inspect,
+    load,
+    open_sealed,
+    save,
+    seal,
+)
 
 if TYPE_CHECKING:
     from . import safetensors
@@ -30,10 +42,13 @@ __all__ = [
     "AprError",
     "Model",
     "SafetensorError",
+    "SealedFile",
     "__version__",
     "inspect",
     "load",
+    "open_sealed",
     "save",
+    "seal",
     *_MODULES,
     *_NAMES,
 ]

@@ -65,7 +65,8 @@ pub(crate) fn inspect<'py>(
     }
 }
 
-enum Content<'b> {
+/// A file's bytes.
+pub(super) enum Content<'b> {
     File(File),
     Memory(Cursor<&'b [u8]>),
 }
@@ -89,7 +90,7 @@ impl Seek for Content<'_> {
 }
 
 /// What was read of a file.
-enum Found {
+pub(super) enum Found {
     Apr1(Box<ModelInfo>, Declared),
     Apr2(Box<v2::Index>),
     Sealed(Box<SealedHeader>),
@@ -100,14 +101,14 @@ enum Found {
 
 /// What stands around the payload of a protected file.
 #[derive(Default)]
-struct Declared {
+pub(super) struct Declared {
     /// The key of the signature; its bytes may be none.
     signer: Option<VerifyingKey>,
     /// The beginning of the recipient's public key.
     recipient: Option<[u8; RecipientPublic::ID_LEN]>,
 }
 
-fn look(format: Format, mut file: Content<'_>, len: u64, compat: bool) -> Result<Found, Refusal> {
+pub(super) fn look(format: Format, mut file: Content<'_>, len: u64, compat: bool) -> Result<Found, Refusal> {
     let options = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };
     Ok(match format {
         Format::Apr2 => Found::Apr2(Box::new(v2::Index::read(len, &options, |offset, out| {
@@ -178,7 +179,7 @@ fn gguf_head(mut file: Content<'_>, len: u64, compat: bool) -> Result<Vec<u8>, R
     }
 }
 
-fn gguf_options(compat: bool) -> gguf_core::ReadOptions {
+pub(super) fn gguf_options(compat: bool) -> gguf_core::ReadOptions {
     if compat { gguf_core::ReadOptions::COMPAT } else { gguf_core::ReadOptions::STRICT }
 }
 

@@ -184,15 +184,31 @@ fn one_or_many<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>
 
 /// The one public key of a recipient.
 pub(crate) fn recipient_of(keys: &Bound<'_, PyAny>) -> PyResult<RecipientPublic> {
-    let given = one_or_many(keys)?;
-    let [key] = given.as_slice() else {
-        let text =
-            format!("{} recipients, and an .apr file has one: `apr seal` encrypts for several", given.len());
-        return Err(PyValueError::new_err(text));
-    };
-    let source = KeySource::of(key)?;
-    let key = source.public(keys.py())?.into_recipient();
-    key.map_err(|error| Refusal::from(error).raise(keys.py(), source.path()))
+    match recipients_of(keys)?.as_slice() {
+        [key] => Ok(*key),
+        given => Err(PyValueError::new_err(format!(
+            "{} recipients, and an .apr file has one: apr.seal encrypts for several",
+            given.len()
+        ))),
+    }
+}
+
+/// The public keys of recipients.
+pub(crate) fn recipients_of(keys: &Bound<'_, PyAny>) -> PyResult<Vec<RecipientPublic>> {
+    let mut found: Vec<RecipientPublic> = Vec::new();
+    for given in one_or_many(keys)? {
+        let source = KeySource::of(&given)?;
+        let key = source.public(keys.py())?.into_recipient();
+        let key = key.map_err(|error| Refusal::from(error).raise(keys.py(), source.path()))?;
+        if found.iter().any(|known| known.as_bytes() == key.as_bytes()) {
+            return Err(PyValueError::new_err(format!("the recipient {} is given twice", key.fingerprint())));
+        }
+        found.push(key);
+    }
+    if found.is_empty() {
+        return Err(PyValueError::new_err("no recipient: name at least one"));
+    }
+    Ok(found)
 }
 
 /// The key that signs.

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use apr_container::sealed::{Part, Plan, SealOptions, SealedReader};
-use apr_container::{Access, Trust};
-use apr_crypto::ReadAt;
+use apr_container::{Access, Signer, Trust};
+use apr_crypto::{ReadAt, TrustedKeys};
 
 use super::{content, keys, limits, seal};
 
@@ -52,4 +52,23 @@ fn one_tensor_is_read_without_the_others() {
             assert!(reading < LEN + LEN / 50 + (48 << 10), "{reading} for the tensor");
         }
     }
+}
+
+/// The keys are gone when the tensor is read.
+#[test]
+fn a_reader_without_names_outlives_its_keys() {
+    let plan = Plan::new([Part::tensor("bias", "U8", [3], 3)]).unwrap();
+    let reader: SealedReader<'static, Vec<u8>> = {
+        let keys = keys();
+        let options = SealOptions::default().signed_by(&keys.signer).for_recipient(keys.alice.public());
+        let file = seal(&plan, &[1, 2, 3], &options);
+        let mut trusted = TrustedKeys::new();
+        trusted.add("maker", keys.signer.verifying_key()).unwrap();
+        let access = Access::default().with_recipient(&keys.alice).with_trust(&trusted);
+        let reader = SealedReader::open(file, &access, &limits()).unwrap();
+        assert_eq!(reader.signer(), Some(Signer::Trusted(Some("maker"))));
+        reader.forget_names()
+    };
+    assert_eq!(reader.signer(), Some(Signer::Trusted(None)));
+    assert_eq!(reader.tensor("bias").unwrap(), [1, 2, 3]);
 }

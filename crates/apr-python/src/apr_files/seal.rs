@@ -1,0 +1,142 @@
+//! Files of any format to sealed files.
+
+use alloc::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Seek as _};
+use std::path::{Path, PathBuf};
+
+use apr_container::sealed::{Part, Plan, SealOptions, seal_file};
+use apr_crypto::{Password, RecipientPublic, SigningKey};
+use gguf_core::{Endian, Header as GgufHeader, Prefix};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::inspect::{Content, Found, gguf_options, look};
+use super::keys::{password_of, recipients_of, signing_key_of};
+use super::refusal::Refusal;
+use super::source::{Format, open};
+
+/// Where a sealed file keeps the name of what was sealed: `apr open` restores it under that name.
+const NAME_KEY: &str = "file.name";
+
+type Texts = BTreeMap<String, String>;
+
+/// seal(path, out, *, password=None, recipients=None, sign_key=None, key_password=None, metadata=None, private_metadata=None)
+/// --
+///
+/// Seals a file: encrypted, signed or both, replacing `out` in one step. Of safetensors and GGUF files each tensor can be read
+/// alone afterwards; files of other formats are restored as a whole.
+///
+/// path, out: str or os.PathLike. password: encrypt under this str or bytes. recipients: encrypt for the owners of these public
+/// keys (one, or a list; text or path of each). sign_key: sign with this key (path or text); key_password: the password that
+/// the key itself is under.
+/// metadata: texts by name that anyone can read; private_metadata: texts for those who can open the file.
+///
+/// Raises AprError, OSError, ValueError if the file would be neither encrypted nor signed.
+#[pyfunction]
+#[pyo3(signature = (
+    path, out, *, password=None, recipients=None, sign_key=None, key_password=None, metadata=None, private_metadata=None
+))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub(crate) fn seal(
+    py: Python<'_>,
+    path: PathBuf,
+    out: PathBuf,
+    password: Option<&Bound<'_, PyAny>>,
+    recipients: Option<&Bound<'_, PyAny>>,
+    sign_key: Option<&Bound<'_, PyAny>>,
+    key_password: Option<&Bound<'_, PyAny>>,
+    metadata: Option<Texts>,
+    private_metadata: Option<Texts>,
+) -> PyResult<()> {
+    let password = password.map(password_of).transpose()?;
+    let recipients = recipients.map(recipients_of).transpose()?.unwrap_or_default();
+    if password.is_some() && !recipients.is_empty() {
+        return Err(PyValueError::new_err("a file is encrypted by password= or by recipients=, not by both"));
+    }
+    if sign_key.is_none() && key_password.is_some() {
+        return Err(PyValueError::new_err("key_password= is of a key: give sign_key="));
+    }
+    let signer = sign_key.map(|key| signing_key_of(key, key_password)).transpose()?;
+    if password.is_none() && recipients.is_empty() && signer.is_none() {
+        return Err(PyValueError::new_err(
+            "neither encrypted nor signed: give password=, recipients= or sign_key=",
+        ));
+    }
+    let keys = SealKeys { password, recipients, signer };
+    let (metadata, private) = (metadata.unwrap_or_default(), private_metadata.unwrap_or_default());
+    let sealed = py.detach(|| sealed(&path, &out, &keys, metadata, private));
+    sealed.map_err(|refusal| refusal.raise(py, Some(&path)))
+}
+
+struct SealKeys {
+    password: Option<Password>,
+    recipients: Vec<RecipientPublic>,
+    signer: Option<SigningKey>,
+}
+
+fn sealed(path: &Path, out: &Path, keys: &SealKeys, public: Texts, private: Texts) -> Result<(), Refusal> {
+    let (format, mut file) = open(path)?;
+    let len = file.metadata()?.len();
+    let plan = plan(format, file.try_clone()?, len)?;
+    file.rewind()?;
+    let mut options = SealOptions::default();
+    (options.public, options.private) = (public, private);
+    if let Some(name) = path.file_name() {
+        options.private.entry(NAME_KEY.to_owned()).or_insert_with(|| name.to_string_lossy().into_owned());
+    }
+    for key in &keys.recipients {
+        options = options.for_recipient(*key);
+    }
+    if let Some(password) = &keys.password {
+        options = options.with_password(password);
+    }
+    if let Some(key) = &keys.signer {
+        options = options.signed_by(key);
+    }
+    Ok(seal_file(out, &plan, &options, |out| io::copy(&mut file, out).map(drop))?)
+}
+
+/// The file's tensors and what lies between them, where its header says what its tensors are.
+fn plan(format: Format, file: File, len: u64) -> Result<Plan, Refusal> {
+    let tensors = match format {
+        Format::Safetensors | Format::Gguf => look(format, Content::File(file), len, true).and_then(tensors),
+        _ => Ok(Vec::new()),
+    };
+    // What its reader refuses may be sealed all the same.
+    match Plan::of_file(len, tensors.unwrap_or_default()) {
+        Ok(plan) => Ok(plan),
+        // Tensors that lie over each other: the file is a whole.
+        Err(_) => Ok(Plan::of_file(len, [])?),
+    }
+}
+
+/// The tensors with their places in the file.
+fn tensors(found: Found) -> Result<Vec<(u64, Part)>, Refusal> {
+    Ok(match found {
+        Found::Safetensors(header) => {
+            let part = |info: st_core::TensorInfo<'_>| {
+                let shape: Vec<u64> = info.shape().iter().map(|&dim| dim as u64).collect();
+                let offset = header.data_start() + info.data_offsets().0;
+                (offset, Part::tensor(info.name(), info.dtype().name(), shape, info.byte_len()))
+            };
+            header.iter().map(part).collect()
+        }
+        Found::Gguf(head, len) => {
+            let Prefix::Header(header) = GgufHeader::from_prefix(&head, len, &gguf_options(true))? else {
+                return Ok(Vec::new());
+            };
+            // The element types of sealed files are little-endian.
+            if header.endian() == Endian::Big {
+                return Ok(Vec::new());
+            }
+            let part = |info: &gguf_core::TensorInfo<'_>| {
+                let shape: Vec<u64> = info.shape().collect();
+                let name = info.name().to_str_lossy();
+                (info.file_range().start, Part::tensor(&name, info.format().name(), shape, info.byte_len()))
+            };
+            header.tensors().iter().map(part).collect()
+        }
+        _ => Vec::new(),
+    })
+}

@@ -1,0 +1,190 @@
+//! Sealed files: tensors that are decrypted and verified when they are asked for.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use apr_container::sealed::{Part, PartKind, SealedLimits, SealedReader, open_file};
+use apr_crypto::FileSource;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
+use st_core::Dtype;
+
+use super::keys::{Keys, Opening, SignedBy};
+use super::refusal::Refusal;
+use crate::buffer::{Buffer, Wanted};
+use crate::numpy::Numpy;
+use crate::opened::unpacked;
+use crate::packed::is_packed;
+
+/// An open sealed file: apr.open_sealed makes it. Its header was verified; a tensor is read, decrypted and verified when it is
+/// asked for, and nothing of a tensor that was changed is given out. Any number of threads may read at once.
+///
+/// reader[name] is a new numpy array, of the tensor's type and shape; of a type that arrays do not have, such as the blocks of
+/// a GGUF file, its bytes.
+#[pyclass(frozen, mapping, module = "apr", name = "SealedFile")]
+pub struct SealedFile {
+    reader: SealedReader<'static, FileSource>,
+    signer: Option<SignedBy>,
+    path: PathBuf,
+}
+
+/// open_sealed(path, *, password=None, identity=None, key_password=None, verify_key=None, trusted_keys=None, any_signer=False)
+/// --
+///
+/// Opens a sealed file, which `apr seal` makes of a file of any format. The signature of its header is verified before
+/// anything is decrypted.
+///
+/// path: str or os.PathLike. The keys are those of apr.load: password or identity for an encrypted file, and of a signed one
+/// whose signature counts, at least any_signer=True.
+///
+/// Returns SealedFile. Raises AprError ("ac-encrypted", "ac-decryption", "ac-signed", "ac-signature", ...), OSError.
+#[pyfunction]
+#[pyo3(signature = (
+    path, *, password=None, identity=None, key_password=None, verify_key=None, trusted_keys=None, any_signer=false
+))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub(crate) fn open_sealed(
+    py: Python<'_>,
+    path: PathBuf,
+    password: Option<&Bound<'_, PyAny>>,
+    identity: Option<&Bound<'_, PyAny>>,
+    key_password: Option<&Bound<'_, PyAny>>,
+    verify_key: Option<&Bound<'_, PyAny>>,
+    trusted_keys: Option<PathBuf>,
+    any_signer: bool,
+) -> PyResult<SealedFile> {
+    let opening = Opening { password, identity, key_password, verify_key, trusted_keys, any_signer };
+    let keys = Keys::new(py, opening)?;
+    let open = || {
+        let reader = open_file(&path, &keys.access(), &SealedLimits::default())?;
+        let signer = reader.signer().map(|signer| keys.signed_by(signer));
+        Ok((reader.forget_names(), signer))
+    };
+    let opened: Result<_, Refusal> = py.detach(open);
+    let (reader, signer) = opened.map_err(|refusal| refusal.raise(py, Some(&path)))?;
+    Ok(SealedFile { reader, signer, path })
+}
+
+impl SealedFile {
+    fn tensors(&self) -> impl Iterator<Item = &Part> {
+        self.reader.parts().iter().filter(|part| part.kind() == PartKind::Tensor)
+    }
+
+    fn find(&self, name: &str) -> PyResult<(usize, &Part)> {
+        let found = self.reader.find(name).and_then(|idx| Some((idx, self.reader.parts().get(idx)?)));
+        found.ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+    }
+
+    fn raise(&self, py: Python<'_>, error: apr_container::Error) -> PyErr {
+        Refusal::from(error).raise(py, Some(&self.path))
+    }
+}
+
+#[pymethods]
+impl SealedFile {
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let (idx, part) = self.find(name)?;
+        let numpy = Numpy::get(py)?;
+        let room = numpy.room(py, part.len())?;
+        let mut buffer = Buffer::of(&room, Wanted::WritableBytes)?;
+        py.detach(|| self.reader.read_part(idx, 0, buffer.bytes_mut()))
+            .map_err(|error| self.raise(py, error))?;
+        let shape: Option<Vec<usize>> = part.shape().iter().map(|&dim| usize::try_from(dim).ok()).collect();
+        // What the directory says of a type may be any word.
+        let (Some(dtype), Some(shape)) = (Dtype::from_name(part.dtype()), shape) else { return Ok(room) };
+        match dtype.byte_len(&shape) {
+            Ok(len) if len == part.len() && is_packed(dtype) => unpacked(py, dtype, &shape, buffer.bytes()),
+            Ok(len) if len == part.len() => numpy.view(dtype, &shape, &room, 0),
+            _ => Ok(room),
+        }
+    }
+
+    fn __len__(&self) -> usize {
+        self.tensors().count()
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
+        name.extract::<String>().is_ok_and(|name| self.reader.find(&name).is_some())
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.keys(py)?.try_iter()
+    }
+
+    /// keys($self)
+    /// --
+    ///
+    /// The names of the tensors, in file order.
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.tensors().map(Part::name).collect::<Vec<_>>())
+    }
+
+    /// info($self, name=None)
+    /// --
+    ///
+    /// {"dtype": str, "shape": tuple, "nbytes": int} of a tensor, or of all of them by name. Raises KeyError.
+    #[pyo3(signature = (name=None))]
+    fn info<'py>(&self, py: Python<'py>, name: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
+        if let Some(name) = name {
+            return described(py, self.find(name)?.1);
+        }
+        let dict = PyDict::new(py);
+        for part in self.tensors() {
+            dict.set_item(part.name(), described(py, part)?)?;
+        }
+        Ok(dict)
+    }
+
+    /// What anyone can read, texts by name; authentic.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.reader.public_metadata().into_pyobject(py)?.into_any())
+    }
+
+    /// What only those can read who can open the file, texts by name; authentic.
+    #[getter]
+    fn private_metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.reader.private_metadata().into_pyobject(py)?.into_any())
+    }
+
+    /// Who signed the file, if it is signed: {"name": str or None, "fingerprint": str, "trusted": bool}.
+    #[getter]
+    fn signer<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.signer.as_ref().map(|signer| signer.to_dict(py)).transpose()
+    }
+
+    /// verify($self)
+    /// --
+    ///
+    /// Reads, decrypts and verifies everything there is. Raises AprError.
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.reader.verify_all()).map_err(|error| self.raise(py, error))
+    }
+
+    /// restore($self, path)
+    /// --
+    ///
+    /// Writes the file that was sealed, byte for byte, replacing an old file in one step; on any error the old file stays.
+    fn restore(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let write = || -> Result<(), Refusal> {
+            let mut replacement = durable_file::Replacement::create(&path)?;
+            self.reader.restore(&mut replacement)?;
+            replacement.flush()?;
+            Ok(replacement.commit()?)
+        };
+        py.detach(write).map_err(|refusal| refusal.raise(py, Some(&self.path)))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<apr.SealedFile {}, {} tensors>", self.path.display(), self.__len__())
+    }
+}
+
+fn described<'py>(py: Python<'py>, part: &Part) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("dtype", part.dtype())?;
+    dict.set_item("shape", PyTuple::new(py, part.shape())?)?;
+    dict.set_item("nbytes", part.len())?;
+    Ok(dict)
+}
