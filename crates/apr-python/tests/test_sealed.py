@@ -34,7 +34,12 @@ def plain(tmp_path: Path) -> Path:
 def sealed(plain: Path) -> Path:
     out = plain.with_suffix(".sealed")
     apr.seal(
-        plain, out, recipients=RECIPIENT, sign_key=SIGN_KEY, metadata={"name": "m"}, private_metadata={"order": "17"}
+        plain,
+        out,
+        recipients=RECIPIENT,
+        sign_key=SIGN_KEY,
+        metadata={"name": "m"},
+        private_metadata={"order": "17"},
     )
     return out
 
@@ -133,7 +138,8 @@ def test_what_was_changed_is_not_given_out(sealed: Path, plain: Path, tmp_path: 
 def test_a_restore_or_seal_that_fails_leaves_the_old_file(sealed: Path, plain: Path, tmp_path: Path) -> None:
     old = tmp_path / "old"
     old.write_bytes(b"old")
-    for options in ({}, {"password": ""}, {"password": "a", "recipients": RECIPIENT}, {"recipients": [RECIPIENT] * 2}):
+    both, twice = {"password": "a", "recipients": RECIPIENT}, {"recipients": [RECIPIENT] * 2}
+    for options in ({}, {"password": ""}, both, twice):
         with pytest.raises((ValueError, apr.AprError)):
             apr.seal(plain, old, **options)
     with pytest.raises(FileNotFoundError):

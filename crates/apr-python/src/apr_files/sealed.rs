@@ -20,7 +20,7 @@ use crate::packed::is_packed;
 /// An open sealed file: apr.open_sealed makes it. Its header was verified; a tensor is read, decrypted and verified when it is
 /// asked for, and nothing of a tensor that was changed is given out. Any number of threads may read at once.
 ///
-/// reader[name] is a new numpy array, of the tensor's type and shape; of a type that arrays do not have, such as the blocks of
+/// `reader[name]` is a new numpy array, of the tensor's type and shape; of a type that arrays do not have, such as the blocks of
 /// a GGUF file, its bytes.
 #[pyclass(frozen, mapping, module = "apr", name = "SealedFile")]
 pub struct SealedFile {
