@@ -20,8 +20,9 @@ const BARE_TARGET: &str = "thumbv7em-none-eabi";
 const DUPLICATE_ITEM: &str = "E0152";
 
 /// The crates that promise it, and a call that leads through the whole of each.
-const CRATES: [Promise; 6] = [
+const CRATES: [Promise; 7] = [
     Promise { name: "st-core", features: &[], call: include_str!("nostd/st_core.rs") },
+    Promise { name: "st-structures", features: &[], call: include_str!("nostd/st_structures.rs") },
     Promise { name: "apr-quant", features: &[], call: include_str!("nostd/apr_quant.rs") },
     Promise { name: "gguf-core", features: &[], call: include_str!("nostd/gguf_core.rs") },
     Promise { name: "apr-crypto", features: &["p256", "scrypt"], call: include_str!("nostd/apr_crypto.rs") },

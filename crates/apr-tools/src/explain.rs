@@ -10,6 +10,7 @@ mod manifest_codes;
 mod model_codes;
 mod quantize_codes;
 mod quant_codes;
+mod structure_codes;
 
 use std::io::Write as _;
 
@@ -39,6 +40,7 @@ const fn entry(code: &'static str, exit: Exit, means: &'static str, help: &'stat
 fn entries() -> impl Iterator<Item = &'static Entry> {
     [
         format_codes::ENTRIES,
+        structure_codes::ENTRIES,
         gguf_codes::ENTRIES,
         container_codes::ENTRIES,
         crypto_codes::ENTRIES,
@@ -197,6 +199,7 @@ mod tests {
     fn every_code_of_every_crate_is_explained_once() {
         let lists: &[&[&str]] = &[
             st_core::ErrorKind::CODES,
+            st_structures::ErrorKind::CODES,
             gguf_core::ErrorKind::CODES,
             apr_container::ErrorKind::CODES,
             apr_crypto::ErrorKind::CODES,
