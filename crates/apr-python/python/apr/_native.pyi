@@ -1,7 +1,7 @@
 """What the native module of apr has."""
 
 import os
-from collections.abc import Buffer, ItemsView, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Buffer, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +121,117 @@ def set_metadata(filename: str | os.PathLike[str], metadata: Mapping[str, str] |
 def shards(
     path: str | os.PathLike[str], *, check: bool = True
 ) -> tuple[Path, dict[str, Path] | None]: ...
+
+_File = str | os.PathLike[str] | Buffer
+_Key = str | os.PathLike[str] | bytes
+_Secret = str | bytes
+
+class AprError(Exception):
+    code: str
+    offset: int | None
+    name: str | None
+    path: str | None
+
+class Model:
+    @property
+    def model_type(self) -> str: ...
+    @property
+    def n_features(self) -> int | None: ...
+    @property
+    def metadata(self) -> dict[str, Any]: ...
+    @property
+    def signer(self) -> dict[str, Any] | None: ...
+    @property
+    def classes(self) -> list[int] | None: ...
+    @property
+    def vocabulary(self) -> list[str] | None: ...
+    def predict(self, X: Any) -> np.ndarray: ...
+    def predict_proba(self, X: Any) -> np.ndarray: ...
+    def transform(self, X: Any) -> np.ndarray: ...
+    def scores(self, X: Any) -> np.ndarray: ...
+    def terms(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+    def tensors(self) -> dict[str, np.ndarray]: ...
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        compression: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        password: _Secret | None = None,
+        recipients: _Key | list[_Key] | None = None,
+        sign_key: _Key | None = None,
+        key_password: _Secret | None = None,
+    ) -> None: ...
+    def to_bytes(
+        self,
+        *,
+        compression: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        password: _Secret | None = None,
+        recipients: _Key | list[_Key] | None = None,
+        sign_key: _Key | None = None,
+        key_password: _Secret | None = None,
+    ) -> bytes: ...
+
+class SealedFile:
+    @property
+    def metadata(self) -> dict[str, str]: ...
+    @property
+    def private_metadata(self) -> dict[str, str]: ...
+    @property
+    def signer(self) -> dict[str, Any] | None: ...
+    def keys(self) -> list[str]: ...
+    def info(self, name: str | None = None) -> dict[str, Any]: ...
+    def verify(self) -> None: ...
+    def restore(self, path: str | os.PathLike[str]) -> None: ...
+    def __getitem__(self, name: str) -> np.ndarray: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, name: object) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
+
+def load(
+    file: _File,
+    *,
+    password: _Secret | None = None,
+    identity: _Key | None = None,
+    key_password: _Secret | None = None,
+    verify_key: _Key | list[_Key] | None = None,
+    trusted_keys: str | os.PathLike[str] | None = None,
+    any_signer: bool = False,
+    allow_unverified: bool = False,
+    compat: bool = False,
+    trusted: bool = False,
+) -> Model: ...
+def inspect(file: _File, *, compat: bool = False) -> dict[str, Any]: ...
+def save(
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    compression: str | None = None,
+    metadata: dict[str, Any] | None = None,
+    password: _Secret | None = None,
+    recipients: _Key | list[_Key] | None = None,
+    sign_key: _Key | None = None,
+    key_password: _Secret | None = None,
+) -> None: ...
+def seal(
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    password: _Secret | None = None,
+    recipients: _Key | list[_Key] | None = None,
+    sign_key: _Key | None = None,
+    key_password: _Secret | None = None,
+    metadata: dict[str, str] | None = None,
+    private_metadata: dict[str, str] | None = None,
+) -> None: ...
+def open_sealed(
+    path: str | os.PathLike[str],
+    *,
+    password: _Secret | None = None,
+    identity: _Key | None = None,
+    key_password: _Secret | None = None,
+    verify_key: _Key | list[_Key] | None = None,
+    trusted_keys: str | os.PathLike[str] | None = None,
+    any_signer: bool = False,
+) -> SealedFile: ...

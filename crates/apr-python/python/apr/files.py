@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from ._native import SafetensorError, safe_open, shards
@@ -34,13 +35,13 @@ class ModelFiles(Mapping[str, Any]):
             "backend": backend,
             "writable": writable,
         }
-        self._opened: dict[os.PathLike[str], safe_open] = {}
+        self._opened: dict[Path, safe_open] = {}
         self._closed = False
-        self._files: dict[str, os.PathLike[str]] = files if files is not None else {}
+        self._files: dict[str, Path] = files if files is not None else {}
         if files is None:
             self._files = dict.fromkeys(self._file(self.path), self.path)
 
-    def _file(self, path: os.PathLike[str]) -> safe_open:
+    def _file(self, path: Path) -> safe_open:
         if self._closed:
             raise SafetensorError("File is closed")
         if path not in self._opened:
@@ -54,11 +55,11 @@ class ModelFiles(Mapping[str, Any]):
             raise SafetensorError(f"{self.path} and its shards do not contain tensor {name}") from None
 
     @property
-    def shards(self) -> list[os.PathLike[str]]:
+    def shards(self) -> list[Path]:
         """The files, sorted by name."""
         return sorted(set(self._files.values()))
 
-    def file_of(self, name: str) -> os.PathLike[str]:
+    def file_of(self, name: str) -> Path:
         """The file that holds a tensor."""
         self._holder(name)
         return self._files[name]
