@@ -1,6 +1,7 @@
 //! `python`: the Python package built, installed and tested, by our tests and by those of the package it stands in for.
 
 mod frameworks;
+mod valgrind;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,31 +48,100 @@ const UPSTREAM_TESTS: [&str; 7] = [
     "tests/test_pt_model.py",
 ];
 
-/// The wheel and the tests with numpy, or with `frameworks` (and names) each framework in an environment of its own.
-pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
-    let chosen = match args.split_first() {
-        None => None,
-        Some((word, names)) if word == "frameworks" => Some(frameworks::chosen(names)?),
-        Some((word, _)) => {
-            return Err(Failure::Usage(format!("`python` takes `frameworks [NAME...]`, not `{word}`")));
+/// What the benches need.
+const BENCHERS: Packages = Packages {
+    names: &["safetensors==0.8.0", "numpy", "ml_dtypes", "msgpack"],
+    check: "import importlib.metadata as m, numpy, ml_dtypes, msgpack; assert m.version('safetensors') == '0.8.0'",
+    variables: &[],
+};
+
+/// What is done with the wheel.
+enum Job<'a> {
+    /// The tests with numpy.
+    Tests,
+    /// Those of frameworks, each in an environment of its own.
+    Frameworks(Vec<&'static frameworks::Framework>),
+    /// The benches, with their arguments.
+    Bench(&'a [String]),
+    /// Our tests with every access to memory looked at.
+    Valgrind,
+}
+
+impl<'a> Job<'a> {
+    fn new(args: &'a [String]) -> Result<Self, Failure> {
+        let Some((word, rest)) = args.split_first() else { return Ok(Self::Tests) };
+        match (word.as_str(), rest) {
+            ("frameworks", names) => Ok(Self::Frameworks(frameworks::chosen(names)?)),
+            ("bench", options) => Ok(Self::Bench(options)),
+            ("valgrind", []) => Ok(Self::Valgrind),
+            _ => Err(Failure::Usage(format!(
+                "`python` takes `frameworks [NAME...]`, `bench [OPTION...]` or `valgrind`, not `{}`",
+                args.join(" ")
+            ))),
         }
-    };
+    }
+}
+
+/// Builds the wheel and does with it what was asked for.
+pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
+    let job = Job::new(args)?;
     if !python::is_here(session, "python") {
         return Ok(());
     }
     let folder = session.scratch("python");
     let Some(wheel) = wheel(session, &folder)? else { return Ok(()) };
-    let upstream = upstream(session, &folder)?;
-    let upstream = match &upstream {
-        Ok(folder) => Some(folder.as_path()),
+    match job {
+        Job::Tests => {
+            let upstream = upstream_or_skip(session, &folder)?;
+            with_numpy(session, &folder, &wheel, upstream.as_deref())
+        }
+        Job::Frameworks(chosen) => {
+            let upstream = upstream_or_skip(session, &folder)?;
+            frameworks::run(session, &folder, &wheel, upstream.as_deref(), &chosen)
+        }
+        Job::Bench(options) => {
+            let place = folder.join("bench");
+            let Some(python) = with_wheel(session, &place, &BENCHERS, &wheel)? else { return Ok(()) };
+            let bench = format!("{FOLDER}/benches/beside_safetensors.py");
+            step(command(session, python, &[&bench]).args(options))
+        }
+        Job::Valgrind => {
+            let place = folder.join("valgrind");
+            match with_wheel(session, &place, &TESTERS, &wheel)? {
+                Some(python) => valgrind::run(session, &folder, &python),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// Upstream's tests; said to be skipped where they cannot be had.
+fn upstream_or_skip(session: &mut Session, folder: &Path) -> Result<Option<PathBuf>, Failure> {
+    Ok(match upstream(session, folder)? {
+        Ok(folder) => Some(folder),
         Err(why) => {
             session.skip("python: upstream's tests", why);
             None
         }
-    };
-    match chosen {
-        Some(chosen) => frameworks::run(session, &folder, &wheel, upstream, &chosen),
-        None => with_numpy(session, &folder, &wheel, upstream),
+    })
+}
+
+/// An environment with these packages and our wheel; none where they cannot be had.
+fn with_wheel(
+    session: &mut Session,
+    place: &Path,
+    packages: &Packages,
+    wheel: &Path,
+) -> Result<Option<PathBuf>, Failure> {
+    match environment(session, place, packages)? {
+        Ok(python) => {
+            install(session, &python, wheel)?;
+            Ok(Some(python))
+        }
+        Err(why) => {
+            session.skip("python", why);
+            Ok(None)
+        }
     }
 }
 
@@ -79,14 +149,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
 fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Option<&Path>) -> Outcome {
     let fresh = folder.join("fresh");
     emptied(&fresh)?;
-    let python = match environment(session, &fresh, &TESTERS)? {
-        Ok(python) => python,
-        Err(why) => {
-            session.skip("python", why);
-            return Ok(());
-        }
-    };
-    install(session, &python, wheel)?;
+    let Some(python) = with_wheel(session, &fresh, &TESTERS, wheel)? else { return Ok(()) };
     example(session, &python, folder)?;
     let ours = pytest(session, &python, &["tests"], |command| {
         command.current_dir(session.root().join(FOLDER));
