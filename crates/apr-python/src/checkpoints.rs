@@ -13,7 +13,6 @@ use st_mmap::{
     Arena, CheckpointData, Checkpoints, LoadOptions, LoadedSafeTensors, OptimizerData, Verification,
 };
 
-use crate::buffer::{Buffer, Wanted};
 use crate::error::of_file;
 use crate::numpy::Numpy;
 use crate::opened::unpacked;
@@ -117,9 +116,7 @@ fn arrays<'py>(py: Python<'py>, loaded: &LoadedSafeTensors<'_>) -> PyResult<Boun
         let array = if is_packed(tensor.dtype()) {
             unpacked(py, tensor.dtype(), tensor.shape(), tensor.data())?
         } else {
-            let room = numpy.room(py, tensor.data().len() as u64)?;
-            Buffer::of(&room, Wanted::WritableBytes)?.bytes_mut().copy_from_slice(tensor.data());
-            numpy.view(tensor.dtype(), tensor.shape(), &room, 0)?
+            numpy.copied(py, tensor.dtype(), tensor.shape(), tensor.data())?
         };
         dict.set_item(name, array)?;
     }

@@ -35,15 +35,19 @@ pub(crate) fn of_file(py: Python<'_>, prefix: &str, error: &st_mmap::Error) -> P
     }
     let text = format!("{prefix}: {error}");
     match error.io_error() {
-        Some(cause) => match cause.raw_os_error() {
-            // Python chooses the class, for example PermissionError.
-            Some(number) => PyOSError::new_err((number, text)),
-            None => std::io::Error::new(cause.kind(), text).into(),
-        },
+        Some(cause) => of_system(cause, text),
         None => match error.kind() {
             st_mmap::ErrorKind::File(_) => PyOSError::new_err(text),
             _ => with_place(py, &text, error.code(), error.offset(), error.tensor()),
         },
+    }
+}
+
+/// What the system refused, in the class that Python has for it, for example PermissionError.
+pub(crate) fn of_system(cause: &std::io::Error, text: String) -> PyErr {
+    match cause.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, text)),
+        None => std::io::Error::new(cause.kind(), text).into(),
     }
 }
 

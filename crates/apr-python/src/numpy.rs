@@ -6,6 +6,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict as _, PyDict, PyTuple};
 use st_core::Dtype;
 
+use crate::buffer::{Buffer, Wanted};
 use crate::dtypes::{is_native, place, python_name};
 use crate::error::refused;
 
@@ -81,6 +82,19 @@ impl Numpy {
     /// An array of bytes that nobody wrote yet.
     pub(crate) fn room<'py>(&self, py: Python<'py>, len: u64) -> PyResult<Bound<'py, PyAny>> {
         self.empty.bind(py).call1((len, self.dtype(py, Dtype::U8)?))
+    }
+
+    /// An array of its own with these bytes.
+    pub(crate) fn copied<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Dtype,
+        shape: &[usize],
+        bytes: &[u8],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let room = self.room(py, bytes.len() as u64)?;
+        Buffer::of(&room, Wanted::WritableBytes)?.bytes_mut().copy_from_slice(bytes);
+        self.view(dtype, shape, &room, 0)
     }
 
     /// The bytes at an address that `owner` gives through `__array_interface__`, as an array that keeps it alive.

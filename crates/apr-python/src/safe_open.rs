@@ -39,17 +39,6 @@ impl SafeOpen {
         let opened = self.opened.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         opened.clone().ok_or_else(|| refused("File is closed"))
     }
-
-    fn named<T>(
-        &self,
-        name: &str,
-        missing: impl FnOnce() -> PyErr,
-        then: impl FnOnce(&Arc<Opened>, &TensorInfo<'_>) -> PyResult<T>,
-    ) -> PyResult<T> {
-        let opened = self.opened()?;
-        let info = opened.header().tensor(name).ok_or_else(missing)?;
-        then(&opened, &info)
-    }
 }
 
 #[pymethods]
@@ -181,7 +170,9 @@ impl SafeOpen {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.named(name, || PyKeyError::new_err(name.to_owned()), |opened, info| opened.tensor(py, info))
+        let opened = self.opened()?;
+        let info = opened.header().tensor(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        opened.tensor(py, &info)
     }
 
     /// get($self, name, default=None, /)
@@ -195,11 +186,8 @@ impl SafeOpen {
         name: &str,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if self.opened()?.header().tensor(name).is_none() {
-            Ok(default)
-        } else {
-            self.get_tensor(py, name).map(Some)
-        }
+        let opened = self.opened()?;
+        opened.header().tensor(name).map_or(Ok(default), |info| opened.tensor(py, &info).map(Some))
     }
 
     /// items($self)

@@ -7,13 +7,13 @@ use std::sync::{Mutex, PoisonError};
 use alloc::collections::BTreeMap;
 
 use durable_file::Replacement;
-use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyTypeError};
+use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use st_core::{Dtype, Layout, TensorSpec, WriteOptions};
 
 use crate::dtypes::from_python_name;
-use crate::error::{of_format, refused};
+use crate::error::{of_format, of_system, refused};
 use crate::serialize::PREFIX;
 use crate::tensor::{Tensor, unknown};
 
@@ -230,11 +230,7 @@ fn described(item: &Bound<'_, PyAny>) -> PyResult<(String, Dtype, Vec<usize>)> {
 pub(crate) fn of_replacement(error: &durable_file::Error) -> PyErr {
     let text = format!("{PREFIX}: {error}");
     match error.io_error() {
-        Some(cause) if cause.kind() == std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
-        Some(cause) => match cause.raw_os_error() {
-            Some(number) => PyOSError::new_err((number, text)),
-            None => std::io::Error::new(cause.kind(), text).into(),
-        },
+        Some(cause) => of_system(cause, text),
         None => PyOSError::new_err(text),
     }
 }

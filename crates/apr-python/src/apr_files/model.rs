@@ -12,7 +12,6 @@ use super::refusal::Refusal;
 use super::samples::{Numbers, Samples, sparse, texts};
 use super::save::{Saving, to_bytes, to_file};
 use super::values::metadata_to_python;
-use crate::buffer::{Buffer, Wanted};
 use crate::numpy::Numpy;
 
 /// A trained model out of a file: apr.load makes it. It cannot be changed, and any number of threads may ask it at once.
@@ -155,9 +154,7 @@ impl Model {
         let (numpy, dict) = (Numpy::get(py)?, PyDict::new(py));
         for name in tensors.names() {
             let view = tensors.view(name).map_err(raise)?;
-            let room = numpy.room(py, view.data().len() as u64)?;
-            Buffer::of(&room, Wanted::WritableBytes)?.bytes_mut().copy_from_slice(view.data());
-            dict.set_item(name, numpy.view(view.dtype(), view.shape(), &room, 0)?)?;
+            dict.set_item(name, numpy.copied(py, view.dtype(), view.shape(), view.data())?)?;
         }
         Ok(dict)
     }

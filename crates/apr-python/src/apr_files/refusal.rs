@@ -4,8 +4,10 @@ use std::io;
 use std::path::Path;
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+
+use crate::error::of_system;
 
 create_exception!(
     apr._native,
@@ -79,11 +81,7 @@ impl Refusal {
             _ => String::new(),
         };
         if let Some(cause) = self.io_error() {
-            let text = format!("{place}{}", told.text);
-            return match cause.raw_os_error() {
-                Some(number) => PyOSError::new_err((number, text)),
-                None => io::Error::new(cause.kind(), text).into(),
-            };
+            return of_system(cause, format!("{place}{}", told.text));
         }
         let error = match advice(told.code) {
             Some(advice) => AprError::new_err(format!("{place}{}: {advice} ({})", told.text, told.code)),
