@@ -1,6 +1,7 @@
 //! `ci`: every check worth a change's wait, the most telling first.
 
 use core::time::Duration;
+use std::process::Command;
 use std::time::Instant;
 
 use crate::TASKS;
@@ -45,18 +46,27 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
             eprintln!("{name}: {failure}");
             failures.push(format!("{name}: {failure}"));
         }
-        rows.push(row(name, began.elapsed(), verdict));
+        rows.push(row(name, began.elapsed(), free_mebibytes(session), verdict));
     }
-    println!("\n{:<12} {:>8}", "task", "seconds");
+    println!("\n{:<12} {:>8} {:>9}", "task", "seconds", "free MiB");
     rows.iter().for_each(|row| println!("{row}"));
-    println!("{}", row("together", start.elapsed(), if failures.is_empty() { "ok" } else { "FAILED" }));
+    let verdict = if failures.is_empty() { "ok" } else { "FAILED" };
+    println!("{}", row("together", start.elapsed(), free_mebibytes(session), verdict));
     session.print_skips();
     session.closing_lines().iter().for_each(|line| println!("{line}"));
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
 }
 
-fn row(name: &str, took: Duration, verdict: &str) -> String {
-    format!("{name:<12} {:>8.1}  {verdict}", took.as_secs_f64())
+fn row(name: &str, took: Duration, free: Option<u64>, verdict: &str) -> String {
+    let free = free.map_or_else(|| "?".to_owned(), |free| free.to_string());
+    format!("{name:<12} {:>8.1} {free:>9}  {verdict}", took.as_secs_f64())
+}
+
+/// What the disk under the project has left after a task, in MiB: a run that fills it fails in ways that do not say so.
+fn free_mebibytes(session: &Session) -> Option<u64> {
+    let output = Command::new("df").args(["-Pm", "--"]).arg(session.root()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()
 }
 
 #[cfg(test)]
