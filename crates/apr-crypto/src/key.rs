@@ -31,6 +31,9 @@ pub(crate) const VERIFY: &str = "apr-verify-";
 const LOCKED_SECRET: &str = "apr-locked-secret-";
 const LOCKED_SIGN: &str = "apr-locked-sign-";
 
+/// What key lines begin with, before the `1` of bech32.
+pub(crate) const PREFIXES: [&str; 6] = [SECRET, PUBLIC, SIGN, VERIFY, LOCKED_SECRET, LOCKED_SIGN];
+
 /// A public key of either kind.
 ///
 /// ```

@@ -156,6 +156,16 @@ pub(crate) fn read(path: &Path, access: Access, limit: usize) -> Result<Zeroizin
     Ok(text)
 }
 
+/// Refuses a file with a secret in it to which group or others have any right: the secret is to be considered known. Where
+/// the system has no such rights, nothing is checked.
+///
+/// # Errors
+///
+/// [`ErrorKind::Exposed`]; [`ErrorKind::NotRegular`] if it is no regular file.
+pub fn refuse_exposed(metadata: &fs::Metadata) -> Result<(), Error> {
+    Ok(check(metadata, Access::Secret)?)
+}
+
 /// The text of a key file's bytes.
 pub(crate) fn text_of(bytes: &[u8]) -> Result<&str, Error> {
     core::str::from_utf8(bytes)

@@ -31,7 +31,8 @@
 //! - Signatures: [`SigningKey`], [`VerifyingKey`]; detached ones: [`minisign`]; whom to believe: [`TrustedKeys`].
 //! - Hashes with proofs for any part: [`TreeHasher`], [`TreeRoot`], [`VerifiedReader`].
 //! - Questions to a model and their answers: [`inference`].
-//! - Keys as text: [`PublicKey`], [`SecretKey`], [`StoredKey`], and PEM.
+//! - Keys as text: [`PublicKey`], [`SecretKey`], [`StoredKey`], and PEM; in whatever spelling: [`AnyPublicKey`],
+//!   [`AnySecretKey`].
 //!
 //! # Features
 //!
@@ -83,6 +84,7 @@ mod key_file;
 mod pem;
 mod trusted;
 pub mod minisign;
+mod any_key;
 pub mod inference;
 #[cfg(feature = "p256")]
 pub mod p256;
@@ -92,6 +94,7 @@ mod array;
 mod hex;
 
 pub use crate::aead::{AesKey, Nonce, Tag};
+pub use crate::any_key::{AnyPublicKey, AnySecretKey, KeyFormat, is_key_text};
 #[cfg(feature = "std")]
 pub use crate::chunked::ChunkedWriter;
 pub use crate::chunked::{ChunkedEncryptor, ChunkedLayout, ChunkedMessage, ChunkedReader};
@@ -100,6 +103,8 @@ pub use crate::file_key::{FileKey, PasswordStanza, RecipientStanza};
 pub use crate::fingerprint::Fingerprint;
 pub use crate::kdf::Commitment;
 pub use crate::key::{LockedKey, PublicKey, SecretKey, StoredKey};
+#[cfg(feature = "std")]
+pub use crate::key_file::refuse_exposed;
 pub use crate::mac::MacKey;
 pub use crate::password::{Argon2Cost, Argon2Limits, Password, Salt};
 #[cfg(feature = "getrandom")]

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use apr_container::{Access, Signer, Trust};
 use apr_crypto::{
-    Argon2Limits, ErrorKind as CryptoErrorKind, Password, PublicKey, RecipientPublic, RecipientSecret,
-    SecretKey, SigningKey, StoredKey, TrustedKeys, minisign,
+    AnyPublicKey, AnySecretKey, Argon2Limits, Password, PublicKey, RecipientPublic, RecipientSecret,
+    SecretKey, SigningKey, TrustedKeys, is_key_text,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,16 +17,6 @@ use crate::buffer::{Buffer, Wanted};
 
 /// Longest key file that is looked at.
 const MAX_LEN: u64 = 64 << 10;
-
-/// Beginnings of lines that are keys. No file is called like that.
-const LINES: [&str; 6] = [
-    "apr-public-1",
-    "apr-verify-1",
-    "apr-secret-1",
-    "apr-sign-1",
-    "apr-locked-secret-1",
-    "apr-locked-sign-1",
-];
 
 /// What opens files, and whose signature they must have.
 #[derive(Default)]
@@ -266,12 +256,7 @@ impl KeySource {
     fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(text) = object.cast::<PyString>() {
             let text = text.to_str()?;
-            let lower = text.trim_start().to_ascii_lowercase();
-            let is_key = LINES.iter().any(|line| lower.starts_with(line))
-                || lower.starts_with("-----begin")
-                || text.contains('\n')
-                || minisign::PublicKey::from_text(text).is_ok();
-            return Ok(if is_key {
+            return Ok(if is_key_text(text) {
                 Self::Text(Zeroizing::new(text.to_owned()))
             } else {
                 Self::File(text.into())
@@ -300,19 +285,22 @@ impl KeySource {
 
     /// The secret key, unlocked; its file must be one that nobody but its owner can read.
     fn secret(&self, py: Python<'_>, password: Option<Password>) -> PyResult<SecretKey> {
-        let read = || {
-            let text = match self {
-                Self::Text(text) => text.clone(),
-                Self::File(path) => {
-                    let regular = durable_file::open_regular(path, MAX_LEN)?;
-                    refuse_exposed(&regular)?;
-                    text_of(regular)?
+        let missing = || Refusal::Said { code: "cy-open", text: "the key is under a password".to_owned() };
+        let open = |text: &str| {
+            let ask = || password.ok_or_else(missing);
+            Ok(AnySecretKey::from_text_with(text, &Argon2Limits::default(), ask)?.key)
+        };
+        let read = || match self {
+            Self::Text(text) => open(text),
+            Self::File(path) => {
+                let regular = durable_file::open_regular(path, MAX_LEN)?;
+                let exposed = apr_crypto::refuse_exposed(&regular.file().metadata()?);
+                let text = text_of(regular)?;
+                // A public key may be known: what is wrong with it is its kind.
+                if AnyPublicKey::from_text(&text).is_err() {
+                    exposed?;
                 }
-            };
-            // A public key may be known: what is wrong with it is its kind.
-            match public_of(&text) {
-                Ok(_) => Err(kind("a secret key", "a public key").into()),
-                Err(_) => secret_of(&text, password),
+                open(&text)
             }
         };
         py.detach(read).map_err(|refusal: Refusal| refusal.raise(py, self.path()))
@@ -320,15 +308,13 @@ impl KeySource {
 
     fn public(&self, py: Python<'_>) -> PyResult<PublicKey> {
         let read = || match self {
-            Self::Text(text) => public_of(text),
-            Self::File(path) => public_of(&text_of(durable_file::open_regular(path, MAX_LEN)?)?),
+            Self::Text(text) => Ok(AnyPublicKey::from_text(text)?.key),
+            Self::File(path) => {
+                Ok(AnyPublicKey::from_text(&text_of(durable_file::open_regular(path, MAX_LEN)?)?)?.key)
+            }
         };
-        py.detach(read).map_err(|refusal| refusal.raise(py, self.path()))
+        py.detach(read).map_err(|refusal: Refusal| refusal.raise(py, self.path()))
     }
-}
-
-fn kind(expected: &'static str, found: &'static str) -> apr_crypto::Error {
-    CryptoErrorKind::KeyKind { expected, found }.into()
 }
 
 fn text_of(file: durable_file::RegularFile) -> Result<Zeroizing<String>, Refusal> {
@@ -336,64 +322,5 @@ fn text_of(file: durable_file::RegularFile) -> Result<Zeroizing<String>, Refusal
     String::from_utf8(core::mem::take(&mut *bytes)).map(Zeroizing::new).map_err(|error| {
         drop(Zeroizing::new(error.into_bytes()));
         Refusal::Said { code: "cy-text", text: "not a key file: bytes that are not UTF-8".to_owned() }
-    })
-}
-
-/// Refuses a file with a secret in it to which group or others have any right.
-fn refuse_exposed(file: &durable_file::RegularFile) -> Result<(), Refusal> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = file.file().metadata()?.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(apr_crypto::Error::from(CryptoErrorKind::Exposed { mode }).into());
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = file;
-    Ok(())
-}
-
-/// How the text of a key spells it.
-enum Spelling {
-    Line,
-    Pem,
-    Minisign,
-}
-
-impl Spelling {
-    fn of(text: &str) -> Self {
-        let text = text.trim_start();
-        if text.starts_with("-----BEGIN") {
-            Self::Pem
-        } else if text.starts_with("untrusted comment:") || minisign::PublicKey::from_text(text).is_ok() {
-            Self::Minisign
-        } else {
-            Self::Line
-        }
-    }
-}
-
-fn public_of(text: &str) -> Result<PublicKey, Refusal> {
-    let is_secret =
-        text.contains("PRIVATE KEY-----") || text.lines().nth(1).is_some_and(|line| line.len() == 212);
-    Ok(match Spelling::of(text) {
-        Spelling::Pem | Spelling::Minisign if is_secret => {
-            return Err(kind("a public key", "a secret key").into());
-        }
-        Spelling::Pem => PublicKey::from_spki_pem(text)?,
-        Spelling::Minisign => (*minisign::PublicKey::from_text(text.trim_end())?.key()).into(),
-        Spelling::Line => PublicKey::from_file_text(text)?,
-    })
-}
-
-fn secret_of(text: &str, password: Option<Password>) -> Result<SecretKey, Refusal> {
-    let limits = Argon2Limits::default();
-    let missing = || Refusal::Said { code: "cy-open", text: "the key is under a password".to_owned() };
-    let ask = || password.ok_or_else(missing);
-    Ok(match Spelling::of(text) {
-        Spelling::Pem => SecretKey::from_pkcs8_pem(text)?,
-        Spelling::Minisign => minisign::SecretKey::from_text_with(text, &limits, ask)?.into_key().into(),
-        Spelling::Line => StoredKey::from_file_text(text, &limits)?.unlock_with(ask)?,
     })
 }

@@ -4,10 +4,10 @@ use alloc::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use apr_container::{Access, Trust};
-use apr_crypto::{Password, RecipientPublic, RecipientSecret, SigningKey, TrustedKeys};
+use apr_crypto::{AnySecretKey, Password, RecipientPublic, RecipientSecret, SigningKey, TrustedKeys};
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
-use super::key_file::{SecretEntry, load_public, load_secret};
+use super::key_file::{load_public, load_secret};
 use super::password::{ASK, DESCRIPTOR, FILE, HEADING, PasswordArgs, Purpose};
 use crate::error::{CODE_USAGE, Failure};
 
@@ -85,7 +85,7 @@ impl IdentityArgs {
     pub(crate) fn load(&self, file: &Path) -> Result<Identity, Failure> {
         match &self.file {
             Some(path) => {
-                let SecretEntry { key, .. } = load_secret(path, &self.key_password)?;
+                let AnySecretKey { key, .. } = load_secret(path, &self.key_password)?;
                 let secret = key.into_recipient().map_err(|error| Failure::from(error).in_file(path))?;
                 Ok(Identity::Recipient(secret))
             }
@@ -305,7 +305,7 @@ impl SigningArgs {
     /// If the file cannot be read or unlocked, or holds another kind of key.
     pub(crate) fn load(&self) -> Result<Option<SigningKey>, Failure> {
         let Some(path) = &self.file else { return Ok(None) };
-        let SecretEntry { key, .. } = load_secret(path, &self.key_password)?;
+        let AnySecretKey { key, .. } = load_secret(path, &self.key_password)?;
         key.into_signing().map(Some).map_err(|error| Failure::from(error).in_file(path))
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use apr_crypto::{Fingerprint, VerifyingKey, minisign, p256};
+use apr_crypto::{AnyPublicKey, AnySecretKey, Fingerprint, VerifyingKey, minisign, p256};
 
-use super::key_file::{PublicEntry, SecretEntry, load_public, load_secret};
+use super::key_file::{load_public, load_secret};
 use super::password::PasswordArgs;
 use crate::error::Failure;
 
@@ -49,7 +49,7 @@ pub(crate) fn load_signer(path: &Path, password: &PasswordArgs) -> Result<Signer
         // What is wrong with a key of another kind is said by who knows that kind.
         Err(_) => {}
     }
-    let SecretEntry { key, key_id, .. } = load_secret(path, password)?;
+    let AnySecretKey { key, key_id, .. } = load_secret(path, password)?;
     let key = key.into_signing().map_err(|error| Failure::from(error).in_file(path))?;
     Ok(Signer::Ed25519(match key_id {
         Some(id) => minisign::SecretKey::new(id, key),
@@ -66,7 +66,7 @@ pub(crate) fn load_verifier(key_or_file: &Path) -> Result<Verifier, Failure> {
     if let Ok(key) = p256::VerifyingKey::open_file(key_or_file) {
         return Ok(Verifier::P256(key));
     }
-    let PublicEntry { key, key_id: id, .. } = load_public(key_or_file)?;
+    let AnyPublicKey { key, key_id: id, .. } = load_public(key_or_file)?;
     let key = key.into_verifying().map_err(|error| Failure::from(error).in_file(key_or_file))?;
     Ok(Verifier::Ed25519 { key, id })
 }
