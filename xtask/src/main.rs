@@ -102,7 +102,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "python",
         run: python_package::run,
-        help: "[frameworks [NAME...] | bench | valgrind]  builds, installs and tests the Python package, beside upstream's tests",
+        help: "[frameworks [NAME...] | structures | bench | valgrind]  builds, installs and tests the Python package, beside upstream's tests",
     },
     Task {
         name: "fuzz",

@@ -1,6 +1,7 @@
 //! `python`: the Python package built, installed and tested, by our tests and by those of the package it stands in for.
 
 mod frameworks;
+mod structures;
 mod valgrind;
 
 use std::fs;
@@ -30,12 +31,22 @@ const TESTERS: Packages = Packages {
     variables: &[],
 };
 
-/// The source distribution with upstream's tests, as the registry's client checks it.
-const UPSTREAM: &str = "safetensors==0.8.0 \
-    --hash=sha256:fabaf3e0f18a6618d9b36560682562157f77c2b71fcffc7b432be2baed9d753d\n";
+/// A source distribution, for the tests in it.
+struct Source {
+    name: &'static str,
+    /// As the registry's client checks it.
+    requirement: &'static str,
+    /// What the tests are run from.
+    folder: &'static str,
+}
 
-/// Where the tests are in it, and what they are run from.
-const UPSTREAM_FOLDER: &str = "safetensors-0.8.0/bindings/python";
+/// That of the official package.
+const UPSTREAM: Source = Source {
+    name: "safetensors",
+    requirement: "safetensors==0.8.0 \
+        --hash=sha256:fabaf3e0f18a6618d9b36560682562157f77c2b71fcffc7b432be2baed9d753d\n",
+    folder: "safetensors-0.8.0/bindings/python",
+};
 
 /// Upstream's tests without those that need a framework other than torch, which may be absent.
 const UPSTREAM_TESTS: [&str; 7] = [
@@ -63,6 +74,8 @@ enum Job<'a> {
     Frameworks(Vec<&'static frameworks::Framework>),
     /// The benches, with their arguments.
     Bench(&'a [String]),
+    /// The tests of safestructures.
+    Structures,
     /// Our tests with every access to memory looked at.
     Valgrind,
 }
@@ -73,9 +86,10 @@ impl<'a> Job<'a> {
         match (word.as_str(), rest) {
             ("frameworks", names) => Ok(Self::Frameworks(frameworks::chosen(names)?)),
             ("bench", options) => Ok(Self::Bench(options)),
+            ("structures", []) => Ok(Self::Structures),
             ("valgrind", []) => Ok(Self::Valgrind),
             _ => Err(Failure::Usage(format!(
-                "`python` takes `frameworks [NAME...]`, `bench [OPTION...]` or `valgrind`, not `{}`",
+                "`python` takes `frameworks [NAME...]`, `structures`, `bench [OPTION...]` or `valgrind`, not `{}`",
                 args.join(" ")
             ))),
         }
@@ -92,11 +106,11 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let Some(wheel) = wheel(session, &folder)? else { return Ok(()) };
     match job {
         Job::Tests => {
-            let upstream = upstream_or_skip(session, &folder)?;
+            let upstream = source_or_skip(session, &folder, &UPSTREAM)?;
             with_numpy(session, &folder, &wheel, upstream.as_deref())
         }
         Job::Frameworks(chosen) => {
-            let upstream = upstream_or_skip(session, &folder)?;
+            let upstream = source_or_skip(session, &folder, &UPSTREAM)?;
             frameworks::run(session, &folder, &wheel, upstream.as_deref(), &chosen)
         }
         Job::Bench(options) => {
@@ -105,6 +119,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
             let bench = format!("{FOLDER}/benches/beside_safetensors.py");
             step(command(session, python, &[&bench]).args(options))
         }
+        Job::Structures => structures::run(session, &folder, &wheel),
         Job::Valgrind => {
             let place = folder.join("valgrind");
             match with_wheel(session, &place, &TESTERS, &wheel)? {
@@ -115,12 +130,12 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     }
 }
 
-/// Upstream's tests; said to be skipped where they cannot be had.
-fn upstream_or_skip(session: &mut Session, folder: &Path) -> Result<Option<PathBuf>, Failure> {
-    Ok(match upstream(session, folder)? {
+/// A source distribution; its tests are said to be skipped where it cannot be had.
+fn source_or_skip(session: &mut Session, folder: &Path, source: &Source) -> Result<Option<PathBuf>, Failure> {
+    Ok(match fetched(session, folder, source)? {
         Ok(folder) => Some(folder),
         Err(why) => {
-            session.skip("python: upstream's tests", why);
+            session.skip(format!("python: the tests of {}", source.name), why);
             None
         }
     })
@@ -212,21 +227,22 @@ fn python_blocks(page: &str) -> impl Iterator<Item = String> {
     page.split("```python\n").skip(1).filter_map(|rest| rest.split("```").next()).map(str::to_owned)
 }
 
-/// Upstream's tests, fetched and unpacked once; or why they cannot be had.
-fn upstream(session: &Session, folder: &Path) -> Result<Result<PathBuf, String>, Failure> {
-    let tests = folder.join("upstream").join(UPSTREAM_FOLDER);
-    if tests.join("tests").is_dir() {
-        return Ok(Ok(tests));
+/// A source distribution, fetched and unpacked once; or why it cannot be had.
+fn fetched(session: &Session, folder: &Path, source: &Source) -> Result<Result<PathBuf, String>, Failure> {
+    let place = folder.join("upstream").join(source.folder);
+    if place.join("tests").is_dir() {
+        return Ok(Ok(place));
     }
     let download = folder.join("download");
     emptied(&download)?;
     let wanted = download.join("wanted.txt");
-    fs::write(&wanted, UPSTREAM).map_err(|error| format!("{}: {error}", wanted.display()))?;
+    fs::write(&wanted, source.requirement).map_err(|error| format!("{}: {error}", wanted.display()))?;
     let words =
         ["-m", "pip", "download", "--quiet", "--no-input", "--no-deps", "--disable-pip-version-check"];
     let mut pip = command(session, "python3", &words);
-    pip.args(["--retries=2", "--no-binary=safetensors", "--require-hashes", "--dest"]).arg(&download);
-    let fetched = capture(pip.arg("--requirement").arg(&wanted))?;
+    pip.arg("--retries=2").arg(format!("--no-binary={}", source.name));
+    let fetched =
+        capture(pip.args(["--require-hashes", "--dest"]).arg(&download).arg("--requirement").arg(&wanted))?;
     if !fetched.success {
         let line = fetched.stderr.lines().rev().find(|line| !line.trim().is_empty());
         return Ok(Err(line.unwrap_or("no reason given").trim().to_owned()));
@@ -237,7 +253,7 @@ fn upstream(session: &Session, folder: &Path) -> Result<Result<PathBuf, String>,
             .arg(archive)
             .arg(folder.join("upstream")),
     )?;
-    Ok(Ok(tests))
+    Ok(Ok(place))
 }
 
 /// Upstream's tests in one environment: first with the official package, which says what has to pass, then with ours.
