@@ -71,6 +71,7 @@ mod candidates;
 mod compression;
 mod container;
 mod crc;
+mod embedded;
 mod error;
 #[cfg(feature = "std")]
 mod file;
@@ -94,6 +95,9 @@ pub mod v2;
 
 pub use crate::compression::Compression;
 pub use crate::container::{Container, EncryptedPayload, Payload, PlainPayload, SignatureBlock};
+#[doc(hidden)]
+pub use crate::embedded::Aligned;
+pub use crate::embedded::Embedded;
 pub use crate::error::{Error, ErrorKind, ModelError};
 pub use crate::flags::Flags;
 pub use crate::generation::Generation;

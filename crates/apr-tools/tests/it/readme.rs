@@ -10,9 +10,9 @@ fn blocks(language: &str) -> Vec<&'static str> {
     README.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
 }
 
-/// The lines of code without indentation.
+/// The words of code, however they are spread over lines.
 fn code(text: &str) -> String {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
+    text.split_whitespace().flat_map(|word| [word, " "]).collect()
 }
 
 mod files {
@@ -54,13 +54,14 @@ mod files {
 }
 
 mod embedded_model {
-    use apr_container::{ModelType, load_from_bytes};
+    use apr_container::{Embedded, embed_model};
     use apr_models::LinearRegression;
 
-    static MODEL: &[u8] = include_bytes!("../../../conformance/vectors/apr/a0723_linreg_lz4_plain.apr");
+    static MODEL: Embedded<LinearRegression> =
+        embed_model!("../../../conformance/vectors/apr/a0723_linreg_lz4_plain.apr");
 
     fn main() -> Result<(), apr_container::Error> {
-        let model: LinearRegression = load_from_bytes(MODEL, ModelType::LinearRegression)?;
+        let model = MODEL.load()?;
         println!("{:?} {}", model.coefficients(), model.intercept());
         Ok(())
     }
