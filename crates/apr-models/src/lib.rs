@@ -86,6 +86,7 @@ mod ngram_lm;
 mod numbers;
 mod part;
 mod pca;
+mod pipeline;
 mod probability;
 mod products;
 mod quantized_block;
@@ -136,6 +137,7 @@ pub use crate::neural::{
 pub use crate::ngram_lm::{NgramCounts, NgramLm, NgramLmOptions, NgramLmParts, Smoothing};
 pub use crate::numbers::Numbers;
 pub use crate::pca::{Pca, PcaOptions, PcaParts, PcaScaling};
+pub use crate::pipeline::{Reals, RowsIn, SparseRows64};
 pub use crate::quantized_block::{QuantType, QuantizedBlock};
 #[cfg(feature = "quantize")]
 pub use crate::quantized_model::QuantizedModel;

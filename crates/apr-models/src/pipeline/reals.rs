@@ -1,0 +1,198 @@
+//! Numbers in the narrowest type that holds each of them exactly.
+
+use alloc::vec::Vec;
+
+use apr_container::{PayloadReader, PayloadWriter};
+
+use crate::error::{Error, ErrorKind};
+use crate::part;
+
+/// Numbers that count as `f64`, kept in half the memory where every one of them is an `f32`: tables of whole numbers, and
+/// models that were fitted in single precision.
+///
+/// The type follows from the values, so equal numbers are equal lists and have equal bytes in files.
+///
+/// ```
+/// use apr_models::Reals;
+///
+/// assert!(Reals::from(vec![1.0, -2.5]).is_single());
+/// assert!(!Reals::from(vec![1.0, 0.1]).is_single());
+/// assert_eq!(Reals::from(vec![1.0, 0.1]).iter().sum::<f64>(), 1.1);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reals {
+    kept: Kept,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kept {
+    Single(Vec<f32>),
+    Double(Vec<f64>),
+}
+
+/// The numbers in the type they are kept in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RealSlice<'r> {
+    Single(&'r [f32]),
+    Double(&'r [f64]),
+}
+
+/// Evaluates an expression in which `$slice` is the numbers in the type they are kept in: once written, compiled for both,
+/// since no closure can be generic.
+macro_rules! with_slice {
+    ($reals:expr, $slice:ident => $body:expr) => {
+        match $crate::pipeline::reals::Reals::as_slice($reals) {
+            $crate::pipeline::reals::RealSlice::Single($slice) => $body,
+            $crate::pipeline::reals::RealSlice::Double($slice) => $body,
+        }
+    };
+}
+pub(crate) use with_slice;
+
+impl Reals {
+    /// Number of values.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        match &self.kept {
+            Kept::Single(values) => values.len(),
+            Kept::Double(values) => values.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether they are kept, and stored, in 32 bits.
+    #[must_use]
+    pub const fn is_single(&self) -> bool {
+        matches!(self.kept, Kept::Single(_))
+    }
+
+    /// The value at that place.
+    #[must_use]
+    pub fn get(&self, idx: usize) -> Option<f64> {
+        match &self.kept {
+            Kept::Single(values) => values.get(idx).copied().map(f64::from),
+            Kept::Double(values) => values.get(idx).copied(),
+        }
+    }
+
+    /// The values in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = f64> + Clone {
+        (0..self.len()).map(|idx| self.get(idx).unwrap_or_default())
+    }
+
+    pub(crate) const fn as_slice(&self) -> RealSlice<'_> {
+        match &self.kept {
+            Kept::Single(values) => RealSlice::Single(values.as_slice()),
+            Kept::Double(values) => RealSlice::Double(values.as_slice()),
+        }
+    }
+
+    pub(crate) fn expect_len(&self, part: &'static str, expected: usize) -> Result<(), Error> {
+        part::expect_len(part, expected, self.len())
+    }
+
+    pub(crate) fn expect_finite(&self, part: &'static str) -> Result<(), Error> {
+        match self.iter().position(|value| !value.is_finite()) {
+            Some(idx) => Err(ErrorKind::PartNotFinite { part, idx }.into()),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        match &self.kept {
+            Kept::Single(values) => {
+                out.variant(1)?;
+                out.f32s(values)
+            }
+            Kept::Double(values) => {
+                out.variant(0)?;
+                out.f64s(values)
+            }
+        }
+    }
+
+    /// Reads numbers; wide ones that could be narrow become it.
+    pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        if input.variant(2)? == 1 {
+            return Ok(Self::from(input.f32s()?));
+        }
+        let values = input.f64s()?;
+        // The narrow copy, while the wide one is there.
+        input.charge(4 * values.len() as u64)?;
+        Ok(Self::from(values))
+    }
+}
+
+impl From<Vec<f32>> for Reals {
+    fn from(values: Vec<f32>) -> Self {
+        Self { kept: Kept::Single(values) }
+    }
+}
+
+impl From<Vec<f64>> for Reals {
+    fn from(values: Vec<f64>) -> Self {
+        let kept = match values.iter().all(|&value| is_single(value)) {
+            true => Kept::Single(values.iter().map(|&value| value as f32).collect()),
+            false => Kept::Double(values),
+        };
+        Self { kept }
+    }
+}
+
+impl From<&[f64]> for Reals {
+    fn from(values: &[f64]) -> Self {
+        match values.iter().all(|&value| is_single(value)) {
+            true => Self::from(values.iter().map(|&value| value as f32).collect::<Vec<_>>()),
+            false => Self { kept: Kept::Double(values.to_vec()) },
+        }
+    }
+}
+
+impl FromIterator<f64> for Reals {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        Self::from(values.into_iter().collect::<Vec<_>>())
+    }
+}
+
+/// Whether the way to 32 bits and back keeps the number, its sign included.
+fn is_single(value: f64) -> bool {
+    f64::from(value as f32).to_bits() == value.to_bits()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_narrow_if_none_loses_a_bit() {
+        for (values, narrow) in [
+            (vec![], true),
+            (vec![0.0, -0.0, 1.5, f64::NEG_INFINITY], true),
+            (vec![f64::from(f32::MIN_POSITIVE) / 8.0], true),
+            (vec![16_777_217.0], false),
+            (vec![1.0, 1e300], false),
+            (vec![5e-324], false),
+        ] {
+            let reals = Reals::from(values.clone());
+            assert_eq!(reals.is_single(), narrow, "{values:?}");
+            let bits = |values: &mut dyn Iterator<Item = f64>| values.map(f64::to_bits).collect::<Vec<_>>();
+            assert_eq!(bits(&mut reals.iter()), bits(&mut values.iter().copied()));
+            assert_eq!(reals, Reals::from(values.as_slice()));
+            assert_eq!(reals.get(values.len()), None);
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_is_found() {
+        let reals = Reals::from(vec![1.0, f64::INFINITY]);
+        let error = reals.expect_finite("weights").unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::PartNotFinite { part: "weights", idx: 1 }));
+    }
+}

@@ -1,0 +1,313 @@
+//! Rows before, between and behind the steps of a pipeline.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::mem;
+
+use crate::error::{Error, ErrorKind};
+
+/// Samples a pipeline is asked about.
+#[derive(Clone, Copy, Debug)]
+pub enum RowsIn<'r> {
+    /// Rows of numbers, one after the other.
+    F64(&'r [f64]),
+    /// The same in single precision; they are widened.
+    F32(&'r [f32]),
+    /// Texts, one a row.
+    Texts(&'r [&'r str]),
+}
+
+impl RowsIn<'_> {
+    /// Values, or texts.
+    pub(crate) const fn len(&self) -> usize {
+        match self {
+            Self::F64(values) => values.len(),
+            Self::F32(values) => values.len(),
+            Self::Texts(texts) => texts.len(),
+        }
+    }
+
+    /// Copies the values from `start` on; texts are none.
+    pub(crate) fn copy_to(&self, start: usize, out: &mut [f64]) {
+        match self {
+            Self::F64(values) => {
+                let values = values.get(start..).unwrap_or_default();
+                out.iter_mut().zip(values).for_each(|(place, &value)| *place = value);
+            }
+            Self::F32(values) => {
+                let values = values.get(start..).unwrap_or_default();
+                out.iter_mut().zip(values).for_each(|(place, &value)| *place = f64::from(value));
+            }
+            Self::Texts(_) => {}
+        }
+    }
+}
+
+/// Rows of which most values are zero, in `f64`: what a pipeline makes of texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SparseRows64 {
+    width: usize,
+    /// Where each row begins in the two lists, and where the last one ends.
+    starts: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl SparseRows64 {
+    /// No rows yet, of `width` columns.
+    #[must_use]
+    pub fn new(width: usize) -> Self {
+        Self { width, starts: vec![0], columns: Vec::new(), values: Vec::new() }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub const fn n_rows(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Number of columns.
+    #[must_use]
+    pub const fn n_cols(&self) -> usize {
+        self.width
+    }
+
+    /// Where each row begins in [`columns`](Self::columns) and [`values`](Self::values), and where the last one ends.
+    #[must_use]
+    pub const fn row_starts(&self) -> &[usize] {
+        self.starts.as_slice()
+    }
+
+    /// The columns of all rows, increasing within each.
+    #[must_use]
+    pub const fn columns(&self) -> &[u32] {
+        self.columns.as_slice()
+    }
+
+    /// The values of all rows.
+    #[must_use]
+    pub const fn values(&self) -> &[f64] {
+        self.values.as_slice()
+    }
+
+    /// The columns of a row, and their values.
+    #[must_use]
+    pub fn row(&self, row: usize) -> Option<(&[u32], &[f64])> {
+        let (start, end) = (*self.starts.get(row)?, *self.starts.get(row + 1)?);
+        Some((self.columns.get(start..end)?, self.values.get(start..end)?))
+    }
+
+    /// The rows in order.
+    pub fn rows(&self) -> impl Iterator<Item = (&[u32], &[f64])> {
+        (0..self.n_rows()).map_while(|row| self.row(row))
+    }
+
+    /// The rows in order, their values to be changed.
+    pub(crate) fn for_each_row_mut(&mut self, mut work: impl FnMut(&[u32], &mut [f64])) {
+        for bounds in self.starts.windows(2) {
+            if let &[start, end] = bounds
+                && let (Some(columns), Some(values)) =
+                    (self.columns.get(start..end), self.values.get_mut(start..end))
+            {
+                work(columns, values);
+            }
+        }
+    }
+
+    /// Adds a value to the row that has not ended yet, in a column behind its others.
+    pub(crate) fn push(&mut self, column: u32, value: f64) {
+        self.columns.push(column);
+        self.values.push(value);
+    }
+
+    /// Ends a row.
+    pub(crate) fn end_row(&mut self) {
+        self.starts.push(self.columns.len());
+    }
+
+    /// Forgets the rows and keeps their memory.
+    pub(crate) fn clear(&mut self) {
+        self.starts.truncate(1);
+        self.columns.clear();
+        self.values.clear();
+    }
+
+    /// Appends the rows of another list of the same width.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let before = self.columns.len();
+        self.starts.extend(other.starts.iter().skip(1).map(|start| before + start));
+        self.columns.extend_from_slice(&other.columns);
+        self.values.extend_from_slice(&other.values);
+    }
+}
+
+/// Rows between two steps. Steps change them in place, or make others of them and put those in their place.
+///
+/// They are dense, but for those of texts, which stay sparse until a step needs all of their values.
+#[derive(Debug)]
+pub(crate) struct Block<'s> {
+    n_rows: usize,
+    width: usize,
+    /// Both have room for the rows before and behind each step.
+    values: &'s mut [f64],
+    spare: &'s mut [f64],
+    sparse: Option<&'s mut SparseRows64>,
+}
+
+impl<'s> Block<'s> {
+    /// Dense rows, which stand in `values`. Both slices have room for the rows at their widest.
+    pub(crate) const fn dense(
+        n_rows: usize,
+        width: usize,
+        values: &'s mut [f64],
+        spare: &'s mut [f64],
+    ) -> Self {
+        Self { n_rows, width, values, spare, sparse: None }
+    }
+
+    /// Sparse rows; the slices have room for the dense ones that steps make of them.
+    pub(crate) const fn sparse(
+        rows: &'s mut SparseRows64,
+        values: &'s mut [f64],
+        spare: &'s mut [f64],
+    ) -> Self {
+        Self { n_rows: rows.n_rows(), width: rows.n_cols(), values, spare, sparse: Some(rows) }
+    }
+
+    pub(crate) const fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Values of a row.
+    pub(crate) const fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The rows of a dense block, one after the other.
+    pub(crate) fn values(&self) -> &[f64] {
+        self.values.get(..self.n_rows * self.width).unwrap_or_default()
+    }
+
+    /// As [`values`](Self::values), to be changed.
+    pub(crate) fn values_mut(&mut self) -> &mut [f64] {
+        self.values.get_mut(..self.n_rows * self.width).unwrap_or_default()
+    }
+
+    /// The rows of a sparse block.
+    pub(crate) fn sparse_rows(&mut self) -> Option<&mut SparseRows64> {
+        self.sparse.as_deref_mut()
+    }
+
+    /// Puts other rows, of `width` values, in the place of all: `work` gets the rows of a dense block, and where to write
+    /// the others, which hold anything.
+    pub(crate) fn replace(&mut self, width: usize, work: impl FnOnce(&[f64], &mut [f64])) {
+        let before = self.values.get(..self.n_rows * self.width).unwrap_or_default();
+        work(before, self.spare.get_mut(..self.n_rows * width).unwrap_or_default());
+        mem::swap(&mut self.values, &mut self.spare);
+        self.width = width;
+    }
+
+    /// As [`replace`](Self::replace), row by row.
+    pub(crate) fn replace_rows(&mut self, width: usize, mut work: impl FnMut(&[f64], &mut [f64])) {
+        let before = self.width.max(1);
+        self.replace(width, |rows, out| {
+            for (row, out) in rows.chunks_exact(before).zip(out.chunks_exact_mut(width.max(1))) {
+                work(row, out);
+            }
+        });
+    }
+
+    /// Puts dense rows, of `width` values, in the place of sparse ones; nothing happens to a dense block.
+    pub(crate) fn replace_sparse(&mut self, width: usize, work: impl FnOnce(&SparseRows64, &mut [f64])) {
+        if let Some(rows) = self.sparse.take() {
+            work(rows, self.values.get_mut(..self.n_rows * width).unwrap_or_default());
+            self.width = width;
+        }
+    }
+
+    /// Writes the zeros of sparse rows out.
+    pub(crate) fn make_dense(&mut self) {
+        let width = self.width;
+        self.replace_sparse(width, |rows, out| {
+            out.fill(0.0);
+            for ((columns, values), out) in rows.rows().zip(out.chunks_exact_mut(width.max(1))) {
+                for (&column, &value) in columns.iter().zip(values) {
+                    if let Some(place) = out.get_mut(column as usize) {
+                        *place = value;
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Rows that `len` values are, if there are `n_results` results of `n_outputs` a row.
+pub(crate) fn n_rows_of(
+    len: usize,
+    n_features: usize,
+    n_results: usize,
+    n_outputs: usize,
+) -> Result<usize, Error> {
+    let n_rows = match n_results.checked_rem(n_outputs) {
+        Some(0) => n_results / n_outputs,
+        _ => {
+            let n_rows = len / n_features.max(1);
+            let needed = n_rows.saturating_mul(n_outputs);
+            return Err(ErrorKind::OutputLength { needed, given: n_results }.into());
+        }
+    };
+    match len.checked_rem(n_rows) {
+        None if len == 0 => Ok(0),
+        Some(0) if len / n_rows == n_features => Ok(n_rows),
+        Some(0) => Err(ErrorKind::FeatureCount { expected: n_features, found: len / n_rows }.into()),
+        _ => Err(ErrorKind::InputLength { n_rows, given: len }.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_replace_rows_of_any_width() {
+        let (mut values, mut spare) = ([1.0, 2.0, 3.0, 4.0, 0.0, 0.0], [0.0; 6]);
+        let mut block = Block::dense(2, 2, &mut values, &mut spare);
+        block.replace_rows(3, |row, out| out.copy_from_slice(&[row[0], row[1], row[0] + row[1]]));
+        assert_eq!((block.width(), block.values()), (3, &[1.0, 2.0, 3.0, 3.0, 4.0, 7.0][..]));
+        block.replace_rows(1, |row, out| out[0] = row[2]);
+        block.values_mut()[0] *= 2.0;
+        assert_eq!((block.n_rows(), block.width(), block.values()), (2, 1, &[6.0, 7.0][..]));
+    }
+
+    #[test]
+    fn sparse_rows_become_dense_once() {
+        let mut rows = SparseRows64::new(3);
+        rows.push(2, 5.0);
+        rows.end_row();
+        rows.end_row();
+        rows.push(0, 1.0);
+        rows.push(1, -1.0);
+        rows.end_row();
+        rows.for_each_row_mut(|_, values| values.iter_mut().for_each(|value| *value *= 2.0));
+        let (mut values, mut spare) = ([7.0; 9], [7.0; 9]);
+        let mut block = Block::sparse(&mut rows, &mut values, &mut spare);
+        block.make_dense();
+        block.make_dense();
+        assert!(block.sparse_rows().is_none());
+        assert_eq!(block.values(), [0.0, 0.0, 10.0, 0.0, 0.0, 0.0, 2.0, -2.0, 0.0]);
+    }
+
+    #[test]
+    fn lengths_that_do_not_fit_are_told_apart() {
+        let code = |len, n_features, n_results, n_outputs| {
+            n_rows_of(len, n_features, n_results, n_outputs).map_err(|error| error.code())
+        };
+        assert_eq!(code(6, 2, 3, 1), Ok(3));
+        assert_eq!(code(6, 2, 9, 3), Ok(3));
+        assert_eq!(code(0, 2, 0, 3), Ok(0));
+        assert_eq!(code(6, 2, 8, 3), Err("am-output-length"));
+        assert_eq!(code(6, 2, 2, 1), Err("am-feature-count"));
+        assert_eq!(code(6, 2, 4, 1), Err("am-input-length"));
+        assert_eq!(code(6, 2, 0, 1), Err("am-input-length"));
+    }
+}
