@@ -137,7 +137,10 @@ pub use crate::neural::{
 pub use crate::ngram_lm::{NgramCounts, NgramLm, NgramLmOptions, NgramLmParts, Smoothing};
 pub use crate::numbers::Numbers;
 pub use crate::pca::{Pca, PcaOptions, PcaParts, PcaScaling};
-pub use crate::pipeline::{Reals, RowsIn, SparseRows64};
+pub use crate::pipeline::{
+    CentresStep, KernelStep, LinearStep, NormalsStep, Reals, RowsIn, ScaleAdd, ShiftDivide, SparseRows64,
+    Spread, StepActivation, StepKernel, Table,
+};
 pub use crate::quantized_block::{QuantType, QuantizedBlock};
 #[cfg(feature = "quantize")]
 pub use crate::quantized_model::QuantizedModel;

@@ -5,7 +5,7 @@
 
 const LANES: usize = 8;
 
-fn sum_of(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
+fn sum_of<A: Copy + Into<f64>, B: Copy + Into<f64>>(a: &[A], b: &[B], term: impl Fn(f64, f64) -> f64) -> f64 {
     let mut sums = [0.0_f64; LANES];
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     for (a, b) in a.iter().zip(b) {
@@ -21,12 +21,12 @@ fn sum_of(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
 }
 
 /// Sum of the products of two rows of the same length.
-pub(crate) fn dot(a: &[f32], b: &[f32]) -> f64 {
+pub(crate) fn dot<A: Copy + Into<f64>, B: Copy + Into<f64>>(a: &[A], b: &[B]) -> f64 {
     sum_of(a, b, |a, b| a * b)
 }
 
 /// Square of the Euclidean distance between two rows of the same length.
-pub(crate) fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
+pub(crate) fn squared_distance<A: Copy + Into<f64>, B: Copy + Into<f64>>(a: &[A], b: &[B]) -> f64 {
     sum_of(a, b, |a, b| (a - b) * (a - b))
 }
 
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn every_length_is_summed_whole() {
         let a: [f32; 40] = core::array::from_fn(|idx| idx as f32);
-        let b = [2.0; 40];
+        let b = [2.0_f64; 40];
         for len in 0..=40 {
             let n = len as f64;
             assert_eq!(dot(&a[..len], &b[..len]), n * (n - 1.0));

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use self::kernel::KernelMachine;
 pub use self::kernel::{KernelParts, SvmKernel};
+pub(crate) use self::kernel::{most_votes, pair};
 use self::linear::LinearMachine;
 pub use self::linear::LinearParts;
 
@@ -164,7 +165,7 @@ impl Svm {
         match (decisions, &self.machine) {
             (&[decision], _) => usize::from(decision > 0.0),
             (_, Machine::Linear(_)) => largest(decisions.iter().copied()),
-            (_, Machine::Kernel(_)) => kernel::most_votes(decisions, self.classes.len()),
+            (_, Machine::Kernel(_)) => most_votes(decisions, self.classes.len()),
         }
     }
 }

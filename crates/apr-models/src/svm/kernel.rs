@@ -118,7 +118,7 @@ impl KernelMachine {
 }
 
 /// Place of the pair `(i, j)`, `i < j < k`, in the order (0, 1), (0, 2), ... (1, 2), ...
-const fn pair(i: usize, j: usize, k: usize) -> usize {
+pub(crate) const fn pair(i: usize, j: usize, k: usize) -> usize {
     // Of the rows before, row 0 has k - 1 pairs, row 1 k - 2, ...
     i * (2 * k - i - 1) / 2 + j - i - 1
 }

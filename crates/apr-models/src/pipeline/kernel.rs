@@ -1,0 +1,272 @@
+//! The step of support vector machines with a kernel.
+
+use alloc::vec::Vec;
+
+use apr_container::{PayloadReader, PayloadWriter};
+
+use crate::error::Error;
+use crate::part;
+use crate::pipeline::reals::{Reals, with_slice};
+use crate::pipeline::rows::Block;
+use crate::pipeline::table::{RowView, Table};
+use crate::svm::pair;
+
+/// How alike a sample and a support vector are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum StepKernel {
+    /// `exp(-gamma * |a - b|^2)`.
+    Rbf {
+        /// Not negative.
+        gamma: f64,
+    },
+    /// `(gamma * a.b + coef0)^degree`.
+    Polynomial {
+        /// Not negative.
+        gamma: f64,
+        /// What is added before the power is taken.
+        coef0: f64,
+        /// The power.
+        degree: u32,
+    },
+    /// `tanh(gamma * a.b + coef0)`.
+    Sigmoid {
+        /// Not negative.
+        gamma: f64,
+        /// What is added before the tangent is taken.
+        coef0: f64,
+    },
+}
+
+impl StepKernel {
+    fn of(self, vectors: &Table, idx: usize, sample: RowView<'_>) -> f64 {
+        match self {
+            Self::Rbf { gamma } => libm::exp(-gamma * vectors.squared_distance(idx, sample)),
+            Self::Polynomial { gamma, coef0, degree } => {
+                power(gamma * vectors.dot(idx, sample) + coef0, degree)
+            }
+            Self::Sigmoid { gamma, coef0 } => libm::tanh(gamma * vectors.dot(idx, sample) + coef0),
+        }
+    }
+
+    fn check(self) -> Result<(), Error> {
+        let (gamma, coef0) = match self {
+            Self::Rbf { gamma } => (gamma, 0.0),
+            Self::Polynomial { gamma, coef0, .. } | Self::Sigmoid { gamma, coef0 } => (gamma, coef0),
+        };
+        part::expect("gamma", gamma.is_finite() && gamma >= 0.0, "must be finite and not negative")?;
+        part::expect("coef0", coef0.is_finite(), "must be finite")
+    }
+
+    fn encode(self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        match self {
+            Self::Rbf { gamma } => {
+                out.variant(0)?;
+                out.f64(gamma)
+            }
+            Self::Polynomial { gamma, coef0, degree } => {
+                out.variant(1)?;
+                out.f64(gamma)?;
+                out.f64(coef0)?;
+                out.u32(degree)
+            }
+            Self::Sigmoid { gamma, coef0 } => {
+                out.variant(2)?;
+                out.f64(gamma)?;
+                out.f64(coef0)
+            }
+        }
+    }
+
+    fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        Ok(match input.variant(3)? {
+            0 => Self::Rbf { gamma: input.f64()? },
+            1 => Self::Polynomial { gamma: input.f64()?, coef0: input.f64()?, degree: input.u32()? },
+            _ => Self::Sigmoid { gamma: input.f64()?, coef0: input.f64()? },
+        })
+    }
+}
+
+/// Decisions between each two of `k` classes, (0, 1), (0, 2), ... (1, 2), ..., by support vectors, with the signs of libsvm:
+/// above 0 is for the first of the two.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelStep {
+    kernel: StepKernel,
+    n_support: Vec<usize>,
+    vectors: Table,
+    dual: Reals,
+    intercepts: Reals,
+}
+
+impl KernelStep {
+    /// Support vectors class by class, as many of each as `n_support` says. `dual` has a column for each of them and
+    /// `k - 1` rows, one after the other: what a vector of class `i` counts against class `j` stands in row `j` if `j < i`,
+    /// in row `j - 1` if `j > i`. `intercepts` has a constant for each pair.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartLength`](crate::ErrorKind::PartLength),
+    /// [`ErrorKind::PartNotFinite`](crate::ErrorKind::PartNotFinite),
+    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for fewer than two classes and impossible kernels.
+    pub fn new(
+        kernel: StepKernel,
+        n_support: Vec<usize>,
+        vectors: Table,
+        dual: Reals,
+        intercepts: Reals,
+    ) -> Result<Self, Error> {
+        kernel.check()?;
+        let k = n_support.len();
+        part::expect("numbers of support vectors", k >= 2, "two classes are needed")?;
+        let sum = n_support.iter().try_fold(0_usize, |sum, &count| sum.checked_add(count));
+        part::expect_len("support vectors", sum.unwrap_or(usize::MAX), vectors.n_rows())?;
+        part::expect_table("dual coefficients", k - 1, vectors.n_rows(), dual.len())?;
+        let n_pairs = k.checked_mul(k - 1).map(|twice| twice / 2);
+        intercepts.expect_len("intercepts", n_pairs.unwrap_or(usize::MAX))?;
+        dual.expect_finite("dual coefficients")?;
+        intercepts.expect_finite("intercepts")?;
+        Ok(Self { kernel, n_support, vectors, dual, intercepts })
+    }
+
+    pub(crate) fn n_outputs(&self, width: usize) -> Result<usize, Error> {
+        self.vectors.expect_width(width)?;
+        Ok(self.intercepts.len())
+    }
+
+    /// Whether sparse rows need not become dense.
+    pub(crate) const fn takes_sparse(&self) -> bool {
+        self.vectors.is_sparse()
+    }
+
+    pub(crate) fn run(&self, rows: &mut Block<'_>) {
+        let n_outputs = self.intercepts.len();
+        with_slice!(&self.dual, dual => {
+            if rows.sparse_rows().is_none() {
+                return rows.replace_rows(n_outputs, |row, out| self.decide(dual, RowView::Dense(row), out));
+            }
+            rows.replace_sparse(n_outputs, |rows, out| {
+                for ((columns, values), out) in rows.rows().zip(out.chunks_exact_mut(n_outputs)) {
+                    self.decide(dual, RowView::Sparse(columns, values), out);
+                }
+            });
+        });
+    }
+
+    fn decide<T: Copy + Into<f64>>(&self, dual: &[T], sample: RowView<'_>, out: &mut [f64]) {
+        let (k, n_vectors) = (self.n_support.len(), self.vectors.n_rows());
+        out.iter_mut().zip(self.intercepts.iter()).for_each(|(place, intercept)| *place = intercept);
+        let classes = self.n_support.iter().enumerate();
+        let classes = classes.flat_map(|(class, &count)| core::iter::repeat_n(class, count));
+        for (idx, class) in classes.enumerate() {
+            let alike = self.kernel.of(&self.vectors, idx, sample);
+            // Each vector speaks in the pairs of its class with every other one.
+            for other in (0..k).filter(|&other| other != class) {
+                let (row, pair) = match other < class {
+                    true => (other, pair(other, class, k)),
+                    false => (other - 1, pair(class, other, k)),
+                };
+                if let (Some(place), Some(&coefficient)) =
+                    (out.get_mut(pair), dual.get(row * n_vectors + idx))
+                {
+                    let coefficient: f64 = coefficient.into();
+                    *place += coefficient * alike;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        self.kernel.encode(out)?;
+        out.usizes(&self.n_support)?;
+        self.vectors.encode(out)?;
+        self.dual.encode(out)?;
+        self.intercepts.encode(out)
+    }
+
+    pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let kernel = StepKernel::decode(input)?;
+        let n_support = input.usizes()?;
+        let vectors = Table::decode(input)?;
+        let dual = Reals::decode(input)?;
+        Ok(Self::new(kernel, n_support, vectors, dual, Reals::decode(input)?)?)
+    }
+}
+
+/// A power in the order of multiplications that libsvm has: by squares, from the lowest bit of the exponent.
+fn power(base: f64, exponent: u32) -> f64 {
+    let (mut square, mut result, mut left) = (base, 1.0, exponent);
+    while left > 0 {
+        if left % 2 == 1 {
+            result *= square;
+        }
+        square *= square;
+        left /= 2;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    fn step(kernel: StepKernel) -> Result<KernelStep, Error> {
+        let vectors = Table::dense(4, vec![1.0_f64, 10.0, 100.0, 1000.0].into())?;
+        let dual = (1..=8).map(f64::from).collect();
+        KernelStep::new(kernel, vec![1, 2, 1], vectors, dual, vec![0.1_f64, 0.2, 0.3].into())
+    }
+
+    #[test]
+    fn coefficients_are_those_of_the_pair() {
+        let step = step(StepKernel::Polynomial { gamma: 1.0, coef0: 0.0, degree: 1 }).unwrap();
+        let (mut values, mut spare) = ([1.0, 0.0, 0.0], [0.0; 3]);
+        let mut block = Block::dense(1, 1, &mut values, &mut spare);
+        step.run(&mut block);
+        let expected = [
+            0.1 + 1.0 * 1.0 + (2.0 * 10.0 + 3.0 * 100.0),
+            0.2 + 5.0 * 1.0 + 4.0 * 1000.0,
+            0.3 + (6.0 * 10.0 + 7.0 * 100.0) + 8.0 * 1000.0,
+        ];
+        let found = block.values();
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{found:?}");
+    }
+
+    #[test]
+    fn kernels_have_their_values() {
+        let vectors = Table::dense(1, vec![1.0_f64, 2.0].into()).unwrap();
+        let sample = RowView::Dense(&[3.0, -1.0]);
+        let of = |kernel: StepKernel| kernel.of(&vectors, 0, sample);
+        assert_eq!(of(StepKernel::Rbf { gamma: 0.5 }), libm::exp(-6.5));
+        assert_eq!(of(StepKernel::Polynomial { gamma: 2.0, coef0: 1.0, degree: 3 }), 27.0);
+        assert_eq!(of(StepKernel::Polynomial { gamma: 2.0, coef0: 1.0, degree: 0 }), 1.0);
+        assert_eq!(of(StepKernel::Sigmoid { gamma: 0.5, coef0: -0.5 }), 0.0);
+        assert_eq!([2, 3, 5, 10].map(|exponent| power(-2.0, exponent)), [4.0, -8.0, -32.0, 1024.0]);
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_refused() {
+        for kernel in [
+            StepKernel::Rbf { gamma: -1.0 },
+            StepKernel::Rbf { gamma: f64::NAN },
+            StepKernel::Sigmoid { gamma: f64::INFINITY, coef0: 0.0 },
+            StepKernel::Polynomial { gamma: 1.0, coef0: f64::NAN, degree: 2 },
+        ] {
+            assert_eq!(step(kernel).unwrap_err().code(), "am-part", "{kernel:?}");
+        }
+        let new = |n_support: &[usize], n_dual: usize, n_intercepts: usize| {
+            let vectors = Table::dense(4, vec![1.0_f64; 8].into()).unwrap();
+            let (dual, intercepts) = (vec![1.0_f64; n_dual].into(), vec![1.0_f64; n_intercepts].into());
+            KernelStep::new(StepKernel::Rbf { gamma: 1.0 }, n_support.to_vec(), vectors, dual, intercepts)
+                .map(|step| step.n_outputs(2).unwrap())
+                .map_err(|error| error.code())
+        };
+        assert_eq!(new(&[1, 3], 4, 1), Ok(1));
+        assert_eq!(new(&[1, 3, 0], 8, 3), Ok(3));
+        assert_eq!(new(&[4], 0, 0), Err("am-part"));
+        assert_eq!(new(&[1, 2], 4, 1), Err("am-part-length"));
+        assert_eq!(new(&[usize::MAX, 5], 4, 1), Err("am-part-length"));
+        assert_eq!(new(&[1, 3], 5, 1), Err("am-part-length"));
+        assert_eq!(new(&[1, 3], 4, 2), Err("am-part-length"));
+    }
+}
