@@ -12,6 +12,7 @@ use apr_container::{
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::model::{Classifier, Model, Regressor, Transformer};
+use crate::pipeline::Labels;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
@@ -27,6 +28,8 @@ pub enum Predictions {
     Outliers(Vec<i32>),
     /// Another sample for each sample.
     Samples(Matrix),
+    /// A label for each sample, where labels are not all whole numbers from 0 on.
+    Labels(Labels),
 }
 
 /// Most bytes of a payload that fits a model by chance. Longer ones fit to the last byte only what they are, and the
@@ -46,6 +49,9 @@ macro_rules! predictions {
     };
     (transformer, $model:expr, $x:expr) => {
         Transformer::try_transform($model, $x).map(Predictions::Samples)
+    };
+    (pipeline, $model:expr, $x:expr) => {
+        $model.try_predict($x)
     };
     (silent, $model:expr, $x:expr) => {
         Err(ErrorKind::NoPredictions { model: $model.name() }.into())
@@ -258,6 +264,8 @@ any_model! {
     ContentRecommender(crate::ContentRecommender) "ContentRecommender" [ContentRecommender] silent;
     /// Numbers in few bits.
     QuantizedBlock(crate::QuantizedBlock) "QuantizedBlock" [NeuralSequential] silent;
+    /// Steps one after the other, in `f64`.
+    Pipeline(crate::Pipeline) "Pipeline" [Custom] pipeline;
     /// A plain list of numbers.
     Numbers(crate::Numbers) "Numbers" [
         GradientBoosting Pca NaiveBayes Knn Svm NgramLm TfIdf CountVectorizer NeuralSequential NeuralCustom

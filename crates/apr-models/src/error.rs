@@ -244,6 +244,11 @@ pub enum ErrorKind {
         /// Its type here.
         model: &'static str,
     },
+    /// A pipeline was asked for something that it does not say.
+    NoSuchOutput {
+        /// For what.
+        output: &'static str,
+    },
     /// A part of a model has another length than its other parts call for.
     PartLength {
         /// Which part.
@@ -377,6 +382,7 @@ impl ErrorKind {
         "am-other-model",
         "am-unknown-model",
         "am-no-predictions",
+        "am-no-such-output",
         "am-part-length",
         "am-part",
         "am-part-not-finite",
@@ -419,6 +425,7 @@ impl ErrorKind {
             Self::OtherModel { .. } => "am-other-model",
             Self::UnknownModel => "am-unknown-model",
             Self::NoPredictions { .. } => "am-no-predictions",
+            Self::NoSuchOutput { .. } => "am-no-such-output",
             Self::PartLength { .. } => "am-part-length",
             Self::PartInvalid { .. } => "am-part",
             Self::PartNotFinite { .. } => "am-part-not-finite",
@@ -474,6 +481,7 @@ mod tests {
             ErrorKind::OtherModel { expected: "Ridge", found: "Lasso".into() },
             ErrorKind::UnknownModel,
             ErrorKind::NoPredictions { model: "DBSCAN" },
+            ErrorKind::NoSuchOutput { output: "decisions" },
             ErrorKind::PartLength { part: "weights", expected: 1, found: 2 },
             ErrorKind::PartInvalid { part: "alpha", problem: "not negative" },
             ErrorKind::PartNotFinite { part: "weights", idx: 1 },

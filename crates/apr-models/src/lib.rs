@@ -27,6 +27,7 @@
 //! - Groups and outliers: [`KMeans`], [`GaussianMixture`], [`Dbscan`], [`IsolationForest`].
 //! - Features: [`StandardScaler`], [`MinMaxScaler`], [`Pca`].
 //! - Texts: [`CountVectorizer`], [`TfIdf`], [`NgramLm`], [`ContentRecommender`].
+//! - Models of scikit-learn, in `f64`: [`Pipeline`].
 //! - Networks and ensembles: [`NeuralSequential`], [`MixtureOfExperts`].
 //! - Anything of yours: [`Custom`] and [`NeuralCustom`] around a payload or, with the feature `serde`, a serde type; [`Numbers`].
 //!
@@ -138,8 +139,9 @@ pub use crate::ngram_lm::{NgramCounts, NgramLm, NgramLmOptions, NgramLmParts, Sm
 pub use crate::numbers::Numbers;
 pub use crate::pca::{Pca, PcaOptions, PcaParts, PcaScaling};
 pub use crate::pipeline::{
-    CentresStep, KernelStep, LinearStep, NormalsStep, Reals, RowsIn, ScaleAdd, ShiftDivide, SparseRows64,
-    Spread, StepActivation, StepKernel, Table,
+    Accepts, CentresStep, ClassHead, ClusterRule, Decide, Decision, Head, Input, KernelStep, Label, Labels,
+    LinearStep, Link, NormalsStep, OutlierHead, Pipeline, Reals, RowShape, RowsAre, RowsIn, ScaleAdd, Share,
+    ShiftDivide, SparseRows64, Spread, Step, StepActivation, StepKernel, Table,
 };
 pub use crate::quantized_block::{QuantType, QuantizedBlock};
 #[cfg(feature = "quantize")]

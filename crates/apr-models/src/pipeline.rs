@@ -1,17 +1,397 @@
 //! Steps one after the other that turn samples into scores, and what the scores mean.
 
+mod head;
+mod input;
 mod kernel;
+mod labels;
 mod linear;
 mod normals;
+mod payload;
 pub(crate) mod reals;
 pub(crate) mod rows;
 mod simple;
+mod step;
 pub(crate) mod table;
 
+use alloc::vec;
+use alloc::vec::Vec;
+
+pub use self::head::{
+    ClassHead, ClusterRule, Decide, Decision, Head, Link, OutlierHead, RowShape, RowsAre, Share,
+};
+pub use self::input::{Accepts, Input};
 pub use self::kernel::{KernelStep, StepKernel};
+pub use self::labels::{Label, Labels};
 pub use self::linear::LinearStep;
 pub use self::normals::{NormalsStep, Spread};
 pub use self::reals::Reals;
+use self::rows::{Block, n_rows_of};
 pub use self::rows::{RowsIn, SparseRows64};
 pub use self::simple::{CentresStep, ScaleAdd, ShiftDivide, StepActivation};
+pub use self::step::Step;
 pub use self::table::Table;
+
+use crate::any_model::Predictions;
+use crate::error::{Error, ErrorKind};
+use crate::matrix::Matrix;
+use crate::part;
+use crate::scratch::with_scratch;
+use crate::vector::Vector;
+
+/// Most steps.
+const MAX_STEPS: usize = 4096;
+
+/// Rows that go through the steps together: so many that a step's numbers are read from the cache for most of them, so few
+/// that the rows stay there.
+const ROWS_AT_ONCE: usize = 256;
+
+/// Values of a block of rows, unless a single row has more.
+const VALUES_AT_ONCE: usize = 1 << 18;
+
+/// Values that fit the stack: a row of up to 256, twice.
+const VALUES_ON_STACK: usize = 512;
+
+/// A model made of steps, as scikit-learn fits them: scalers, projections, linear models, support vectors and others, one
+/// after the other, and a head that says what the last one's scores mean.
+///
+/// Everything is computed in `f64`, as scikit-learn does. A single model is a pipeline of one step.
+///
+/// ```
+/// use apr_models::{
+///     Accepts, ClassHead, Decide, Decision, Head, Input, Label, Labels, LinearStep, Pipeline, RowsIn, Share,
+///     ShiftDivide, Step,
+/// };
+///
+/// // A StandardScaler and a LogisticRegression of two features, for two classes.
+/// let scaler = ShiftDivide::new(Some(vec![1.0, 2.0].into()), Some(vec![0.5, 4.0].into()))?;
+/// let linear = LinearStep::new(1, vec![1.5, -0.5].into(), vec![0.25].into())?;
+/// let head = ClassHead {
+///     labels: Labels::Texts(vec!["no".into(), "yes".into()]),
+///     decide: Decide::Above,
+///     share: Share::Logistic { factor: 1.0 },
+///     decision: Decision::Scores,
+/// };
+/// let model = Pipeline::from_parts(
+///     Input::Numbers { n_features: 2, accepts: Accepts::Finite },
+///     vec![Step::ShiftDivide(scaler), Step::Linear(linear)],
+///     Head::Classes(head),
+/// )?;
+///
+/// let rows = RowsIn::F64(&[2.0, 2.0, 0.0, 6.0]);
+/// let mut places = [0; 2];
+/// model.places_into(rows, &mut places)?;
+/// assert_eq!(places.map(|place| model.label(place)), [Some(Label::Text("yes")), Some(Label::Text("no"))]);
+/// let mut decisions = [0.0; 2];
+/// model.decisions_into(rows, &mut decisions)?;
+/// assert_eq!(decisions, [3.25, -3.25]);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pipeline {
+    input: Input,
+    steps: Vec<Step>,
+    head: Head,
+    n_outputs: usize,
+    /// Values of a row where it is widest.
+    widest: usize,
+}
+
+impl Pipeline {
+    /// Takes steps that fit each other and the head.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartLength`] and [`ErrorKind::EmptyMatrix`] if a step does not take rows as wide as those before it gives,
+    /// or the head those of the last one; [`ErrorKind::PartInvalid`] for an input or a head that cannot be, and for no step
+    /// or more than 4,096; [`ErrorKind::PartNotFinite`]; [`ErrorKind::MatrixTooLarge`] for rows beyond this machine.
+    pub fn from_parts(input: Input, steps: Vec<Step>, head: Head) -> Result<Self, Error> {
+        input.check()?;
+        part::expect("steps", (1..=MAX_STEPS).contains(&steps.len()), "must be at least 1 and at most 4096")?;
+        let (mut width, mut widest) = (input.width(), input.width());
+        for step in &steps {
+            width = step.n_outputs(width)?;
+            widest = widest.max(width);
+        }
+        head.check(width)?;
+        // Rows before and behind a step, in bytes.
+        if widest.checked_mul(2 * size_of::<f64>()).is_none_or(|len| isize::try_from(len).is_err()) {
+            return Err(ErrorKind::MatrixTooLarge { n_rows: 2, n_cols: widest }.into());
+        }
+        Ok(Self { input, steps, head, n_outputs: width, widest })
+    }
+
+    /// What it takes.
+    #[must_use]
+    pub const fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// What is done to each row, in order.
+    #[must_use]
+    pub const fn steps(&self) -> &[Step] {
+        self.steps.as_slice()
+    }
+
+    /// What the scores of the last step mean.
+    #[must_use]
+    pub const fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Scores of a row: values behind the last step.
+    #[must_use]
+    pub const fn n_outputs(&self) -> usize {
+        self.n_outputs
+    }
+
+    /// Probabilities of a row, one for each class or cluster; `None` if it gives none.
+    #[must_use]
+    pub fn n_shares(&self) -> Option<usize> {
+        self.head.n_shares(self.n_outputs).ok()
+    }
+
+    /// Decisions of a row; `None` if it gives none.
+    #[must_use]
+    pub fn n_decisions(&self) -> Option<usize> {
+        self.head.n_decisions(self.n_outputs).ok()
+    }
+
+    /// Whether [`score_samples_into`](Self::score_samples_into) says something.
+    #[must_use]
+    pub fn has_score_samples(&self) -> bool {
+        self.head.expect_score_samples().is_ok()
+    }
+
+    /// The names of the classes, if it tells classes apart.
+    #[must_use]
+    pub const fn labels(&self) -> Option<&Labels> {
+        match &self.head {
+            Head::Classes(head) => Some(&head.labels),
+            _ => None,
+        }
+    }
+
+    /// What the class, cluster or mark at that place is called: clusters are counted from 0, outliers are -1 and others 1.
+    #[must_use]
+    pub fn label(&self, place: usize) -> Option<Label<'_>> {
+        self.head.label(place)
+    }
+
+    /// The scores of the last step, [`n_outputs`](Self::n_outputs) a row.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InputLength`], [`ErrorKind::FeatureCount`] and [`ErrorKind::OutputLength`] if the lengths do not fit each
+    /// other and the model, [`ErrorKind::FeatureNotFinite`] for values that the model does not take,
+    /// [`ErrorKind::PartInvalid`] for rows of another kind.
+    pub fn scores_into(&self, rows: RowsIn<'_>, out: &mut [f64]) -> Result<(), Error> {
+        self.fill(rows, out, self.n_outputs, |scores, out| out.copy_from_slice(scores))
+    }
+
+    /// For each row the place of its class or its cluster, or 0 for an outlier and 1 for none; see
+    /// [`label`](Self::label).
+    ///
+    /// # Errors
+    ///
+    /// As [`scores_into`](Self::scores_into), and [`ErrorKind::NoSuchOutput`].
+    pub fn places_into(&self, rows: RowsIn<'_>, out: &mut [usize]) -> Result<(), Error> {
+        self.head.expect_places()?;
+        self.fill(rows, out, 1, |scores, out| out.fill(self.head.place(scores)))
+    }
+
+    /// The predictions or the transformed samples, [`n_outputs`](Self::n_outputs) a row; for clusters by distance the
+    /// distances.
+    ///
+    /// # Errors
+    ///
+    /// As [`places_into`](Self::places_into).
+    pub fn values_into(&self, rows: RowsIn<'_>, out: &mut [f64]) -> Result<(), Error> {
+        self.head.expect_values()?;
+        self.fill(rows, out, self.n_outputs, |scores, out| self.head.values(scores, out))
+    }
+
+    /// The probability of each class or cluster, [`n_shares`](Self::n_shares) a row.
+    ///
+    /// # Errors
+    ///
+    /// As [`places_into`](Self::places_into).
+    pub fn shares_into(&self, rows: RowsIn<'_>, out: &mut [f64]) -> Result<(), Error> {
+        let n_shares = self.head.n_shares(self.n_outputs)?;
+        self.fill(rows, out, n_shares, |scores, out| self.head.shares(scores, out))
+    }
+
+    /// What `decision_function` of scikit-learn says, [`n_decisions`](Self::n_decisions) a row.
+    ///
+    /// # Errors
+    ///
+    /// As [`places_into`](Self::places_into).
+    pub fn decisions_into(&self, rows: RowsIn<'_>, out: &mut [f64]) -> Result<(), Error> {
+        let n_decisions = self.head.n_decisions(self.n_outputs)?;
+        self.fill(rows, out, n_decisions, |scores, out| self.head.decisions(scores, out))
+    }
+
+    /// For each row what `score_samples` of scikit-learn says: the logarithm of its density, or how little of an outlier
+    /// it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`places_into`](Self::places_into).
+    pub fn score_samples_into(&self, rows: RowsIn<'_>, out: &mut [f64]) -> Result<(), Error> {
+        self.head.expect_score_samples()?;
+        self.fill(rows, out, 1, |scores, out| out.fill(self.head.score_sample(scores)))
+    }
+
+    /// Predicts, or transforms, each sample. Numbers are rounded to `f32`, which is what [`Predictions`] are made of;
+    /// [`values_into`](Self::values_into) gives all of their digits.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::FeatureCount`], [`ErrorKind::FeatureNotFinite`].
+    pub fn try_predict(&self, x: &Matrix) -> Result<Predictions, Error> {
+        let (rows, n_rows) = (RowsIn::F32(x.as_slice()), x.n_rows());
+        if let Head::Rows { what, .. } = &self.head {
+            let n_cols = self.n_outputs;
+            let len = n_rows.checked_mul(n_cols).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols })?;
+            let mut values = vec![0.0; len];
+            self.values_into(rows, &mut values)?;
+            let values: Vec<f32> = values.into_iter().map(|value| value as f32).collect();
+            return Ok(match (what, n_cols) {
+                (RowsAre::Predictions, 1) => Predictions::Numbers(Vector::from_vec(values)),
+                _ => Predictions::Samples(Matrix::from_vec(n_rows, n_cols, values)?),
+            });
+        }
+        let mut places = vec![0; n_rows];
+        self.places_into(rows, &mut places)?;
+        Ok(match &self.head {
+            Head::Outliers(_) => {
+                Predictions::Outliers(places.iter().map(|&place| if place == 0 { -1 } else { 1 }).collect())
+            }
+            Head::Classes(head) => match head.labels.pick(&places) {
+                Labels::Integers(labels) if labels.iter().all(|&label| usize::try_from(label).is_ok()) => {
+                    Predictions::Classes(labels.iter().map(|&label| label as usize).collect())
+                }
+                labels => Predictions::Labels(labels),
+            },
+            _ => Predictions::Classes(places),
+        })
+    }
+
+    /// Fills `n_places` places of `out` for each row from its scores.
+    fn fill<T>(
+        &self,
+        rows: RowsIn<'_>,
+        out: &mut [T],
+        n_places: usize,
+        mut read: impl FnMut(&[f64], &mut [T]),
+    ) -> Result<(), Error> {
+        let width = self.input.width();
+        let n_rows = n_rows_of(rows.len(), width, out.len(), n_places)?;
+        self.input.check_rows(rows)?;
+        let at_once = self.rows_at_once().min(n_rows);
+        // No overflow: two rows at their widest are within this machine's addresses, and more only if they are short.
+        let len = at_once * self.widest;
+        with_scratch::<f64, VALUES_ON_STACK, _>(2 * len, |scratch| {
+            let (values, spare) = scratch.split_at_mut(len);
+            for (block, out) in out.chunks_mut((at_once * n_places).max(1)).enumerate() {
+                let n_rows = out.len() / n_places;
+                rows.copy_to(block * at_once * width, values.get_mut(..n_rows * width).unwrap_or_default());
+                let mut block = Block::dense(n_rows, width, values, spare);
+                self.steps.iter().for_each(|step| step.run(&mut block));
+                let scores = block.values().chunks_exact(self.n_outputs);
+                scores.zip(out.chunks_exact_mut(n_places)).for_each(|(scores, out)| read(scores, out));
+            }
+        });
+        Ok(())
+    }
+
+    /// Rows that go through the steps together.
+    const fn rows_at_once(&self) -> usize {
+        match VALUES_AT_ONCE / self.widest {
+            0 => 1,
+            ROWS_AT_ONCE.. => ROWS_AT_ONCE,
+            n_rows => n_rows,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(n_features: usize) -> Input {
+        Input::Numbers { n_features, accepts: Accepts::Finite }
+    }
+
+    fn rows_head() -> Head {
+        Head::Rows { what: RowsAre::Transformed, link: Link::None, shape: RowShape::Table }
+    }
+
+    /// Widths 3, 3, 5, 2.
+    fn model() -> Pipeline {
+        let shift = (1..=3).map(f64::from).collect();
+        let scaler = ShiftDivide::new(Some(shift), None).unwrap();
+        let weights = (0..15).map(|idx| f64::from(idx) * 0.1).collect();
+        let wide = LinearStep::new(5, weights, vec![0.5_f64; 5].into()).unwrap();
+        let weights = (0..10).map(|idx| f64::from(idx % 3) - 1.0).collect();
+        let narrow = LinearStep::new(2, weights, vec![0.0_f64, 1.0].into()).unwrap();
+        let steps = vec![
+            Step::ShiftDivide(scaler),
+            Step::Linear(wide),
+            Step::Activation(StepActivation::Tanh),
+            Step::Linear(narrow),
+        ];
+        Pipeline::from_parts(numbers(3), steps, rows_head()).unwrap()
+    }
+
+    #[test]
+    fn rows_do_not_depend_on_how_many_go_together() {
+        let model = model();
+        let n_rows = 2 * ROWS_AT_ONCE + 7;
+        let rows: Vec<f64> = (0..3 * n_rows).map(|idx| (idx % 101) as f64 * 0.07 - 3.0).collect();
+        let mut all = vec![0.0; 2 * n_rows];
+        model.scores_into(RowsIn::F64(&rows), &mut all).unwrap();
+        for (row, expected) in rows.chunks_exact(3).zip(all.chunks_exact(2)) {
+            let mut alone = [0.0; 2];
+            model.scores_into(RowsIn::F64(row), &mut alone).unwrap();
+            assert_eq!(alone, expected);
+        }
+        let narrow: Vec<f32> = rows.iter().map(|&value| value as f32).collect();
+        let wide: Vec<f64> = narrow.iter().map(|&value| f64::from(value)).collect();
+        let mut other = vec![0.0; 2 * n_rows];
+        model.scores_into(RowsIn::F64(&wide), &mut all).unwrap();
+        model.scores_into(RowsIn::F32(&narrow), &mut other).unwrap();
+        assert_eq!(all, other);
+        assert!(model.scores_into(RowsIn::F64(&[]), &mut []).is_ok());
+    }
+
+    #[test]
+    fn steps_that_do_not_fit_are_refused() {
+        let linear = |n_outputs: usize, width: usize| {
+            let weights = vec![1.0_f64; n_outputs * width].into();
+            Step::Linear(LinearStep::new(n_outputs, weights, vec![0.0_f64; n_outputs].into()).unwrap())
+        };
+        let code =
+            |steps, head| Pipeline::from_parts(numbers(2), steps, head).map_err(|error| error.code()).err();
+        let flat = || Head::Rows { what: RowsAre::Predictions, link: Link::None, shape: RowShape::Flat };
+        assert_eq!(code(vec![linear(3, 2), linear(1, 3)], flat()), None);
+        assert_eq!(code(vec![linear(3, 2)], flat()), Some("am-part-length"));
+        assert_eq!(code(vec![linear(3, 2), linear(1, 2)], flat()), Some("am-part-length"));
+        assert_eq!(code(vec![], rows_head()), Some("am-part"));
+        let relu = || Step::Activation(StepActivation::Relu);
+        assert_eq!(code(vec![relu(); MAX_STEPS], rows_head()), None);
+        assert_eq!(code(vec![relu(); MAX_STEPS + 1], rows_head()), Some("am-part"));
+    }
+
+    #[test]
+    fn what_it_does_not_say_is_refused() {
+        let (model, rows) = (model(), RowsIn::F64(&[0.0, 1.0, 2.0]));
+        assert_eq!((model.n_shares(), model.n_decisions(), model.has_score_samples()), (None, None, false));
+        let mut out = [0.0; 2];
+        assert_eq!(model.places_into(rows, &mut [0]).unwrap_err().code(), "am-no-such-output");
+        assert_eq!(model.shares_into(rows, &mut out).unwrap_err().code(), "am-no-such-output");
+        assert_eq!(model.decisions_into(rows, &mut out).unwrap_err().code(), "am-no-such-output");
+        assert_eq!(model.score_samples_into(rows, &mut out).unwrap_err().code(), "am-no-such-output");
+        assert!(model.values_into(rows, &mut out).is_ok());
+        assert_eq!(model.values_into(rows, &mut out[..1]).unwrap_err().code(), "am-output-length");
+    }
+}

@@ -114,6 +114,12 @@ pub(super) const ENTRIES: &[Entry] = &[
         "`apr inspect --verify FILE` says what it is",
     ),
     entry(
+        "am-no-such-output",
+        Usage,
+        "The model does not say that: not every model has classes, probabilities, decisions or scores of samples.",
+        "ask for what it predicts; `apr predict` does",
+    ),
+    entry(
         "am-part-length",
         Invalid,
         "A part of the model has another length than its other parts call for, so it cannot be one model.",

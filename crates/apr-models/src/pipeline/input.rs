@@ -1,0 +1,121 @@
+//! What a pipeline takes.
+
+use apr_container::{PayloadReader, PayloadWriter};
+
+use crate::error::{Error, ErrorKind};
+use crate::part;
+use crate::pipeline::rows::RowsIn;
+
+/// Most features: a bit of their numbers has another meaning in trees.
+const MAX_FEATURES: usize = (1 << 31) - 2;
+
+/// What samples are.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Input {
+    /// Rows of numbers.
+    Numbers {
+        /// Numbers in a row.
+        n_features: usize,
+        /// Which numbers they may be.
+        accepts: Accepts,
+    },
+}
+
+/// Which numbers samples may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accepts {
+    /// Finite ones.
+    Finite,
+    /// Also what is not a number: a missing value.
+    Missing,
+    /// Also infinite ones.
+    Anything,
+}
+
+impl Input {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let Self::Numbers { n_features, .. } = self;
+        let possible = (1..=MAX_FEATURES).contains(n_features);
+        part::expect("number of features", possible, "must be at least 1 and below 2^31 - 1")
+    }
+
+    /// Values of a row before the first step.
+    pub(crate) const fn width(&self) -> usize {
+        let Self::Numbers { n_features, .. } = self;
+        *n_features
+    }
+
+    /// Proves that samples are of the kind it takes, and their values those it accepts.
+    pub(crate) fn check_rows(&self, rows: RowsIn<'_>) -> Result<(), Error> {
+        let Self::Numbers { n_features, accepts } = self;
+        let found = match rows {
+            RowsIn::F64(values) => accepts.refused(values),
+            RowsIn::F32(values) => accepts.refused(values),
+            RowsIn::Texts(_) => {
+                let problem = "the model takes rows of numbers, not texts";
+                return Err(ErrorKind::PartInvalid { part: "samples", problem }.into());
+            }
+        };
+        match found {
+            Some(idx) => {
+                let n_cols = (*n_features).max(1);
+                Err(ErrorKind::FeatureNotFinite { row: idx / n_cols, col: idx % n_cols }.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        let Self::Numbers { n_features, accepts } = self;
+        out.variant(0)?;
+        out.usize(*n_features)?;
+        out.variant(*accepts as u32)
+    }
+
+    pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        input.variant(1)?;
+        let n_features = input.usize()?;
+        let accepts = input.variant(Accepts::ALL.len() as u32)?;
+        Ok(Self::Numbers { n_features, accepts: Accepts::ALL[accepts as usize] })
+    }
+}
+
+impl Accepts {
+    const ALL: [Self; 3] = [Self::Finite, Self::Missing, Self::Anything];
+
+    /// Place of the first value that may not be.
+    fn refused<T: Copy + Into<f64>>(self, values: &[T]) -> Option<usize> {
+        match self {
+            Self::Finite => values.iter().position(|&value| !value.into().is_finite()),
+            Self::Missing => values.iter().position(|&value| value.into().is_infinite()),
+            Self::Anything => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_refused_where_they_stand() {
+        let (nan, inf) = (f64::NAN, f64::NEG_INFINITY);
+        let at = |accepts, rows: &[f64]| {
+            let error = Input::Numbers { n_features: 2, accepts }.check_rows(RowsIn::F64(rows)).err()?;
+            match error.kind() {
+                &ErrorKind::FeatureNotFinite { row, col } => Some((row, col)),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(at(Accepts::Finite, &[0.0, f64::MAX, 1.0, nan]), Some((1, 1)));
+        assert_eq!(at(Accepts::Missing, &[nan, 0.0, inf, nan]), Some((1, 0)));
+        assert_eq!(at(Accepts::Anything, &[nan, inf]), None);
+        let input = Input::Numbers { n_features: 1, accepts: Accepts::Anything };
+        assert_eq!(input.check_rows(RowsIn::Texts(&["a"])).unwrap_err().code(), "am-part");
+        for n_features in [0, MAX_FEATURES + 1, usize::MAX] {
+            let input = Input::Numbers { n_features, accepts: Accepts::Finite };
+            assert_eq!(input.check().unwrap_err().code(), "am-part");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Any step of a pipeline.
+
+use apr_container::{PayloadReader, PayloadWriter};
+
+use crate::error::Error;
+use crate::pipeline::kernel::KernelStep;
+use crate::pipeline::linear::LinearStep;
+use crate::pipeline::normals::NormalsStep;
+use crate::pipeline::rows::Block;
+use crate::pipeline::simple::{CentresStep, ScaleAdd, ShiftDivide, StepActivation};
+
+/// Shortest step: its number and two absent lists.
+pub(crate) const STEP_LEN: u64 = 6;
+
+/// What is done to each row.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Step {
+    /// `(x - shift) / divisor`.
+    ShiftDivide(ShiftDivide),
+    /// `x * scale + add`.
+    ScaleAdd(ScaleAdd),
+    /// Sums of weighted columns.
+    Linear(LinearStep),
+    /// A function of each value.
+    Activation(StepActivation),
+    /// Decisions of support vectors.
+    Kernel(KernelStep),
+    /// Distances from centres.
+    Centres(CentresStep),
+    /// Logarithms of normal densities.
+    Normals(NormalsStep),
+}
+
+impl Step {
+    /// Values of a row behind it, if it fits rows of `width` before it.
+    pub(crate) fn n_outputs(&self, width: usize) -> Result<usize, Error> {
+        match self {
+            Self::ShiftDivide(step) => step.n_outputs(width),
+            Self::ScaleAdd(step) => step.n_outputs(width),
+            Self::Linear(step) => step.n_outputs(width),
+            Self::Activation(_) => Ok(width),
+            Self::Kernel(step) => step.n_outputs(width),
+            Self::Centres(step) => step.n_outputs(width),
+            Self::Normals(step) => step.n_outputs(width),
+        }
+    }
+
+    /// Whether it works on sparse rows as they are; other steps get them dense.
+    fn takes_sparse(&self) -> bool {
+        match self {
+            Self::ShiftDivide(step) => step.keeps_zeros(),
+            Self::ScaleAdd(step) => step.keeps_zeros(),
+            Self::Linear(_) => true,
+            Self::Kernel(step) => step.takes_sparse(),
+            Self::Activation(_) | Self::Centres(_) | Self::Normals(_) => false,
+        }
+    }
+
+    pub(crate) fn run(&self, rows: &mut Block<'_>) {
+        if !self.takes_sparse() {
+            rows.make_dense();
+        }
+        match self {
+            Self::ShiftDivide(step) => step.run(rows),
+            Self::ScaleAdd(step) => step.run(rows),
+            Self::Linear(step) => step.run(rows),
+            Self::Activation(step) => step.run(rows),
+            Self::Kernel(step) => step.run(rows),
+            Self::Centres(step) => step.run(rows),
+            Self::Normals(step) => step.run(rows),
+        }
+    }
+
+    pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.variant(self.number())?;
+        match self {
+            Self::ShiftDivide(step) => step.encode(out),
+            Self::ScaleAdd(step) => step.encode(out),
+            Self::Linear(step) => step.encode(out),
+            Self::Activation(step) => step.encode(out),
+            Self::Kernel(step) => step.encode(out),
+            Self::Centres(step) => step.encode(out),
+            Self::Normals(step) => step.encode(out),
+        }
+    }
+
+    /// Its number in files (`docs/payloads.md`, section 21).
+    const fn number(&self) -> u32 {
+        match self {
+            Self::ShiftDivide(_) => 0,
+            Self::ScaleAdd(_) => 1,
+            Self::Linear(_) => 2,
+            Self::Activation(_) => 3,
+            Self::Kernel(_) => 5,
+            Self::Centres(_) => 7,
+            Self::Normals(_) => 9,
+        }
+    }
+
+    pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        Ok(match input.variant(10)? {
+            0 => Self::ShiftDivide(ShiftDivide::decode(input)?),
+            1 => Self::ScaleAdd(ScaleAdd::decode(input)?),
+            2 => Self::Linear(LinearStep::decode(input)?),
+            3 => Self::Activation(StepActivation::decode(input)?),
+            5 => Self::Kernel(KernelStep::decode(input)?),
+            7 => Self::Centres(CentresStep::decode(input)?),
+            9 => Self::Normals(NormalsStep::decode(input)?),
+            _ => return Err(input.invalid("a step that this version does not have")),
+        })
+    }
+}
