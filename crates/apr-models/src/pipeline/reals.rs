@@ -116,15 +116,16 @@ impl Reals {
         }
     }
 
-    /// Reads numbers; wide ones that could be narrow become it.
+    /// Reads numbers; wide ones that could be narrow are refused, since equal lists have equal bytes.
     pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         if input.variant(2)? == 1 {
             return Ok(Self::from(input.f32s()?));
         }
         let values = input.f64s()?;
-        // The narrow copy, while the wide one is there.
-        input.charge(4 * values.len() as u64)?;
-        Ok(Self::from(values))
+        match values.iter().all(|&value| is_single(value)) {
+            true => Err(input.invalid("64-bit numbers that are all 32-bit ones, which are stored as those")),
+            false => Ok(Self { kept: Kept::Double(values) }),
+        }
     }
 }
 

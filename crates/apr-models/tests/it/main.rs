@@ -10,6 +10,7 @@ mod payloads;
 #[cfg(feature = "quantize")]
 mod quantized;
 mod own_layouts;
+mod pipeline;
 mod reference;
 mod round_trip;
 mod scikit;

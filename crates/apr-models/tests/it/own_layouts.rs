@@ -39,6 +39,7 @@ fn decode(bytes: &[u8], like: &AnyModel) -> Result<AnyModel, Error> {
         AnyModel::CountVectorizer(_) => of::<apr_models::CountVectorizer>(bytes, like),
         AnyModel::NeuralSequential(_) => of::<apr_models::NeuralSequential>(bytes, like),
         AnyModel::ContentRecommender(_) => of::<apr_models::ContentRecommender>(bytes, like),
+        AnyModel::Pipeline(_) => of::<apr_models::Pipeline>(bytes, like),
         other => panic!("{} has no layout of our own", other.name()),
     }
 }

@@ -1,5 +1,7 @@
 //! Models of random shape and content.
 
+mod pipelines;
+
 use apr_models::{
     Activation, AnyModel, BoostedClassifierParts, BoostedRegressorParts, ContentRecommender, CountVectorizer,
     Dense, GradientBoostingClassifier, GradientBoostingRegressor, KernelParts, KnnClassifier, KnnRegressor,
@@ -9,7 +11,7 @@ use apr_models::{
 };
 
 /// Kinds of models that have a layout of our own, some twice for their forms.
-pub(crate) const KINDS: core::ops::Range<usize> = 0..14;
+pub(crate) const KINDS: core::ops::Range<usize> = 0..20;
 
 /// A small generator: the tests need variety, not quality.
 pub(crate) struct Dice(u64);
@@ -179,6 +181,7 @@ impl Dice {
                 ContentRecommender::dense(ids, self.matrix(n_rows, n_cols)).unwrap().into()
             }
             13 => self.sparse_items(n_rows).into(),
+            14..20 => self.pipeline(n_cols, kind - 14).into(),
             other => panic!("no kind {other}"),
         }
     }

@@ -1,0 +1,342 @@
+//! Pipelines from outside: their bytes, what they refuse, what they say.
+
+use apr_container::{
+    Container, Generation, ModelType, SaveOptions, decode_payload_from_slice, encode_payload_to_vec, to_vec,
+};
+use apr_models::{
+    Accepts, AnyModel, CentresStep, ClassHead, ClusterRule, Decide, Decision, Head, Input, KernelStep, Label,
+    Labels, LinearStep, Link, Matrix, Model, NormalsStep, OutlierHead, Pipeline, Predictions, RowShape,
+    RowsAre, RowsIn, ScaleAdd, Share, ShiftDivide, Spread, Step, StepActivation, StepKernel, Table, Tensors,
+    Vector,
+};
+
+/// Writes the notation of `docs/payloads.md`.
+#[derive(Clone, Default)]
+struct Fields(Vec<u8>);
+
+impl Fields {
+    /// A pipeline of rows of `n_features` finite numbers and `n_steps` steps, which follow.
+    fn pipeline(n_features: u64, n_steps: u64) -> Self {
+        Self::default().u32(1).u32(1).u32(0).u64(n_features).u32(0).u64(n_steps)
+    }
+
+    fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.extend(bytes);
+        self
+    }
+
+    fn u32(self, value: u32) -> Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    fn u64(self, value: u64) -> Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    fn f64(self, value: f64) -> Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    fn text(self, text: &str) -> Self {
+        self.u64(text.len() as u64).bytes(text.as_bytes())
+    }
+
+    /// Numbers that are 32-bit ones.
+    fn narrow(self, values: &[f32]) -> Self {
+        values
+            .iter()
+            .fold(self.u32(1).u64(values.len() as u64), |fields, value| fields.bytes(&value.to_le_bytes()))
+    }
+
+    fn wide(self, values: &[f64]) -> Self {
+        values.iter().fold(self.u32(0).u64(values.len() as u64), |fields, &value| fields.f64(value))
+    }
+
+    /// The head of rows that are a table.
+    fn rows(self) -> Self {
+        self.u32(0).u32(1).u32(0).bytes(&[0])
+    }
+
+    fn read(&self) -> Result<Pipeline, apr_container::Error> {
+        decode_payload_from_slice(&self.0, Generation::default(), ModelType::Custom)
+    }
+}
+
+fn input(n_features: usize, accepts: Accepts) -> Input {
+    Input::Numbers { n_features, accepts }
+}
+
+fn rows() -> Head {
+    Head::Rows { what: RowsAre::Transformed, link: Link::None, shape: RowShape::Table }
+}
+
+fn linear(n_outputs: usize, weights: &[f64], bias: &[f64]) -> Step {
+    Step::Linear(LinearStep::new(n_outputs, weights.into(), bias.into()).unwrap())
+}
+
+fn model(n_features: usize, steps: Vec<Step>, head: Head) -> Pipeline {
+    Pipeline::from_parts(input(n_features, Accepts::Finite), steps, head).unwrap()
+}
+
+fn values(model: &Pipeline, rows: &[f64]) -> Vec<f64> {
+    let n_rows = rows.len() / model.n_features().unwrap();
+    let mut out = vec![f64::NAN; n_rows * model.n_outputs()];
+    model.values_into(RowsIn::F64(rows), &mut out).unwrap();
+    out
+}
+
+#[test]
+fn bytes_are_those_of_the_page() {
+    let scaler = ShiftDivide::new(Some(vec![1.0_f64, 2.0].into()), Some(vec![0.1, 2.0].into())).unwrap();
+    let range =
+        ScaleAdd::new(vec![0.5_f64, 0.25].into(), vec![0.0_f64, -1.0].into(), Some((0.0, 1.0))).unwrap();
+    let centres = CentresStep::new(3, vec![0.0_f32, 0.5, 1.0, 1.5, 2.0, 2.5].into()).unwrap();
+    let dense = Table::dense(2, vec![1.0_f64, 2.0, 3.0, 4.0, 5.0, 6.0].into()).unwrap();
+    let kernel = StepKernel::Polynomial { gamma: 0.5, coef0: 1.0, degree: 3 };
+    let kernel =
+        KernelStep::new(kernel, vec![1, 1], dense, vec![1.5_f64, -1.5].into(), vec![0.25_f64].into())
+            .unwrap();
+    let variances = Spread::Variances(vec![1.0_f64, 2.0].into());
+    let normals =
+        NormalsStep::new(vec![-1.0, f64::NEG_INFINITY].into(), vec![0.0_f64, 1.0].into(), variances).unwrap();
+    let factor = Spread::Factors(vec![1.0_f64, 2.0, 0.0, 4.0].into());
+    let mixture = NormalsStep::new(vec![0.1].into(), vec![0.0_f64, 1.0].into(), factor).unwrap();
+    let steps = vec![
+        Step::ShiftDivide(scaler),
+        Step::ScaleAdd(range),
+        linear(2, &[1.0, 2.0, 3.0, 0.1], &[0.0, 1.0]),
+        Step::Activation(StepActivation::Tanh),
+        Step::Centres(centres),
+        Step::Kernel(kernel),
+        Step::Normals(normals),
+        Step::Normals(mixture),
+    ];
+    let head = ClassHead {
+        labels: Labels::Texts(vec!["a".into()]),
+        decide: Decide::Largest,
+        share: Share::Softmax,
+        decision: Decision::Scores,
+    };
+    let model = model(2, steps, Head::Classes(head));
+    let fields = Fields::pipeline(2, 8)
+        .u32(0)
+        .bytes(&[1])
+        .narrow(&[1.0, 2.0])
+        .bytes(&[1])
+        .wide(&[0.1, 2.0])
+        .u32(1)
+        .narrow(&[0.5, 0.25])
+        .narrow(&[0.0, -1.0])
+        .bytes(&[1])
+        .f64(0.0)
+        .f64(1.0)
+        .u32(2)
+        .u64(2)
+        .wide(&[1.0, 2.0, 3.0, 0.1])
+        .narrow(&[0.0, 1.0])
+        .u32(3)
+        .u32(1)
+        .u32(7)
+        .u64(3)
+        .narrow(&[0.0, 0.5, 1.0, 1.5, 2.0, 2.5])
+        .u32(5)
+        .u32(1)
+        .f64(0.5)
+        .f64(1.0)
+        .u32(3)
+        .u64(2)
+        .u64(1)
+        .u64(1)
+        .u32(0)
+        .u64(2)
+        .narrow(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+        .narrow(&[1.5, -1.5])
+        .narrow(&[0.25])
+        .u32(9)
+        .narrow(&[-1.0, f32::NEG_INFINITY])
+        .narrow(&[0.0, 1.0])
+        .u32(0)
+        .narrow(&[1.0, 2.0])
+        .u32(9)
+        .wide(&[0.1])
+        .narrow(&[0.0, 1.0])
+        .u32(1)
+        .u64(1)
+        .narrow(&[1.0, 2.0, 0.0, 4.0])
+        .u32(1)
+        .u32(1)
+        .u64(1)
+        .text("a")
+        .u32(2)
+        .u32(3)
+        .u32(1);
+    assert_eq!(encode_payload_to_vec(&model, Generation::default()).unwrap(), fields.0);
+    assert_eq!(fields.read().unwrap(), model);
+}
+
+#[test]
+fn heads_have_the_bytes_of_the_page() {
+    let step = |width| linear(width, &vec![1.0; 3 * width], &vec![0.0; width]);
+    let classes =
+        |labels, decide, share, decision| Head::Classes(ClassHead { labels, decide, share, decision });
+    let cases: [(usize, Head, Fields); 7] = [
+        (2, rows(), Fields::default().rows()),
+        (
+            1,
+            Head::Rows { what: RowsAre::Predictions, link: Link::Exp, shape: RowShape::Flat },
+            Fields::default().u32(0).u32(0).u32(1).bytes(&[1]),
+        ),
+        (
+            1,
+            classes(
+                Labels::Booleans(vec![false, true]),
+                Decide::AtLeast,
+                Share::Logistic { factor: 2.0 },
+                Decision::None,
+            ),
+            Fields::default().u32(1).u32(2).u64(2).bytes(&[0, 1]).u32(1).u32(2).f64(2.0).u32(0),
+        ),
+        (
+            3,
+            classes(
+                Labels::Integers(vec![-1, 5, 7]),
+                Decide::PairsAndConfidence,
+                Share::None,
+                Decision::OnePerClass,
+            ),
+            Fields::default().u32(1).u32(0).u64(3).u64(u64::MAX).u64(5).u64(7).u32(4).u32(0).u32(3),
+        ),
+        (
+            2,
+            classes(Labels::Numbers(vec![0.5, 1.5]), Decide::Largest, Share::OfSum, Decision::None),
+            Fields::default().u32(1).u32(3).u64(2).f64(0.5).f64(1.5).u32(2).u32(4).u32(0),
+        ),
+        (2, Head::Clusters(ClusterRule::Largest), Fields::default().u32(2).u32(1)),
+        (
+            1,
+            Head::Outliers(OutlierHead { divisor: 3.0, cut: 2.0, offset: -0.5 }),
+            Fields::default().u32(3).f64(3.0).f64(2.0).f64(-0.5),
+        ),
+    ];
+    for (width, head, fields) in cases {
+        let expected = Fields::pipeline(3, 1)
+            .u32(2)
+            .u64(width as u64)
+            .narrow(&vec![1.0; 3 * width])
+            .narrow(&vec![0.0; width])
+            .bytes(&fields.0);
+        let model = model(3, vec![step(width)], head);
+        assert_eq!(encode_payload_to_vec(&model, Generation::default()).unwrap(), expected.0);
+        assert_eq!(expected.read().unwrap(), model);
+    }
+}
+
+#[test]
+fn payloads_that_cannot_be_are_refused() {
+    let relu = |fields: Fields| fields.u32(3).u32(0);
+    let start = || Fields::pipeline(2, 1);
+    assert!(relu(start()).rows().read().is_ok());
+    for (fields, code, why) in [
+        (Fields::pipeline(2, 0).rows(), "am-part", "no step"),
+        (relu(Fields::pipeline(0, 1)).rows(), "am-part", "no features"),
+        (relu(Fields::pipeline((1 << 31) - 1, 1)).rows(), "am-part", "too many features"),
+        (relu(Fields::pipeline(2, u64::MAX)).rows(), "ac-count", "more steps than bytes"),
+        (start().u32(10).rows(), "ac-variant", "an unknown step"),
+        (start().u32(3).u32(3).rows(), "ac-variant", "an unknown activation"),
+        (relu(Fields::default().u32(1).u32(1).u32(0).u64(2).u32(3).u64(1)), "ac-variant", "accepts"),
+        (relu(Fields::default().u32(1).u32(2).u32(0).u64(2).u32(0).u64(1)), "am-form", "form 2"),
+        (relu(start()).u32(4), "ac-variant", "an unknown head"),
+        (relu(start()).rows().bytes(&[0]), "ac-payload-trailing", "a byte too many"),
+        (relu(start()).u32(0).u32(0).u32(0).bytes(&[1]), "am-part-length", "flat rows of two"),
+        (start().u32(0).bytes(&[1]).wide(&[1.0, 2.0]).bytes(&[0]).rows(), "ac-value", "wide for nothing"),
+        (start().u32(0).bytes(&[1]).wide(&[]).bytes(&[0]).rows(), "ac-value", "wide and empty"),
+        (start().u32(0).bytes(&[1]).narrow(&[1.0]).bytes(&[0]).rows(), "am-part-length", "a short list"),
+        (start().u32(0).bytes(&[0, 1]).narrow(&[1.0, 0.0]).rows(), "am-part", "a divisor of 0"),
+        (
+            start().u32(2).u64(1 << 40).narrow(&[1.0, 1.0]).narrow(&[1.0]).rows(),
+            "am-empty-matrix",
+            "more outputs than weights",
+        ),
+        (
+            start().u32(9).narrow(&[0.0]).narrow(&[0.0, 0.0]).u32(1).u64(2).narrow(&[1.0; 4]).rows(),
+            "am-part-length",
+            "another number of factors",
+        ),
+    ] {
+        assert_eq!(fields.read().unwrap_err().code(), code, "{why}");
+    }
+}
+
+#[test]
+fn files_and_tensors_carry_it() {
+    let model = model(2, vec![linear(1, &[0.1, 0.2], &[0.3])], rows());
+    let file = to_vec(&model, ModelType::Custom, &SaveOptions::default()).unwrap();
+    let loaded = AnyModel::from_container(&Container::from_bytes(&file).unwrap()).unwrap();
+    assert_eq!((loaded.name(), loaded.n_features()), ("Pipeline", Some(2)));
+    assert_eq!(loaded, AnyModel::from(model.clone()));
+    let tensors = model.to_tensors().unwrap();
+    assert_eq!(tensors.names().collect::<Vec<_>>(), ["payload"]);
+    let tensors = Tensors::from_safetensors(&tensors.to_safetensors().unwrap()).unwrap();
+    assert_eq!(Pipeline::from_tensors(&tensors).unwrap(), model);
+    let mut damaged = Tensors::of_model("Pipeline");
+    damaged.push_u8("payload", &[3], &[1, 0, 0]).unwrap();
+    assert_eq!(Pipeline::from_tensors(&damaged).unwrap_err().code(), "ac-payload-end");
+}
+
+#[test]
+fn answers_keep_all_digits() {
+    let scaler = ShiftDivide::new(Some(vec![0.1].into()), Some(vec![0.3].into())).unwrap();
+    let model = model(1, vec![Step::ShiftDivide(scaler), linear(1, &[0.7], &[1e-9])], rows());
+    let x = 123.456_789_012_345;
+    assert_eq!(values(&model, &[x]), [(x - 0.1) / 0.3 * 0.7 + 1e-9]);
+}
+
+#[test]
+fn every_way_to_answer() {
+    let x = Matrix::from_vec(3, 1, vec![-2.0, 0.0, 2.0]).unwrap();
+    let one = || vec![linear(1, &[1.0], &[0.0])];
+    let predict = |head| model(1, one(), head).try_predict(&x).unwrap();
+    let flat = Head::Rows { what: RowsAre::Predictions, link: Link::Exp, shape: RowShape::Flat };
+    let expected = [-2.0_f64, 0.0, 2.0].map(|value| value.exp() as f32);
+    assert_eq!(predict(flat), Predictions::Numbers(Vector::from_vec(expected.to_vec())));
+    assert_eq!(predict(rows()), Predictions::Samples(x.clone()));
+    let head = |labels| {
+        let (decide, share, decision) = (Decide::Above, Share::None, Decision::Scores);
+        Head::Classes(ClassHead { labels, decide, share, decision })
+    };
+    assert_eq!(predict(head(Labels::Integers(vec![3, 9]))), Predictions::Classes(vec![3, 3, 9]));
+    let labels = Labels::Integers(vec![-1, -1, 4]);
+    assert_eq!(predict(head(Labels::Integers(vec![-1, 4]))), Predictions::Labels(labels));
+    let texts = |texts: &[&str]| Labels::Texts(texts.iter().map(|&text| text.into()).collect());
+    assert_eq!(predict(head(texts(&["no", "yes"]))), Predictions::Labels(texts(&["no", "no", "yes"])));
+    let outliers = Head::Outliers(OutlierHead { divisor: 1.0, cut: 0.0, offset: -0.5 });
+    assert_eq!(predict(outliers), Predictions::Outliers(vec![-1, 1, 1]));
+    let centres = CentresStep::new(2, vec![-1.0_f64, 1.5].into()).unwrap();
+    let clusters = model(1, vec![Step::Centres(centres)], Head::Clusters(ClusterRule::Smallest));
+    assert_eq!(clusters.try_predict(&x).unwrap(), Predictions::Classes(vec![0, 0, 1]));
+    assert_eq!(clusters.label(1), Some(Label::Integer(1)));
+    assert_eq!(values(&clusters, &[-2.0]), [1.0, 3.5]);
+    assert_eq!(clusters.n_shares(), None);
+}
+
+#[test]
+fn values_that_it_does_not_take_are_named() {
+    for (accepts, refused) in [
+        (Accepts::Finite, [true, true]),
+        (Accepts::Missing, [false, true]),
+        (Accepts::Anything, [false, false]),
+    ] {
+        let steps = vec![linear(1, &[1.0, 1.0], &[0.0])];
+        let model = Pipeline::from_parts(input(2, accepts), steps, rows()).unwrap();
+        for (value, refused) in [f64::NAN, f64::INFINITY].into_iter().zip(refused) {
+            let mut out = [0.0; 2];
+            let found = model.scores_into(RowsIn::F64(&[0.0, 0.0, 1.0, value]), &mut out);
+            match found {
+                Err(error) => assert!(refused && error.to_string().contains("row 1, column 1"), "{error}"),
+                Ok(()) => assert!(!refused, "{accepts:?} {value}"),
+            }
+        }
+        let error = model.scores_into(RowsIn::Texts(&["a", "b"]), &mut [0.0; 2]).unwrap_err();
+        assert!(["am-part", "am-feature-count"].contains(&error.code()), "{error}");
+    }
+}
