@@ -12,6 +12,7 @@ pub(crate) mod rows;
 mod simple;
 mod step;
 pub(crate) mod table;
+mod weigh;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -30,6 +31,7 @@ pub use self::rows::{RowsIn, SparseRows64};
 pub use self::simple::{CentresStep, ScaleAdd, ShiftDivide, StepActivation};
 pub use self::step::Step;
 pub use self::table::Table;
+pub use self::weigh::WeighStep;
 
 use crate::any_model::Predictions;
 use crate::error::{Error, ErrorKind};

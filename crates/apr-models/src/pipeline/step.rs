@@ -8,6 +8,7 @@ use crate::pipeline::linear::LinearStep;
 use crate::pipeline::normals::NormalsStep;
 use crate::pipeline::rows::Block;
 use crate::pipeline::simple::{CentresStep, ScaleAdd, ShiftDivide, StepActivation};
+use crate::pipeline::weigh::WeighStep;
 
 /// Shortest step: its number and two absent lists.
 pub(crate) const STEP_LEN: u64 = 6;
@@ -28,6 +29,8 @@ pub enum Step {
     Kernel(KernelStep),
     /// Distances from centres.
     Centres(CentresStep),
+    /// Counts to weights of terms.
+    Weigh(WeighStep),
     /// Logarithms of normal densities.
     Normals(NormalsStep),
 }
@@ -42,6 +45,7 @@ impl Step {
             Self::Activation(_) => Ok(width),
             Self::Kernel(step) => step.n_outputs(width),
             Self::Centres(step) => step.n_outputs(width),
+            Self::Weigh(step) => step.n_outputs(width),
             Self::Normals(step) => step.n_outputs(width),
         }
     }
@@ -51,7 +55,7 @@ impl Step {
         match self {
             Self::ShiftDivide(step) => step.keeps_zeros(),
             Self::ScaleAdd(step) => step.keeps_zeros(),
-            Self::Linear(_) => true,
+            Self::Linear(_) | Self::Weigh(_) => true,
             Self::Kernel(step) => step.takes_sparse(),
             Self::Activation(_) | Self::Centres(_) | Self::Normals(_) => false,
         }
@@ -68,6 +72,7 @@ impl Step {
             Self::Activation(step) => step.run(rows),
             Self::Kernel(step) => step.run(rows),
             Self::Centres(step) => step.run(rows),
+            Self::Weigh(step) => step.run(rows),
             Self::Normals(step) => step.run(rows),
         }
     }
@@ -81,6 +86,7 @@ impl Step {
             Self::Activation(step) => step.encode(out),
             Self::Kernel(step) => step.encode(out),
             Self::Centres(step) => step.encode(out),
+            Self::Weigh(step) => step.encode(out),
             Self::Normals(step) => step.encode(out),
         }
     }
@@ -94,6 +100,7 @@ impl Step {
             Self::Activation(_) => 3,
             Self::Kernel(_) => 5,
             Self::Centres(_) => 7,
+            Self::Weigh(_) => 8,
             Self::Normals(_) => 9,
         }
     }
@@ -106,6 +113,7 @@ impl Step {
             3 => Self::Activation(StepActivation::decode(input)?),
             5 => Self::Kernel(KernelStep::decode(input)?),
             7 => Self::Centres(CentresStep::decode(input)?),
+            8 => Self::Weigh(WeighStep::decode(input)?),
             9 => Self::Normals(NormalsStep::decode(input)?),
             _ => return Err(input.invalid("a step that this version does not have")),
         })

@@ -105,10 +105,7 @@ impl Table {
     pub(crate) fn dot(&self, idx: usize, sample: RowView<'_>) -> f64 {
         with_slice!(&self.values, values => match (self.row(idx, values), sample) {
             ((None, row), RowView::Dense(sample)) => products::dot(sample, row),
-            ((Some(columns), row), RowView::Dense(sample)) => {
-                let at = |&column: &u32| sample.get(column as usize).copied().unwrap_or_default();
-                columns.iter().zip(row).map(|(column, &value)| at(column) * f64::from(value)).sum()
-            }
+            ((Some(columns), row), RowView::Dense(sample)) => gathered(columns, row, sample),
             ((columns, row), RowView::Sparse(places, sample)) => {
                 merged(columns, row, places, sample, |a, b| a * b)
             }
@@ -120,14 +117,7 @@ impl Table {
         let square = |a: f64, b: f64| (a - b) * (a - b);
         with_slice!(&self.values, values => match (self.row(idx, values), sample) {
             ((None, row), RowView::Dense(sample)) => products::squared_distance(sample, row),
-            ((Some(columns), row), RowView::Dense(sample)) => {
-                let mut stored = columns.iter().zip(row).peekable();
-                let terms = sample.iter().enumerate().map(|(place, &value)| {
-                    let found = stored.next_if(|&(&column, _)| column as usize == place);
-                    square(found.map_or(0.0, |(_, &stored)| f64::from(stored)), value)
-                });
-                terms.sum()
-            }
+            ((Some(columns), row), RowView::Dense(sample)) => filled(columns, row, sample, square),
             ((columns, row), RowView::Sparse(places, sample)) => merged(columns, row, places, sample, square),
         })
     }
@@ -175,6 +165,30 @@ impl Table {
         let (starts, columns) = (input.usizes()?, input.u32s()?);
         Ok(Self::sparse(n_cols, starts, columns, Reals::decode(input)?)?)
     }
+}
+
+/// The sum of the products in the columns that a row keeps.
+fn gathered<T: Copy + Into<f64>>(columns: &[u32], row: &[T], sample: &[f64]) -> f64 {
+    let terms = columns.iter().zip(row).map(|(&column, &value)| {
+        let value: f64 = value.into();
+        value * sample.get(column as usize).copied().unwrap_or_default()
+    });
+    terms.sum()
+}
+
+/// The sum over all columns of a sample; what the row lacks is 0.
+fn filled<T: Copy + Into<f64>>(
+    columns: &[u32],
+    row: &[T],
+    sample: &[f64],
+    term: impl Fn(f64, f64) -> f64,
+) -> f64 {
+    let mut stored = columns.iter().zip(row).peekable();
+    let terms = sample.iter().enumerate().map(|(place, &value)| {
+        let found = stored.next_if(|&(&column, _)| column as usize == place);
+        term(found.map_or(0.0, |(_, &stored)| stored.into()), value)
+    });
+    terms.sum()
 }
 
 /// The sum over the columns that either of two rows has; what a row lacks is 0, and a term of two zeros is.

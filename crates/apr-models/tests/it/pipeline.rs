@@ -5,9 +5,9 @@ use apr_container::{
 };
 use apr_models::{
     Accepts, AnyModel, CentresStep, ClassHead, ClusterRule, Decide, Decision, Head, Input, KernelStep, Label,
-    Labels, LinearStep, Link, Matrix, Model, NormalsStep, OutlierHead, Pipeline, Predictions, RowShape,
-    RowsAre, RowsIn, ScaleAdd, Share, ShiftDivide, Spread, Step, StepActivation, StepKernel, Table, Tensors,
-    Vector,
+    Labels, LinearStep, Link, Matrix, Model, NormalsStep, OutlierHead, Pipeline, Predictions, RowNorm,
+    RowShape, RowsAre, RowsIn, ScaleAdd, Share, ShiftDivide, Spread, Step, StepActivation, StepKernel, Table,
+    Tensors, TermFrequency, Vector, WeighStep,
 };
 
 /// Writes the notation of `docs/payloads.md`.
@@ -108,6 +108,9 @@ fn bytes_are_those_of_the_page() {
         Step::Activation(StepActivation::Tanh),
         Step::Centres(centres),
         Step::Kernel(kernel),
+        Step::Weigh(
+            WeighStep::new(TermFrequency::Logarithm, RowNorm::L2, Some(vec![0.5_f64].into())).unwrap(),
+        ),
         Step::Normals(normals),
         Step::Normals(mixture),
     ];
@@ -118,7 +121,7 @@ fn bytes_are_those_of_the_page() {
         decision: Decision::Scores,
     };
     let model = model(2, steps, Head::Classes(head));
-    let fields = Fields::pipeline(2, 8)
+    let fields = Fields::pipeline(2, 9)
         .u32(0)
         .bytes(&[1])
         .narrow(&[1.0, 2.0])
@@ -152,6 +155,11 @@ fn bytes_are_those_of_the_page() {
         .narrow(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
         .narrow(&[1.5, -1.5])
         .narrow(&[0.25])
+        .u32(8)
+        .bytes(&[1])
+        .u32(2)
+        .bytes(&[1])
+        .narrow(&[0.5])
         .u32(9)
         .narrow(&[-1.0, f32::NEG_INFINITY])
         .narrow(&[0.0, 1.0])

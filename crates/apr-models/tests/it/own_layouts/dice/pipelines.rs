@@ -2,8 +2,8 @@
 
 use apr_models::{
     Accepts, CentresStep, ClassHead, ClusterRule, Decide, Decision, Head, Input, KernelStep, Labels,
-    LinearStep, Link, NormalsStep, OutlierHead, Pipeline, Reals, RowShape, RowsAre, ScaleAdd, Share,
-    ShiftDivide, Spread, Step, StepActivation, StepKernel, Table,
+    LinearStep, Link, NormalsStep, OutlierHead, Pipeline, Reals, RowNorm, RowShape, RowsAre, ScaleAdd, Share,
+    ShiftDivide, Spread, Step, StepActivation, StepKernel, Table, TermFrequency, WeighStep,
 };
 
 use super::Dice;
@@ -30,7 +30,13 @@ impl Dice {
     /// A step that any others may follow, and the width behind it.
     fn early_step(&mut self, width: usize) -> (Step, usize) {
         let n_outputs = self.size(1, 5);
-        match self.size(0, 4) {
+        match self.size(0, 5) {
+            5 => {
+                let frequency = if self.coin() { TermFrequency::Logarithm } else { TermFrequency::Count };
+                let norm = [RowNorm::None, RowNorm::L1, RowNorm::L2][self.size(0, 2)];
+                let idf = self.coin().then(|| self.reals(width));
+                (Step::Weigh(WeighStep::new(frequency, norm, idf).unwrap()), width)
+            }
             0 => {
                 let shift = self.coin().then(|| self.reals(width));
                 let divisor = self.coin().then(|| self.positive(width).into());
