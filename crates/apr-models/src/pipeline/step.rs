@@ -8,7 +8,7 @@ use crate::pipeline::linear::LinearStep;
 use crate::pipeline::normals::NormalsStep;
 use crate::pipeline::rows::Block;
 use crate::pipeline::simple::{CentresStep, ScaleAdd, ShiftDivide, StepActivation};
-use crate::pipeline::weigh::WeighStep;
+use crate::pipeline::trees::TreesStep;
 
 /// Shortest step: its number and two absent lists.
 pub(crate) const STEP_LEN: u64 = 6;
@@ -25,6 +25,8 @@ pub enum Step {
     Linear(LinearStep),
     /// A function of each value.
     Activation(StepActivation),
+    /// Sums of what decision trees say.
+    Trees(TreesStep),
     /// Decisions of support vectors.
     Kernel(KernelStep),
     /// Distances from centres.
@@ -43,6 +45,7 @@ impl Step {
             Self::ScaleAdd(step) => step.n_outputs(width),
             Self::Linear(step) => step.n_outputs(width),
             Self::Activation(_) => Ok(width),
+            Self::Trees(step) => step.n_outputs(width),
             Self::Kernel(step) => step.n_outputs(width),
             Self::Centres(step) => step.n_outputs(width),
             Self::Weigh(step) => step.n_outputs(width),
@@ -57,7 +60,7 @@ impl Step {
             Self::ScaleAdd(step) => step.keeps_zeros(),
             Self::Linear(_) | Self::Weigh(_) => true,
             Self::Kernel(step) => step.takes_sparse(),
-            Self::Activation(_) | Self::Centres(_) | Self::Normals(_) => false,
+            Self::Activation(_) | Self::Trees(_) | Self::Centres(_) | Self::Normals(_) => false,
         }
     }
 
@@ -70,6 +73,7 @@ impl Step {
             Self::ScaleAdd(step) => step.run(rows),
             Self::Linear(step) => step.run(rows),
             Self::Activation(step) => step.run(rows),
+            Self::Trees(step) => step.run(rows),
             Self::Kernel(step) => step.run(rows),
             Self::Centres(step) => step.run(rows),
             Self::Weigh(step) => step.run(rows),
@@ -84,6 +88,7 @@ impl Step {
             Self::ScaleAdd(step) => step.encode(out),
             Self::Linear(step) => step.encode(out),
             Self::Activation(step) => step.encode(out),
+            Self::Trees(step) => step.encode(out),
             Self::Kernel(step) => step.encode(out),
             Self::Centres(step) => step.encode(out),
             Self::Weigh(step) => step.encode(out),
@@ -98,6 +103,7 @@ impl Step {
             Self::ScaleAdd(_) => 1,
             Self::Linear(_) => 2,
             Self::Activation(_) => 3,
+            Self::Trees(_) => 4,
             Self::Kernel(_) => 5,
             Self::Centres(_) => 7,
             Self::Weigh(_) => 8,
@@ -111,6 +117,7 @@ impl Step {
             1 => Self::ScaleAdd(ScaleAdd::decode(input)?),
             2 => Self::Linear(LinearStep::decode(input)?),
             3 => Self::Activation(StepActivation::decode(input)?),
+            4 => Self::Trees(TreesStep::decode(input)?),
             5 => Self::Kernel(KernelStep::decode(input)?),
             7 => Self::Centres(CentresStep::decode(input)?),
             8 => Self::Weigh(WeighStep::decode(input)?),

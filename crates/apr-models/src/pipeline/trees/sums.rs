@@ -1,0 +1,154 @@
+//! What leaves say, and the sums of it.
+
+use alloc::vec::Vec;
+
+use super::arena::{Arena, Number};
+use super::walk::{LANES, walk};
+
+/// Rows of numbers, one for each different leaf.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum LeafRows {
+    /// One number a row. It counts for one output; which one, the tree says.
+    Single(Vec<f64>),
+    /// Rows of as many numbers as there are outputs, of which all but one are 0: the column of that one, and itself. Trees
+    /// that were grown until each leaf has one class have such rows: one addition instead of ten for ten classes.
+    OneHot(Vec<(u32, f64)>),
+    /// Rows of as many numbers as there are outputs.
+    Whole(Vec<f64>),
+}
+
+impl LeafRows {
+    /// Rows of `width` numbers each.
+    pub(super) fn new(values: Vec<f64>, width: usize) -> Self {
+        if width == 1 {
+            return Self::Single(values);
+        }
+        let one_hot = |row: &[f64]| {
+            // A zero with a sign is kept as it is.
+            let mut others = row.iter().enumerate().filter(|(_, value)| value.to_bits() != 0);
+            let (column, value) = others.next().unwrap_or((0, &0.0));
+            others.next().is_none().then_some((u32::try_from(column).ok()?, *value))
+        };
+        match values.chunks_exact(width.max(1)).map(one_hot).collect() {
+            Some(rows) => Self::OneHot(rows),
+            None => Self::Whole(values),
+        }
+    }
+
+    /// All numbers, row by row, of rows of `width`.
+    pub(super) fn to_values(&self, width: usize) -> Vec<f64> {
+        match self {
+            Self::Single(values) | Self::Whole(values) => values.clone(),
+            Self::OneHot(rows) => {
+                let row = |&(hot, value): &(u32, f64)| {
+                    (0..width).map(move |column| if column == hot as usize { value } else { 0.0 })
+                };
+                rows.iter().flat_map(row).collect()
+            }
+        }
+    }
+
+    /// Adds the row of a leaf to a row of sums; `column` is where single numbers go.
+    #[inline]
+    fn add(&self, leaf: usize, column: usize, sums: &mut [f64]) {
+        match self {
+            Self::Single(values) => {
+                if let (Some(sum), Some(value)) = (sums.get_mut(column), values.get(leaf)) {
+                    *sum += value;
+                }
+            }
+            Self::OneHot(rows) => {
+                if let Some(&(column, value)) = rows.get(leaf)
+                    && let Some(sum) = sums.get_mut(column as usize)
+                {
+                    *sum += value;
+                }
+            }
+            Self::Whole(values) => {
+                let row = values.get(leaf * sums.len()..).unwrap_or_default();
+                sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+            }
+        }
+    }
+}
+
+/// Trees and what their leaves say.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Forest<T> {
+    pub(super) arena: Arena<T>,
+    pub(super) leaves: LeafRows,
+}
+
+impl<T: Number> Forest<T> {
+    /// Adds, for each of `rows` of `width` values, what its leaf in every tree says to a row of `n_outputs` sums, in the
+    /// order of the trees.
+    pub(super) fn add_to(&self, rows: &[T], width: usize, sums: &mut [f64], n_outputs: usize) {
+        match rows.iter().any(|value| value.is_nan()) {
+            true => self.add_walks::<true>(rows, width, sums, n_outputs),
+            false => self.add_walks::<false>(rows, width, sums, n_outputs),
+        }
+    }
+
+    fn add_walks<const MISSING: bool>(&self, rows: &[T], width: usize, sums: &mut [f64], n_outputs: usize) {
+        let (nodes, roots) = (self.arena.nodes(), self.arena.roots());
+        let (lane_values, lane_sums) = (LANES * width, LANES * n_outputs);
+        // Tree by tree: the nodes of one stay in the cache while all rows pass through it.
+        for (number, &root) in roots.iter().enumerate() {
+            let column = number % n_outputs;
+            for (rows, sums) in rows.chunks_exact(lane_values).zip(sums.chunks_exact_mut(lane_sums)) {
+                let mut each = rows.chunks_exact(width);
+                let rows = core::array::from_fn(|_| each.next().unwrap_or_default());
+                let ends = walk::<LANES, MISSING, T>(nodes, [root; LANES], rows);
+                for (end, sums) in ends.into_iter().zip(sums.chunks_exact_mut(n_outputs)) {
+                    self.leaves.add(self.arena.leaf(end), column, sums);
+                }
+            }
+        }
+        // Fewer rows than lanes: eight trees for one row.
+        let rows = rows.chunks_exact(lane_values).remainder().chunks_exact(width);
+        let sums = sums.chunks_exact_mut(lane_sums).into_remainder().chunks_exact_mut(n_outputs);
+        for (row, sums) in rows.zip(sums) {
+            let mut number = 0;
+            let mut add = |end: u32| {
+                self.leaves.add(self.arena.leaf(end), number % n_outputs, sums);
+                number += 1;
+            };
+            let (eights, others) = roots.as_chunks::<LANES>();
+            for &roots in eights {
+                walk::<LANES, MISSING, T>(nodes, roots, [row; LANES]).into_iter().for_each(&mut add);
+            }
+            for &root in others {
+                walk::<1, MISSING, T>(nodes, [root], [row]).into_iter().for_each(&mut add);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn rows_keep_their_values_in_every_form() {
+        for (values, width) in [
+            (vec![0.5, -1.0], 1),
+            (vec![0.0, 2.0, 0.0, 0.0, 3.0, 0.0], 3),
+            (vec![0.0, -0.0, -0.0, 0.0], 2),
+            (vec![0.25, 0.75, 1.0, 0.0], 2),
+            (vec![], 2),
+        ] {
+            let rows = LeafRows::new(values.clone(), width);
+            let kept: Vec<u64> = rows.to_values(width).into_iter().map(f64::to_bits).collect();
+            assert_eq!(kept, values.iter().map(|value| value.to_bits()).collect::<Vec<_>>());
+            for (leaf, row) in values.chunks_exact(width).enumerate() {
+                let mut sums = vec![1.0; width];
+                rows.add(leaf, 0, &mut sums);
+                assert_eq!(sums, row.iter().map(|value| 1.0 + value).collect::<Vec<_>>());
+            }
+        }
+        assert!(matches!(LeafRows::new(vec![0.0, 2.0, 1.0, 0.0], 2), LeafRows::OneHot(_)));
+        assert!(matches!(LeafRows::new(vec![0.5, 2.0, 1.0, 0.0], 2), LeafRows::Whole(_)));
+    }
+}
