@@ -140,9 +140,10 @@ pub use crate::numbers::Numbers;
 pub use crate::pca::{Pca, PcaOptions, PcaParts, PcaScaling};
 pub use crate::pipeline::{
     Accepts, CentresStep, ClassHead, ClusterRule, Decide, Decision, Head, Input, KernelStep, Label, Labels,
-    LinearStep, Link, NormalsStep, OutlierHead, Pipeline, Reals, RowShape, RowsAre, RowsIn, ScaleAdd, Share,
-    ShiftDivide, SparseRows64, Spread, Step, StepActivation, StepKernel, Table, TreeOutputs, TreeThresholds,
-    TreesParts, TreesStep,
+    LinearStep, Link, NeighbourAnswer, NeighbourMetric, NeighbourSearch, NeighboursParts, NeighboursStep,
+    NormalsStep, OutlierHead, Pipeline, Reals, RowShape, RowsAre, RowsIn, ScaleAdd, Share, ShiftDivide,
+    SparseRows64, Spread, Step, StepActivation, StepKernel, Table, TreeOutputs, TreeThresholds, TreesParts,
+    TreesStep,
 };
 pub use crate::quantized_block::{QuantType, QuantizedBlock};
 #[cfg(feature = "quantize")]

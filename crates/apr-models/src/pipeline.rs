@@ -5,6 +5,7 @@ mod input;
 mod kernel;
 mod labels;
 mod linear;
+mod neighbours;
 mod normals;
 mod payload;
 pub(crate) mod reals;
@@ -24,6 +25,9 @@ pub use self::input::{Accepts, Input};
 pub use self::kernel::{KernelStep, StepKernel};
 pub use self::labels::{Label, Labels};
 pub use self::linear::LinearStep;
+pub use self::neighbours::{
+    NeighbourAnswer, NeighbourMetric, NeighbourSearch, NeighboursParts, NeighboursStep,
+};
 pub use self::normals::{NormalsStep, Spread};
 pub use self::reals::Reals;
 use self::rows::{Block, n_rows_of};

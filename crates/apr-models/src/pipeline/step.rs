@@ -5,6 +5,7 @@ use apr_container::{PayloadReader, PayloadWriter};
 use crate::error::Error;
 use crate::pipeline::kernel::KernelStep;
 use crate::pipeline::linear::LinearStep;
+use crate::pipeline::neighbours::NeighboursStep;
 use crate::pipeline::normals::NormalsStep;
 use crate::pipeline::rows::Block;
 use crate::pipeline::simple::{CentresStep, ScaleAdd, ShiftDivide, StepActivation};
@@ -29,6 +30,8 @@ pub enum Step {
     Trees(TreesStep),
     /// Decisions of support vectors.
     Kernel(KernelStep),
+    /// What the nearest of known samples say.
+    Neighbours(NeighboursStep),
     /// Distances from centres.
     Centres(CentresStep),
     /// Counts to weights of terms.
@@ -47,6 +50,7 @@ impl Step {
             Self::Activation(_) => Ok(width),
             Self::Trees(step) => step.n_outputs(width),
             Self::Kernel(step) => step.n_outputs(width),
+            Self::Neighbours(step) => step.n_outputs(width),
             Self::Centres(step) => step.n_outputs(width),
             Self::Weigh(step) => step.n_outputs(width),
             Self::Normals(step) => step.n_outputs(width),
@@ -60,6 +64,7 @@ impl Step {
             Self::ScaleAdd(step) => step.keeps_zeros(),
             Self::Linear(_) | Self::Weigh(_) => true,
             Self::Kernel(step) => step.takes_sparse(),
+            Self::Neighbours(step) => step.takes_sparse(),
             Self::Activation(_) | Self::Trees(_) | Self::Centres(_) | Self::Normals(_) => false,
         }
     }
@@ -75,6 +80,7 @@ impl Step {
             Self::Activation(step) => step.run(rows),
             Self::Trees(step) => step.run(rows),
             Self::Kernel(step) => step.run(rows),
+            Self::Neighbours(step) => step.run(rows),
             Self::Centres(step) => step.run(rows),
             Self::Weigh(step) => step.run(rows),
             Self::Normals(step) => step.run(rows),
@@ -90,6 +96,7 @@ impl Step {
             Self::Activation(step) => step.encode(out),
             Self::Trees(step) => step.encode(out),
             Self::Kernel(step) => step.encode(out),
+            Self::Neighbours(step) => step.encode(out),
             Self::Centres(step) => step.encode(out),
             Self::Weigh(step) => step.encode(out),
             Self::Normals(step) => step.encode(out),
@@ -105,6 +112,7 @@ impl Step {
             Self::Activation(_) => 3,
             Self::Trees(_) => 4,
             Self::Kernel(_) => 5,
+            Self::Neighbours(_) => 6,
             Self::Centres(_) => 7,
             Self::Weigh(_) => 8,
             Self::Normals(_) => 9,
@@ -119,6 +127,7 @@ impl Step {
             3 => Self::Activation(StepActivation::decode(input)?),
             4 => Self::Trees(TreesStep::decode(input)?),
             5 => Self::Kernel(KernelStep::decode(input)?),
+            6 => Self::Neighbours(NeighboursStep::decode(input)?),
             7 => Self::Centres(CentresStep::decode(input)?),
             8 => Self::Weigh(WeighStep::decode(input)?),
             9 => Self::Normals(NormalsStep::decode(input)?),

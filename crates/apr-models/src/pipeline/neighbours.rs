@@ -1,0 +1,546 @@
+//! What the nearest of many known samples say.
+
+mod heap;
+mod metric;
+mod tree;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use apr_container::{PayloadReader, PayloadWriter};
+
+use self::heap::{Candidate, NONE, offer};
+pub use self::metric::NeighbourMetric;
+use self::tree::KdTree;
+use crate::error::Error;
+use crate::knn::KnnWeights;
+use crate::part;
+use crate::pipeline::reals::{Reals, with_slice};
+use crate::pipeline::rows::Block;
+use crate::pipeline::table::{RowView, Table};
+
+/// How the nearest samples are found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NeighbourSearch {
+    /// Each sample is looked at, in order.
+    InOrder,
+    /// Scikit-learn's tree over the samples, which must be dense.
+    KdTree {
+        /// Samples of a leaf, more or less: at least 1.
+        leaf_size: usize,
+        /// The rows of the samples as the tree has them: `tree.get_arrays()[1]`.
+        order: Vec<u32>,
+    },
+}
+
+/// What the known samples say.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NeighbourAnswer {
+    /// Each is of a class. A row becomes the sum of weights for every class.
+    Classes {
+        /// Classes: at most as many as samples.
+        n_classes: usize,
+        /// The class of each sample.
+        class_of: Vec<u32>,
+    },
+    /// Each has targets. A row becomes their mean.
+    Values {
+        /// Targets of a sample: at least 1.
+        n_outputs: usize,
+        /// The targets, sample by sample.
+        targets: Reals,
+    },
+}
+
+/// What a [`NeighboursStep`] is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NeighboursParts {
+    /// How many are asked: at least 1, at most all.
+    pub k: usize,
+    /// How far samples are from each other.
+    pub metric: NeighbourMetric,
+    /// How much each neighbour counts.
+    pub weights: KnnWeights,
+    /// The known samples. For the cosine each has a length of 1, or of 0.
+    pub samples: Table,
+    /// How the nearest are found.
+    pub search: NeighbourSearch,
+    /// What the known samples say.
+    pub answer: NeighbourAnswer,
+}
+
+/// A step that asks the nearest of many known samples. Of samples that are equally far it keeps those that scikit-learn
+/// keeps.
+///
+/// ```
+/// use apr_models::{KnnWeights, NeighbourAnswer, NeighbourMetric, NeighbourSearch, NeighboursParts, NeighboursStep, Table};
+///
+/// let step = NeighboursStep::new(NeighboursParts {
+///     k: 2,
+///     metric: NeighbourMetric::Euclidean,
+///     weights: KnnWeights::Uniform,
+///     samples: Table::dense(3, vec![0.0_f64, 1.0, 5.0].into())?,
+///     search: NeighbourSearch::InOrder,
+///     answer: NeighbourAnswer::Classes { n_classes: 2, class_of: vec![0, 0, 1] },
+/// })?;
+/// assert_eq!(step.n_samples(), 3);
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct NeighboursStep {
+    k: usize,
+    metric: NeighbourMetric,
+    weights: KnnWeights,
+    samples: Table,
+    tree: Option<KdTree>,
+    answer: NeighbourAnswer,
+}
+
+impl NeighboursStep {
+    /// Checks the parts, and builds the tree if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for a number of neighbours, an exponent, a class or an order that cannot be, a tree or
+    /// another distance than the Euclidean one and the cosine over sparse samples, a tree for the cosine;
+    /// [`ErrorKind::PartLength`](crate::ErrorKind::PartLength),
+    /// [`ErrorKind::PartNotFinite`](crate::ErrorKind::PartNotFinite).
+    pub fn new(parts: NeighboursParts) -> Result<Self, Error> {
+        let NeighboursParts { k, metric, weights, samples, search, answer } = parts;
+        let n_rows = samples.n_rows();
+        part::expect("neighbours", k > 0 && k <= n_rows, "must be at least 1 and at most all samples")?;
+        part::expect("exponent of the distance", metric.is_possible(), "must be at least 1 and finite")?;
+        let by_products = matches!(metric, NeighbourMetric::Euclidean | NeighbourMetric::Cosine);
+        part::expect(
+            "metric",
+            by_products || !samples.is_sparse(),
+            "must be Euclidean or the cosine for sparse samples",
+        )?;
+        answer.check(n_rows)?;
+        let tree = match search {
+            NeighbourSearch::InOrder => None,
+            NeighbourSearch::KdTree { leaf_size, order } => {
+                part::expect(
+                    "metric",
+                    metric != NeighbourMetric::Cosine,
+                    "must not be the cosine for a tree",
+                )?;
+                Some(KdTree::new(&samples, leaf_size, order)?)
+            }
+        };
+        Ok(Self { k, metric, weights, samples, tree, answer })
+    }
+
+    /// Number of known samples.
+    #[must_use]
+    pub const fn n_samples(&self) -> usize {
+        self.samples.n_rows()
+    }
+
+    /// Values of a row behind the step; `width` is their number before it.
+    pub(crate) fn n_outputs(&self, width: usize) -> Result<usize, Error> {
+        self.samples.expect_width(width)?;
+        Ok(self.answer.width())
+    }
+
+    /// Whether sparse rows are compared as they are: by the sums of products that they share.
+    pub(crate) fn takes_sparse(&self) -> bool {
+        let by_products = matches!(self.metric, NeighbourMetric::Euclidean | NeighbourMetric::Cosine);
+        by_products && self.tree.is_none()
+    }
+
+    /// Replaces each row by what its nearest say.
+    pub(crate) fn run(&self, block: &mut Block<'_>) {
+        let mut nearest = vec![NONE; self.k];
+        let width = self.answer.width();
+        if block.sparse_rows().is_some() {
+            block.replace_sparse(width, |rows, out| {
+                for ((columns, values), out) in rows.rows().zip(out.chunks_exact_mut(width)) {
+                    self.search_in_order(RowView::Sparse(columns, values), values, &mut nearest);
+                    self.answer(&mut nearest, out);
+                }
+            });
+            return;
+        }
+        block.replace_rows(width, |row, out| {
+            match &self.tree {
+                Some(tree) => {
+                    nearest.fill(NONE);
+                    tree.search(self.metric, &self.samples, row, &mut nearest);
+                }
+                None => self.search_in_order(RowView::Dense(row), row, &mut nearest),
+            }
+            self.answer(&mut nearest, out);
+        });
+    }
+
+    /// Looks at every sample. `values` are those of the row that are not zero, or all.
+    fn search_in_order(&self, row: RowView<'_>, values: &[f64], nearest: &mut [Candidate]) {
+        nearest.fill(NONE);
+        let samples = &self.samples;
+        let rows = 0..u32::try_from(samples.n_rows()).unwrap_or(u32::MAX);
+        match self.metric {
+            NeighbourMetric::Euclidean => rows.for_each(|known| {
+                offer(nearest, (samples.squared_distance(known as usize, row), known));
+            }),
+            NeighbourMetric::Cosine => {
+                let length = libm::sqrt(values.iter().map(|value| value * value).sum());
+                // A row of zeros has no direction: it is at the distance 1 from all.
+                let length = if length == 0.0 { 1.0 } else { length };
+                rows.for_each(|known| {
+                    let cosine = samples.dot(known as usize, row) / length;
+                    offer(nearest, ((1.0 - cosine).clamp(0.0, 2.0), known));
+                });
+            }
+            metric => with_slice!(samples.values(), known => {
+                for (idx, known) in rows.zip(known.chunks_exact(samples.n_cols())) {
+                    offer(nearest, (metric.reduced(values, known), idx));
+                }
+            }),
+        }
+    }
+
+    /// Writes what the nearest say. They become their weights, nearest first.
+    fn answer(&self, nearest: &mut [Candidate], out: &mut [f64]) {
+        nearest.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        match self.weights {
+            KnnWeights::Uniform => nearest.iter_mut().for_each(|neighbour| neighbour.0 = 1.0),
+            KnnWeights::Distance => {
+                for (weight, _) in nearest.iter_mut() {
+                    *weight = 1.0 / self.metric.distance(*weight);
+                }
+                // Samples at the distance 0 are the only ones that count.
+                if nearest.iter().any(|(weight, _)| weight.is_infinite()) {
+                    nearest.iter_mut().for_each(|(weight, _)| *weight = f64::from(weight.is_infinite()));
+                }
+            }
+        }
+        out.fill(0.0);
+        match &self.answer {
+            NeighbourAnswer::Classes { class_of, .. } => {
+                for &(weight, row) in nearest.iter() {
+                    let class = class_of.get(row as usize).map_or(0, |&class| class as usize);
+                    if let Some(sum) = out.get_mut(class) {
+                        *sum += weight;
+                    }
+                }
+            }
+            NeighbourAnswer::Values { n_outputs, targets } => {
+                let mut all = 0.0;
+                for &(weight, row) in nearest.iter() {
+                    all += weight;
+                    for (column, sum) in out.iter_mut().enumerate() {
+                        *sum += weight * targets.get(row as usize * n_outputs + column).unwrap_or_default();
+                    }
+                }
+                out.iter_mut().for_each(|sum| *sum /= all);
+            }
+        }
+    }
+
+    pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.usize(self.k)?;
+        self.metric.encode(out)?;
+        out.variant(u32::from(self.weights == KnnWeights::Distance))?;
+        self.samples.encode(out)?;
+        match &self.tree {
+            None => out.variant(0)?,
+            Some(tree) => {
+                out.variant(1)?;
+                out.usize(tree.leaf_size())?;
+                out.u32s(tree.order())?;
+            }
+        }
+        match &self.answer {
+            NeighbourAnswer::Classes { n_classes, class_of } => {
+                out.variant(0)?;
+                out.usize(*n_classes)?;
+                out.u32s(class_of)
+            }
+            NeighbourAnswer::Values { n_outputs, targets } => {
+                out.variant(1)?;
+                out.usize(*n_outputs)?;
+                targets.encode(out)
+            }
+        }
+    }
+
+    pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let k = input.usize()?;
+        let metric = NeighbourMetric::decode(input)?;
+        let weights = match input.variant(2)? {
+            0 => KnnWeights::Uniform,
+            _ => KnnWeights::Distance,
+        };
+        let samples = Table::decode(input)?;
+        let search = match input.variant(2)? {
+            0 => NeighbourSearch::InOrder,
+            _ => {
+                let leaf_size = input.usize()?;
+                input.charge(KdTree::memory(samples.n_rows(), samples.n_cols(), leaf_size))?;
+                NeighbourSearch::KdTree { leaf_size, order: input.u32s()? }
+            }
+        };
+        let answer = match input.variant(2)? {
+            0 => NeighbourAnswer::Classes { n_classes: input.usize()?, class_of: input.u32s()? },
+            _ => NeighbourAnswer::Values { n_outputs: input.usize()?, targets: Reals::decode(input)? },
+        };
+        Ok(Self::new(NeighboursParts { k, metric, weights, samples, search, answer })?)
+    }
+}
+
+impl NeighbourAnswer {
+    const fn width(&self) -> usize {
+        match self {
+            Self::Classes { n_classes, .. } => *n_classes,
+            Self::Values { n_outputs, .. } => *n_outputs,
+        }
+    }
+
+    fn check(&self, n_rows: usize) -> Result<(), Error> {
+        part::expect("samples", u32::try_from(n_rows).is_ok(), "must be fewer than 2^32")?;
+        match self {
+            Self::Classes { n_classes, class_of } => {
+                part::expect_len("classes of samples", n_rows, class_of.len())?;
+                part::expect(
+                    "classes",
+                    *n_classes > 0 && *n_classes <= n_rows,
+                    "must be 1 to the number of samples",
+                )?;
+                let there = class_of.iter().all(|&class| (class as usize) < *n_classes);
+                part::expect("classes of samples", there, "must be below the number of classes")
+            }
+            Self::Values { n_outputs, targets } => {
+                part::expect_table("targets", n_rows, *n_outputs, targets.len())?;
+                targets.expect_finite("targets")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apr_container::{DecodePayload, EncodePayload, Generation, ModelType};
+    use apr_container::{decode_payload_from_slice, encode_payload_to_vec};
+
+    use super::*;
+    use crate::pipeline::rows::SparseRows64;
+
+    #[derive(Debug, PartialEq)]
+    struct Alone(NeighboursStep);
+
+    impl EncodePayload for Alone {
+        fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+            self.0.encode(out)
+        }
+    }
+
+    impl DecodePayload for Alone {
+        fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+            NeighboursStep::decode(input).map(Self)
+        }
+    }
+
+    fn parts() -> NeighboursParts {
+        NeighboursParts {
+            k: 3,
+            metric: NeighbourMetric::Euclidean,
+            weights: KnnWeights::Uniform,
+            samples: Table::dense(4, vec![0.0_f64, 0.0, 3.0, 4.0, 0.0, 2.0, 9.0, 9.0].into()).unwrap(),
+            search: NeighbourSearch::InOrder,
+            answer: NeighbourAnswer::Classes { n_classes: 2, class_of: vec![0, 1, 1, 0] },
+        }
+    }
+
+    fn values(n_outputs: usize, targets: &[f64]) -> NeighbourAnswer {
+        NeighbourAnswer::Values { n_outputs, targets: targets.into() }
+    }
+
+    fn answers(parts: NeighboursParts, row: &[f64]) -> Vec<f64> {
+        let step = NeighboursStep::new(parts).unwrap();
+        let room = row.len().max(step.answer.width());
+        let (mut before, mut spare) = (vec![0.0; room], vec![f64::NAN; room]);
+        before[..row.len()].copy_from_slice(row);
+        let mut block = Block::dense(1, row.len(), &mut before, &mut spare);
+        step.run(&mut block);
+        let dense = block.values().to_vec();
+        // The same row, sparse.
+        let mut rows = SparseRows64::new(row.len());
+        for (column, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+            rows.push(column as u32, value);
+        }
+        rows.end_row();
+        let mut block = Block::sparse(&mut rows, &mut before, &mut spare);
+        if !step.takes_sparse() {
+            block.make_dense();
+        }
+        step.run(&mut block);
+        assert_eq!(block.values(), dense);
+        dense
+    }
+
+    #[test]
+    fn neighbours_vote_by_their_weights() {
+        assert_eq!(answers(parts(), &[0.0, 0.0]), [1.0, 2.0]);
+        let by_distance = NeighboursParts { weights: KnnWeights::Distance, ..parts() };
+        // At distances of 1, 1 and the root of 18.
+        assert_eq!(answers(by_distance.clone(), &[0.0, 1.0]), [1.0, 1.0 + 1.0 / libm::sqrt(18.0)]);
+        // A sample that is the row itself counts alone.
+        assert_eq!(answers(by_distance.clone(), &[3.0, 4.0]), [0.0, 1.0]);
+        let targets = values(2, &[1.0, 10.0, 2.0, 20.0, 4.0, 40.0, 8.0, 80.0]);
+        let mean = answers(NeighboursParts { answer: targets.clone(), ..parts() }, &[0.0, 0.0]);
+        assert_eq!(mean, [7.0 / 3.0, 70.0 / 3.0]);
+        // At distances of 1/2 and 3/2.
+        let far = 1.0 / 1.5;
+        let expected = [(2.0 + 4.0 * far) / (2.0 + far), (20.0 + 40.0 * far) / (2.0 + far)];
+        assert_eq!(answers(NeighboursParts { answer: targets, k: 2, ..by_distance }, &[0.0, 0.5]), expected);
+    }
+
+    #[test]
+    fn the_cosine_forgets_lengths() {
+        let samples = Table::dense(3, vec![1.0_f64, 0.0, 0.6, 0.8, 0.0, 0.0].into()).unwrap();
+        let answer = values(1, &[1.0, 2.0, 4.0]);
+        let cosine = NeighboursParts { k: 1, metric: NeighbourMetric::Cosine, samples, answer, ..parts() };
+        assert_eq!(answers(cosine.clone(), &[100.0, 1.0]), [1.0]);
+        assert_eq!(answers(cosine.clone(), &[3.0, 4.0]), [2.0]);
+        assert_eq!(answers(cosine.clone(), &[-1.0, -1.0]), [4.0]);
+        assert_eq!(answers(cosine, &[0.0, 0.0]), [1.0]);
+    }
+
+    #[test]
+    fn every_metric_finds_its_nearest() {
+        // From (0, 0): (3, 3) and (0, 5) and (4, 1.5).
+        let samples = Table::dense(3, vec![3.0_f64, 3.0, 0.0, 5.0, 4.0, 1.5].into()).unwrap();
+        for (metric, nearest) in [
+            (NeighbourMetric::Euclidean, 0.0),
+            (NeighbourMetric::Manhattan, 1.0),
+            (NeighbourMetric::Chebyshev, 0.0),
+            (NeighbourMetric::Minkowski(1.0), 1.0),
+            (NeighbourMetric::Minkowski(2.0), 0.0),
+        ] {
+            for search in
+                [NeighbourSearch::InOrder, NeighbourSearch::KdTree { leaf_size: 1, order: vec![1, 0, 2] }]
+            {
+                let samples = samples.clone();
+                let answer = values(1, &[0.0, 1.0, 2.0]);
+                let parts = NeighboursParts { k: 1, metric, samples, search, answer, ..parts() };
+                assert_eq!(answers(parts, &[0.0, 0.0]), [nearest], "{metric:?}");
+            }
+        }
+    }
+
+    /// Forty points of a grid of 25, so that many are equally far; the tree, and what its neighbours vote, by
+    /// scikit-learn 1.9.1: `KNeighborsClassifier(algorithm="kd_tree", leaf_size=3)`.
+    #[test]
+    fn of_equally_far_samples_the_same_ones_vote_as_in_scikit_learn() {
+        #[rustfmt::skip]
+        const POINTS: [[u8; 2]; 40] = [
+            [2, 0], [1, 3], [0, 0], [0, 3], [2, 3], [1, 1], [2, 0], [4, 4], [0, 2], [1, 2],
+            [2, 2], [4, 1], [3, 2], [0, 1], [2, 0], [3, 0], [3, 1], [3, 0], [4, 1], [4, 4],
+            [0, 0], [1, 2], [4, 0], [0, 1], [1, 1], [2, 3], [4, 4], [3, 3], [0, 0], [0, 0],
+            [2, 2], [3, 0], [0, 1], [4, 1], [4, 2], [2, 4], [4, 2], [0, 4], [0, 3], [2, 0],
+        ];
+        let class_of = vec![
+            0, 1, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 1, 1, 2, 0, 1, 2, 2,
+            0, 2, 1, 2, 0, 1, 1, 0,
+        ];
+        let order = vec![
+            20, 13, 2, 28, 23, 29, 5, 24, 0, 6, 8, 32, 21, 9, 10, 1, 4, 3, 37, 38, 15, 14, 39, 16, 17, 31,
+            18, 22, 11, 33, 27, 35, 30, 12, 25, 7, 19, 26, 36, 34,
+        ];
+        let samples: Vec<f64> = POINTS.concat().into_iter().map(f64::from).collect();
+        let asked = [[0.0, 0.0], [2.0, 2.0], [4.0, 1.0], [2.0, 3.0], [1.0, 4.0], [3.5, 2.5]];
+        for (k, metric, expected) in [
+            (
+                4,
+                NeighbourMetric::Euclidean,
+                [[2, 2, 0], [1, 2, 1], [3, 0, 1], [1, 3, 0], [0, 3, 1], [2, 1, 1]],
+            ),
+            (
+                5,
+                NeighbourMetric::Manhattan,
+                [[3, 2, 0], [2, 2, 1], [4, 0, 1], [1, 3, 1], [1, 3, 1], [2, 1, 2]],
+            ),
+            (
+                5,
+                NeighbourMetric::Chebyshev,
+                [[3, 2, 0], [1, 3, 1], [3, 0, 2], [2, 3, 0], [1, 4, 0], [2, 1, 2]],
+            ),
+        ] {
+            let parts = NeighboursParts {
+                k,
+                metric,
+                weights: KnnWeights::Uniform,
+                samples: Table::dense(POINTS.len(), samples.as_slice().into()).unwrap(),
+                search: NeighbourSearch::KdTree { leaf_size: 3, order: order.clone() },
+                answer: NeighbourAnswer::Classes { n_classes: 3, class_of: class_of.clone() },
+            };
+            for (row, votes) in asked.iter().zip(expected) {
+                assert_eq!(answers(parts.clone(), row), votes.map(f64::from), "{metric:?} {row:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_parts_are_refused() {
+        let sparse =
+            || Table::sparse(2, vec![0, 1, 2, 2, 3], vec![0, 1, 0], vec![1.0_f64; 3].into()).unwrap();
+        let tree = |order| NeighbourSearch::KdTree { leaf_size: 1, order };
+        let classes = |n_classes, class_of| NeighbourAnswer::Classes { n_classes, class_of };
+        let cases = [
+            NeighboursParts { k: 0, ..parts() },
+            NeighboursParts { k: 5, ..parts() },
+            NeighboursParts { metric: NeighbourMetric::Minkowski(0.5), ..parts() },
+            NeighboursParts { metric: NeighbourMetric::Minkowski(f64::NAN), ..parts() },
+            NeighboursParts { metric: NeighbourMetric::Manhattan, samples: sparse(), ..parts() },
+            NeighboursParts { search: tree(vec![0, 1, 2, 3]), samples: sparse(), ..parts() },
+            NeighboursParts { search: tree(vec![0, 1, 2, 2]), ..parts() },
+            NeighboursParts { search: tree(vec![0, 1, 2, 3]), metric: NeighbourMetric::Cosine, ..parts() },
+            NeighboursParts { answer: classes(5, vec![0; 4]), ..parts() },
+            NeighboursParts { answer: classes(0, vec![0; 4]), ..parts() },
+            NeighboursParts { answer: classes(2, vec![0, 1, 2, 0]), ..parts() },
+            NeighboursParts { answer: classes(2, vec![0, 1, 1]), ..parts() },
+            NeighboursParts { answer: values(0, &[]), ..parts() },
+            NeighboursParts { answer: values(2, &[0.0; 7]), ..parts() },
+            NeighboursParts { answer: values(1, &[0.0, 1.0, f64::NAN, 2.0]), ..parts() },
+        ];
+        for (number, parts) in cases.into_iter().enumerate() {
+            assert!(NeighboursStep::new(parts).is_err(), "{number}");
+        }
+        let step = NeighboursStep::new(parts()).unwrap();
+        assert_eq!((step.n_outputs(2).ok(), step.n_outputs(3).ok()), (Some(2), None));
+        assert!(NeighboursStep::new(NeighboursParts { samples: sparse(), ..parts() }).is_ok());
+    }
+
+    #[test]
+    fn payloads_are_read_as_they_were_written_and_damage_never_panics() {
+        let tree = NeighbourSearch::KdTree { leaf_size: 1, order: vec![2, 0, 1, 3] };
+        let answer = values(1, &[0.1, 0.2, 0.3, 0.4]);
+        let steps = [
+            parts(),
+            NeighboursParts { search: tree, metric: NeighbourMetric::Minkowski(1.5), ..parts() },
+            NeighboursParts { answer, weights: KnnWeights::Distance, ..parts() },
+        ];
+        for parts in steps {
+            let step = Alone(NeighboursStep::new(parts).unwrap());
+            let bytes = encode_payload_to_vec(&step, Generation::V0_72).unwrap();
+            let read = |bytes: &[u8]| {
+                decode_payload_from_slice::<Alone>(bytes, Generation::V0_72, ModelType::Custom)
+            };
+            assert_eq!(read(&bytes).unwrap(), step);
+            for end in 0..bytes.len() {
+                assert!(read(&bytes[..end]).is_err(), "{end}");
+            }
+            for place in 0..bytes.len() {
+                for mask in [1, 2, 0x80, 0xFF] {
+                    let mut damaged = bytes.clone();
+                    damaged[place] ^= mask;
+                    if let Ok(Alone(step)) = read(&damaged) {
+                        let (mut values, mut spare) = ([0.5; 4], [0.0; 4]);
+                        step.run(&mut Block::dense(1, 2, &mut values, &mut spare));
+                    }
+                }
+            }
+        }
+    }
+}
