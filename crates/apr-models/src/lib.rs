@@ -139,11 +139,12 @@ pub use crate::ngram_lm::{NgramCounts, NgramLm, NgramLmOptions, NgramLmParts, Sm
 pub use crate::numbers::Numbers;
 pub use crate::pca::{Pca, PcaOptions, PcaParts, PcaScaling};
 pub use crate::pipeline::{
-    Accepts, CentresStep, ClassHead, ClusterRule, Decide, Decision, Head, Input, KernelStep, Label, Labels,
-    LinearStep, Link, NeighbourAnswer, NeighbourMetric, NeighbourSearch, NeighboursParts, NeighboursStep,
-    NormalsStep, OutlierHead, Pipeline, Reals, RowShape, RowsAre, RowsIn, ScaleAdd, Share, ShiftDivide,
-    SparseRows64, Spread, Step, StepActivation, StepKernel, Table, TreeOutputs, TreeThresholds, TreesParts,
-    TreesStep,
+    AccentFold, Accepts, CentresStep, CharacterClass, ClassHead, ClusterRule, Decide, Decision, HangulRule,
+    Head, Input, KernelStep, Label, Labels, LinearStep, Link, NeighbourAnswer, NeighbourMetric,
+    NeighbourSearch, NeighboursParts, NeighboursStep, NormalsStep, OtherCharacters, OutlierHead, Pipeline,
+    Reals, RowShape, RowsAre, RowsIn, ScaleAdd, Share, ShiftDivide, SparseRows64, Spread, Step,
+    StepActivation, StepKernel, Table, TextInput, TextParts, TextTerms, TreeOutputs, TreeThresholds,
+    TreesParts, TreesStep,
 };
 pub use crate::quantized_block::{QuantType, QuantizedBlock};
 #[cfg(feature = "quantize")]

@@ -1,5 +1,7 @@
 //! Steps one after the other that turn samples into scores, and what the scores mean.
 
+mod characters;
+mod fold;
 mod head;
 mod input;
 mod kernel;
@@ -13,11 +15,14 @@ pub(crate) mod rows;
 mod simple;
 mod step;
 pub(crate) mod table;
+mod text;
 mod trees;
 
 use alloc::vec;
 use alloc::vec::Vec;
 
+pub use self::characters::CharacterClass;
+pub use self::fold::{AccentFold, HangulRule, OtherCharacters};
 pub use self::head::{
     ClassHead, ClusterRule, Decide, Decision, Head, Link, OutlierHead, RowShape, RowsAre, Share,
 };
@@ -35,6 +40,7 @@ pub use self::rows::{RowsIn, SparseRows64};
 pub use self::simple::{CentresStep, ScaleAdd, ShiftDivide, StepActivation};
 pub use self::step::Step;
 pub use self::table::Table;
+pub use self::text::{TextInput, TextParts, TextTerms};
 pub use self::trees::{TreeOutputs, TreeThresholds, TreesParts, TreesStep};
 
 use crate::any_model::Predictions;

@@ -1,0 +1,166 @@
+//! Characters without their accents.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use apr_container::{PayloadReader, PayloadWriter};
+
+use crate::error::Error;
+use crate::part;
+use crate::text_list::TextList;
+
+/// The syllables of Hangul, and how many have the same first letter, or the same first two.
+const SYLLABLES: core::ops::RangeInclusive<u32> = 0xAC00..=0xD7A3;
+const PER_FIRST: u32 = 588;
+const PER_VOWEL: u32 = 28;
+
+/// What becomes of the syllables of Hangul.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HangulRule {
+    /// They stay.
+    #[default]
+    Whole,
+    /// They become their two or three letters, as in Unicode's decomposed forms.
+    Letters,
+}
+
+/// What becomes of characters that nothing else is said of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OtherCharacters {
+    /// They stay.
+    #[default]
+    Stay,
+    /// Those that are not ASCII are dropped.
+    DropNonAscii,
+}
+
+/// What characters are written as, one by one: letters without their accents, for example. ASCII stays as it is.
+///
+/// ```
+/// use apr_models::{AccentFold, HangulRule, OtherCharacters};
+///
+/// let fold = AccentFold::new([('é', "e"), ('ﬁ', "fi")], HangulRule::Whole, OtherCharacters::DropNonAscii)?;
+/// assert_eq!(fold.apply("café ﬁn €"), "cafe fin ");
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccentFold {
+    from: Vec<u32>,
+    to: TextList,
+    hangul: HangulRule,
+    others: OtherCharacters,
+}
+
+impl AccentFold {
+    /// Takes characters, strictly increasing and none of them ASCII, with what each becomes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for others.
+    pub fn new<S: AsRef<str>>(
+        replacements: impl IntoIterator<Item = (char, S)>,
+        hangul: HangulRule,
+        others: OtherCharacters,
+    ) -> Result<Self, Error> {
+        let (mut from, mut to) = (Vec::new(), TextList::default());
+        for (character, text) in replacements {
+            from.push(u32::from(character));
+            to.push(text.as_ref());
+        }
+        Self { from, to, hangul, others }.checked()
+    }
+
+    fn checked(self) -> Result<Self, Error> {
+        let ordered =
+            self.from.is_sorted_by(|a, b| a < b) && self.from.first().is_none_or(|&first| first > 127);
+        part::expect("characters to replace", ordered, "must increase strictly and not be ASCII")?;
+        let characters = self.from.iter().all(|&point| char::from_u32(point).is_some());
+        part::expect("characters to replace", characters, "must be characters of Unicode")?;
+        part::expect_len("replacements", self.from.len(), self.to.len())?;
+        Ok(self)
+    }
+
+    /// The text in which every character is replaced.
+    #[must_use]
+    pub fn apply(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        self.apply_to(text, &mut out);
+        out
+    }
+
+    /// As [`apply`](Self::apply), behind what is there.
+    pub(crate) fn apply_to(&self, text: &str, out: &mut String) {
+        if text.is_ascii() {
+            out.push_str(text);
+            return;
+        }
+        for character in text.chars() {
+            let point = u32::from(character);
+            if point < 128 {
+                out.push(character);
+            } else if let Ok(place) = self.from.binary_search(&point) {
+                out.push_str(self.to.get(place).unwrap_or_default());
+            } else if self.others == OtherCharacters::DropNonAscii {
+                // The letters of Hangul are not ASCII either.
+            } else if self.hangul == HangulRule::Letters && SYLLABLES.contains(&point) {
+                let number = point - SYLLABLES.start();
+                let last = number % PER_VOWEL;
+                let letters =
+                    [0x1100 + number / PER_FIRST, 0x1161 + number % PER_FIRST / PER_VOWEL, 0x11A7 + last];
+                let count = if last == 0 { 2 } else { 3 };
+                out.extend(letters.into_iter().take(count).filter_map(char::from_u32));
+            } else {
+                out.push(character);
+            }
+        }
+    }
+
+    pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        out.u32s(&self.from)?;
+        self.to.encode(out)?;
+        out.bool(self.hangul == HangulRule::Letters)?;
+        out.variant(u32::from(self.others == OtherCharacters::DropNonAscii))
+    }
+
+    pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let from = input.u32s()?;
+        let mut to = TextList::default();
+        TextList::decode(input, |text| {
+            to.push(text);
+            Ok(())
+        })?;
+        let hangul = if input.bool()? { HangulRule::Letters } else { HangulRule::Whole };
+        let others = match input.variant(2)? {
+            0 => OtherCharacters::Stay,
+            _ => OtherCharacters::DropNonAscii,
+        };
+        Ok(Self { from, to, hangul, others }.checked()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn characters_become_what_is_said_of_them() {
+        let pairs = [('ä', "a"), ('\u{301}', ""), ('Ａ', "A")];
+        let stay = AccentFold::new(pairs, HangulRule::Letters, OtherCharacters::Stay).unwrap();
+        assert_eq!(stay.apply("aäe\u{301}Ａß"), "aaeAß");
+        // As `unicodedata.normalize("NFKD", ...)` has them.
+        assert_eq!(stay.apply("가각힣"), "\u{1100}\u{1161}\u{1100}\u{1161}\u{11A8}\u{1112}\u{1175}\u{11C2}");
+        let drop = AccentFold::new(pairs, HangulRule::Letters, OtherCharacters::DropNonAscii).unwrap();
+        assert_eq!(drop.apply("aäe\u{301}Ａß가\u{7F}"), "aaeA\u{7F}");
+        let whole = AccentFold::new(pairs, HangulRule::Whole, OtherCharacters::Stay).unwrap();
+        assert_eq!(whole.apply("가"), "가");
+    }
+
+    #[test]
+    fn replacements_out_of_order_are_refused() {
+        for pairs in [vec![('b', "x")], vec![('ä', "x"), ('ä', "y")], vec![('ö', "x"), ('ä', "y")]] {
+            assert!(AccentFold::new(pairs, HangulRule::Whole, OtherCharacters::Stay).is_err());
+        }
+    }
+}

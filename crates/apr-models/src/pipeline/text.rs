@@ -1,0 +1,628 @@
+//! Texts to the counts of known terms.
+
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::mem;
+
+use apr_container::{PayloadReader, PayloadWriter};
+
+use crate::error::Error;
+use crate::layout::{read_option, write_option};
+use crate::part;
+use crate::pipeline::characters::{CharacterClass, is_space};
+use crate::pipeline::fold::AccentFold;
+use crate::pipeline::rows::SparseRows64;
+use crate::terms::{LetterCase, TermCount};
+use crate::vocabulary::Vocabulary;
+
+/// Most tokens, or characters, of one term.
+const MAX_TOKENS: usize = 64;
+
+/// What terms are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextTerms {
+    /// Words, joined by spaces. A word is a run of characters of one class, as long as it can be.
+    Words {
+        /// The characters of words.
+        class: CharacterClass,
+        /// Characters of the shortest word: at least 1.
+        least: usize,
+        /// If there is such a class, a run between two characters is a word only if neither is of it: what `\b` on both
+        /// sides of a regular expression asks for.
+        edges: Option<CharacterClass>,
+    },
+    /// Characters. Two and more white spaces are one space.
+    Characters,
+    /// Characters of one word at a time, with a space before and behind it. Words are what stands between white space.
+    CharactersInWords,
+}
+
+/// What a [`TextInput`] is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextParts {
+    /// What becomes of capital letters, before anything else.
+    pub case: LetterCase,
+    /// What becomes of accents, next.
+    pub accents: Option<AccentFold>,
+    /// What terms are made of.
+    pub terms: TextTerms,
+    /// Words or characters of the shortest term: at least 1.
+    pub ngram_min: usize,
+    /// Words or characters of the longest term: at most 64.
+    pub ngram_max: usize,
+    /// Words that are dropped before terms are formed; none where terms are made of characters.
+    pub stop_words: Vocabulary,
+    /// The terms that count.
+    pub vocabulary: Vocabulary,
+    /// The column of each term; `None` if they are in the order of the terms.
+    pub columns: Option<Vec<u32>>,
+    /// How often a term counts that is in a text more than once.
+    pub counts: TermCount,
+}
+
+/// The input of a pipeline that reads texts: a row has a column for each known term and says how often it is there.
+///
+/// ```
+/// use apr_models::{CharacterClass, LetterCase, TermCount, TextInput, TextParts, TextTerms, Vocabulary};
+///
+/// let class = CharacterClass::from_bounds(vec![0x61, 0x7B])?;
+/// let input = TextInput::new(TextParts {
+///     case: LetterCase::Lower,
+///     accents: None,
+///     terms: TextTerms::Words { class, least: 2, edges: None },
+///     ngram_min: 1,
+///     ngram_max: 2,
+///     stop_words: Vocabulary::default(),
+///     vocabulary: Vocabulary::from_texts(["to be", "be", "or"])?,
+///     columns: None,
+///     counts: TermCount::Every,
+/// })?;
+/// let rows = input.count(&["To be or not to be"]);
+/// assert_eq!(rows.row(0), Some((&[0, 1, 2][..], &[2.0, 1.0, 2.0][..])));
+/// # Ok::<(), apr_models::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextInput {
+    parts: TextParts,
+}
+
+/// Memory that is used again for each text.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    text: String,
+    other: String,
+    /// Where words begin and end, or each character begins and the last one ends.
+    places: Vec<(usize, usize)>,
+    columns: Vec<u32>,
+}
+
+impl TextInput {
+    /// Checks the parts.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for lengths that are impossible, no terms, stop words
+    /// where there are no words, columns that are not each column once;
+    /// [`ErrorKind::PartLength`](crate::ErrorKind::PartLength).
+    pub fn new(mut parts: TextParts) -> Result<Self, Error> {
+        let (min, max) = (parts.ngram_min, parts.ngram_max);
+        part::expect(
+            "length of terms",
+            1 <= min && min <= max && max <= MAX_TOKENS,
+            "must be at least 1 and at most 64, the least not above the most",
+        )?;
+        match &parts.terms {
+            TextTerms::Words { least, .. } => {
+                part::expect("length of words", *least > 0, "must be at least 1")?
+            }
+            TextTerms::Characters | TextTerms::CharactersInWords => {
+                part::expect(
+                    "stop words",
+                    parts.stop_words.is_empty(),
+                    "must be none where there are no words",
+                )?;
+            }
+        }
+        part::expect("vocabulary", !parts.vocabulary.is_empty(), "must have a term")?;
+        if let Some(columns) = &parts.columns {
+            part::expect_len("columns of terms", parts.vocabulary.len(), columns.len())?;
+            let mut seen = vec![false; columns.len()];
+            let each_once = columns
+                .iter()
+                .all(|&column| seen.get_mut(column as usize).is_some_and(|seen| !mem::replace(seen, true)));
+            part::expect("columns of terms", each_once, "must be each column once")?;
+            if columns.is_sorted() {
+                parts.columns = None;
+            }
+        }
+        Ok(Self { parts })
+    }
+
+    /// Columns of a row: known terms.
+    #[must_use]
+    pub const fn n_outputs(&self) -> usize {
+        self.parts.vocabulary.len()
+    }
+
+    /// What it was made from.
+    #[must_use]
+    pub const fn parts(&self) -> &TextParts {
+        &self.parts
+    }
+
+    /// Counts the terms of texts.
+    #[must_use]
+    pub fn count(&self, texts: &[&str]) -> SparseRows64 {
+        let mut rows = SparseRows64::new(self.n_outputs());
+        self.count_into(texts, &mut Work::default(), &mut rows);
+        rows
+    }
+
+    /// As [`count`](Self::count), as further rows of the same width.
+    pub(crate) fn count_into(&self, texts: &[&str], work: &mut Work, rows: &mut SparseRows64) {
+        for text in texts {
+            let mut found = mem::take(&mut work.columns);
+            found.clear();
+            self.for_each_term(text, work, |term| found.extend(self.column(term)));
+            found.sort_unstable();
+            for same in found.chunk_by(|a, b| a == b) {
+                if let Some(&column) = same.first() {
+                    let count = match self.parts.counts {
+                        TermCount::Every => same.len() as f64,
+                        TermCount::Once => 1.0,
+                    };
+                    rows.push(column, count);
+                }
+            }
+            rows.end_row();
+            work.columns = found;
+        }
+    }
+
+    fn column(&self, term: &str) -> Option<u32> {
+        let number = self.parts.vocabulary.find(term)?;
+        match &self.parts.columns {
+            Some(columns) => columns.get(number as usize).copied(),
+            None => Some(number),
+        }
+    }
+
+    /// Gives `each` every term of the text as often as it is there.
+    fn for_each_term(&self, text: &str, work: &mut Work, mut each: impl FnMut(&str)) {
+        let Work { text: plain, other, places, .. } = work;
+        plain.clear();
+        match (self.parts.case, &self.parts.accents) {
+            (LetterCase::Keep, None) => plain.push_str(text),
+            (LetterCase::Keep, Some(fold)) => fold.apply_to(text, plain),
+            (LetterCase::Lower, None) => *plain = text.to_lowercase(),
+            (LetterCase::Lower, Some(fold)) => fold.apply_to(&text.to_lowercase(), plain),
+        }
+        match &self.parts.terms {
+            TextTerms::Words { class, least, edges } => {
+                words(plain, class, *least, edges.as_ref(), places);
+                let stop_words = &self.parts.stop_words;
+                places.retain(|&place| stop_words.find(slice(plain, place)).is_none());
+                self.for_each_run(plain, places, other, &mut each);
+            }
+            TextTerms::Characters => {
+                other.clear();
+                join_spaces(plain, other);
+                characters(other, places);
+                for n in self.parts.ngram_min..=self.parts.ngram_max {
+                    places.windows(n).for_each(|run| each(slice(other, ends(run))));
+                }
+            }
+            TextTerms::CharactersInWords => {
+                for word in plain.split(is_space).filter(|word| !word.is_empty()) {
+                    other.clear();
+                    other.extend([" ", word, " "]);
+                    characters(other, places);
+                    for n in self.parts.ngram_min..=self.parts.ngram_max {
+                        if places.len() <= n {
+                            // A short word is its own term, once.
+                            each(other);
+                            break;
+                        }
+                        places.windows(n).for_each(|run| each(slice(other, ends(run))));
+                    }
+                }
+            }
+        }
+    }
+
+    fn for_each_run(
+        &self,
+        text: &str,
+        words: &[(usize, usize)],
+        term: &mut String,
+        mut each: impl FnMut(&str),
+    ) {
+        for n in self.parts.ngram_min..=self.parts.ngram_max {
+            for run in words.windows(n) {
+                if let &[word] = run {
+                    each(slice(text, word));
+                    continue;
+                }
+                term.clear();
+                for &word in run {
+                    if !term.is_empty() {
+                        term.push(' ');
+                    }
+                    term.push_str(slice(text, word));
+                }
+                each(term);
+            }
+        }
+    }
+
+    pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        let parts = &self.parts;
+        out.bool(parts.case == LetterCase::Lower)?;
+        write_option(out, parts.accents.as_ref(), |out, fold| fold.encode(out))?;
+        match &parts.terms {
+            TextTerms::Words { class, least, edges } => {
+                out.variant(0)?;
+                class.encode(out)?;
+                out.usize(*least)?;
+                write_option(out, edges.as_ref(), |out, class| class.encode(out))?;
+            }
+            TextTerms::Characters => out.variant(1)?,
+            TextTerms::CharactersInWords => out.variant(2)?,
+        }
+        out.usize(parts.ngram_min)?;
+        out.usize(parts.ngram_max)?;
+        parts.stop_words.encode(out)?;
+        parts.vocabulary.encode(out)?;
+        write_option(out, parts.columns.as_deref(), |out, columns| out.u32s(columns))?;
+        out.bool(parts.counts == TermCount::Once)
+    }
+
+    pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let case = if input.bool()? { LetterCase::Lower } else { LetterCase::Keep };
+        let accents = read_option(input, AccentFold::decode)?;
+        let terms = match input.variant(3)? {
+            0 => TextTerms::Words {
+                class: CharacterClass::decode(input)?,
+                least: input.usize()?,
+                edges: read_option(input, CharacterClass::decode)?,
+            },
+            1 => TextTerms::Characters,
+            _ => TextTerms::CharactersInWords,
+        };
+        let (ngram_min, ngram_max) = (input.usize()?, input.usize()?);
+        let (stop_words, vocabulary) = (Vocabulary::decode(input)?, Vocabulary::decode(input)?);
+        let columns = read_option(input, PayloadReader::u32s)?;
+        let counts = if input.bool()? { TermCount::Once } else { TermCount::Every };
+        let has_columns = columns.is_some();
+        let parts =
+            TextParts { case, accents, terms, ngram_min, ngram_max, stop_words, vocabulary, columns, counts };
+        let read = Self::new(parts)?;
+        match has_columns == read.parts.columns.is_some() {
+            true => Ok(read),
+            false => Err(input.invalid("columns that are in the order of the terms")),
+        }
+    }
+}
+
+fn slice(text: &str, (start, end): (usize, usize)) -> &str {
+    text.get(start..end).unwrap_or_default()
+}
+
+/// From where the first begins to where the last ends.
+fn ends(run: &[(usize, usize)]) -> (usize, usize) {
+    (run.first().map_or(0, |first| first.0), run.last().map_or(0, |last| last.1))
+}
+
+fn characters(text: &str, places: &mut Vec<(usize, usize)>) {
+    places.clear();
+    places.extend(text.char_indices().map(|(start, character)| (start, start + character.len_utf8())));
+}
+
+/// Copies the text with one space for every run of two and more white spaces; a single one stays what it is.
+fn join_spaces(text: &str, out: &mut String) {
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let mut is_run = false;
+        if is_space(character) {
+            while characters.next_if(|&next| is_space(next)).is_some() {
+                is_run = true;
+            }
+        }
+        out.push(if is_run { ' ' } else { character });
+    }
+}
+
+fn words(
+    text: &str,
+    class: &CharacterClass,
+    least: usize,
+    edges: Option<&CharacterClass>,
+    places: &mut Vec<(usize, usize)>,
+) {
+    places.clear();
+    let is_edge = |character: Option<char>| match (edges, character) {
+        (Some(edges), Some(character)) => edges.contains(character),
+        _ => false,
+    };
+    // Where the run begins, what stands before it, and its length.
+    let (mut start, mut before, mut length) = (0, None, 0);
+    let mut last = None;
+    for (at, character) in text.char_indices() {
+        if class.contains(character) {
+            if length == 0 {
+                (start, before) = (at, last);
+            }
+            length += 1;
+        } else {
+            if length >= least && !is_edge(before) && !is_edge(Some(character)) {
+                places.push((start, at));
+            }
+            length = 0;
+        }
+        last = Some(character);
+    }
+    if length >= least && !is_edge(before) {
+        places.push((start, text.len()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apr_container::{DecodePayload, EncodePayload, Generation, ModelType};
+    use apr_container::{decode_payload_from_slice, encode_payload_to_vec};
+
+    use super::*;
+    use crate::pipeline::fold::{HangulRule, OtherCharacters};
+
+    #[derive(Debug, PartialEq)]
+    struct Alone(TextInput);
+
+    impl EncodePayload for Alone {
+        fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+            self.0.encode(out)
+        }
+    }
+
+    impl DecodePayload for Alone {
+        fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+            TextInput::decode(input).map(Self)
+        }
+    }
+
+    const TEXTS: [&str; 6] = [
+        "D\u{e9}j\u{e0} vu, d\u{e9}j\u{e0}-vu!",
+        "a  bb\tccc \u{a0} d",
+        "  ",
+        "",
+        "x\u{1c}y z\u{3000}\u{3000}w",
+        "\u{3a3}\u{391}\u{3a3} \u{130}x \u{fb01}n \u{d55c}\u{ae00} don't_stop 42",
+    ];
+
+    /// The characters of [`TEXTS`] that `\w` stands for, in small letters too.
+    fn word_characters() -> CharacterClass {
+        let ranges = [
+            0x30..0x3A,
+            0x41..0x5B,
+            0x5F..0x60,
+            0x61..0x7B,
+            0xE0..0xF7,
+            0x130..0x131,
+            0x391..0x3CA,
+            0xAC00..0xD7A4,
+            0xFB01..0xFB02,
+        ];
+        CharacterClass::from_bounds(ranges.into_iter().flat_map(|range| [range.start, range.end]).collect())
+            .unwrap()
+    }
+
+    fn parts(terms: TextTerms, (ngram_min, ngram_max): (usize, usize)) -> TextParts {
+        TextParts {
+            case: LetterCase::Lower,
+            accents: None,
+            terms,
+            ngram_min,
+            ngram_max,
+            stop_words: Vocabulary::default(),
+            vocabulary: Vocabulary::from_texts(["bb", "vu", "a"]).unwrap(),
+            columns: None,
+            counts: TermCount::Every,
+        }
+    }
+
+    fn words(least: usize) -> TextTerms {
+        let class = word_characters();
+        TextTerms::Words { edges: Some(class.clone()), class, least }
+    }
+
+    fn terms(parts: &TextParts, text: &str) -> Vec<String> {
+        let input = TextInput::new(parts.clone()).unwrap();
+        let mut found = Vec::new();
+        input.for_each_term(text, &mut Work::default(), |term| found.push(String::from(term)));
+        found.sort_unstable();
+        found
+    }
+
+    /// Expected here and below: `CountVectorizer(...).build_analyzer()` of scikit-learn 1.9.1, sorted.
+    #[test]
+    fn words_are_those_of_scikit_learn() {
+        let default = parts(words(2), (1, 1));
+        let expected: [&[&str]; 6] = [
+            &["d\u{e9}j\u{e0}", "d\u{e9}j\u{e0}", "vu", "vu"],
+            &["bb", "ccc"],
+            &[],
+            &[],
+            &[],
+            &["42", "don", "t_stop", "\u{3c3}\u{3b1}\u{3c2}", "\u{d55c}\u{ae00}", "\u{fb01}n"],
+        ];
+        for (text, expected) in TEXTS.iter().zip(expected) {
+            assert_eq!(terms(&default, text), expected, "{text:?}");
+        }
+        // `token_pattern=r"\w+", ngram_range=(1, 2), stop_words=["bb"], lowercase=False`.
+        let TextTerms::Words { class, .. } = words(1) else { return };
+        let pairs = TextParts {
+            case: LetterCase::Keep,
+            stop_words: Vocabulary::from_texts(["bb"]).unwrap(),
+            ..parts(TextTerms::Words { class, least: 1, edges: None }, (1, 2))
+        };
+        assert_eq!(terms(&pairs, TEXTS[1]), ["a", "a ccc", "ccc", "ccc d", "d"]);
+        assert_eq!(terms(&pairs, TEXTS[4]), ["w", "x", "x y", "y", "y z", "z", "z w"]);
+        let first = [
+            "D\u{e9}j\u{e0}",
+            "D\u{e9}j\u{e0} vu",
+            "d\u{e9}j\u{e0}",
+            "d\u{e9}j\u{e0} vu",
+            "vu",
+            "vu",
+            "vu d\u{e9}j\u{e0}",
+        ];
+        assert_eq!(terms(&pairs, TEXTS[0]), first);
+    }
+
+    #[test]
+    fn edges_ask_what_stands_beside_a_word() {
+        // `token_pattern=r"\b[a-z]+\b"`.
+        let class = CharacterClass::from_bounds(vec![0x61, 0x7B]).unwrap();
+        let letters = TextTerms::Words { class, least: 1, edges: Some(word_characters()) };
+        let expected: [&[&str]; 6] =
+            [&["vu", "vu"], &["a", "bb", "ccc", "d"], &[], &[], &["w", "x", "y", "z"], &["don", "i", "x"]];
+        for (text, expected) in TEXTS.iter().zip(expected) {
+            assert_eq!(terms(&parts(letters.clone(), (1, 1)), text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn characters_are_those_of_scikit_learn() {
+        let within = parts(TextTerms::Characters, (2, 3));
+        let expected: [&[&str]; 4] = [
+            &[
+                "\tc", "\tcc", " b", " bb", " d", "a ", "a b", "b\t", "b\tc", "bb", "bb\t", "c ", "c d",
+                "cc", "cc", "cc ", "ccc",
+            ],
+            &[],
+            &[],
+            &["\u{1c}y", "\u{1c}y ", " w", " z", " z ", "x\u{1c}", "x\u{1c}y", "y ", "y z", "z ", "z w"],
+        ];
+        for (text, expected) in TEXTS[1..].iter().zip(expected) {
+            assert_eq!(terms(&within, text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn short_words_are_terms_of_their_own() {
+        let words = parts(TextTerms::CharactersInWords, (4, 5));
+        assert_eq!(terms(&words, TEXTS[1]), [" a ", " bb ", " ccc", " ccc ", " d ", "ccc "]);
+        assert_eq!(terms(&words, TEXTS[4]), [" w ", " x ", " y ", " z "]);
+        let first = [
+            " d\u{e9}j",
+            " d\u{e9}j",
+            " d\u{e9}j\u{e0}",
+            " d\u{e9}j\u{e0}",
+            " vu,",
+            " vu, ",
+            "-vu!",
+            "-vu! ",
+            "d\u{e9}j\u{e0}",
+            "d\u{e9}j\u{e0}",
+            "d\u{e9}j\u{e0} ",
+            "d\u{e9}j\u{e0}-",
+            "j\u{e0}-v",
+            "j\u{e0}-vu",
+            "vu! ",
+            "vu, ",
+            "\u{e0}-vu",
+            "\u{e0}-vu!",
+            "\u{e9}j\u{e0} ",
+            "\u{e9}j\u{e0}-",
+            "\u{e9}j\u{e0}-v",
+        ];
+        assert_eq!(terms(&words, TEXTS[0]), first);
+        let all = parts(TextTerms::CharactersInWords, (1, 4));
+        let expected = [
+            " ", " ", " ", " ", " ", " ", " ", " ", " w", " w ", " x", " x ", " y", " y ", " z", " z ", "w",
+            "w ", "x", "x ", "y", "y ", "z", "z ",
+        ];
+        assert_eq!(terms(&all, TEXTS[4]), expected);
+        assert!(terms(&all, "  ").is_empty() && terms(&all, "").is_empty());
+    }
+
+    #[test]
+    fn accents_go_after_capital_letters() {
+        let fold =
+            AccentFold::new([('\u{e9}', "e")], HangulRule::Letters, OtherCharacters::DropNonAscii).unwrap();
+        let folded = TextParts { accents: Some(fold), ..parts(words(2), (1, 1)) };
+        assert_eq!(terms(&folded, "D\u{c9}J\u{c0} vu"), ["dej", "vu"]);
+    }
+
+    #[test]
+    fn terms_have_their_columns() {
+        // In the order of their bytes: a, bb, vu.
+        let input = TextInput::new(parts(words(1), (1, 1))).unwrap();
+        let rows = input.count(&["vu a vu", "", "bb x"]);
+        assert_eq!(rows.row(0), Some((&[0, 2][..], &[1.0, 2.0][..])));
+        assert_eq!(rows.row(1), Some((&[][..], &[][..])));
+        assert_eq!(rows.row(2), Some((&[1][..], &[1.0][..])));
+        let columns = Some(vec![2, 0, 1]);
+        let once = TextParts { columns, counts: TermCount::Once, ..parts(words(1), (1, 1)) };
+        let rows = TextInput::new(once).unwrap().count(&["vu a vu"]);
+        assert_eq!(rows.row(0), Some((&[1, 2][..], &[1.0, 1.0][..])));
+        let ordered = TextParts { columns: Some(vec![0, 1, 2]), ..parts(words(1), (1, 1)) };
+        assert_eq!(TextInput::new(ordered).unwrap(), input);
+    }
+
+    #[test]
+    fn impossible_parts_are_refused() {
+        let good = || parts(words(2), (1, 1));
+        let cases = [
+            parts(words(0), (1, 1)),
+            parts(words(1), (0, 1)),
+            parts(words(1), (2, 1)),
+            parts(words(1), (1, 65)),
+            TextParts { vocabulary: Vocabulary::default(), ..good() },
+            TextParts { columns: Some(vec![0, 1]), ..good() },
+            TextParts { columns: Some(vec![0, 1, 1]), ..good() },
+            TextParts { columns: Some(vec![0, 1, 3]), ..good() },
+            TextParts { terms: TextTerms::Characters, stop_words: good().vocabulary, ..good() },
+        ];
+        for (number, parts) in cases.into_iter().enumerate() {
+            assert!(TextInput::new(parts).is_err(), "{number}");
+        }
+    }
+
+    #[test]
+    fn payloads_are_read_as_they_were_written_and_damage_never_panics() {
+        let fold =
+            AccentFold::new([('\u{e9}', "e"), ('\u{301}', "")], HangulRule::Letters, OtherCharacters::Stay);
+        let inputs = [
+            TextParts {
+                accents: Some(fold.unwrap()),
+                stop_words: Vocabulary::from_texts(["the"]).unwrap(),
+                columns: Some(vec![1, 2, 0]),
+                ..parts(words(2), (1, 3))
+            },
+            parts(TextTerms::Characters, (2, 2)),
+            TextParts { counts: TermCount::Once, ..parts(TextTerms::CharactersInWords, (1, 64)) },
+        ];
+        for parts in inputs {
+            let input = Alone(TextInput::new(parts).unwrap());
+            let bytes = encode_payload_to_vec(&input, Generation::V0_72).unwrap();
+            let read = |bytes: &[u8]| {
+                decode_payload_from_slice::<Alone>(bytes, Generation::V0_72, ModelType::Custom)
+            };
+            assert_eq!(read(&bytes).unwrap(), input);
+            for end in 0..bytes.len() {
+                assert!(read(&bytes[..end]).is_err(), "{end}");
+            }
+            for place in 0..bytes.len() {
+                for mask in [1, 2, 0x80, 0xFF] {
+                    let mut damaged = bytes.clone();
+                    damaged[place] ^= mask;
+                    if let Ok(read) = read(&damaged) {
+                        assert_eq!(encode_payload_to_vec(&read, Generation::V0_72).unwrap(), damaged);
+                        read.0.count(&TEXTS);
+                    }
+                }
+            }
+        }
+    }
+}
