@@ -144,7 +144,7 @@ pub use crate::pipeline::{
     NeighbourSearch, NeighboursParts, NeighboursStep, NormalsStep, OtherCharacters, OutlierHead, Pipeline,
     Reals, RowShape, RowsAre, RowsIn, ScaleAdd, Share, ShiftDivide, SparseRows64, Spread, Step,
     StepActivation, StepKernel, Table, TextInput, TextParts, TextTerms, TreeOutputs, TreeThresholds,
-    TreesParts, TreesStep,
+    TreesParts, TreesStep, WeighStep,
 };
 pub use crate::quantized_block::{QuantType, QuantizedBlock};
 #[cfg(feature = "quantize")]

@@ -17,6 +17,7 @@ mod step;
 pub(crate) mod table;
 mod text;
 mod trees;
+mod weigh;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -42,6 +43,7 @@ pub use self::step::Step;
 pub use self::table::Table;
 pub use self::text::{TextInput, TextParts, TextTerms};
 pub use self::trees::{TreeOutputs, TreeThresholds, TreesParts, TreesStep};
+pub use self::weigh::WeighStep;
 
 use crate::any_model::Predictions;
 use crate::error::{Error, ErrorKind};
@@ -122,7 +124,9 @@ impl Pipeline {
     /// or more than 4,096; [`ErrorKind::PartNotFinite`]; [`ErrorKind::MatrixTooLarge`] for rows beyond this machine.
     pub fn from_parts(input: Input, steps: Vec<Step>, head: Head) -> Result<Self, Error> {
         input.check()?;
-        part::expect("steps", (1..=MAX_STEPS).contains(&steps.len()), "must be at least 1 and at most 4096")?;
+        let least = usize::from(matches!(input, Input::Numbers { .. }));
+        let possible = (least..=MAX_STEPS).contains(&steps.len());
+        part::expect("steps", possible, "must be at most 4096, and at least 1 if samples are numbers")?;
         let (mut width, mut widest) = (input.width(), input.width());
         for step in &steps {
             width = step.n_outputs(width)?;
@@ -226,6 +230,24 @@ impl Pipeline {
         self.fill(rows, out, self.n_outputs, |scores, out| self.head.values(scores, out))
     }
 
+    /// The transformed texts, of which most values are zero: what a vectorizer says, alone or with weights.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoSuchOutput`] if samples are no texts or rows do not stay sparse.
+    pub fn transform_texts(&self, texts: &[&str]) -> Result<SparseRows64, Error> {
+        let sparse = self.steps.iter().all(Step::stays_sparse);
+        match (&self.input, &self.head) {
+            (Input::Texts(input), Head::Rows { link: Link::None, .. }) if sparse => {
+                let mut rows = input.count(texts);
+                let mut block = Block::sparse(&mut rows, &mut [], &mut []);
+                self.steps.iter().for_each(|step| step.run(&mut block));
+                Ok(rows)
+            }
+            _ => Err(ErrorKind::NoSuchOutput { output: "sparse rows" }.into()),
+        }
+    }
+
     /// The probability of each class or cluster, [`n_shares`](Self::n_shares) a row.
     ///
     /// # Errors
@@ -300,14 +322,29 @@ impl Pipeline {
         n_places: usize,
         mut read: impl FnMut(&[f64], &mut [T]),
     ) -> Result<(), Error> {
-        let width = self.input.width();
-        let n_rows = n_rows_of(rows.len(), width, out.len(), n_places)?;
         self.input.check_rows(rows)?;
+        let width = self.input.width();
+        let values_of_row = if matches!(rows, RowsIn::Texts(_)) { 1 } else { width };
+        let n_rows = n_rows_of(rows.len(), values_of_row, out.len(), n_places)?;
         let at_once = self.rows_at_once().min(n_rows);
         // No overflow: two rows at their widest are within this machine's addresses, and more only if they are short.
         let len = at_once * self.widest;
         with_scratch::<f64, VALUES_ON_STACK, _>(2 * len, |scratch| {
             let (values, spare) = scratch.split_at_mut(len);
+            if let (Input::Texts(input), RowsIn::Texts(texts)) = (&self.input, rows) {
+                let (mut work, mut counts) = (text::Work::default(), SparseRows64::new(width));
+                let texts = texts.chunks(at_once.max(1));
+                for (texts, out) in texts.zip(out.chunks_mut((at_once * n_places).max(1))) {
+                    counts.clear();
+                    input.count_into(texts, &mut work, &mut counts);
+                    let mut block = Block::sparse(&mut counts, values, spare);
+                    self.steps.iter().for_each(|step| step.run(&mut block));
+                    block.make_dense();
+                    let scores = block.values().chunks_exact(self.n_outputs);
+                    scores.zip(out.chunks_exact_mut(n_places)).for_each(|(scores, out)| read(scores, out));
+                }
+                return;
+            }
             for (block, out) in out.chunks_mut((at_once * n_places).max(1)).enumerate() {
                 let n_rows = out.len() / n_places;
                 rows.copy_to(block * at_once * width, values.get_mut(..n_rows * width).unwrap_or_default());
@@ -394,6 +431,60 @@ mod tests {
         let relu = || Step::Activation(StepActivation::Relu);
         assert_eq!(code(vec![relu(); MAX_STEPS], rows_head()), None);
         assert_eq!(code(vec![relu(); MAX_STEPS + 1], rows_head()), Some("am-part"));
+    }
+
+    #[test]
+    fn texts_go_through_sparse_and_dense_steps() {
+        let input = || {
+            let class = CharacterClass::from_bounds(vec![0x61, 0x7B]).unwrap();
+            let vocabulary = ["be", "not", "or", "to"];
+            let parts = TextParts {
+                case: crate::LetterCase::Lower,
+                accents: None,
+                terms: TextTerms::Words { class, least: 1, edges: None },
+                ngram_min: 1,
+                ngram_max: 1,
+                stop_words: crate::Vocabulary::default(),
+                vocabulary: crate::Vocabulary::from_sorted(vocabulary).unwrap(),
+                columns: None,
+                counts: crate::TermCount::Every,
+            };
+            Input::Texts(TextInput::new(parts).unwrap().into())
+        };
+        let texts = ["to be or not to be", "none of them", "To!"];
+        let counts = [2.0, 1.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
+        let bare = Pipeline::from_parts(input(), vec![], rows_head()).unwrap();
+        let mut out = [0.0; 12];
+        bare.values_into(RowsIn::Texts(&texts), &mut out).unwrap();
+        assert_eq!(out, counts);
+        assert_eq!(bare.transform_texts(&texts).unwrap().row(0), Some((&[0, 1, 2, 3][..], &counts[..4])));
+        let weigh = || WeighStep::new(crate::TermFrequency::Count, crate::RowNorm::L1, None).unwrap();
+        let linear = LinearStep::new(1, vec![1.0, 2.0, 3.0, 4.0].into(), vec![0.5].into()).unwrap();
+        let scored = |steps| Pipeline::from_parts(input(), steps, rows_head()).unwrap();
+        let model = scored(vec![Step::Weigh(weigh()), Step::Linear(linear.clone())]);
+        // As many texts as do not go together, too.
+        let many: Vec<&str> = texts.iter().copied().cycle().take(600).collect();
+        let mut scores = vec![0.0; 600];
+        model.scores_into(RowsIn::Texts(&many), &mut scores).unwrap();
+        let expected = [0.5 + (2.0 + 2.0 + 3.0 + 8.0) / 6.0, 0.5, 4.5];
+        for (score, expected) in scores.iter().zip(expected.iter().cycle()) {
+            assert!((score - expected).abs() < 1e-12);
+        }
+        let sparse = scored(vec![Step::Weigh(weigh())]).transform_texts(&texts).unwrap();
+        assert_eq!(sparse.row(2), Some((&[3][..], &[1.0][..])));
+        assert_eq!(model.transform_texts(&texts).unwrap_err().code(), "am-no-such-output");
+        assert_eq!(bare.values_into(RowsIn::F64(&[0.0; 12]), &mut out).unwrap_err().code(), "am-part");
+        assert_eq!(
+            bare.values_into(RowsIn::Texts(&texts), &mut out[..11]).unwrap_err().code(),
+            "am-output-length"
+        );
+        for model in [bare, model] {
+            let bytes = apr_container::encode_payload_to_vec(&model, Default::default()).unwrap();
+            let custom = apr_container::ModelType::Custom;
+            let read =
+                apr_container::decode_payload_from_slice::<Pipeline>(&bytes, Default::default(), custom);
+            assert_eq!(read.unwrap(), model);
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! What a pipeline takes.
 
+use alloc::boxed::Box;
+
 use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
 use crate::part;
 use crate::pipeline::rows::RowsIn;
+use crate::pipeline::text::TextInput;
 
 /// Most features: a bit of their numbers has another meaning in trees.
 const MAX_FEATURES: usize = (1 << 31) - 2;
@@ -20,6 +23,8 @@ pub enum Input {
         /// Which numbers they may be.
         accepts: Accepts,
     },
+    /// Texts, of which terms are counted.
+    Texts(Box<TextInput>),
 }
 
 /// Which numbers samples may have.
@@ -35,31 +40,37 @@ pub enum Accepts {
 
 impl Input {
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let Self::Numbers { n_features, .. } = self;
-        let possible = (1..=MAX_FEATURES).contains(n_features);
+        let possible = (1..=MAX_FEATURES).contains(&self.width());
         part::expect("number of features", possible, "must be at least 1 and below 2^31 - 1")
     }
 
     /// Values of a row before the first step.
     pub(crate) const fn width(&self) -> usize {
-        let Self::Numbers { n_features, .. } = self;
-        *n_features
+        match self {
+            Self::Numbers { n_features, .. } => *n_features,
+            Self::Texts(texts) => texts.n_outputs(),
+        }
     }
 
     /// Proves that samples are of the kind it takes, and their values those it accepts.
     pub(crate) fn check_rows(&self, rows: RowsIn<'_>) -> Result<(), Error> {
-        let Self::Numbers { n_features, accepts } = self;
-        let found = match rows {
-            RowsIn::F64(values) => accepts.refused(values),
-            RowsIn::F32(values) => accepts.refused(values),
-            RowsIn::Texts(_) => {
-                let problem = "the model takes rows of numbers, not texts";
-                return Err(ErrorKind::PartInvalid { part: "samples", problem }.into());
+        let refuse = |problem| Err(ErrorKind::PartInvalid { part: "samples", problem }.into());
+        let (n_cols, found) = match (self, rows) {
+            (Self::Numbers { n_features, accepts }, RowsIn::F64(values)) => {
+                (n_features, accepts.refused(values))
             }
+            (Self::Numbers { n_features, accepts }, RowsIn::F32(values)) => {
+                (n_features, accepts.refused(values))
+            }
+            (Self::Texts(_), RowsIn::Texts(_)) => return Ok(()),
+            (Self::Numbers { .. }, RowsIn::Texts(_)) => {
+                return refuse("the model takes rows of numbers, not texts");
+            }
+            (Self::Texts(_), _) => return refuse("the model takes texts, not rows of numbers"),
         };
         match found {
             Some(idx) => {
-                let n_cols = (*n_features).max(1);
+                let n_cols = (*n_cols).max(1);
                 Err(ErrorKind::FeatureNotFinite { row: idx / n_cols, col: idx % n_cols }.into())
             }
             None => Ok(()),
@@ -67,14 +78,23 @@ impl Input {
     }
 
     pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        let Self::Numbers { n_features, accepts } = self;
-        out.variant(0)?;
-        out.usize(*n_features)?;
-        out.variant(*accepts as u32)
+        match self {
+            Self::Numbers { n_features, accepts } => {
+                out.variant(0)?;
+                out.usize(*n_features)?;
+                out.variant(*accepts as u32)
+            }
+            Self::Texts(texts) => {
+                out.variant(1)?;
+                texts.encode(out)
+            }
+        }
     }
 
     pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        input.variant(1)?;
+        if input.variant(2)? == 1 {
+            return Ok(Self::Texts(Box::new(TextInput::decode(input)?)));
+        }
         let n_features = input.usize()?;
         let accepts = input.variant(Accepts::ALL.len() as u32)?;
         Ok(Self::Numbers { n_features, accepts: Accepts::ALL[accepts as usize] })

@@ -73,6 +73,7 @@ impl Model for Pipeline {
     fn n_features(&self) -> Option<usize> {
         match self.input() {
             Input::Numbers { n_features, .. } => Some(*n_features),
+            Input::Texts(_) => None,
         }
     }
 

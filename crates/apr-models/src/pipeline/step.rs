@@ -10,6 +10,7 @@ use crate::pipeline::normals::NormalsStep;
 use crate::pipeline::rows::Block;
 use crate::pipeline::simple::{CentresStep, ScaleAdd, ShiftDivide, StepActivation};
 use crate::pipeline::trees::TreesStep;
+use crate::pipeline::weigh::WeighStep;
 
 /// Shortest step: its number and two absent lists.
 pub(crate) const STEP_LEN: u64 = 6;
@@ -34,7 +35,7 @@ pub enum Step {
     Neighbours(NeighboursStep),
     /// Distances from centres.
     Centres(CentresStep),
-    /// Counts to weights of terms.
+    /// Weights of terms.
     Weigh(WeighStep),
     /// Logarithms of normal densities.
     Normals(NormalsStep),
@@ -66,6 +67,14 @@ impl Step {
             Self::Kernel(step) => step.takes_sparse(),
             Self::Neighbours(step) => step.takes_sparse(),
             Self::Activation(_) | Self::Trees(_) | Self::Centres(_) | Self::Normals(_) => false,
+        }
+    }
+
+    /// Whether sparse rows are sparse behind it.
+    pub(crate) fn stays_sparse(&self) -> bool {
+        match self {
+            Self::ShiftDivide(_) | Self::ScaleAdd(_) | Self::Weigh(_) => self.takes_sparse(),
+            _ => false,
         }
     }
 
@@ -130,8 +139,7 @@ impl Step {
             6 => Self::Neighbours(NeighboursStep::decode(input)?),
             7 => Self::Centres(CentresStep::decode(input)?),
             8 => Self::Weigh(WeighStep::decode(input)?),
-            9 => Self::Normals(NormalsStep::decode(input)?),
-            _ => return Err(input.invalid("a step that this version does not have")),
+            _ => Self::Normals(NormalsStep::decode(input)?),
         })
     }
 }

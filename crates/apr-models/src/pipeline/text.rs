@@ -114,7 +114,7 @@ impl TextInput {
         )?;
         match &parts.terms {
             TextTerms::Words { least, .. } => {
-                part::expect("length of words", *least > 0, "must be at least 1")?
+                part::expect("length of words", *least > 0, "must be at least 1")?;
             }
             TextTerms::Characters | TextTerms::CharactersInWords => {
                 part::expect(
@@ -274,7 +274,7 @@ impl TextInput {
         out.usize(parts.ngram_max)?;
         parts.stop_words.encode(out)?;
         parts.vocabulary.encode(out)?;
-        write_option(out, parts.columns.as_deref(), |out, columns| out.u32s(columns))?;
+        write_option(out, parts.columns.as_deref(), PayloadWriter::u32s)?;
         out.bool(parts.counts == TermCount::Once)
     }
 
@@ -619,7 +619,7 @@ mod tests {
                     damaged[place] ^= mask;
                     if let Ok(read) = read(&damaged) {
                         assert_eq!(encode_payload_to_vec(&read, Generation::V0_72).unwrap(), damaged);
-                        read.0.count(&TEXTS);
+                        assert_eq!(read.0.count(&TEXTS).n_rows(), TEXTS.len());
                     }
                 }
             }
