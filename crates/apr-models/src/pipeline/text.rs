@@ -1,14 +1,13 @@
 //! Texts to the counts of known terms.
 
+mod payload;
+
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::mem;
 
-use apr_container::{PayloadReader, PayloadWriter};
-
 use crate::error::Error;
-use crate::layout::{read_option, write_option};
 use crate::part;
 use crate::pipeline::characters::{CharacterClass, is_space};
 use crate::pipeline::fold::AccentFold;
@@ -255,54 +254,6 @@ impl TextInput {
             }
         }
     }
-
-    pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        let parts = &self.parts;
-        out.bool(parts.case == LetterCase::Lower)?;
-        write_option(out, parts.accents.as_ref(), |out, fold| fold.encode(out))?;
-        match &parts.terms {
-            TextTerms::Words { class, least, edges } => {
-                out.variant(0)?;
-                class.encode(out)?;
-                out.usize(*least)?;
-                write_option(out, edges.as_ref(), |out, class| class.encode(out))?;
-            }
-            TextTerms::Characters => out.variant(1)?,
-            TextTerms::CharactersInWords => out.variant(2)?,
-        }
-        out.usize(parts.ngram_min)?;
-        out.usize(parts.ngram_max)?;
-        parts.stop_words.encode(out)?;
-        parts.vocabulary.encode(out)?;
-        write_option(out, parts.columns.as_deref(), PayloadWriter::u32s)?;
-        out.bool(parts.counts == TermCount::Once)
-    }
-
-    pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let case = if input.bool()? { LetterCase::Lower } else { LetterCase::Keep };
-        let accents = read_option(input, AccentFold::decode)?;
-        let terms = match input.variant(3)? {
-            0 => TextTerms::Words {
-                class: CharacterClass::decode(input)?,
-                least: input.usize()?,
-                edges: read_option(input, CharacterClass::decode)?,
-            },
-            1 => TextTerms::Characters,
-            _ => TextTerms::CharactersInWords,
-        };
-        let (ngram_min, ngram_max) = (input.usize()?, input.usize()?);
-        let (stop_words, vocabulary) = (Vocabulary::decode(input)?, Vocabulary::decode(input)?);
-        let columns = read_option(input, PayloadReader::u32s)?;
-        let counts = if input.bool()? { TermCount::Once } else { TermCount::Every };
-        let has_columns = columns.is_some();
-        let parts =
-            TextParts { case, accents, terms, ngram_min, ngram_max, stop_words, vocabulary, columns, counts };
-        let read = Self::new(parts)?;
-        match has_columns == read.parts.columns.is_some() {
-            true => Ok(read),
-            false => Err(input.invalid("columns that are in the order of the terms")),
-        }
-    }
 }
 
 fn slice(text: &str, (start, end): (usize, usize)) -> &str {
@@ -369,26 +320,8 @@ fn words(
 
 #[cfg(test)]
 mod tests {
-    use apr_container::{DecodePayload, EncodePayload, Generation, ModelType};
-    use apr_container::{decode_payload_from_slice, encode_payload_to_vec};
-
     use super::*;
     use crate::pipeline::fold::{HangulRule, OtherCharacters};
-
-    #[derive(Debug, PartialEq)]
-    struct Alone(TextInput);
-
-    impl EncodePayload for Alone {
-        fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-            self.0.encode(out)
-        }
-    }
-
-    impl DecodePayload for Alone {
-        fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-            TextInput::decode(input).map(Self)
-        }
-    }
 
     const TEXTS: [&str; 6] = [
         "D\u{e9}j\u{e0} vu, d\u{e9}j\u{e0}-vu!",
@@ -586,43 +519,6 @@ mod tests {
         ];
         for (number, parts) in cases.into_iter().enumerate() {
             assert!(TextInput::new(parts).is_err(), "{number}");
-        }
-    }
-
-    #[test]
-    fn payloads_are_read_as_they_were_written_and_damage_never_panics() {
-        let fold =
-            AccentFold::new([('\u{e9}', "e"), ('\u{301}', "")], HangulRule::Letters, OtherCharacters::Stay);
-        let inputs = [
-            TextParts {
-                accents: Some(fold.unwrap()),
-                stop_words: Vocabulary::from_texts(["the"]).unwrap(),
-                columns: Some(vec![1, 2, 0]),
-                ..parts(words(2), (1, 3))
-            },
-            parts(TextTerms::Characters, (2, 2)),
-            TextParts { counts: TermCount::Once, ..parts(TextTerms::CharactersInWords, (1, 64)) },
-        ];
-        for parts in inputs {
-            let input = Alone(TextInput::new(parts).unwrap());
-            let bytes = encode_payload_to_vec(&input, Generation::V0_72).unwrap();
-            let read = |bytes: &[u8]| {
-                decode_payload_from_slice::<Alone>(bytes, Generation::V0_72, ModelType::Custom)
-            };
-            assert_eq!(read(&bytes).unwrap(), input);
-            for end in 0..bytes.len() {
-                assert!(read(&bytes[..end]).is_err(), "{end}");
-            }
-            for place in 0..bytes.len() {
-                for mask in [1, 2, 0x80, 0xFF] {
-                    let mut damaged = bytes.clone();
-                    damaged[place] ^= mask;
-                    if let Ok(read) = read(&damaged) {
-                        assert_eq!(encode_payload_to_vec(&read, Generation::V0_72).unwrap(), damaged);
-                        assert_eq!(read.0.count(&TEXTS).n_rows(), TEXTS.len());
-                    }
-                }
-            }
         }
     }
 }
