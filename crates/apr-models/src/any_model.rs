@@ -315,6 +315,7 @@ impl AnyModel {
             Self::KnnRegressor(model) => Some(model.samples().n_rows()),
             Self::RandomForestClassifier(forest) => forest.stored_samples(),
             Self::RandomForestRegressor(forest) => forest.stored_samples(),
+            Self::Pipeline(pipeline) => pipeline.stored_samples(),
             _ => None,
         }
     }

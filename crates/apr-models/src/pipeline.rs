@@ -182,6 +182,15 @@ impl Pipeline {
         self.head.expect_score_samples().is_ok()
     }
 
+    /// Rows of training data inside: those of neighbours. `None` if no step has any.
+    #[must_use]
+    pub fn stored_samples(&self) -> Option<usize> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Neighbours(step) => Some(step.n_samples()),
+            _ => None,
+        })
+    }
+
     /// The names of the classes, if it tells classes apart.
     #[must_use]
     pub const fn labels(&self) -> Option<&Labels> {
