@@ -133,7 +133,7 @@ pub enum ClusterRule {
 pub struct OutlierHead {
     /// What the sum is divided by; not negative. 0 makes every score -1/2.
     pub divisor: f64,
-    /// Rows below it are outliers.
+    /// Rows below it are outliers: every row if it is infinite, none if it is that below 0.
     pub cut: f64,
     /// What is taken from scores to give decisions.
     pub offset: f64,
@@ -148,8 +148,9 @@ impl Head {
             Self::Classes(head) => head.check(width),
             Self::Outliers(head) => {
                 part::expect_len("row of an outlier", 1, width)?;
-                part::expect_finite_f64(PART, &[head.divisor, head.cut, head.offset])?;
-                part::expect(PART, head.divisor >= 0.0, "the divisor must not be negative")
+                part::expect_finite_f64(PART, &[head.divisor, head.offset])?;
+                part::expect(PART, head.divisor >= 0.0, "the divisor must not be negative")?;
+                part::expect(PART, !head.cut.is_nan(), "the cut must be a number")
             }
         }
     }
@@ -567,9 +568,10 @@ mod tests {
             (classes(2, Pairs, Share::None, Decision::Scores), 1, Some("am-part")),
             (classes(2, Above, Share::None, Decision::OnePerPair), 1, Some("am-part")),
             (outlier(0.0, 1.0, 1.0), 1, None),
+            (outlier(0.0, f64::INFINITY, 1.0), 1, None),
             (outlier(0.0, 1.0, 1.0), 2, Some("am-part-length")),
             (outlier(-1.0, 1.0, 1.0), 1, Some("am-part")),
-            (outlier(1.0, f64::NAN, 1.0), 1, Some("am-part-not-finite")),
+            (outlier(1.0, f64::NAN, 1.0), 1, Some("am-part")),
             (outlier(1.0, 1.0, f64::INFINITY), 1, Some("am-part-not-finite")),
         ] {
             assert_eq!(head.check(width).map_err(|error| error.code()).err(), code, "{head:?} {width}");
