@@ -171,6 +171,15 @@ pub enum ErrorKind {
         /// The feature.
         col: usize,
     },
+    /// A value that is infinite as a 32-bit float, where the trees of a pipeline compare those.
+    BeyondSingle {
+        /// The sample.
+        row: usize,
+        /// The column of what the step gets: of the first step the feature.
+        col: usize,
+        /// The step with the trees, counted from 0.
+        step: usize,
+    },
     /// A target that is infinite or not a number.
     TargetNotFinite {
         /// The sample.
@@ -366,6 +375,7 @@ impl ErrorKind {
         "am-matrix-length",
         "am-target-length",
         "am-feature-not-finite",
+        "am-beyond-single",
         "am-target-not-finite",
         "am-out-of-range",
         "am-not-fitted",
@@ -409,6 +419,7 @@ impl ErrorKind {
             Self::MatrixLength { .. } => "am-matrix-length",
             Self::TargetLength { .. } => "am-target-length",
             Self::FeatureNotFinite { .. } => "am-feature-not-finite",
+            Self::BeyondSingle { .. } => "am-beyond-single",
             Self::TargetNotFinite { .. } => "am-target-not-finite",
             Self::OutOfRange { .. } => "am-out-of-range",
             Self::NotFitted { .. } => "am-not-fitted",
@@ -465,6 +476,7 @@ mod tests {
             ErrorKind::MatrixLength { n_rows: usize::MAX, n_cols: usize::MAX, given: 1 },
             ErrorKind::TargetLength { n_rows: 2, given: 1 },
             ErrorKind::FeatureNotFinite { row: 1, col: 2 },
+            ErrorKind::BeyondSingle { row: 1, col: 2, step: 0 },
             ErrorKind::TargetNotFinite { row: 1 },
             ErrorKind::OutOfRange { parameter: Parameter::Coefficient(3), value: 1e60 },
             ErrorKind::NotFitted { operation: Operation::Save },

@@ -212,7 +212,8 @@ impl Pipeline {
     ///
     /// [`ErrorKind::InputLength`], [`ErrorKind::FeatureCount`] and [`ErrorKind::OutputLength`] if the lengths do not fit each
     /// other and the model, [`ErrorKind::FeatureNotFinite`] for values that the model does not take,
-    /// [`ErrorKind::PartInvalid`] for rows of another kind.
+    /// [`ErrorKind::PartInvalid`] for rows of another kind. [`ErrorKind::BeyondSingle`] for values that are infinite where
+    /// trees compare `f32`, unless the model takes anything or looks for outliers; `out` may hold some of the scores then.
     pub fn scores_into(&self, rows: RowsIn<'_>, out: &mut [f64]) -> Result<(), Error> {
         self.fill(rows, out, self.n_outputs, |scores, out| out.copy_from_slice(scores))
     }
@@ -250,7 +251,7 @@ impl Pipeline {
             (Input::Texts(input), Head::Rows { link: Link::None, .. }) if sparse => {
                 let mut rows = input.count(texts);
                 let mut block = Block::sparse(&mut rows, &mut [], &mut []);
-                self.steps.iter().for_each(|step| step.run(&mut block));
+                self.run(&mut block, 0)?;
                 Ok(rows)
             }
             _ => Err(ErrorKind::NoSuchOutput { output: "sparse rows" }.into()),
@@ -293,7 +294,7 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::FeatureCount`], [`ErrorKind::FeatureNotFinite`].
+    /// [`ErrorKind::FeatureCount`], [`ErrorKind::FeatureNotFinite`], [`ErrorKind::BeyondSingle`].
     pub fn try_predict(&self, x: &Matrix) -> Result<Predictions, Error> {
         let (rows, n_rows) = (RowsIn::F32(x.as_slice()), x.n_rows());
         if let Head::Rows { what, .. } = &self.head {
@@ -340,29 +341,51 @@ impl Pipeline {
         let len = at_once * self.widest;
         with_scratch::<f64, VALUES_ON_STACK, _>(2 * len, |scratch| {
             let (values, spare) = scratch.split_at_mut(len);
-            if let (Input::Texts(input), RowsIn::Texts(texts)) = (&self.input, rows) {
-                let (mut work, mut counts) = (text::Work::default(), SparseRows64::new(width));
-                let texts = texts.chunks(at_once.max(1));
-                for (texts, out) in texts.zip(out.chunks_mut((at_once * n_places).max(1))) {
-                    counts.clear();
-                    input.count_into(texts, &mut work, &mut counts);
-                    let mut block = Block::sparse(&mut counts, values, spare);
-                    self.steps.iter().for_each(|step| step.run(&mut block));
-                    block.make_dense();
-                    let scores = block.values().chunks_exact(self.n_outputs);
-                    scores.zip(out.chunks_exact_mut(n_places)).for_each(|(scores, out)| read(scores, out));
-                }
-                return;
-            }
+            let mut counting = None;
             for (block, out) in out.chunks_mut((at_once * n_places).max(1)).enumerate() {
-                let n_rows = out.len() / n_places;
-                rows.copy_to(block * at_once * width, values.get_mut(..n_rows * width).unwrap_or_default());
-                let mut block = Block::dense(n_rows, width, values, spare);
-                self.steps.iter().for_each(|step| step.run(&mut block));
+                let (n_rows, first_row) = (out.len() / n_places, block * at_once);
+                let mut block = match (&self.input, rows) {
+                    (Input::Texts(input), RowsIn::Texts(texts)) => {
+                        let (work, counts) =
+                            counting.get_or_insert_with(|| (text::Work::default(), SparseRows64::new(width)));
+                        let texts = texts.get(first_row..first_row + n_rows).unwrap_or_default();
+                        counts.clear();
+                        input.count_into(texts, work, counts);
+                        Block::sparse(counts, values, spare)
+                    }
+                    _ => {
+                        let room = values.get_mut(..n_rows * width).unwrap_or_default();
+                        rows.copy_to(first_row * width, room);
+                        Block::dense(n_rows, width, values, spare)
+                    }
+                };
+                self.run(&mut block, first_row)?;
+                block.make_dense();
                 let scores = block.values().chunks_exact(self.n_outputs);
                 scores.zip(out.chunks_exact_mut(n_places)).for_each(|(scores, out)| read(scores, out));
             }
-        });
+            Ok(())
+        })
+    }
+
+    /// Sends a block through the steps; `first_row` is the number of its first row.
+    fn run(&self, block: &mut Block<'_>, first_row: usize) -> Result<(), Error> {
+        // Isolation forests take whatever there is.
+        let takes_anything = matches!(self.head, Head::Outliers(_))
+            || matches!(self.input, Input::Numbers { accepts: Accepts::Anything, .. });
+        for (number, step) in self.steps.iter().enumerate() {
+            if let Step::Trees(trees) = step
+                && !takes_anything
+            {
+                block.make_dense();
+                if let Some(idx) = trees.beyond_range(block.values()) {
+                    let n_cols = block.width().max(1);
+                    let (row, col) = (first_row + idx / n_cols, idx % n_cols);
+                    return Err(ErrorKind::BeyondSingle { row, col, step: number }.into());
+                }
+            }
+            step.run(block);
+        }
         Ok(())
     }
 
@@ -494,6 +517,51 @@ mod tests {
                 apr_container::decode_payload_from_slice::<Pipeline>(&bytes, Default::default(), custom);
             assert_eq!(read.unwrap(), model);
         }
+    }
+
+    #[test]
+    fn values_beyond_single_are_refused_where_trees_compare_those() {
+        let trees = |thresholds| {
+            let step = TreesStep::new(&TreesParts {
+                n_outputs: 1,
+                outputs: TreeOutputs::All,
+                start: &[0.0],
+                divisor: 1.0,
+                leaf_rows: &[1.0, 2.0],
+                tree_nodes: &[3],
+                features: &[1, u32::MAX, u32::MAX],
+                thresholds,
+                leaves: &[0, 1],
+            });
+            Step::Trees(step.unwrap())
+        };
+        let scaler = || Step::ShiftDivide(ShiftDivide::new(None, Some(vec![1.0, 1e-9].into())).unwrap());
+        let found = |accepts, steps, head, value| {
+            let model = Pipeline::from_parts(Input::Numbers { n_features: 2, accepts }, steps, head).unwrap();
+            // The value stands in the last of more rows than go together.
+            let mut rows = vec![0.0; 2 * 5000];
+            rows[9999] = value;
+            let mut out = vec![0.0; 5000];
+            let error = model.scores_into(RowsIn::F64(&rows), &mut out).err()?;
+            match error.kind() {
+                &ErrorKind::BeyondSingle { row, col, step } => Some((row, col, step)),
+                other => panic!("{other:?}"),
+            }
+        };
+        let single = || trees(TreeThresholds::Single(&[0.5]));
+        let refused = |step| Some((4999, 1, step));
+        let most = f64::from(f32::MAX);
+        assert_eq!(found(Accepts::Finite, vec![single()], rows_head(), most), None);
+        // Half a unit in the last place more rounds up.
+        assert_eq!(found(Accepts::Finite, vec![single()], rows_head(), most * (1.0 + 3e-8)), refused(0));
+        assert_eq!(found(Accepts::Missing, vec![single()], rows_head(), -1e300), refused(0));
+        assert_eq!(found(Accepts::Missing, vec![single()], rows_head(), f64::NAN), None);
+        assert_eq!(found(Accepts::Finite, vec![scaler(), single()], rows_head(), 1e30), refused(1));
+        assert_eq!(found(Accepts::Anything, vec![single()], rows_head(), 1e300), None);
+        let outliers = Head::Outliers(OutlierHead { divisor: 1.0, cut: 0.0, offset: 0.0 });
+        assert_eq!(found(Accepts::Missing, vec![scaler(), single()], outliers, 1e300), None);
+        let double = trees(TreeThresholds::Double(&[0.5]));
+        assert_eq!(found(Accepts::Finite, vec![double], rows_head(), 1e300), None);
     }
 
     #[test]

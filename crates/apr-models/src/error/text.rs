@@ -24,6 +24,11 @@ impl fmt::Display for ErrorKind {
             Self::FeatureNotFinite { row, col } => {
                 write!(f, "feature in row {row}, column {col} is not a finite number: remove the row or replace the value")
             }
+            Self::BeyondSingle { row, col, step } => write!(
+                f,
+                "value in row {row}, column {col} of what step {step} gets is beyond the range of 32-bit floats, which its \
+                 trees compare: remove the row or replace the value"
+            ),
             Self::TargetNotFinite { row } => {
                 write!(f, "target in row {row} is not a finite number: remove the row or replace the value")
             }

@@ -131,14 +131,6 @@ impl SparseRows64 {
         self.columns.clear();
         self.values.clear();
     }
-
-    /// Appends the rows of another list of the same width.
-    pub(crate) fn append(&mut self, other: &Self) {
-        let before = self.columns.len();
-        self.starts.extend(other.starts.iter().skip(1).map(|start| before + start));
-        self.columns.extend_from_slice(&other.columns);
-        self.values.extend_from_slice(&other.values);
-    }
 }
 
 /// Rows between two steps. Steps change them in place, or make others of them and put those in their place.
@@ -172,10 +164,6 @@ impl<'s> Block<'s> {
         spare: &'s mut [f64],
     ) -> Self {
         Self { n_rows: rows.n_rows(), width: rows.n_cols(), values, spare, sparse: Some(rows) }
-    }
-
-    pub(crate) const fn n_rows(&self) -> usize {
-        self.n_rows
     }
 
     /// Values of a row.
@@ -276,7 +264,7 @@ mod tests {
         assert_eq!((block.width(), block.values()), (3, &[1.0, 2.0, 3.0, 3.0, 4.0, 7.0][..]));
         block.replace_rows(1, |row, out| out[0] = row[2]);
         block.values_mut()[0] *= 2.0;
-        assert_eq!((block.n_rows(), block.width(), block.values()), (2, 1, &[6.0, 7.0][..]));
+        assert_eq!((block.width(), block.values()), (1, &[6.0, 7.0][..]));
     }
 
     #[test]

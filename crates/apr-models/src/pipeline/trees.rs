@@ -170,6 +170,16 @@ impl TreesStep {
         Ok(self.start.len())
     }
 
+    /// Where in these values the first one stands that is infinite as an `f32`, and so cannot be compared with the thresholds
+    /// of these trees; `None` if they compare `f64`.
+    pub(crate) fn beyond_range(&self, values: &[f64]) -> Option<usize> {
+        let is_beyond = |value: &f64| (*value as f32).is_infinite();
+        let is_single = matches!(self.trees, Trees::Single(_));
+        // All values first: a search that may end at each of them takes several times as long.
+        let any = is_single && values.iter().fold(false, |any, value| any | is_beyond(value));
+        values.iter().take(if any { values.len() } else { 0 }).position(is_beyond)
+    }
+
     /// Replaces each row of a dense block by its sums.
     pub(crate) fn run(&self, block: &mut Block<'_>) {
         let width = block.width();

@@ -30,6 +30,12 @@ pub(super) const ENTRIES: &[Entry] = &[
         "remove the row, or replace the value",
     ),
     entry(
+        "am-beyond-single",
+        Usage,
+        "The trees of a pipeline compare 32-bit floats, and a value is beyond their range when it gets there.",
+        "remove the row, or replace the value",
+    ),
+    entry(
         "am-target-not-finite",
         Usage,
         "A target value is infinite or not a number, and would make every coefficient so.",
