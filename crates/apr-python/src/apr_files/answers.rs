@@ -20,6 +20,7 @@ pub(crate) fn predict(model: &AnyModel, x: &Matrix) -> Result<Numbers, Refusal> 
         Predictions::Classes(classes) => labels(classes),
         Predictions::Outliers(marks) => Numbers::labels(marks.into_iter().map(i64::from)),
         Predictions::Samples(rows) => Numbers::table(rows),
+        Predictions::Labels(labels) => Numbers::named(labels).ok_or_else(|| none(model, "predictions"))?,
         _ => return Err(none(model, "predictions")),
     })
 }

@@ -1,6 +1,6 @@
 //! Samples from Python, and numbers back.
 
-use apr_models::{Matrix, SparseRows};
+use apr_models::{Labels, Matrix, SparseRows};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -70,11 +70,13 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     object.try_iter()?.map(|text| text?.extract()).collect()
 }
 
-/// Numbers that were computed, with their shape.
+/// Numbers that were computed, with their shape, or labels that are none: one for each sample.
 pub(crate) enum Numbers {
     F32(Vec<f32>, Vec<usize>),
     F64(Vec<f64>, Vec<usize>),
     I64(Vec<i64>, Vec<usize>),
+    Booleans(Vec<bool>),
+    Texts(Vec<String>),
 }
 
 impl Numbers {
@@ -94,12 +96,30 @@ impl Numbers {
         Self::I64(labels, shape)
     }
 
+    /// Labels in the type they have.
+    pub(crate) fn named(labels: Labels) -> Option<Self> {
+        Some(match labels {
+            Labels::Integers(labels) => Self::labels(labels),
+            Labels::Texts(labels) => Self::Texts(labels),
+            Labels::Booleans(labels) => Self::Booleans(labels),
+            Labels::Numbers(labels) => {
+                let shape = vec![labels.len()];
+                Self::F64(labels, shape)
+            }
+            _ => return None,
+        })
+    }
+
     /// As a new numpy array.
     pub(crate) fn to_array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::F32(values, shape) => array(py, Dtype::F32, shape, values, f32::to_le_bytes),
             Self::F64(values, shape) => array(py, Dtype::F64, shape, values, f64::to_le_bytes),
             Self::I64(values, shape) => array(py, Dtype::I64, shape, values, i64::to_le_bytes),
+            Self::Booleans(values) => {
+                array(py, Dtype::Bool, &[values.len()], values, |value| [u8::from(value)])
+            }
+            Self::Texts(values) => py.import("numpy")?.call_method1("array", (values, "U")),
         }
     }
 }
