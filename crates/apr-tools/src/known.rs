@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use apr_container::{Metadata, Value};
-use apr_models::{AnyModel, MODEL_KEY, Tensors};
+use apr_models::{AnyModel, Label, MODEL_KEY, Tensors};
 
 use crate::error::{CODE_NO_PREDICTION, Failure};
 use crate::input::{Kind, Model, Rules, Tensor};
@@ -80,6 +80,18 @@ impl Known {
     pub(crate) fn class(&self, number: usize) -> String {
         let name = self.classes.as_ref().and_then(|classes| classes.get(number));
         name.cloned().unwrap_or_else(|| number.to_string())
+    }
+
+    /// What a pipeline calls the class, cluster or mark at that place.
+    pub(crate) fn label(&self, place: usize) -> Option<Label<'_>> {
+        let AnyModel::Pipeline(pipeline) = &self.model else { return None };
+        let label = pipeline.label(place)?;
+        let named = match label {
+            Label::Integer(number) => self.classes.as_ref().zip(usize::try_from(number).ok()),
+            _ => None,
+        };
+        let name = named.and_then(|(classes, number)| classes.get(number));
+        Some(name.map_or(label, |name| Label::Text(name)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `apr predict`: what a model says about the rows of a table, or about lines of text.
 
 mod answer;
+mod pipeline;
 mod report;
 mod rows;
 pub(crate) mod texts;
@@ -65,7 +66,7 @@ pub(crate) fn command() -> Command {
         .after_help(
             "If the model knows the names of its features and the table has a header, columns are taken by name and \
              others are left out, with a note. Otherwise the table has exactly the features, in their order. An empty \
-             cell, a word or NaN is an error that names line and column. Predictions appear as soon as their rows \
+             cell, a word or NaN is an error that names line and column, unless the model takes missing values. Predictions appear as soon as their rows \
              have arrived, so a pipe can stay open.\n\n\
              A regression gives a number, a classification the class, a transformation the new row, a language \
              model the logarithm of a line's probability, a vectorizer pairs of term number and weight.\n\n\

@@ -42,6 +42,23 @@ pub enum Step {
 }
 
 impl Step {
+    /// What it is called in `docs/payloads.md`, section 21.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::ShiftDivide(_) => "shift and divide",
+            Self::ScaleAdd(_) => "scale and add",
+            Self::Linear(_) => "linear",
+            Self::Activation(_) => "activation",
+            Self::Trees(_) => "trees",
+            Self::Kernel(_) => "kernel",
+            Self::Neighbours(_) => "neighbours",
+            Self::Centres(_) => "centres",
+            Self::Weigh(_) => "weigh",
+            Self::Normals(_) => "normals",
+        }
+    }
+
     /// Values of a row behind it, if it fits rows of `width` before it.
     pub(crate) fn n_outputs(&self, width: usize) -> Result<usize, Error> {
         match self {

@@ -144,6 +144,20 @@ impl TextInput {
         self.parts.vocabulary.len()
     }
 
+    /// The known terms in the order of their columns.
+    #[must_use]
+    pub fn terms(&self) -> Vec<&str> {
+        let mut terms: Vec<&str> = self.parts.vocabulary.iter().collect();
+        if let Some(columns) = &self.parts.columns {
+            for (&column, term) in columns.iter().zip(self.parts.vocabulary.iter()) {
+                if let Some(place) = terms.get_mut(column as usize) {
+                    *place = term;
+                }
+            }
+        }
+        terms
+    }
+
     /// What it was made from.
     #[must_use]
     pub const fn parts(&self) -> &TextParts {

@@ -201,12 +201,17 @@ impl CsvTable {
         }
     }
 
-    /// Appends the numbers of the next record in these columns; `false` at the end.
+    /// Appends what `number` reads in these columns of the next record; `false` at the end.
     ///
     /// # Errors
     ///
-    /// Those of [`next`](Self::next); if a cell is no finite number.
-    pub(crate) fn next_numbers(&mut self, columns: &[usize], out: &mut Vec<f32>) -> Result<bool, Failure> {
+    /// Those of [`next`](Self::next); what `number` says of a cell.
+    pub(crate) fn next_numbers<T>(
+        &mut self,
+        columns: &[usize],
+        number: impl Fn(&str) -> Result<T, String>,
+        out: &mut Vec<T>,
+    ) -> Result<bool, Failure> {
         // Looked up again after the record is borrowed, so that a failure can name the column.
         let Some(record) = self.next()? else { return Ok(false) };
         let line = record.line();
@@ -249,13 +254,17 @@ pub(crate) fn number(cell: &str) -> Result<f32, String> {
     }
 }
 
+/// Whether a cell says that there is no value.
+pub(crate) fn is_missing(cell: &str) -> bool {
+    let cell = cell.trim();
+    cell.is_empty() || MISSING.iter().any(|missing| cell.eq_ignore_ascii_case(missing))
+}
+
 /// Whether a first line holds names: no number, no sign of a missing value, and not only blanks.
 fn looks_like_names(record: &Record) -> bool {
-    let is_value = |cell: &str| {
-        let cell = cell.trim();
-        cell.parse::<f32>().is_ok() || MISSING.iter().any(|missing| cell.eq_ignore_ascii_case(missing))
-    };
-    !record.fields().any(is_value) && record.fields().any(|cell| !cell.trim().is_empty())
+    let is_blank = |cell: &str| cell.trim().is_empty();
+    let is_value = |cell: &str| cell.trim().parse::<f32>().is_ok() || (!is_blank(cell) && is_missing(cell));
+    !record.fields().any(is_value) && !record.fields().all(is_blank)
 }
 
 /// The first few names.
@@ -316,9 +325,9 @@ mod tests {
             let text = format!("a,b\n1,2\n3,{cell}\n").leak();
             let mut table = table(text, Header::Auto).unwrap();
             let mut row = Vec::new();
-            assert!(table.next_numbers(&[1, 0], &mut row).unwrap());
+            assert!(table.next_numbers(&[1, 0], number, &mut row).unwrap());
             assert_eq!(row, [2.0, 1.0]);
-            let failure = table.next_numbers(&[1], &mut row).unwrap_err();
+            let failure = table.next_numbers(&[1], number, &mut row).unwrap_err();
             let block = failure.block(crate::console::Style::PLAIN);
             assert!(block.contains(part) && block.contains("line 3, column 2 (b)"), "{block}");
         }

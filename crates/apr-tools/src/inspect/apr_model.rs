@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use apr_container::{Checksum, Generation, ModelInfo, Value};
-use apr_models::{AnyModel, Model as _};
+use apr_models::{AnyModel, Model as _, Step};
 
 use super::protection::Protection;
 use super::report::{LISTED, VALUE_CHARS, heading_of_warnings, more, write_warnings};
@@ -51,6 +51,8 @@ struct Facts {
     stored_samples: Option<usize>,
     /// Number of tensors it becomes and of their elements; `None` for a model without any.
     tensors: Option<(u64, u64)>,
+    /// What a pipeline does to its samples.
+    steps: Option<Vec<&'static str>>,
 }
 
 /// Prints the report.
@@ -121,6 +123,10 @@ impl Facts {
             n_features: model.n_features(),
             stored_samples: model.stored_samples(),
             tensors,
+            steps: match model {
+                AnyModel::Pipeline(pipeline) => Some(pipeline.steps().iter().map(Step::name).collect()),
+                _ => None,
+            },
         }
     }
 }
@@ -225,16 +231,20 @@ fn facts(summary: &Summary<'_>) -> Table {
     table
 }
 
-/// `4 features, 2 tensors, 5 parameters`
+/// `4 features, 2 tensors, 5 parameters`, or of a pipeline `4 features, 2 steps: linear, activation`
 fn shape(facts: &Facts) -> String {
     let mut parts = Vec::new();
     parts.extend(facts.n_features.map(|n| plural(n as u64, "feature")));
-    match facts.tensors {
-        Some((tensors, elements)) => {
+    match (&facts.steps, facts.tensors) {
+        (Some(steps), _) if steps.is_empty() => parts.push("no steps".to_owned()),
+        (Some(steps), _) => {
+            parts.push(format!("{}: {}", plural(steps.len() as u64, "step"), steps.join(", ")));
+        }
+        (None, Some((tensors, elements))) => {
             parts.push(plural(tensors, "tensor"));
             parts.push(plural(elements, "parameter"));
         }
-        None => parts.push("not trained".to_owned()),
+        (None, None) => parts.push("not trained".to_owned()),
     }
     parts.join(", ")
 }
@@ -325,6 +335,9 @@ fn verified<W: Write>(payload: Option<&Payload>, json: &mut JsonWriter<W>) -> io
             count("tensors", facts.tensors.map(|(tensors, _)| tensors))?;
             count("parameters", facts.tensors.map(|(_, elements)| elements))?;
             count("stored_samples", facts.stored_samples.map(|n| n as u64))?;
+            if let Some(steps) = &facts.steps {
+                json.field_strings("steps", steps.iter().copied())?;
+            }
         }
     }
     json.end_object()

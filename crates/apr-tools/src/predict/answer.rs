@@ -1,7 +1,10 @@
 //! What a model can be asked, and what it answers.
 
-use apr_models::{AnyModel, CountVectorizer, Matrix, Model as _, NgramLm, Predictions, TfIdf};
+use apr_models::{
+    AnyModel, CountVectorizer, Input, Matrix, Model as _, NgramLm, Predictions, RowsIn, SparseRows64, TfIdf,
+};
 
+use super::pipeline::Piped;
 use crate::error::{CODE_NO_PREDICTION, Failure};
 use crate::known::Known;
 
@@ -12,7 +15,15 @@ pub(super) enum Asked<'k> {
 }
 
 /// A model of numbers.
-pub(super) struct Rows<'k> {
+pub(super) enum Rows<'k> {
+    /// One that takes 32-bit floats.
+    Narrow(Narrow<'k>),
+    /// One that takes 64-bit floats.
+    Wide(Piped<'k>),
+}
+
+/// A model of 32-bit floats.
+pub(super) struct Narrow<'k> {
     model: &'k AnyModel,
     /// Whether the probabilities of the classes are wanted, too.
     proba: Proba,
@@ -30,6 +41,8 @@ pub(super) enum Texts<'k> {
     Counts(&'k CountVectorizer),
     Weights(&'k TfIdf),
     Language(&'k NgramLm),
+    /// A pipeline, and the terms of its columns.
+    Pipeline(Piped<'k>, Vec<&'k str>),
 }
 
 /// The answers to some rows or texts, in their order.
@@ -41,9 +54,23 @@ pub(super) enum Answers {
     /// 1, or -1 for an outlier.
     Outliers(Vec<i32>),
     Rows(Matrix),
-    LogProbabilities(Vec<f64>),
     /// Numbers of terms with their weights.
     Terms(Vec<Vec<(usize, f32)>>),
+    /// Numbers in 64 bits, and log-probabilities.
+    Wide(Vec<f64>),
+    WideRows {
+        values: Vec<f64>,
+        width: usize,
+    },
+    WideTerms(SparseRows64),
+    /// Places of a pipeline's classes, clusters or marks.
+    Places(Vec<usize>),
+    /// The same, and a row of probabilities for each.
+    Shares {
+        places: Vec<usize>,
+        shares: Vec<f64>,
+        n_shares: usize,
+    },
 }
 
 impl Answers {
@@ -53,8 +80,11 @@ impl Answers {
             Self::Classes(classes) | Self::Probabilities(classes, _) => classes.len(),
             Self::Outliers(marks) => marks.len(),
             Self::Rows(rows) => rows.n_rows(),
-            Self::LogProbabilities(values) => values.len(),
             Self::Terms(rows) => rows.len(),
+            Self::Wide(values) => values.len(),
+            Self::WideRows { values, width } => values.len() / (*width).max(1),
+            Self::WideTerms(rows) => rows.n_rows(),
+            Self::Places(places) | Self::Shares { places, .. } => places.len(),
         }
     }
 }
@@ -66,7 +96,15 @@ impl<'k> Asked<'k> {
     ///
     /// If it predicts nothing, or has no probabilities and they are wanted.
     pub(super) fn new(known: &'k Known, wants_proba: bool) -> Result<Self, Failure> {
+        let proba = if wants_proba { Proba::Wanted } else { Proba::NotWanted };
         let asked = match &known.model {
+            AnyModel::Pipeline(model) => {
+                let piped = Piped { model, proba };
+                match model.input() {
+                    Input::Texts(texts) => Self::Texts(Texts::Pipeline(piped, texts.terms())),
+                    _ => Self::Rows(Rows::Wide(piped)),
+                }
+            }
             AnyModel::CountVectorizer(model) => Self::Texts(Texts::Counts(model)),
             AnyModel::TfIdf(model) => Self::Texts(Texts::Weights(model)),
             AnyModel::NgramLm(model) => Self::Texts(Texts::Language(model)),
@@ -77,14 +115,14 @@ impl<'k> Asked<'k> {
                 let what = format!("a {} predicts nothing about rows", known.model.name());
                 return Err(Failure::new(CODE_NO_PREDICTION, what).in_file(&known.path));
             }
-            model => {
-                let proba = if wants_proba { Proba::Wanted } else { Proba::NotWanted };
-                Self::Rows(Rows { model, proba })
-            }
+            model => Self::Rows(Rows::Narrow(Narrow { model, proba })),
         };
         let gives_proba = match &asked {
+            Self::Texts(Texts::Pipeline(piped, _)) | Self::Rows(Rows::Wide(piped)) => {
+                piped.model.n_shares().is_some()
+            }
             Self::Texts(_) => false,
-            Self::Rows(rows) => rows.has_probabilities(),
+            Self::Rows(Rows::Narrow(rows)) => rows.has_probabilities(),
         };
         if wants_proba && !gives_proba {
             let what = format!("a {} gives no probabilities", known.model.name());
@@ -98,6 +136,7 @@ impl<'k> Asked<'k> {
     /// What an answer is, as JSON calls it; of a model of numbers, the answers tell.
     pub(super) fn kind(&self, answers: Option<&Answers>) -> Option<&'static str> {
         Some(match (self, answers) {
+            (Self::Texts(Texts::Pipeline(piped, _)) | Self::Rows(Rows::Wide(piped)), _) => piped.kind(),
             (Self::Texts(Texts::Language(_)), _) => "log-probability",
             (Self::Texts(_), _) => "terms",
             (_, None) => return None,
@@ -110,6 +149,26 @@ impl<'k> Asked<'k> {
 }
 
 impl Rows<'_> {
+    pub(super) fn n_features(&self) -> Option<usize> {
+        match self {
+            Self::Narrow(rows) => rows.model.n_features(),
+            Self::Wide(piped) => piped.model.n_features(),
+        }
+    }
+
+    /// The labels that the columns of the probabilities stand for, where they are not counted from 0.
+    pub(super) fn labels(&self) -> Option<&[usize]> {
+        let Self::Narrow(rows) = self else { return None };
+        match rows.model {
+            AnyModel::NaiveBayes(model) => Some(model.classes()),
+            AnyModel::KnnClassifier(model) => Some(model.classes()),
+            AnyModel::GradientBoostingClassifier(model) => Some(model.classes()),
+            _ => None,
+        }
+    }
+}
+
+impl Narrow<'_> {
     fn has_probabilities(&self) -> bool {
         matches!(
             self.model,
@@ -128,10 +187,6 @@ impl Rows<'_> {
         let AnyModel::NeuralSequential(network) = self.model else { return false };
         let last = network.layers().last().map(|layer| (layer.activation(), layer.n_outputs()));
         matches!(last, Some((Softmax, _) | (Sigmoid, 1)))
-    }
-
-    pub(super) fn n_features(&self) -> Option<usize> {
-        self.model.n_features()
     }
 
     /// Answers for each row.
@@ -181,16 +236,6 @@ impl Rows<'_> {
             }
         })
     }
-
-    /// The labels that the columns of the probabilities stand for, where they are not counted from 0.
-    pub(super) fn labels(&self) -> Option<&[usize]> {
-        match self.model {
-            AnyModel::NaiveBayes(model) => Some(model.classes()),
-            AnyModel::KnnClassifier(model) => Some(model.classes()),
-            AnyModel::GradientBoostingClassifier(model) => Some(model.classes()),
-            _ => None,
-        }
-    }
 }
 
 /// Probabilities of both classes where there is one column, that of the second.
@@ -204,19 +249,27 @@ fn both(probabilities: Matrix) -> Result<Matrix, Failure> {
 
 impl Texts<'_> {
     /// Answers for each text.
-    pub(super) fn ask(&self, texts: &[String]) -> Answers {
+    ///
+    /// # Errors
+    ///
+    /// What a pipeline refuses.
+    pub(super) fn ask(&self, texts: &[String]) -> Result<Answers, Failure> {
         let terms = |rows: apr_models::SparseRows| {
             Answers::Terms(rows.rows().map(|row| row.iter().collect()).collect())
         };
-        match self {
+        Ok(match self {
+            Self::Pipeline(piped, _) => {
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                return piped.ask(RowsIn::Texts(&texts), texts.len());
+            }
             Self::Counts(model) => terms(model.transform(texts)),
             Self::Weights(model) => terms(model.transform(texts)),
             Self::Language(model) => {
                 let score =
                     |text: &String| model.log_probability(&text.split_whitespace().collect::<Vec<&str>>());
-                Answers::LogProbabilities(texts.iter().map(score).collect())
+                Answers::Wide(texts.iter().map(score).collect())
             }
-        }
+        })
     }
 
     /// The term of that number.
@@ -224,6 +277,7 @@ impl Texts<'_> {
         let vocabulary = match self {
             Self::Counts(model) => model.vocabulary(),
             Self::Weights(model) => model.vocabulary(),
+            Self::Pipeline(_, terms) => return terms.get(number).copied().unwrap_or_default(),
             Self::Language(_) => return "",
         };
         vocabulary.get(number).unwrap_or_default()

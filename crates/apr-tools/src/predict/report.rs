@@ -4,6 +4,8 @@ use core::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
 
+use apr_models::Label;
+
 use super::answer::{Answers, Asked};
 use crate::console::Console;
 use crate::error::Failure;
@@ -67,9 +69,6 @@ impl<'k> Report<'k> {
             Answers::Numbers(values) => {
                 write!(out, "{}", Number(values.get(idx).copied().unwrap_or_default()))
             }
-            Answers::LogProbabilities(values) => {
-                write!(out, "{}", values.get(idx).copied().unwrap_or_default())
-            }
             Answers::Outliers(marks) => write!(out, "{}", marks.get(idx).copied().unwrap_or_default()),
             Answers::Classes(classes) => {
                 self.push_class(classes.get(idx).copied().unwrap_or_default(), out);
@@ -81,26 +80,45 @@ impl<'k> Report<'k> {
                 row.iter().try_for_each(|value| write!(out, "{}{}", self.delimiter, Number(*value)))
             }
             Answers::Rows(rows) => {
-                let row = rows.row(idx).unwrap_or_default().iter().enumerate();
-                let mut row =
-                    row.map(|(column, value)| (if column > 0 { Some(self.delimiter) } else { None }, value));
-                row.try_for_each(|(before, value)| {
-                    out.extend(before);
-                    write!(out, "{}", Number(*value))
-                })
+                let row = rows.row(idx).unwrap_or_default();
+                separated(self.delimiter, row.iter().map(|&value| Number(value)), out)
             }
             Answers::Terms(rows) => {
                 let row = rows.get(idx).map(Vec::as_slice).unwrap_or_default();
-                row.iter().enumerate().try_for_each(|(place, (term, value))| {
-                    write!(out, "{}{term}:{}", if place > 0 { " " } else { "" }, Number(*value))
-                })
+                separated(' ', row.iter().map(|&(term, value)| format!("{term}:{}", Number(value))), out)
+            }
+            Answers::Wide(values) => write!(out, "{}", Number(values.get(idx).copied().unwrap_or_default())),
+            Answers::WideRows { values, width } => {
+                separated(self.delimiter, row(values, *width, idx).iter().map(|&value| Number(value)), out)
+            }
+            Answers::WideTerms(rows) => {
+                let (terms, values) = rows.row(idx).unwrap_or_default();
+                let row = terms.iter().zip(values);
+                separated(' ', row.map(|(term, &value)| format!("{term}:{}", Number(value))), out)
+            }
+            Answers::Places(places) => {
+                self.push_label(places.get(idx).copied().unwrap_or_default(), out);
+                Ok(())
+            }
+            Answers::Shares { places, shares, n_shares } => {
+                self.push_label(places.get(idx).copied().unwrap_or_default(), out);
+                let row = row(shares, *n_shares, idx);
+                row.iter().try_for_each(|&value| write!(out, "{}{}", self.delimiter, Number(value)))
             }
         };
     }
 
-    /// The name of a class, in quotes if it would be taken for more than one cell.
     fn push_class(&self, class: usize, out: &mut String) {
-        let name = escaped(&self.known.class(class));
+        self.push_name(&self.known.class(class), out);
+    }
+
+    fn push_label(&self, place: usize, out: &mut String) {
+        self.push_name(&name(self.known.label(place)), out);
+    }
+
+    /// A name, in quotes if it would be taken for more than one cell.
+    fn push_name(&self, name: &str, out: &mut String) {
+        let name = escaped(name);
         if name.contains([self.delimiter, '"']) {
             out.push('"');
             out.push_str(&name.replace('"', "\"\""));
@@ -154,7 +172,15 @@ impl<'k> Report<'k> {
         self.head(json)?;
         json.key("predictions")?;
         let is_nested = self.kept.iter().any(|answers| {
-            matches!(answers, Answers::Probabilities(..) | Answers::Rows(_) | Answers::Terms(_))
+            matches!(
+                answers,
+                Answers::Probabilities(..)
+                    | Answers::Rows(_)
+                    | Answers::Terms(_)
+                    | Answers::Shares { .. }
+                    | Answers::WideRows { .. }
+                    | Answers::WideTerms(_)
+            )
         });
         if is_nested {
             json.array()?;
@@ -170,7 +196,37 @@ impl<'k> Report<'k> {
     fn value<W: Write>(&self, answers: &Answers, idx: usize, json: &mut JsonWriter<W>) -> io::Result<()> {
         match answers {
             Answers::Numbers(values) => json.narrow_float(values.get(idx).copied().unwrap_or_default()),
-            Answers::LogProbabilities(values) => json.float(values.get(idx).copied().unwrap_or_default()),
+            Answers::Wide(values) => json.float(values.get(idx).copied().unwrap_or_default()),
+            Answers::Places(places) => self.place(places.get(idx).copied().unwrap_or_default(), json),
+            Answers::Shares { places, shares, n_shares } => {
+                json.object()?;
+                json.key("class")?;
+                self.place(places.get(idx).copied().unwrap_or_default(), json)?;
+                json.key("probabilities")?;
+                json.object()?;
+                for (place, &value) in row(shares, *n_shares, idx).iter().enumerate() {
+                    json.key(&name(self.known.label(place)))?;
+                    json.float(value)?;
+                }
+                json.end_object()?;
+                json.end_object()
+            }
+            Answers::WideRows { values, width } => {
+                json.inline_array()?;
+                row(values, *width, idx).iter().try_for_each(|&value| json.float(value))?;
+                json.end_array()
+            }
+            Answers::WideTerms(rows) => {
+                json.object()?;
+                if let Asked::Texts(texts) = self.asked {
+                    let (terms, values) = rows.row(idx).unwrap_or_default();
+                    for (&term, &value) in terms.iter().zip(values) {
+                        json.key(texts.term(term as usize))?;
+                        json.float(value)?;
+                    }
+                }
+                json.end_object()
+            }
             Answers::Outliers(marks) => json.int(marks.get(idx).copied().unwrap_or_default().into()),
             Answers::Classes(classes) => self.class(classes.get(idx).copied().unwrap_or_default(), json),
             Answers::Probabilities(classes, probabilities) => {
@@ -213,6 +269,17 @@ impl<'k> Report<'k> {
         }
     }
 
+    /// A label of a pipeline in the type it has.
+    fn place<W: Write>(&self, place: usize, json: &mut JsonWriter<W>) -> io::Result<()> {
+        match self.known.label(place) {
+            Some(Label::Integer(value)) => json.int(value),
+            Some(Label::Text(text)) => json.string(text),
+            Some(Label::Boolean(value)) => json.bool(value),
+            Some(Label::Number(value)) => json.float(value),
+            _ => json.null(),
+        }
+    }
+
     /// The class of a column of probabilities.
     fn label(&self, column: usize) -> usize {
         let labels = match self.asked {
@@ -224,17 +291,42 @@ impl<'k> Report<'k> {
 }
 
 /// A number in as few digits as give it back, with an exponent where there would be many zeros.
-struct Number(f32);
+struct Number<T>(T);
 
-impl fmt::Display for Number {
+impl<T: fmt::Display + fmt::LowerExp + Copy + Into<f64>> fmt::Display for Number<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let size = self.0.abs();
+        let size = self.0.into().abs();
         if size == 0.0 || (1e-5..1e16).contains(&size) {
             write!(f, "{}", self.0)
         } else {
             write!(f, "{:e}", self.0)
         }
     }
+}
+
+/// The row at that place of rows of `width` numbers.
+fn row(values: &[f64], width: usize, idx: usize) -> &[f64] {
+    values.chunks_exact(width.max(1)).nth(idx).unwrap_or_default()
+}
+
+/// What a label is called.
+fn name(label: Option<Label<'_>>) -> String {
+    match label {
+        Some(Label::Integer(value)) => value.to_string(),
+        Some(Label::Text(text)) => text.to_owned(),
+        Some(Label::Boolean(value)) => value.to_string(),
+        Some(Label::Number(value)) => Number(value).to_string(),
+        _ => String::new(),
+    }
+}
+
+/// Appends the parts with `between` between each two of them.
+fn separated(between: char, parts: impl Iterator<Item = impl fmt::Display>, out: &mut String) -> fmt::Result {
+    for (number, part) in parts.enumerate() {
+        out.extend((number > 0).then_some(between));
+        write!(out, "{part}")?;
+    }
+    Ok(())
 }
 
 /// Says where the predictions are.

@@ -1,10 +1,10 @@
 //! Rows of a table as samples.
 
-use apr_models::Matrix;
+use apr_models::{Matrix, RowsIn};
 
 use super::answer::{Answers, Rows};
 use crate::console::Console;
-use crate::csv::{CsvTable, Dialect, Input};
+use crate::csv::{CsvTable, Dialect, Input, number};
 use crate::error::{CODE_TABLE_COLUMNS, Failure};
 use crate::known::Known;
 use crate::render::human::plural;
@@ -32,11 +32,32 @@ pub(super) fn ask(
         return Ok(());
     }
     let columns = columns(known, rows, &table, console).map_err(|failure| failure.in_file(&path))?;
+    let n_columns = columns.len();
+    match rows {
+        Rows::Wide(pipeline) => in_batches(
+            &mut table,
+            &columns,
+            |cell| pipeline.number(cell),
+            |n_rows, values| take(pipeline.ask(RowsIn::F64(&values), n_rows)?),
+        ),
+        Rows::Narrow(rows) => in_batches(&mut table, &columns, number, |n_rows, values| {
+            take(rows.ask(&Matrix::from_vec(n_rows, n_columns, values)?)?)
+        }),
+    }
+}
+
+/// Passes the rows of the table to `take`, as many at a time as have arrived: their number and the values of their columns.
+fn in_batches<T>(
+    table: &mut CsvTable,
+    columns: &[usize],
+    number: impl Fn(&str) -> Result<T, String>,
+    mut take: impl FnMut(usize, Vec<T>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let mut values = Vec::new();
     loop {
         let (mut n_rows, mut outcome) = (0, Ok(true));
         while n_rows < BATCH && (n_rows == 0 || table.has_buffered()) {
-            outcome = table.next_numbers(&columns, &mut values);
+            outcome = table.next_numbers(columns, &number, &mut values);
             if !matches!(outcome, Ok(true)) {
                 break;
             }
@@ -45,8 +66,7 @@ pub(super) fn ask(
         // Rows before one that cannot be read are answered, however the input arrived.
         values.truncate(n_rows * columns.len());
         if n_rows > 0 {
-            let x = Matrix::from_vec(n_rows, columns.len(), core::mem::take(&mut values))?;
-            take(rows.ask(&x)?)?;
+            take(n_rows, core::mem::take(&mut values))?;
         }
         if !outcome? {
             return Ok(());

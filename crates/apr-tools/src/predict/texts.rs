@@ -30,11 +30,11 @@ pub(super) fn ask(
         if more_arrived && texts.len() < BATCH {
             return Ok(());
         }
-        take(model.ask(&texts))?;
+        take(model.ask(&texts)?)?;
         texts.clear();
         Ok(())
     })?;
-    if texts.is_empty() { Ok(()) } else { take(model.ask(&texts)) }
+    if texts.is_empty() { Ok(()) } else { take(model.ask(&texts)?) }
 }
 
 /// Passes each text to `take`, with whether the next one has arrived already.

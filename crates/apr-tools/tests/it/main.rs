@@ -18,6 +18,7 @@ mod licenses;
 mod outputs;
 #[cfg(target_os = "linux")]
 mod passwords;
+mod pipelines;
 mod protection;
 mod quantize;
 mod quantized_models;
