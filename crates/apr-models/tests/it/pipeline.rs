@@ -12,53 +12,119 @@ use apr_models::{
 
 /// Writes the notation of `docs/payloads.md`.
 #[derive(Clone, Default)]
-struct Fields(Vec<u8>);
+pub(crate) struct Fields(pub(crate) Vec<u8>);
 
 impl Fields {
     /// A pipeline of rows of `n_features` finite numbers and `n_steps` steps, which follow.
-    fn pipeline(n_features: u64, n_steps: u64) -> Self {
+    pub(crate) fn pipeline(n_features: u64, n_steps: u64) -> Self {
         Self::default().u32(1).u32(1).u32(0).u64(n_features).u32(0).u64(n_steps)
     }
 
-    fn bytes(mut self, bytes: &[u8]) -> Self {
+    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
         self.0.extend(bytes);
         self
     }
 
-    fn u32(self, value: u32) -> Self {
+    pub(crate) fn u32(self, value: u32) -> Self {
         self.bytes(&value.to_le_bytes())
     }
 
-    fn u64(self, value: u64) -> Self {
+    pub(crate) fn u64(self, value: u64) -> Self {
         self.bytes(&value.to_le_bytes())
     }
 
-    fn f64(self, value: f64) -> Self {
+    pub(crate) fn f64(self, value: f64) -> Self {
         self.bytes(&value.to_le_bytes())
     }
 
-    fn text(self, text: &str) -> Self {
+    pub(crate) fn text(self, text: &str) -> Self {
         self.u64(text.len() as u64).bytes(text.as_bytes())
     }
 
     /// Numbers that are 32-bit ones.
-    fn narrow(self, values: &[f32]) -> Self {
+    pub(crate) fn narrow(self, values: &[f32]) -> Self {
         values
             .iter()
             .fold(self.u32(1).u64(values.len() as u64), |fields, value| fields.bytes(&value.to_le_bytes()))
     }
 
-    fn wide(self, values: &[f64]) -> Self {
+    pub(crate) fn wide(self, values: &[f64]) -> Self {
         values.iter().fold(self.u32(0).u64(values.len() as u64), |fields, &value| fields.f64(value))
     }
 
+    pub(crate) fn u32s(self, values: &[u32]) -> Self {
+        values.iter().fold(self.u64(values.len() as u64), |fields, &value| fields.u32(value))
+    }
+
+    pub(crate) fn texts(self, texts: &[&str]) -> Self {
+        texts.iter().fold(self.u64(texts.len() as u64), |fields, text| fields.text(text))
+    }
+
     /// The head of rows that are a table.
-    fn rows(self) -> Self {
+    pub(crate) fn rows(self) -> Self {
         self.u32(0).u32(1).u32(0).bytes(&[0])
     }
 
-    fn read(&self) -> Result<Pipeline, apr_container::Error> {
+    pub(crate) fn read(&self) -> Result<Pipeline, apr_container::Error> {
         decode_payload_from_slice(&self.0, Generation::default(), ModelType::Custom)
+    }
+}
+
+/// Reads every beginning of the model's payload, and the payload with each of its bytes changed in several ways: all is
+/// refused, or a model that `ask` can be asked and that is written and read again.
+pub(crate) fn survives_damage(model: &Pipeline, ask: impl Fn(&Pipeline)) {
+    let sound = Fields(encode_payload_to_vec(model, Generation::default()).unwrap());
+    assert_eq!(&sound.read().unwrap(), model);
+    ask(model);
+    for end in 0..sound.0.len() {
+        assert!(Fields(sound.0[..end].to_vec()).read().is_err(), "{end}");
+    }
+    for place in 0..sound.0.len() {
+        for mask in [1, 2, 4, 0x10, 0x40, 0x80, 0xFF] {
+            let mut damaged = sound.clone();
+            damaged.0[place] ^= mask;
+            match damaged.read() {
+                Ok(model) => {
+                    let again = Fields(encode_payload_to_vec(&model, Generation::default()).unwrap());
+                    assert_eq!(again.read().unwrap(), model, "byte {place} by {mask:#x}");
+                    ask(&model);
+                }
+                Err(error) => {
+                    let code = error.code();
+                    let known = code.starts_with("ac-") || apr_models::ErrorKind::CODES.contains(&code);
+                    assert!(known && !error.to_string().is_empty(), "{code}");
+                }
+            }
+        }
+    }
+}
+
+/// Asks about rows of zeros and of what is no number, and about a text.
+pub(crate) fn ask_anything(model: &Pipeline) {
+    let mut scores = vec![0.0; 9 * model.n_outputs()];
+    match model.n_features() {
+        // What a damaged number says is many.
+        Some(1..64) => {
+            for value in [0.0, f64::NAN, f64::INFINITY, 1e300] {
+                let rows = vec![value; 9 * model.n_features().unwrap()];
+                let _ = model.scores_into(RowsIn::F64(&rows), &mut scores);
+            }
+        }
+        Some(_) => {}
+        None => {
+            let texts = [
+                "to be, or not to be",
+                "",
+                "\u{e9}a\u{301} \u{ac00}  B\u{fb01}",
+                "be",
+                "a",
+                "b",
+                "c",
+                "d",
+                "e",
+            ];
+            model.scores_into(RowsIn::Texts(&texts), &mut scores).unwrap();
+        }
     }
 }
 
