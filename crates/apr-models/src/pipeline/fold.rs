@@ -14,6 +14,9 @@ const SYLLABLES: core::ops::RangeInclusive<u32> = 0xAC00..=0xD7A3;
 const PER_FIRST: u32 = 588;
 const PER_VOWEL: u32 = 28;
 
+/// Bytes of the longest replacement.
+const MAX_REPLACEMENT: usize = 64;
+
 /// What becomes of the syllables of Hangul.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HangulRule {
@@ -52,7 +55,7 @@ pub struct AccentFold {
 }
 
 impl AccentFold {
-    /// Takes characters, strictly increasing and none of them ASCII, with what each becomes.
+    /// Takes characters, strictly increasing and none of them ASCII, with what each becomes: at most 64 bytes.
     ///
     /// # Errors
     ///
@@ -77,6 +80,9 @@ impl AccentFold {
         let characters = self.from.iter().all(|&point| char::from_u32(point).is_some());
         part::expect("characters to replace", characters, "must be characters of Unicode")?;
         part::expect_len("replacements", self.from.len(), self.to.len())?;
+        // What a text may grow by is bounded; the longest decomposition in Unicode has 33 bytes.
+        let short = self.to.iter().all(|text| text.len() <= MAX_REPLACEMENT);
+        part::expect("replacements", short, "must be at most 64 bytes each")?;
         Ok(self)
     }
 
@@ -161,6 +167,10 @@ mod tests {
     fn replacements_out_of_order_are_refused() {
         for pairs in [vec![('b', "x")], vec![('ä', "x"), ('ä', "y")], vec![('ö', "x"), ('ä', "y")]] {
             assert!(AccentFold::new(pairs, HangulRule::Whole, OtherCharacters::Stay).is_err());
+        }
+        for (len, possible) in [(64, true), (65, false)] {
+            let pairs = [('ä', "x".repeat(len))];
+            assert_eq!(AccentFold::new(pairs, HangulRule::Whole, OtherCharacters::Stay).is_ok(), possible);
         }
     }
 }
