@@ -10,6 +10,7 @@ pub mod apr;
 mod choices;
 pub mod gguf;
 mod header;
+pub mod pipeline;
 pub mod sealed;
 
 pub use choices::Choices;
