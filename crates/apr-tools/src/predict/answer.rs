@@ -260,7 +260,7 @@ impl Texts<'_> {
         Ok(match self {
             Self::Pipeline(piped, _) => {
                 let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                return piped.ask(RowsIn::Texts(&texts), texts.len());
+                piped.ask(RowsIn::Texts(&texts), texts.len())?
             }
             Self::Counts(model) => terms(model.transform(texts)),
             Self::Weights(model) => terms(model.transform(texts)),

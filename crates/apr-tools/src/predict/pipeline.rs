@@ -1,10 +1,9 @@
 //! What a pipeline says: labels of any kind, and numbers with all of their digits.
 
-use apr_models::{Accepts, Head, Input, Pipeline, RowsAre, RowsIn};
+use apr_models::{Accepts, Error, ErrorKind, Head, Input, Pipeline, RowsAre, RowsIn};
 
 use super::answer::{Answers, Proba};
 use crate::csv;
-use crate::error::Failure;
 use crate::render::escape;
 
 /// A pipeline, and what is wanted of it.
@@ -20,7 +19,7 @@ impl Piped<'_> {
     /// # Errors
     ///
     /// What the model refuses.
-    pub(super) fn ask(self, rows: RowsIn<'_>, n_rows: usize) -> Result<Answers, Failure> {
+    pub(super) fn ask(self, rows: RowsIn<'_>, n_rows: usize) -> Result<Answers, Error> {
         let Self { model, proba } = self;
         if let Head::Rows { what, .. } = model.head() {
             if let RowsIn::Texts(texts) = rows
@@ -88,8 +87,17 @@ impl Piped<'_> {
 }
 
 /// Zeros for `width` numbers a row.
-fn room(n_rows: usize, width: usize) -> Result<Vec<f64>, Failure> {
-    let too_large =
-        || apr_models::Error::from(apr_models::ErrorKind::MatrixTooLarge { n_rows, n_cols: width });
-    Ok(vec![0.0; n_rows.checked_mul(width).ok_or_else(too_large)?])
+fn room(n_rows: usize, width: usize) -> Result<Vec<f64>, Error> {
+    let len = n_rows.checked_mul(width).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols: width })?;
+    Ok(vec![0.0; len])
+}
+
+/// The error of rows that stand behind `n_before` others in the table.
+pub(super) fn behind(error: Error, n_before: usize) -> Error {
+    match *error.kind() {
+        ErrorKind::BeyondSingle { row, col, step } => {
+            ErrorKind::BeyondSingle { row: n_before + row, col, step }.into()
+        }
+        _ => error,
+    }
 }

@@ -3,6 +3,7 @@
 use apr_models::{Matrix, RowsIn};
 
 use super::answer::{Answers, Rows};
+use super::pipeline::behind;
 use crate::console::Console;
 use crate::csv::{CsvTable, Dialect, Input, number};
 use crate::error::{CODE_TABLE_COLUMNS, Failure};
@@ -34,12 +35,20 @@ pub(super) fn ask(
     let columns = columns(known, rows, &table, console).map_err(|failure| failure.in_file(&path))?;
     let n_columns = columns.len();
     match rows {
-        Rows::Wide(pipeline) => in_batches(
-            &mut table,
-            &columns,
-            |cell| pipeline.number(cell),
-            |n_rows, values| take(pipeline.ask(RowsIn::F64(&values), n_rows)?),
-        ),
+        Rows::Wide(pipeline) => {
+            let mut n_before = 0;
+            in_batches(
+                &mut table,
+                &columns,
+                |cell| pipeline.number(cell),
+                |n_rows, values| {
+                    let answers = pipeline.ask(RowsIn::F64(&values), n_rows);
+                    let answers = answers.map_err(|error| behind(error, n_before))?;
+                    n_before += n_rows;
+                    take(answers)
+                },
+            )
+        }
         Rows::Narrow(rows) => in_batches(&mut table, &columns, number, |n_rows, values| {
             take(rows.ask(&Matrix::from_vec(n_rows, n_columns, values)?)?)
         }),
