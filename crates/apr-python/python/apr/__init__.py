@@ -2,7 +2,7 @@
 
 `apr.safetensors` reads and writes safetensors files; it has the names, arguments and results of the package `safetensors` and
 takes its place by one changed import. `load`, `save` and `inspect` are for `.apr` files: models that predict; `seal` and
-`open_sealed` for files whose tensors are decrypted and verified one by one; `structures` for nested data. Importing `apr` imports nothing else: each module is
+`open_sealed` for files whose tensors are decrypted and verified one by one; `structures` for nested data, `sklearn` for models of scikit-learn. Importing `apr` imports nothing else: each module is
 loaded when it is first used.
 """
 
@@ -25,11 +25,11 @@ from ._native import (
 )
 
 if TYPE_CHECKING:
-    from . import safetensors, structures
+    from . import safetensors, sklearn, structures
     from .checkpoints import Checkpoint, Checkpoints
     from .files import ModelFiles, open
 
-_MODULES = ("safetensors", "structures")
+_MODULES = ("safetensors", "sklearn", "structures")
 # Names and the modules that have them.
 _NAMES = {
     "Checkpoint": "checkpoints",

@@ -1,0 +1,79 @@
+"""Real tables, and what it means that a plan answers as its estimator does."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
+
+import numpy as np
+from plan_executor import Executor
+from sklearn import datasets
+from sklearn.base import clone, is_regressor
+from sklearn.model_selection import train_test_split
+
+from apr.sklearn import plan
+
+OUTPUTS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
+RTOL = 1e-5
+
+
+@functools.cache
+def split(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Training rows, held-out rows, and their targets. Labels are of every kind: places, texts, booleans, negative."""
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    y = {
+        "wine": lambda: np.array(["barolo", "grignolino", "a barbera"])[y],
+        "breast_cancer": lambda: y == 1,
+        "digits": lambda: y * 3 - 7,
+    }.get(name, lambda: y)()
+    return train_test_split(X, y, random_state=0, test_size=0.3)
+
+
+def fitted(estimator: Any, name: str, rows: int | None = None) -> Any:
+    """A clone that was fitted on the training rows; regressors learn numbers, whatever the table's labels are."""
+    X, _, y, _ = split(name)
+    if is_regressor(estimator) and y.dtype.kind != "f":
+        y = np.unique(y, return_inverse=True)[1] + 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return clone(estimator).fit(X[:rows], y[:rows])
+
+
+def outputs(estimator: Any, head: dict[str, Any]) -> list[str]:
+    """What both sides answer. What scikit-learn answers and a plan does not is a choice; see the tests of heads."""
+    if head["kind"] == "rows":
+        return ["predict" if head["what"] == "prediction" else "transform"]
+    found = {
+        "classes": ["predict"],
+        "clusters": (
+            ["predict", "transform"] if head.get("decide") == "smallest" else OUTPUTS[:2] + OUTPUTS[3:4]
+        ),
+        "outliers": ["predict", "decision_function", "score_samples"],
+    }[head["kind"]]
+    if head["kind"] == "classes":
+        found = ["predict", *(name for name in OUTPUTS[1:3] if hasattr(estimator, name))]
+        assert (head["share"]["kind"] != "none") == hasattr(estimator, "predict_proba")
+        assert (head["decision"] != "none") == hasattr(estimator, "decision_function")
+    assert all(hasattr(estimator, name) for name in found)
+    return list(found)
+
+
+def agree(estimator: Any, rows: Any, *, cancels: float = 0.0) -> Executor:
+    """Asserts that the plan's answers are the estimator's: labels equal, numbers within 1e-5 relative.
+
+    ``cancels`` is how large the terms are that decisions and projections near 0 are the sum of.
+    """
+    model = Executor(plan(estimator))
+    for name in outputs(estimator, model.head):
+        theirs = getattr(estimator, name)(rows)
+        theirs = np.asarray(theirs.toarray() if hasattr(theirs, "toarray") else theirs)
+        ours = getattr(model, name)(rows)
+        assert ours.shape == theirs.shape, name
+        if name == "predict" and model.head["kind"] != "rows":
+            assert ours.dtype.kind == theirs.dtype.kind, (name, ours.dtype, theirs.dtype)
+            assert (ours == theirs).all(), (name, np.flatnonzero(ours != theirs))
+        else:
+            atol = RTOL * cancels if name in ("decision_function", "transform") else 0.0
+            np.testing.assert_allclose(ours, theirs, rtol=RTOL, atol=atol, err_msg=name)
+    return model
