@@ -6,7 +6,9 @@ with the estimator. scikit-learn is not imported by this module: the estimator's
 
 from __future__ import annotations
 
+from ._compare import PredictionsDiffer, Report, check
 from ._estimators import plan
+from ._export import export
 from ._parts import NotExportable, Plan
 
-__all__ = ["NotExportable", "Plan", "plan"]
+__all__ = ["NotExportable", "Plan", "PredictionsDiffer", "Report", "check", "export", "plan"]

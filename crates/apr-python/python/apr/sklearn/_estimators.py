@@ -264,12 +264,19 @@ def _passes(member: Any) -> bool:
     return member is None or (isinstance(member, str) and member == "passthrough")
 
 
+def members(estimator: Any) -> list[Any]:
+    """The estimators that rows pass, one after another; nested pipelines are flattened."""
+    if type(estimator).__name__ != "Pipeline":
+        return [estimator]
+    return [inner for _, member in estimator.steps if not _passes(member) for inner in members(member)]
+
+
 def _pipeline(estimator: Any, place: Place) -> Part:
     """The steps of all its members, one after another. The last one's head answers."""
     parts: list[Part] = []
-    members = list(estimator.steps)
-    sparse, last_idx = place.sparse, len(members) - 1
-    for idx, (_, member) in enumerate(members):
+    stages = list(estimator.steps)
+    sparse, last_idx = place.sparse, len(stages) - 1
+    for idx, (_, member) in enumerate(stages):
         if _passes(member):
             continue
         inner = place.inner(idx, sparse)
@@ -289,7 +296,7 @@ def _pipeline(estimator: Any, place: Place) -> Part:
     steps = [step for part in parts for step in part.steps]
     accepts = min((part.accepts for part in parts), key=ACCEPTS.index)
     # A pipeline that ends in "passthrough" has no predict, whatever stands before it.
-    head = rows_head("transform") if _passes(members[-1][1]) else last.head
+    head = rows_head("transform") if _passes(stages[-1][1]) else last.head
     return Part(
         first.n_features, last.n_outputs, steps, head, accepts, first.input, last.transforms, last.sparse
     )

@@ -1,0 +1,69 @@
+"""From an estimator to a file."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _native
+from ._compare import Report, compare, names_of
+from ._estimators import plan
+from ._parts import Plan
+
+
+def _built(made: Plan) -> Any:
+    """The plan as a model: encoded, and decoded again from the bytes. The one place that needs native code."""
+    build = getattr(_native, "build_pipeline", None)
+    if build is None:
+        raise NotImplementedError("this build of apr writes no pipelines: install a newer one")
+    return _native.load(build(made))
+
+
+def export(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    *,
+    sample: Any,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    feature_names: Sequence[str] | None = None,
+    compression: str | None = None,
+    metadata: dict[str, Any] | None = None,
+    **save_options: Any,
+) -> Report:
+    """Writes a fitted estimator as an `.apr` file, if what the file predicts is what the estimator predicts.
+
+    The model is made, encoded, decoded again from its bytes, and asked about every row of ``sample``; only then it is written, in
+    one step. The sample is not stored.
+
+    Args:
+        estimator: a fitted estimator of scikit-learn, or a pipeline.
+        path: where the file goes; an old one is replaced, or stays as it was.
+        sample: rows that the estimator takes, at least one: an array, a sparse matrix, a DataFrame, or a list of texts.
+        rtol, atol: how far numbers may differ, see `check`.
+        feature_names: names to store, if the estimator was not fitted with some.
+        compression, metadata, save_options: as for `apr.save`.
+
+    Raises:
+        NotExportable: if the class, or an option, cannot be carried.
+        PredictionsDiffer: if an answer differs. Nothing was written.
+        TypeError, ValueError: if the sample does not fit.
+        OSError: if the file cannot be written.
+    """
+    made = plan(estimator)
+    if feature_names is not None:
+        made["metadata"]["feature_names"] = names_of(feature_names, made)
+    model = _built(made)
+    report = compare(estimator, made, model, sample, rtol, atol)
+    origin = {
+        **made["metadata"]["sklearn"],
+        "rows_compared": report.rows_compared,
+        "largest_relative_difference": report.largest_difference,
+    }
+    stored = {"sklearn": origin, **(metadata or {})}
+    if made["metadata"]["feature_names"] is not None:
+        stored.setdefault("feature_names", made["metadata"]["feature_names"])
+    model.save(path, compression=compression, metadata=stored, **save_options)
+    return dataclasses.replace(report, path=path, bytes=os.stat(path).st_size)
