@@ -96,6 +96,16 @@ def test_what_is_no_estimator():
         assert f"cannot export {type(thing).__name__}: not among" in str(refusal(thing))
 
 
+def test_releases_that_are_too_old(monkeypatch):
+    import sklearn
+
+    monkeypatch.setattr(sklearn, "__version__", "1.5.2")
+    error = refusal(trained(GaussianNB()))
+    assert "scikit-learn 1.5.2 is installed, 1.6 or newer is needed" in str(error)
+    monkeypatch.setattr(sklearn, "__version__", "1.10.dev0")
+    assert plan(trained(GaussianNB()))["metadata"]["sklearn"]["version"] == "1.10.dev0"
+
+
 def test_subclasses_are_other_classes():
     error = refusal(trained(Own(max_iter=500)))
     assert str(error) == (

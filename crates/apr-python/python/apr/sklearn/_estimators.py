@@ -61,6 +61,8 @@ _WAYS_OUT = {
     **dict.fromkeys(("OrdinalEncoder", "OneHotEncoder"), "encode before, and export the rest"),
 }
 _MAX_STEPS = 4096
+# Before, estimators do not say what they accept.
+_OLDEST = (1, 6)
 
 
 def _regression(estimator: Any, place: Place) -> Part:
@@ -364,6 +366,17 @@ def _name(estimator: Any) -> str:
     return f"Pipeline({', '.join(_name(step) for _, step in estimator.steps if step is not None)})"
 
 
+def _version(estimator: Any) -> str:
+    """The release of scikit-learn that the estimator is of; empty if it is of none."""
+    if type(estimator).__module__.partition(".")[0] != "sklearn":
+        return ""
+    version = str(importlib.import_module("sklearn").__version__)
+    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
+        needed = ".".join(map(str, _OLDEST))
+        refuse(estimator, Place(), f"scikit-learn {version} is installed, {needed} or newer is needed")
+    return version
+
+
 def plan(estimator: Any) -> Plan:
     """The estimator in plain values and arrays: what a file of it holds.
 
@@ -373,6 +386,7 @@ def plan(estimator: Any) -> Plan:
     Raises:
         NotExportable: if its class, or an option of it, cannot be carried.
     """
+    version = _version(estimator)
     part = convert(estimator, Place())
     if len(part.steps) > _MAX_STEPS:
         refuse(estimator, Place(), f"more than {_MAX_STEPS} steps")
@@ -380,6 +394,6 @@ def plan(estimator: Any) -> Plan:
     names = getattr(estimator, "feature_names_in_", None)
     metadata = {
         "feature_names": None if names is None else [str(name) for name in names],
-        "sklearn": {"version": importlib.import_module("sklearn").__version__, "estimator": _name(estimator)},
+        "sklearn": {"version": version, "estimator": _name(estimator)},
     }
     return {"input": source, "steps": part.steps, "head": part.head, "metadata": metadata}
