@@ -202,6 +202,22 @@ def test_texts():
         check(estimator, Executor(plan(estimator)), ["fine", "half \udc00"])
 
 
+def test_terms_are_compared_in_blocks(monkeypatch):
+    from apr.sklearn import _compare
+
+    monkeypatch.setattr(_compare, "_BLOCK", 20)
+    estimator = TfidfVectorizer().fit(TEXTS)
+    assert check(estimator, Executor(plan(estimator)), TEXTS).rows_compared == len(TEXTS)
+
+    class Wrong(Executor):
+        def transform(self, X):
+            return super().transform(X) + [["five" in text and "six" in text] for text in X]
+
+    with pytest.raises(PredictionsDiffer, match=f"of {len(TEXTS)} rows") as caught:
+        check(estimator, Wrong(plan(estimator)), TEXTS)
+    assert caught.value.rows[0][0] == 3
+
+
 @pytest.mark.parametrize(
     ("sample", "error", "text"),
     [

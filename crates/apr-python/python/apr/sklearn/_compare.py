@@ -61,7 +61,9 @@ class PredictionsDiffer(ValueError):
     def __init__(
         self, estimator: Any, output: str, total: int, rows: list[tuple[int, Any, Any]], count: int
     ) -> None:
-        shown = "; ".join(f"row {idx}: {theirs} there, {ours} here" for idx, theirs, ours in rows)
+        shown = "; ".join(
+            f"row {idx}: {_short(theirs)} there, {_short(ours)} here" for idx, theirs, ours in rows
+        )
         name = type(estimator).__name__
         super().__init__(
             f"{output} of {count} of {total} rows is not what scikit-learn's {name} says: {shown}"
@@ -69,6 +71,12 @@ class PredictionsDiffer(ValueError):
         self.output = output
         self.count = count
         self.rows = rows
+
+
+def _short(answer: Any) -> str:
+    """An answer as text, cut where rows are wide."""
+    text = str(answer)
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
 def outputs_of(head: Head) -> tuple[str, ...]:
@@ -273,6 +281,9 @@ class _Comparison:
     rtol: float
     atol: float
     near_zero: npt.NDArray[np.bool_]
+    # Of a block: the place of its first row, and the rows of the whole sample.
+    start: int = 0
+    total: int | None = None
 
     def output(self, name: str, rows: Any, ours: Any, *, labels_only: bool = False) -> float | None:
         """Compares one output, and returns the largest relative difference; None for labels."""
@@ -318,14 +329,19 @@ class _Comparison:
     def judge(self, name: str, wrong: npt.NDArray[np.bool_], theirs: Any, ours: Any) -> None:
         places = np.flatnonzero(wrong.reshape(len(wrong), -1).any(1))
         if len(places):
-            first = [(int(place), theirs[place].tolist(), ours[place].tolist()) for place in places[:_SHOWN]]
-            raise PredictionsDiffer(self.estimator, name, len(theirs), first, len(places))
+            first = [
+                (self.start + int(place), theirs[place].tolist(), ours[place].tolist())
+                for place in places[:_SHOWN]
+            ]
+            raise PredictionsDiffer(self.estimator, name, self.total or len(theirs), first, len(places))
 
 
 def compare(estimator: Any, made: Plan, model: Any, sample: Any, rtol: float, atol: float) -> Report:
     """`check` with a plan that is there already."""
     rows = _Sample(sample, made)
     names = outputs_of(made["head"])
+    if rows.is_text and names == ("transform",):
+        return _compare_terms(estimator, made, model, rows, rtol, atol)
     answers = {name: rows.of_model(getattr(model, name)) for name in names}
     judge = _Comparison(estimator, made["head"], rtol, atol, np.zeros(rows.count, dtype=bool))
     if rows.single is not None and not _takes_float64(estimator, names[0], rows.rows):
@@ -342,6 +358,20 @@ def compare(estimator: Any, made: Plan, model: Any, sample: Any, rtol: float, at
         near_zero=int(judge.near_zero.sum()),
         differences_float32={name: value for name, value in narrow.items() if value is not None},
     )
+
+
+def _compare_terms(estimator: Any, made: Plan, model: Any, rows: _Sample, rtol: float, atol: float) -> Report:
+    """Texts to rows as wide as a vocabulary: a block at a time, because both sides are made dense."""
+    step = max(1, _BLOCK // len(made["input"]["vocabulary"]))
+    near_zero, largest = 0, 0.0
+    for at in range(0, rows.count, step):
+        texts = rows.rows[at : at + step]
+        judge = _Comparison(
+            estimator, made["head"], rtol, atol, np.zeros(len(texts), dtype=bool), at, rows.count
+        )
+        largest = max(largest, judge.output("transform", texts, model.transform(texts)) or 0.0)
+        near_zero += int(judge.near_zero.sum())
+    return Report(("transform",), rows.count, {"transform": largest}, near_zero)
 
 
 def _takes_float64(estimator: Any, name: str, rows: Any) -> bool:

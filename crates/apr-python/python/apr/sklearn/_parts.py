@@ -146,9 +146,11 @@ def table(estimator: Any, place: Place, name: str, values: Any) -> dict[str, Any
 
 def width(estimator: Any, place: Place) -> int:
     """How many features the estimator was fitted with."""
-    n_features = int(estimator.n_features_in_)
+    n_features = int(getattr(estimator, "n_features_in_", 0))
     if not 1 <= n_features <= _MAX_WIDTH:
-        refuse(estimator, place, f"{n_features} features, at most {_MAX_WIDTH} fit", option="n_features_in_")
+        refuse(
+            estimator, place, f"fitted with {n_features} features", way_out="fit it on a table of features"
+        )
     return n_features
 
 
