@@ -2,8 +2,8 @@
 
 `apr.safetensors` reads and writes safetensors files; it has the names, arguments and results of the package `safetensors` and
 takes its place by one changed import. `load`, `save` and `inspect` are for `.apr` files: models that predict; `seal` and
-`open_sealed` for files whose tensors are decrypted and verified one by one; `structures` for nested data, `sklearn` for models of scikit-learn. Importing `apr` imports nothing else: each module is
-loaded when it is first used.
+`open_sealed` for files whose tensors are decrypted and verified one by one; `structures` for nested data; `sklearn` for models
+of scikit-learn. Importing `apr` imports nothing else: each module is loaded when it is first used.
 """
 
 from __future__ import annotations
