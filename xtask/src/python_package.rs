@@ -31,6 +31,14 @@ const TESTERS: Packages = Packages {
     variables: &[],
 };
 
+/// What tests and benches of `apr.sklearn` need beside the others: the release that the figures are of, or the newest that the
+/// interpreter takes. Where it cannot be had, they are skipped.
+const ESTIMATORS: Packages = Packages {
+    names: &["scikit-learn>=1.6,<=1.9.1", "pandas"],
+    check: "import sklearn, pandas",
+    variables: &[],
+};
+
 /// A source distribution, for the tests in it.
 struct Source {
     name: &'static str,
@@ -66,14 +74,29 @@ const BENCHERS: Packages = Packages {
     variables: &[],
 };
 
+/// A program that compares us with a package.
+struct Bench {
+    /// What it is called by.
+    name: &'static str,
+    /// Path below our folder.
+    program: &'static str,
+    /// What it needs besides the others.
+    packages: Option<&'static Packages>,
+}
+
+const BENCHES: [Bench; 2] = [
+    Bench { name: "safetensors", program: "benches/beside_safetensors.py", packages: None },
+    Bench { name: "sklearn", program: "benches/beside_sklearn.py", packages: Some(&ESTIMATORS) },
+];
+
 /// What is done with the wheel.
 enum Job<'a> {
     /// The tests with numpy.
     Tests,
     /// Those of frameworks, each in an environment of its own.
     Frameworks(Vec<&'static frameworks::Framework>),
-    /// The benches, with their arguments.
-    Bench(&'a [String]),
+    /// Benches, and their arguments.
+    Bench(Vec<&'static Bench>, &'a [String]),
     /// The tests of safestructures.
     Structures,
     /// Our tests with every access to memory looked at.
@@ -85,11 +108,15 @@ impl<'a> Job<'a> {
         let Some((word, rest)) = args.split_first() else { return Ok(Self::Tests) };
         match (word.as_str(), rest) {
             ("frameworks", names) => Ok(Self::Frameworks(frameworks::chosen(names)?)),
-            ("bench", options) => Ok(Self::Bench(options)),
+            ("bench", []) => Ok(Self::Bench(BENCHES.iter().collect(), rest)),
+            ("bench", [name, options @ ..]) => match BENCHES.iter().find(|bench| bench.name == name) {
+                Some(bench) => Ok(Self::Bench(vec![bench], options)),
+                None => Err(Failure::Usage(format!("no bench `{name}`: `safetensors` or `sklearn`"))),
+            },
             ("structures", []) => Ok(Self::Structures),
             ("valgrind", []) => Ok(Self::Valgrind),
             _ => Err(Failure::Usage(format!(
-                "`python` takes `frameworks [NAME...]`, `structures`, `bench [OPTION...]` or `valgrind`, not `{}`",
+                "`python` takes `frameworks [NAME...]`, `structures`, `bench [safetensors|sklearn [OPTION...]]` or `valgrind`, not `{}`",
                 args.join(" ")
             ))),
         }
@@ -113,11 +140,20 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
             let upstream = source_or_skip(session, &folder, &UPSTREAM)?;
             frameworks::run(session, &folder, &wheel, upstream.as_deref(), &chosen)
         }
-        Job::Bench(options) => {
+        Job::Bench(benches, options) => {
             let place = folder.join("bench");
             let Some(python) = with_wheel(session, &place, &BENCHERS, &wheel)? else { return Ok(()) };
-            let bench = format!("{FOLDER}/benches/beside_safetensors.py");
-            step(command(session, python, &[&bench]).args(options))
+            for bench in benches {
+                if let Some(packages) = bench.packages
+                    && let Err(why) = environment(session, &place, packages)?
+                {
+                    session.skip(&format!("python bench {}", bench.name), why);
+                    continue;
+                }
+                let program = format!("{FOLDER}/{}", bench.program);
+                step(command(session, &python, &[&program]).args(options))?;
+            }
+            Ok(())
         }
         Job::Structures => structures::run(session, &folder, &wheel),
         Job::Valgrind => {
@@ -165,6 +201,9 @@ fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Opti
     let fresh = folder.join("fresh");
     emptied(&fresh)?;
     let Some(python) = with_wheel(session, &fresh, &TESTERS, wheel)? else { return Ok(()) };
+    if let Err(why) = environment(session, &fresh, &ESTIMATORS)? {
+        session.skip("python: apr.sklearn", why);
+    }
     example(session, &python, folder)?;
     let ours = pytest(session, &python, &["tests"], |command| {
         command.current_dir(session.root().join(FOLDER));

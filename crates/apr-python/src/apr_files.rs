@@ -8,6 +8,7 @@ pub(crate) mod inspect;
 mod keys;
 pub(crate) mod load;
 mod model;
+mod pipelines;
 mod refusal;
 mod samples;
 pub(crate) mod save;
@@ -16,6 +17,9 @@ pub(crate) mod sealed;
 mod source;
 mod values;
 
+pub(crate) use self::load::Loaded;
 pub(crate) use self::model::Model;
-pub(crate) use self::refusal::AprError;
+pub(crate) use self::refusal::{AprError, Refusal};
+pub(crate) use self::save::{Saving, to_bytes};
 pub(crate) use self::sealed::SealedFile;
+pub(crate) use self::values::metadata_of;

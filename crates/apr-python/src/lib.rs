@@ -19,6 +19,7 @@ mod numpy;
 mod opened;
 mod options;
 mod packed;
+mod pipeline;
 mod safe_open;
 mod serialize;
 mod sharded;
@@ -48,6 +49,8 @@ mod _native {
     use crate::deserialize::{deserialize, load_arrays};
     #[pymodule_export]
     use crate::error::SafetensorError;
+    #[pymodule_export]
+    use crate::pipeline::build_pipeline;
     #[pymodule_export]
     use crate::safe_open::{SafeOpen, safe_open_handle};
     #[pymodule_export]

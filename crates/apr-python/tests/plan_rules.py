@@ -50,6 +50,8 @@ def check_texts(source: dict[str, Any]) -> int:
             if characters is not None:
                 assert characters.dtype == np.uint32 and len(characters) % 2 == 0 and ascending(characters)
                 assert characters[-1] <= 0x110000
+    else:
+        assert not source["stop_words"]
     if source["accents"] is not None:
         fold = source["accents"]
         assert ascending(fold["from"]) and len(fold["from"]) == len(fold["to"])
@@ -138,6 +140,8 @@ def check_kernel(step: dict[str, Any], width: int) -> int:
 
 def check_neighbours(step: dict[str, Any], width: int) -> int:
     n_rows = check_table(step["samples"], width)
+    if step["samples"]["kind"] == "sparse":
+        assert step["metric"]["kind"] in ("euclidean", "cosine")
     assert 1 <= step["k"] <= n_rows
     assert step["metric"]["kind"] in ("euclidean", "manhattan", "chebyshev", "minkowski", "cosine")
     assert step["metric"].get("p", 1) >= 1
@@ -147,7 +151,11 @@ def check_neighbours(step: dict[str, Any], width: int) -> int:
         assert step["search"]["leaf_size"] >= 1 and sorted(step["search"]["order"]) == list(range(n_rows))
     answer = step["answer"]
     if answer["kind"] == "classes":
-        assert answer["class_of"].shape == (n_rows,) and (answer["class_of"] < answer["n_classes"]).all()
+        assert (
+            answer["n_classes"] <= n_rows
+            and answer["class_of"].shape == (n_rows,)
+            and (answer["class_of"] < answer["n_classes"]).all()
+        )
         return answer["n_classes"]
     floats(answer["targets"], n_rows, answer["n_outputs"])
     return answer["n_outputs"]
@@ -191,7 +199,7 @@ def check_head(head: dict[str, Any], width: int) -> None:
     elif head["kind"] == "clusters":
         assert head["decide"] in ("smallest", "largest")
     elif head["kind"] == "outliers":
-        assert width == 1 and head["divisor"] >= 0 and not np.isnan(head["cut"])
+        assert width == 1 and head["divisor"] >= 0 and np.isfinite(head["cut"])
     else:
         assert head["kind"] == "classes"
         labels = head["labels"]

@@ -1,4 +1,4 @@
-"""Comparison of a model with its estimator, and what a file is written for. The executor of plans is the model."""
+"""Comparison of a model with its estimator, and what a file is written for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from plan_executor import Executor
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -23,18 +22,15 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn_tables import fitted, split
+from sklearn_tables import Native, fitted, split
 
 from apr import _native
 from apr.sklearn import NotExportable, PredictionsDiffer, Report, _export, check, export, plan
 
 TEXTS = ["one two three", "two three four", "three four five", "five six"] * 5
-needs_pipelines = pytest.mark.skipif(
-    not hasattr(_native, "build_pipeline"), reason="the native module writes no pipelines"
-)
 
 
-class Changed(Executor):
+class Changed(Native):
     """A model that errs in one cell of one output."""
 
     def __init__(self, made, output, row, change):
@@ -81,7 +77,7 @@ CASES = [
 def test_every_output_is_compared(estimator, outputs, name):
     estimator = fitted(estimator, name)
     held = split(name)[1]
-    report = check(estimator, Executor(plan(estimator)), held)
+    report = check(estimator, Native(plan(estimator)), held)
     assert report.outputs == outputs
     assert report.rows_compared == len(held)
     assert report.largest_difference <= 1e-5
@@ -122,14 +118,14 @@ def test_rest_of_a_sum_near_zero():
     model = LinearRegression(fit_intercept=False).fit(np.eye(2), [1e9, -1e9])
     rows = np.array([[1.0, 1.0], [2.0, 1.0]])
 
-    class Rounded(Executor):
+    class Rounded(Native):
         def predict(self, X):
             return super().predict(X) + np.array([1e-7, 0.0])
 
     report = check(model, Rounded(plan(model)), rows)
     assert report.near_zero == 1 and 0 < report.largest_difference < 1e-11
 
-    class Wrong(Executor):
+    class Wrong(Native):
         def predict(self, X):
             return super().predict(X) + np.array([1.0, 0.0])
 
@@ -140,7 +136,7 @@ def test_rest_of_a_sum_near_zero():
 def test_answers_of_another_shape():
     estimator = fitted(LinearRegression(), "diabetes")
 
-    class Wide(Executor):
+    class Wide(Native):
         def predict(self, X):
             return super().predict(X)[:, None]
 
@@ -151,7 +147,7 @@ def test_answers_of_another_shape():
 def test_sample_of_float32():
     estimator = fitted(make_pipeline(StandardScaler(), LogisticRegression()), "wine")
     held = split("wine")[1].astype(np.float32)
-    report = check(estimator, Executor(plan(estimator)), held)
+    report = check(estimator, Native(plan(estimator)), held)
     assert report.largest_difference < 1e-9
     # scikit-learn rounds between scaler and classifier: it is said, not judged.
     assert set(report.differences_float32) == {"predict_proba", "decision_function"}
@@ -161,14 +157,14 @@ def test_sample_of_float32():
 def test_clusters_of_float32_refuse_other_rows():
     held = split("iris")[1].astype(np.float32)
     estimator = KMeans(3, random_state=0, n_init=1).fit(split("iris")[0].astype(np.float32))
-    assert check(estimator, Executor(plan(estimator)), held, rtol=1e-4).rows_compared == len(held)
+    assert check(estimator, Native(plan(estimator)), held, rtol=1e-4).rows_compared == len(held)
 
 
 def test_sparse_sample():
     X, held, y, _ = split("digits")
     estimator = RandomForestClassifier(5, random_state=0).fit(X, y)
     for make in (sparse.csr_array, sparse.coo_matrix, sparse.csc_array):
-        assert check(estimator, Executor(plan(estimator)), make(held)).rows_compared == len(held)
+        assert check(estimator, Native(plan(estimator)), make(held)).rows_compared == len(held)
 
 
 def test_frames():
@@ -176,7 +172,7 @@ def test_frames():
     X, held, y, _ = split("iris")
     frame, rows = (pandas.DataFrame(part, columns=list("abcd")) for part in (X, held))
     estimator = make_pipeline(StandardScaler(), LogisticRegression()).fit(frame, y)
-    model = Executor(plan(estimator))
+    model = Native(plan(estimator))
     assert check(estimator, model, rows).rows_compared == len(held)
     assert check(estimator, model, rows.astype(np.float32)).differences_float32
     with pytest.raises(ValueError, match="another order"):
@@ -188,18 +184,18 @@ def test_frames():
 def test_texts():
     labels = [0, 1, 1, 0] * 5
     estimator = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS, labels)
-    assert check(estimator, Executor(plan(estimator)), TEXTS[:3]).rows_compared == 3
+    assert check(estimator, Native(plan(estimator)), TEXTS[:3]).rows_compared == 3
     alone = CountVectorizer().fit(TEXTS)
-    assert check(alone, Executor(plan(alone)), tuple(TEXTS)).outputs == ("transform",)
+    assert check(alone, Native(plan(alone)), tuple(TEXTS)).outputs == ("transform",)
     for sample, text in (
         ("one two", "give a list"),
         ([1, 2], "a text is a str"),
         ([b"a"], "a text is a str"),
     ):
         with pytest.raises(TypeError, match=text):
-            check(estimator, Executor(plan(estimator)), sample)
+            check(estimator, Native(plan(estimator)), sample)
     with pytest.raises(ValueError, match="half a surrogate pair"):
-        check(estimator, Executor(plan(estimator)), ["fine", "half \udc00"])
+        check(estimator, Native(plan(estimator)), ["fine", "half \udc00"])
 
 
 def test_terms_are_compared_in_blocks(monkeypatch):
@@ -207,9 +203,9 @@ def test_terms_are_compared_in_blocks(monkeypatch):
 
     monkeypatch.setattr(_compare, "_BLOCK", 20)
     estimator = TfidfVectorizer().fit(TEXTS)
-    assert check(estimator, Executor(plan(estimator)), TEXTS).rows_compared == len(TEXTS)
+    assert check(estimator, Native(plan(estimator)), TEXTS).rows_compared == len(TEXTS)
 
-    class Wrong(Executor):
+    class Wrong(Native):
         def transform(self, X):
             return super().transform(X) + [["five" in text and "six" in text] for text in X]
 
@@ -234,10 +230,10 @@ def test_terms_are_compared_in_blocks(monkeypatch):
 def test_samples_that_do_not_fit(sample, error, text):
     estimator = fitted(GaussianNB(), "iris")
     with pytest.raises(error, match=text):
-        check(estimator, Executor(plan(estimator)), sample)
+        check(estimator, Native(plan(estimator)), sample)
 
 
-class Saved(Executor):
+class Saved(Native):
     """A model that can be saved: the stand-in for the native one."""
 
     def save(self, path, *, compression=None, metadata=None, **options):
@@ -306,7 +302,6 @@ def test_nothing_is_written_of_what_is_refused(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-@needs_pipelines
 @pytest.mark.parametrize(("estimator", "outputs"), CASES, ids=str)
 def test_files_predict_what_the_estimator_predicts(estimator, outputs, tmp_path):
     with warnings.catch_warnings():

@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from plan_executor import Executor
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
@@ -17,7 +16,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from sklearn_tables import agree, fitted, split
+from sklearn_tables import Native, agree, fitted, split
 
 from apr.sklearn import plan
 
@@ -198,7 +197,7 @@ def test_labels_come_back_as_they_were(labels, estimator):
     X, held, y, _ = split("iris")
     X, y = X[y < 2], y[y < 2]
     estimator = estimator.fit(X, np.asarray(labels)[y])
-    model = Executor(plan(estimator))
+    model = Native(plan(estimator))
     assert model.predict(held).tolist() == estimator.predict(held).tolist()
 
 

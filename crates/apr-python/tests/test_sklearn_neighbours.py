@@ -7,12 +7,11 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from plan_executor import Neighbours
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn_tables import agree, fitted, split
+from sklearn_tables import Native, agree, fitted, split
 
 from apr.sklearn import plan
 
@@ -75,11 +74,38 @@ def test_row_that_is_a_sample():
 def test_tree_finds_the_same_neighbours_ties_included(name, leaf_size):
     X, held, y, _ = split(name)
     X, y, held = X[:500], y[:500], held[:60]
-    estimator = KNeighborsClassifier(5, algorithm="kd_tree", leaf_size=leaf_size).fit(X, y)
-    search = Neighbours(plan(estimator)["steps"][0])
+    # Each sample is a target of its own, so that the answer says who the neighbours are.
+    estimator = KNeighborsRegressor(5, algorithm="kd_tree", leaf_size=leaf_size).fit(X, np.eye(len(X)))
     theirs = estimator.kneighbors(held, return_distance=False)
-    for row, places in zip(held, theirs):
-        assert set(search.nearest(row)[1]) == set(places.tolist())
+    for row, places in zip(agree(estimator, held).predict(held), theirs):
+        assert set(np.flatnonzero(row)) == set(places.tolist())
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_sparse_samples_of_every_metric(metric, weights):
+    X, held, y, _ = split("digits")
+    estimator = KNeighborsRegressor(4, metric=metric, weights=weights, algorithm="brute")
+    estimator.fit(sparse.csr_array(X[:200]), y[:200] * 0.5)
+    model = agree_sparse(estimator, held[:60])
+    kept = "sparse" if metric in ("euclidean", "cosine") else "dense"
+    assert model.plan["steps"][0]["samples"]["kind"] == kept
+
+
+def agree_sparse(estimator, rows):
+    """As `agree`, of an estimator that is asked about sparse rows."""
+    model = Native(plan(estimator))
+    np.testing.assert_allclose(model.predict(rows), estimator.predict(sparse.csr_array(rows)), rtol=1e-5)
+    return model
+
+
+def test_cosine_of_rows_of_any_length():
+    X, held, y, _ = split("wine")
+    samples = np.vstack([X[:90], np.zeros((1, X.shape[1]))])
+    estimator = KNeighborsRegressor(3, metric="cosine", weights="distance").fit(samples, np.arange(91.0))
+    stored = agree(estimator, held * np.array([[1e-3], [1e3]] * 27)).plan["steps"][0]["samples"]["values"]
+    np.testing.assert_allclose(np.linalg.norm(stored, axis=1)[:90], 1.0)
+    assert not stored[90].any()
 
 
 def test_ties_of_a_grid():

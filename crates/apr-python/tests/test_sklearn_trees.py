@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from plan_executor import Executor
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -28,7 +27,7 @@ from sklearn.tree import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
-from sklearn_tables import agree, fitted, split
+from sklearn_tables import Native, agree, fitted, split
 
 from apr.sklearn import _trees, plan
 
@@ -163,7 +162,11 @@ def test_limit_is_the_least_sum_that_is_no_outlier():
 
 
 def test_limit_that_no_row_reaches():
-    assert _trees.least_inlier(10.0, 0.5) == np.inf
+    assert _trees.least_inlier(10.0, 0.5) == np.finfo(np.float64).max
+    X, held, _, _ = split("iris")
+    estimator = IsolationForest(n_estimators=5, random_state=0).fit(X)
+    estimator.offset_ = 0.5
+    assert (agree(estimator, held, cancels=1e-6).predict(held) == -1).all()
 
 
 def test_thresholds_are_rounded_down():
@@ -200,4 +203,4 @@ def test_boosting_without_a_stage():
     X, held, y, _ = split("diabetes")
     estimator = HistGradientBoostingRegressor(max_iter=1).fit(X, y)
     estimator._predictors = []
-    assert (Executor(plan(estimator)).predict(held) == estimator.predict(held)).all()
+    assert (Native(plan(estimator)).predict(held) == estimator.predict(held)).all()

@@ -2,6 +2,7 @@
 
 use apr_models::{Activation, AnyModel, Matrix, Model as _, Predictions, SparseRows};
 
+use super::model::Question;
 use super::refusal::Refusal;
 use super::samples::Numbers;
 
@@ -10,8 +11,20 @@ fn labels(classes: Vec<usize>) -> Numbers {
     Numbers::labels(classes.into_iter().map(|class| class as i64))
 }
 
+/// What the model says to a question.
+pub(crate) fn answer(model: &AnyModel, question: Question, x: &Matrix) -> Result<Numbers, Refusal> {
+    match question {
+        Question::Predictions => predict(model, x),
+        Question::Probabilities => probabilities(model, x),
+        Question::Transformed => transform(model, x),
+        Question::Scores => scores(model, x),
+        Question::Decisions => Err(none(model, "decision function")),
+        Question::ScoresOfSamples => Err(none(model, "scores of samples")),
+    }
+}
+
 /// What the model predicts: a number, a label or a row for each sample.
-pub(crate) fn predict(model: &AnyModel, x: &Matrix) -> Result<Numbers, Refusal> {
+fn predict(model: &AnyModel, x: &Matrix) -> Result<Numbers, Refusal> {
     if let Some(network) = classifying_network(model) {
         return Ok(labels(network.classes(x)?));
     }
@@ -20,13 +33,12 @@ pub(crate) fn predict(model: &AnyModel, x: &Matrix) -> Result<Numbers, Refusal> 
         Predictions::Classes(classes) => labels(classes),
         Predictions::Outliers(marks) => Numbers::labels(marks.into_iter().map(i64::from)),
         Predictions::Samples(rows) => Numbers::table(rows),
-        Predictions::Labels(labels) => Numbers::named(labels).ok_or_else(|| none(model, "predictions"))?,
         _ => return Err(none(model, "predictions")),
     })
 }
 
 /// The probability of each class, a row for each sample.
-pub(crate) fn probabilities(model: &AnyModel, x: &Matrix) -> Result<Numbers, Refusal> {
+fn probabilities(model: &AnyModel, x: &Matrix) -> Result<Numbers, Refusal> {
     if let Some(network) = classifying_network(model) {
         return both(network.outputs(x)?);
     }
@@ -45,7 +57,7 @@ pub(crate) fn probabilities(model: &AnyModel, x: &Matrix) -> Result<Numbers, Ref
 }
 
 /// The samples as the model transforms them.
-pub(crate) fn transform(model: &AnyModel, x: &Matrix) -> Result<Numbers, Refusal> {
+fn transform(model: &AnyModel, x: &Matrix) -> Result<Numbers, Refusal> {
     match model {
         AnyModel::StandardScaler(_)
         | AnyModel::MinMaxScaler(_)
@@ -59,7 +71,7 @@ pub(crate) fn transform(model: &AnyModel, x: &Matrix) -> Result<Numbers, Refusal
 }
 
 /// What predictions are decided by.
-pub(crate) fn scores(model: &AnyModel, x: &Matrix) -> Result<Numbers, Refusal> {
+fn scores(model: &AnyModel, x: &Matrix) -> Result<Numbers, Refusal> {
     let n_rows = x.n_rows();
     Ok(match model {
         AnyModel::IsolationForest(model) => Numbers::row(model.try_score_samples(x)?.into_vec()),

@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use apr_models::{AnyModel, Matrix, Model as _};
+use apr_models::{AnyModel, Labels, Model as _};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use super::answers;
 use super::load::Loaded;
+use super::pipelines::{self, Rows};
 use super::refusal::Refusal;
-use super::samples::{Numbers, Samples, sparse, texts};
+use super::samples::{Samples, sparse, sparse_wide, texts};
 use super::save::{Saving, to_bytes, to_file};
 use super::values::metadata_to_python;
 use crate::numpy::Numpy;
@@ -18,10 +19,29 @@ use crate::numpy::Numpy;
 ///
 /// Samples are a table of numbers with a row for each: a numpy array of any type, byte order and strides, anything else with
 /// the buffer protocol, or what numpy makes an array of. Models compute with float32; float32 in row-major order is taken
-/// as it is, everything else is converted. The interpreter is free for other threads meanwhile.
+/// as it is, everything else is converted. A Pipeline, which apr.sklearn.export makes, computes with float64: rows of float64
+/// or float32 are taken as they are, many rows are shared by as many threads as there are processors, and one that begins
+/// with texts takes a list of str. The interpreter is free for other threads meanwhile.
 #[pyclass(frozen, module = "apr", name = "Model")]
 pub struct Model {
     loaded: Loaded,
+}
+
+/// What a model is asked about samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// `predict`.
+    Predictions,
+    /// `predict_proba`.
+    Probabilities,
+    /// `decision_function`.
+    Decisions,
+    /// `score_samples`.
+    ScoresOfSamples,
+    /// `transform`.
+    Transformed,
+    /// `scores`.
+    Scores,
 }
 
 impl Model {
@@ -37,11 +57,20 @@ impl Model {
         &self,
         py: Python<'py>,
         samples: &Bound<'py, PyAny>,
-        question: fn(&AnyModel, &Matrix) -> Result<Numbers, Refusal>,
+        question: Question,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let samples = Samples::of(samples)?;
         let model = &self.loaded.model;
-        let answer = py.detach(|| question(model, &samples.matrix()?));
+        let answer = if let AnyModel::Pipeline(pipeline) = model {
+            let rows = if pipelines::reads_texts(pipeline) {
+                Rows::Texts(texts(samples)?)
+            } else {
+                Rows::Numbers(Samples::wide(samples)?)
+            };
+            py.detach(|| pipelines::answer(pipeline, question, &rows))
+        } else {
+            let samples = Samples::of(samples)?;
+            py.detach(|| answers::answer(model, question, &samples.matrix()?))
+        };
         answer.map_err(|refusal| refusal.raise(py, None))?.to_array(py)
     }
 }
@@ -73,15 +102,28 @@ impl Model {
         self.loaded.signer.as_ref().map(|signer| signer.to_dict(py)).transpose()
     }
 
-    /// The labels that the columns of predict_proba stand for, a list of int; None if they are counted from 0.
+    /// The labels that the columns of predict_proba stand for, a list of int, of a Pipeline also of str, bool or float; None if
+    /// they are counted from 0.
     #[getter]
     fn classes<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        if let AnyModel::Pipeline(pipeline) = &self.loaded.model {
+            return Ok(match pipeline.labels() {
+                Some(Labels::Integers(labels)) => Some(PyList::new(py, labels)?),
+                Some(Labels::Texts(labels)) => Some(PyList::new(py, labels)?),
+                Some(Labels::Booleans(labels)) => Some(PyList::new(py, labels)?),
+                Some(Labels::Numbers(labels)) => Some(PyList::new(py, labels)?),
+                _ => None,
+            });
+        }
         answers::classes(&self.loaded.model).map(|classes| PyList::new(py, classes)).transpose()
     }
 
     /// The terms that the columns of `terms` stand for, a list of str; None of models that have none.
     #[getter]
     fn vocabulary<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        if let AnyModel::Pipeline(pipeline) = &self.loaded.model {
+            return pipelines::vocabulary(pipeline).map(|terms| PyList::new(py, terms)).transpose();
+        }
         let vocabulary = answers::vocabulary(&self.loaded.model);
         vocabulary.map(|vocabulary| PyList::new(py, vocabulary.iter())).transpose()
     }
@@ -91,41 +133,62 @@ impl Model {
     ///
     /// What the model predicts for each of n samples: float32 of shape (n,) of a regression, int64 of shape (n,) of a
     /// classification or a clustering (for outliers -1, for others 1), float32 of shape (n, k) of a transformation or a network
-    /// without classes.
+    /// without classes. A Pipeline gives what scikit-learn gives: labels as int64, str, bool or float64 of shape (n,), numbers as
+    /// float64 of shape (n,) or (n, k).
     ///
-    /// Raises AprError ("am-feature-count", "am-no-predictions", "am-empty-matrix", "am-not-fitted"), TypeError and ValueError
-    /// for what is no table of numbers.
+    /// Raises AprError ("am-feature-count", "am-no-predictions", "am-empty-matrix", "am-not-fitted", "am-feature-not-finite"),
+    /// TypeError and ValueError for what is no table of numbers.
     #[pyo3(name = "predict")]
     fn predict<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, x, answers::predict)
+        self.ask(py, x, Question::Predictions)
     }
 
     /// predict_proba($self, X)
     /// --
     ///
-    /// The probability of each class for each of n samples, float32 of shape (n, classes). Raises as predict.
+    /// The probability of each class for each of n samples, float32 of shape (n, classes), float64 of a Pipeline. Raises as predict.
     fn predict_proba<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, x, answers::probabilities)
+        self.ask(py, x, Question::Probabilities)
     }
 
     /// transform($self, X)
     /// --
     ///
-    /// The n samples as a scaler, a projection or a network makes them, float32 of shape (n, k). Raises as predict.
+    /// The n samples as a scaler, a projection or a network makes them, float32 of shape (n, k), float64 of a Pipeline; as
+    /// clusters do, the distances from their centres; as a vectorizer does, a column for each term (`terms` leaves the zeros
+    /// out). Raises as predict.
     fn transform<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, x, answers::transform)
+        self.ask(py, x, Question::Transformed)
+    }
+
+    /// decision_function($self, X)
+    /// --
+    ///
+    /// What scikit-learn's method of this name gives for n samples: float64 of shape (n,) for two classes and for outliers, of
+    /// shape (n, k) otherwise. Of a Pipeline; other models have `scores`. Raises as predict.
+    fn decision_function<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, x, Question::Decisions)
+    }
+
+    /// score_samples($self, X)
+    /// --
+    ///
+    /// What scikit-learn's method of this name gives for n samples, logarithms of densities or how little of an outlier each is:
+    /// float64 of shape (n,). Of a Pipeline; other models have `scores`. Raises as predict.
+    fn score_samples<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, x, Question::ScoresOfSamples)
     }
 
     /// scores($self, X)
     /// --
     ///
     /// What predictions are decided by: float32 of shape (n,) of an isolation forest and a Gaussian mixture, float64 of shape
-    /// (n, k) of support vectors and boosted classes. Of a language model, X is a list of n texts, and the scores are the
-    /// logarithms of their probabilities, float64 of shape (n,). Raises as predict.
+    /// (n, k) of support vectors and boosted classes, and what leaves the last step of a Pipeline. Of a language model, X is a
+    /// list of n texts, and the scores are the logarithms of their probabilities, float64 of shape (n,). Raises as predict.
     fn scores<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let model = &self.loaded.model;
         if !answers::reads_texts(model) {
-            return self.ask(py, x, answers::scores);
+            return self.ask(py, x, Question::Scores);
         }
         let texts = texts(x)?;
         let answer = py.detach(|| answers::scores_of_texts(model, &texts));
@@ -136,10 +199,16 @@ impl Model {
     /// --
     ///
     /// The weighted terms of a list of n texts: (data, indices, indptr) as scipy.sparse.csr_array takes them, with shape
-    /// (n, len(vocabulary)); float32, int64, int64. Raises AprError of models that count no terms.
+    /// (n, len(vocabulary)); float32 (of a Pipeline float64), int64, int64. Raises AprError of models that count no terms.
     fn terms<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let texts = self::texts(texts)?;
         let model = &self.loaded.model;
+        if let AnyModel::Pipeline(pipeline) = model {
+            let rows = py
+                .detach(|| pipelines::terms(pipeline, &texts))
+                .map_err(|refusal| refusal.raise(py, None))?;
+            return sparse_wide(py, &rows)?.into_pyobject(py);
+        }
         let rows = py.detach(|| answers::terms(model, &texts)).map_err(|refusal| refusal.raise(py, None))?;
         sparse(py, &rows)?.into_pyobject(py)
     }

@@ -1,5 +1,6 @@
 //! Why a file or a question was refused, in one class for Python.
 
+use alloc::boxed::Box;
 use std::io;
 use std::path::Path;
 
@@ -29,6 +30,11 @@ pub(crate) enum Refusal {
     Mapped(st_mmap::Error),
     Gguf(gguf_core::Error),
     Io(io::Error),
+    /// A part of a model that Python describes, and its place in the description.
+    Part {
+        place: String,
+        error: Box<apr_models::Error>,
+    },
     /// A kind of a crate below, said of what only this one knows.
     Said {
         code: &'static str,
@@ -69,6 +75,11 @@ impl Refusal {
     /// Of a model that has no answer of the kind that is asked for.
     pub(crate) fn no_answer(text: String) -> Self {
         Self::Said { code: "am-no-predictions", text }
+    }
+
+    /// Of a part that stands at `place` in a description.
+    pub(crate) fn of_part(place: &str, error: apr_models::Error) -> Self {
+        Self::Part { place: place.to_owned(), error: Box::new(error) }
     }
 
     /// As Python's error. What the system refuses is an `OSError` of the fitting class.
@@ -116,6 +127,9 @@ impl Refusal {
             },
             Self::Gguf(error) => Told { offset: error.offset(), ..bare(error.code(), error.to_string()) },
             Self::Io(error) => bare("ac-io", error.to_string()),
+            Self::Part { place, error } => {
+                Told { name: Some(place.clone()), ..bare(error.code(), format!("{place}: {error}")) }
+            }
             Self::Said { code, text } => bare(code, text.clone()),
         }
     }
@@ -133,7 +147,7 @@ impl Refusal {
                 _ => None,
             },
             Self::Key(error) => core::error::Error::source(error)?.downcast_ref(),
-            Self::Format(_) | Self::Gguf(_) | Self::Said { .. } => None,
+            Self::Format(_) | Self::Gguf(_) | Self::Part { .. } | Self::Said { .. } => None,
         }
     }
 }

@@ -1,32 +1,53 @@
 //! Samples from Python, and numbers back.
 
-use apr_models::{Labels, Matrix, SparseRows};
+use core::ops::Range;
+
+use apr_models::{Matrix, SparseRows, SparseRows64};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{IntoPyDict as _, PyList, PyString};
 use st_core::Dtype;
 
 use crate::buffer::{Buffer, Wanted};
 use crate::dtypes::from_format;
 use crate::numpy::Numpy;
 
-/// Rows of float32 values, one after the other, in the memory of a Python object.
+/// Rows of values, one after the other, in the memory of a Python object.
 pub(crate) struct Samples {
     buffer: Buffer,
+    is_single: bool,
     n_rows: usize,
     n_cols: usize,
 }
 
+/// Values of some rows.
+pub(crate) enum Values {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
 impl Samples {
-    /// The rows of a table of numbers: used where they are if they are float32 in row-major order, converted otherwise.
+    /// The rows of a table of numbers as float32: used where they are if they are that in row-major order, converted
+    /// otherwise.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::as_one_of(object, &[Dtype::F32])
+    }
+
+    /// The rows as float64, or as float32 if they are that.
+    pub(crate) fn wide(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::as_one_of(object, &[Dtype::F64, Dtype::F32])
+    }
+
+    /// The rows in one of these types as they are, in the first of them otherwise.
+    fn as_one_of(object: &Bound<'_, PyAny>, dtypes: &[Dtype]) -> PyResult<Self> {
         if let Ok(buffer) = Buffer::of(object, Wanted::Elements)
-            && let Some((Dtype::F32, true)) =
+            && let Some((dtype, true)) =
                 buffer.format().and_then(|format| from_format(format, buffer.item_len()))
+            && dtypes.contains(&dtype)
             && buffer.is_contiguous()
         {
-            return Self::in_memory(buffer);
+            return Self::in_memory(buffer, dtype);
         }
         let py = object.py();
         let array = py.import("numpy")?.getattr("asarray")?.call1((object,))?;
@@ -36,14 +57,15 @@ impl Samples {
         if !matches!(kind.as_str(), "b" | "i" | "u" | "f" | "V") {
             return Err(PyTypeError::new_err(format!("samples are numbers, these are {dtype}")));
         }
-        let ordered = Numpy::get(py)?.in_order(Dtype::F32, &array)?;
-        Self::in_memory(Buffer::of(&ordered, Wanted::Elements)?)
+        let wanted = dtypes.first().copied().unwrap_or(Dtype::F64);
+        let ordered = Numpy::get(py)?.in_order(wanted, &array)?;
+        Self::in_memory(Buffer::of(&ordered, Wanted::Elements)?, wanted)
     }
 
-    fn in_memory(buffer: Buffer) -> PyResult<Self> {
+    fn in_memory(buffer: Buffer, dtype: Dtype) -> PyResult<Self> {
         let shape: Vec<usize> = buffer.shape().collect();
         match shape[..] {
-            [n_rows, n_cols] => Ok(Self { buffer, n_rows, n_cols }),
+            [n_rows, n_cols] => Ok(Self { buffer, is_single: dtype == Dtype::F32, n_rows, n_cols }),
             [len] => Err(PyValueError::new_err(format!(
                 "samples are a table with a row for each, this has 1 dimension of {len}: X.reshape(1, -1) is one sample, \
                  X.reshape(-1, 1) are {len} of one feature"
@@ -55,10 +77,28 @@ impl Samples {
         }
     }
 
+    /// Rows and columns.
+    pub(crate) const fn shape(&self) -> (usize, usize) {
+        (self.n_rows, self.n_cols)
+    }
+
     pub(crate) fn matrix(&self) -> Result<Matrix, apr_models::Error> {
-        let (values, _) = self.buffer.bytes().as_chunks::<4>();
-        let values = values.iter().map(|&value| f32::from_le_bytes(value)).collect();
-        Matrix::from_vec(self.n_rows, self.n_cols, values)
+        let (values, _) = self.buffer.bytes().as_chunks();
+        Matrix::from_vec(self.n_rows, self.n_cols, values.iter().copied().map(f32::from_le_bytes).collect())
+    }
+
+    /// The values of some of the rows.
+    pub(crate) fn values(&self, rows: Range<usize>) -> Values {
+        let (start, end) = (rows.start * self.n_cols, rows.end * self.n_cols);
+        let bytes = self.buffer.bytes();
+        if self.is_single {
+            let (values, _) = bytes.as_chunks();
+            let values = values.get(start..end).unwrap_or_default();
+            return Values::F32(values.iter().copied().map(f32::from_le_bytes).collect());
+        }
+        let (values, _) = bytes.as_chunks();
+        let values = values.get(start..end).unwrap_or_default();
+        Values::F64(values.iter().copied().map(f64::from_le_bytes).collect())
     }
 }
 
@@ -70,13 +110,17 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     object.try_iter()?.map(|text| text?.extract()).collect()
 }
 
-/// Numbers that were computed, with their shape, or labels that are none: one for each sample.
+/// What was computed, with its shape.
 pub(crate) enum Numbers {
     F32(Vec<f32>, Vec<usize>),
     F64(Vec<f64>, Vec<usize>),
     I64(Vec<i64>, Vec<usize>),
-    Booleans(Vec<bool>),
-    Texts(Vec<String>),
+    Bools(Vec<bool>, Vec<usize>),
+    /// A text for each place.
+    Texts {
+        texts: Vec<String>,
+        places: Vec<i64>,
+    },
 }
 
 impl Numbers {
@@ -96,30 +140,22 @@ impl Numbers {
         Self::I64(labels, shape)
     }
 
-    /// Labels in the type they have.
-    pub(crate) fn named(labels: Labels) -> Option<Self> {
-        Some(match labels {
-            Labels::Integers(labels) => Self::labels(labels),
-            Labels::Texts(labels) => Self::Texts(labels),
-            Labels::Booleans(labels) => Self::Booleans(labels),
-            Labels::Numbers(labels) => {
-                let shape = vec![labels.len()];
-                Self::F64(labels, shape)
-            }
-            _ => return None,
-        })
-    }
-
     /// As a new numpy array.
     pub(crate) fn to_array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::F32(values, shape) => array(py, Dtype::F32, shape, values, f32::to_le_bytes),
             Self::F64(values, shape) => array(py, Dtype::F64, shape, values, f64::to_le_bytes),
             Self::I64(values, shape) => array(py, Dtype::I64, shape, values, i64::to_le_bytes),
-            Self::Booleans(values) => {
-                array(py, Dtype::Bool, &[values.len()], values, |value| [u8::from(value)])
+            Self::Bools(values, shape) => array(py, Dtype::Bool, shape, values, |value| [u8::from(value)]),
+            Self::Texts { texts, places } => {
+                // numpy's own texts end before their last zero characters.
+                let are_objects = texts.iter().any(|text| text.ends_with('\0'));
+                let dtype = [("dtype", if are_objects { "O" } else { "U" })].into_py_dict(py)?;
+                let labels =
+                    py.import("numpy")?.getattr("array")?.call((PyList::new(py, texts)?,), Some(&dtype))?;
+                let places = Self::labels(places.iter().copied()).to_array(py)?;
+                labels.call_method1("take", (places,))
             }
-            Self::Texts(values) => py.import("numpy")?.call_method1("array", (values, "U")),
         }
     }
 }
@@ -143,12 +179,19 @@ fn array<'py, T: Copy, const N: usize>(
 }
 
 /// Values, their columns, and where each row begins: what `scipy.sparse.csr_array` takes.
-pub(crate) fn sparse<'py>(
-    py: Python<'py>,
-    rows: &SparseRows,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let values = Numbers::row(rows.values().to_vec()).to_array(py)?;
-    let columns = Numbers::labels(rows.columns().iter().copied().map(i64::from)).to_array(py)?;
-    let starts = Numbers::labels(rows.row_starts().iter().map(|&start| start as i64)).to_array(py)?;
-    Ok((values, columns, starts))
+pub(crate) type Sparse<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+pub(crate) fn sparse<'py>(py: Python<'py>, rows: &SparseRows) -> PyResult<Sparse<'py>> {
+    lists(py, &Numbers::row(rows.values().to_vec()), rows.columns(), rows.row_starts())
+}
+
+pub(crate) fn sparse_wide<'py>(py: Python<'py>, rows: &SparseRows64) -> PyResult<Sparse<'py>> {
+    let values = Numbers::F64(rows.values().to_vec(), vec![rows.values().len()]);
+    lists(py, &values, rows.columns(), rows.row_starts())
+}
+
+fn lists<'py>(py: Python<'py>, values: &Numbers, columns: &[u32], starts: &[usize]) -> PyResult<Sparse<'py>> {
+    let columns = Numbers::labels(columns.iter().copied().map(i64::from)).to_array(py)?;
+    let starts = Numbers::labels(starts.iter().map(|&start| start as i64)).to_array(py)?;
+    Ok((values.to_array(py)?, columns, starts))
 }

@@ -15,6 +15,7 @@ use super::refusal::Refusal;
 use super::values::metadata_of;
 
 /// Arguments of the functions that write files.
+#[derive(Default)]
 pub(crate) struct Saving<'a, 'py> {
     pub(crate) compression: Option<&'a str>,
     pub(crate) metadata: Option<&'a Bound<'py, PyDict>>,

@@ -13,12 +13,9 @@ from ._estimators import plan
 from ._parts import Plan
 
 
-def _built(made: Plan) -> Any:
-    """The plan as a model: encoded, and decoded again from the bytes. The one place that needs native code."""
-    build = getattr(_native, "build_pipeline", None)
-    if build is None:
-        raise NotImplementedError("this build of apr writes no pipelines: install a newer one")
-    return _native.load(build(made))
+def _built(made: Plan) -> _native.Model:
+    """The plan as a model: encoded, and decoded again from the bytes."""
+    return _native.load(_native.build_pipeline(made))
 
 
 def export(

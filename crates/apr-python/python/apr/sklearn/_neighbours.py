@@ -68,6 +68,29 @@ def _search(estimator: Any, place: Place, metric: dict[str, Any]) -> dict[str, A
     return {"kind": "kd_tree", "leaf_size": leaf_size, "order": order}
 
 
+def _samples(estimator: Any, place: Place, metric: dict[str, Any]) -> dict[str, Any]:
+    """The known samples as the step takes them: of length 1 for the cosine, dense for what is no sum of products."""
+    samples = estimator._fit_X
+    if metric["kind"] == "cosine":
+        samples = _of_length_one(samples)
+    elif metric["kind"] != "euclidean":
+        samples = dense(samples)
+    return table(estimator, place, "the samples", samples)
+
+
+def _of_length_one(samples: Any) -> Any:
+    """Rows divided by their length; rows of zeros as they are."""
+    if not hasattr(samples, "tocsr"):
+        rows = np.asarray(samples, dtype=np.float64)
+        lengths = np.sqrt((rows * rows).sum(1))
+        return rows / np.where(lengths == 0, 1.0, lengths)[:, None]
+    rows = samples.tocsr().astype(np.float64)
+    squares = np.asarray(rows.multiply(rows).sum(1)).ravel()
+    lengths = np.sqrt(np.where(squares == 0, 1.0, squares))
+    rows.data = rows.data / np.repeat(lengths, np.diff(rows.indptr))
+    return rows
+
+
 def _step(estimator: Any, place: Place, answer: dict[str, Any]) -> Step:
     weights = estimator.weights if estimator.weights is not None else "uniform"
     if not isinstance(weights, str):
@@ -83,7 +106,7 @@ def _step(estimator: Any, place: Place, answer: dict[str, Any]) -> Step:
         "k": count,
         "metric": metric,
         "weights": "uniform" if weights == "uniform" else "by_distance",
-        "samples": table(estimator, place, "the samples", estimator._fit_X),
+        "samples": _samples(estimator, place, metric),
         "search": _search(estimator, place, metric),
         "answer": answer,
     }

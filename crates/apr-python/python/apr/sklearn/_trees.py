@@ -273,7 +273,8 @@ def least_inlier(divisor: float, offset: float) -> float:
     """The least sum of depths that scikit-learn calls an inlier.
 
     The limit is found with numpy's own power, so that its last bit cannot move a row across. Searched among the bit
-    patterns of the numbers from 0 on, which are ordered as the numbers are.
+    patterns of the numbers from 0 on, which are ordered as the numbers are. If all sums are outliers, it is the largest number:
+    no sum reaches it.
     """
 
     def outlier(depths: float) -> bool:
@@ -286,8 +287,6 @@ def least_inlier(divisor: float, offset: float) -> float:
 
     low = 0
     high = int(np.float64(np.finfo(np.float64).max).view(np.int64))
-    if outlier(number(high)):
-        return np.inf
     while low < high:
         middle = (low + high) // 2
         if outlier(number(middle)):

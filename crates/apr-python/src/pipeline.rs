@@ -1,0 +1,133 @@
+//! Pipelines out of plans: what `apr.sklearn` finds in an estimator, as the bytes of a file.
+
+mod part;
+mod steps;
+mod texts;
+
+use apr_models::{
+    Accepts, AnyModel, ClassHead, ClusterRule, Decide, Decision, Head, Input, Labels, Link, OutlierHead,
+    Pipeline, RowShape, RowsAre, Share, Step,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use self::part::Part;
+use crate::apr_files::{Loaded, Model, Refusal, Saving, metadata_of, to_bytes};
+
+/// A step whose parts were read. It is made while other threads of Python run.
+type Made = Box<dyn FnOnce() -> Result<Step, apr_models::Error> + Send>;
+
+/// build_pipeline(plan)
+/// --
+///
+/// The bytes of an `.apr` file with the model that a plan describes: what apr.save would write. A plan is what
+/// apr.sklearn.plan gives: a dict with "input", "steps", "head" and "metadata".
+///
+/// Raises AprError for parts that fit neither each other nor the layout, with the place in `name`, such as `steps[2]`; TypeError
+/// and ValueError, with the place in their text, for values of other kinds.
+#[pyfunction]
+pub(crate) fn build_pipeline<'py>(plan: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let py = plan.py();
+    let plan = Part::plan(plan);
+    let input = input(&plan.field("input")?)?;
+    let steps = plan.field("steps")?.items()?;
+    let steps: Vec<(String, Made)> = steps
+        .iter()
+        .map(|step| Ok((step.place().to_owned(), steps::read(step)?)))
+        .collect::<PyResult<_>>()?;
+    let head = head(&plan.field("head")?)?;
+    let metadata = metadata_of(&plan.field("metadata")?.dict()?)?;
+    let model = py.detach(|| made(input, steps, head)).map_err(|refusal| refusal.raise(py, None))?;
+    let model =
+        Model::new(Loaded { model: AnyModel::Pipeline(model), metadata, signer: None, was_encrypted: false });
+    to_bytes(py, &model, &Saving::default())
+}
+
+fn made(input: Input, steps: Vec<(String, Made)>, head: Head) -> Result<Pipeline, Refusal> {
+    let steps =
+        steps.into_iter().map(|(place, make)| make().map_err(|error| Refusal::of_part(&place, error)));
+    let steps = steps.collect::<Result<Vec<Step>, Refusal>>()?;
+    Pipeline::from_parts(input, steps, head).map_err(|error| Refusal::of_part("the plan", error))
+}
+
+fn input(part: &Part<'_>) -> PyResult<Input> {
+    match part.kind()?.as_str() {
+        "numbers" => Ok(Input::Numbers {
+            n_features: part.field("n_features")?.count()?,
+            accepts: part.field("accepts")?.one_of(&[
+                ("finite", Accepts::Finite),
+                ("missing", Accepts::Missing),
+                ("anything", Accepts::Anything),
+            ])?,
+        }),
+        "texts" => texts::read(part),
+        _ => Err(part.unknown()),
+    }
+}
+
+fn head(part: &Part<'_>) -> PyResult<Head> {
+    match part.kind()?.as_str() {
+        "rows" => Ok(Head::Rows {
+            what: part
+                .field("what")?
+                .one_of(&[("prediction", RowsAre::Predictions), ("transform", RowsAre::Transformed)])?,
+            link: part.field("link")?.one_of(&[("none", Link::None), ("exp", Link::Exp)])?,
+            shape: if part.field("flat")?.flag()? { RowShape::Flat } else { RowShape::Table },
+        }),
+        "classes" => Ok(Head::Classes(ClassHead {
+            labels: labels(&part.field("labels")?)?,
+            decide: part.field("decide")?.one_of(&[
+                ("above_zero", Decide::Above),
+                ("at_least_zero", Decide::AtLeast),
+                ("largest", Decide::Largest),
+                ("pairs", Decide::Pairs),
+                ("pairs_and_confidence", Decide::PairsAndConfidence),
+            ])?,
+            share: share(&part.field("share")?)?,
+            decision: part.field("decision")?.one_of(&[
+                ("none", Decision::None),
+                ("scores", Decision::Scores),
+                ("one_a_pair", Decision::OnePerPair),
+                ("one_a_class", Decision::OnePerClass),
+            ])?,
+        })),
+        "clusters" => {
+            let words = [("smallest", ClusterRule::Smallest), ("largest", ClusterRule::Largest)];
+            part.field("decide")?.one_of(&words).map(Head::Clusters)
+        }
+        "outliers" => Ok(Head::Outliers(OutlierHead {
+            divisor: part.field("divisor")?.number()?,
+            cut: part.field("cut")?.number()?,
+            offset: part.field("offset")?.number()?,
+        })),
+        _ => Err(part.unknown()),
+    }
+}
+
+fn labels(part: &Part<'_>) -> PyResult<Labels> {
+    let values = part.field("values")?;
+    Ok(match part.kind()?.as_str() {
+        "integers" => Labels::Integers(values.list()?),
+        "texts" => Labels::Texts(values.texts()?),
+        "booleans" => {
+            let bytes = values.list::<u8>()?;
+            if bytes.iter().any(|&byte| byte > 1) {
+                return Err(values.invalid("must be 0 and 1"));
+            }
+            Labels::Booleans(bytes.iter().map(|&byte| byte == 1).collect())
+        }
+        "numbers" => Labels::Numbers(values.list()?),
+        _ => return Err(part.unknown()),
+    })
+}
+
+fn share(part: &Part<'_>) -> PyResult<Share> {
+    Ok(match part.kind()?.as_str() {
+        "none" => Share::None,
+        "as_they_are" => Share::Scores,
+        "logistic" => Share::Logistic { factor: part.field("factor")?.number()? },
+        "softmax" => Share::Softmax,
+        "share_of_sum" => Share::OfSum,
+        _ => return Err(part.unknown()),
+    })
+}
