@@ -6,6 +6,7 @@ mod clusters;
 mod linear;
 mod neighbours;
 mod networks;
+mod pipelines;
 mod projections;
 mod scalers;
 mod text;
