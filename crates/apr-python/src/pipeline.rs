@@ -4,12 +4,13 @@ mod part;
 mod steps;
 mod texts;
 
+use apr_container::Metadata;
 use apr_models::{
     Accepts, AnyModel, ClassHead, ClusterRule, Decide, Decision, Head, Input, Labels, Link, OutlierHead,
     Pipeline, RowShape, RowsAre, Share, Step,
 };
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use self::part::Part;
 use crate::apr_files::{Loaded, Model, Refusal, Saving, metadata_of, to_bytes};
@@ -36,11 +37,27 @@ pub(crate) fn build_pipeline<'py>(plan: &Bound<'py, PyAny>) -> PyResult<Bound<'p
         .map(|step| Ok((step.place().to_owned(), steps::read(step)?)))
         .collect::<PyResult<_>>()?;
     let head = head(&plan.field("head")?)?;
-    let metadata = metadata_of(&plan.field("metadata")?.dict()?)?;
+    let metadata = metadata(&plan.field("metadata")?)?;
     let model = py.detach(|| made(input, steps, head)).map_err(|refusal| refusal.raise(py, None))?;
     let model =
         Model::new(Loaded { model: AnyModel::Pipeline(model), metadata, signer: None, was_encrypted: false });
     to_bytes(py, &model, &Saving::default())
+}
+
+/// What a file says of the estimator, under keys of its own: the names of the columns where every model has them, and the rest.
+fn metadata(part: &Part<'_>) -> PyResult<Metadata> {
+    let py = part.py();
+    let (given, custom, fields) = (part.dict()?, PyDict::new(py), PyDict::new(py));
+    if given.contains("feature_names")?
+        && let Some(names) = part.optional("feature_names")?
+    {
+        custom.set_item("apr.features", names.texts()?)?;
+    }
+    if given.contains("sklearn")? {
+        custom.set_item("apr.sklearn", part.field("sklearn")?.dict()?)?;
+    }
+    fields.set_item("custom", custom)?;
+    metadata_of(&fields)
 }
 
 fn made(input: Input, steps: Vec<(String, Made)>, head: Head) -> Result<Pipeline, Refusal> {

@@ -70,6 +70,10 @@ class Native:
         self.bytes = _native.build_pipeline(made)
         self.model = _native.load(self.bytes)
 
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return self.model.metadata
+
     def predict(self, X: Any) -> Any:
         return self.model.predict(X)
 

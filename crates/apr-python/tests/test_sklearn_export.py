@@ -264,17 +264,19 @@ def test_export_compares_and_writes(monkeypatch, tmp_path):
         sample=held,
         feature_names=list("abcd"),
         compression="zstd",
-        metadata={"author": "me"},
+        metadata={"model_name": "flowers", "custom": {"author": "me"}},
         sign_key="k",
     )
     assert isinstance(report, Report)
     assert (report.path, report.bytes, report.rows_compared) == (path, 6, len(held))
     compression, metadata, options = models[0].saved
     assert (compression, options) == ("zstd", {"sign_key": "k"})
-    assert metadata["author"] == "me" and metadata["feature_names"] == list("abcd")
-    assert metadata["sklearn"]["estimator"] == "Pipeline(StandardScaler, SVC)"
-    assert metadata["sklearn"]["rows_compared"] == len(held)
-    assert metadata["sklearn"]["largest_relative_difference"] == report.largest_difference
+    assert metadata["model_name"] == "flowers" and metadata["custom"]["author"] == "me"
+    assert metadata["custom"]["apr.features"] == list("abcd")
+    origin = metadata["custom"]["apr.sklearn"]
+    assert origin["estimator"] == "Pipeline(StandardScaler, SVC)"
+    assert origin["rows_compared"] == len(held)
+    assert origin["largest_relative_difference"] == report.largest_difference
 
 
 def test_nothing_is_written_if_predictions_differ(monkeypatch, tmp_path):

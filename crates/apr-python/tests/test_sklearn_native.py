@@ -66,6 +66,12 @@ def test_value_that_is_refused_is_named_by_its_row():
     with pytest.raises(apr.AprError, match="8765") as caught:
         model.predict(rows)
     assert caught.value.code == "am-feature-not-finite"
+    model = model_of(fitted(RandomForestClassifier(3, random_state=0), "wine"))
+    rows = np.zeros((9000, 13))
+    rows[8888, 5] = 1e300
+    with pytest.raises(apr.AprError, match="8888") as caught:
+        model.predict(rows)
+    assert caught.value.code == "am-beyond-single"
 
 
 def test_rows_of_every_kind():
@@ -133,7 +139,7 @@ def test_what_a_model_says_of_itself():
     model = model_of(fitted(SVC(), "wine"))
     assert (model.model_type, model.n_features) == ("Pipeline", 13)
     assert model.classes == ["a barbera", "barolo", "grignolino"] and model.vocabulary is None
-    assert model.metadata["sklearn"]["estimator"] == "SVC"
+    assert model.metadata["custom"]["apr.sklearn"]["estimator"] == "SVC"
     assert model.scores(split("wine")[1]).shape == (54, 3)
     for labels, classes in (([3, -1], [-1, 3]), ([True, False], [False, True]), ([2.0, -1.0], [-1.0, 2.0])):
         estimator = LogisticRegression().fit([[0.0], [1.0]], labels)
@@ -197,7 +203,7 @@ def test_files(options, tmp_path):
     model = apr.load(path, **keys)
     np.testing.assert_array_equal(model.predict(held), estimator.predict(held))
     np.testing.assert_allclose(model.predict_proba(held), estimator.predict_proba(held), rtol=1e-5)
-    assert model.metadata["sklearn"]["rows_compared"] == report.rows_compared == len(held)
+    assert model.metadata["custom"]["apr.sklearn"]["rows_compared"] == report.rows_compared == len(held)
     assert report.bytes == os.path.getsize(path)
     assert apr.inspect(path)["model_type"] in ("Pipeline", "Custom")
     model.save(tmp_path / "again.apr")
@@ -346,7 +352,8 @@ KINDS = [
     (made(head=labels("texts", ["a", None])), TypeError, r"head.labels.values\[1\]"),
     (made(head=labels("dates", [])), ValueError, "head.labels.kind"),
     (made(metadata=None), TypeError, "metadata is NoneType"),
-    (made(metadata={1: 2}), TypeError, "keys of metadata"),
+    (made(metadata={"sklearn": {1: 2}}), TypeError, "keys of metadata"),
+    (made(metadata={"feature_names": ["a", 1]}), TypeError, r"metadata.feature_names\[1\] is int"),
 ]
 
 

@@ -225,6 +225,9 @@ fn beyond(error: Error, start: usize) -> Error {
         &ErrorKind::FeatureNotFinite { row, col } => {
             ErrorKind::FeatureNotFinite { row: start + row, col }.into()
         }
+        &ErrorKind::BeyondSingle { row, col, step } => {
+            ErrorKind::BeyondSingle { row: start + row, col, step }.into()
+        }
         _ => error,
     }
 }

@@ -54,13 +54,13 @@ def export(
         made["metadata"]["feature_names"] = names_of(feature_names, made)
     model = _built(made)
     report = compare(estimator, made, model, sample, rtol, atol)
-    origin = {
-        **made["metadata"]["sklearn"],
+    stored = model.metadata
+    stored["custom"]["apr.sklearn"] |= {
         "rows_compared": report.rows_compared,
         "largest_relative_difference": report.largest_difference,
     }
-    stored = {"sklearn": origin, **(metadata or {})}
-    if made["metadata"]["feature_names"] is not None:
-        stored.setdefault("feature_names", made["metadata"]["feature_names"])
+    given = metadata or {}
+    stored["custom"] |= given.get("custom", {})
+    stored |= {key: value for key, value in given.items() if key != "custom"}
     model.save(path, compression=compression, metadata=stored, **save_options)
     return dataclasses.replace(report, path=path, bytes=os.stat(path).st_size)
