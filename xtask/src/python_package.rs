@@ -147,7 +147,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
                 if let Some(packages) = bench.packages
                     && let Err(why) = environment(session, &place, packages)?
                 {
-                    session.skip(&format!("python bench {}", bench.name), why);
+                    session.skip(format!("python bench {}", bench.name), why);
                     continue;
                 }
                 let program = format!("{FOLDER}/{}", bench.program);

@@ -221,11 +221,11 @@ fn filled<T: Clone + Default + Send>(
 
 /// An error about some rows of which the first is not the first of all.
 fn beyond(error: Error, start: usize) -> Error {
-    match error.kind() {
-        &ErrorKind::FeatureNotFinite { row, col } => {
+    match *error.kind() {
+        ErrorKind::FeatureNotFinite { row, col } => {
             ErrorKind::FeatureNotFinite { row: start + row, col }.into()
         }
-        &ErrorKind::BeyondSingle { row, col, step } => {
+        ErrorKind::BeyondSingle { row, col, step } => {
             ErrorKind::BeyondSingle { row: start + row, col, step }.into()
         }
         _ => error,
