@@ -130,7 +130,11 @@ impl Layout {
         tensors: impl IntoIterator<Item = TensorSpec<'a>>,
         options: &WriteOptions,
     ) -> Result<Self, Error> {
-        let specs = Specs(tensors.into_iter().collect());
+        Self::of_specs(Specs(tensors.into_iter().collect()), options)
+    }
+
+    /// One function for all iterators that tensors come from.
+    fn of_specs(specs: Specs<'_>, options: &WriteOptions) -> Result<Self, Error> {
         if let Err(Duplicate(_, second)) = NameIndex::new(&specs) {
             return Err(Error::from(ErrorKind::DuplicateTensor).of_tensor(specs.name(second)));
         }

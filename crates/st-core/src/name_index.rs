@@ -70,8 +70,7 @@ impl NameIndex {
     }
 
     fn sorted(names: &impl Names) -> Result<Self, Duplicate> {
-        let mut order: Vec<u32> = (0..names.count() as u32).collect();
-        order.sort_unstable_by(|&a, &b| names.name(a).cmp(names.name(b)).then(a.cmp(&b)));
+        let order = in_order(names.count() as u32, &|idx| names.name(idx));
         let equal = order.windows(2).find(|pair| names.name(pair[0]) == names.name(pair[1]));
         match equal {
             Some(pair) => Err(Duplicate(pair[0], pair[1])),
@@ -99,6 +98,13 @@ impl NameIndex {
             }
         }
     }
+}
+
+/// Indices of names, sorted by name and place. Rare, so one function for all kinds of names.
+pub(crate) fn in_order<'a>(count: u32, name: &dyn Fn(u32) -> &'a str) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..count).collect();
+    order.sort_unstable_by(|&a, &b| name(a).cmp(name(b)).then(a.cmp(&b)));
+    order
 }
 
 /// Spreads 32-bit hashes over `len` slots by their upper bits.

@@ -9,7 +9,7 @@ use crate::grammar::{Entry, Visit, visit_header};
 use crate::header::LENGTH_FIELD;
 use crate::json::{Fault, RawStr, Scan};
 use crate::limits::{Limits, ReadOptions, Strictness};
-use crate::name_index::{Duplicate, NameIndex, Names, hash};
+use crate::name_index::{Duplicate, NameIndex, Names, hash, in_order};
 
 /// A piece of [`Table::strings`]. Headers are shorter than 4 GiB, and so is what they unescape to.
 #[derive(Clone, Copy, Debug)]
@@ -135,8 +135,7 @@ fn distinct(index: Result<NameIndex, Duplicate>) -> NameIndex {
 
 /// Of tensors of the same name, keeps the last.
 fn keep_last_tensors(table: &mut Table) {
-    let mut order: Vec<u32> = (0..table.records.len() as u32).collect();
-    order.sort_by(|&a, &b| table.name(a).cmp(table.name(b)));
+    let order = in_order(table.records.len() as u32, &|idx| table.name(idx));
     for pair in order.windows(2) {
         let overruled = table.name(pair[0]) == table.name(pair[1]);
         table.records[pair[0] as usize].dropped = overruled;
