@@ -10,7 +10,7 @@ use fearless_simd::Level;
 macro_rules! with_lanes {
     ($path:expr, $simd:ident => $lanes:expr, $scalar:expr) => {{
         let level = $path.level();
-        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), feature = "every-vector"))]
         {
             if let Some($simd) = level.and_then(fearless_simd::Level::as_avx512) {
                 $lanes
@@ -21,6 +21,11 @@ macro_rules! with_lanes {
             } else {
                 $scalar
             }
+        }
+        #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(feature = "every-vector")))]
+        match level.and_then(fearless_simd::Level::as_avx2) {
+            Some($simd) => $lanes,
+            None => $scalar,
         }
         #[cfg(target_arch = "aarch64")]
         match level.and_then(fearless_simd::Level::as_neon) {
@@ -99,7 +104,13 @@ impl fmt::Debug for Path {
 /// The kinds of lanes that there is code for, up to the one of this level.
 fn below(best: Option<Level>, idx: usize) -> Option<Path> {
     let best = best?;
-    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(feature = "every-vector")))]
+    {
+        use fearless_simd::Simd;
+        let level = if idx == 0 { Simd::level(best.as_avx2()?) } else { return None };
+        Some(Path(Some(level)))
+    }
+    #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), feature = "every-vector"))]
     {
         use fearless_simd::Simd;
         let level = match idx {
