@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::console::{ColorChoice, Console, OutputFormat, Verbosity};
+use crate::console::{ColorChoice, Console, Data, OutputFormat, Verbosity};
 use crate::error::{Exit, Failure};
 use crate::{
     check, completions, convert, decrypt, demo, diff, encrypt, explain, export, inspect, key, keygen,
@@ -97,7 +97,7 @@ pub(crate) fn chosen(matches: &ArgMatches) -> Option<(Run, &ArgMatches)> {
 }
 
 /// The streams as the global options want them.
-pub(crate) fn console(matches: &ArgMatches) -> Console {
+pub(crate) fn console(matches: &ArgMatches, data: &Data) -> Console {
     let format = if matches.get_flag("json") { OutputFormat::Json } else { OutputFormat::Text };
     let color = color_choice(matches.get_one::<String>("color").map(String::as_str));
     let verbosity = match (matches.get_flag("quiet"), matches.get_flag("verbose")) {
@@ -105,7 +105,7 @@ pub(crate) fn console(matches: &ArgMatches) -> Console {
         (_, true) => Verbosity::Verbose,
         _ => Verbosity::Normal,
     };
-    Console::new(format, color, verbosity)
+    Console::new(data, format, color, verbosity)
 }
 
 fn color_choice(value: Option<&str>) -> ColorChoice {
@@ -117,11 +117,11 @@ fn color_choice(value: Option<&str>) -> ColorChoice {
 }
 
 /// A console for when the command line could not be understood: what can be told of the global options from the words.
-pub(crate) fn fallback_console(args: &[OsString]) -> Console {
+pub(crate) fn fallback_console(args: &[OsString], data: &Data) -> Console {
     let has = |word: &str| args.iter().any(|arg| arg == word);
     let format = if has("--json") { OutputFormat::Json } else { OutputFormat::Text };
     let color = if has("--color=always") { ColorChoice::Always } else { ColorChoice::Auto };
-    Console::new(format, color, Verbosity::Normal)
+    Console::new(data, format, color, Verbosity::Normal)
 }
 
 /// Puts `inspect` before a FILE that stands where a command is expected. A word that is neither a command nor looks like

@@ -1,5 +1,7 @@
 //! Where a command may speak: data on standard output, narration on standard error.
 
+use alloc::rc::Rc;
+use core::cell::RefCell;
 use core::fmt;
 use std::env;
 use std::ffi::OsStr;
@@ -84,9 +86,46 @@ pub(crate) enum OutputFormat {
     Json,
 }
 
+/// Where data goes.
+#[derive(Clone, Debug)]
+pub(crate) enum Data {
+    /// To the standard output of the process.
+    Stdout,
+    /// Into memory, for a program that calls this one as a function.
+    Memory(Rc<RefCell<Vec<u8>>>),
+}
+
+impl Data {
+    fn is_terminal(&self) -> bool {
+        matches!(self, Self::Stdout) && io::stdout().is_terminal()
+    }
+}
+
+/// Takes data to their place.
+pub(crate) enum Out {
+    Stdout(StdoutLock<'static>),
+    Memory(Rc<RefCell<Vec<u8>>>),
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(out) => out.write(bytes),
+            Self::Memory(out) => out.borrow_mut().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(out) => out.flush(),
+            Self::Memory(_) => Ok(()),
+        }
+    }
+}
+
 /// The two streams and how to write to them.
 pub(crate) struct Console {
-    pub(crate) out: BufWriter<StdoutLock<'static>>,
+    pub(crate) out: BufWriter<Out>,
     /// For standard output.
     pub(crate) style: Style,
     /// For standard error.
@@ -98,11 +137,14 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    pub(crate) fn new(format: OutputFormat, color: ColorChoice, verbosity: Verbosity) -> Self {
-        let stdout_is_terminal = io::stdout().is_terminal();
+    pub(crate) fn new(data: &Data, format: OutputFormat, color: ColorChoice, verbosity: Verbosity) -> Self {
+        let stdout_is_terminal = data.is_terminal();
         let stderr_is_terminal = io::stderr().is_terminal();
         Self {
-            out: BufWriter::new(io::stdout().lock()),
+            out: BufWriter::new(match data {
+                Data::Stdout => Out::Stdout(io::stdout().lock()),
+                Data::Memory(memory) => Out::Memory(Rc::clone(memory)),
+            }),
             style: match format {
                 OutputFormat::Text => Style::choose(color, stdout_is_terminal),
                 OutputFormat::Json => Style::PLAIN,
@@ -160,7 +202,7 @@ impl Console {
     pub(crate) fn json(
         &mut self,
         schema: &str,
-        fill: impl FnOnce(&mut JsonWriter<&mut BufWriter<StdoutLock<'static>>>) -> io::Result<()>,
+        fill: impl FnOnce(&mut JsonWriter<&mut BufWriter<Out>>) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let mut json = JsonWriter::new(&mut self.out);
         let write = || {
@@ -180,7 +222,7 @@ impl Console {
     /// If standard output does not take it.
     pub(crate) fn text(
         &mut self,
-        print: impl FnOnce(&mut BufWriter<StdoutLock<'static>>, Style) -> io::Result<()>,
+        print: impl FnOnce(&mut BufWriter<Out>, Style) -> io::Result<()>,
     ) -> Result<(), Failure> {
         print(&mut self.out, self.style).and_then(|()| self.out.flush()).map_err(Failure::stdout)
     }

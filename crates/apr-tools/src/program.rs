@@ -1,0 +1,131 @@
+//! One run: from arguments to an exit code.
+
+use alloc::rc::Rc;
+use core::cell::RefCell;
+use std::ffi::OsString;
+use std::io::Write;
+use std::panic::{self, PanicHookInfo};
+
+use crate::console::{Console, Data, Style};
+use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
+use crate::render::escape::Escaped;
+use crate::{cli, secrets};
+
+/// Runs the program with its arguments, the first of which is its name, and gives its exit code.
+///
+/// It uses what belongs to the process: its standard streams, its environment and its panic hook, which it sets so that a
+/// defect is told as every other failure is. Call it where the process has nothing else to do.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(apr_tools::run(["apr".into(), "--version".into()]), 0);
+/// assert_eq!(apr_tools::run(["apr".into(), "inspect".into(), "no-such-file.gguf".into()]), 5);
+/// ```
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args = args.into_iter().collect();
+    panic::set_hook(Box::new(report_panic));
+    // Arguments of the run that panicked are not used again.
+    panic::catch_unwind(|| answer(args, &Data::Stdout)).unwrap_or(Exit::Internal) as u8
+}
+
+/// Runs a command as [`run`] does, and gives its exit code with what it says instead of printing it: one JSON object,
+/// errors included, as `docs/cli.md` specifies it.
+///
+/// The process's own streams are used only for what the arguments name: `-` as an input, a password asked for at the terminal.
+///
+/// # Examples
+///
+/// ```
+/// let (exit, answer) = apr_tools::run_json(["inspect".into(), "no-such-file.gguf".into()]);
+/// assert_eq!(exit, 5);
+/// assert!(answer.contains(r#""code":"#));
+/// ```
+pub fn run_json(args: impl IntoIterator<Item = OsString>) -> (u8, String) {
+    let words = ["apr", "--json", "--quiet"].map(OsString::from);
+    let answered = Rc::new(RefCell::new(Vec::new()));
+    let exit = answer(words.into_iter().chain(args).collect(), &Data::Memory(Rc::clone(&answered)));
+    (exit as u8, String::from_utf8_lossy(&answered.borrow()).into_owned())
+}
+
+fn answer(args: Vec<OsString>, data: &Data) -> Exit {
+    if let Err(failure) = secrets::refuse_secrets(&args) {
+        return report(&failure, &mut cli::fallback_console(&args, data));
+    }
+    let args = cli::with_default_command(args);
+    let (mut console, result) = match cli::command().try_get_matches_from(&args) {
+        Ok(matches) => {
+            let mut console = cli::console(&matches, data);
+            let result = match cli::chosen(&matches) {
+                Some((run, matches)) => run(matches, &mut console),
+                None => Err(Failure::new(CODE_USAGE, "no command is given")),
+            };
+            (console, result)
+        }
+        Err(error) => {
+            let mut console = cli::fallback_console(&args, data);
+            let result = usage(&error, &mut console);
+            (console, result)
+        }
+    };
+    match result {
+        Ok(exit) => exit,
+        Err(failure) => report(&failure, &mut console),
+    }
+}
+
+/// What the argument parser has to say: help and version are data, the rest are usage errors.
+fn usage(error: &clap::Error, console: &mut Console) -> Result<Exit, Failure> {
+    use clap::error::ErrorKind;
+    let text = error.render().to_string();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            console.text(|out, _| out.write_all(text.as_bytes()))?;
+            Ok(Exit::Success)
+        }
+        kind => {
+            // Names of files can reach this text through the command line.
+            let lines: Vec<String> = text.lines().map(|line| Escaped(line).to_string()).collect();
+            let is_help = kind == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+            let what = if is_help { "no command is given" } else { first_line(&lines) };
+            let label = console.err_style.red(&format!("error[{CODE_USAGE}]"));
+            let block = if is_help {
+                lines.join("\n") + "\n"
+            } else {
+                lines.join("\n").replacen("error:", &format!("{label}:"), 1) + "\n"
+            };
+            Err(Failure::new(CODE_USAGE, what).instead(block))
+        }
+    }
+}
+
+fn first_line(lines: &[String]) -> &str {
+    lines.first().map_or("", |line| line.strip_prefix("error: ").unwrap_or(line))
+}
+
+/// Shows a failure where the reader looks for it and says how the run ends.
+fn report(failure: &Failure, console: &mut Console) -> Exit {
+    if failure.is_closed_pipe() {
+        return Exit::Success;
+    }
+    if console.is_json() {
+        let printed = console.json("apr.error/1", |json| {
+            json.field_uint("exit", failure.exit() as u64)?;
+            json.key("error")?;
+            failure.write_json(json)
+        });
+        if printed.is_ok() {
+            return failure.exit();
+        }
+    }
+    console.failure(failure);
+    failure.exit()
+}
+
+/// A defect, told in the form of every other failure.
+fn report_panic(info: &PanicHookInfo<'_>) {
+    let place = info.location().map(ToString::to_string).unwrap_or_default();
+    let failure = Failure::new(CODE_INTERNAL, "internal error")
+        .because(format!("{} at {place}", info.payload_as_str().unwrap_or("panic")));
+    let _ = std::io::stderr().write_all(failure.block(Style::PLAIN).as_bytes());
+}
