@@ -4,12 +4,15 @@ mod frameworks;
 mod structures;
 mod valgrind;
 
+use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::process::{capture, command, stdout_of, step, step_with_lines};
 use crate::python::{self, Packages, environment};
 use crate::task::{Failure, Outcome, Session};
+use crate::workspace::build_apr;
 
 /// Our package.
 const FOLDER: &str = "crates/apr-python";
@@ -26,8 +29,9 @@ const BUILDER: Packages = Packages {
 
 /// What the tests need besides our package; the official one among it, which upstream's tests are run with first.
 const TESTERS: Packages = Packages {
-    names: &["safetensors==0.8.0", "numpy", "ml_dtypes", "pytest", "fsspec"],
-    check: "import importlib.metadata as m, numpy, ml_dtypes, pytest, fsspec; assert m.version('safetensors') == '0.8.0'",
+    names: &["safetensors==0.8.0", "numpy", "ml_dtypes", "pytest", "fsspec", "gguf==0.19.0"],
+    check: "import importlib.metadata as m, numpy, ml_dtypes, pytest, fsspec; \
+            assert (m.version('safetensors'), m.version('gguf')) == ('0.8.0', '0.19.0')",
     variables: &[],
 };
 
@@ -205,14 +209,24 @@ fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Opti
         session.skip("python: apr.sklearn", why);
     }
     example(session, &python, folder)?;
+    let path = with_program(session)?;
     let ours = pytest(session, &python, &["tests"], |command| {
-        command.current_dir(session.root().join(FOLDER));
+        command.current_dir(session.root().join(FOLDER)).env("PATH", path);
     });
     close(session, "our tests", ours)?;
     match upstream {
         Some(upstream) => judged(session, &python, upstream, "numpy", &UPSTREAM_TESTS),
         None => Ok(()),
     }
+}
+
+/// The PATH with the program `apr` on it, for what is a command of it in Python too.
+fn with_program(session: &Session) -> Result<OsString, Failure> {
+    let program = build_apr(session)?;
+    let folder = program.parent().map(Path::to_path_buf).unwrap_or_default();
+    let others = env::var_os("PATH").unwrap_or_default();
+    let all = [folder].into_iter().chain(env::split_paths(&others));
+    Ok(env::join_paths(all).map_err(|error| format!("PATH: {error}"))?)
 }
 
 /// Builds the wheel and looks at its size; none where the builder cannot be had.
@@ -227,8 +241,10 @@ fn wheel(session: &mut Session, folder: &Path) -> Result<Option<PathBuf>, Failur
     let wheels = folder.join("wheels");
     emptied(&wheels)?;
     let manifest = format!("{FOLDER}/Cargo.toml");
-    let words = ["-m", "maturin", "build", "--quiet", "--release", "--locked", "--manifest-path", &manifest];
-    step(command(session, &python, &words).arg("--interpreter").arg(&python).arg("--out").arg(&wheels))?;
+    let words = ["-m", "maturin", "build", "--quiet", "--locked", "--manifest-path", &manifest];
+    let mut maturin = command(session, &python, &words);
+    maturin.args(["--compression-method=deflated", "--compression-level=9"]);
+    step(maturin.arg("--interpreter").arg(&python).arg("--out").arg(&wheels))?;
     let wheel = only_file(&wheels, ".whl")?;
     let len = fs::metadata(&wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len();
     let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
