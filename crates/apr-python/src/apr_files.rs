@@ -9,7 +9,7 @@ mod keys;
 pub(crate) mod load;
 mod model;
 mod pipelines;
-mod refusal;
+pub(crate) mod refusal;
 mod samples;
 pub(crate) mod save;
 pub(crate) mod seal;

@@ -14,12 +14,15 @@ mod checkpoints;
 mod deserialize;
 mod dtypes;
 mod error;
+mod gguf;
 mod index;
 mod numpy;
 mod opened;
 mod options;
 mod packed;
 mod pipeline;
+#[cfg(feature = "program")]
+mod program;
 mod safe_open;
 mod serialize;
 mod sharded;
@@ -50,6 +53,8 @@ mod _native {
     #[pymodule_export]
     use crate::error::SafetensorError;
     #[pymodule_export]
+    use crate::gguf::{block_size, dequantize, gguf_header, gguf_metadata, gguf_save, quantize_rows};
+    #[pymodule_export]
     use crate::pipeline::build_pipeline;
     #[pymodule_export]
     use crate::safe_open::{SafeOpen, safe_open_handle};
@@ -68,6 +73,11 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        #[cfg(feature = "program")]
+        {
+            module.add_function(wrap_pyfunction!(crate::program::run_cli, module)?)?;
+            module.add_function(wrap_pyfunction!(crate::program::run_json, module)?)?;
+        }
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -2,8 +2,9 @@
 
 `apr.safetensors` reads and writes safetensors files; it has the names, arguments and results of the package `safetensors` and
 takes its place by one changed import. `load`, `save` and `inspect` are for `.apr` files: models that predict; `seal` and
-`open_sealed` for files whose tensors are decrypted and verified one by one; `structures` for nested data; `sklearn` for models
-of scikit-learn. Importing `apr` imports nothing else: each module is loaded when it is first used.
+`open_sealed` for files whose tensors are decrypted and verified one by one; `gguf` for GGUF files; `quantize` for models in
+fewer bits; `structures` for nested data; `sklearn` for models of scikit-learn. Importing `apr` imports nothing else: each
+module is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -25,17 +26,19 @@ from ._native import (
 )
 
 if TYPE_CHECKING:
-    from . import safetensors, sklearn, structures
+    from . import gguf, safetensors, sklearn, structures
     from .checkpoints import Checkpoint, Checkpoints
     from .files import ModelFiles, open
+    from .quantization import quantize
 
-_MODULES = ("safetensors", "sklearn", "structures")
+_MODULES = ("gguf", "safetensors", "sklearn", "structures")
 # Names and the modules that have them.
 _NAMES = {
     "Checkpoint": "checkpoints",
     "Checkpoints": "checkpoints",
     "ModelFiles": "files",
     "open": "files",
+    "quantize": "quantization",
 }
 
 __all__ = [

@@ -1,7 +1,7 @@
 """What the native module of apr has."""
 
 import os
-from collections.abc import Buffer, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Buffer, Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +238,17 @@ def open_sealed(
     trusted_keys: str | os.PathLike[str] | None = None,
     any_signer: bool = False,
 ) -> SealedFile: ...
+def gguf_header(memory: Buffer, compat: bool, path: str | os.PathLike[str]) -> dict[str, Any]: ...
+def gguf_metadata(
+    memory: Buffer, compat: bool, path: str | os.PathLike[str]
+) -> tuple[dict[str, Any], dict[str, str]]: ...
+def gguf_save(
+    path: str | os.PathLike[str],
+    metadata: Sequence[tuple[str, str, Any]],
+    tensors: Sequence[tuple[str, str, Sequence[int]]],
+    bytes_of: Callable[[int], Buffer],
+    fsync: bool,
+) -> None: ...
+def block_size(type: str) -> tuple[int, int]: ...
+def dequantize(type: str, blocks: Buffer, out: Buffer) -> None: ...
+def quantize_rows(type: str, numbers: Buffer, row_len: int, out: Buffer) -> None: ...

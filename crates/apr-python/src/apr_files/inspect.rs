@@ -179,7 +179,7 @@ fn gguf_head(mut file: Content<'_>, len: u64, compat: bool) -> Result<Vec<u8>, R
     }
 }
 
-pub(super) fn gguf_options(compat: bool) -> gguf_core::ReadOptions {
+pub(crate) fn gguf_options(compat: bool) -> gguf_core::ReadOptions {
     if compat { gguf_core::ReadOptions::COMPAT } else { gguf_core::ReadOptions::STRICT }
 }
 
@@ -333,7 +333,7 @@ fn of_gguf<'py>(py: Python<'py>, head: &[u8], len: u64, compat: bool) -> PyResul
 }
 
 /// Texts that are not UTF-8 have replacement characters. Lists lie no deeper than the header's reader lets them.
-fn gguf_value<'py>(py: Python<'py>, value: GgufValue<'_>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn gguf_value<'py>(py: Python<'py>, value: GgufValue<'_>) -> PyResult<Bound<'py, PyAny>> {
     if let Some(text) = value.as_text() {
         return Ok(text.to_str_lossy().into_pyobject(py)?.into_any());
     }

@@ -29,6 +29,7 @@ pub(crate) enum Refusal {
     Format(st_core::Error),
     Mapped(st_mmap::Error),
     Gguf(gguf_core::Error),
+    Quant(apr_quant::Error),
     Io(io::Error),
     /// A part of a model that Python describes, and its place in the description.
     Part {
@@ -60,6 +61,7 @@ from! {
     Format(st_core::Error);
     Mapped(st_mmap::Error);
     Gguf(gguf_core::Error);
+    Quant(apr_quant::Error);
     Io(io::Error);
 }
 
@@ -125,7 +127,15 @@ impl Refusal {
                 name: error.tensor().map(str::to_owned),
                 ..bare(error.code(), error.to_string())
             },
-            Self::Gguf(error) => Told { offset: error.offset(), ..bare(error.code(), error.to_string()) },
+            Self::Gguf(error) => Told {
+                offset: error.offset(),
+                name: error.subject().map(|subject| match subject {
+                    gguf_core::Subject::Key(name) | gguf_core::Subject::Tensor(name) => name.to_string(),
+                    _ => String::new(),
+                }),
+                ..bare(error.code(), error.to_string())
+            },
+            Self::Quant(error) => bare(error.code(), error.to_string()),
             Self::Io(error) => bare("ac-io", error.to_string()),
             Self::Part { place, error } => {
                 Told { name: Some(place.clone()), ..bare(error.code(), format!("{place}: {error}")) }
@@ -147,7 +157,7 @@ impl Refusal {
                 _ => None,
             },
             Self::Key(error) => core::error::Error::source(error)?.downcast_ref(),
-            Self::Format(_) | Self::Gguf(_) | Self::Part { .. } | Self::Said { .. } => None,
+            Self::Format(_) | Self::Gguf(_) | Self::Quant(_) | Self::Part { .. } | Self::Said { .. } => None,
         }
     }
 }

@@ -1,0 +1,119 @@
+"""`python -m apr` is the program: its answers are those that the program's own tests hold it to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import VECTORS
+
+import apr
+from apr._program import find, run_cli
+
+needs_program = pytest.mark.skipif(find() is None and run_cli is None, reason="needs the program apr")
+
+SNAPSHOTS = Path(__file__).parents[2] / "apr-tools/tests/snapshots"
+
+
+def program(*args: str, **options):
+    return subprocess.run([sys.executable, "-m", "apr", *args], capture_output=True, timeout=120, **options)
+
+
+def sections(snapshot: str) -> list[tuple[list[str], int, str, str]]:
+    """The runs of a snapshot: arguments, exit code, what it says on either stream."""
+    runs = []
+    for run in ("\n" + snapshot).split("\n$ apr")[1:]:
+        command, _, rest = run.partition("\n")
+        code, _, rest = rest.partition("\n--- stdout\n")
+        out, _, err = rest.partition("--- stderr\n")
+        runs.append((command.split(), int(code.removeprefix("exit ")), out, err))
+    return runs
+
+
+# Runs that need no files.
+SELF_CONTAINED = sorted(
+    path
+    for path in SNAPSHOTS.glob("*.txt")
+    for args, *_ in sections(path.read_text())
+    if "--help" in args or args[:1] == ["explain"] or "missing.safetensors" in args
+)
+
+
+def test_there_are_answers_to_compare_with():
+    assert len(SELF_CONTAINED) > 20
+
+
+@needs_program
+@pytest.mark.parametrize("path", SELF_CONTAINED, ids=lambda path: path.stem)
+def test_answers_are_those_of_the_program(path, tmp_path):
+    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    for args, code, out, err in sections(path.read_text()):
+        ran = program(*args, cwd=tmp_path, env=environment)
+        assert (ran.returncode, ran.stdout.decode(), ran.stderr.decode().rstrip("\n")) == (code, out, err.rstrip("\n"))
+
+
+@needs_program
+def test_version_is_that_of_the_package():
+    ran = program("--version")
+    assert (ran.returncode, ran.stdout.decode()) == (0, f"apr {apr.__version__}\n")
+
+
+@needs_program
+@pytest.mark.parametrize("name", ["tensors_align32.gguf", "tiny_llama_Q8_0.gguf"])
+def test_files_are_inspected(name):
+    ran = program(str(VECTORS / "gguf/files" / name))
+    assert ran.returncode == 0 and b"GGUF" in ran.stdout and not ran.stderr
+
+
+@needs_program
+def test_a_closed_pipe_ends_it_quietly():
+    path = VECTORS / "gguf/files/tiny_llama_f32.gguf"
+    child = subprocess.Popen(
+        [sys.executable, "-m", "apr", "tensors", str(path), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    child.stdout.close()
+    assert (child.stderr.read(), child.wait(60)) == (b"", 0)
+    child.stderr.close()
+
+
+@needs_program
+@pytest.mark.skipif(os.name != "posix", reason="streams are closed with POSIX's numbers")
+def test_a_closed_stream_is_no_files_number(tmp_path):
+    source = VECTORS / "gguf/files/tiny_llama_f32.gguf"
+    place = tmp_path / "out.gguf"
+    command = f'"{sys.executable}" -m apr quantize "{source}" --type q8_0 --no-provenance --output "{place}" >&- 2>&-'
+    subprocess.run(["sh", "-c", command], timeout=120)
+    assert place.read_bytes() == (VECTORS / "gguf/files/tiny_llama_Q8_0.gguf").read_bytes()
+
+
+@needs_program
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_ends_it():
+    child = subprocess.Popen(
+        [sys.executable, "-m", "apr", "inspect", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    # It reads its input; nothing says when it begins to.
+    time.sleep(1.5)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(30) == -signal.SIGINT
+    assert b"Traceback" not in child.stderr.read()
+    child.stdin.close()
+    child.stderr.close()
+
+
+@pytest.mark.skipif(run_cli is not None, reason="the program is in the module")
+def test_without_the_program_it_says_where_to_get_it(tmp_path, monkeypatch):
+    code = "import sysconfig; sysconfig.get_path = lambda name: ''; import runpy; runpy.run_module('apr', run_name='__main__')"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, env={**os.environ, "PATH": str(tmp_path)})
+    assert (ran.returncode, ran.stdout) == (2, b"")
+    assert ran.stderr.startswith(b"error[cli-usage]: the program apr is not installed") and ran.stderr.count(b"\n") == 1
+    monkeypatch.setattr("apr._program.find", lambda: None)
+    with pytest.raises(FileNotFoundError, match="cargo install apr-tools"):
+        apr.quantize(VECTORS / "gguf/files/tiny_llama_f32.gguf", tmp_path / "x.gguf", "q8_0")
