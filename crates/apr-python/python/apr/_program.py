@@ -12,7 +12,7 @@ from . import _native
 
 __all__ = ["MISSING", "find", "run_cli", "run_json"]
 
-MISSING = "the program apr is not installed: `cargo install apr-tools`"
+MISSING = "the program apr is not installed: `pip install apr-cli` or `cargo install apr-tools`"
 
 # In modules that were built with the feature `program`.
 run_cli: Callable[[Sequence[str]], int] | None = getattr(_native, "run_cli", None)
