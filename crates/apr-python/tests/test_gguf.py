@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import VECTORS
 from test_damage import damaged
-from test_program import needs_program
+from test_program import needs_program, program
 
 import apr
 from apr import gguf
@@ -325,3 +325,22 @@ def test_quantize_takes_the_options_of_the_program(tmp_path):
     with pytest.raises(apr.AprError) as refused:
         apr.quantize(tmp_path / "bad.gguf", tmp_path / "y.gguf", "q8_0")
     assert refused.value.code.startswith("gg-") and not (tmp_path / "y.gguf").exists()
+
+
+@needs_program
+@pytest.mark.parametrize("kind", ["q4_0", "q8_0", "q4_k", "q6_k", "f16"])
+def test_quantized_models_predict(kind, tmp_path):
+    rng = np.random.default_rng(7)
+    rows = rng.standard_normal((40, 6))
+    rows[::2] += 3.0
+    lines = ["a,b,c,d,e,f,group", *(",".join(f"{x:.3f}" for x in row) + f",{idx % 2}" for idx, row in enumerate(rows))]
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    layers = ["--hidden", "256,256", "--epochs", "20"]
+    trained = program("train", "mlp", "--data", "table.csv", "--target", "group", *layers, "-o", "mlp.apr", cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    report = apr.quantize(tmp_path / "mlp.apr", tmp_path / "small.apr", kind)
+    assert report["bytes"] < 0.6 * (tmp_path / "mlp.apr").stat().st_size
+    rows = np.round(rows, 3).astype(np.float32)
+    exact, small = apr.load(tmp_path / "mlp.apr"), apr.load(tmp_path / "small.apr")
+    theirs, ours = exact.predict(rows), small.predict(rows)
+    assert ours.shape == theirs.shape and np.corrcoef(ours.ravel(), theirs.ravel())[0, 1] > 0.99
