@@ -8,12 +8,13 @@ use crate::process::{command, step_with_lines, succeeds};
 use crate::task::{Outcome, Session};
 
 /// The tests that go through all of the native module; the rest would only take longer.
-const TESTS: [&str; 5] = [
+const TESTS: [&str; 6] = [
     "tests/test_numpy.py",
     "tests/test_files.py",
     "tests/test_vectors.py",
     "tests/test_apr.py",
     "tests/test_sealed.py",
+    "tests/test_gguf.py",
 ];
 
 /// It counts the memory of a process, most of which is valgrind's here.
