@@ -97,7 +97,11 @@ def test_a_closed_stream_is_no_files_number(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_an_interrupt_ends_it():
     child = subprocess.Popen(
-        [sys.executable, "-m", "apr", "inspect", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "apr", "inspect", "-"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Programs in the background are started with interrupts ignored, and so would theirs be.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     # It reads its input; nothing says when it begins to.
     time.sleep(1.5)
