@@ -40,6 +40,17 @@ impl Error {
         self.kind.code()
     }
 
+    /// The same error about rows that stand behind `n_before` others: where it names a row, that row among all of them. For
+    /// who asks about a table a part at a time.
+    #[must_use]
+    pub fn behind_rows(mut self, n_before: usize) -> Self {
+        if let ErrorKind::FeatureNotFinite { row, .. } | ErrorKind::BeyondSingle { row, .. } = &mut self.kind
+        {
+            *row = row.saturating_add(n_before);
+        }
+        self
+    }
+
     pub(crate) fn of_tensor(mut self, name: &str) -> Self {
         self.tensor = Some(name.into());
         self

@@ -1,5 +1,7 @@
 //! Steps one after the other that turn samples into scores, and what the scores mean.
 
+#[cfg(test)]
+mod alone;
 mod characters;
 mod fold;
 mod head;

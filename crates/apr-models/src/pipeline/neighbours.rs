@@ -320,26 +320,9 @@ impl NeighbourAnswer {
 
 #[cfg(test)]
 mod tests {
-    use apr_container::{DecodePayload, EncodePayload, Generation, ModelType};
-    use apr_container::{decode_payload_from_slice, encode_payload_to_vec};
-
     use super::*;
+    use crate::pipeline::alone::survives_damage;
     use crate::pipeline::rows::SparseRows64;
-
-    #[derive(Debug, PartialEq)]
-    struct Alone(NeighboursStep);
-
-    impl EncodePayload for Alone {
-        fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-            self.0.encode(out)
-        }
-    }
-
-    impl DecodePayload for Alone {
-        fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-            NeighboursStep::decode(input).map(Self)
-        }
-    }
 
     fn parts() -> NeighboursParts {
         NeighboursParts {
@@ -522,25 +505,10 @@ mod tests {
             NeighboursParts { answer, weights: KnnWeights::Distance, ..parts() },
         ];
         for parts in steps {
-            let step = Alone(NeighboursStep::new(parts).unwrap());
-            let bytes = encode_payload_to_vec(&step, Generation::V0_72).unwrap();
-            let read = |bytes: &[u8]| {
-                decode_payload_from_slice::<Alone>(bytes, Generation::V0_72, ModelType::Custom)
-            };
-            assert_eq!(read(&bytes).unwrap(), step);
-            for end in 0..bytes.len() {
-                assert!(read(&bytes[..end]).is_err(), "{end}");
-            }
-            for place in 0..bytes.len() {
-                for mask in [1, 2, 0x80, 0xFF] {
-                    let mut damaged = bytes.clone();
-                    damaged[place] ^= mask;
-                    if let Ok(Alone(step)) = read(&damaged) {
-                        let (mut values, mut spare) = ([0.5; 4], [0.0; 4]);
-                        step.run(&mut Block::dense(1, 2, &mut values, &mut spare));
-                    }
-                }
-            }
+            survives_damage(&NeighboursStep::new(parts).unwrap(), |step, _| {
+                let (mut values, mut spare) = ([0.5; 4], [0.0; 4]);
+                step.run(&mut Block::dense(1, 2, &mut values, &mut spare));
+            });
         }
     }
 }

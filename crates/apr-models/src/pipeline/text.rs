@@ -363,7 +363,7 @@ mod tests {
             .unwrap()
     }
 
-    fn parts(terms: TextTerms, (ngram_min, ngram_max): (usize, usize)) -> TextParts {
+    pub(super) fn parts(terms: TextTerms, (ngram_min, ngram_max): (usize, usize)) -> TextParts {
         TextParts {
             case: LetterCase::Lower,
             accents: None,
@@ -377,7 +377,7 @@ mod tests {
         }
     }
 
-    fn words(least: usize) -> TextTerms {
+    pub(super) fn words(least: usize) -> TextTerms {
         let class = word_characters();
         TextTerms::Words { edges: Some(class.clone()), class, least }
     }

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ._native import AprError, block_size, dequantize, gguf_header, gguf_metadata, gguf_save, quantize_rows
+from ._refusals import refused
 
 __all__ = ["GgufFile", "GgufTensor", "open", "save"]
 
@@ -103,7 +104,7 @@ class GgufTensor:
         if self._big_endian:
             if self.type not in _PLAIN:
                 text = f"tensor {self.name!r}: big-endian blocks of type {self.type} are not turned round (gg-byte-order)"
-                raise _refused("gg-byte-order", text, self.name)
+                raise refused("gg-byte-order", text, name=self.name)
             out[...] = self.array()
         else:
             dequantize(self.type, self._bytes, out)
@@ -232,7 +233,7 @@ def save(
         try:
             return _encoded(tensors[name], kind)
         except AprError as error:
-            raise _refused(error.code, f"tensor {name!r}: {error}", name) from error
+            raise refused(error.code, f"tensor {name!r}: {error}", name=name) from error
 
     gguf_save(os.fspath(path), entries, plans, bytes_of, fsync)
 
@@ -326,9 +327,3 @@ def _memory(path: str | os.PathLike[str], backend: str) -> np.ndarray:
 def _regular(status: os.stat_result, path: str | os.PathLike[str]) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(f"not a regular file: {os.fspath(path)}")
-
-
-def _refused(code: str, text: str, name: str) -> AprError:
-    error = AprError(text)
-    error.code, error.offset, error.name, error.path = code, None, name, None
-    return error

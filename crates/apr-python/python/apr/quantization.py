@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._native import AprError
 from ._program import run_json
+from ._refusals import refused
 
 __all__ = ["quantize"]
 
@@ -105,6 +105,5 @@ def _error(exit: int, told: dict[str, Any]) -> Exception:
     text = ": ".join(str(part) for part in parts if part)
     if exit == _SYSTEM:
         return OSError(text)
-    error = AprError(f"{text} ({told['code']})")
-    error.code, error.offset, error.name, error.path = told["code"], told.get("offset"), name, told.get("file")
-    return error
+    code = told["code"]
+    return refused(code, f"{text} ({code})", offset=told.get("offset"), name=name, path=told.get("file"))

@@ -191,7 +191,7 @@ fn filled<T: Clone + Default + Send>(
         out.chunks_mut(ROWS_AT_ONCE.saturating_mul(width)).enumerate().try_for_each(|(idx, out)| {
             let start = first + idx * ROWS_AT_ONCE;
             let answered = rows.ask(start..start + out.len() / width, |rows| ask(rows, out));
-            answered.map_err(|error| beyond(error, start))
+            answered.map_err(|error| error.behind_rows(start))
         })
     };
     let n_threads = match n_rows / ROWS_OF_THREAD {
@@ -217,17 +217,4 @@ fn filled<T: Clone + Default + Send>(
         Ok::<(), Refusal>(())
     })?;
     Ok(out)
-}
-
-/// An error about some rows of which the first is not the first of all.
-fn beyond(error: Error, start: usize) -> Error {
-    match *error.kind() {
-        ErrorKind::FeatureNotFinite { row, col } => {
-            ErrorKind::FeatureNotFinite { row: start + row, col }.into()
-        }
-        ErrorKind::BeyondSingle { row, col, step } => {
-            ErrorKind::BeyondSingle { row: start + row, col, step }.into()
-        }
-        _ => error,
-    }
 }

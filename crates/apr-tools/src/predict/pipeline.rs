@@ -91,13 +91,3 @@ fn room(n_rows: usize, width: usize) -> Result<Vec<f64>, Error> {
     let len = n_rows.checked_mul(width).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols: width })?;
     Ok(vec![0.0; len])
 }
-
-/// The error of rows that stand behind `n_before` others in the table.
-pub(super) fn behind(error: Error, n_before: usize) -> Error {
-    match *error.kind() {
-        ErrorKind::BeyondSingle { row, col, step } => {
-            ErrorKind::BeyondSingle { row: n_before + row, col, step }.into()
-        }
-        _ => error,
-    }
-}

@@ -3,7 +3,6 @@
 use apr_models::{Matrix, RowsIn};
 
 use super::answer::{Answers, Rows};
-use super::pipeline::behind;
 use crate::console::Console;
 use crate::csv::{CsvTable, Dialect, Input, number};
 use crate::error::{CODE_TABLE_COLUMNS, Failure};
@@ -43,7 +42,7 @@ pub(super) fn ask(
                 |cell| pipeline.number(cell),
                 |n_rows, values| {
                     let answers = pipeline.ask(RowsIn::F64(&values), n_rows);
-                    let answers = answers.map_err(|error| behind(error, n_before))?;
+                    let answers = answers.map_err(|error| error.behind_rows(n_before))?;
                     n_before += n_rows;
                     take(answers)
                 },

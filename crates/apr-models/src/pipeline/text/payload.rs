@@ -63,47 +63,12 @@ impl TextInput {
 mod tests {
     use alloc::vec;
 
-    use apr_container::{DecodePayload, EncodePayload, Generation, ModelType};
-    use apr_container::{decode_payload_from_slice, encode_payload_to_vec};
-
+    use super::super::tests::{parts, words};
     use super::*;
+    use crate::pipeline::alone::{bytes_of, survives_damage};
     use crate::pipeline::fold::{HangulRule, OtherCharacters};
 
-    #[derive(Debug, PartialEq)]
-    struct Alone(TextInput);
-
-    impl EncodePayload for Alone {
-        fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-            self.0.encode(out)
-        }
-    }
-
-    impl DecodePayload for Alone {
-        fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-            TextInput::decode(input).map(Self)
-        }
-    }
-
     const TEXTS: [&str; 3] = ["D\u{e9}j\u{e0} vu, the vu", "  ", "x\u{1c}y z\u{3000}\u{3000}w"];
-
-    fn parts(terms: TextTerms, (ngram_min, ngram_max): (usize, usize)) -> TextParts {
-        TextParts {
-            case: LetterCase::Lower,
-            accents: None,
-            terms,
-            ngram_min,
-            ngram_max,
-            stop_words: Vocabulary::default(),
-            vocabulary: Vocabulary::from_texts(["bb", "vu", "a"]).unwrap(),
-            columns: None,
-            counts: TermCount::Every,
-        }
-    }
-
-    fn words(least: usize) -> TextTerms {
-        let class = CharacterClass::from_bounds(vec![0x61, 0x7B, 0xE0, 0xF7]).unwrap();
-        TextTerms::Words { edges: Some(class.clone()), class, least }
-    }
 
     #[test]
     fn payloads_are_read_as_they_were_written_and_damage_never_panics() {
@@ -120,25 +85,10 @@ mod tests {
             TextParts { counts: TermCount::Once, ..parts(TextTerms::CharactersInWords, (1, 64)) },
         ];
         for parts in inputs {
-            let input = Alone(TextInput::new(parts).unwrap());
-            let bytes = encode_payload_to_vec(&input, Generation::V0_72).unwrap();
-            let read = |bytes: &[u8]| {
-                decode_payload_from_slice::<Alone>(bytes, Generation::V0_72, ModelType::Custom)
-            };
-            assert_eq!(read(&bytes).unwrap(), input);
-            for end in 0..bytes.len() {
-                assert!(read(&bytes[..end]).is_err(), "{end}");
-            }
-            for place in 0..bytes.len() {
-                for mask in [1, 2, 0x80, 0xFF] {
-                    let mut damaged = bytes.clone();
-                    damaged[place] ^= mask;
-                    if let Ok(read) = read(&damaged) {
-                        assert_eq!(encode_payload_to_vec(&read, Generation::V0_72).unwrap(), damaged);
-                        assert_eq!(read.0.count(&TEXTS).n_rows(), TEXTS.len());
-                    }
-                }
-            }
+            survives_damage(&TextInput::new(parts).unwrap(), |input, damaged| {
+                assert_eq!(bytes_of(&input), damaged);
+                assert_eq!(input.count(&TEXTS).n_rows(), TEXTS.len());
+            });
         }
     }
 }

@@ -104,31 +104,10 @@ fn wide(input: &mut PayloadReader<'_>) -> Result<Vec<f64>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use apr_container::{DecodePayload, EncodePayload, Generation, ModelType};
-    use apr_container::{decode_payload_from_slice, encode_payload_to_vec};
-
     use super::*;
+    use crate::pipeline::alone::{bytes_of, read, survives_damage};
 
-    #[derive(Debug, PartialEq)]
-    struct Alone(TreesStep);
-
-    impl EncodePayload for Alone {
-        fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
-            self.0.encode(out)
-        }
-    }
-
-    impl DecodePayload for Alone {
-        fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
-            TreesStep::decode(input).map(Self)
-        }
-    }
-
-    fn decode(bytes: &[u8]) -> Result<Alone, Error> {
-        decode_payload_from_slice(bytes, Generation::V0_72, ModelType::Custom)
-    }
-
-    fn steps() -> Vec<Alone> {
+    fn steps() -> Vec<TreesStep> {
         let parts = TreesParts {
             n_outputs: 2,
             outputs: TreeOutputs::All,
@@ -162,51 +141,33 @@ mod tests {
             leaves: &[],
             ..turns
         };
-        [parts, double, turns, none].iter().map(|parts| Alone(TreesStep::new(parts).unwrap())).collect()
+        [parts, double, turns, none].iter().map(|parts| TreesStep::new(parts).unwrap()).collect()
     }
 
     #[test]
-    fn payloads_are_read_as_they_were_written() {
+    fn payloads_are_read_as_they_were_written_and_damaged_ones_as_other_trees_if_at_all() {
         for step in steps() {
-            let bytes = encode_payload_to_vec(&step, Generation::V0_72).unwrap();
-            let read = decode(&bytes).unwrap();
-            assert_eq!(read, step);
-            assert_eq!(encode_payload_to_vec(&read, Generation::V0_72).unwrap(), bytes);
-            for end in 0..bytes.len() {
-                assert!(decode(&bytes[..end]).is_err(), "{end}");
-            }
-        }
-    }
-
-    #[test]
-    fn damage_is_refused_or_read_as_other_trees() {
-        for step in steps() {
-            let bytes = encode_payload_to_vec(&step, Generation::V0_72).unwrap();
-            for place in 0..bytes.len() {
-                for mask in [1, 2, 0x80, 0xFF] {
-                    let mut damaged = bytes.clone();
-                    damaged[place] ^= mask;
-                    // What passes has the one payload of its value, but for wide numbers that could be narrow.
-                    if let Ok(read) = decode(&damaged) {
-                        let again = encode_payload_to_vec(&read, Generation::V0_72).unwrap();
-                        assert!(again.len() <= damaged.len(), "{place}");
-                        assert_eq!(decode(&again).unwrap(), read);
-                    }
-                }
-            }
+            let bytes = bytes_of(&step);
+            assert_eq!(bytes_of(&read::<TreesStep>(&bytes).unwrap()), bytes);
+            survives_damage(&step, |found, damaged| {
+                // What passes has the one payload of its value, but for wide numbers that could be narrow.
+                let again = bytes_of(&found);
+                assert!(again.len() <= damaged.len());
+                assert_eq!(read::<TreesStep>(&again).unwrap(), found);
+            });
         }
     }
 
     #[test]
     fn leaf_rows_in_another_order_are_refused() {
         let step = &steps()[0];
-        let bytes = encode_payload_to_vec(step, Generation::V0_72).unwrap();
+        let bytes = bytes_of(step);
         let leaves = |leaves: [u32; 4]| {
             let mut bytes = bytes.clone();
             let at = bytes.len() - 16;
             bytes.truncate(at);
             bytes.extend(leaves.iter().flat_map(|leaf| leaf.to_le_bytes()));
-            decode(&bytes)
+            read::<TreesStep>(&bytes)
         };
         assert_eq!(leaves([0, 1, 0, 2]).unwrap(), *step);
         for order in [[1, 0, 1, 2], [0, 1, 1, 0], [0, 2, 1, 0], [0, 1, 2, 3], [0, 1, 2, u32::MAX]] {
