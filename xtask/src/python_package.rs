@@ -4,15 +4,12 @@ mod frameworks;
 mod structures;
 mod valgrind;
 
-use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::process::{capture, command, stdout_of, step, step_with_lines};
 use crate::python::{self, Packages, environment};
 use crate::task::{Failure, Outcome, Session};
-use crate::workspace::build_apr;
 
 /// Our package.
 const FOLDER: &str = "crates/apr-python";
@@ -209,9 +206,13 @@ fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Opti
         session.skip("python: apr.sklearn", why);
     }
     example(session, &python, folder)?;
-    let path = with_program(session)?;
+    // For `python -m apr`: as a wheel of its own, in a build that costs less than one for users.
+    let program = built(session, &folder.join("program"), "crates/apr-tools", &["--profile=dev"])?;
+    if let Some(program) = program {
+        install(session, &python, &program)?;
+    }
     let ours = pytest(session, &python, &["tests"], |command| {
-        command.current_dir(session.root().join(FOLDER)).env("PATH", path);
+        command.current_dir(session.root().join(FOLDER));
     });
     close(session, "our tests", ours)?;
     match upstream {
@@ -220,32 +221,10 @@ fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Opti
     }
 }
 
-/// The PATH with the program `apr` on it, for what is a command of it in Python too.
-fn with_program(session: &Session) -> Result<OsString, Failure> {
-    let program = build_apr(session)?;
-    let folder = program.parent().map(Path::to_path_buf).unwrap_or_default();
-    let others = env::var_os("PATH").unwrap_or_default();
-    let all = [folder].into_iter().chain(env::split_paths(&others));
-    Ok(env::join_paths(all).map_err(|error| format!("PATH: {error}"))?)
-}
-
-/// Builds the wheel and looks at its size; none where the builder cannot be had.
+/// Builds our wheel and looks at its size; none where the builder cannot be had.
 fn wheel(session: &mut Session, folder: &Path) -> Result<Option<PathBuf>, Failure> {
-    let python = match environment(session, &folder.join("build"), &BUILDER)? {
-        Ok(python) => python,
-        Err(why) => {
-            session.skip("python", why);
-            return Ok(None);
-        }
-    };
-    let wheels = folder.join("wheels");
-    emptied(&wheels)?;
-    let manifest = format!("{FOLDER}/Cargo.toml");
-    let words = ["-m", "maturin", "build", "--quiet", "--locked", "--manifest-path", &manifest];
-    let mut maturin = command(session, &python, &words);
-    maturin.args(["--compression-method=deflated", "--compression-level=9"]);
-    step(maturin.arg("--interpreter").arg(&python).arg("--out").arg(&wheels))?;
-    let wheel = only_file(&wheels, ".whl")?;
+    let options = ["--compression-method=deflated", "--compression-level=9"];
+    let Some(wheel) = built(session, folder, FOLDER, &options)? else { return Ok(None) };
     let len = fs::metadata(&wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len();
     let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
     println!("python: {name}: {len} bytes");
@@ -256,7 +235,30 @@ fn wheel(session: &mut Session, folder: &Path) -> Result<Option<PathBuf>, Failur
     Ok(Some(wheel))
 }
 
-/// Installs our wheel into an environment, over what was built before under the same version.
+/// Builds the wheel of a crate in `folder`; none where the builder cannot be had.
+fn built(
+    session: &mut Session,
+    folder: &Path,
+    crate_folder: &str,
+    options: &[&str],
+) -> Result<Option<PathBuf>, Failure> {
+    let python = match environment(session, &session.scratch("python").join("build"), &BUILDER)? {
+        Ok(python) => python,
+        Err(why) => {
+            session.skip("python", why);
+            return Ok(None);
+        }
+    };
+    let wheels = folder.join("wheels");
+    emptied(&wheels)?;
+    let manifest = format!("{crate_folder}/Cargo.toml");
+    let words = ["-m", "maturin", "build", "--quiet", "--locked", "--manifest-path", &manifest];
+    let mut maturin = command(session, &python, &words);
+    step(maturin.args(options).arg("--interpreter").arg(&python).arg("--out").arg(&wheels))?;
+    only_file(&wheels, ".whl").map(Some)
+}
+
+/// Installs a wheel of ours into an environment, over what was built before under the same version.
 fn install(session: &Session, python: &Path, wheel: &Path) -> Outcome {
     let words = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
     step(command(session, python, &words).args(["--no-deps", "--force-reinstall"]).arg(wheel))
