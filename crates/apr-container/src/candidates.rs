@@ -41,10 +41,20 @@ impl Candidates {
     /// Decodes the model in the layout the metadata name, or in the newest one that fits without a byte left over.
     /// `open` calls the function it is given with the payload from its beginning.
     pub(crate) fn decode<M: DecodePayload>(
+        self,
+        bound: Bound,
+        open: impl FnMut(&mut dyn FnMut(&mut dyn Source) -> Result<M, Error>) -> Result<M, Error>,
+    ) -> Result<M, Error> {
+        self.read(bound, M::decode_payload, open)
+    }
+
+    /// As [`decode`](Self::decode), with whatever `read` makes of the payload.
+    pub(crate) fn read<T>(
         mut self,
         bound: Bound,
-        mut open: impl FnMut(&mut dyn FnMut(&mut dyn Source) -> Result<M, Error>) -> Result<M, Error>,
-    ) -> Result<M, Error> {
+        mut read: impl FnMut(&mut PayloadReader<'_>) -> Result<T, Error>,
+        mut open: impl FnMut(&mut dyn FnMut(&mut dyn Source) -> Result<T, Error>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let tried = match &self.generation {
             Some(generation) => core::slice::from_ref(generation),
             None => &Generation::ALL,
@@ -54,12 +64,12 @@ impl Candidates {
             self.context.generation = generation;
             let result = open(&mut |source| {
                 let mut input = PayloadReader::new(source, bound.len(), &self.context);
-                let model = M::decode_payload(&mut input)?;
+                let value = read(&mut input)?;
                 bound.check_end(input.finish()?)?;
-                Ok(model)
+                Ok(value)
             });
             match result {
-                Ok(model) => return Ok(model),
+                Ok(value) => return Ok(value),
                 Err(error) => first_error = first_error.or(Some(error)),
             }
         }

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::header::{CHECKSUM_LEN, HEADER_LEN, Header, SIGNATURE_LEN, check_magic};
 use crate::limits::ReadOptions;
 use crate::metadata::Metadata;
-use crate::payload::{DecodePayload, SliceSource};
+use crate::payload::{DecodePayload, SliceSource, ViewPayload};
 
 /// A file whose parts lie where its header says, and whose checksum matches.
 ///
@@ -209,6 +209,25 @@ impl<'data> PlainPayload<'data> {
     /// [`ErrorKind::FeatureDisabled`], [`ErrorKind::OutOfMemory`].
     pub fn to_vec(&self) -> Result<Vec<u8>, Error> {
         compression::decompress(self.header.compression, self.stored, self.header.bound(&self.options)?)
+    }
+
+    /// The model over the bytes as they lie, whatever type the header says. Its values are checked as
+    /// [`decode`](Self::decode) checks them and stay where they are; metadata take memory while they are read.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Compressed`], and those of [`decode`](Self::decode).
+    pub fn view<M: ViewPayload>(&self) -> Result<M::View<'data>, Error> {
+        let (compression, payload) = (self.header.compression, self.stored);
+        if compression != Compression::None {
+            return Err(ErrorKind::Compressed { compression }.at(20));
+        }
+        let candidates = Candidates::new(&self.header, self.metadata, &self.options)?;
+        candidates.read(
+            self.header.bound(&self.options)?,
+            |input| M::view_payload(input, payload),
+            |read| read(&mut SliceSource::new(payload)),
+        )
     }
 
     /// Decodes the model, whatever type the header says.

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::header::{CHECKSUM_LEN, HEADER_LEN, MAGIC, SIGNATURE_LEN, VERSION};
 use crate::limits::ReadOptions;
-use crate::load::{Expect, load_from_bytes_with};
-use crate::payload::DecodePayload;
+use crate::load::{Expect, load_from_bytes_with, view_bytes_with};
+use crate::payload::{DecodePayload, ViewPayload};
 
 /// Bytes that begin at a multiple of 64.
 #[doc(hidden)]
@@ -77,6 +77,26 @@ impl<M: DecodePayload> Embedded<M> {
     /// As [`load_from_bytes_with`].
     pub fn load_with(&self, options: &ReadOptions) -> Result<M, Error> {
         load_from_bytes_with(self.file, M::MODEL_TYPE.map_or(Expect::AnyKnown, Expect::Type), options)
+    }
+}
+
+impl<M: ViewPayload> Embedded<M> {
+    /// The model where it lies, in the program's read-only data: no value is copied.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`load`](Self::load); [`ErrorKind::Compressed`](crate::ErrorKind::Compressed).
+    pub fn view(&self) -> Result<M::View<'static>, Error> {
+        self.view_with(&ReadOptions::STRICT)
+    }
+
+    /// The same by rules of one's choice.
+    ///
+    /// # Errors
+    ///
+    /// As [`view`](Self::view).
+    pub fn view_with(&self, options: &ReadOptions) -> Result<M::View<'static>, Error> {
+        view_bytes_with::<M>(self.file, M::MODEL_TYPE.map_or(Expect::AnyKnown, Expect::Type), options)
     }
 }
 

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 
+use crate::compression::Compression;
 use crate::model_type::ModelType;
 
 /// Why an operation was refused, with the byte offset and the key or tensor concerned where there is one.
@@ -252,6 +253,11 @@ error_kinds! {
     } => "ac-checksum", "checksum mismatch: expected {expected:08X}, got {actual:08X}";
     /// The payload is encrypted: loading needs a password or a key.
     Encrypted => "ac-encrypted", "the payload is encrypted: loading it needs its password or a recipient's key";
+    /// The payload is compressed: there are no values to look at where it lies.
+    Compressed {
+        /// How.
+        compression: Compression,
+    } => "ac-compressed", "the payload is compressed ({compression}): a view needs one that is stored as it is";
     /// The file is signed and nobody has checked the signature.
     SignatureUnchecked => "ac-signed", "the file is signed: verify it with the signer's key, or allow an unchecked signature";
     /// The payload is not encrypted, although it was expected to be.

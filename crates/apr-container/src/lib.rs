@@ -106,7 +106,7 @@ pub use crate::inspect::{Checksum, ModelInfo, Warning, inspect_bytes, inspect_by
 #[cfg(feature = "std")]
 pub use crate::inspect::{inspect, inspect_reader, inspect_with};
 pub use crate::limits::{Expansion, Limits, ReadOptions, Strictness, UncheckedSignature};
-pub use crate::load::{Expect, load_from_bytes, load_from_bytes_with};
+pub use crate::load::{Expect, load_from_bytes, load_from_bytes_with, view_bytes, view_bytes_with};
 #[cfg(feature = "std")]
 pub use crate::load::{load, load_with};
 pub use crate::metadata::{
@@ -115,7 +115,7 @@ pub use crate::metadata::{
 };
 pub use crate::model_type::ModelType;
 pub use crate::payload::{
-    DecodePayload, EncodePayload, PayloadReader, PayloadWriter, decode_payload_from_slice,
+    DecodePayload, EncodePayload, F32s, PayloadReader, PayloadWriter, ViewPayload, decode_payload_from_slice,
     encode_payload_to_vec,
 };
 #[cfg(feature = "crypto")]

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::header::Header;
 use crate::limits::{ReadOptions, UncheckedSignature};
 use crate::model_type::ModelType;
-use crate::payload::DecodePayload;
+use crate::payload::{DecodePayload, ViewPayload};
 
 /// Which model type a file must have to be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,30 @@ pub fn load_from_bytes_with<M: DecodePayload>(
     let container = Container::from_bytes_with(file, options)?;
     check_loadable::<M>(container.header(), expect.into(), options)?;
     container.payload().plain()?.decode()
+}
+
+/// A model over the bytes of a file, for example from `include_bytes!`: its values stay where they are.
+///
+/// # Errors
+///
+/// As [`view_bytes_with`], with [`ReadOptions::STRICT`].
+pub fn view_bytes<M: ViewPayload>(file: &[u8], model_type: ModelType) -> Result<M::View<'_>, Error> {
+    view_bytes_with::<M>(file, model_type, &ReadOptions::STRICT)
+}
+
+/// A model over the bytes of a file.
+///
+/// # Errors
+///
+/// Those of [`load_from_bytes_with`]; [`ErrorKind::Compressed`].
+pub fn view_bytes_with<'data, M: ViewPayload>(
+    file: &'data [u8],
+    expect: impl Into<Expect>,
+    options: &ReadOptions,
+) -> Result<M::View<'data>, Error> {
+    let container = Container::from_bytes_with(file, options)?;
+    check_loadable::<M>(container.header(), expect.into(), options)?;
+    container.payload().plain()?.view::<M>()
 }
 
 /// Loads a model from a file.

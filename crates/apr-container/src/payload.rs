@@ -7,12 +7,14 @@
 mod reader;
 mod sink;
 mod source;
+mod view;
 mod writer;
 
 pub(crate) use self::reader::Context;
 pub use self::reader::PayloadReader;
 pub(crate) use self::sink::{Counting, Sink};
 pub(crate) use self::source::{SliceSource, Source, collect};
+pub use self::view::{F32s, ViewPayload};
 pub use self::writer::PayloadWriter;
 
 use alloc::vec::Vec;

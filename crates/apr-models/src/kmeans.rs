@@ -14,6 +14,9 @@ use crate::model::{Classifier, Model, check_rows};
 use crate::tensors::Tensors;
 
 mod train;
+mod view;
+
+pub use self::view::KMeansView;
 
 /// Times that [`KMeans::fit`] starts anew.
 const RESTARTS: usize = 10;
@@ -257,15 +260,18 @@ impl Classifier for KMeans {
         };
         check_rows(rows, out.len(), centroids.n_cols())?;
         for (place, row) in out.iter_mut().zip(rows.chunks_exact(centroids.n_cols())) {
-            let distances = centroids.rows().map(|centre| {
-                let differences =
-                    row.iter().zip(centre).map(|(&value, &centre)| f64::from(value) - f64::from(centre));
-                differences.map(|difference| difference * difference).sum::<f64>()
-            });
-            *place = train::least(distances);
+            *place = nearest(row, centroids.rows().map(|centre| centre.iter().copied()));
         }
         Ok(())
     }
+}
+
+/// The first of the centres that are nearest to `row`.
+fn nearest(row: &[f32], centres: impl Iterator<Item = impl Iterator<Item = f32>>) -> usize {
+    train::least(centres.map(|centre| {
+        let differences = row.iter().zip(centre).map(|(&value, centre)| f64::from(value) - f64::from(centre));
+        differences.map(|difference| difference * difference).sum::<f64>()
+    }))
 }
 
 /// Clusters, rounds allowed, tolerance, optional seed, centres and labels, inertia, rounds taken.

@@ -120,12 +120,12 @@ pub use crate::gradient_boosting::{
     BoostedClassifierParts, BoostedRegressorParts, GradientBoostingClassifier, GradientBoostingRegressor,
 };
 pub use crate::isolation_forest::IsolationForest;
-pub use crate::kmeans::KMeans;
+pub use crate::kmeans::{KMeans, KMeansView};
 pub use crate::knn::{KnnClassifier, KnnRegressor, KnnWeights, Neighbour};
 pub use crate::lasso::{ElasticNet, Lasso};
-pub use crate::linear::Intercept;
+pub use crate::linear::{Intercept, LinearView};
 pub use crate::linear_regression::LinearRegression;
-pub use crate::logistic_regression::{ClassWeight, FitMode, LogisticRegression};
+pub use crate::logistic_regression::{ClassWeight, FitMode, LogisticRegression, LogisticRegressionView};
 pub use crate::matrix::{Matrix, Rows};
 pub use crate::mixture_of_experts::{
     GatingNetwork, MixtureOfExperts, MoeBuilder, MoeConfig, MoeTraining, SoftmaxGating, WeightedRegressor,

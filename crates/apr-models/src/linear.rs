@@ -10,6 +10,10 @@ use crate::vector::Vector;
 
 mod dot;
 pub(crate) mod regressor;
+mod view;
+
+pub use self::view::LinearView;
+pub(crate) use self::view::PlaneView;
 
 /// Whether training chooses the constant term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -88,7 +92,7 @@ impl Plane {
     pub(crate) fn value(&self, row: &[f32]) -> Result<f64, Error> {
         let coefficients = self.fitted(Operation::Predict)?;
         check_rows(row, 1, coefficients.len())?;
-        Ok(dot::value(row, coefficients, self.intercept))
+        Ok(dot::value(row, coefficients.iter().copied(), self.intercept))
     }
 
     /// The values of the samples before rounding.
@@ -100,14 +104,14 @@ impl Plane {
         let coefficients = self.fitted(Operation::Predict)?;
         check_rows(rows, n_rows, coefficients.len())?;
         let rows = rows.chunks_exact(coefficients.len());
-        Ok(rows.map(|row| dot::value(row, coefficients, self.intercept)))
+        Ok(rows.map(|row| dot::value(row, coefficients.iter().copied(), self.intercept)))
     }
 
     /// The value of each sample, summed in `f64` feature by feature and rounded once.
     pub(crate) fn values_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         let coefficients = self.fitted(Operation::Predict)?;
         check_rows(rows, out.len(), coefficients.len())?;
-        dot::values_into(rows, coefficients, self.intercept, out);
+        dot::values_into(rows, coefficients.iter().copied(), self.intercept, out);
         Ok(())
     }
 

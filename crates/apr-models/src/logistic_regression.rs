@@ -14,6 +14,9 @@ use crate::vector::Vector;
 
 mod payload;
 mod train;
+mod view;
+
+pub use self::view::LogisticRegressionView;
 
 /// What the samples of each class count for in training.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -221,10 +224,7 @@ impl LogisticRegression {
     /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount) if `rows` is not one sample of the model's
     /// features for each place.
     pub fn predict_proba_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
-        let values = self.plane.values(rows, out.len())?;
-        for (place, value) in out.iter_mut().zip(values) {
-            *place = sigmoid(value) as f32;
-        }
+        probabilities_into(self.plane.values(rows, out.len())?, out);
         Ok(())
     }
 
@@ -251,6 +251,21 @@ impl LogisticRegression {
         tensors.expect_model("LogisticRegression")?;
         tensors.expect_only(|name| [linear::COEFFICIENTS, linear::INTERCEPT].contains(&name))?;
         Ok(Self { plane: Plane::read_from(tensors)?, ..Self::new() })
+    }
+}
+
+/// The probability of class 1 for each value of the linear function.
+fn probabilities_into(values: impl Iterator<Item = f64>, out: &mut [f32]) {
+    for (place, value) in out.iter_mut().zip(values) {
+        *place = sigmoid(value) as f32;
+    }
+}
+
+/// The class for each value of the linear function.
+fn classes_into(values: impl Iterator<Item = f64>, out: &mut [usize]) {
+    for (place, value) in out.iter_mut().zip(values) {
+        // A probability that is not a number is not at least one half.
+        *place = usize::from(sigmoid(value) as f32 >= 0.5);
     }
 }
 
@@ -287,11 +302,7 @@ impl Model for LogisticRegression {
 
 impl Classifier for LogisticRegression {
     fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
-        let values = self.plane.values(rows, out.len())?;
-        for (place, value) in out.iter_mut().zip(values) {
-            // A probability that is not a number is not at least one half.
-            *place = usize::from(sigmoid(value) as f32 >= 0.5);
-        }
+        classes_into(self.plane.values(rows, out.len())?, out);
         Ok(())
     }
 }

@@ -34,15 +34,7 @@ impl Matrix {
     /// [`ErrorKind::EmptyMatrix`] without a row or without a column, [`ErrorKind::MatrixTooLarge`] if the number of
     /// values overflows, [`ErrorKind::MatrixLength`] if `values` holds another number of them.
     pub fn from_vec(n_rows: usize, n_cols: usize, values: Vec<f32>) -> Result<Self, Error> {
-        if n_rows == 0 || n_cols == 0 {
-            return Err(ErrorKind::EmptyMatrix { n_rows, n_cols }.into());
-        }
-        let Some(needed) = n_rows.checked_mul(n_cols) else {
-            return Err(ErrorKind::MatrixTooLarge { n_rows, n_cols }.into());
-        };
-        if values.len() != needed {
-            return Err(ErrorKind::MatrixLength { n_rows, n_cols, given: values.len() }.into());
-        }
+        check_shape(n_rows, n_cols, values.len())?;
         Ok(Self { n_rows, n_cols, values })
     }
 
@@ -95,6 +87,18 @@ impl Matrix {
     #[must_use]
     pub fn into_vec(self) -> Vec<f32> {
         self.values
+    }
+}
+
+/// Proves that so many values are a table of this shape.
+pub(crate) fn check_shape(n_rows: usize, n_cols: usize, given: usize) -> Result<(), Error> {
+    if n_rows == 0 || n_cols == 0 {
+        return Err(ErrorKind::EmptyMatrix { n_rows, n_cols }.into());
+    }
+    match n_rows.checked_mul(n_cols) {
+        None => Err(ErrorKind::MatrixTooLarge { n_rows, n_cols }.into()),
+        Some(needed) if needed != given => Err(ErrorKind::MatrixLength { n_rows, n_cols, given }.into()),
+        Some(_) => Ok(()),
     }
 }
 

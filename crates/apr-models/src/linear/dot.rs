@@ -9,15 +9,20 @@ const UNROLLED: usize = 16;
 /// Rows taken at once where the number of features is not known at compile time.
 const ROWS: usize = 4;
 
-pub(super) fn value(row: &[f32], coefficients: &[f32], intercept: f32) -> f64 {
+/// Coefficients in memory, or in the bytes of a payload.
+pub(super) trait Coefficients: ExactSizeIterator<Item = f32> + Clone {}
+
+impl<I: ExactSizeIterator<Item = f32> + Clone> Coefficients for I {}
+
+pub(super) fn value(row: &[f32], coefficients: impl Coefficients, intercept: f32) -> f64 {
     let terms = row.iter().zip(coefficients);
-    terms.fold(f64::from(intercept), |sum, (&value, &coefficient)| {
+    terms.fold(f64::from(intercept), |sum, (&value, coefficient)| {
         sum + f64::from(value) * f64::from(coefficient)
     })
 }
 
 /// `rows` holds one row of `coefficients.len()` values for each place of `out`.
-pub(super) fn values_into(rows: &[f32], coefficients: &[f32], intercept: f32, out: &mut [f32]) {
+pub(super) fn values_into(rows: &[f32], coefficients: impl Coefficients, intercept: f32, out: &mut [f32]) {
     /// A loop for each number of features, so that the compiler lays out the additions and keeps the coefficients in
     /// registers.
     macro_rules! unrolled {
@@ -32,9 +37,9 @@ pub(super) fn values_into(rows: &[f32], coefficients: &[f32], intercept: f32, ou
     unrolled!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
 }
 
-fn fixed<const N: usize>(rows: &[f32], coefficients: &[f32], intercept: f32, out: &mut [f32]) {
+fn fixed<const N: usize>(rows: &[f32], coefficients: impl Coefficients, intercept: f32, out: &mut [f32]) {
     let mut weights = [0.0; N];
-    for (weight, &coefficient) in weights.iter_mut().zip(coefficients) {
+    for (weight, coefficient) in weights.iter_mut().zip(coefficients) {
         *weight = f64::from(coefficient);
     }
     let intercept = f64::from(intercept);
@@ -48,7 +53,7 @@ fn fixed<const N: usize>(rows: &[f32], coefficients: &[f32], intercept: f32, out
 }
 
 /// Several rows at once, so that one addition does not wait for the one before.
-fn any(rows: &[f32], coefficients: &[f32], intercept: f32, out: &mut [f32]) {
+fn any(rows: &[f32], coefficients: impl Coefficients, intercept: f32, out: &mut [f32]) {
     let width = coefficients.len();
     let (blocks, rest) = out.as_chunks_mut::<ROWS>();
     let mut rows_left = rows;
@@ -59,7 +64,7 @@ fn any(rows: &[f32], coefficients: &[f32], intercept: f32, out: &mut [f32]) {
         let (a, bcd) = rows.split_at(width);
         let (b, cd) = bcd.split_at(width);
         let (c, d) = cd.split_at(width);
-        for ((((&weight, &a), &b), &c), &d) in coefficients.iter().zip(a).zip(b).zip(c).zip(d) {
+        for ((((weight, &a), &b), &c), &d) in coefficients.clone().zip(a).zip(b).zip(c).zip(d) {
             let weight = f64::from(weight);
             for (sum, value) in sums.iter_mut().zip([a, b, c, d]) {
                 *sum += f64::from(value) * weight;
@@ -68,7 +73,7 @@ fn any(rows: &[f32], coefficients: &[f32], intercept: f32, out: &mut [f32]) {
         *block = sums.map(|sum| sum as f32);
     }
     for (place, row) in rest.iter_mut().zip(rows_left.chunks_exact(width.max(1))) {
-        *place = value(row, coefficients, intercept) as f32;
+        *place = value(row, coefficients.clone(), intercept) as f32;
     }
 }
 
@@ -89,8 +94,10 @@ mod tests {
                     |count: usize| (0..count).map(|_| rng.normal() as f32).collect::<Vec<f32>>();
                 let (rows, coefficients) = (numbers(n_rows * n_features), numbers(n_features));
                 let mut out = vec![0.0; n_rows];
-                values_into(&rows, &coefficients, 0.1, &mut out);
-                let plain = rows.chunks_exact(n_features).map(|row| value(row, &coefficients, 0.1) as f32);
+                values_into(&rows, coefficients.iter().copied(), 0.1, &mut out);
+                let plain = rows
+                    .chunks_exact(n_features)
+                    .map(|row| value(row, coefficients.iter().copied(), 0.1) as f32);
                 assert!(
                     plain.map(f32::to_bits).eq(out.into_iter().map(f32::to_bits)),
                     "{n_features} {n_rows}"

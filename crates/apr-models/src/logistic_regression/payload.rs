@@ -5,12 +5,12 @@
 //! A layout that lacks them is read as uniform, 0 and batch.
 
 use apr_container::{
-    DecodePayload, EncodePayload, Error, Generation, ModelType, PayloadReader, PayloadWriter,
+    DecodePayload, EncodePayload, Error, Generation, ModelType, PayloadReader, PayloadWriter, ViewPayload,
 };
 
-use super::{ClassWeight, FitMode, LogisticRegression};
+use super::{ClassWeight, FitMode, LogisticRegression, LogisticRegressionView};
 use crate::layout::skip_list;
-use crate::linear::Plane;
+use crate::linear::{Plane, PlaneView};
 use crate::model::Model;
 
 fn has_training(generation: Generation) -> bool {
@@ -82,16 +82,34 @@ impl DecodePayload for LogisticRegression {
 
     fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), Error> {
         Plane::skip(input)?;
-        input.skip(16)?;
-        if has_training(input.generation()) {
-            if input.variant(3)? == 2 {
-                skip_list(input, 4)?;
-            }
-            input.skip(4)?;
-            if input.variant(3)? == 2 {
-                input.skip(8)?;
-            }
-        }
-        Ok(())
+        skip_settings(input)
     }
+}
+
+impl ViewPayload for LogisticRegression {
+    type View<'data> = LogisticRegressionView<'data>;
+
+    fn view_payload<'data>(
+        input: &mut PayloadReader<'_>,
+        payload: &'data [u8],
+    ) -> Result<LogisticRegressionView<'data>, Error> {
+        let plane = PlaneView::read(input, payload)?;
+        skip_settings(input)?;
+        Ok(LogisticRegressionView { plane })
+    }
+}
+
+/// Passes over what training was told: the rest of the payload behind the plane.
+fn skip_settings(input: &mut PayloadReader<'_>) -> Result<(), Error> {
+    input.skip(16)?;
+    if has_training(input.generation()) {
+        if input.variant(3)? == 2 {
+            skip_list(input, 4)?;
+        }
+        input.skip(4)?;
+        if input.variant(3)? == 2 {
+            input.skip(8)?;
+        }
+    }
+    Ok(())
 }

@@ -19,3 +19,4 @@ mod round_trip;
 mod scikit;
 mod seed;
 mod trees;
+mod views;

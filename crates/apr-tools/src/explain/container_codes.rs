@@ -93,6 +93,12 @@ pub(super) const ENTRIES: &[Entry] = &[
         "bring the key: --identity KEYFILE or --ask-password, where the command has them; else `apr decrypt FILE -o OUT` first",
     ),
     entry(
+        "ac-compressed",
+        Usage,
+        "A program wants to use the model where it lies, without a copy of its values, and the payload is compressed.",
+        "store it as it is (`apr train --compression none`, or `SaveOptions` without compression), or load the model",
+    ),
+    entry(
         "ac-signed",
         Refused,
         "The file is signed: its maker wants it verified before it is used, and nobody has done that. The key in the \
