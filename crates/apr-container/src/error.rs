@@ -7,8 +7,11 @@ use crate::compression::Compression;
 use crate::model_type::ModelType;
 
 /// Why an operation was refused, with the byte offset and the key or tensor concerned where there is one.
-#[derive(Debug)]
-pub struct Error {
+///
+/// One pointer long: results are returned from every step of a decoder, and what fails is rare.
+pub struct Error(Box<Inner>);
+
+struct Inner {
     kind: ErrorKind,
     offset: Option<u64>,
     name: Option<Box<str>>,
@@ -18,26 +21,26 @@ impl Error {
     /// What was wrong.
     #[must_use]
     pub const fn kind(&self) -> &ErrorKind {
-        &self.kind
+        &self.0.kind
     }
 
     /// Where: bytes from the start of the file; for what is wrong inside a payload, from the start of its
     /// uncompressed bytes.
     #[must_use]
     pub const fn offset(&self) -> Option<u64> {
-        self.offset
+        self.0.offset
     }
 
     /// The metadata key (with its path, joined by dots) or the tensor concerned, cut after 256 bytes.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+        self.0.name.as_deref()
     }
 
     /// Stable identifier of the kind, for example `ac-checksum`; for a kind that wraps another error, that error's.
     #[must_use]
     pub fn code(&self) -> &'static str {
-        self.kind.code()
+        self.0.kind.code()
     }
 
     /// What a model's own constructor says of parts that were read from a payload; `code` is that error's stable
@@ -48,26 +51,26 @@ impl Error {
     }
 
     pub(crate) fn at(mut self, offset: u64) -> Self {
-        self.offset = Some(offset);
+        self.0.offset = Some(offset);
         self
     }
 
     /// The same error for bytes that begin at `base`.
     pub(crate) fn shifted(mut self, base: u64) -> Self {
-        self.offset = self.offset.map(|offset| offset.saturating_add(base));
+        self.0.offset = self.0.offset.map(|offset| offset.saturating_add(base));
         self
     }
 
     pub(crate) fn named(mut self, name: &str) -> Self {
         const KEPT: usize = 256;
-        self.name = Some(name.get(..name.floor_char_boundary(KEPT)).unwrap_or_default().into());
+        self.0.name = Some(name.get(..name.floor_char_boundary(KEPT)).unwrap_or_default().into());
         self
     }
 }
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Self { kind, offset: None, name: None }
+        Self(Box::new(Inner { kind, offset: None, name: None }))
     }
 }
 
@@ -92,14 +95,21 @@ impl From<durable_file::Error> for Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, offset, name } = &*self.0;
+        f.debug_struct("Error").field("kind", kind).field("offset", offset).field("name", name).finish()
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)?;
-        if let Some(name) = &self.name {
+        self.0.kind.fmt(f)?;
+        if let Some(name) = &self.0.name {
             // `Debug` escapes what a hostile name would do to a terminal.
             write!(f, ", {name:?}")?;
         }
-        if let Some(offset) = self.offset {
+        if let Some(offset) = self.0.offset {
             write!(f, ", at byte {offset}")?;
         }
         Ok(())

@@ -12,14 +12,10 @@ use std::path::Path;
 
 use crate::compression::Compression;
 use crate::container::Container;
-use crate::error::Error;
-#[cfg(feature = "std")]
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
 use crate::flags::Flags;
 use crate::generation::Generation;
-#[cfg(feature = "std")]
-use crate::header::{CHECKSUM_LEN, HEADER_LEN};
-use crate::header::{Header, VERSION};
+use crate::header::{CHECKSUM_LEN, HEADER_LEN, Header, VERSION, check_magic};
 use crate::limits::ReadOptions;
 use crate::metadata::Metadata;
 use crate::model_type::ModelType;
@@ -200,6 +196,48 @@ pub fn inspect_bytes_with(file: &[u8], options: &ReadOptions) -> Result<ModelInf
     Ok(ModelInfo::new(container.header(), file.len() as u64, container.metadata()?, options))
 }
 
+/// Bytes that stand before the payload of a file of `file_len` bytes, by its first 32 (all of a shorter file): what
+/// [`inspect_prefix`] needs.
+///
+/// # Errors
+///
+/// Those of [`Container::from_bytes_with`] that the header can have.
+pub fn prefix_len(first32: &[u8], file_len: u64, options: &ReadOptions) -> Result<u64, Error> {
+    Ok(HEADER_LEN as u64 + u64::from(sound_header(first32, file_len, options)?.metadata_len))
+}
+
+/// Describes a file of `file_len` bytes by those before its payload, [`prefix_len`] or more of them: by a range of a remote
+/// file.
+///
+/// # Errors
+///
+/// Those of [`inspect_bytes_with`] but for [`ErrorKind::ChecksumMismatch`]; [`ErrorKind::Truncated`] if there are fewer bytes.
+pub fn inspect_prefix(prefix: &[u8], file_len: u64, options: &ReadOptions) -> Result<ModelInfo, Error> {
+    let header = sound_header(prefix, file_len, options)?;
+    let needed = HEADER_LEN as u64 + u64::from(header.metadata_len);
+    let metadata = prefix.get(HEADER_LEN..needed as usize).ok_or_else(|| {
+        Error::from(ErrorKind::Truncated { part: "metadata", needed, available: prefix.len() as u64 })
+    })?;
+    let metadata = Metadata::from_msgpack(metadata, options.strictness, &options.limits)
+        .map_err(|error| error.shifted(HEADER_LEN as u64))?;
+    Ok(ModelInfo::new(&header, file_len, metadata, options))
+}
+
+/// The header of a file in which its parts have room.
+fn sound_header(prefix: &[u8], file_len: u64, options: &ReadOptions) -> Result<Header, Error> {
+    let needed = (HEADER_LEN + CHECKSUM_LEN) as u64;
+    let header = prefix.first_chunk::<HEADER_LEN>().filter(|_| file_len >= needed);
+    let Some(header) = header else {
+        if let Some(magic) = prefix.first_chunk::<4>() {
+            check_magic(*magic)?;
+        }
+        return Err(ErrorKind::TooSmall { available: file_len.min(prefix.len() as u64), needed }.into());
+    };
+    let header = Header::from_bytes(header, options)?;
+    header.geometry(file_len, options)?;
+    Ok(header)
+}
+
 /// Describes a file without reading its payload.
 ///
 /// ```
@@ -264,23 +302,11 @@ pub fn inspect_reader(
     file_len: u64,
     options: &ReadOptions,
 ) -> Result<ModelInfo, Error> {
-    let needed = (HEADER_LEN + CHECKSUM_LEN) as u64;
-    let mut header = [0; HEADER_LEN];
-    if file_len < needed {
-        let len = usize::try_from(file_len).unwrap_or(0).min(4);
-        let magic = header.get_mut(..len).unwrap_or_default();
-        reader.read_exact(magic)?;
-        if let Ok(magic) = <[u8; 4]>::try_from(&*magic) {
-            crate::header::check_magic(magic)?;
-        }
-        return Err(ErrorKind::TooSmall { available: file_len, needed }.into());
-    }
-    reader.read_exact(&mut header)?;
-    let header = Header::from_bytes(&header, options)?;
-    header.geometry(file_len, options)?;
-    let mut metadata: Vec<u8> = vec![0; header.metadata_len as usize];
-    reader.read_exact(&mut metadata)?;
-    let metadata = Metadata::from_msgpack(&metadata, options.strictness, &options.limits)
-        .map_err(|error| error.shifted(HEADER_LEN as u64))?;
-    Ok(ModelInfo::new(&header, file_len, metadata, options))
+    let first_len = file_len.min(HEADER_LEN as u64) as usize;
+    let mut prefix: Vec<u8> = vec![0; first_len];
+    reader.read_exact(&mut prefix)?;
+    let len = prefix_len(&prefix, file_len, options)? as usize;
+    prefix.resize(len, 0);
+    reader.read_exact(prefix.get_mut(first_len..).unwrap_or_default())?;
+    inspect_prefix(&prefix, file_len, options)
 }

@@ -11,8 +11,11 @@ use st_core::Dtype;
 use crate::quantized_block::QuantType;
 
 /// Why an operation was refused, with the tensor concerned if a file was read.
-#[derive(Debug)]
-pub struct Error {
+///
+/// One pointer long: results are returned from every step of a decoder, and what fails is rare.
+pub struct Error(Box<Inner>);
+
+struct Inner {
     kind: ErrorKind,
     tensor: Option<Box<str>>,
 }
@@ -21,30 +24,30 @@ impl Error {
     /// What was wrong.
     #[must_use]
     pub const fn kind(&self) -> &ErrorKind {
-        &self.kind
+        &self.0.kind
     }
 
     /// Name of the tensor concerned.
     #[must_use]
     pub fn tensor(&self) -> Option<&str> {
-        match &self.kind {
-            ErrorKind::Format(error) => error.tensor().or(self.tensor.as_deref()),
+        match &self.0.kind {
+            ErrorKind::Format(error) => error.tensor().or(self.0.tensor.as_deref()),
             ErrorKind::Container(error) => error.name(),
-            _ => self.tensor.as_deref(),
+            _ => self.0.tensor.as_deref(),
         }
     }
 
     /// Stable identifier of the kind, for example `am-not-fitted`; for a kind that wraps another error, that error's.
     #[must_use]
     pub fn code(&self) -> &'static str {
-        self.kind.code()
+        self.0.kind.code()
     }
 
     /// The same error about rows that stand behind `n_before` others: where it names a row, that row among all of them. For
     /// who asks about a table a part at a time.
     #[must_use]
     pub fn behind_rows(mut self, n_before: usize) -> Self {
-        if let ErrorKind::FeatureNotFinite { row, .. } | ErrorKind::BeyondSingle { row, .. } = &mut self.kind
+        if let ErrorKind::FeatureNotFinite { row, .. } | ErrorKind::BeyondSingle { row, .. } = &mut self.0.kind
         {
             *row = row.saturating_add(n_before);
         }
@@ -52,14 +55,14 @@ impl Error {
     }
 
     pub(crate) fn of_tensor(mut self, name: &str) -> Self {
-        self.tensor = Some(name.into());
+        self.0.tensor = Some(name.into());
         self
     }
 }
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Self { kind, tensor: None }
+        Self(Box::new(Inner { kind, tensor: None }))
     }
 }
 
@@ -78,9 +81,9 @@ impl From<apr_container::Error> for Error {
 /// What a constructor says of parts that a payload held.
 impl From<Error> for apr_container::Error {
     fn from(error: Error) -> Self {
-        match error.kind {
-            ErrorKind::Container(error) => error,
-            _ => Self::model(error.code(), error),
+        match *error.0 {
+            Inner { kind: ErrorKind::Container(error), .. } => error,
+            inner => Self::model(inner.kind.code(), Error(Box::new(inner))),
         }
     }
 }
@@ -99,10 +102,17 @@ impl From<durable_file::Error> for Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, tensor } = &*self.0;
+        f.debug_struct("Error").field("kind", kind).field("tensor", tensor).finish()
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)?;
-        match &self.tensor {
+        self.0.kind.fmt(f)?;
+        match &self.0.tensor {
             // `Debug` escapes what a hostile name would do to a terminal.
             Some(tensor) => write!(f, ", tensor {tensor:?}"),
             None => Ok(()),
