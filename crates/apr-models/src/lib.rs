@@ -57,6 +57,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod answers;
 mod any_model;
 mod classes;
 mod content_recommender;
@@ -108,6 +109,7 @@ mod tree;
 mod vector;
 mod vocabulary;
 
+pub use crate::answers::{Answers, Samples, Terms, Wanted};
 pub use crate::any_model::{AnyModel, Predictions};
 pub use crate::content_recommender::{ContentRecommender, Recommendation};
 pub use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, DocumentCount};

@@ -1,13 +1,13 @@
 //! `apr predict`: what a model says about the rows of a table, or about lines of text.
 
 mod answer;
-mod pipeline;
 mod report;
 mod rows;
 pub(crate) mod texts;
 
 use std::path::PathBuf;
 
+use apr_models::{Answers, Samples, Wanted};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use self::answer::Asked;
@@ -104,7 +104,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let column = matches.get_one::<String>("column").map(String::as_str);
     let keys = Keys::from_matches(matches, [model_path, rows_path.as_path()])?;
     let known = Known::load(model_path, &rules, keys)?;
-    let asked = Asked::new(&known, matches.get_flag("proba"))?;
+    let wanted = if matches.get_flag("proba") { Wanted::Probabilities } else { Wanted::Predictions };
+    let asked = Asked::new(&known, wanted)?;
     let input = Input::open(rows_path)?;
 
     let mut report = Report::new(&known, &asked, rows_path, dialect.delimiter);
@@ -133,15 +134,13 @@ fn ask(
     dialect: Dialect,
     column: Option<&str>,
     console: &Console,
-    take: &mut dyn FnMut(answer::Answers) -> Result<(), Failure>,
+    take: &mut dyn FnMut(Answers) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    match asked {
-        Asked::Rows(rows) => {
-            if column.is_some() {
-                return Err(Failure::new(CODE_USAGE, "--column is for models of text, and this is none"));
-            }
-            rows::ask(known, rows, input, dialect, console, take)
-        }
-        Asked::Texts(texts) => texts::ask(texts, input, dialect, column, take),
+    if asked.samples == Samples::Texts {
+        return texts::ask(asked, input, dialect, column, take);
     }
+    if column.is_some() {
+        return Err(Failure::new(CODE_USAGE, "--column is for models of text, and this is none"));
+    }
+    rows::ask(known, asked, input, dialect, console, take)
 }

@@ -4,9 +4,9 @@ use core::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
 
-use apr_models::Label;
+use apr_models::{Answers, Label};
 
-use super::answer::{Answers, Asked};
+use super::answer::Asked;
 use crate::console::Console;
 use crate::error::Failure;
 use crate::known::Known;
@@ -84,8 +84,8 @@ impl<'k> Report<'k> {
                 separated(self.delimiter, row.iter().map(|&value| Number(value)), out)
             }
             Answers::Terms(rows) => {
-                let row = rows.get(idx).map(Vec::as_slice).unwrap_or_default();
-                separated(' ', row.iter().map(|&(term, value)| format!("{term}:{}", Number(value))), out)
+                let row = rows.row(idx).into_iter().flat_map(|row| row.iter());
+                separated(' ', row.map(|(term, value)| format!("{term}:{}", Number(value))), out)
             }
             Answers::Wide(values) => write!(out, "{}", Number(values.get(idx).copied().unwrap_or_default())),
             Answers::WideRows { values, width } => {
@@ -218,12 +218,10 @@ impl<'k> Report<'k> {
             }
             Answers::WideTerms(rows) => {
                 json.object()?;
-                if let Asked::Texts(texts) = self.asked {
-                    let (terms, values) = rows.row(idx).unwrap_or_default();
-                    for (&term, &value) in terms.iter().zip(values) {
-                        json.key(texts.term(term as usize))?;
-                        json.float(value)?;
-                    }
+                let (terms, values) = rows.row(idx).unwrap_or_default();
+                for (&term, &value) in terms.iter().zip(values) {
+                    json.key(self.asked.term(term as usize))?;
+                    json.float(value)?;
                 }
                 json.end_object()
             }
@@ -236,7 +234,7 @@ impl<'k> Report<'k> {
                 json.key("probabilities")?;
                 json.object()?;
                 for (column, value) in probabilities.row(idx).unwrap_or_default().iter().enumerate() {
-                    json.key(&self.known.class(self.label(column)))?;
+                    json.key(&self.known.class(self.asked.class_of_column(column)))?;
                     json.narrow_float(*value)?;
                 }
                 json.end_object()?;
@@ -250,11 +248,9 @@ impl<'k> Report<'k> {
             }
             Answers::Terms(rows) => {
                 json.object()?;
-                if let Asked::Texts(texts) = self.asked {
-                    for (term, value) in rows.get(idx).map(Vec::as_slice).unwrap_or_default() {
-                        json.key(texts.term(*term))?;
-                        json.narrow_float(*value)?;
-                    }
+                for (term, value) in rows.row(idx).into_iter().flat_map(|row| row.iter()) {
+                    json.key(self.asked.term(term))?;
+                    json.narrow_float(value)?;
                 }
                 json.end_object()
             }
@@ -278,15 +274,6 @@ impl<'k> Report<'k> {
             Some(Label::Number(value)) => json.float(value),
             _ => json.null(),
         }
-    }
-
-    /// The class of a column of probabilities.
-    fn label(&self, column: usize) -> usize {
-        let labels = match self.asked {
-            Asked::Rows(rows) => rows.labels(),
-            Asked::Texts(_) => None,
-        };
-        labels.and_then(|labels| labels.get(column)).copied().unwrap_or(column)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Rows of a table as samples.
 
-use apr_models::{Matrix, RowsIn};
+use apr_models::{Accepts, Answers, AnyModel, Input as Takes, Model as _, RowsIn, Samples};
 
-use super::answer::{Answers, Rows};
+use super::answer::Asked;
 use crate::console::Console;
-use crate::csv::{CsvTable, Dialect, Input, number};
+use crate::csv::{self, CsvTable, Dialect, Input, number};
 use crate::error::{CODE_TABLE_COLUMNS, Failure};
 use crate::known::Known;
+use crate::render::escape;
 use crate::render::human::plural;
 
 /// Most rows asked about at once.
@@ -19,7 +20,7 @@ const BATCH: usize = 1024;
 /// If the table cannot be read or does not fit the model, and those of `take`.
 pub(super) fn ask(
     known: &Known,
-    rows: &Rows<'_>,
+    asked: &Asked<'_>,
     input: Input,
     dialect: Dialect,
     console: &Console,
@@ -31,27 +32,29 @@ pub(super) fn ask(
         console.remark("the table has no rows");
         return Ok(());
     }
-    let columns = columns(known, rows, &table, console).map_err(|failure| failure.in_file(&path))?;
-    let n_columns = columns.len();
-    match rows {
-        Rows::Wide(pipeline) => {
-            let mut n_before = 0;
-            in_batches(
-                &mut table,
-                &columns,
-                |cell| pipeline.number(cell),
-                |n_rows, values| {
-                    let answers = pipeline.ask(RowsIn::F64(&values), n_rows);
-                    let answers = answers.map_err(|error| error.behind_rows(n_before))?;
-                    n_before += n_rows;
-                    take(answers)
-                },
-            )
-        }
-        Rows::Narrow(rows) => in_batches(&mut table, &columns, number, |n_rows, values| {
-            take(rows.ask(&Matrix::from_vec(n_rows, n_columns, values)?)?)
-        }),
+    let columns = columns(known, &table, console).map_err(|failure| failure.in_file(&path))?;
+    let mut n_before = 0;
+    if asked.samples == Samples::Wide {
+        let accepts = match &known.model {
+            AnyModel::Pipeline(pipeline) => match pipeline.input() {
+                Takes::Numbers { accepts, .. } => *accepts,
+                _ => Accepts::Finite,
+            },
+            _ => Accepts::Finite,
+        };
+        return in_batches(
+            &mut table,
+            &columns,
+            |cell| wide_number(cell, accepts),
+            |n_rows, values| {
+                let answers = asked.ask(RowsIn::F64(&values), n_rows);
+                let answers = answers.map_err(|error| error.behind_rows(n_before))?;
+                n_before += n_rows;
+                take(answers)
+            },
+        );
     }
+    in_batches(&mut table, &columns, number, |n_rows, values| take(asked.ask(RowsIn::F32(&values), n_rows)?))
 }
 
 /// Passes the rows of the table to `take`, as many at a time as have arrived: their number and the values of their columns.
@@ -83,12 +86,7 @@ fn in_batches<T>(
 }
 
 /// The columns of the features, in their order.
-fn columns(
-    known: &Known,
-    rows: &Rows<'_>,
-    table: &CsvTable,
-    console: &Console,
-) -> Result<Vec<usize>, Failure> {
+fn columns(known: &Known, table: &CsvTable, console: &Console) -> Result<Vec<usize>, Failure> {
     let found = table.n_columns();
     if let (Some(features), Some(names)) = (&known.features, table.names()) {
         let columns = features.iter().map(|feature| table.column(feature)).collect::<Result<Vec<_>, _>>()?;
@@ -97,11 +95,11 @@ fn columns(
             .filter_map(|column| names.get(column).cloned())
             .collect();
         if !unused.is_empty() {
-            console.remark(format_args!("not among the features: {}", crate::csv::listed(&unused)));
+            console.remark(format_args!("not among the features: {}", csv::listed(&unused)));
         }
         return Ok(columns);
     }
-    let expected = known.features.as_ref().map(Vec::len).or(rows.n_features());
+    let expected = known.features.as_ref().map(Vec::len).or(known.model.n_features());
     match expected {
         Some(expected) if expected != found => {
             let what = format!(
@@ -112,5 +110,27 @@ fn columns(
             Err(Failure::new(CODE_TABLE_COLUMNS, what))
         }
         _ => Ok((0..found).collect()),
+    }
+}
+
+/// The number in a cell of a table for a pipeline, or what is wrong with it. Where the model takes missing values, a cell may be
+/// empty or say so.
+fn wide_number(cell: &str, accepts: Accepts) -> Result<f64, String> {
+    let text = cell.trim();
+    if accepts != Accepts::Finite && csv::is_missing(text) {
+        return Ok(f64::NAN);
+    }
+    if text.is_empty() {
+        return Err("the cell is empty".to_owned());
+    }
+    let shown = escape::cut(text, 60);
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        Ok(_) if text.bytes().any(|byte| byte.is_ascii_digit()) => {
+            Err(format!("`{shown}` is beyond what a 64-bit float can hold"))
+        }
+        Ok(value) if accepts == Accepts::Anything => Ok(value),
+        Ok(_) => Err(format!("`{shown}` is not a finite number")),
+        Err(_) => Err(format!("`{shown}` is not a number")),
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use super::answer::{Answers, Texts};
+use apr_models::{Answers, RowsIn};
+
+use super::answer::Asked;
 use crate::csv::{CsvTable, Dialect, Input};
 use crate::error::{CODE_IO, CODE_TABLE_SYNTAX, Failure, Place};
 
@@ -18,7 +20,7 @@ const MAX_LINE: u64 = 16 << 20;
 ///
 /// If the texts cannot be read, and those of `take`.
 pub(super) fn ask(
-    model: &Texts<'_>,
+    asked: &Asked<'_>,
     input: Input,
     dialect: Dialect,
     column: Option<&str>,
@@ -30,11 +32,16 @@ pub(super) fn ask(
         if more_arrived && texts.len() < BATCH {
             return Ok(());
         }
-        take(model.ask(&texts)?)?;
+        take(answers(asked, &texts)?)?;
         texts.clear();
         Ok(())
     })?;
-    if texts.is_empty() { Ok(()) } else { take(model.ask(&texts)?) }
+    if texts.is_empty() { Ok(()) } else { take(answers(asked, &texts)?) }
+}
+
+fn answers(asked: &Asked<'_>, texts: &[String]) -> Result<Answers, Failure> {
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    Ok(asked.ask(RowsIn::Texts(&texts), texts.len())?)
 }
 
 /// Passes each text to `take`, with whether the next one has arrived already.
