@@ -12,6 +12,9 @@ use crate::pipeline::{Head, Input, Pipeline, RowsAre, RowsIn, SparseRows64};
 use crate::sparse::SparseRows;
 use crate::vocabulary::Vocabulary;
 
+/// Key of the custom metadata of an `.apr` file with the names of the classes, by their numbers.
+pub const CLASSES_KEY: &str = "apr.classes";
+
 /// What samples of a model are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

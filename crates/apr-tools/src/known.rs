@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use apr_container::{Metadata, Value};
-use apr_models::{AnyModel, Label, MODEL_KEY, Tensors};
+use apr_models::{AnyModel, CLASSES_KEY, Label, MODEL_KEY, Tensors};
 
 use crate::error::{CODE_NO_PREDICTION, Failure};
 use crate::input::{Kind, Model, Rules, Tensor};
@@ -14,8 +14,6 @@ use crate::secrets::Keys;
 pub(crate) const FEATURES: &str = "apr.features";
 /// Key of the custom metadata with the name of what is predicted.
 pub(crate) const TARGET: &str = "apr.target";
-/// Key of the custom metadata with the names of the classes, by their numbers.
-pub(crate) const CLASSES: &str = "apr.classes";
 
 /// Most bytes of tensors that are taken for a model if nothing says that they are one.
 const MAX_UNNAMED: u64 = 1 << 30;
@@ -73,7 +71,7 @@ impl Known {
             let values = metadata.custom.get(key)?.as_array()?;
             values.iter().map(|value| Some(value.as_str()?.to_owned())).collect::<Option<Vec<String>>>()
         };
-        Self { features: texts(FEATURES), classes: texts(CLASSES), model, path: path.to_owned() }
+        Self { features: texts(FEATURES), classes: texts(CLASSES_KEY), model, path: path.to_owned() }
     }
 
     /// What to call a class.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use apr_container::{Metadata, SaveOptions, Training, Value, to_vec};
-use apr_models::{AnyModel, Model as _};
+use apr_models::{AnyModel, CLASSES_KEY, Model as _};
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use self::algorithms::{ALGORITHMS, Algorithm};
@@ -178,6 +178,6 @@ fn metadata(trained: &Trained, data: &Data, source: &Path) -> Metadata {
     };
     custom(known::FEATURES, data.features().map(known::names));
     custom(known::TARGET, data.target_name().map(Value::from));
-    custom(known::CLASSES, data.class_names().map(known::names));
+    custom(CLASSES_KEY, data.class_names().map(known::names));
     metadata
 }

@@ -1,0 +1,101 @@
+//! Bodies of requests and responses.
+
+use core::convert::Infallible;
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use hyper::StatusCode;
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+
+use crate::refusal::Refusal;
+use crate::worker::Reserved;
+
+/// Longest body that is taken without asking for memory.
+const SMALL: usize = 16 << 10;
+/// Longest piece of an answer that is handed on at once.
+const PIECE: usize = 64 << 10;
+
+/// The body of a response.
+#[derive(Debug, Default)]
+pub(crate) struct Answer(Bytes);
+
+impl From<Vec<u8>> for Answer {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.0.is_empty() {
+            return Poll::Ready(None);
+        }
+        let len = self.0.len().min(PIECE);
+        Poll::Ready(Some(Ok(Frame::data(self.0.split_to(len)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.len() as u64)
+    }
+}
+
+/// All of a request's body, if it is not too long.
+///
+/// # Errors
+///
+/// If it is too long, declared or found to be; if there is no memory for it; if it ends too early or is no body.
+pub(crate) async fn collect(
+    mut incoming: Incoming,
+    max_body: usize,
+    reserved: &mut Reserved<'_>,
+) -> Result<Bytes, Refusal> {
+    let too_long = || {
+        let what = format_args!("the body is longer than {max_body} bytes").to_string();
+        let help = "send fewer rows at a time, or ask the operator for a larger --max-body";
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "sv-body-size", what, help).closing()
+    };
+    if incoming.size_hint().lower() > max_body as u64 {
+        return Err(too_long());
+    }
+    let mut first = Bytes::new();
+    let mut all = Vec::new();
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx)).await {
+        let frame = frame.map_err(|error| {
+            let help = "send as many bytes as Content-Length says, or sound chunks";
+            Refusal::of_body("sv-body", format_args!("the body cannot be read: {error}"), help).closing()
+        })?;
+        // Trailers say nothing here.
+        let Ok(data) = frame.into_data() else { continue };
+        if all.is_empty() && first.is_empty() {
+            if data.len() > max_body {
+                return Err(too_long());
+            }
+            first = data;
+            if incoming.is_end_stream() {
+                break;
+            }
+            continue;
+        }
+        let len = first.len() + all.len() + data.len();
+        if len > max_body {
+            return Err(too_long());
+        }
+        if len > SMALL {
+            reserved.grow(len)?;
+        }
+        all.extend_from_slice(&core::mem::take(&mut first));
+        all.extend_from_slice(&data);
+    }
+    Ok(if all.is_empty() { first } else { all.into() })
+}

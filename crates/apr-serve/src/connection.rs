@@ -1,0 +1,288 @@
+//! One connection: bytes in and out, and how long each step may take.
+//!
+//! Answers are collected until the input that has arrived is used up, then written together: to pipelined requests with one system
+//! call. Nothing of an answer waits for input that has not arrived.
+
+use alloc::sync::Arc;
+use core::cell::RefCell;
+use core::future::{Future as _, poll_fn};
+use core::pin::{Pin, pin};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use core::task::{Context, Poll, ready};
+use core::time::Duration;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::{sleep, timeout};
+
+use crate::metrics::Endpoint;
+use crate::refusal::Refusal;
+use crate::route::respond;
+use crate::worker::{TICK, Worker};
+
+/// Most bytes that are read at once.
+const READ_LEN: usize = 16 << 10;
+/// Bytes of answers that are kept back at most.
+const WRITE_LEN: usize = 64 << 10;
+/// How long, and how much, is read from a connection that was closed: a client that is still sending would lose the answer otherwise.
+const LINGER_TIME: Duration = Duration::from_secs(1);
+const LINGER_LEN: usize = 4 << 20;
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// A request.
+    Idle,
+    /// The rest of its head.
+    Head,
+    /// The rest of its body.
+    Body,
+    /// The model.
+    Work,
+    /// A client that takes the answer.
+    Answered,
+}
+
+const PHASES: [Phase; 5] = [Phase::Idle, Phase::Head, Phase::Body, Phase::Work, Phase::Answered];
+
+/// What those who work on a connection share.
+#[derive(Debug)]
+pub(crate) struct Link {
+    worker: Arc<Worker>,
+    phase: AtomicU8,
+    /// When the phase has to be over, in milliseconds since the server's start.
+    end: AtomicU64,
+    out: Mutex<Out>,
+}
+
+/// Answers on their way.
+#[derive(Debug)]
+struct Out {
+    stream: OwnedWriteHalf,
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+impl Link {
+    /// Goes over to what comes next.
+    pub(crate) fn enter(&self, phase: Phase) {
+        let shared = &self.worker.shared;
+        let time = match phase {
+            Phase::Idle => shared.options.idle_time,
+            Phase::Head => shared.options.head_time,
+            Phase::Body | Phase::Work | Phase::Answered => shared.options.request_time,
+        };
+        let end = (shared.start.elapsed() + time).as_millis() as u64;
+        self.end.store(end, Ordering::Relaxed);
+        self.phase.store(phase as u8, Ordering::Relaxed);
+    }
+
+    fn phase(&self) -> Phase {
+        PHASES[usize::from(self.phase.load(Ordering::Relaxed))]
+    }
+
+    /// Whether the time of the phase is over. Work looks at the clock itself.
+    fn is_over(&self) -> bool {
+        let now = self.worker.shared.start.elapsed().as_millis() as u64;
+        self.phase() != Phase::Work && now > self.end.load(Ordering::Relaxed)
+    }
+
+    fn out(&self) -> MutexGuard<'_, Out> {
+        // Only the thread of the connection asks.
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives to the operating system what there is.
+    fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.out().poll_flush(cx))?;
+        if self.phase() == Phase::Answered {
+            self.enter(Phase::Idle);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Out {
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.sent < self.bytes.len() {
+            let rest = self.bytes.get(self.sent..).unwrap_or_default();
+            match ready!(Pin::new(&mut self.stream).poll_write(cx, rest))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                len => self.sent += len,
+            }
+        }
+        self.bytes.clear();
+        self.sent = 0;
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// The connection as the HTTP state machine sees it.
+#[derive(Debug)]
+struct Io {
+    link: Arc<Link>,
+    stream: OwnedReadHalf,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_LEN]);
+}
+
+impl Read for Io {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut cursor: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let len = cursor.remaining().min(scratch.len());
+            let mut buffer = ReadBuf::new(scratch.get_mut(..len).unwrap_or_default());
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
+            let found = buffer.filled();
+            if !found.is_empty() && self.link.phase() == Phase::Idle {
+                self.link.enter(Phase::Head);
+            }
+            cursor.put_slice(found);
+            Poll::Ready(Ok(()))
+        })
+    }
+}
+
+impl Write for Io {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut out = self.link.out();
+        if out.bytes.len() >= WRITE_LEN {
+            ready!(out.poll_flush(cx))?;
+        }
+        out.bytes.extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    /// What is written goes out when the input is used up.
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// What comes after the last answer is done by [`serve`].
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Why a connection ends.
+#[derive(Debug)]
+enum End {
+    /// The last answer is given, or the client is gone.
+    Done,
+    /// What came was no HTTP.
+    Malformed,
+    /// Something took too long.
+    Late(Phase),
+    /// The socket does not work.
+    Broken,
+}
+
+/// Answers the requests of a connection until it ends.
+pub(crate) async fn serve(stream: TcpStream, worker: Arc<Worker>) {
+    // Answers are written in one piece: there is nothing to wait for.
+    let _ = stream.set_nodelay(true);
+    let (reader, writer) = stream.into_split();
+    let out = Mutex::new(Out { stream: writer, bytes: Vec::new(), sent: 0 });
+    let link = Arc::new(Link { worker, phase: AtomicU8::new(0), end: AtomicU64::new(0), out });
+    link.enter(Phase::Idle);
+    let options = &link.worker.shared.options;
+    let service = {
+        let (worker, link) = (Arc::clone(&link.worker), Arc::clone(&link));
+        service_fn(move |request| respond(Arc::clone(&worker), Arc::clone(&link), request))
+    };
+    let mut connection = http1::Builder::new()
+        .half_close(true)
+        .max_buf_size(options.max_head.max(8192))
+        .max_headers(options.max_headers)
+        .serve_connection(Io { link: Arc::clone(&link), stream: reader }, service);
+    let mut tick = pin!(sleep(TICK));
+    let mut is_last = false;
+    let end = poll_fn(|cx| {
+        loop {
+            let polled = Pin::new(&mut connection).poll(cx);
+            let flushed = link.poll_flush(cx);
+            match (polled, flushed) {
+                (_, Poll::Ready(Err(_))) => return Poll::Ready(End::Broken),
+                (Poll::Ready(Err(error)), _) if error.is_parse() => return Poll::Ready(End::Malformed),
+                (Poll::Ready(_), _) => return Poll::Ready(End::Done),
+                (Poll::Pending, _) => {}
+            }
+            if !is_last && link.worker.shared.is_draining() && link.phase() != Phase::Head {
+                is_last = true;
+                Pin::new(&mut connection).graceful_shutdown();
+                continue;
+            }
+            ready!(tick.as_mut().poll(cx));
+            if link.is_over() {
+                return Poll::Ready(End::Late(link.phase()));
+            }
+            tick.set(sleep(TICK));
+        }
+    })
+    .await;
+    let reader = connection.into_parts().io.stream;
+    last_words(&link, &end);
+    finish(&link, reader, &end).await;
+}
+
+/// Says why the connection ends, where there is no request that could be answered.
+fn last_words(link: &Link, end: &End) {
+    let shared = &link.worker.shared;
+    let refusal = match end {
+        End::Late(Phase::Head) => Refusal::timeout("the head of the request took too long"),
+        End::Late(Phase::Body) => Refusal::timeout("the body of the request took too long"),
+        End::Late(Phase::Answered) => {
+            shared.rare.error("sv-timeout");
+            return;
+        }
+        End::Malformed => {
+            shared.rare.error("sv-request");
+            link.worker.counters().request(Endpoint::Other, hyper::StatusCode::BAD_REQUEST);
+            return;
+        }
+        End::Done | End::Broken | End::Late(_) => return,
+    };
+    shared.rare.error(refusal.code);
+    link.worker.counters().request(Endpoint::Other, refusal.status);
+    let mut out = link.out();
+    // Behind half an answer, another one would be taken for its rest.
+    if out.bytes.is_empty() {
+        out.bytes = refusal.to_response();
+    }
+}
+
+/// Sends what is left, says that nothing follows, and reads what the client is still sending.
+async fn finish(link: &Link, mut reader: OwnedReadHalf, end: &End) {
+    if matches!(end, End::Broken | End::Late(Phase::Answered)) {
+        return;
+    }
+    let stopped = async {
+        poll_fn(|cx| link.poll_flush(cx)).await?;
+        poll_fn(|cx| Pin::new(&mut link.out().stream).poll_shutdown(cx)).await?;
+        let (mut scratch, mut left) = (vec![0; READ_LEN], LINGER_LEN);
+        while left > 0 {
+            let mut buffer = ReadBuf::new(&mut scratch);
+            poll_fn(|cx| Pin::new(&mut reader).poll_read(cx, &mut buffer)).await?;
+            match buffer.filled().len() {
+                0 => break,
+                len => left = left.saturating_sub(len),
+            }
+        }
+        io::Result::Ok(())
+    };
+    let grace =
+        if link.out().bytes.is_empty() { LINGER_TIME } else { link.worker.shared.options.request_time };
+    let _ = timeout(grace, stopped).await;
+}

@@ -1,0 +1,424 @@
+//! Rows out of a JSON text, without a tree: each number goes from its digits into the row.
+//!
+//! ```text
+//! body  := rows | { "rows": rows }
+//! rows  := [ row, ... ] | row          for models of numbers, row := [ number, ... ]
+//! texts := [ text, ... ] | text        for models of texts
+//! ```
+
+use alloc::borrow::Cow;
+use core::str;
+
+use apr_models::{Accepts, Samples};
+
+use crate::refusal::Refusal;
+
+const HELP: &str = "the body is {\"rows\": [[1, 2], [3, 4]]}, [[1, 2], [3, 4]], or one row [1, 2]; for models of texts [\"a text\"]";
+
+/// A number that a row is made of.
+pub(crate) trait Number: Copy {
+    /// The nearest one; infinite if there is none.
+    fn parse(text: &str) -> Option<Self>;
+    fn of(value: f64) -> Self;
+    fn is_finite(self) -> bool;
+}
+
+impl Number for f32 {
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn of(value: f64) -> Self {
+        value as Self
+    }
+
+    fn is_finite(self) -> bool {
+        self.is_finite()
+    }
+}
+
+impl Number for f64 {
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn of(value: f64) -> Self {
+        value
+    }
+
+    fn is_finite(self) -> bool {
+        self.is_finite()
+    }
+}
+
+/// Reads the rows of a body one after the other.
+#[derive(Debug)]
+pub(crate) struct Rows<'b> {
+    body: &'b [u8],
+    at: usize,
+    /// Whether the rows are the value of a field.
+    in_object: bool,
+    next: Next,
+    n_rows: usize,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// The first element of the list, or its end.
+    First,
+    /// The only row, whose bracket has been read.
+    OnlyRow,
+    /// The only text.
+    OnlyText,
+    /// A comma, or the end of the list.
+    More,
+    /// Nothing.
+    End,
+}
+
+impl<'b> Rows<'b> {
+    /// Begins to read, for a model of such samples.
+    ///
+    /// # Errors
+    ///
+    /// If the body does not begin as one.
+    pub(crate) fn new(body: &'b [u8], samples: Samples) -> Result<Self, Refusal> {
+        let mut rows = Self { body, at: 0, in_object: false, next: Next::First, n_rows: 0 };
+        if rows.peek() == Some(b'{') {
+            rows.at += 1;
+            rows.in_object = true;
+            rows.skip_space();
+            let key_at = rows.at;
+            if rows.string()? != "rows" {
+                rows.at = key_at;
+                return Err(rows.unexpected("the field \"rows\""));
+            }
+            rows.expect(b':', "`:`")?;
+        }
+        match rows.peek() {
+            Some(b'[') => {
+                rows.at += 1;
+                rows.next = match rows.peek() {
+                    Some(b'[' | b']') => Next::First,
+                    // A number that JSON lacks is a string, too.
+                    Some(b'"') if samples == Samples::Texts => Next::First,
+                    _ => Next::OnlyRow,
+                };
+            }
+            Some(b'"') => rows.next = Next::OnlyText,
+            _ => return Err(rows.unexpected("`[`")),
+        }
+        Ok(rows)
+    }
+
+    /// Appends the numbers of the next row; `false` if there is none. A row has `n_columns`, if that is known.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not as it should be, or a number is none that the model takes.
+    pub(crate) fn next_numbers<T: Number>(
+        &mut self,
+        accepts: Accepts,
+        n_columns: Option<usize>,
+        out: &mut Vec<T>,
+    ) -> Result<bool, Refusal> {
+        if self.next != Next::OnlyRow {
+            if !self.goes_on()? {
+                return Ok(false);
+            }
+            self.expect(b'[', "a row, which begins with `[`")?;
+        }
+        let len_before = out.len();
+        self.numbers(accepts, out)?;
+        let found = out.len() - len_before;
+        if let Some(expected) = n_columns
+            && found != expected
+        {
+            return Err(columns(expected, found).at(format_args!("row {}", self.n_rows)));
+        }
+        self.n_rows += 1;
+        if self.next == Next::OnlyRow {
+            self.end()?;
+        }
+        Ok(true)
+    }
+
+    /// The next text; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not as it should be.
+    pub(crate) fn next_text(&mut self) -> Result<Option<Cow<'b, str>>, Refusal> {
+        let is_only = self.next == Next::OnlyText;
+        if !is_only && !self.goes_on()? {
+            return Ok(None);
+        }
+        self.skip_space();
+        let text = self.string()?;
+        self.n_rows += 1;
+        if is_only {
+            self.end()?;
+        }
+        Ok(Some(text))
+    }
+
+    /// Whether the list has another element; of its end, everything behind it is read, too.
+    fn goes_on(&mut self) -> Result<bool, Refusal> {
+        let found = self.peek();
+        match (self.next, found) {
+            (Next::End, _) => return Ok(false),
+            (Next::First | Next::More, Some(b']')) => {
+                self.at += 1;
+                self.end()?;
+                return Ok(false);
+            }
+            (Next::First, _) => {}
+            (Next::More, Some(b',')) => self.at += 1,
+            (Next::More, _) => return Err(self.unexpected("`,` or `]`")),
+            // The model takes rows of the other kind.
+            (Next::OnlyRow, _) => return Err(self.unexpected("a text, in double quotes")),
+            (Next::OnlyText, _) => return Err(self.unexpected("a row, which begins with `[`")),
+        }
+        self.next = Next::More;
+        Ok(true)
+    }
+
+    /// What stands behind the rows.
+    fn end(&mut self) -> Result<(), Refusal> {
+        if self.in_object {
+            self.expect(b'}', "`}`: there is no field but \"rows\"")?;
+        }
+        self.next = Next::End;
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.unexpected("the end of the body")),
+        }
+    }
+
+    /// The numbers up to the closing bracket.
+    fn numbers<T: Number>(&mut self, accepts: Accepts, out: &mut Vec<T>) -> Result<(), Refusal> {
+        let len_before = out.len();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            let is_number = matches!(self.peek(), Some(b'-' | b'0'..=b'9'));
+            let at = self.at;
+            let refused = |rows: &Self, what: &str| {
+                let column = out.len() - len_before;
+                let place = format_args!("byte {at}, row {}, column {column}", rows.n_rows).to_string();
+                Refusal::of_body("sv-number", what, "GET /model says what the model takes").at(place)
+            };
+            let value = if is_number {
+                let value = T::parse(self.number()?).filter(|value| value.is_finite());
+                value.ok_or_else(|| refused(self, "the number is beyond what the model's floats can hold"))?
+            } else {
+                let Some(value) = self.word() else { return Err(self.unexpected("a number")) };
+                match accepts {
+                    Accepts::Anything => {}
+                    Accepts::Missing if value.is_nan() => {}
+                    _ if value.is_nan() => {
+                        return Err(refused(self, "a missing value, and the model takes none"));
+                    }
+                    _ => return Err(refused(self, "an infinite value, and the model takes none")),
+                }
+                T::of(value)
+            };
+            out.push(value);
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(self.unexpected("`,` or `]`")),
+            }
+        }
+    }
+
+    /// `null`, or one of the strings that stand for numbers which JSON lacks.
+    fn word(&mut self) -> Option<f64> {
+        let rest = self.body.get(self.at..)?;
+        let words: [(&[u8], f64); 4] = [
+            (b"null", f64::NAN),
+            (b"\"nan\"", f64::NAN),
+            (b"\"inf\"", f64::INFINITY),
+            (b"\"-inf\"", f64::NEG_INFINITY),
+        ];
+        let &(word, value) = words.iter().find(|(word, _)| rest.starts_with(word))?;
+        self.at += word.len();
+        Some(value)
+    }
+
+    /// The characters of a number, as JSON writes one.
+    fn number(&mut self) -> Result<&'b str, Refusal> {
+        let begin = self.at;
+        self.at += usize::from(self.byte() == Some(b'-'));
+        match self.byte() {
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits(),
+            _ => return Err(self.unexpected("a digit")),
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            self.some_digits()?;
+        }
+        if let Some(b'e' | b'E') = self.byte() {
+            self.at += 1;
+            self.at += usize::from(matches!(self.byte(), Some(b'+' | b'-')));
+            self.some_digits()?;
+        }
+        let text = self.body.get(begin..self.at).unwrap_or_default();
+        Ok(str::from_utf8(text).unwrap_or_default())
+    }
+
+    fn digits(&mut self) {
+        while let Some(b'0'..=b'9') = self.byte() {
+            self.at += 1;
+        }
+    }
+
+    fn some_digits(&mut self) -> Result<(), Refusal> {
+        let begin = self.at;
+        self.digits();
+        if self.at == begin { Err(self.unexpected("a digit")) } else { Ok(()) }
+    }
+
+    /// A string, whose opening quote comes next.
+    fn string(&mut self) -> Result<Cow<'b, str>, Refusal> {
+        if self.byte() != Some(b'"') {
+            return Err(self.unexpected("a text, in double quotes"));
+        }
+        self.at += 1;
+        let mut unescaped: Option<String> = None;
+        loop {
+            let begin = self.at;
+            let rest = self.body.get(begin..).unwrap_or_default();
+            let stop = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+            let Some(stop) = stop else {
+                self.at = self.body.len();
+                return Err(self.unexpected("a closing quote"));
+            };
+            self.at += stop;
+            let plain = self.body.get(begin..self.at).unwrap_or_default();
+            let plain = str::from_utf8(plain).map_err(|error| {
+                let at = begin + error.valid_up_to();
+                Refusal::of_body("sv-json", "the text is not UTF-8", HELP).at(format_args!("byte {at}"))
+            })?;
+            match self.byte() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(match unescaped {
+                        Some(mut text) => {
+                            text.push_str(plain);
+                            Cow::Owned(text)
+                        }
+                        None => Cow::Borrowed(plain),
+                    });
+                }
+                Some(b'\\') => {
+                    let text = unescaped.get_or_insert_default();
+                    text.push_str(plain);
+                    let c = self.escape()?;
+                    text.push(c);
+                }
+                _ => return Err(self.unexpected("no control character; write it as \\n or \\u000a")),
+            }
+        }
+    }
+
+    /// What a backslash, which comes next, and the characters behind it stand for.
+    fn escape(&mut self) -> Result<char, Refusal> {
+        self.at += 1;
+        let simple = match self.byte() {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                self.at += 1;
+                return self.unicode();
+            }
+            _ => return Err(self.unexpected("an escape")),
+        };
+        self.at += 1;
+        Ok(simple)
+    }
+
+    fn unicode(&mut self) -> Result<char, Refusal> {
+        let begin = self.at;
+        let first = self.four_digits()?;
+        let mut units = [first, 0];
+        let mut len = 1;
+        if (0xd800..0xdc00).contains(&first) && self.body.get(self.at..self.at + 2) == Some(b"\\u") {
+            self.at += 2;
+            units[1] = self.four_digits()?;
+            len = 2;
+        }
+        let mut decoded = char::decode_utf16(units.into_iter().take(len));
+        match (decoded.next(), decoded.next()) {
+            (Some(Ok(c)), None) => Ok(c),
+            _ => {
+                self.at = begin;
+                Err(self.unexpected("both halves of a surrogate pair"))
+            }
+        }
+    }
+
+    fn four_digits(&mut self) -> Result<u16, Refusal> {
+        let mut value = 0;
+        for _ in 0..4 {
+            let digit = self.byte().and_then(|byte| char::from(byte).to_digit(16));
+            let Some(digit) = digit else { return Err(self.unexpected("a hexadecimal digit")) };
+            value = value * 16 + digit as u16;
+            self.at += 1;
+        }
+        Ok(value)
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.body.get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
+            self.at += 1;
+        }
+    }
+
+    /// The next byte that is not white space, which stays.
+    fn peek(&mut self) -> Option<u8> {
+        self.skip_space();
+        self.byte()
+    }
+
+    fn expect(&mut self, byte: u8, called: &str) -> Result<(), Refusal> {
+        if self.peek() != Some(byte) {
+            return Err(self.unexpected(called));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn unexpected(&self, expected: &str) -> Refusal {
+        let found = match self.byte() {
+            None => "the end of the body".to_owned(),
+            Some(byte @ 0x21..0x7f) => format!("`{}`", char::from(byte)),
+            Some(byte) => format!("the byte {byte:#04x}"),
+        };
+        let what = format_args!("expected {expected}, found {found}").to_string();
+        Refusal::of_body("sv-json", what, HELP).at(format_args!("byte {}", self.at))
+    }
+}
+
+/// A row of another length than the model takes.
+pub(crate) fn columns(expected: usize, found: usize) -> Refusal {
+    let what = format_args!("the model takes {expected} numbers a row, this row has {found}").to_string();
+    Refusal::of_body("sv-columns", what, "GET /model says how many inputs the model takes")
+}

@@ -1,0 +1,194 @@
+//! What is counted, and how Prometheus reads it (text format 0.0.4).
+
+use alloc::collections::BTreeMap;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::io::Write as _;
+use std::sync::{Mutex, PoisonError};
+
+use hyper::StatusCode;
+
+/// Upper bounds of the histogram of latencies, in microseconds.
+const BOUNDS: [u64; 14] =
+    [50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 500_000, 1_000_000, 10_000_000];
+
+/// What a request was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Predict,
+    Health,
+    Metrics,
+    Model,
+    /// No endpoint, or a request that could not be read.
+    Other,
+}
+
+const ENDPOINTS: [&str; 5] = ["predict", "health", "metrics", "model", "other"];
+const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/// What one thread counts, apart from the others so that no two write to one place.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Counters {
+    requests: [[AtomicU64; 5]; 5],
+    predictions: AtomicU64,
+    bytes_in: AtomicU64,
+    bytes_out: AtomicU64,
+    connections: AtomicU64,
+    /// Predictions that were answered, by latency; one more for those beyond the last bound.
+    latencies: [AtomicU64; BOUNDS.len() + 1],
+    latency_micros: AtomicU64,
+}
+
+fn add(counter: &AtomicU64, count: u64) {
+    counter.fetch_add(count, Ordering::Relaxed);
+}
+
+impl Counters {
+    pub(crate) fn request(&self, endpoint: Endpoint, status: StatusCode) {
+        let class = usize::from(status.as_u16() / 100).clamp(1, 5) - 1;
+        add(&self.requests[endpoint as usize][class], 1);
+    }
+
+    pub(crate) fn predicted(&self, n_rows: usize, bytes_out: usize, took: Duration) {
+        add(&self.predictions, n_rows as u64);
+        add(&self.bytes_out, bytes_out as u64);
+        let micros = took.as_micros() as u64;
+        add(&self.latency_micros, micros);
+        add(&self.latencies[BOUNDS.iter().position(|&bound| micros <= bound).unwrap_or(BOUNDS.len())], 1);
+    }
+
+    pub(crate) fn received(&self, len: usize) {
+        add(&self.bytes_in, len as u64);
+    }
+
+    pub(crate) fn connected(&self) {
+        add(&self.connections, 1);
+    }
+}
+
+/// What is counted where nothing is in a hurry.
+#[derive(Debug, Default)]
+pub(crate) struct Rare {
+    errors: Mutex<BTreeMap<&'static str, u64>>,
+    reloads: AtomicU64,
+    failed_reloads: AtomicU64,
+    rejected: AtomicU64,
+}
+
+impl Rare {
+    pub(crate) fn error(&self, code: &'static str) {
+        *self.errors.lock().unwrap_or_else(PoisonError::into_inner).entry(code).or_default() += 1;
+    }
+
+    pub(crate) fn reloaded(&self) {
+        add(&self.reloads, 1);
+    }
+
+    pub(crate) fn reload_failed(&self) {
+        add(&self.failed_reloads, 1);
+    }
+
+    /// A connection over the limit.
+    pub(crate) fn rejected(&self) {
+        add(&self.rejected, 1);
+    }
+}
+
+/// What is not counted but so.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct State {
+    pub(crate) open_connections: usize,
+    pub(crate) buffered: usize,
+    pub(crate) generation: u64,
+    pub(crate) loaded_at: u64,
+    pub(crate) is_draining: bool,
+}
+
+/// Everything as text.
+pub(crate) fn to_text(all: &[Counters], rare: &Rare, state: State) -> Vec<u8> {
+    let mut text = Text(Vec::with_capacity(4096));
+    let sum = |of: &dyn Fn(&Counters) -> &AtomicU64| {
+        all.iter().map(|counters| of(counters).load(Ordering::Relaxed)).sum::<u64>()
+    };
+    text.head("apr_serve_requests_total", "counter", "Requests by endpoint and class of the status.");
+    for (endpoint, name) in ENDPOINTS.iter().enumerate() {
+        for (class, status) in CLASSES.iter().enumerate() {
+            let count = sum(&|counters| &counters.requests[endpoint][class]);
+            if count > 0 {
+                text.line(format_args!(
+                    "apr_serve_requests_total{{endpoint=\"{name}\",status=\"{status}\"}} {count}"
+                ));
+            }
+        }
+    }
+    text.one(
+        "apr_serve_predictions_total",
+        "counter",
+        "Samples answered.",
+        sum(&|counters| &counters.predictions),
+    );
+    text.head("apr_serve_errors_total", "counter", "Refusals by code.");
+    for (code, count) in &*rare.errors.lock().unwrap_or_else(PoisonError::into_inner) {
+        text.line(format_args!("apr_serve_errors_total{{code=\"{code}\"}} {count}"));
+    }
+    let seconds = "apr_serve_predict_seconds";
+    text.head(seconds, "histogram", "From the head of a request for predictions to its answer.");
+    let mut below = 0;
+    for (idx, &bound) in BOUNDS.iter().enumerate() {
+        below += sum(&|counters| &counters.latencies[idx]);
+        text.line(format_args!("{seconds}_bucket{{le=\"{}\"}} {below}", bound as f64 / 1e6));
+    }
+    below += sum(&|counters| &counters.latencies[BOUNDS.len()]);
+    text.line(format_args!("{seconds}_bucket{{le=\"+Inf\"}} {below}"));
+    text.line(format_args!("{seconds}_sum {}", sum(&|counters| &counters.latency_micros) as f64 / 1e6));
+    text.line(format_args!("{seconds}_count {below}"));
+    text.one(
+        "apr_serve_body_bytes_total",
+        "counter",
+        "Bytes of bodies received.",
+        sum(&|counters| &counters.bytes_in),
+    );
+    let sent = sum(&|counters| &counters.bytes_out);
+    text.one("apr_serve_answer_bytes_total", "counter", "Bytes of predictions answered.", sent);
+    let opened = sum(&|counters| &counters.connections);
+    text.one("apr_serve_connections_total", "counter", "Connections accepted.", opened);
+    let rejected = rare.rejected.load(Ordering::Relaxed);
+    text.one("apr_serve_connections_rejected_total", "counter", "Connections over the limit.", rejected);
+    text.one("apr_serve_connections", "gauge", "Connections open.", state.open_connections as u64);
+    text.one(
+        "apr_serve_buffered_bytes",
+        "gauge",
+        "Bytes of large bodies and answers in memory.",
+        state.buffered as u64,
+    );
+    text.one("apr_serve_model_generation", "gauge", "Number of the model, counted from 1.", state.generation);
+    text.one("apr_serve_model_loaded_seconds", "gauge", "When it was loaded, since 1970.", state.loaded_at);
+    text.head("apr_serve_reloads_total", "counter", "Files looked at after a change.");
+    text.line(format_args!(
+        "apr_serve_reloads_total{{result=\"ok\"}} {}",
+        rare.reloads.load(Ordering::Relaxed)
+    ));
+    let failed = rare.failed_reloads.load(Ordering::Relaxed);
+    text.line(format_args!("apr_serve_reloads_total{{result=\"failed\"}} {failed}"));
+    text.one("apr_serve_ready", "gauge", "1, or 0 while it is stopping.", u64::from(!state.is_draining));
+    text.0
+}
+
+struct Text(Vec<u8>);
+
+impl Text {
+    fn line(&mut self, line: core::fmt::Arguments<'_>) {
+        // Writing to a vector does not fail.
+        let _ = writeln!(self.0, "{line}");
+    }
+
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, value: u64) {
+        self.head(name, kind, help);
+        self.line(format_args!("{name} {value}"));
+    }
+}

@@ -1,0 +1,162 @@
+//! A model and what is told about it.
+
+use apr_container::{Value, inspect_bytes};
+use apr_models::{Accepts, AnyModel, CLASSES_KEY, Error, ErrorKind, Head, Input, Label, Model as _, Samples};
+use sha2::{Digest as _, Sha256};
+
+use crate::write;
+
+/// A model that answers about samples, with what a server tells about it.
+#[derive(Clone, Debug)]
+pub struct Model {
+    any: AnyModel,
+    samples: Samples,
+    classes: Option<Vec<String>>,
+    digest: Option<[u8; 32]>,
+    about: Option<String>,
+}
+
+impl Model {
+    /// Takes a model.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoPredictions`] if it says nothing about samples.
+    pub fn new(model: AnyModel) -> Result<Self, Error> {
+        let samples = model.samples().ok_or(ErrorKind::NoPredictions { model: model.name() })?;
+        Ok(Self { any: model, samples, classes: None, digest: None, about: None })
+    }
+
+    /// Reads the model of an `.apr` file of either generation, for example from `include_bytes!`; the names of classes in its metadata
+    /// and its digest go with it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`AnyModel::from_bytes`] and [`new`](Self::new).
+    pub fn from_bytes(file: &[u8]) -> Result<Self, Error> {
+        let model = Self::new(AnyModel::from_bytes(file)?)?.with_digest(Sha256::digest(file).into());
+        // A file of the second generation has other metadata.
+        let custom = inspect_bytes(file).ok().map(|info| info.metadata.custom);
+        let names = custom.as_ref().and_then(|custom| custom.get(CLASSES_KEY)?.as_array());
+        let names = names.and_then(|names| names.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
+        Ok(match names {
+            Some(names) => model.with_classes(names.into_iter().map(str::to_owned).collect()),
+            None => model,
+        })
+    }
+
+    /// Names classes by their numbers.
+    #[must_use]
+    pub fn with_classes(mut self, names: Vec<String>) -> Self {
+        self.classes = Some(names);
+        self
+    }
+
+    /// Says the SHA-256 of its file; answers name their model by the beginning of it.
+    #[must_use]
+    pub fn with_digest(mut self, digest: [u8; 32]) -> Self {
+        self.digest = Some(digest);
+        self
+    }
+
+    /// Says more about its file: a JSON value, which `GET /model` repeats.
+    #[must_use]
+    pub fn with_about(mut self, json: String) -> Self {
+        self.about = Some(json);
+        self
+    }
+
+    /// The model.
+    #[must_use]
+    pub const fn any(&self) -> &AnyModel {
+        &self.any
+    }
+
+    /// What its samples are.
+    pub(crate) const fn samples(&self) -> Samples {
+        self.samples
+    }
+
+    /// Numbers that a sample has, if they are numbers and the model says how many.
+    pub(crate) fn n_inputs(&self) -> Option<usize> {
+        if self.samples == Samples::Texts { None } else { self.any.n_features() }
+    }
+
+    /// Which numbers samples may have.
+    pub(crate) fn accepts(&self) -> Accepts {
+        match &self.any {
+            AnyModel::Pipeline(pipeline) => match pipeline.input() {
+                Input::Numbers { accepts, .. } => *accepts,
+                _ => Accepts::Finite,
+            },
+            _ => Accepts::Finite,
+        }
+    }
+
+    /// Whether it is asked in the same way as another one.
+    pub(crate) fn takes_what(&self, other: &Self) -> bool {
+        let is_text = |model: &Self| model.samples == Samples::Texts;
+        is_text(self) == is_text(other) && self.n_inputs() == other.n_inputs()
+    }
+
+    /// What it takes, for sentences.
+    pub(crate) fn taken(&self) -> String {
+        match (self.samples, self.n_inputs()) {
+            (Samples::Texts, _) => "texts".to_owned(),
+            (_, Some(n_inputs)) => format!("rows of {n_inputs} numbers"),
+            (_, None) => "rows of any number of numbers".to_owned(),
+        }
+    }
+
+    /// What to call a class: its name, or its number.
+    pub(crate) fn class(&self, number: usize) -> Result<&str, usize> {
+        let name = self.classes.as_ref().and_then(|classes| classes.get(number));
+        name.map(String::as_str).ok_or(number)
+    }
+
+    /// What a pipeline calls the class, cluster or mark at that place.
+    pub(crate) fn label(&self, place: usize) -> Option<Label<'_>> {
+        let AnyModel::Pipeline(pipeline) = &self.any else { return None };
+        let label = pipeline.label(place)?;
+        let named = match label {
+            Label::Integer(number) => usize::try_from(number).ok().and_then(|number| self.class(number).ok()),
+            _ => None,
+        };
+        Some(named.map_or(label, Label::Text))
+    }
+
+    /// Whether the places of a pipeline are marks: 0 for an outlier.
+    pub(crate) fn finds_outliers(&self) -> bool {
+        matches!(&self.any, AnyModel::Pipeline(pipeline) if matches!(pipeline.head(), Head::Outliers(_)))
+    }
+
+    /// The digest in hexadecimal.
+    pub(crate) fn digest(&self) -> Option<String> {
+        self.digest.map(|digest| digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The fields of `GET /model` that are about the model alone.
+    pub(crate) fn write_fields(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b",\"name\":");
+        write::string(self.any.name(), out);
+        let takes = if self.samples == Samples::Texts { "texts" } else { "numbers" };
+        out.extend_from_slice(b",\"takes\":");
+        write::string(takes, out);
+        out.extend_from_slice(b",\"inputs\":");
+        match self.n_inputs() {
+            Some(n_inputs) => write::plain(n_inputs, out),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b",\"missing_values\":");
+        write::plain(self.accepts() != Accepts::Finite, out);
+        out.extend_from_slice(b",\"probabilities\":");
+        write::plain(self.any.gives_probabilities(), out);
+        out.extend_from_slice(b",\"digest\":");
+        match self.digest() {
+            Some(digest) => write::string(&format!("sha256:{digest}"), out),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b",\"file\":");
+        out.extend_from_slice(self.about.as_deref().map_or("null", str::trim_end).as_bytes());
+    }
+}

@@ -1,0 +1,64 @@
+//! What a server may use.
+
+use core::time::Duration;
+use std::thread;
+
+/// What a server may use, and how long anything may take. The defaults are those of `apr serve`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Threads that accept, parse and predict: as many as there are cores.
+    pub threads: usize,
+    /// Longest body of a request, in bytes: 1 MiB.
+    pub max_body: usize,
+    /// Most rows of a request: 10,000.
+    pub max_rows: usize,
+    /// Longest answer, in bytes: 64 MiB.
+    pub max_answer: usize,
+    /// Most bytes of bodies and answers that are in memory at one time, but for those of a few KiB: 256 MiB.
+    pub max_memory: usize,
+    /// Most connections at one time: 512.
+    pub max_connections: usize,
+    /// Longest head of a request, in bytes: 16 KiB. At least 8 KiB.
+    pub max_head: usize,
+    /// Most headers of a request: 64.
+    pub max_headers: usize,
+    /// From the first byte of a request to the end of its head: 5 s.
+    pub head_time: Duration,
+    /// From the end of the head to the end of the body, and from there to the answer; then as long again to take it: 10 s.
+    pub request_time: Duration,
+    /// How long a connection may stay open without a request: 60 s.
+    pub idle_time: Duration,
+    /// How long requests in progress may take when the server stops: 10 s.
+    pub grace: Duration,
+    /// Who ends the server.
+    pub signals: Signals,
+}
+
+/// Who ends a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signals {
+    /// SIGTERM and SIGINT (elsewhere Ctrl-C), or a [`Handle`](crate::Handle); SIGHUP looks at the file at once.
+    Obey,
+    /// A [`Handle`](crate::Handle) alone.
+    Leave,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            threads: thread::available_parallelism().map_or(1, core::num::NonZero::get),
+            max_body: 1 << 20,
+            max_rows: 10_000,
+            max_answer: 64 << 20,
+            max_memory: 256 << 20,
+            max_connections: 512,
+            max_head: 16 << 10,
+            max_headers: 64,
+            head_time: Duration::from_secs(5),
+            request_time: Duration::from_secs(10),
+            idle_time: Duration::from_secs(60),
+            grace: Duration::from_secs(10),
+            signals: Signals::Obey,
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! A body of rows or texts becomes a body of answers, a piece at a time.
+
+use alloc::borrow::Cow;
+use std::time::Instant;
+
+use apr_models::{RowsIn, Samples, Terms, Wanted};
+use hyper::StatusCode;
+use tokio::task::yield_now;
+
+use crate::answer::{self, RawKind};
+use crate::json::Rows;
+use crate::raw::RawRows;
+use crate::refusal::Refusal;
+use crate::slot::Served;
+use crate::worker::{Reserved, Worker};
+use crate::write;
+
+/// How a request asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    pub(crate) form: Form,
+    pub(crate) wanted: Wanted,
+}
+
+/// How samples come in and answers go out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Json,
+    /// Little-endian 32-bit floats, so many a row if the request says it.
+    Raw {
+        n_columns: Option<usize>,
+    },
+}
+
+/// The answers to a request.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) body: Vec<u8>,
+    pub(crate) n_rows: usize,
+    /// Of raw answers what the numbers are, and how many a row has.
+    pub(crate) raw: Option<(RawKind, usize)>,
+}
+
+/// Answers a request. A long one takes turns with others and lets short ones pass after each piece.
+///
+/// # Errors
+///
+/// If the body is not as it should be, the model refuses it, or the request needs too much.
+pub(crate) async fn answer(
+    worker: &Worker,
+    served: &Served,
+    body: &[u8],
+    ask: Ask,
+    end: Instant,
+) -> Result<Answered, Refusal> {
+    let mut work = Work::new(worker, served, body, ask)?;
+    let mut reserved = Reserved::none(&worker.shared);
+    let mut n_rows = served.rows_at_once();
+    if work.piece(n_rows)? {
+        let _turn = worker.turns.acquire().await;
+        loop {
+            yield_now().await;
+            reserved.grow(work.out.len())?;
+            let began = Instant::now();
+            if began > end {
+                return Err(Refusal::busy("the answer takes longer than the server may work on it"));
+            }
+            if !work.piece(n_rows)? {
+                break;
+            }
+            served.learn(n_rows, began.elapsed());
+            n_rows = served.rows_at_once();
+        }
+    }
+    Ok(work.end())
+}
+
+/// A request that is worked on.
+struct Work<'w> {
+    served: &'w Served,
+    wanted: Wanted,
+    rows: Body<'w>,
+    terms: Option<Terms<'w>>,
+    max_rows: usize,
+    max_answer: usize,
+    /// Numbers of a row: those the model takes, else those of the first row.
+    n_columns: Option<usize>,
+    n_rows: usize,
+    narrow: Vec<f32>,
+    wide: Vec<f64>,
+    out: Vec<u8>,
+    raw: Option<(RawKind, usize)>,
+}
+
+enum Body<'w> {
+    Json(Rows<'w>),
+    Raw(RawRows<'w>),
+}
+
+impl<'w> Work<'w> {
+    fn new(worker: &Worker, served: &'w Served, body: &'w [u8], ask: Ask) -> Result<Self, Refusal> {
+        let (model, options) = (&served.model, &worker.shared.options);
+        let (rows, raw) = match ask.form {
+            Form::Json => (Body::Json(Rows::new(body, model.samples())?), None),
+            Form::Raw { n_columns } => {
+                if model.samples() == Samples::Texts {
+                    let what = "the model takes texts, and raw numbers are none";
+                    let help = "send application/json: {\"rows\": [\"a text\"]}";
+                    return Err(Refusal::new(
+                        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                        "sv-media-type",
+                        what,
+                        help,
+                    ));
+                }
+                (Body::Raw(RawRows::new(body, n_columns, model.n_inputs())?), Some((RawKind::Floats, 0)))
+            }
+        };
+        let mut out = Vec::with_capacity(128);
+        if raw.is_none() {
+            out.extend_from_slice(b"{\"predictions\":[");
+        }
+        Ok(Self {
+            served,
+            wanted: ask.wanted,
+            n_columns: match &rows {
+                Body::Json(_) => model.n_inputs(),
+                Body::Raw(rows) => Some(rows.n_columns()),
+            },
+            rows,
+            terms: if model.samples() == Samples::Texts { model.any().terms() } else { None },
+            max_rows: options.max_rows,
+            max_answer: options.max_answer,
+            n_rows: 0,
+            narrow: Vec::new(),
+            wide: Vec::new(),
+            out,
+            raw,
+        })
+    }
+
+    /// Answers the next rows, at most so many. Whether there may be more.
+    fn piece(&mut self, at_once: usize) -> Result<bool, Refusal> {
+        let mut texts: Vec<Cow<'w, str>> = Vec::new();
+        let model = &self.served.model;
+        let accepts = model.accepts();
+        let samples = model.samples();
+        self.narrow.clear();
+        self.wide.clear();
+        let mut found = 0;
+        while found < at_once {
+            let goes_on = match (&mut self.rows, samples) {
+                (Body::Raw(rows), _) => rows.next_numbers(accepts, &mut self.narrow)?,
+                (Body::Json(rows), Samples::Texts) => match rows.next_text()? {
+                    Some(text) => {
+                        texts.push(text);
+                        true
+                    }
+                    None => false,
+                },
+                (Body::Json(rows), Samples::Wide) => {
+                    rows.next_numbers(accepts, self.n_columns, &mut self.wide)?
+                }
+                (Body::Json(rows), _) => rows.next_numbers(accepts, self.n_columns, &mut self.narrow)?,
+            };
+            if !goes_on {
+                break;
+            }
+            found += 1;
+            if self.n_rows + found > self.max_rows {
+                let what = format_args!("the request has more than {} rows", self.max_rows).to_string();
+                let help = "send fewer rows at a time, or ask the operator for a larger --max-rows";
+                return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "sv-rows", what, help));
+            }
+            if self.n_columns.is_none() && samples != Samples::Texts {
+                self.n_columns = Some(self.narrow.len().max(self.wide.len()));
+            }
+        }
+        if found == 0 {
+            return Ok(false);
+        }
+        let borrowed: Vec<&str>;
+        let rows = match (&self.rows, samples) {
+            (Body::Json(_), Samples::Texts) => {
+                borrowed = texts.iter().map(AsRef::as_ref).collect();
+                RowsIn::Texts(&borrowed)
+            }
+            (Body::Json(_), Samples::Wide) => RowsIn::F64(&self.wide),
+            _ => RowsIn::F32(&self.narrow),
+        };
+        let answers = model.any().answers(rows, found, self.wanted);
+        let answers = answers.map_err(|error| Refusal::of_model(&error.behind_rows(self.n_rows)))?;
+        match &mut self.raw {
+            Some(raw) => *raw = answer::to_raw(model, &answers, &mut self.out),
+            None => answer::to_json(model, self.terms.as_ref(), &answers, &mut self.out),
+        }
+        self.n_rows += found;
+        if self.out.len() > self.max_answer {
+            let what = format_args!("the answer is longer than {} bytes", self.max_answer).to_string();
+            let help = "send fewer rows at a time";
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "sv-answer-size", what, help));
+        }
+        Ok(found == at_once)
+    }
+
+    fn end(mut self) -> Answered {
+        if self.raw.is_none() {
+            self.out.extend_from_slice(b"],\"model\":");
+            write::string(&self.served.tag, &mut self.out);
+            self.out.extend_from_slice(b"}\n");
+        }
+        Answered { body: self.out, n_rows: self.n_rows, raw: self.raw }
+    }
+}

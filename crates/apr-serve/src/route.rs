@@ -1,0 +1,217 @@
+//! From a request to a response.
+
+use alloc::sync::Arc;
+use core::convert::Infallible;
+use std::time::Instant;
+
+use apr_models::Wanted;
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+
+use crate::answer::RawKind;
+use crate::body::{self, Answer};
+use crate::connection::{Link, Phase};
+use crate::metrics::{self, Endpoint};
+use crate::predict::{self, Answered, Ask, Form};
+use crate::refusal::Refusal;
+use crate::worker::{Reserved, Worker};
+
+const JSON: &str = "application/json";
+const FLOATS: &str = "application/vnd.apr.f32";
+const CLASSES: &str = "application/vnd.apr.u32";
+/// Numbers of a row of a raw body, in requests and answers.
+const COLUMNS: HeaderName = HeaderName::from_static("apr-columns");
+
+/// Answers a request.
+///
+/// # Errors
+///
+/// None: what is wrong is an answer, too.
+pub(crate) async fn respond(
+    worker: Arc<Worker>,
+    link: Arc<Link>,
+    request: Request<Incoming>,
+) -> Result<Response<Answer>, Infallible> {
+    link.enter(Phase::Body);
+    let endpoint = match request.uri().path() {
+        "/predict" => Endpoint::Predict,
+        "/health" => Endpoint::Health,
+        "/metrics" => Endpoint::Metrics,
+        "/model" => Endpoint::Model,
+        _ => Endpoint::Other,
+    };
+    let outcome = match endpoint {
+        Endpoint::Other => Err(Refusal::new(
+            StatusCode::NOT_FOUND,
+            "sv-path",
+            "there is nothing at this address",
+            "there are /predict, /model, /health and /metrics",
+        )),
+        _ if request.method() == Method::OPTIONS => Ok(options(endpoint)),
+        Endpoint::Predict if request.method() == Method::POST => predict(&worker, &link, request).await,
+        Endpoint::Predict => Err(wrong_method(endpoint)),
+        _ if request.method() == Method::GET || request.method() == Method::HEAD => {
+            Ok(tell(&worker, endpoint))
+        }
+        _ => Err(wrong_method(endpoint)),
+    };
+    let response = outcome.unwrap_or_else(|refusal| refuse(&worker, endpoint, &refusal));
+    worker.counters().request(endpoint, response.status());
+    link.enter(Phase::Answered);
+    Ok(response)
+}
+
+fn allowed(endpoint: Endpoint) -> &'static str {
+    if endpoint == Endpoint::Predict { "POST, OPTIONS" } else { "GET, HEAD, OPTIONS" }
+}
+
+fn wrong_method(endpoint: Endpoint) -> Refusal {
+    let what = "this address takes other methods";
+    let help = if endpoint == Endpoint::Predict { "POST rows to it" } else { "GET it" };
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "sv-method", what, help)
+}
+
+fn options(endpoint: Endpoint) -> Response<Answer> {
+    let mut response = Response::new(Answer::default());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed(endpoint)));
+    response
+}
+
+fn with_body(content_type: &'static str, body: Vec<u8>) -> Response<Answer> {
+    let mut response = Response::new(Answer::from(body));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+fn refuse(worker: &Worker, endpoint: Endpoint, refusal: &Refusal) -> Response<Answer> {
+    worker.shared.rare.error(refusal.code);
+    let mut response = with_body(JSON, refusal.to_json());
+    *response.status_mut() = refusal.status;
+    let headers = response.headers_mut();
+    match refusal.status {
+        StatusCode::METHOD_NOT_ALLOWED => {
+            headers.insert(header::ALLOW, HeaderValue::from_static(allowed(endpoint)));
+        }
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            headers.insert(
+                header::ACCEPT,
+                HeaderValue::from_static(
+                    "application/json, application/octet-stream, application/vnd.apr.f32",
+                ),
+            );
+        }
+        StatusCode::SERVICE_UNAVAILABLE => {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        _ => {}
+    }
+    if refusal.closes {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// What the server says about itself.
+fn tell(worker: &Worker, endpoint: Endpoint) -> Response<Answer> {
+    let shared = &worker.shared;
+    match endpoint {
+        Endpoint::Model => with_body(JSON, shared.slot.current().to_json()),
+        Endpoint::Metrics => with_body(
+            "text/plain; version=0.0.4; charset=utf-8",
+            metrics::to_text(&shared.counters, &shared.rare, shared.state()),
+        ),
+        _ if shared.is_draining() => {
+            let mut response = with_body(JSON, b"{\"status\":\"draining\"}\n".to_vec());
+            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            response
+        }
+        _ => with_body(JSON, b"{\"status\":\"ready\"}\n".to_vec()),
+    }
+}
+
+async fn predict(
+    worker: &Worker,
+    link: &Link,
+    request: Request<Incoming>,
+) -> Result<Response<Answer>, Refusal> {
+    let began = Instant::now();
+    let ask = ask(&request)?;
+    let options = &worker.shared.options;
+    let mut reserved = Reserved::none(&worker.shared);
+    let body = body::collect(request.into_body(), options.max_body, &mut reserved).await?;
+    worker.counters().received(body.len());
+    link.enter(Phase::Work);
+    let served = worker.shared.slot.current();
+    let end = began + options.request_time;
+    let Answered { body, n_rows, raw } = predict::answer(worker, &served, &body, ask, end).await?;
+    worker.counters().predicted(n_rows, body.len(), began.elapsed());
+    let Some((kind, n_columns)) = raw else { return Ok(with_body(JSON, body)) };
+    let mut response = with_body(if kind == RawKind::Floats { FLOATS } else { CLASSES }, body);
+    response.headers_mut().insert(COLUMNS, HeaderValue::from(n_columns));
+    Ok(response)
+}
+
+/// How the request asks.
+fn ask(request: &Request<Incoming>) -> Result<Ask, Refusal> {
+    let headers = request.headers();
+    let (mut wanted, mut n_columns) = (None, columns_of(headers)?);
+    let unknown = |part: &str| {
+        let what = format_args!("`{part}` is no option of this address").to_string();
+        Refusal::new(StatusCode::BAD_REQUEST, "sv-query", what, "there are ?proba=true and ?columns=N")
+    };
+    for part in
+        request.uri().query().into_iter().flat_map(|query| query.split('&')).filter(|part| !part.is_empty())
+    {
+        match part.split_once('=') {
+            Some(("proba", value)) if wanted.is_none() => {
+                wanted = Some(match value {
+                    "true" | "1" => Wanted::Probabilities,
+                    "false" | "0" => Wanted::Predictions,
+                    _ => return Err(unknown(part)),
+                });
+            }
+            Some(("columns", value)) if n_columns.is_none() => {
+                n_columns = Some(number(value).ok_or_else(|| unknown(part))?);
+            }
+            _ => return Err(unknown(part)),
+        }
+    }
+    Ok(Ask { form: form(headers, n_columns)?, wanted: wanted.unwrap_or_default() })
+}
+
+fn number(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|&number| number > 0)
+}
+
+fn columns_of(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
+    let Some(value) = headers.get(COLUMNS) else { return Ok(None) };
+    value.to_str().ok().and_then(number).map(Some).ok_or_else(|| {
+        let what = "the header apr-columns is not a number of columns";
+        Refusal::new(StatusCode::BAD_REQUEST, "sv-query", what, "give a whole number from 1 on")
+    })
+}
+
+/// What the body is, as its headers say.
+fn form(headers: &HeaderMap, n_columns: Option<usize>) -> Result<Form, Refusal> {
+    let refused = |what: String| {
+        let help = "send Content-Type: application/json, or application/vnd.apr.f32 with raw numbers";
+        Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "sv-media-type", what, help)
+    };
+    let is_plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+    if headers.get(header::CONTENT_ENCODING).is_some_and(|value| !is_plain(value)) {
+        return Err(refused("the body is compressed".to_owned()));
+    }
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(Form::Json) };
+    let text = value.to_str().unwrap_or_default();
+    let essence = text.split_once(';').map_or(text, |(essence, _)| essence).trim();
+    let is = |name: &str| essence.eq_ignore_ascii_case(name);
+    if is(JSON) {
+        Ok(Form::Json)
+    } else if is(FLOATS) || is("application/octet-stream") {
+        Ok(Form::Raw { n_columns })
+    } else {
+        Err(refused(format!("bodies of type `{essence}` are not read here")))
+    }
+}

@@ -1,0 +1,111 @@
+//! The model that answers, and how it is replaced under requests in progress.
+
+use alloc::sync::Arc;
+use core::cell::RefCell;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::model::Model;
+use crate::write;
+
+/// How long a piece of a long request should take: others wait as long.
+const PIECE_TIME: Duration = Duration::from_micros(300);
+/// Rows of the first piece, of a model that nothing is known about.
+const FIRST_PIECE: usize = 16;
+/// Most rows of a piece: what pipelines of trees take at once.
+const LONGEST_PIECE: usize = 4096;
+
+/// A model at work.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) model: Model,
+    /// Counted from 1.
+    pub(crate) generation: u64,
+    /// What answers call it.
+    pub(crate) tag: String,
+    /// Seconds since 1970.
+    pub(crate) loaded_at: u64,
+    /// Rows that take about as long as [`PIECE_TIME`].
+    rows_at_once: AtomicUsize,
+}
+
+impl Served {
+    fn new(model: Model, generation: u64) -> Self {
+        let digest = model.digest().and_then(|digest| digest.get(..16).map(str::to_owned));
+        let tag = digest.unwrap_or_else(|| format!("generation-{generation}"));
+        let loaded_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Self { model, generation, tag, loaded_at, rows_at_once: AtomicUsize::new(FIRST_PIECE) }
+    }
+
+    /// How many rows to do at once.
+    pub(crate) fn rows_at_once(&self) -> usize {
+        self.rows_at_once.load(Ordering::Relaxed)
+    }
+
+    /// Learns how long so many rows took.
+    pub(crate) fn learn(&self, n_rows: usize, took: Duration) {
+        let fitting = n_rows as f64 * PIECE_TIME.as_secs_f64() / took.as_secs_f64().max(1e-9);
+        // At most twice as many: what was cheap by chance must not make a long piece.
+        let next = (fitting as usize).clamp(1, n_rows.saturating_mul(2).min(LONGEST_PIECE));
+        self.rows_at_once.store(next, Ordering::Relaxed);
+    }
+
+    /// `GET /model`.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        let mut out = b"{\"schema\":\"apr.serve.model/1\",\"model\":".to_vec();
+        write::string(&self.tag, &mut out);
+        out.extend_from_slice(b",\"generation\":");
+        write::plain(self.generation, &mut out);
+        out.extend_from_slice(b",\"loaded_at\":");
+        write::plain(self.loaded_at, &mut out);
+        self.model.write_fields(&mut out);
+        out.extend_from_slice(b"}\n");
+        out
+    }
+}
+
+/// Holds the model that answers. Reading it locks nothing: each thread keeps the model it saw last, and looks at a counter.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    /// Tells slots apart in what threads keep.
+    id: u64,
+    generation: AtomicU64,
+    current: Mutex<Arc<Served>>,
+}
+
+thread_local! {
+    /// Slot and model of this thread.
+    static SEEN: RefCell<Option<(u64, Arc<Served>)>> = const { RefCell::new(None) };
+}
+
+static SLOTS: AtomicU64 = AtomicU64::new(0);
+
+impl Slot {
+    pub(crate) fn new(model: Model) -> Self {
+        let id = SLOTS.fetch_add(1, Ordering::Relaxed);
+        Self { id, generation: AtomicU64::new(1), current: Mutex::new(Arc::new(Served::new(model, 1))) }
+    }
+
+    /// The model that answers now.
+    pub(crate) fn current(&self) -> Arc<Served> {
+        let generation = self.generation.load(Ordering::Acquire);
+        SEEN.with_borrow_mut(|seen| match seen {
+            Some((id, served)) if *id == self.id && served.generation == generation => Arc::clone(served),
+            _ => {
+                let served = Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner));
+                *seen = Some((self.id, Arc::clone(&served)));
+                served
+            }
+        })
+    }
+
+    /// Puts another model in its place. Whoever has the old one keeps it.
+    pub(crate) fn replace(&self, model: Model) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let generation = current.generation + 1;
+        *current = Arc::new(Served::new(model, generation));
+        self.generation.store(generation, Ordering::Release);
+    }
+}

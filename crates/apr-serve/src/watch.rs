@@ -1,0 +1,121 @@
+//! The file that a model comes from, and whether it has changed.
+
+use core::time::Duration;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use crate::model::Model;
+
+/// A file whose changes replace the model.
+///
+/// It is told apart by device, inode, length and times of change, looked at once a second. Make one *before* the model is loaded for the
+/// first time: a change in between is noticed then.
+#[derive(Debug)]
+pub struct Watch {
+    path: PathBuf,
+    seen: Option<Stamp>,
+    looked: Instant,
+    /// How often to look.
+    pub interval: Duration,
+    /// Whether another model may take other inputs.
+    pub shape: Shape,
+}
+
+/// Whether a new model has to take what the old one takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// As many numbers a row, or texts.
+    #[default]
+    Keep,
+    /// Anything.
+    MayChange,
+}
+
+/// What happened while a server ran.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'e, E> {
+    /// Another model answers from now on.
+    Reloaded {
+        /// It.
+        model: &'e Model,
+        /// Its number, counted from 1.
+        generation: u64,
+    },
+    /// The file changed and holds no model that could answer; the old one does.
+    NotLoaded(E),
+    /// The file changed, and its model takes something else.
+    OtherShape {
+        /// What the old one takes.
+        expected: String,
+        /// What the new one takes.
+        found: String,
+    },
+    /// The server stops; so many connections are open.
+    Draining {
+        /// Connections.
+        open: usize,
+    },
+}
+
+/// What tells a file from another one, or from itself after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    len: u64,
+    modified: Option<SystemTime>,
+    /// Device and inode; seconds and nanoseconds of the change.
+    place: [i128; 4],
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let meta = fs::metadata(path).ok()?;
+        Some(Self { len: meta.len(), modified: meta.modified().ok(), place: place(&meta) })
+    }
+}
+
+#[cfg(unix)]
+fn place(meta: &fs::Metadata) -> [i128; 4] {
+    use std::os::unix::fs::MetadataExt as _;
+    [meta.dev().into(), meta.ino().into(), meta.ctime().into(), meta.ctime_nsec().into()]
+}
+
+#[cfg(not(unix))]
+fn place(_meta: &fs::Metadata) -> [i128; 4] {
+    [0; 4]
+}
+
+impl Watch {
+    /// Looks at a file, or a folder whose own entry changes.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let seen = Stamp::of(&path);
+        Self { path, seen, looked: Instant::now(), interval: Duration::from_secs(1), shape: Shape::Keep }
+    }
+
+    /// Whether the file has changed since it was looked at last. One that is gone has not.
+    pub(crate) fn has_changed(&mut self) -> bool {
+        if self.looked.elapsed() < self.interval {
+            return false;
+        }
+        self.look()
+    }
+
+    /// The same, whenever that was.
+    pub(crate) fn look(&mut self) -> bool {
+        self.looked = Instant::now();
+        let found = Stamp::of(&self.path);
+        if found.is_none() || found == self.seen {
+            return false;
+        }
+        self.seen = found;
+        true
+    }
+
+    /// Whether it is still the file that was looked at.
+    pub(crate) fn is_as_seen(&self) -> bool {
+        Stamp::of(&self.path) == self.seen
+    }
+}

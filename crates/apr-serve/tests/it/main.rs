@@ -1,0 +1,14 @@
+//! The server over real sockets, from outside.
+
+// Helpers are not seen as tests, but they fail like tests.
+#![allow(clippy::unwrap_used)]
+
+extern crate alloc;
+
+mod client;
+mod endpoints;
+mod hostile;
+mod models;
+mod reload;
+mod scanner;
+mod stopping;
