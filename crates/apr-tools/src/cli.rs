@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::console::{ColorChoice, Console, Data, OutputFormat, Verbosity};
 use crate::error::{Exit, Failure};
 use crate::{
-    check, completions, convert, decrypt, demo, diff, encrypt, explain, export, inspect, key, keygen,
+    check, completions, convert, decrypt, demo, diff, embed, encrypt, explain, export, inspect, key, keygen,
     license, man, open, predict, quantize, rekey, seal, shard, sign, tensors, train, unshard, verify,
 };
 
@@ -36,6 +36,7 @@ const COMMANDS: &[Entry] = &[
     Entry { name: "unshard", describe: unshard::command, run: unshard::run },
     Entry { name: "train", describe: train::command, run: train::run },
     Entry { name: "predict", describe: predict::command, run: predict::run },
+    Entry { name: "embed", describe: embed::command, run: embed::run },
     Entry { name: "keygen", describe: keygen::command, run: keygen::run },
     Entry { name: "key", describe: key::command, run: key::run },
     Entry { name: "encrypt", describe: encrypt::command, run: encrypt::run },

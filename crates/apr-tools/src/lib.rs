@@ -18,6 +18,7 @@ mod convert;
 mod decrypt;
 mod demo;
 mod diff;
+mod embed;
 mod encrypt;
 mod explain;
 mod export;

@@ -5,7 +5,7 @@ mod report;
 mod rows;
 pub(crate) mod texts;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use apr_models::{Answers, Samples, Wanted};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -13,11 +13,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use self::answer::Asked;
 use self::report::Report;
 use crate::console::Console;
-use crate::csv::{self, Dialect, Input};
+use crate::csv::{self, Dialect, Header, Input};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{self, Rules};
 use crate::known::Known;
-use crate::output::{self, Destination, Run};
+use crate::output::{self, Destination, Overwrite, Run};
 use crate::secrets::Keys;
 
 pub(crate) fn command() -> Command {
@@ -144,3 +144,32 @@ fn ask(
     }
     rows::ask(known, asked, input, dialect, console, take)
 }
+
+/// Writes what the model says about the rows, or the texts, of a file, a line each.
+///
+/// # Errors
+///
+/// If the rows cannot be read or do not fit the model, or the output cannot be written.
+pub(crate) fn record(known: &Known, rows: &Path, to: &Path, console: &Console) -> Result<(), Failure> {
+    let asked = Asked::new(known, Wanted::Predictions)?;
+    let report = Report::new(known, &asked, rows, COMMA.delimiter);
+    let input = Input::open(rows)?;
+    report.stream(&Destination::File(to.to_owned()), Overwrite::Refuse, |take| {
+        ask(known, &asked, input, COMMA, None, console, take)
+    })?;
+    Ok(())
+}
+
+/// What is printed for each of the first classes, clusters or marks, by their numbers.
+///
+/// # Errors
+///
+/// If the model predicts nothing.
+pub(crate) fn names(known: &Known, count: usize) -> Result<Vec<String>, Failure> {
+    let asked = Asked::new(known, Wanted::Predictions)?;
+    let report = Report::new(known, &asked, &known.path, COMMA.delimiter);
+    Ok((0..count).map(|number| report.name(number)).collect())
+}
+
+/// Rows of numbers separated by commas.
+const COMMA: Dialect = Dialect { delimiter: b',', header: Header::No };

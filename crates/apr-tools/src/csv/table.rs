@@ -13,7 +13,7 @@ use crate::render::escape;
 use crate::render::human;
 
 /// How other programs write that a value is missing.
-const MISSING: [&str; 7] = ["na", "n/a", "nan", "null", "none", "nil", "?"];
+pub(crate) const MISSING: [&str; 7] = ["na", "n/a", "nan", "null", "none", "nil", "?"];
 
 pub(crate) fn args() -> [Arg; 2] {
     [

@@ -4,7 +4,7 @@ use core::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
 
-use apr_models::{Answers, Label};
+use apr_models::{Answers, AnyModel, Label};
 
 use super::answer::Asked;
 use crate::console::Console;
@@ -106,6 +106,16 @@ impl<'k> Report<'k> {
                 row.iter().try_for_each(|&value| write!(out, "{}{}", self.delimiter, Number(value)))
             }
         };
+    }
+
+    /// What a class, cluster or mark is called on a line.
+    pub(super) fn name(&self, number: usize) -> String {
+        let mut name = String::new();
+        match &self.known.model {
+            AnyModel::Pipeline(_) => self.push_label(number, &mut name),
+            _ => self.push_class(number, &mut name),
+        }
+        name
     }
 
     fn push_class(&self, class: usize, out: &mut String) {

@@ -202,9 +202,15 @@ pub(crate) enum Trusted {
 }
 
 impl TrustArgs {
+    /// `--signer` alone, once.
+    pub(crate) fn signer_arg() -> Arg {
+        path_arg(SIGNER, "KEY-OR-FILE")
+            .help("Demand a signature by this verifying key: the key itself, or its file")
+    }
+
     pub(crate) fn args() -> [Arg; 3] {
         [
-            path_arg(SIGNER, "KEY-OR-FILE").action(ArgAction::Append).help(
+            Self::signer_arg().action(ArgAction::Append).help(
                 "Demand a signature by this verifying key: the key itself, or its file; of several, by any",
             ),
             path_arg(TRUSTED_KEYS, "FILE")

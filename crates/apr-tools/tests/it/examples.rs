@@ -2,7 +2,7 @@
 
 use crate::sandbox::Sandbox;
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "inspect",
     "tensors",
     "check",
@@ -14,6 +14,7 @@ const COMMANDS: [&str; 25] = [
     "unshard",
     "train",
     "predict",
+    "embed",
     "keygen",
     "key",
     "encrypt",

@@ -8,6 +8,7 @@ extern crate alloc;
 mod apr_files;
 mod contract;
 mod conversions;
+mod embed;
 mod examples;
 mod gguf;
 mod gguf_shards;

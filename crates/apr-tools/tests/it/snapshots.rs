@@ -153,6 +153,12 @@ fn tables() {
         ("predict", &["predict", "model.apr", "--input", "rows.csv"]),
         ("predict-json", &["predict", "model.apr", "--input", "rows.csv", "--json"]),
         ("predict-refused", &["predict", "model.apr", "--input", "classes.csv"]),
+        ("embed", &["embed", "model.apr", "-o", "prices"]),
+        (
+            "embed-json",
+            &["embed", "made.apr", "--signer", "maker.key.pub", "-o", "signed", "--dry-run", "--json"],
+        ),
+        ("embed-refused", &["embed", "locked.apr", "-o", "locked"]),
         ("train", &["train", "ridge", "--data", "table.csv", "--target", "price", "-o", "price.apr"]),
         ("train-refused", &["train", "ridge", "--data", "classes.csv", "--target", "kind", "-o", "kind.apr"]),
     ]);
@@ -262,6 +268,7 @@ fn help() {
         ("help-train", &["train", "--help"]),
         ("help-train-kmeans", &["train", "kmeans", "--help"]),
         ("help-predict", &["predict", "--help"]),
+        ("help-embed", &["embed", "--help"]),
         ("help-keygen", &["keygen", "--help"]),
         ("help-key-show", &["key", "show", "--help"]),
         ("help-encrypt", &["encrypt", "--help"]),

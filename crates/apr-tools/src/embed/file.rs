@@ -1,0 +1,77 @@
+//! The file that goes into the program, and which door of the libraries reads it there.
+
+use std::path::Path;
+
+use apr_container::{Compression, UncheckedSignature, inspect_bytes_with, v2};
+use apr_crypto::VerifyingKey;
+use apr_models::{AnyModel, Model as _, Tensors};
+
+use crate::error::{CODE_FOREIGN_FORMAT, Failure};
+use crate::known::Known;
+
+/// Longest file that is taken: the compiler reads it as a whole.
+const MAX_LEN: u64 = 1 << 30;
+
+/// A model's file.
+#[derive(Debug)]
+pub(super) struct ModelFile {
+    pub(super) bytes: Vec<u8>,
+    pub(super) format: Format,
+}
+
+/// How it is read.
+#[derive(Debug)]
+pub(super) enum Format {
+    /// A container of the first generation.
+    First { compression: Compression, signature: Signature },
+    /// Tensors.
+    Tensors { reader: &'static str },
+}
+
+/// What happens to the signature inside.
+#[derive(Debug)]
+pub(super) enum Signature {
+    /// There is none.
+    None,
+    /// The program verifies it with this key.
+    Verified(VerifyingKey),
+    /// The user said that nobody has to.
+    Unchecked,
+}
+
+impl ModelFile {
+    /// Reads the file, and proves that the door the program will take takes it.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is of a format that no small program reads.
+    pub(super) fn read(path: &Path, known: &Known, signer: Option<VerifyingKey>) -> Result<Self, Failure> {
+        let bytes = durable_file::read(path, MAX_LEN)?;
+        let in_file = |failure: Failure| failure.in_file(path);
+        if v2::Magic::of(&bytes).is_some() || !bytes.starts_with(b"APRN") {
+            let (reader, tensors) = match v2::Magic::of(&bytes) {
+                Some(_) => ("from_apr2", Tensors::from_apr2(&bytes)),
+                None => ("from_safetensors", Tensors::from_safetensors(&bytes)),
+            };
+            let model = tensors.and_then(|tensors| AnyModel::from_tensors(&tensors));
+            return match model {
+                Ok(model) if model.name() == known.model.name() => {
+                    Ok(Self { bytes, format: Format::Tensors { reader } })
+                }
+                _ => Err(in_file(Failure::new(
+                    CODE_FOREIGN_FORMAT,
+                    "no program is written around a model in this form",
+                ))
+                .help("make an .apr file of it first: `apr convert MODEL model.apr`")),
+            };
+        }
+        let options = apr_container::ReadOptions::STRICT.with_unchecked_signature(UncheckedSignature::Allow);
+        let info = inspect_bytes_with(&bytes, &options).map_err(|error| in_file(error.into()))?;
+        let signature = match signer {
+            Some(key) => Signature::Verified(key),
+            None if info.signed => Signature::Unchecked,
+            None => Signature::None,
+        };
+        Ok(Self { bytes, format: Format::First { compression: info.compression, signature } })
+    }
+}

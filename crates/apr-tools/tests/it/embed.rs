@@ -1,0 +1,128 @@
+//! `apr embed`: what the project holds. `cargo xtask embed` builds and runs projects around models of every type.
+
+use std::fs;
+use std::path::Path;
+
+use crate::sandbox::Sandbox;
+
+const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+fn text(sandbox: &Sandbox, name: &str) -> String {
+    String::from_utf8(sandbox.read(name)).unwrap()
+}
+
+fn embed(sandbox: &Sandbox, args: &[&str]) -> serde_json::Value {
+    let (exit, value) = sandbox.json(&[&["embed"], args].concat());
+    assert_eq!(exit, 0, "{args:?}\n{value:#}");
+    value
+}
+
+#[test]
+fn the_project_holds_the_model_and_what_it_says() {
+    let sandbox = Sandbox::with_models();
+    let report = embed(&sandbox, &["model.apr", "-o", "p", "--name", "price", "--crates", CHECKOUT]);
+    assert_eq!((&report["name"], &report["in_place"]), (&"price".into(), &true.into()));
+    assert_eq!(sandbox.read("p/model.apr"), sandbox.read("model.apr"));
+    let checkout = Path::new(CHECKOUT).canonicalize().unwrap();
+    assert_eq!(sandbox.read("p/Cargo.lock"), fs::read(checkout.join("Cargo.lock")).unwrap());
+    let manifest = text(&sandbox, "p/Cargo.toml");
+    let path = format!("apr-models = {{ path = {:?}", checkout.join("crates/apr-models"));
+    for part in [
+        path.as_str(),
+        "name = \"price\"",
+        "opt-level = \"z\"",
+        "lto = true",
+        "panic = \"abort\"",
+        "strip = true",
+    ] {
+        assert!(manifest.contains(part), "{part}\n{manifest}");
+    }
+    // What the project's test compares with is what `apr predict` says.
+    let said = sandbox.run(&["predict", "model.apr", "-i", "p/tests/rows.txt"]);
+    assert_eq!(said.stdout, text(&sandbox, "p/tests/predictions.txt"));
+    assert_eq!(said.stdout.lines().count(), 5);
+    // Nothing of this machine or this moment.
+    embed(&sandbox, &["model.apr", "-o", "again", "--name", "price", "--crates", CHECKOUT]);
+    let files = sandbox.listing();
+    let project = |name: &str| -> Vec<&Vec<u8>> {
+        let folder = sandbox.path(name);
+        files.iter().filter(|(path, _)| path.starts_with(&folder)).map(|(_, bytes)| bytes).collect()
+    };
+    assert_eq!(project("p"), project("again"));
+}
+
+#[test]
+fn without_a_checkout_crates_are_versions() {
+    let sandbox = Sandbox::with_models();
+    let ran = sandbox.run(&["embed", "model.apr", "-o", "p"]);
+    assert_eq!((ran.exit, ran.stderr.contains("--crates CHECKOUT")), (0, true), "{}", ran.stderr);
+    assert!(text(&sandbox, "p/Cargo.toml").contains("apr-models = { version = \"0.1.0\""));
+    assert!(!sandbox.path("p/Cargo.lock").exists());
+    let (exit, value) = sandbox.json(&["embed", "model.apr", "-o", "q", "--crates", "empty"]);
+    assert_eq!((exit, &value["error"]["code"]), (2, &"cli-usage".into()));
+}
+
+#[test]
+fn a_signature_is_verified_with_the_key_the_program_carries() {
+    let sandbox = Sandbox::with_models();
+    let refused = |args: &[&str], exit, code: &str| {
+        let (found, value) = sandbox.json(&[&["embed", "made.apr", "-o", "p"], args].concat());
+        assert_eq!((found, &value["error"]["code"]), (exit, &code.into()), "{args:?}");
+        assert!(!sandbox.path("p").exists());
+    };
+    refused(&[], 4, "ac-signed");
+    refused(&["--signer", "buyer.key.pub"], 3, "cy-key-kind");
+    let report = embed(&sandbox, &["made.apr", "-o", "p", "--signer", "maker.key.pub"]);
+    assert_eq!(
+        (&report["verifies_signature"], &report["features"]),
+        (&true.into(), &serde_json::json!(["crypto"]))
+    );
+    let model = text(&sandbox, "p/src/model.rs");
+    assert!(model.contains("verify_signature(MODEL.file(), &key"), "{model}");
+    assert!(text(&sandbox, "p/Cargo.toml").contains("\napr-crypto = "));
+    let report = embed(&sandbox, &["made.apr", "-o", "q", "--allow-unverified"]);
+    assert_eq!(report["verifies_signature"], false);
+    // A demand that cannot be met.
+    let (exit, value) = sandbox.json(&["embed", "model.apr", "-o", "r", "--signer", "maker.key.pub"]);
+    assert_eq!((exit, &value["error"]["code"]), (4, &"ac-not-signed".into()));
+}
+
+#[test]
+fn what_cannot_be_a_program_is_refused_with_the_way_out() {
+    let sandbox = Sandbox::with_models();
+    for (args, exit, code, help) in [
+        (&["locked.apr"][..], 6, "ac-encrypted", "apr decrypt"),
+        (&["sold.apr", "--signer", "maker.key.pub"], 6, "ac-encrypted", "apr decrypt"),
+        (&["tensors.apr"], 2, "cli-no-prediction", ""),
+        (&["-"], 2, "cli-usage", ""),
+        (&["missing.apr"], 5, "df-io", ""),
+        (&["model.apr", "--name", "a b"], 2, "cli-usage", "letters"),
+    ] {
+        let (found, value) = sandbox.json(&[&["embed", "-o", "p"], args].concat());
+        assert_eq!((found, value["error"]["code"].as_str().unwrap()), (exit, code), "{args:?}\n{value:#}");
+        assert!(value.to_string().contains(help), "{value:#}");
+        assert!(!sandbox.path("p").exists());
+    }
+    let (exit, value) = sandbox.json(&["embed", "model.apr", "-o", "empty"]);
+    assert_eq!((exit, &value["error"]["code"]), (2, &"cli-output-exists".into()));
+    assert!(sandbox.leftovers().is_empty());
+}
+
+#[test]
+fn names_of_columns_and_classes_go_along() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write(
+        "c.csv",
+        b"x,\"a \"\"b\"\"\",kind\n0,1,red\n1,0,\"blue, dark\"\n0.1,0.9,red\n0.9,0.2,\"blue, dark\"\n",
+    );
+    let ran =
+        sandbox.run(&["train", "logistic-regression", "--data", "c.csv", "--target", "kind", "-o", "c.apr"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    embed(&sandbox, &["c.apr", "-o", "p"]);
+    let model = text(&sandbox, "p/src/model.rs");
+    assert!(model.contains(r#"FEATURES: &[&str] = &["x", "a \"b\""];"#), "{model}");
+    // As `apr predict` prints them.
+    assert!(model.contains(r#"CLASSES: &[&str] = &["\"blue, dark\"", "red"];"#), "{model}");
+    let predictions = text(&sandbox, "p/tests/predictions.txt");
+    assert!(predictions.lines().all(|line| ["\"blue, dark\"", "red"].contains(&line)), "{predictions}");
+}
