@@ -33,7 +33,7 @@ const CRATES: [Promise; 7] = [
     },
     Promise {
         name: "apr-models",
-        features: &["ruzstd", "lz4", "quantize"],
+        features: &["ruzstd", "lz4", "pipelines", "quantize", "unnamed"],
         call: include_str!("nostd/apr_models.rs"),
     },
 ];

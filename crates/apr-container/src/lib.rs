@@ -102,7 +102,9 @@ pub use crate::error::{Error, ErrorKind, ModelError};
 pub use crate::flags::Flags;
 pub use crate::generation::Generation;
 pub use crate::header::Header;
-pub use crate::inspect::{Checksum, ModelInfo, Warning, inspect_bytes, inspect_bytes_with, inspect_prefix, prefix_len};
+pub use crate::inspect::{
+    Checksum, ModelInfo, Warning, inspect_bytes, inspect_bytes_with, inspect_prefix, prefix_len,
+};
 #[cfg(feature = "std")]
 pub use crate::inspect::{inspect, inspect_reader, inspect_with};
 pub use crate::limits::{Expansion, Limits, ReadOptions, Strictness, UncheckedSignature};

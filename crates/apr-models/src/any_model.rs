@@ -51,7 +51,7 @@ macro_rules! predictions {
         Transformer::try_transform($model, $x).map(Predictions::Samples)
     };
     (pipeline, $model:expr, $x:expr) => {
-        $model.try_predict($x)
+        built_in($model.name()).and_then(|()| $model.try_predict($x))
     };
     (silent, $model:expr, $x:expr) => {
         Err(ErrorKind::NoPredictions { model: $model.name() }.into())
@@ -122,10 +122,30 @@ macro_rules! any_model {
                 })*
                 Err(ErrorKind::UnknownModel.into())
             }
+        }
 
-            fn as_model(&self) -> &dyn Model {
+        impl Model for AnyModel {
+            fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$variant(model) => model,)*
+                    $(Self::$variant(model) => model.name(),)*
+                }
+            }
+
+            fn model_type(&self) -> ModelType {
+                match self {
+                    $(Self::$variant(model) => model.model_type(),)*
+                }
+            }
+
+            fn n_features(&self) -> Option<usize> {
+                match self {
+                    $(Self::$variant(model) => model.n_features(),)*
+                }
+            }
+
+            fn to_tensors(&self) -> Result<Tensors, Error> {
+                match self {
+                    $(Self::$variant(model) => model.to_tensors(),)*
                 }
             }
         }
@@ -139,7 +159,10 @@ macro_rules! any_model {
 
             fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
                 match self {
-                    $(Self::$variant(model) => model.encode_payload(out),)*
+                    $(Self::$variant(model) => {
+                        built_in($name)?;
+                        model.encode_payload(out)
+                    })*
                 }
             }
         }
@@ -147,14 +170,24 @@ macro_rules! any_model {
         /// The model that the file names. Without a name the first of its type whose payload has exactly this length,
         /// fitted ones before those that are not; for that the whole payload is taken into memory first. In compatible
         /// reading the model that the type is named after may be followed by bytes that belong to nobody.
+        ///
+        /// Without the feature `unnamed`, a file without a name holds what its type is named after.
         impl DecodePayload for AnyModel {
             fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
                 let found = input.model_type();
                 match input.model_name() {
                     $(Some($name) if [$(ModelType::$model_type),*].contains(&found) => {
+                        built_in($name)?;
                         return <$model>::decode_payload(input).map(Self::$variant);
                     })*
                     _ => {}
+                }
+                if !cfg!(feature = "unnamed") {
+                    $(if found != ModelType::Custom && [$(ModelType::$model_type),*].contains(&found) {
+                        return <$model>::decode_payload(input).map(Self::$variant);
+                    })*
+                    let what = "models of this type that their files do not name";
+                    return Err(Error::from(ErrorKind::NotBuiltIn { what }).into());
                 }
                 let payload = input.rest()?;
                 // What a container type is named after may be anything, also unfitted, and its error says most. The
@@ -273,6 +306,16 @@ any_model! {
     ] silent;
 }
 
+/// Without the feature `pipelines`, one of any type that is a pipeline is neither read nor written nor asked, and linkers leave out
+/// what would do it.
+pub(crate) fn built_in(name: &str) -> Result<(), Error> {
+    if cfg!(feature = "pipelines") || name != "Pipeline" {
+        Ok(())
+    } else {
+        Err(ErrorKind::NotBuiltIn { what: "pipelines" }.into())
+    }
+}
+
 /// Whether the model is fitted and made of parts that its constructor accepts.
 fn is_worth_storing<M: Model>(model: &M, from_tensors: impl Fn(&Tensors) -> Result<M, Error>) -> bool {
     model.to_tensors().is_ok_and(|tensors| from_tensors(&tensors).is_ok())
@@ -366,23 +409,5 @@ impl AnyModel {
     /// [`ErrorKind::Format`], and all of [`from_tensors`](Self::from_tensors).
     pub fn from_safetensors(file: &[u8]) -> Result<Self, Error> {
         Self::from_tensors(&Tensors::from_safetensors(file)?)
-    }
-}
-
-impl Model for AnyModel {
-    fn name(&self) -> &'static str {
-        self.as_model().name()
-    }
-
-    fn model_type(&self) -> ModelType {
-        self.as_model().model_type()
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        self.as_model().n_features()
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        self.as_model().to_tensors()
     }
 }

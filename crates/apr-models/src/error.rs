@@ -47,7 +47,8 @@ impl Error {
     /// who asks about a table a part at a time.
     #[must_use]
     pub fn behind_rows(mut self, n_before: usize) -> Self {
-        if let ErrorKind::FeatureNotFinite { row, .. } | ErrorKind::BeyondSingle { row, .. } = &mut self.0.kind
+        if let ErrorKind::FeatureNotFinite { row, .. } | ErrorKind::BeyondSingle { row, .. } =
+            &mut self.0.kind
         {
             *row = row.saturating_add(n_before);
         }
@@ -274,6 +275,11 @@ pub enum ErrorKind {
         /// Its type here.
         model: &'static str,
     },
+    /// This program was built without what the model needs.
+    NotBuiltIn {
+        /// What it was built without.
+        what: &'static str,
+    },
     /// A pipeline was asked for something that it does not say.
     NoSuchOutput {
         /// For what.
@@ -413,6 +419,7 @@ impl ErrorKind {
         "am-other-model",
         "am-unknown-model",
         "am-no-predictions",
+        "am-not-built-in",
         "am-no-such-output",
         "am-part-length",
         "am-part",
@@ -457,6 +464,7 @@ impl ErrorKind {
             Self::OtherModel { .. } => "am-other-model",
             Self::UnknownModel => "am-unknown-model",
             Self::NoPredictions { .. } => "am-no-predictions",
+            Self::NotBuiltIn { .. } => "am-not-built-in",
             Self::NoSuchOutput { .. } => "am-no-such-output",
             Self::PartLength { .. } => "am-part-length",
             Self::PartInvalid { .. } => "am-part",
@@ -514,6 +522,7 @@ mod tests {
             ErrorKind::OtherModel { expected: "Ridge", found: "Lasso".into() },
             ErrorKind::UnknownModel,
             ErrorKind::NoPredictions { model: "DBSCAN" },
+            ErrorKind::NotBuiltIn { what: "pipelines" },
             ErrorKind::NoSuchOutput { output: "decisions" },
             ErrorKind::PartLength { part: "weights", expected: 1, found: 2 },
             ErrorKind::PartInvalid { part: "alpha", problem: "not negative" },

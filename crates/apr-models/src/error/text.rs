@@ -65,6 +65,7 @@ impl fmt::Display for ErrorKind {
                 "nothing says which model this is, and it is none of those known here: name the model to load it as",
             ),
             Self::NoPredictions { model } => write!(f, "a {model} predicts nothing for new samples"),
+            Self::NotBuiltIn { what } => write!(f, "this program was built without {what}"),
             Self::NoSuchOutput { output } => write!(f, "this model gives no {output}"),
             Self::PartLength { part, expected, found } => {
                 write!(f, "{part}: {expected} values needed, {found} given")

@@ -120,6 +120,12 @@ pub(super) const ENTRIES: &[Entry] = &[
         "`apr inspect --verify FILE` says what it is",
     ),
     entry(
+        "am-not-built-in",
+        Unsupported,
+        "This program was built without what the model needs, to be smaller: pipelines, or models that their files do not name.",
+        "open it with `apr`, or build with the features `pipelines` and `unnamed` of apr-models",
+    ),
+    entry(
         "am-no-such-output",
         Usage,
         "The model does not say that: not every model has classes, probabilities, decisions or scores of samples.",
