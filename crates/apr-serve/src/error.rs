@@ -43,7 +43,6 @@ pub const CODES: &[&str] = &[
     "sv-raw",
     "sv-timeout",
     "sv-busy",
-    "sv-draining",
 ];
 
 impl Error {

@@ -37,6 +37,8 @@ const COMMANDS: &[Entry] = &[
     Entry { name: "train", describe: train::command, run: train::run },
     Entry { name: "predict", describe: predict::command, run: predict::run },
     Entry { name: "embed", describe: embed::command, run: embed::run },
+    #[cfg(feature = "serve")]
+    Entry { name: "serve", describe: crate::serve::command, run: crate::serve::run },
     Entry { name: "keygen", describe: keygen::command, run: keygen::run },
     Entry { name: "key", describe: key::command, run: key::run },
     Entry { name: "encrypt", describe: encrypt::command, run: encrypt::run },

@@ -5,6 +5,7 @@ mod file;
 mod project;
 mod template;
 
+use alloc::rc::Rc;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -100,7 +101,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let rules = Rules::from_matches(matches);
     let trusted = TrustArgs::from_matches(matches).load()?;
     let signer = signer(&trusted)?;
-    let known = Known::load(path, &rules, Keys::of_signers(trusted)).map_err(not_encrypted)?;
+    let known = Known::load(path, &rules, &Rc::new(Keys::of_signers(trusted))).map_err(not_encrypted)?;
     let file = ModelFile::read(path, &known, signer)?;
     let name = program_name(matches.get_one::<String>("name"), path)?;
     let optimize = match matches.get_one::<String>("opt").map(String::as_str) {

@@ -373,6 +373,14 @@ impl From<gguf_core::Error> for Failure {
     }
 }
 
+#[cfg(feature = "serve")]
+impl From<apr_serve::Error> for Failure {
+    fn from(error: apr_serve::Error) -> Self {
+        // The reason has a line of its own.
+        Self::new(error.code(), error.kind().to_string()).because(error.io_error().to_string())
+    }
+}
+
 impl From<&durable_file::Error> for Failure {
     fn from(error: &durable_file::Error) -> Self {
         use durable_file::ErrorKind;

@@ -10,6 +10,8 @@ mod manifest_codes;
 mod model_codes;
 mod quantize_codes;
 mod quant_codes;
+#[cfg(feature = "serve")]
+mod serve_codes;
 mod structure_codes;
 
 use std::io::Write as _;
@@ -49,6 +51,8 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
         model_codes::ENTRIES,
         quantize_codes::ENTRIES,
         quant_codes::ENTRIES,
+        #[cfg(feature = "serve")]
+        serve_codes::ENTRIES,
         cli_codes::ENTRIES,
     ]
     .into_iter()
@@ -209,6 +213,8 @@ mod tests {
             apr_models::ErrorKind::CODES,
             apr_convert::ErrorKind::CODES,
             apr_quant::ErrorKind::CODES,
+            #[cfg(feature = "serve")]
+            apr_serve::CODES,
             crate::error::CODES,
         ];
         let known: BTreeSet<&str> = entries().map(|entry| entry.code).collect();

@@ -158,8 +158,8 @@ impl Model {
     /// # Errors
     ///
     /// Those of [`open`](Self::open); if the file is not signed by whom it must be, or cannot be decrypted.
-    pub(crate) fn open_with(path: &Path, rules: &Rules, keys: Keys) -> Result<Self, Failure> {
-        Self::from_source(Source::open(path)?.with_keys(&Rc::new(keys)), rules)
+    pub(crate) fn open_with(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<Self, Failure> {
+        Self::from_source(Source::open(path)?.with_keys(keys), rules)
     }
 
     /// Opens a source if it is safetensors.

@@ -1,5 +1,6 @@
 //! A model that can be asked, with what its file says about features and classes.
 
+use alloc::rc::Rc;
 use std::path::Path;
 
 use apr_container::{Metadata, Value};
@@ -35,7 +36,7 @@ impl Known {
     /// # Errors
     ///
     /// If the file cannot be read, opened with these keys, or is not sound, or holds no model that is known here.
-    pub(crate) fn load(path: &Path, rules: &Rules, keys: Keys) -> Result<Self, Failure> {
+    pub(crate) fn load(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<Self, Failure> {
         let opened = Model::open_with(path, rules, keys)?;
         if let Kind::AprModel(file) = opened.kind()
             && let Some(model) = file.model()

@@ -32,6 +32,8 @@ mod predict;
 mod quantize;
 mod rekey;
 mod seal;
+#[cfg(feature = "serve")]
+mod serve;
 mod shard;
 mod sign;
 mod tensors;
@@ -42,6 +44,7 @@ mod verify;
 mod console;
 mod csv;
 mod error;
+mod file_digest;
 mod foreign;
 mod gguf_stream;
 mod glob;

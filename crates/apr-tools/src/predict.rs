@@ -5,6 +5,7 @@ mod report;
 mod rows;
 pub(crate) mod texts;
 
+use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
 use apr_models::{Answers, Samples, Wanted};
@@ -102,8 +103,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     }
     let dialect = Dialect::from_matches(matches)?;
     let column = matches.get_one::<String>("column").map(String::as_str);
-    let keys = Keys::from_matches(matches, [model_path, rows_path.as_path()])?;
-    let known = Known::load(model_path, &rules, keys)?;
+    let keys = Rc::new(Keys::from_matches(matches, [model_path, rows_path.as_path()])?);
+    let known = Known::load(model_path, &rules, &keys)?;
     let wanted = if matches.get_flag("proba") { Wanted::Probabilities } else { Wanted::Predictions };
     let asked = Asked::new(&known, wanted)?;
     let input = Input::open(rows_path)?;

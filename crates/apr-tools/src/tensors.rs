@@ -1,5 +1,6 @@
 //! `apr tensors`: the tensors of a model in file order, with their digests if asked for.
 
+use alloc::rc::Rc;
 use std::io::{self, Write};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -48,7 +49,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let rules = Rules::from_matches(matches).for_looking();
     let selection = Selection::from_matches(matches);
     let path = input::path(matches);
-    let model = Model::open_with(path, &rules, Keys::from_matches(matches, [path])?)?;
+    let model = Model::open_with(path, &rules, &Rc::new(Keys::from_matches(matches, [path])?))?;
     let mut tensors = model.tensors()?;
     tensors.retain(|tensor| selection.includes(tensor.name()));
     let digests = if matches.get_flag("digest") { Some(digests(&tensors, console)?) } else { None };

@@ -1,8 +1,6 @@
 //! What the new file says besides its tensors.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use apr_convert::Importance;
@@ -10,10 +8,10 @@ use apr_convert::quantize::Target;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use gguf_core::{GgufBuilder, Header};
-use sha2::{Digest as _, Sha256};
 
 use crate::console::Console;
 use crate::error::{CODE_USAGE, Failure};
+use crate::file_digest::sha256;
 use crate::input::{Kind, Model};
 use crate::output::Run;
 use crate::tensors::hex;
@@ -25,8 +23,6 @@ const FILE_TYPE: &str = "general.file_type";
 const BLOCKS_VERSION: u32 = 2;
 /// Most bytes of a text that llama-quantize puts into a key of its own.
 const MAX_OVERRIDE: usize = 127;
-/// Bytes that are hashed at once.
-const PIECE_LEN: usize = 1 << 20;
 
 /// Refuses one file of several: tensors of the others would be missing.
 ///
@@ -134,24 +130,11 @@ fn source_digest(model: &Model, run: Run, console: &Console) -> Result<String, F
     Ok(lines.collect::<Result<Vec<_>, Failure>>()?.join("\n"))
 }
 
-fn digest(path: &Path, run: Run, mut advance: impl FnMut(usize)) -> Result<String, Failure> {
+fn digest(path: &Path, run: Run, advance: impl FnMut(usize)) -> Result<String, Failure> {
     if run == Run::Dry {
         return Ok("0".repeat(64));
     }
-    let mut file: File = durable_file::open_regular(path, u64::MAX)?.into_file();
-    let mut hash = Sha256::new();
-    let mut piece = vec![0; PIECE_LEN];
-    loop {
-        match file.read(&mut piece) {
-            Ok(0) => return Ok(hex(&hash.finalize())),
-            Ok(len) => {
-                hash.update(&piece[..len]);
-                advance(len);
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(Failure::io("read", path, &error)),
-        }
-    }
+    Ok(hex(&sha256(path, advance)?))
 }
 
 #[cfg(test)]

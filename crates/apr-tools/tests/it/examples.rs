@@ -1,8 +1,10 @@
 //! Every help page has examples, and they run.
 
 use crate::sandbox::Sandbox;
+#[cfg(unix)]
+use crate::serving::Serving;
 
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 27] = [
     "inspect",
     "tensors",
     "check",
@@ -15,6 +17,7 @@ const COMMANDS: [&str; 26] = [
     "train",
     "predict",
     "embed",
+    "serve",
     "keygen",
     "key",
     "encrypt",
@@ -52,6 +55,14 @@ fn examples_of_all_help_pages_run() {
         let enough = if page.len() == 3 { 1 } else { 2 };
         assert!(examples.len() >= enough, "{page:?} has {} examples", examples.len());
         for example in examples {
+            if page[0] == "serve" {
+                // It runs until it is told to stop, and any port will do.
+                let words = example.split_whitespace().skip(1).map(|word| word.replace(":8080", ":0"));
+                let words: Vec<String> = words.collect();
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                assert_eq!(Serving::start(&sandbox, &words).get("/health").0, 200, "{example}");
+                continue;
+            }
             let ran = sandbox.shell(&example);
             assert_eq!(ran.exit, 0, "{example}\n{}", ran.stderr);
         }

@@ -26,6 +26,8 @@ mod quantized_models;
 mod readme;
 mod sandbox;
 mod sealed;
+#[cfg(unix)]
+mod serving;
 mod signatures;
 mod snapshots;
 mod tables;

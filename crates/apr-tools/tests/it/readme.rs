@@ -110,6 +110,13 @@ fn commands_run() {
     let lines = blocks("sh").into_iter().flat_map(str::lines).filter(|line| line.starts_with("apr "));
     let mut n_run = 0;
     for line in lines {
+        if let Some(args) = line.strip_prefix("apr serve ") {
+            // It runs until it is told to stop, here on any port.
+            let file = args.split_whitespace().next().unwrap();
+            assert_eq!(crate::serving::Serving::start(&sandbox, &["serve", file]).get("/health").0, 200);
+            n_run += 1;
+            continue;
+        }
         let ran = sandbox.shell(line);
         let expected = i32::from(line.starts_with("apr diff "));
         assert_eq!(ran.exit, expected, "{line}\n{}", ran.stderr);

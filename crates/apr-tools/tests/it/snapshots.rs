@@ -269,6 +269,7 @@ fn help() {
         ("help-train-kmeans", &["train", "kmeans", "--help"]),
         ("help-predict", &["predict", "--help"]),
         ("help-embed", &["embed", "--help"]),
+        ("help-serve", &["serve", "--help"]),
         ("help-keygen", &["keygen", "--help"]),
         ("help-key-show", &["key", "show", "--help"]),
         ("help-encrypt", &["encrypt", "--help"]),

@@ -1,0 +1,94 @@
+//! Codes of `apr-serve`: a server that does not start, and answers that say why there is no other.
+
+use super::{Entry, entry};
+use crate::error::Exit::{Invalid, Io, Usage};
+
+const BODY: &str = "docs/serve.md has the forms of bodies, `where` in the answer the place";
+const FEWER: &str = "send fewer rows at a time, or start the server with a larger limit (`apr serve --help`)";
+
+pub(super) const ENTRIES: &[Entry] = &[
+    entry(
+        "sv-bind",
+        Io,
+        "The address cannot be listened on: another program does, it is not one of this machine, or its port needs rights.",
+        "choose another --addr; port 0 is any that is free",
+    ),
+    entry(
+        "sv-start",
+        Io,
+        "The operating system gives the server no thread, clock or signal handler.",
+        "see the reason above",
+    ),
+    entry(
+        "sv-shape",
+        Usage,
+        "The file of a served model changed, and the new model takes other inputs: clients that send what the old one takes would get \
+         errors or nonsense. The old one goes on answering.",
+        "start a second server for it, or allow it with --allow-shape-change",
+    ),
+    entry(
+        "sv-request",
+        Invalid,
+        "What came over a connection is no HTTP/1.1 request.",
+        "send HTTP/1.1 without TLS",
+    ),
+    entry(
+        "sv-path",
+        Usage,
+        "There is nothing at this address of the server.",
+        "there are /predict, /model, /health and /metrics",
+    ),
+    entry(
+        "sv-method",
+        Usage,
+        "This address of the server takes other methods.",
+        "POST to /predict, GET the others",
+    ),
+    entry(
+        "sv-query",
+        Usage,
+        "The address has an option that the server does not know.",
+        "there are ?proba=true and ?columns=N",
+    ),
+    entry(
+        "sv-media-type",
+        Usage,
+        "The body of the request is of a type that the server, or the model, does not read, or it is compressed.",
+        "send application/json, or application/vnd.apr.f32 with raw numbers",
+    ),
+    entry(
+        "sv-body",
+        Invalid,
+        "The body of a request ended too early, or its chunks are not sound.",
+        "send as much as the head says",
+    ),
+    entry("sv-body-size", Invalid, "The body of a request is longer than the server takes.", FEWER),
+    entry("sv-rows", Invalid, "A request has more rows than the server takes at a time.", FEWER),
+    entry("sv-answer-size", Invalid, "The answer to a request would be longer than the server gives.", FEWER),
+    entry("sv-json", Invalid, "The body of a request is not the JSON it should be.", BODY),
+    entry(
+        "sv-number",
+        Invalid,
+        "A number of a request is missing, infinite, or beyond what the model's floats hold.",
+        BODY,
+    ),
+    entry(
+        "sv-columns",
+        Invalid,
+        "A row of a request has more or fewer numbers than the model takes.",
+        "GET /model says how many inputs the model takes",
+    ),
+    entry("sv-raw", Invalid, "A raw body does not consist of rows of 32-bit floats.", BODY),
+    entry(
+        "sv-timeout",
+        Invalid,
+        "A request, or taking its answer, took longer than the server waits.",
+        "send requests without pauses, or start the server with a longer --timeout",
+    ),
+    entry(
+        "sv-busy",
+        Io,
+        "The server has as many connections, or as much in memory, as it may have, or an answer took too long.",
+        "try again later, or start the server with larger limits",
+    ),
+];

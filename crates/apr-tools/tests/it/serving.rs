@@ -1,0 +1,199 @@
+//! `apr serve` as a process: keys, reloads, signals.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Child;
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::sandbox::{Ran, Sandbox};
+
+/// A running server; it is killed when this is dropped.
+pub(crate) struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Serving {
+    /// Starts `apr serve ...` on a free port.
+    pub(crate) fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
+        let port: &[&str] = if args.contains(&"--addr") { &[] } else { &["--addr", "127.0.0.1:0"] };
+        let mut child = sandbox.command(&[args, port, &["--json"]].concat()).spawn().unwrap();
+        let mut announced = String::new();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        while lines.read_line(&mut announced).unwrap() > 0 && !announced.ends_with("}\n") {}
+        let announced: Value = serde_json::from_str(&announced).unwrap_or_else(|_| {
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            panic!("{args:?} said {announced:?} {said:?}")
+        });
+        assert_eq!(announced["schema"], "apr.serve/1");
+        let address = announced["address"].as_str().unwrap().replace("0.0.0.0", "127.0.0.1");
+        Self { child, address }
+    }
+
+    fn http(&self, request: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let len = body.len();
+        write!(
+            stream,
+            "{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
+        self.http(&format!("GET {path}"), "")
+    }
+
+    fn predict(&self, body: &str) -> Value {
+        let (status, body) = self.http("POST /predict", body);
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).unwrap()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits until `/metrics` has this line.
+    fn wait_for(&self, line: &str) {
+        while !self.get("/metrics").1.lines().any(|found| found == line) {
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Stops it and gives what it said.
+    fn stop(mut self, signal: Signal) -> Ran {
+        self.signal(signal);
+        let mut stderr = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        Ran { exit: self.child.wait().unwrap().code().unwrap_or(-1), stdout: String::new(), stderr }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const FAILED: &str = "apr_serve_reloads_total{result=\"failed\"}";
+
+#[test]
+fn it_answers_until_a_signal_stops_it() {
+    let sandbox = Sandbox::with_models();
+    for signal in [Signal::TERM, Signal::INT] {
+        let server = Serving::start(&sandbox, &["serve", "model.apr"]);
+        let lines = sandbox.run(&["predict", "model.apr", "-i", "rows.csv"]).stdout;
+        let expected: Vec<f64> = lines.lines().map(|line| line.parse().unwrap()).collect();
+        let answer = server.predict("{\"rows\": [[1, 2], [3, 4], [-0.5, 1e2]]}");
+        assert_eq!(answer["predictions"], json!(expected));
+        let model: Value = serde_json::from_str(&server.get("/model").1).unwrap();
+        assert_eq!(model["file"]["schema"], "apr.inspect/1");
+        let digest = model["digest"].as_str().unwrap();
+        assert!(digest.starts_with(&format!("sha256:{}", answer["model"].as_str().unwrap())), "{digest}");
+        let ran = server.stop(signal);
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+        assert!(ran.stderr.contains("stopping"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn where_a_key_is_demanded_no_other_model_is_served() {
+    let sandbox = Sandbox::with_models();
+    let signer = ["--signer", "maker.key.pub"];
+    for (file, keys, exit) in [
+        ("model.apr", &signer[..], 4),
+        ("made.apr", &[], 4),
+        ("model.safetensors", &signer, 4),
+        ("sold.apr", &signer, 6),
+        ("locked.apr", &["--identity", "buyer.key"], 4),
+    ] {
+        let args = [&["serve", file, "--addr", "127.0.0.1:0"], keys].concat();
+        let ran = sandbox.run(&args);
+        assert!(
+            ran.exit == exit || file == "made.apr" && ran.exit != 0,
+            "{args:?}: {}{}",
+            ran.exit,
+            ran.stderr
+        );
+    }
+    fs::copy(sandbox.path("made.apr"), sandbox.path("served.apr")).unwrap();
+    let server = Serving::start(&sandbox, &[&["serve", "served.apr"], &signer[..]].concat());
+    let first = server.predict("[[1, 2]]");
+    let replace = |bytes: &[u8]| {
+        sandbox.write("new.apr", bytes);
+        fs::rename(sandbox.path("new.apr"), sandbox.path("served.apr")).unwrap();
+        server.signal(Signal::HUP);
+    };
+    // Unsigned, then signed and changed.
+    replace(&sandbox.read("licensed.apr"));
+    server.wait_for(&format!("{FAILED} 1"));
+    let mut changed = sandbox.read("made.apr");
+    let at = changed.len() / 2;
+    changed[at] ^= 1;
+    replace(&changed);
+    server.wait_for(&format!("{FAILED} 2"));
+    assert_eq!(server.predict("[[1, 2]]"), first);
+    replace(&sandbox.read("made.apr"));
+    server.wait_for("apr_serve_model_generation 2");
+    assert_eq!(server.predict("[[1, 2]]"), first);
+    let ran = server.stop(Signal::TERM);
+    assert_eq!(ran.exit, 0);
+    assert!(ran.stderr.contains("error[ac-not-signed]"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("generation 2"), "{}", ran.stderr);
+}
+
+#[test]
+fn encrypted_models_are_served_with_their_key() {
+    let sandbox = Sandbox::with_models();
+    let plain = Serving::start(&sandbox, &["serve", "licensed.apr"]).predict("[[1, 2]]");
+    for keys in [
+        &["sold.apr", "--identity", "buyer.key", "--signer", "maker.key.pub"][..],
+        &["locked.apr", "--password-file", "password.txt"],
+    ] {
+        let server = Serving::start(&sandbox, &[&["serve"], keys].concat());
+        assert_eq!(server.predict("[[1, 2]]")["predictions"], plain["predictions"]);
+    }
+}
+
+#[test]
+fn tensors_of_a_model_are_served_as_that_model() {
+    let sandbox = Sandbox::with_models();
+    assert_eq!(sandbox.run(&["convert", "model.apr", "plain.safetensors"]).exit, 0);
+    let expected = Serving::start(&sandbox, &["serve", "model.apr"]).predict("[[1, 2]]");
+    let server = Serving::start(&sandbox, &["serve", "plain.safetensors"]);
+    assert_eq!(server.predict("[[1, 2]]")["predictions"], expected["predictions"]);
+}
+
+#[test]
+fn limits_and_refusals_to_start() {
+    let sandbox = Sandbox::with_models();
+    let server = Serving::start(&sandbox, &["serve", "model.apr", "--max-rows", "2", "--max-body", "100"]);
+    assert_eq!(server.http("POST /predict", "[[1,2],[1,2],[1,2]]").0, 413);
+    assert_eq!(server.http("POST /predict", &" ".repeat(101)).0, 413);
+    assert_eq!(server.predict("[[1,2],[1,2]]")["predictions"].as_array().unwrap().len(), 2);
+    let taken = server.address.clone();
+    for (args, exit, code) in [
+        (&["serve", "model.apr", "--addr", &taken][..], 5, "sv-bind"),
+        (&["serve", "model.apr", "--addr", "nowhere"], 5, "sv-bind"),
+        (&["serve", "-"], 2, "cli-usage"),
+        (&["serve", "model.apr", "--timeout", "soon"], 2, "cli-usage"),
+        (&["serve", "model.apr", "--max-body", "x"], 2, "cli-usage"),
+        (&["serve", "missing.apr"], 5, "df-io"),
+        (&["serve", "tensors.apr"], 2, "cli-no-prediction"),
+    ] {
+        let (found, value) = sandbox.json(args);
+        assert_eq!((found, value["error"]["code"].as_str()), (exit, Some(code)), "{args:?} {value}");
+    }
+}
