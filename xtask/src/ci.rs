@@ -18,6 +18,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("gguf", &[]),
     ("foreign", &[]),
     ("signatures", &[]),
+    ("serve-soak", &["10"]),
     ("python", &[]),
     ("deny", &[]),
     ("fuzz", &["20"]),

@@ -24,6 +24,7 @@ mod python;
 mod python_package;
 mod quality;
 mod reliability;
+mod serve;
 mod signatures;
 mod task;
 mod test;
@@ -98,6 +99,16 @@ const TASKS: &[Task] = &[
         name: "signatures",
         run: signatures::run,
         help: "minisign and model-signing judge signatures of `apr sign`, and `apr verify` theirs",
+    },
+    Task {
+        name: "serve-load",
+        run: serve::load,
+        help: "[SECONDS]  predictions a second and latencies of `apr serve`, by wrk",
+    },
+    Task {
+        name: "serve-soak",
+        run: serve::soak,
+        help: "[SECONDS]  `apr serve` with good and bad requests and a new model every second; 600 unless told",
     },
     Task {
         name: "python",

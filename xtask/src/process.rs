@@ -145,7 +145,8 @@ pub(crate) fn display(command: &Command) -> String {
     words.map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }
 
-fn announce(command: &Command) {
+/// Shows a command that is about to run.
+pub(crate) fn announce(command: &Command) {
     eprintln!("$ {}", display(command));
 }
 
