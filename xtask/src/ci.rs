@@ -15,6 +15,8 @@ const STEPS: &[(&str, &[&str])] = &[
     ("nostd", &[]),
     ("features", &[]),
     ("conformance", &["--check"]),
+    ("embed", &[]),
+    ("firmware", &[]),
     ("gguf", &[]),
     ("foreign", &[]),
     ("signatures", &[]),

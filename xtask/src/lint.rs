@@ -14,7 +14,7 @@ pub(crate) fn run(session: &mut Session, _args: &[String]) -> Outcome {
     };
     note("tidy", tidy::check(session));
     note("fmt", step(&mut cargo(session, &["fmt", "--all", "--", "--check"])));
-    for beside in ["fuzz", "benches", "benches/candle", "benches/peers"] {
+    for beside in ["fuzz", "benches", "benches/candle", "benches/peers", "crates/conformance/firmware"] {
         let manifest = format!("{beside}/Cargo.toml");
         note("fmt", step(&mut cargo(session, &["fmt", "--manifest-path", &manifest, "--", "--check"])));
     }

@@ -6,7 +6,10 @@
 
 mod candle;
 mod ci;
+mod coldstart;
+mod embed;
 mod features;
+mod firmware;
 mod foreign;
 mod fuzz;
 mod ggml;
@@ -111,6 +114,16 @@ const TASKS: &[Task] = &[
         help: "[SECONDS]  `apr serve` with good and bad requests and a new model every second; 600 unless told",
     },
     Task {
+        name: "firmware",
+        run: firmware::run,
+        help: "models in the flash of a microcontroller, in QEMU: predictions, heap and refusals as on this machine",
+    },
+    Task {
+        name: "embed",
+        run: embed::run,
+        help: "projects of `apr embed` around models of every type build, are tidy, and say what was recorded",
+    },
+    Task {
         name: "python",
         run: python_package::run,
         help: "[frameworks [NAME...] | structures | bench | valgrind]  builds, installs and tests the Python package, beside upstream's tests",
@@ -129,6 +142,11 @@ const TASKS: &[Task] = &[
         name: "bench",
         run: measure::bench,
         help: "[ROW...] [--rounds N] [--write]  times and memory beside the official crate",
+    },
+    Task {
+        name: "coldstart",
+        run: coldstart::run,
+        help: "[STARTS]  programs of `apr embed` from start to first prediction, beside Python with scikit-learn",
     },
     Task {
         name: "deny",
