@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ struct Soak<'s> {
     answers: AtomicU64,
     bad_requests: AtomicU64,
     /// What the model of each name says where all features are 0.
-    said: Mutex<BTreeMap<String, f64>>,
+    said: Mutex<HashMap<String, f64>>,
     problems: Mutex<Vec<String>>,
 }
 
