@@ -1,9 +1,13 @@
 //! A model and what is told about it.
 
 use apr_container::{Value, inspect_bytes};
-use apr_models::{Accepts, AnyModel, CLASSES_KEY, Error, ErrorKind, Head, Input, Label, Model as _, Samples};
+use apr_models::{
+    Accepts, AnyModel, CLASSES_KEY, Error, ErrorKind, Head, Input, Label, Model as _, Samples, Wanted,
+};
 use sha2::{Digest as _, Sha256};
 
+use crate::options::Options;
+use crate::predict::{self, Ask, Form};
 use crate::write;
 
 /// A model that answers about samples, with what a server tells about it.
@@ -64,6 +68,41 @@ impl Model {
     pub fn with_about(mut self, json: String) -> Self {
         self.about = Some(json);
         self
+    }
+
+    /// What `POST /predict` answers to a body of JSON, without a server: for functions that something else calls over HTTP.
+    ///
+    /// ```
+    /// use apr_models::{LinearRegression, Vector, Wanted};
+    /// use apr_serve::{Model, Options};
+    ///
+    /// let line = LinearRegression::from_parts(Vector::from_vec(vec![2.0]), 1.0)?;
+    /// let model = Model::new(line.into())?;
+    /// let answer = model.answer_json(b"[[3], [4]]", Wanted::Predictions, &Options::default());
+    /// assert_eq!(answer, Ok(b"{\"predictions\":[7.0,9.0],\"model\":\"generation-1\"}\n".to_vec()));
+    /// # Ok::<(), apr_models::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The status and the body of the refusal.
+    pub fn answer_json(
+        &self,
+        body: &[u8],
+        wanted: Wanted,
+        options: &Options,
+    ) -> Result<Vec<u8>, (u16, Vec<u8>)> {
+        let ask = Ask { form: Form::Json, wanted };
+        match predict::answer_at_once(self, &self.tag(1), body, ask, options) {
+            Ok(answered) => Ok(answered.body),
+            Err(refusal) => Err((refusal.status.as_u16(), refusal.to_json())),
+        }
+    }
+
+    /// What answers call it, if it is the model of that number.
+    pub(crate) fn tag(&self, generation: u64) -> String {
+        let digest = self.digest().and_then(|digest| digest.get(..16).map(str::to_owned));
+        digest.unwrap_or_else(|| format!("generation-{generation}"))
     }
 
     /// The model.

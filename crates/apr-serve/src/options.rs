@@ -37,7 +37,8 @@ pub struct Options {
 /// Who ends a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signals {
-    /// SIGTERM and SIGINT (elsewhere Ctrl-C), or a [`Handle`](crate::Handle); SIGHUP looks at the file at once.
+    /// SIGTERM and SIGINT (elsewhere Ctrl-C), or a [`Handle`](crate::Handle); SIGHUP looks at the file at once. The process does not end by
+    /// these signals any more, also when the server has.
     Obey,
     /// A [`Handle`](crate::Handle) alone.
     Leave,

@@ -9,11 +9,16 @@ use tokio::task::yield_now;
 
 use crate::answer::{self, RawKind};
 use crate::json::Rows;
+use crate::model::Model;
+use crate::options::Options;
 use crate::raw::RawRows;
 use crate::refusal::Refusal;
 use crate::slot::Served;
 use crate::worker::{Reserved, Worker};
 use crate::write;
+
+/// Rows that are asked about together where nobody waits for a turn.
+const ROWS_AT_ONCE: usize = 256;
 
 /// How a request asks.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +58,7 @@ pub(crate) async fn answer(
     ask: Ask,
     end: Instant,
 ) -> Result<Answered, Refusal> {
-    let mut work = Work::new(worker, served, body, ask)?;
+    let mut work = Work::new(&worker.shared.options, &served.model, &served.tag, body, ask)?;
     let mut reserved = Reserved::none(&worker.shared);
     let mut n_rows = served.rows_at_once();
     if work.piece(n_rows)? {
@@ -75,9 +80,27 @@ pub(crate) async fn answer(
     Ok(work.end())
 }
 
+/// Answers a body at once.
+///
+/// # Errors
+///
+/// As [`answer`], but for what depends on other requests.
+pub(crate) fn answer_at_once(
+    model: &Model,
+    tag: &str,
+    body: &[u8],
+    ask: Ask,
+    options: &Options,
+) -> Result<Answered, Refusal> {
+    let mut work = Work::new(options, model, tag, body, ask)?;
+    while work.piece(ROWS_AT_ONCE)? {}
+    Ok(work.end())
+}
+
 /// A request that is worked on.
 struct Work<'w> {
-    served: &'w Served,
+    model: &'w Model,
+    tag: &'w str,
     wanted: Wanted,
     rows: Body<'w>,
     terms: Option<Terms<'w>>,
@@ -98,8 +121,13 @@ enum Body<'w> {
 }
 
 impl<'w> Work<'w> {
-    fn new(worker: &Worker, served: &'w Served, body: &'w [u8], ask: Ask) -> Result<Self, Refusal> {
-        let (model, options) = (&served.model, &worker.shared.options);
+    fn new(
+        options: &Options,
+        model: &'w Model,
+        tag: &'w str,
+        body: &'w [u8],
+        ask: Ask,
+    ) -> Result<Self, Refusal> {
         let (rows, raw) = match ask.form {
             Form::Json => (Body::Json(Rows::new(body, model.samples())?), None),
             Form::Raw { n_columns } => {
@@ -121,7 +149,8 @@ impl<'w> Work<'w> {
             out.extend_from_slice(b"{\"predictions\":[");
         }
         Ok(Self {
-            served,
+            model,
+            tag,
             wanted: ask.wanted,
             n_columns: match &rows {
                 Body::Json(_) => model.n_inputs(),
@@ -142,7 +171,7 @@ impl<'w> Work<'w> {
     /// Answers the next rows, at most so many. Whether there may be more.
     fn piece(&mut self, at_once: usize) -> Result<bool, Refusal> {
         let mut texts: Vec<Cow<'w, str>> = Vec::new();
-        let model = &self.served.model;
+        let model = self.model;
         let accepts = model.accepts();
         let samples = model.samples();
         self.narrow.clear();
@@ -206,7 +235,7 @@ impl<'w> Work<'w> {
     fn end(mut self) -> Answered {
         if self.raw.is_none() {
             self.out.extend_from_slice(b"],\"model\":");
-            write::string(&self.served.tag, &mut self.out);
+            write::string(self.tag, &mut self.out);
             self.out.extend_from_slice(b"}\n");
         }
         Answered { body: self.out, n_rows: self.n_rows, raw: self.raw }

@@ -33,8 +33,7 @@ pub(crate) struct Served {
 
 impl Served {
     fn new(model: Model, generation: u64) -> Self {
-        let digest = model.digest().and_then(|digest| digest.get(..16).map(str::to_owned));
-        let tag = digest.unwrap_or_else(|| format!("generation-{generation}"));
+        let tag = model.tag(generation);
         let loaded_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Self { model, generation, tag, loaded_at, rows_at_once: AtomicUsize::new(FIRST_PIECE) }
     }

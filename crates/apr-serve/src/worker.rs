@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
-use std::io;
+use std::io::{self, Write as _};
 use std::time::Instant;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -176,9 +176,9 @@ impl Worker {
     fn take(self: &Arc<Self>, stream: TcpStream) {
         if self.shared.open_connections() >= self.shared.options.max_connections {
             self.shared.rare.rejected();
-            // A new socket takes so little at once, or its owner does not read.
-            let _ = stream
-                .try_write(&Refusal::busy("there are as many connections as there may be").to_response());
+            let refusal = Refusal::busy("there are as many connections as there may be");
+            // A new socket takes so little at once, and the runtime does not know yet that it does.
+            let _ = stream.into_std().and_then(|mut stream| stream.write_all(&refusal.to_response()));
             return;
         }
         self.counters().connected();
