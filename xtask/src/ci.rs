@@ -22,6 +22,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("signatures", &[]),
     ("serve-soak", &["10"]),
     ("python", &[]),
+    ("wasm", &[]),
     ("deny", &[]),
     ("fuzz", &["20"]),
     ("reliability", &["--quick"]),

@@ -32,6 +32,7 @@ mod signatures;
 mod task;
 mod test;
 mod tidy;
+mod wasm;
 mod workspace;
 
 use std::env;
@@ -127,6 +128,11 @@ const TASKS: &[Task] = &[
         name: "python",
         run: python_package::run,
         help: "[frameworks [NAME...] | structures | bench | valgrind]  builds, installs and tests the Python package, beside upstream's tests",
+    },
+    Task {
+        name: "wasm",
+        run: wasm::run,
+        help: "[build | test | size]  builds, tests and measures the npm package",
     },
     Task {
         name: "fuzz",

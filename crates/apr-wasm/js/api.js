@@ -1,0 +1,148 @@
+// The functions of the package, over one of its two modules.
+
+import { Cache, sha256 } from "./cache.js";
+import { Engine, Operation, Question, compile, hasSimd } from "./engine.js";
+import { refuse } from "./errors.js";
+import { AprFile, decodeValues } from "./file.js";
+import { UrlSource, toSource } from "./sources.js";
+
+/** Random bytes of the platform. */
+function random(length) {
+  return globalThis.crypto.getRandomValues(new Uint8Array(length));
+}
+
+export function createApi(flavour) {
+  let chosen = null;
+  let loading = null;
+  let engine = null;
+  const cache = new Cache();
+
+  async function load(options) {
+    const { variant = "auto", wasmUrl, module } = options;
+    if (!["auto", "simd", "scalar"].includes(variant)) throw refuse("aw-usage", 'the variant is "auto", "simd" or "scalar"');
+    const simd = variant === "auto" ? hasSimd() : variant === "simd";
+    const source = module ?? wasmUrl ?? new URL(`./wasm/apr-${flavour}${simd ? "-simd" : ""}.wasm`, import.meta.url);
+    const compiled = await compile(source);
+    chosen = compiled;
+    engine = new Engine(await WebAssembly.instantiate(compiled, {}));
+    return about();
+  }
+
+  function about() {
+    const { version, features } = engine;
+    return { simd: features.includes("simd"), version, features };
+  }
+
+  /** Loads the module; the first call decides which. */
+  async function init(options = {}) {
+    if (loading && Object.keys(options).length === 0) {
+      await loading;
+      return about();
+    }
+    const before = loading;
+    loading = (async () => {
+      await before?.catch(() => {});
+      return load(options);
+    })();
+    try {
+      return await loading;
+    } catch (error) {
+      loading = null;
+      throw error.code ? error : refuse("aw-init", `the module cannot be loaded: ${error.message}`, { cause: error });
+    }
+  }
+
+  /** An engine that answers: a new one after a trap. */
+  async function ready() {
+    await init();
+    if (engine.trapped) engine = new Engine(await WebAssembly.instantiate(chosen, {}));
+    return engine;
+  }
+
+  function now() {
+    if (!engine) throw refuse("aw-init", "the module is not loaded yet: await init() first");
+    if (engine.trapped) engine = new Engine(new WebAssembly.Instance(chosen, {}));
+    return engine;
+  }
+
+  async function open(source, options = {}) {
+    return AprFile.open(await ready(), source, options);
+  }
+
+  async function loadModel(source, options = {}) {
+    const file = await open(source, options);
+    try {
+      return await file.loadModel();
+    } finally {
+      file.close();
+    }
+  }
+
+  async function loadFromUrl(url, options = {}) {
+    return loadModel(url, options);
+  }
+
+  /** The model of a URL, kept in IndexedDB under a key; what is kept is compared with its SHA-256 whenever it is read. */
+  async function loadCached(key, url, options = {}) {
+    const { bytes, notes } = await cache.fetch(key, url, options, async () => {
+      const source = await UrlSource.open(new URL(url, globalThis.location?.href).href, options);
+      return source.read(0, source.size);
+    });
+    const model = await loadModel(bytes, options);
+    model.notes = [...notes, ...model.notes];
+    return model;
+  }
+
+  /** Floats to blocks of a format. */
+  function quantize(type, values, { rowLength = values.length, importance } = {}) {
+    const weights = importance ?? new Float32Array(0);
+    const question = new Question().text(type).u32(rowLength);
+    question.bytes(new Uint8Array(weights.buffer, weights.byteOffset, weights.byteLength));
+    question.raw(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+    return now().call(Operation.Quantize, question).bytes;
+  }
+
+  /** Blocks of a format to floats. */
+  function dequantize(type, bytes, elements) {
+    return decodeValues(now(), type, bytes, elements);
+  }
+
+  function quantTypes() {
+    return now().quantTypes ?? [];
+  }
+
+  function generateKeys(kind) {
+    if (kind !== "sign" && kind !== "encrypt") throw refuse("aw-usage", 'a key pair is made to "sign" or to "encrypt"');
+    return JSON.parse(now().call(Operation.GenerateKeys, new Question().u8(kind === "sign" ? 0 : 1).raw(random(256))).json);
+  }
+
+  /** Verifies a signature that lies beside a file, as minisign makes it. */
+  async function verifyDetached(input, signature, publicKey) {
+    const engine = await ready();
+    const source = await toSource(input, {});
+    const question = new Question().text(signature).text(publicKey).raw(await source.read(0, source.size));
+    return JSON.parse(engine.call(Operation.VerifyDetached, question).json);
+  }
+
+  /** Encrypts a question to the owner of a model, whose key is given or stands in the metadata of an open file. */
+  function encryptForModel(input, key, { context = new Uint8Array(0) } = {}) {
+    const bytesOf = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : new Uint8Array(value.buffer ?? value, value.byteOffset ?? 0, value.byteLength));
+    const text = typeof key === "string" ? key : key.metadata?.custom?.inference_pub_key;
+    if (typeof text !== "string") throw refuse("aw-usage", "this file names no key for private inference");
+    if (typeof key !== "string" && !key.protection.verified) {
+      throw refuse("ac-signed", "the key in the metadata is only as good as the file: open it with { signer }, or give the key itself");
+    }
+    const engine = now();
+    const seconds = Math.floor(Date.now() / 1000);
+    const question = new Question().text(text).bytes(bytesOf(context)).bytes(random(256)).u64(seconds).raw(bytesOf(input));
+    const { json, bytes } = engine.call(Operation.EncryptForModel, question);
+    const { number } = JSON.parse(json);
+    const decryptResponse = (response) => engine.call(Operation.DecryptResponse, new Question().u32(number).raw(bytesOf(response))).bytes;
+    return { request: bytes, decryptResponse };
+  }
+
+  return {
+    init, open, loadModel, loadFromUrl, loadCached, quantize, dequantize, quantTypes, generateKeys, verifyDetached, encryptForModel,
+    cache, sha256,
+  };
+}

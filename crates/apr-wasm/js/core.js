@@ -1,0 +1,13 @@
+// The small module: safetensors, plain `.apr`, models. What it lacks is refused with the code `aw-feature`.
+
+import { createApi } from "./api.js";
+
+export { AprError, CacheError, FormatError, NetworkError, ProtectionError, UsageError } from "./errors.js";
+export { hasSimd } from "./engine.js";
+
+const api = createApi("core");
+
+export const {
+  init, open, loadModel, loadFromUrl, loadCached, quantize, dequantize, quantTypes, generateKeys, verifyDetached, encryptForModel,
+  cache,
+} = api;

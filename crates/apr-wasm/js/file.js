@@ -1,0 +1,395 @@
+// An open file: what it says of itself, its tensors, its model.
+
+import { Operation, Question, revive } from "./engine.js";
+import { refuse } from "./errors.js";
+import { Model } from "./model.js";
+import { MemorySource, toSource } from "./sources.js";
+
+/** Most bytes of a remote file that are read just to list the tensors of a model. */
+const LISTED = 16 * 1024 * 1024;
+/** Bytes read, decrypted or decoded at once. */
+const PIECE = 4 * 1024 * 1024;
+
+const ARRAYS = {
+  F64: Float64Array, F32: Float32Array, C64: Float32Array, I64: BigInt64Array, U64: BigUint64Array, I32: Int32Array, U32: Uint32Array,
+  I16: Int16Array, U16: Uint16Array, F16: Uint16Array, BF16: Uint16Array, I8: Int8Array,
+};
+
+/** The keys of `keys.rs`. */
+function writeKeys(question, { password, identity, keyPassword, signer }, fallback) {
+  if (password !== undefined && identity !== undefined) {
+    throw refuse("aw-usage", "a file is opened with a password or with an identity, not with both");
+  }
+  if (password !== undefined) question.u8(1).text(password);
+  else if (identity !== undefined) question.u8(2).text(identity).text(keyPassword ?? "");
+  else question.u8(0);
+  if (signer === "anyone" || (signer === undefined && fallback === "anyone")) return question.u8(2);
+  if (signer === undefined || signer === null) return question.u8(0);
+  const signers = Array.isArray(signer) ? signer : [signer];
+  question.u8(1).u32(signers.length);
+  signers.forEach((text) => question.text(text));
+  return question;
+}
+
+/** What is inside a sealed file, as a source: each range is decrypted and verified when it is read. */
+class SealedSource {
+  notes = [];
+
+  constructor(outer, size) {
+    this.outer = outer;
+    this.size = size;
+  }
+  get bytesRead() {
+    return this.outer.bytesRead;
+  }
+  async read(offset, length) {
+    const out = new Uint8Array(length);
+    for (let at = 0; at < length; at += PIECE) {
+      const now = Math.min(PIECE, length - at);
+      const { bytes } = await this.outer.ask(Operation.Content, (question) => question.u64(offset + at).u64(now));
+      out.set(bytes, at);
+    }
+    return out;
+  }
+}
+
+export class AprFile {
+  #engine;
+  #source;
+  #options;
+  #number = null;
+  #inner = null;
+  #tensors = new Map();
+  #isBigEndian = false;
+  #needsDecoding = false;
+  #lock = Promise.resolve();
+
+  constructor(engine, source, options) {
+    this.#engine = engine;
+    this.#source = source;
+    this.#options = options;
+    this.notes = [...source.notes];
+    this.warnings = [];
+    this.metadata = {};
+    this.tensors = [];
+    this.model = null;
+    this.protection = { encrypted: false, kind: null, signed: false, signer: null, verified: false, needs: null };
+    if (options.streaming) this.#note("aw-ignored-streaming", "streaming is for native programs: the file is read through memory");
+    if (options.nativeAlignment) {
+      this.#note("aw-ignored-native-alignment", "native alignment is for native programs: tensors are read as they lie");
+    }
+  }
+
+  static async open(engine, given, options) {
+    const source = await toSource(given, options);
+    const file = new AprFile(engine, source, options);
+    await file.#open();
+    return file;
+  }
+
+  get size() {
+    return this.#source.size;
+  }
+  get bytesRead() {
+    return this.#source.bytesRead;
+  }
+
+  #note(code, message) {
+    if (!this.notes.some((note) => note.code === code)) this.notes.push({ code, message });
+  }
+
+  async #open() {
+    const { level = "strict", allowUnverified = false, trusted = false } = this.#options;
+    if (level !== "strict" && level !== "compat") throw refuse("aw-usage", 'the level is "strict" or "compat"');
+    const flags = (level === "compat" ? 1 : 0) | (allowUnverified ? 2 : 0) | (trusted ? 4 : 0);
+    const { json } = this.#engine.call(Operation.NewFile, new Question().u64(this.size).u8(flags));
+    this.#number = JSON.parse(json).number;
+    try {
+      await this.#describe();
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  async #describe() {
+    const said = await this.#asked(Operation.Open, (question) => question);
+    this.format = said.format;
+    this.#isBigEndian = said.bigEndian ?? false;
+    this.#needsDecoding = said.needsDecoding ?? false;
+    this.metadata = said.plainMetadata ?? revive(said.metadata);
+    for (const key of ["modelType", "compression", "payloadSize", "uncompressedSize", "version", "dataStart"]) {
+      if (said[key] !== undefined) this[key] = said[key];
+    }
+    this.warnings = said.warnings ?? [];
+    this.#setTensors(said.tensors);
+    this.model = describeModel(said.model, this.modelType);
+    if (said.asksStreaming) {
+      this.#note("aw-ignored-streaming", "the file asks to be streamed, as native programs can: it is read through memory");
+    }
+    if (said.asksNativeAlignment) {
+      this.#note("aw-ignored-native-alignment", "the file is aligned for native programs: it is read as it lies");
+    }
+    const encrypted = said.encrypted ?? false;
+    this.protection = {
+      encrypted,
+      kind: this.format === "sealed" ? "sealed" : encrypted ? (said.lock ?? null) : null,
+      signed: said.signed ?? false,
+      signer: said.declaredSigner ?? null,
+      verified: false,
+      needs: encrypted && this.format !== "apr2" ? (said.lock === "recipient" ? "identity" : "password") : null,
+    };
+    const { password, identity, signer } = this.#options;
+    const hasKey = password !== undefined || identity !== undefined;
+    if (this.format === "sealed") {
+      if (hasKey || !encrypted) await this.unlock(this.#options);
+    } else if (hasKey || (signer !== undefined && this.format === "apr1" && !encrypted)) {
+      if (this.format !== "apr1") {
+        throw refuse("ac-not-encrypted", `a key was given, and a file of the format ${this.format} is not encrypted`);
+      }
+      await this.unlock(this.#options);
+    } else if (signer !== undefined && this.format !== "apr1") {
+      throw refuse("ac-not-signed", `a signature was demanded, and a file of the format ${this.format} holds none`);
+    } else if (this.#needsDecoding && !encrypted) {
+      await this.#look();
+    }
+  }
+
+  /** Decodes what is not encrypted, to show it; what is wrong with it is a warning until somebody uses it. */
+  async #look() {
+    const isNear = this.#source.isMemory || !("url" in this.#source);
+    if (!isNear && this.size > LISTED) {
+      this.#note("aw-payload-not-read", "the payload was not read: loadModel() does, and then the tensors are known");
+      return;
+    }
+    try {
+      this.#decoded(await this.#asked(Operation.Decode, (question) => this.#decodeQuestion(question, 1, {})));
+    } catch (error) {
+      if (error.code === "aw-trap" || !error.code) throw error;
+      this.warnings.push({ kind: "payload", code: error.code, message: error.message });
+    }
+  }
+
+  /** A file of the second generation has no keys. */
+  #decodeQuestion(question, looks, keys) {
+    return writeKeys(question.u8(looks), keys);
+  }
+
+  #decoded(said) {
+    if (said.tensors) this.#setTensors(said.tensors);
+    if (said.plainMetadata) this.metadata = said.plainMetadata;
+    if (said.warnings) this.warnings = said.warnings;
+    this.model = describeModel(said.model, this.modelType);
+    this.#needsDecoding = false;
+  }
+
+  #setTensors(tensors) {
+    this.#tensors = new Map(tensors.map((tensor) => [tensor.name, tensor]));
+    this.tensors = tensors.map(({ name, dtype, shape, offset, bytes, elements }) => {
+      return { name, dtype, shape, offset, bytes, elements, bitsPerWeight: elements === 0 ? 0 : (bytes * 8) / elements };
+    });
+  }
+
+  /** Asks until all bytes are there that the answer takes; one question at a time. */
+  async ask(operation, write) {
+    const before = this.#lock;
+    let release;
+    this.#lock = new Promise((resolve) => (release = resolve));
+    await before;
+    try {
+      for (;;) {
+        if (this.#number === null) throw refuse("aw-closed", "the file was closed");
+        const answer = this.#engine.call(operation, write(new Question().u32(this.#number)));
+        if (!answer.need) return answer;
+        await this.#provide(answer.need);
+      }
+    } finally {
+      release();
+    }
+  }
+
+  async #asked(operation, write) {
+    return JSON.parse((await this.ask(operation, write)).json);
+  }
+
+  async #provide({ offset, length }) {
+    const piece = this.#source.isMemory ? length : PIECE;
+    for (let at = offset; at < offset + length; at += piece) {
+      const now = Math.min(piece, offset + length - at);
+      const bytes = await this.#source.read(at, now);
+      if (this.#number === null) throw refuse("aw-closed", "the file was closed");
+      this.#engine.call(Operation.Provide, new Question().u32(this.#number).u64(at).raw(bytes));
+      this.#options.onProgress?.({ bytesRead: this.bytesRead, size: this.size });
+    }
+  }
+
+  /** Decrypts; with a signer, verifies first. */
+  async unlock(keys = {}) {
+    if (this.format === "sealed") {
+      const said = await this.#asked(Operation.Unseal, (question) => writeKeys(question, keys, this.protection.signed ? "anyone" : null));
+      this.#inner?.close();
+      const { level, trusted, allowUnverified, onProgress } = this.#options;
+      const source = new SealedSource(this, said.contentLength);
+      this.#inner = await AprFile.open(this.#engine, source, { level, trusted, allowUnverified, onProgress });
+      this.innerFormat = this.#inner.format;
+      this.publicMetadata = this.metadata;
+      this.privateMetadata = revive(said.privateMetadata);
+      this.metadata = this.#inner.metadata;
+      this.tensors = this.#inner.tensors;
+      this.model = this.#inner.model;
+      this.warnings = this.#inner.warnings;
+      this.#authentic(said.signer);
+    } else if (this.format === "apr1") {
+      const said = await this.#asked(Operation.Decode, (question) => this.#decodeQuestion(question, 1, keys));
+      this.#decoded(said);
+      this.#options = { ...this.#options, ...keys };
+      this.#authentic(said.signer);
+    } else {
+      throw refuse("ac-not-encrypted", `a file of the format ${this.format} is not encrypted`);
+    }
+    return this;
+  }
+
+  #authentic(signer) {
+    if (signer) this.protection = { ...this.protection, signer, verified: true };
+    this.protection = { ...this.protection, needs: null };
+  }
+
+  /** Reads all bytes: the checksum, and the signature by the signer's public key (`"anyone"` for the key in the file). */
+  async verify({ signer } = {}) {
+    const fallback = this.protection.signed ? "anyone" : null;
+    const said = await this.#asked(Operation.Verify, (question) => {
+      return this.format === "apr2" ? question : writeKeys(question, { signer }, fallback);
+    });
+    if (said.signer) this.protection = { ...this.protection, signer: said.signer, verified: true };
+    return { signer: said.signer ?? null, complete: true };
+  }
+
+  #tensor(name) {
+    const tensor = this.#tensors.get(name);
+    if (tensor) return tensor;
+    throw refuse("aw-no-tensor", `the file has no tensor ${JSON.stringify(name)}`, { tensor: name });
+  }
+
+  async #part(tensor, from, length) {
+    if (this.format === "apr2" && this.protection.encrypted) {
+      throw refuse("ac-encrypted", "the file says that it is encrypted: nobody here knows how", { offset: 6, tensor: tensor.name });
+    }
+    if (length === 0) return new Uint8Array(0);
+    if (tensor.offset !== null) return this.#source.read(tensor.offset + from, length);
+    const { bytes } = await this.ask(Operation.Member, (question) => question.text(tensor.name).u64(from).u64(length));
+    return bytes;
+  }
+
+  /** A tensor's bytes as they are stored: of a file in memory, a view of them. */
+  async bytes(name) {
+    if (this.#inner) return this.#inner.bytes(name);
+    const tensor = this.#tensor(name);
+    return this.#part(tensor, 0, tensor.bytes);
+  }
+
+  /** A tensor as a typed array of its own type; blocks and small floats are bytes, 16-bit floats their bits. */
+  async tensor(name) {
+    if (this.#inner) return this.#inner.tensor(name);
+    const { dtype, shape, bytes: length } = this.#tensor(name);
+    if (this.#isBigEndian) throw refuse("aw-byte-order", "numbers are not read from big-endian files", { tensor: name });
+    let bytes = await this.bytes(name);
+    const Type = ARRAYS[dtype] ?? Uint8Array;
+    let isView = this.#source.isMemory === true && this.#tensor(name).offset !== null && length > 0;
+    if (bytes.byteOffset % Type.BYTES_PER_ELEMENT !== 0) {
+      bytes = bytes.slice();
+      isView = false;
+    }
+    const data = new Type(bytes.buffer, bytes.byteOffset, bytes.byteLength / Type.BYTES_PER_ELEMENT);
+    return { name, dtype, shape, data, isView };
+  }
+
+  /** Elements of a tensor as 32-bit floats, whatever its type. */
+  async values(name, { start = 0, end } = {}) {
+    if (this.#inner) return this.#inner.values(name, { start, end });
+    const tensor = this.#tensor(name);
+    if (this.#isBigEndian) throw refuse("aw-byte-order", "numbers are not read from big-endian files", { tensor: name });
+    const last = Math.min(end ?? tensor.elements, tensor.elements);
+    if (!(start >= 0 && start <= last)) throw refuse("aw-usage", "start and end are no range of the elements", { tensor: name });
+    const out = new Float32Array(last - start);
+    if (out.length === 0) return out;
+    const { unitElements, unitBytes } = tensor;
+    const isRegular = unitElements > 0 && Math.ceil(tensor.elements / unitElements) * unitBytes === tensor.bytes;
+    if (!isRegular) {
+      const all = await this.#decode(tensor, 0, tensor.bytes, tensor.elements);
+      return all.slice(start, last);
+    }
+    const step = Math.max(1, Math.floor(PIECE / unitBytes));
+    const firstUnit = Math.floor(start / unitElements);
+    const lastUnit = Math.ceil(last / unitElements);
+    for (let unit = firstUnit; unit < lastUnit; unit += step) {
+      const until = Math.min(unit + step, lastUnit);
+      const first = unit * unitElements;
+      const count = Math.min(until * unitElements, tensor.elements) - first;
+      const numbers = await this.#decode(tensor, unit * unitBytes, (until - unit) * unitBytes, count);
+      const from = Math.max(start - first, 0);
+      out.set(numbers.subarray(from, Math.min(last - first, count)), first + from - start);
+    }
+    return out;
+  }
+
+  async #decode(tensor, from, length, count) {
+    const bytes = await this.#part(tensor, from, length);
+    try {
+      return decodeValues(this.#engine, tensor.dtype, bytes, count);
+    } catch (error) {
+      if (error.code && error.tensor === null) error.tensor = tensor.name;
+      throw error;
+    }
+  }
+
+  /** The value of a key of a GGUF file, an array as a whole. */
+  async array(key) {
+    if (this.#inner) return this.#inner.array(key);
+    return revive(await this.#asked(Operation.Entry, (question) => question.text(key)));
+  }
+  entries(key) {
+    return this.array(key);
+  }
+
+  /** The model in the file; reads all of it. */
+  async loadModel(keys = {}) {
+    if (this.format === "sealed") {
+      if (!this.#inner) await this.unlock({ ...this.#options, ...keys });
+      return this.#inner.loadModel();
+    }
+    const all = { ...this.#options, ...keys };
+    const isVerified = this.protection.verified && all.signer === undefined;
+    const write = (question) => this.#decodeQuestion(question, isVerified ? 1 : 0, all);
+    const { model, number } = await this.#asked(Operation.LoadModel, (question) => (this.format === "apr1" ? write(question) : question));
+    const known = describeModel(model);
+    if (this.model) this.model = known;
+    return new Model(this.#engine, number, known, this.notes);
+  }
+
+  close() {
+    this.#inner?.close();
+    if (this.#number === null) return;
+    const number = this.#number;
+    this.#number = null;
+    if (!this.#engine.trapped) this.#engine.call(Operation.CloseFile, new Question().u32(number));
+  }
+}
+
+function describeModel(said, modelType) {
+  if (!said) return modelType && modelType !== "unknown" ? { ...UNKNOWN, type: modelType } : null;
+  return { ...UNKNOWN, ...revive(said) };
+}
+
+const UNKNOWN = Object.freeze({
+  type: null, inputs: null, outputs: null, classes: null, takesText: false, takesNothing: false, wide: false, givesProbabilities: false,
+  features: null, classNames: null, target: null,
+});
+
+/** Numbers of any type as 32-bit floats. */
+export function decodeValues(engine, dtype, bytes, count) {
+  const question = new Question().text(dtype).u64(count).raw(bytes);
+  return new Float32Array(engine.call(Operation.Values, question).bytes.buffer);
+}
+
+export { MemorySource };

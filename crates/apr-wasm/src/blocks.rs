@@ -1,0 +1,49 @@
+//! Floats to blocks.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use apr_quant::{BlockFormat, Quantizer};
+
+use crate::failure::Failure;
+use crate::json::Json;
+use crate::values;
+use crate::wire::{Answer, Arguments};
+
+/// The names of all formats.
+pub(crate) fn names() -> String {
+    let mut list = Json::list();
+    BlockFormat::ALL.iter().for_each(|format| list.text_item(format.name()));
+    list.finish()
+}
+
+/// The name of a format, the length of a row, how many weights of importance there are, the weights, the numbers.
+///
+/// # Errors
+///
+/// What the quantizer refuses.
+pub(crate) fn quantize(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
+    let name = args.text()?;
+    let format = BlockFormat::from_name(name)
+        .ok_or_else(|| Failure::new("aw-dtype", "no format of blocks is called so: see quantTypes()"))?;
+    let row_len = args.u32()? as usize;
+    let importance = floats(args.bytes()?);
+    let numbers = floats(args.clone().rest());
+    let n_rows = numbers.len().checked_div(row_len).unwrap_or(0);
+    let len = format.byte_len(row_len as u64, n_rows as u64)?;
+    let len = usize::try_from(len).map_err(|_| values::too_many())?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| values::too_many())?;
+    bytes.resize(len, 0);
+    let mut quantizer = Quantizer::new(format)?;
+    if !importance.is_empty() {
+        quantizer = quantizer.importance(&importance);
+    }
+    quantizer.quantize(&numbers, row_len, &mut bytes)?;
+    Ok(Answer { bytes, json: String::new() })
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+}

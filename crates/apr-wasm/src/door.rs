@@ -1,0 +1,61 @@
+//! What the module exports: the only functions that JavaScript calls.
+//!
+//! A buffer is reserved by `apr_alloc`, filled by JavaScript, and handed to `apr_call`, which leaves the answer where `apr_answer`
+//! says. There is no pointer arithmetic here: the memory belongs to vectors, and JavaScript writes into one of them between two calls.
+
+#![expect(unsafe_code, reason = "a name that the linker keeps may be another library's too: these are not")]
+
+use core::cell::RefCell;
+
+use crate::session::Session;
+
+thread_local! {
+    /// One instance of the module, one session: there are no threads in its memory.
+    static DOOR: RefCell<Door> = const { RefCell::new(Door { session: Session::new(), question: Vec::new(), answer: Vec::new() }) };
+}
+
+struct Door {
+    session: Session,
+    question: Vec<u8>,
+    answer: Vec<u8>,
+}
+
+/// Where the next question of `len` bytes is to be written; 0 if there is no memory for it.
+// SAFETY: the name is this package's own, and no other library has it.
+#[unsafe(no_mangle)]
+extern "C" fn apr_alloc(len: usize) -> usize {
+    DOOR.with_borrow_mut(|door| {
+        (door.question, door.answer) = (Vec::new(), Vec::new());
+        // So that there is a place even for no bytes.
+        if door.question.try_reserve_exact(len.max(1)).is_err() {
+            return 0;
+        }
+        door.question.resize(len, 0);
+        door.question.as_mut_ptr() as usize
+    })
+}
+
+/// Answers the question; returns how long the answer is.
+// SAFETY: as `apr_alloc`.
+#[unsafe(no_mangle)]
+extern "C" fn apr_call(operation: u32) -> usize {
+    DOOR.with_borrow_mut(|door| {
+        door.answer = door.session.answer(operation, &door.question);
+        door.question = Vec::new();
+        door.answer.len()
+    })
+}
+
+/// Where the answer is.
+// SAFETY: as `apr_alloc`.
+#[unsafe(no_mangle)]
+extern "C" fn apr_answer() -> usize {
+    DOOR.with_borrow(|door| door.answer.as_ptr() as usize)
+}
+
+/// Gives the memory of the answer back.
+// SAFETY: as `apr_alloc`.
+#[unsafe(no_mangle)]
+extern "C" fn apr_done() {
+    DOOR.with_borrow_mut(|door| door.answer = Vec::new());
+}

@@ -1,0 +1,94 @@
+//! `.apr` files of the second generation: tensors behind an index.
+
+use alloc::boxed::Box;
+
+use apr_container::v2::{Footer, Index, Inflated, Json as StoredJson, Stored, Warning};
+use apr_models::{AnyModel, MODEL_KEY, Tensors};
+
+use super::{Listed, Rules, list_tensor, named_model, warn};
+use crate::json::Json;
+use crate::model::Loaded;
+use crate::pages::Pages;
+use crate::values::apr_name;
+use crate::wire::Outcome;
+
+pub(super) fn describe(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<(), Outcome> {
+    let first = pages.prefix(64)?;
+    let index = match first.len() {
+        64 => match Index::prefix_len(first, pages.len(), &rules.apr) {
+            Ok(len) => Index::from_prefix(pages.prefix(len)?, pages.len(), &rules.apr),
+            Err(error) => Err(error),
+        },
+        _ => Index::from_prefix(first, pages.len(), &rules.apr),
+    };
+    match index {
+        Ok(index) => describe_index(&index, IsIn::File, json),
+        Err(error) if error.code() == "ac-v2-compressed" => {
+            json.raw("metadata", "{}");
+            json.raw("tensors", "[]");
+            json.raw("model", "null");
+            json.truth("needsDecoding", true);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IsIn {
+    File,
+    Memory,
+}
+
+fn describe_index(index: &Index, is_in: IsIn, json: &mut Json) {
+    let mut list = Json::list();
+    for info in index.iter() {
+        let offset = (is_in == IsIn::File).then(|| info.file_range().start);
+        let listed =
+            Listed { name: info.name(), dtype: apr_name(info.dtype()), offset, bytes: info.byte_len() };
+        list_tensor(&mut list, &listed, info.shape().iter().copied());
+    }
+    let metadata = index.metadata();
+    // As in the file, `$` and all: JSON cannot carry what would need a mark.
+    json.raw("plainMetadata", &metadata.to_json());
+    json.raw("tensors", &list.finish());
+    let name = metadata.other.get(MODEL_KEY).and_then(StoredJson::as_str);
+    named_model(json, name.as_deref());
+    let mut warnings = Json::list();
+    for warning in index.warnings() {
+        let kind = match warning {
+            Warning::OtherVersion(_) => "other-version",
+            Warning::ReservedInUse => "reserved-bytes",
+            Warning::NotCompressed { .. } => "not-compressed",
+            Warning::Inflated { .. } => "inflated",
+            Warning::Encrypted => "encrypted-flag",
+            Warning::SignatureUnchecked => "signature-unchecked",
+            Warning::UnknownDtypes => "unknown-dtypes",
+            Warning::OverlappingTensors => "overlapping-tensors",
+            _ => "other",
+        };
+        warn(&mut warnings, kind, warning);
+    }
+    json.raw("warnings", &warnings.finish());
+    json.truth("encrypted", index.warnings().contains(&Warning::Encrypted));
+}
+
+pub(super) fn inflate(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<Box<Inflated>, Outcome> {
+    let inflated = Inflated::from_bytes(pages.whole()?, &rules.apr)?;
+    describe_index(inflated.container().index(), IsIn::Memory, json);
+    Ok(Box::new(inflated))
+}
+
+/// The checksum at the end.
+pub(super) fn verify(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<(), Outcome> {
+    let stored = Stored::from_bytes(pages.whole()?, &rules.apr)?;
+    stored.container().tensors().map(drop)?;
+    json.raw("signer", "null");
+    json.truth("hasChecksum", !matches!(stored.container().footer(), Footer::Absent));
+    Ok(())
+}
+
+pub(super) fn model(pages: &Pages) -> Result<Loaded, Outcome> {
+    let tensors = Tensors::from_apr2(pages.whole()?)?;
+    Ok(Loaded::new(AnyModel::from_tensors(&tensors)?))
+}

@@ -1,0 +1,46 @@
+//! safetensors files.
+
+use apr_models::{AnyModel, MODEL_KEY, Tensors};
+use st_core::Header;
+
+use super::{Listed, Rules, list_tensor, named_model};
+use crate::json::Json;
+use crate::model::Loaded;
+use crate::pages::Pages;
+use crate::wire::Outcome;
+
+fn header(pages: &Pages, rules: &Rules) -> Result<Header, Outcome> {
+    let first = pages.head().first_chunk::<8>();
+    let prefix_len = match first {
+        Some(first) => 8 + Header::declared_len(*first, pages.len(), &rules.safetensors)?,
+        None => pages.len(),
+    };
+    Ok(Header::from_prefix(pages.prefix(prefix_len)?, pages.len(), &rules.safetensors)?)
+}
+
+pub(super) fn describe(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<(), Outcome> {
+    let header = header(pages, rules)?;
+    let mut list = Json::list();
+    for info in header.iter() {
+        let range = info.file_range();
+        let (name, dtype) = (info.name(), info.dtype().name());
+        let listed = Listed { name, dtype, offset: Some(range.start), bytes: info.byte_len() };
+        list_tensor(&mut list, &listed, info.shape().iter().map(|&dim| dim as u64));
+    }
+    let mut metadata = Json::object();
+    for (key, value) in header.metadata().iter().flat_map(st_core::Metadata::iter) {
+        metadata.foreign_key(key);
+        metadata.bare_text(value);
+    }
+    json.number("dataStart", header.data_start());
+    json.raw("metadata", &metadata.finish());
+    json.raw("tensors", &list.finish());
+    named_model(json, header.metadata().and_then(|metadata| metadata.get(MODEL_KEY)));
+    Ok(())
+}
+
+pub(super) fn model(pages: &Pages, rules: &Rules) -> Result<Loaded, Outcome> {
+    header(pages, rules)?;
+    let tensors = Tensors::from_safetensors(pages.whole()?)?;
+    Ok(Loaded::new(AnyModel::from_tensors(&tensors)?))
+}

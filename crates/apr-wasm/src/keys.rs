@@ -1,0 +1,172 @@
+//! Keys, signatures beside files, questions to a model's owner.
+
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use apr_container::{Access, Signer, Trust};
+use apr_crypto::inference::{PendingRequest, RequestOptions, encrypt_for_model as encrypt};
+use apr_crypto::{
+    AnyPublicKey, AnySecretKey, Argon2Limits, Error, ErrorKind, Password, PublicKey, RecipientSecret, Rng,
+    SecretKey, SigningKey, TrustedKeys, VerifyingKey, minisign,
+};
+
+use crate::failure::Failure;
+use crate::json::Json;
+use crate::wire::{Answer, Arguments};
+
+/// Random bytes that JavaScript drew.
+pub(crate) struct Drawn<'r>(pub(crate) &'r [u8]);
+
+impl Rng for Drawn<'_> {
+    fn fill(&mut self, out: &mut [u8]) -> Result<(), Error> {
+        let (now, rest) = self.0.split_at_checked(out.len()).ok_or(ErrorKind::Randomness)?;
+        out.copy_from_slice(now);
+        self.0 = rest;
+        Ok(())
+    }
+}
+
+/// What opens a file, and whose signature it must have.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    password: Option<Password>,
+    identity: Option<RecipientSecret>,
+    trusted: Trusted,
+}
+
+#[derive(Debug, Default)]
+enum Trusted {
+    #[default]
+    Unasked,
+    Keys(TrustedKeys),
+    Anyone,
+}
+
+impl Keys {
+    /// A byte (0 nothing, 1 a password, 2 a secret key) and the text, then a byte (0 nobody, 1 these keys, 2 anyone), the number of keys and
+    /// their texts.
+    ///
+    /// # Errors
+    ///
+    /// If a text is no key of its kind.
+    pub(crate) fn read(args: &mut Arguments<'_>) -> Result<Self, Failure> {
+        let mut keys = Self::default();
+        match args.u8()? {
+            0 => {}
+            1 => keys.password = Some(Password::new(args.text()?.as_bytes())),
+            _ => {
+                let (text, password) = (args.text()?, args.text()?);
+                let ask = || Ok::<_, Error>(Password::new(password.as_bytes()));
+                let key = AnySecretKey::from_text_with(text, &Argon2Limits::default(), ask)?;
+                keys.identity = Some(key.key.into_recipient()?);
+            }
+        }
+        keys.trusted = match args.u8()? {
+            0 => Trusted::Unasked,
+            1 => {
+                let mut trusted = TrustedKeys::new();
+                for number in 0..args.u32()? {
+                    let key = AnyPublicKey::from_text(args.text()?)?.key.into_verifying()?;
+                    if trusted.name_of(&key).is_none() {
+                        trusted.add(&number.to_string(), key)?;
+                    }
+                }
+                Trusted::Keys(trusted)
+            }
+            _ => Trusted::Anyone,
+        };
+        Ok(keys)
+    }
+
+    pub(crate) fn trust(&self) -> Trust<'_> {
+        match &self.trusted {
+            Trusted::Unasked => Trust::NoSignature,
+            Trusted::Keys(keys) => keys.into(),
+            Trusted::Anyone => Trust::Anyone,
+        }
+    }
+
+    /// To decrypt with, and whom to trust.
+    pub(crate) fn access(&self) -> Access<'_> {
+        let access = Access::default().with_trust(self.trust());
+        match (&self.password, &self.identity) {
+            (Some(password), _) => access.with_password(password),
+            (None, Some(identity)) => access.with_recipient(identity),
+            (None, None) => access,
+        }
+    }
+
+    /// The signer that a reader found with these keys.
+    pub(crate) fn signer(&self, signer: Signer<'_>) -> Option<String> {
+        match (signer, &self.trusted) {
+            (Signer::Trusted(name), Trusted::Keys(keys)) => {
+                let named = name.and_then(|name| keys.key_of(name));
+                named.or_else(|| keys.iter().next().map(|(_, key)| key)).map(|key| signer_json(key, true))
+            }
+            (Signer::Unknown(key), _) => Some(signer_json(&key, false)),
+            (Signer::Trusted(_), _) => None,
+        }
+    }
+}
+
+/// Who signed, for JavaScript.
+pub(crate) fn signer_json(key: &VerifyingKey, is_trusted: bool) -> String {
+    let mut json = Json::object();
+    json.text("fingerprint", &key.fingerprint().to_string());
+    json.text("publicKey", &key.to_string());
+    json.truth("trusted", is_trusted);
+    json.finish()
+}
+
+/// A byte (0 to sign, 1 to encrypt), then random bytes.
+///
+/// # Errors
+///
+/// If there is too little randomness.
+pub(crate) fn generate(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
+    let is_signing = args.u8()? == 0;
+    let rng = &mut Drawn(args.clone().rest());
+    let key: SecretKey = match is_signing {
+        true => SigningKey::generate(rng)?.into(),
+        false => RecipientSecret::generate(rng)?.into(),
+    };
+    let public = key.public();
+    let fingerprint = match &public {
+        PublicKey::Recipient(key) => key.fingerprint(),
+        PublicKey::Verifying(key) => key.fingerprint(),
+    };
+    let mut json = Json::object();
+    json.text("publicKey", &public.to_string());
+    json.text("fingerprint", &fingerprint.to_string());
+    json.text("secretKey", key.to_text().as_str());
+    Ok(Answer { json: json.finish(), bytes: Vec::new() })
+}
+
+/// The text of a signature, that of a public key, then all bytes that are signed.
+///
+/// # Errors
+///
+/// If the signature is not this key's over these bytes.
+pub(crate) fn verify_detached(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
+    let signature = minisign::Signature::from_text(args.text()?)?;
+    let key = AnyPublicKey::from_text(args.text()?)?;
+    let id = key.key_id.unwrap_or_else(|| signature.key_id());
+    let key = minisign::PublicKey::new(id, key.key.into_verifying()?);
+    let comment = key.verify_file(args.clone().rest(), &signature)?;
+    let mut json = Json::object();
+    json.text("trustedComment", comment);
+    json.text("fingerprint", &key.key().fingerprint().to_string());
+    Ok(Answer { json: json.finish(), bytes: Vec::new() })
+}
+
+/// A public key, a context, 256 random bytes, seconds since 1970, the input.
+///
+/// # Errors
+///
+/// If the key is none to encrypt to.
+pub(crate) fn encrypt_for_model(args: &mut Arguments<'_>) -> Result<(Vec<u8>, PendingRequest), Failure> {
+    let key = AnyPublicKey::from_text(args.text()?)?.key.into_recipient()?;
+    let (context, random, now) = (args.bytes()?, args.bytes()?, args.u64()?);
+    let options = RequestOptions::default().sent_at(now);
+    Ok(encrypt(&mut Drawn(random), &key, context, args.clone().rest(), &options)?)
+}

@@ -1,0 +1,228 @@
+//! Everything that one instance of the module keeps, and what it can be asked.
+
+use alloc::vec::Vec;
+
+use crate::failure::Failure;
+use crate::file::OpenFile;
+use crate::json::Json;
+use crate::model::Loaded;
+use crate::values;
+use crate::wire::{self, Answer, Arguments, Outcome};
+
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident = $number:literal;)*) => {
+        /// What can be asked. The numbers are those of `js/engine.js`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Operation {
+            $($(#[$doc])* $name = $number,)*
+        }
+
+        impl Operation {
+            const fn from_number(number: u32) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+operations! {
+    /// Version and features.
+    About = 0;
+    /// A new file of a length, read by these rules: its number.
+    NewFile = 1;
+    /// Bytes of a file.
+    Provide = 2;
+    /// Looks at what stands before the data.
+    Open = 3;
+    /// Decodes the payload of an `.apr` file of the first generation, or decompresses one of the second.
+    Decode = 4;
+    /// Verifies checksum and signature.
+    Verify = 5;
+    /// Bytes of a tensor that is only in the module's memory.
+    Member = 6;
+    /// Opens a sealed file: how long what is in it is.
+    Unseal = 7;
+    /// Bytes of what is in a sealed file.
+    Content = 8;
+    /// An array of a GGUF file.
+    Entry = 9;
+    /// Forgets a file.
+    CloseFile = 10;
+    /// Numbers of any type as `f32`.
+    Values = 11;
+    /// The model in a file: its number, and what it is.
+    LoadModel = 12;
+    /// Answers to rows or texts.
+    Predict = 13;
+    /// Forgets a model.
+    FreeModel = 14;
+    /// Floats to blocks.
+    Quantize = 15;
+    /// A new key pair.
+    GenerateKeys = 16;
+    /// Whether a signature beside a file is right.
+    VerifyDetached = 17;
+    /// A request to a model's owner.
+    EncryptForModel = 18;
+    /// The answer to it.
+    DecryptResponse = 19;
+}
+
+/// Files and models by their numbers.
+#[derive(Debug, Default)]
+pub struct Session {
+    files: Slots<OpenFile>,
+    models: Slots<Loaded>,
+    #[cfg(feature = "crypto")]
+    pending: Slots<apr_crypto::inference::PendingRequest>,
+}
+
+impl Session {
+    /// Without a file.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            files: Slots(Vec::new()),
+            models: Slots(Vec::new()),
+            #[cfg(feature = "crypto")]
+            pending: Slots(Vec::new()),
+        }
+    }
+
+    /// Answers a question, in the form of [`wire`].
+    pub fn answer(&mut self, operation: u32, question: &[u8]) -> Vec<u8> {
+        wire::encode(self.run(operation, question))
+    }
+
+    fn run(&mut self, operation: u32, question: &[u8]) -> Result<Answer, Outcome> {
+        let mut arguments = Arguments::new(question);
+        let args = &mut arguments;
+        match Operation::from_number(operation).ok_or_else(Failure::message)? {
+            Operation::About => Ok(about()),
+            Operation::NewFile => {
+                let file = OpenFile::new(args)?;
+                Ok(number(self.files.insert(file)))
+            }
+            Operation::Provide => {
+                let (file, offset) = (self.files.get(args.u32()?)?, args.u64()?);
+                file.provide(offset, arguments.rest())?;
+                Ok(Answer::default())
+            }
+            Operation::Open => self.files.get(args.u32()?)?.open(),
+            Operation::Decode => self.files.get(args.u32()?)?.decode(args),
+            Operation::Verify => self.files.get(args.u32()?)?.verify(args),
+            Operation::Member => self.files.get(args.u32()?)?.member(args),
+            Operation::Unseal => self.files.get(args.u32()?)?.unseal(args),
+            Operation::Content => self.files.get(args.u32()?)?.content(args),
+            Operation::Entry => self.files.get(args.u32()?)?.entry(args),
+            Operation::CloseFile => self.files.remove(args.u32()?),
+            Operation::Values => Ok(values::answer(args)?),
+            Operation::LoadModel => {
+                let loaded = self.files.get(args.u32()?)?.load_model(args)?;
+                let mut json = Json::object();
+                json.raw("model", &loaded.describe());
+                json.number("number", u64::from(self.models.insert(loaded)));
+                Ok(Answer { json: json.finish(), bytes: Vec::new() })
+            }
+            Operation::Predict => {
+                let model = self.models.get(args.u32()?)?;
+                Ok(model.predict(arguments)?)
+            }
+            Operation::FreeModel => self.models.remove(args.u32()?),
+            #[cfg(feature = "quantize")]
+            Operation::Quantize => Ok(crate::blocks::quantize(args)?),
+            #[cfg(not(feature = "quantize"))]
+            Operation::Quantize => Err(Failure::lacks("quantization").into()),
+            #[cfg(feature = "crypto")]
+            Operation::GenerateKeys => Ok(crate::keys::generate(args)?),
+            #[cfg(feature = "crypto")]
+            Operation::VerifyDetached => Ok(crate::keys::verify_detached(args)?),
+            #[cfg(feature = "crypto")]
+            Operation::EncryptForModel => {
+                let (request, pending) = crate::keys::encrypt_for_model(args)?;
+                let number = number(self.pending.insert(pending));
+                Ok(Answer { bytes: request, ..number })
+            }
+            #[cfg(feature = "crypto")]
+            Operation::DecryptResponse => {
+                let pending = args.u32()?;
+                let bytes =
+                    apr_crypto::inference::decrypt_response(self.pending.get(pending)?, arguments.rest())?;
+                self.pending.remove(pending)?;
+                Ok(Answer { bytes, ..Answer::default() })
+            }
+            #[cfg(not(feature = "crypto"))]
+            Operation::GenerateKeys
+            | Operation::VerifyDetached
+            | Operation::EncryptForModel
+            | Operation::DecryptResponse => Err(Failure::lacks("cryptography").into()),
+        }
+    }
+}
+
+fn number(number: u32) -> Answer {
+    let mut json = Json::object();
+    json.number("number", u64::from(number));
+    Answer { json: json.finish(), bytes: Vec::new() }
+}
+
+fn about() -> Answer {
+    let mut features = Json::list();
+    for (name, is_there) in [
+        ("gguf", cfg!(feature = "gguf")),
+        ("quantize", cfg!(feature = "quantize")),
+        ("compression", cfg!(feature = "compression")),
+        ("crypto", cfg!(feature = "crypto")),
+        ("simd", cfg!(target_feature = "simd128")),
+    ] {
+        if is_there {
+            features.text_item(name);
+        }
+    }
+    let mut json = Json::object();
+    json.text("version", env!("CARGO_PKG_VERSION"));
+    json.raw("features", &features.finish());
+    #[cfg(feature = "quantize")]
+    json.raw("quantTypes", &crate::blocks::names());
+    Answer { json: json.finish(), bytes: Vec::new() }
+}
+
+/// Things by the numbers that JavaScript knows them by.
+#[derive(Debug)]
+struct Slots<T>(Vec<Option<T>>);
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Slots<T> {
+    fn insert(&mut self, thing: T) -> u32 {
+        let free = self.0.iter().position(Option::is_none);
+        let place = free.unwrap_or_else(|| {
+            self.0.push(None);
+            self.0.len() - 1
+        });
+        if let Some(slot) = self.0.get_mut(place) {
+            *slot = Some(thing);
+        }
+        place as u32
+    }
+
+    fn get(&mut self, number: u32) -> Result<&mut T, Failure> {
+        let slot = self.0.get_mut(number as usize).and_then(Option::as_mut);
+        slot.ok_or_else(|| Failure::new("aw-closed", "this was closed or freed"))
+    }
+
+    fn remove(&mut self, number: u32) -> Result<Answer, Outcome> {
+        self.get(number)?;
+        if let Some(slot) = self.0.get_mut(number as usize) {
+            *slot = None;
+        }
+        Ok(Answer::default())
+    }
+}

@@ -1,0 +1,96 @@
+//! Numbers of any type as `f32`.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use apr_container::v2;
+use st_core::{Dtype, TensorView};
+
+use crate::failure::Failure;
+use crate::wire::{Answer, Arguments};
+
+/// The elements in whole units that a type can be read by, and their bytes: blocks, or bytes for several small elements. `(0, 0)` for a
+/// type that has to be read as a whole.
+pub(crate) fn unit(dtype: &str) -> (u64, u64) {
+    if let Some(plain) = Dtype::from_name(dtype) {
+        return match plain.bits() {
+            4 => (2, 1),
+            6 => (4, 3),
+            bits => (1, u64::from(bits / 8)),
+        };
+    }
+    block_unit(dtype)
+}
+
+#[cfg(feature = "quantize")]
+fn block_unit(dtype: &str) -> (u64, u64) {
+    use apr_quant::BlockFormat;
+    match BlockFormat::from_name(dtype) {
+        Some(BlockFormat::AprQ8) | None => (0, 0),
+        Some(format) => (format.block_len() as u64, format.block_bytes() as u64),
+    }
+}
+
+#[cfg(not(feature = "quantize"))]
+fn block_unit(_: &str) -> (u64, u64) {
+    (0, 0)
+}
+
+/// What a type of an `.apr` file of the second generation is called here: as in safetensors where that has it.
+pub(crate) fn apr_name(dtype: v2::Dtype) -> &'static str {
+    dtype.name().unwrap_or("unknown")
+}
+
+/// The name of a type, the number of elements, and their bytes.
+///
+/// # Errors
+///
+/// If nobody here knows the numbers, or the bytes are not those of so many.
+pub(crate) fn answer(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
+    let (dtype, count) = (args.text()?, args.u64()?);
+    let data = args.clone().rest();
+    let numbers = decode(dtype, count, data)?;
+    let bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    Ok(Answer { bytes, json: String::new() })
+}
+
+/// As many elements as `count` says, 64-bit floats and integers rounded to the nearest `f32`.
+pub(crate) fn decode(dtype: &str, count: u64, data: &[u8]) -> Result<Vec<f32>, Failure> {
+    let Some(plain) = Dtype::from_name(dtype) else { return decode_blocks(dtype, count, data) };
+    let shape = [usize::try_from(count).map_err(|_| too_many())?];
+    let view = TensorView::new(plain, &shape, data)?;
+    let mut out = Vec::new();
+    out.try_reserve_exact(shape[0]).map_err(|_| too_many())?;
+    match view.to_f32() {
+        Ok(numbers) => out.extend(numbers),
+        Err(_) => out.extend(view.to_f64()?.map(|number| number as f32)),
+    }
+    Ok(out)
+}
+
+pub(crate) fn too_many() -> Failure {
+    Failure::new("aw-memory", "no memory for so many numbers at once: ask for a range of them")
+}
+
+#[cfg(feature = "quantize")]
+fn decode_blocks(dtype: &str, count: u64, data: &[u8]) -> Result<Vec<f32>, Failure> {
+    let format = apr_quant::BlockFormat::from_name(dtype).ok_or_else(|| unknown(dtype))?;
+    let count = usize::try_from(count).map_err(|_| too_many())?;
+    let mut out = Vec::new();
+    out.try_reserve_exact(count).map_err(|_| too_many())?;
+    out.resize(count, 0.0);
+    apr_quant::dequantize(format, data, &mut out)?;
+    Ok(out)
+}
+
+#[cfg(not(feature = "quantize"))]
+fn decode_blocks(dtype: &str, _: u64, _: &[u8]) -> Result<Vec<f32>, Failure> {
+    match dtype {
+        "unknown" => Err(unknown(dtype)),
+        _ => Err(Failure::lacks("reading blocks")),
+    }
+}
+
+fn unknown(_: &str) -> Failure {
+    Failure::new("aw-dtype", "numbers of this type are not known here")
+}

@@ -1,0 +1,205 @@
+//! `wasm`: the npm package built, measured and tested.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::process::{cargo, command, find_tool, stdout_of, step};
+use crate::task::{Failure, Outcome, Session};
+
+/// The crate.
+const FOLDER: &str = "crates/apr-wasm";
+const TRIPLE: &str = "wasm32-unknown-unknown";
+/// What the modules may use besides the first version of WebAssembly: what the compiler takes for granted today.
+const PROPOSALS: [&str; 7] = [
+    "--enable-bulk-memory",
+    "--enable-bulk-memory-opt",
+    "--enable-sign-ext",
+    "--enable-mutable-globals",
+    "--enable-nontrapping-float-to-int",
+    "--enable-multivalue",
+    "--enable-reference-types",
+];
+
+/// One of the package's modules.
+struct Module {
+    name: &'static str,
+    /// Features of the crate.
+    features: &'static str,
+    has_simd: bool,
+    /// Most bytes it may have.
+    budget: u64,
+}
+
+const MODULES: [Module; 4] = [
+    Module { name: "apr-core", features: "", has_simd: false, budget: CORE },
+    Module { name: "apr-core-simd", features: "", has_simd: true, budget: CORE },
+    Module { name: "apr-full", features: "full", has_simd: false, budget: FULL },
+    Module { name: "apr-full-simd", features: "full", has_simd: true, budget: FULL },
+];
+
+/// Most bytes of the modules, so that none grows unnoticed.
+const CORE: u64 = 200 << 10;
+const FULL: u64 = 500 << 10;
+
+/// `wasm [build | test | size]`: without a word, all of it.
+pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (tests, measures) = match *words.as_slice() {
+        [] => (true, true),
+        ["build"] => (false, false),
+        ["size"] => (false, true),
+        ["test"] => (true, false),
+        _ => return Err(Failure::Usage("`wasm` takes build, test or size, not several words".to_owned())),
+    };
+    if let Some(why) = why_not(session) {
+        session.skip("wasm", why);
+        return Ok(());
+    }
+    let place = Place::of(session);
+    place.install(session)?;
+    place.build(session)?;
+    if tests {
+        place.test(session)?;
+    }
+    if measures { place.measure() } else { Ok(()) }
+}
+
+/// What is missing.
+fn why_not(session: &Session) -> Option<String> {
+    for tool in ["node", "npm"] {
+        if find_tool(session, tool).is_none() {
+            return Some(format!("needs {tool}: Node.js 20"));
+        }
+    }
+    let printed = |what: &[&str]| stdout_of(&mut command(session, "rustc", what)).unwrap_or_default();
+    if !Path::new(printed(&["--print", "target-libdir", "--target", TRIPLE]).trim()).is_dir() {
+        return Some(format!("needs `rustup target add {TRIPLE}`"));
+    }
+    let sources = Path::new(printed(&["--print", "sysroot"]).trim()).join("lib/rustlib/src/rust/library/std");
+    (!sources.is_dir()).then(|| "needs `rustup component add rust-src`".to_owned())
+}
+
+/// Where things are built.
+struct Place {
+    /// The folder of the package as it is published.
+    package: PathBuf,
+    /// That of the tools from npm.
+    tools: PathBuf,
+    /// Where cargo builds.
+    target: PathBuf,
+}
+
+impl Place {
+    fn of(session: &Session) -> Self {
+        let folder = session.scratch("wasm");
+        Self { package: folder.join("package"), tools: folder.join("tools"), target: folder.join("build") }
+    }
+
+    /// The tools from npm, as the lock file names them.
+    fn install(&self, session: &Session) -> Outcome {
+        let from = session.root().join(FOLDER).join("tests/tools");
+        let is_current = |name: &str| fs::read(from.join(name)).ok() == fs::read(self.tools.join(name)).ok();
+        if is_current("package-lock.json") && self.tools.join("node_modules").is_dir() {
+            return Ok(());
+        }
+        fs::create_dir_all(&self.tools).map_err(|error| format!("{}: {error}", self.tools.display()))?;
+        copy(&from.join("package.json"), &self.tools)?;
+        let lock = from.join("package-lock.json");
+        copy(&lock, &self.tools)?;
+        let mut npm = command(session, "npm", &["ci", "--no-audit", "--no-fund", "--ignore-scripts"]);
+        let installed = step(npm.current_dir(&self.tools));
+        if installed.is_err() {
+            // So that the next run does not take half of it for all.
+            let _ = fs::remove_file(self.tools.join("package-lock.json"));
+        }
+        installed
+    }
+
+    fn build(&self, session: &Session) -> Outcome {
+        let _ = fs::remove_dir_all(&self.package);
+        let modules = self.package.join("wasm");
+        fs::create_dir_all(&modules).map_err(|error| format!("{}: {error}", modules.display()))?;
+        for module in &MODULES {
+            self.compile(session, module, &modules.join(format!("{}.wasm", module.name)))?;
+        }
+        let scripts = session.root().join(FOLDER).join("js");
+        let entries = fs::read_dir(&scripts).map_err(|error| format!("{}: {error}", scripts.display()))?;
+        for entry in entries.flatten() {
+            copy(&entry.path(), &self.package)?;
+        }
+        for name in ["LICENSE-MIT", "LICENSE-APACHE", "crates/apr-wasm/README.md"] {
+            copy(&session.root().join(name), &self.package)?;
+        }
+        Ok(())
+    }
+
+    /// With the standard library built for size too, and failed assertions as nothing but a stop of the module: their texts
+    /// would have nowhere to go. Both are options that only a bootstrapping compiler takes.
+    fn compile(&self, session: &Session, module: &Module, to: &Path) -> Outcome {
+        let mut flags = String::from("-Zunstable-options -Cpanic=immediate-abort -Zfmt-debug=shallow");
+        if module.has_simd {
+            flags.push_str(" -Ctarget-feature=+simd128");
+        }
+        // Each set of flags in a folder of its own: cargo would build everything anew whenever they change.
+        let target = self.target.join(if module.has_simd { "simd" } else { "scalar" });
+        let mut words = vec!["build", "--locked", "--package", "apr-wasm", "--lib", "--profile", "wasm"];
+        words.extend(["--target", TRIPLE, "--no-default-features", "--features", module.features]);
+        words.extend(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
+        let mut build = cargo(session, &words);
+        build.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", &target);
+        step(&mut build)?;
+        let raw = target.join(TRIPLE).join("wasm/apr_wasm.wasm");
+        let mut optimize = command(session, "node", &[]);
+        optimize.arg(self.tools.join("node_modules/binaryen/bin/wasm-opt")).arg("-Oz");
+        optimize.args(PROPOSALS).args(module.has_simd.then_some("--enable-simd"));
+        optimize.args(["--strip-debug", "--strip-producers", "--strip-target-features"]);
+        step(optimize.arg(raw).arg("-o").arg(to))
+    }
+
+    /// The tests of the package, then those of the package as somebody installs it.
+    fn test(&self, session: &Session) -> Outcome {
+        let mut tests = command(session, "node", &["--test", "--test-reporter=spec"]);
+        let folder = session.root().join(FOLDER).join("tests");
+        let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));
+        files.sort();
+        tests.args(files).env("APR_WASM_PACKAGE", &self.package).env("APR_WASM_TOOLS", &self.tools);
+        let transcript = self.package.with_file_name("transcript.bin");
+        let _ = fs::remove_file(&transcript);
+        step(tests.env("APR_WASM_TRANSCRIPT", &transcript))?;
+        // The same questions to the same code, compiled for this machine.
+        let mut replay =
+            cargo(session, &["run", "--locked", "--package", "apr-wasm", "--example", "replay", "--"]);
+        step(replay.arg(&transcript))
+    }
+
+    /// Prints what each module takes, and fails where one takes more than it may.
+    fn measure(&self) -> Outcome {
+        let mut too_large = Vec::new();
+        println!("{:<16} {:>9} {:>9} {:>9}", "module", "bytes", "gzip", "budget");
+        for module in &MODULES {
+            let path = self.package.join("wasm").join(format!("{}.wasm", module.name));
+            let bytes = fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?.len();
+            println!("{:<16} {bytes:>9} {:>9} {:>9}", module.name, gzipped(&path), module.budget);
+            if bytes > module.budget {
+                too_large.push(format!("{} has {bytes} bytes, and may have {}", module.name, module.budget));
+            }
+        }
+        if too_large.is_empty() { Ok(()) } else { Err(too_large.join("\n").into()) }
+    }
+}
+
+/// Bytes that a server sends; a question mark where gzip is missing.
+fn gzipped(path: &Path) -> String {
+    let output = std::process::Command::new("gzip").args(["-9", "-c"]).arg(path).output();
+    output.map_or_else(|_| "?".to_owned(), |output| output.stdout.len().to_string())
+}
+
+fn copy(from: &Path, folder: &Path) -> Outcome {
+    let name = from.file_name().ok_or("a file without a name")?;
+    match fs::copy(from, folder.join(name)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("{}: {error}", from.display()).into()),
+    }
+}
