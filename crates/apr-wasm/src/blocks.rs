@@ -27,8 +27,8 @@ pub(crate) fn quantize(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
     let format = BlockFormat::from_name(name)
         .ok_or_else(|| Failure::new("aw-dtype", "no format of blocks is called so: see quantTypes()"))?;
     let row_len = args.u32()? as usize;
-    let importance = floats(args.bytes()?);
-    let numbers = floats(args.clone().rest());
+    let importance = values::floats_of(args.bytes()?);
+    let numbers = values::floats_of(args.clone().rest());
     let n_rows = numbers.len().checked_div(row_len).unwrap_or(0);
     let len = format.byte_len(row_len as u64, n_rows as u64)?;
     let len = usize::try_from(len).map_err(|_| values::too_many())?;
@@ -41,9 +41,4 @@ pub(crate) fn quantize(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
     }
     quantizer.quantize(&numbers, row_len, &mut bytes)?;
     Ok(Answer { bytes, json: String::new() })
-}
-
-fn floats(bytes: &[u8]) -> Vec<f32> {
-    let (numbers, _) = bytes.as_chunks::<4>();
-    numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }

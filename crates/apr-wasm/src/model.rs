@@ -13,6 +13,7 @@ use apr_models::{
 
 use crate::failure::Failure;
 use crate::json::{self, Json};
+use crate::values::{bytes_of, floats_of};
 use crate::wire::{Answer, Arguments};
 
 /// Keys of the custom metadata with names, as `apr train` writes them.
@@ -285,8 +286,7 @@ fn check_columns(expected: Option<usize>, found: usize) -> Result<(), Failure> {
 }
 
 fn matrix(bytes: &[u8], n_cols: usize) -> Result<Matrix, Failure> {
-    let (values, _) = bytes.as_chunks::<4>();
-    let values: Vec<f32> = values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    let values = floats_of(bytes);
     Ok(Matrix::from_vec(values.len().checked_div(n_cols).unwrap_or(0), n_cols, values)?)
 }
 
@@ -340,11 +340,11 @@ fn shares(probabilities: &Matrix) -> Answer {
 }
 
 fn singles(kind: &str, columns: usize, values: &[f32]) -> Answer {
-    numbers(kind, "f32", columns, values.iter().flat_map(|value| value.to_le_bytes()).collect())
+    numbers(kind, "f32", columns, bytes_of(values.to_vec(), f32::to_le_bytes))
 }
 
 fn doubles(kind: &str, columns: usize, values: &[f64]) -> Answer {
-    numbers(kind, "f64", columns, values.iter().flat_map(|value| value.to_le_bytes()).collect())
+    numbers(kind, "f64", columns, bytes_of(values.to_vec(), f64::to_le_bytes))
 }
 
 fn whole_numbers(kind: &str, values: &[usize]) -> Answer {

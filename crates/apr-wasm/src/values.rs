@@ -50,8 +50,7 @@ pub(crate) fn answer(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
     let (dtype, count) = (args.text()?, args.u64()?);
     let data = args.clone().rest();
     let numbers = decode(dtype, count, data)?;
-    let bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    Ok(Answer { bytes, json: String::new() })
+    Ok(Answer { bytes: bytes_of(numbers, f32::to_le_bytes), json: String::new() })
 }
 
 /// As many elements as `count` says, 64-bit floats and integers rounded to the nearest `f32`.
@@ -93,4 +92,27 @@ fn decode_blocks(dtype: &str, _: u64, _: &[u8]) -> Result<Vec<f32>, Failure> {
 
 fn unknown(_: &str) -> Failure {
     Failure::new("aw-dtype", "numbers of this type are not known here")
+}
+
+/// Numbers as little-endian bytes, as a whole where the machine keeps them so.
+pub(crate) fn bytes_of<T: bytemuck::NoUninit, const N: usize>(
+    numbers: Vec<T>,
+    one: impl Fn(T) -> [u8; N],
+) -> Vec<u8> {
+    if cfg!(target_endian = "little") {
+        return bytemuck::cast_slice(&numbers).to_vec();
+    }
+    numbers.into_iter().flat_map(one).collect()
+}
+
+/// Numbers out of little-endian bytes; what is left at the end is not looked at.
+pub(crate) fn floats_of(bytes: &[u8]) -> Vec<f32> {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    let mut out = vec![0.0_f32; numbers.len()];
+    if cfg!(target_endian = "little") {
+        bytemuck::cast_slice_mut(&mut out).copy_from_slice(numbers.as_flattened());
+    } else {
+        out.iter_mut().zip(numbers).for_each(|(number, bytes)| *number = f32::from_le_bytes(*bytes));
+    }
+    out
 }
