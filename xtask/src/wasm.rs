@@ -167,6 +167,17 @@ impl Place {
         files.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));
         files.sort();
         tests.args(files).env("APR_WASM_PACKAGE", &self.package).env("APR_WASM_TOOLS", &self.tools);
+        let fixtures = self.package.with_file_name("fixtures");
+        let words =
+            ["run", "--locked", "--profile", "test", "--package", "apr-wasm", "--example", "fixtures", "--"];
+        let vectors = session.root().join("crates/conformance/vectors");
+        let models = [
+            "apr/a0100_linreg.safetensors",
+            "gguf/files/tiny_llama_Q4_0.gguf",
+            "apr/a0100_linreg_none_plain.apr",
+        ];
+        step(cargo(session, &words).arg(&fixtures).args(models.map(|name| vectors.join(name))))?;
+        tests.env("APR_WASM_FIXTURES", &fixtures);
         let transcript = self.package.with_file_name("transcript.bin");
         let _ = fs::remove_file(&transcript);
         step(tests.env("APR_WASM_TRANSCRIPT", &transcript))?;

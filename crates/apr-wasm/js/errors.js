@@ -34,8 +34,8 @@ const HELP = {
 };
 
 const PROTECTION = new Set([
-  "ac-encrypted", "ac-signed", "ac-not-encrypted", "ac-not-signed", "ac-signature", "ac-untrusted", "ac-decryption",
-  "ac-rebound", "ac-unbound", "ac-sealed-lock",
+  "ac-encrypted", "ac-signed", "ac-not-encrypted", "ac-not-signed", "ac-signature", "ac-untrusted-signer", "ac-decryption",
+  "ac-rebound", "ac-unbound", "ac-sealed-lock", "ac-unauthenticated",
 ]);
 const NETWORK = new Set([
   "aw-network", "aw-http", "aw-timeout", "aw-aborted", "aw-changed", "aw-range", "aw-too-large", "aw-content",

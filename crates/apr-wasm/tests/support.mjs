@@ -11,6 +11,7 @@ export const ROOT = join(HERE, "../../..");
 export const VECTORS = join(ROOT, "crates/conformance/vectors");
 export const MODELS = join(ROOT, "crates/apr-models/tests/data");
 export const PACKAGE = process.env.APR_WASM_PACKAGE ?? join(ROOT, "target/wasm/package");
+export const FIXTURES = process.env.APR_WASM_FIXTURES ?? join(ROOT, "target/wasm/fixtures");
 export const TOOLS = process.env.APR_WASM_TOOLS ?? join(ROOT, "target/wasm/tools");
 
 /** A file of the package, imported; with another `copy`, as an instance of its own. */
