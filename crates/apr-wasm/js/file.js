@@ -362,7 +362,7 @@ export class AprFile {
     const isVerified = this.protection.verified && all.signer === undefined;
     const write = (question) => this.#decodeQuestion(question, isVerified ? 1 : 0, all);
     const { model, number } = await this.#asked(Operation.LoadModel, (question) => (this.format === "apr1" ? write(question) : question));
-    const known = describeModel(model);
+    const known = { ...describeModel(model), ...(this.format === "apr1" ? {} : namesBeside(this.metadata)) };
     if (this.model) this.model = known;
     return new Model(this.#engine, number, known, this.notes);
   }
@@ -379,6 +379,19 @@ export class AprFile {
 function describeModel(said, modelType) {
   if (!said) return modelType && modelType !== "unknown" ? { ...UNKNOWN, type: modelType } : null;
   return { ...UNKNOWN, ...revive(said) };
+}
+
+/** Names of inputs, classes and target, where `apr convert` keeps them beside tensors. */
+function namesBeside(metadata) {
+  let custom = {};
+  try {
+    custom = JSON.parse(metadata["apr.metadata"] ?? "{}").custom ?? {};
+  } catch {
+    // Metadata of somebody else's making.
+  }
+  const texts = (list) => (Array.isArray(list) && list.every((text) => typeof text === "string") ? list : null);
+  const target = metadata["apr.target"];
+  return { features: texts(custom["apr.features"]), classNames: texts(custom["apr.classes"]), target: typeof target === "string" ? target : null };
 }
 
 const UNKNOWN = Object.freeze({
