@@ -23,6 +23,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("serve-soak", &["10"]),
     ("python", &[]),
     ("wasm", &[]),
+    ("page", &["test"]),
     ("deny", &[]),
     ("fuzz", &["20"]),
     ("reliability", &["--quick"]),

@@ -21,6 +21,8 @@ mod llama;
 mod measure;
 mod models;
 mod nostd;
+mod npm;
+mod page;
 mod peers;
 mod process;
 mod python;
@@ -133,6 +135,11 @@ const TASKS: &[Task] = &[
         name: "wasm",
         run: wasm::run,
         help: "[build | test | size]  builds, tests and measures the npm package",
+    },
+    Task {
+        name: "page",
+        run: page::run,
+        help: "[test]  puts the page for browsers together; with test, Chromium uses it",
     },
     Task {
         name: "fuzz",
