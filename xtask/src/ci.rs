@@ -25,7 +25,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("wasm", &[]),
     ("page", &["test"]),
     ("deny", &[]),
-    ("fuzz", &["20"]),
+    ("fuzz", &["10"]),
     ("reliability", &["--quick"]),
 ];
 
