@@ -2,19 +2,18 @@
 
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
-use alloc::vec;
 use alloc::vec::Vec;
 
 use apr_container::{Metadata, Value};
 use apr_models::{
-    Activation, AnyModel, Error, ErrorKind, Head, Input, Label, Matrix, Model as _, Pipeline, Predictions,
-    RowsAre, RowsIn, SparseRows,
+    Answers, AnyModel, Error, ErrorKind, Head, Label, Matrix, Model as _, RowsIn, Samples, SparseRows,
+    Tensors, Wanted,
 };
 
 use crate::failure::Failure;
 use crate::json::{self, Json};
 use crate::values::{bytes_of, floats_of};
-use crate::wire::{Answer, Arguments};
+use crate::wire::{Answer, Arguments, Outcome};
 
 /// Keys of the custom metadata with names, as `apr train` writes them.
 const FEATURES: &str = "apr.features";
@@ -30,24 +29,6 @@ pub(crate) struct Loaded {
     target: Option<String>,
 }
 
-/// What a model is asked about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Takes {
-    /// Rows of 32-bit floats.
-    Rows,
-    /// Rows of 64-bit floats.
-    WideRows,
-    Texts,
-    Nothing,
-}
-
-/// What is wanted of it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
-    Predictions,
-    Probabilities,
-}
-
 impl Loaded {
     pub(crate) fn new(model: impl Into<Rc<AnyModel>>) -> Self {
         Self { model: model.into(), features: None, classes: None, target: None }
@@ -61,41 +42,6 @@ impl Loaded {
         (self.features, self.classes) = (texts(FEATURES), texts(CLASSES));
         self.target = metadata.custom.get(TARGET).and_then(Value::as_str).map(ToString::to_string);
         self
-    }
-
-    fn takes(&self) -> Takes {
-        match &*self.model {
-            AnyModel::Pipeline(model) => match model.input() {
-                Input::Texts(_) => Takes::Texts,
-                _ => Takes::WideRows,
-            },
-            AnyModel::CountVectorizer(_) | AnyModel::TfIdf(_) | AnyModel::NgramLm(_) => Takes::Texts,
-            AnyModel::Numbers(_)
-            | AnyModel::QuantizedBlock(_)
-            | AnyModel::Dbscan(_)
-            | AnyModel::ContentRecommender(_) => Takes::Nothing,
-            _ => Takes::Rows,
-        }
-    }
-
-    fn gives_probabilities(&self) -> bool {
-        match &*self.model {
-            AnyModel::Pipeline(model) => model.n_shares().is_some(),
-            AnyModel::LogisticRegression(_)
-            | AnyModel::RandomForestClassifier(_)
-            | AnyModel::GaussianMixture(_)
-            | AnyModel::NaiveBayes(_)
-            | AnyModel::KnnClassifier(_)
-            | AnyModel::GradientBoostingClassifier(_) => true,
-            _ => self.is_classifying_network(),
-        }
-    }
-
-    /// Whether this is a network whose outputs are probabilities.
-    fn is_classifying_network(&self) -> bool {
-        let AnyModel::NeuralSequential(network) = &*self.model else { return false };
-        let last = network.layers().last().map(|layer| (layer.activation(), layer.n_outputs()));
-        matches!(last, Some((Activation::Softmax, _) | (Activation::Sigmoid, 1)))
     }
 
     /// What the model is, as JSON.
@@ -114,10 +60,11 @@ impl Loaded {
             Some(outputs) => json.number("outputs", outputs as u64),
             None => json.raw("outputs", "null"),
         }
-        json.truth("takesText", self.takes() == Takes::Texts);
-        json.truth("takesNothing", self.takes() == Takes::Nothing);
-        json.truth("wide", self.takes() == Takes::WideRows);
-        json.truth("givesProbabilities", self.gives_probabilities());
+        let samples = self.model.samples();
+        json.truth("takesText", samples == Some(Samples::Texts));
+        json.truth("takesNothing", samples.is_none());
+        json.truth("wide", samples == Some(Samples::Wide));
+        json.truth("givesProbabilities", self.model.gives_probabilities());
         json.optional("target", self.target.as_deref());
         for (key, names) in [("features", &self.features), ("classNames", &self.classes)] {
             match names {
@@ -140,9 +87,6 @@ impl Loaded {
             list.finish()
         };
         match &*self.model {
-            AnyModel::NaiveBayes(model) => Some(numbers(model.classes())),
-            AnyModel::KnnClassifier(model) => Some(numbers(model.classes())),
-            AnyModel::GradientBoostingClassifier(model) => Some(numbers(model.classes())),
             AnyModel::Pipeline(model) if !matches!(model.head(), Head::Rows { .. }) => {
                 let mut list = Json::list();
                 let mut place = 0;
@@ -159,24 +103,14 @@ impl Loaded {
                 }
                 Some(list.finish())
             }
-            _ => None,
+            model => model.probability_classes().map(numbers),
         }
     }
 
     /// The terms that columns of answers to texts stand for.
     fn terms(&self) -> Option<String> {
-        let vocabulary = match &*self.model {
-            AnyModel::CountVectorizer(model) => model.vocabulary(),
-            AnyModel::TfIdf(model) => model.vocabulary(),
-            AnyModel::Pipeline(model) => match model.input() {
-                Input::Texts(input) if model.transform_texts(&[]).is_ok() => {
-                    return Some(texts(input.terms().into_iter()));
-                }
-                _ => return None,
-            },
-            _ => return None,
-        };
-        Some(texts((0..).map_while(|number| vocabulary.get(number))))
+        let terms = self.model.terms()?;
+        Some(texts((0..).map_while(|number| terms.get(number))))
     }
 
     /// A byte (1 for probabilities), a byte (0 rows of `f32`, 1 rows of `f64`, 2 texts), the number of columns or of texts, the data:
@@ -187,85 +121,76 @@ impl Loaded {
     /// What the model refuses.
     pub(crate) fn predict(&self, mut args: Arguments<'_>) -> Result<Answer, Failure> {
         let wanted = if args.u8()? == 1 { Wanted::Probabilities } else { Wanted::Predictions };
-        if wanted == Wanted::Probabilities && !self.gives_probabilities() {
+        if wanted == Wanted::Probabilities && !self.model.gives_probabilities() {
             return Err(nothing("gives no probabilities", &self.model));
         }
         let (kind, count) = (args.u8()?, args.u32()? as usize);
-        match (kind, self.takes()) {
-            (0, Takes::Rows) => self.ask_rows(matrix(args.rest(), count)?, wanted),
-            (1, Takes::WideRows) => {
-                let AnyModel::Pipeline(model) = &*self.model else { return Err(Failure::message()) };
+        let answers = match (kind, self.model.samples()) {
+            (0, Some(Samples::Narrow)) => {
+                let values = floats_of(args.rest());
+                let x = Matrix::from_vec(values.len().checked_div(count).unwrap_or(0), count, values)?;
+                self.model.answers(RowsIn::F32(x.as_slice()), x.n_rows(), wanted)?
+            }
+            (1, Some(Samples::Wide)) => {
                 let (values, _) = args.rest().as_chunks::<8>();
                 let values: Vec<f64> = values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+                check_columns(self.model.n_features(), count)?;
                 let n_rows = values.len().checked_div(count).unwrap_or(0);
-                check_columns(model.n_features(), count)?;
-                ask_pipeline(model, RowsIn::F64(&values), n_rows, wanted)
+                self.model.answers(RowsIn::F64(&values), n_rows, wanted)?
             }
-            (2, Takes::Texts) => {
+            (2, Some(Samples::Texts)) => {
                 let mut texts = Vec::new();
                 for _ in 0..count {
                     texts.push(args.text()?);
                 }
-                self.ask_texts(&texts, wanted)
+                self.model.answers(RowsIn::Texts(&texts), texts.len(), wanted)?
             }
-            (_, Takes::Nothing) => Err(nothing("predicts nothing about rows", &self.model)),
-            _ => Err(Failure::new("aw-usage", "the model takes rows, or texts, and got the other")),
-        }
+            (_, None) => return Err(nothing("predicts nothing about rows", &self.model)),
+            _ => return Err(Failure::new("aw-usage", "the model takes rows, or texts, and got the other")),
+        };
+        self.encode(&answers)
     }
 
-    fn ask_rows(&self, x: Matrix, wanted: Wanted) -> Result<Answer, Failure> {
-        if let AnyModel::NeuralSequential(network) = &*self.model
-            && self.is_classifying_network()
-        {
-            return Ok(match wanted {
-                Wanted::Predictions => whole_numbers("class", &network.classes(&x)?),
-                Wanted::Probabilities => shares(&network.outputs(&x)?),
-            });
-        }
-        if wanted == Wanted::Probabilities {
-            return Ok(shares(&self.probabilities(&x)?));
-        }
-        Ok(match self.model.try_predict(&x)? {
-            Predictions::Numbers(values) => singles("value", 1, values.as_slice()),
-            Predictions::Classes(classes) => whole_numbers("class", &classes),
-            Predictions::Outliers(marks) => {
+    fn encode(&self, answers: &Answers) -> Result<Answer, Failure> {
+        Ok(match answers {
+            Answers::Numbers(values) => singles("value", 1, values),
+            Answers::Classes(classes) => whole_numbers("class", classes),
+            Answers::Probabilities(_, shares) => singles("probability", shares.n_cols(), shares.as_slice()),
+            Answers::Outliers(marks) => {
                 numbers("outlier", "i32", 1, marks.iter().flat_map(|mark| mark.to_le_bytes()).collect())
             }
-            Predictions::Samples(rows) => singles("row", rows.n_cols(), rows.as_slice()),
-            _ => return Err(Failure::message()),
+            Answers::Rows(rows) => singles("row", rows.n_cols(), rows.as_slice()),
+            Answers::Terms(rows) => terms(rows),
+            Answers::Wide(values) => {
+                let is_language = matches!(&*self.model, AnyModel::NgramLm(_));
+                doubles(if is_language { "log-probability" } else { "value" }, 1, values)
+            }
+            Answers::WideRows { values, width } => doubles("row", *width, values),
+            Answers::WideTerms(rows) => {
+                let weights = rows.values().iter().flat_map(|value| value.to_le_bytes()).collect();
+                let counts = rows.row_starts().windows(2).map(|pair| (pair[1] - pair[0]) as u64);
+                sparse("f64", counts, rows.columns().iter().copied(), weights)
+            }
+            Answers::Places(places) => {
+                let AnyModel::Pipeline(model) = &*self.model else { return Err(Failure::message()) };
+                let is_outlier = matches!(model.head(), Head::Outliers(_));
+                whole_numbers(if is_outlier { "outlier-label" } else { "label" }, places)
+            }
+            Answers::Shares { shares, n_shares, .. } => doubles("probability", *n_shares, shares),
         })
     }
+}
 
-    fn probabilities(&self, x: &Matrix) -> Result<Matrix, Failure> {
-        Ok(match &*self.model {
-            AnyModel::LogisticRegression(model) => {
-                let second = model.try_predict_proba(x)?;
-                Matrix::from_vec(x.n_rows(), 1, second.iter().collect())?
-            }
-            AnyModel::RandomForestClassifier(model) => model.try_predict_proba(x)?,
-            AnyModel::GaussianMixture(model) => model.try_predict_proba(x)?,
-            AnyModel::NaiveBayes(model) => model.try_predict_proba(x)?,
-            AnyModel::KnnClassifier(model) => model.try_predict_proba(x)?,
-            AnyModel::GradientBoostingClassifier(model) => model.try_predict_proba(x)?,
-            other => return Err(nothing("gives no probabilities", other)),
-        })
+/// The model that the tensors of a file are.
+///
+/// # Errors
+///
+/// What `tensors` and the model refuse.
+pub(crate) fn of_tensors(tensors: impl FnOnce() -> Result<Tensors, Outcome>) -> Result<Loaded, Outcome> {
+    if !cfg!(feature = "every-model") {
+        return Err(Failure::lacks("models in files of tensors").into());
     }
-
-    fn ask_texts(&self, texts: &[&str], wanted: Wanted) -> Result<Answer, Failure> {
-        Ok(match &*self.model {
-            AnyModel::Pipeline(model) => {
-                return ask_pipeline(model, RowsIn::Texts(texts), texts.len(), wanted);
-            }
-            AnyModel::CountVectorizer(model) => terms(&model.transform(texts)),
-            AnyModel::TfIdf(model) => terms(&model.transform(texts)),
-            AnyModel::NgramLm(model) => {
-                let score =
-                    |text: &&str| model.log_probability(&text.split_whitespace().collect::<Vec<&str>>());
-                doubles("log-probability", 1, &texts.iter().map(score).collect::<Vec<f64>>())
-            }
-            _ => return Err(Failure::message()),
-        })
-    }
+    Ok(Loaded::new(AnyModel::from_tensors(&tensors()?)?))
 }
 
 fn nothing(what: &str, model: &AnyModel) -> Failure {
@@ -283,60 +208,6 @@ fn check_columns(expected: Option<usize>, found: usize) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-fn matrix(bytes: &[u8], n_cols: usize) -> Result<Matrix, Failure> {
-    let values = floats_of(bytes);
-    Ok(Matrix::from_vec(values.len().checked_div(n_cols).unwrap_or(0), n_cols, values)?)
-}
-
-fn ask_pipeline(
-    model: &Pipeline,
-    rows: RowsIn<'_>,
-    n_rows: usize,
-    wanted: Wanted,
-) -> Result<Answer, Failure> {
-    if let Head::Rows { what, .. } = model.head() {
-        if let RowsIn::Texts(texts) = rows
-            && let Ok(rows) = model.transform_texts(texts)
-        {
-            let weights = rows.values().iter().flat_map(|value| value.to_le_bytes()).collect();
-            let counts = rows.row_starts().windows(2).map(|pair| (pair[1] - pair[0]) as u64);
-            return Ok(sparse("f64", counts, rows.columns().iter().copied(), weights));
-        }
-        let mut values = room(n_rows, model.n_outputs())?;
-        model.values_into(rows, &mut values)?;
-        return Ok(match (what, model.n_outputs()) {
-            (RowsAre::Predictions, 1) => doubles("value", 1, &values),
-            (_, width) => doubles("row", width, &values),
-        });
-    }
-    if let Some(n_shares) = model.n_shares().filter(|_| wanted == Wanted::Probabilities) {
-        let mut shares = room(n_rows, n_shares)?;
-        model.shares_into(rows, &mut shares)?;
-        return Ok(doubles("probability", n_shares, &shares));
-    }
-    let mut places = vec![0; n_rows];
-    model.places_into(rows, &mut places)?;
-    let kind = if matches!(model.head(), Head::Outliers(_)) { "outlier-label" } else { "label" };
-    Ok(whole_numbers(kind, &places))
-}
-
-/// Zeros for `width` numbers a row.
-fn room(n_rows: usize, width: usize) -> Result<Vec<f64>, Failure> {
-    let len = n_rows.checked_mul(width);
-    let len = len.ok_or_else(|| Error::from(ErrorKind::MatrixTooLarge { n_rows, n_cols: width }))?;
-    Ok(vec![0.0; len])
-}
-
-/// Probabilities of both classes where there is one column, that of the second.
-fn shares(probabilities: &Matrix) -> Answer {
-    if probabilities.n_cols() != 1 {
-        return singles("probability", probabilities.n_cols(), probabilities.as_slice());
-    }
-    let values: Vec<f32> =
-        probabilities.as_slice().iter().flat_map(|&second| [1.0 - second, second]).collect();
-    singles("probability", 2, &values)
 }
 
 fn singles(kind: &str, columns: usize, values: &[f32]) -> Answer {

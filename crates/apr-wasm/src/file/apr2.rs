@@ -3,11 +3,11 @@
 use alloc::boxed::Box;
 
 use apr_container::v2::{Footer, Index, Inflated, Json as StoredJson, Stored, Warning};
-use apr_models::{AnyModel, MODEL_KEY, Tensors};
+use apr_models::{MODEL_KEY, Tensors};
 
 use super::{Listed, Rules, list_tensor, named_model, warn};
 use crate::json::Json;
-use crate::model::Loaded;
+use crate::model::{Loaded, of_tensors};
 use crate::pages::Pages;
 use crate::values::apr_name;
 use crate::wire::Outcome;
@@ -89,6 +89,5 @@ pub(super) fn verify(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<()
 }
 
 pub(super) fn model(pages: &Pages) -> Result<Loaded, Outcome> {
-    let tensors = Tensors::from_apr2(pages.whole()?)?;
-    Ok(Loaded::new(AnyModel::from_tensors(&tensors)?))
+    of_tensors(|| Ok(Tensors::from_apr2(pages.whole()?)?))
 }

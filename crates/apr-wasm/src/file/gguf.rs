@@ -3,14 +3,14 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use apr_models::{AnyModel, MODEL_KEY, Tensors};
+use apr_models::{MODEL_KEY, Tensors};
 use gguf_core::{Array, Endian, Header, Prefix, TensorInfo, Value};
 use st_core::Dtype;
 
 use super::{Listed, Rules, list_tensor, named_model};
 use crate::failure::Failure;
 use crate::json::{self, Json};
-use crate::model::Loaded;
+use crate::model::{Loaded, of_tensors};
 use crate::pages::Pages;
 use crate::values;
 use crate::wire::{Answer, Outcome};
@@ -141,5 +141,5 @@ pub(super) fn model(pages: &Pages, rules: &Rules) -> Result<Loaded, Outcome> {
     if let Some(name) = header.get(MODEL_KEY).and_then(|value| value.as_str()) {
         tensors.set_metadata(MODEL_KEY, name);
     }
-    Ok(Loaded::new(AnyModel::from_tensors(&tensors)?))
+    of_tensors(|| Ok(tensors))
 }

@@ -1,11 +1,11 @@
 //! safetensors files.
 
-use apr_models::{AnyModel, MODEL_KEY, Tensors};
+use apr_models::{MODEL_KEY, Tensors};
 use st_core::Header;
 
 use super::{Listed, Rules, list_tensor, named_model};
 use crate::json::Json;
-use crate::model::Loaded;
+use crate::model::{Loaded, of_tensors};
 use crate::pages::Pages;
 use crate::wire::Outcome;
 
@@ -41,6 +41,5 @@ pub(super) fn describe(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<
 
 pub(super) fn model(pages: &Pages, rules: &Rules) -> Result<Loaded, Outcome> {
     header(pages, rules)?;
-    let tensors = Tensors::from_safetensors(pages.whole()?)?;
-    Ok(Loaded::new(AnyModel::from_tensors(&tensors)?))
+    of_tensors(|| Ok(Tensors::from_safetensors(pages.whole()?)?))
 }
