@@ -10,11 +10,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use durable_file::StagedDir;
 
-use self::file::ModelFile;
-use self::project::{Optimize, Project, Source};
+use self::file::{Format, ModelFile, Signature};
+use self::project::{Optimize, Project, Shape, Source};
 use crate::console::Console;
 use crate::error::{CODE_OUTPUT_EXISTS, CODE_USAGE, Exit, Failure};
 use crate::input::{self, Rules};
@@ -66,6 +66,13 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("Depend on the crates of this checkout of the project, instead of versions in a registry"),
         )
+        .arg(
+            Arg::new("serve")
+                .long("serve")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("signer")
+                .help("An HTTP service instead of a filter of lines"),
+        )
         .arg(TrustArgs::signer_arg())
         .arg(input::unverified_arg())
         .arg(output::dry_run_arg())
@@ -75,6 +82,7 @@ pub(crate) fn command() -> Command {
              its answers with those recorded now.\n\n\
              With --signer the program verifies the signature with that key, which it carries, before it uses the model. An \
              encrypted model is refused: its key would have to be in the program.\n\n\
+             With --serve the program is an HTTP service on the address of its argument, as `apr serve` is one for any model.\n\n\
              Examples:\n  apr embed model.apr -o house-prices\n  \
              apr embed made.apr --signer maker.key.pub --opt speed -o prices --dry-run\n\n\
              Exit codes: 0 written, 2 the folder exists or it predicts nothing, 3 not sound, 4 damaged or not verified, 5 I/O, \
@@ -112,7 +120,14 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         Some(checkout) => Source::checkout(checkout)?,
         None => Source::Registry,
     };
-    let project = Project::new(&known, &file, &name, optimize, &source)?;
+    let shape = if matches.get_flag("serve") { Shape::Service } else { Shape::Lines };
+    if shape == Shape::Service
+        && !matches!(file.format, Format::Tensors { .. } | Format::First { signature: Signature::None, .. })
+    {
+        return Err(Failure::new(CODE_USAGE, "a service around a signed model is not written")
+            .help("`apr serve MODEL --signer KEY` serves it, and verifies it first"));
+    }
+    let project = Project::new(&known, &file, &name, shape, optimize, &source)?;
     let run = output::run_mode(matches);
     if run == Run::Write {
         write(folder, &project, &known, console)?;
@@ -297,7 +312,7 @@ fn report(
         }
         console.note(format_args!(
             "next: cargo run --release --manifest-path {label}/Cargo.toml -- {}",
-            project.example
+            project.argument
         ));
     }
     Ok(())

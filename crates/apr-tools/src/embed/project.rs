@@ -21,12 +21,23 @@ const MAIN: &str = include_str!("template/main.rs.txt");
 const MODEL: &str = include_str!("template/model.rs.txt");
 const NUMBERS: &str = include_str!("template/numbers.rs.txt");
 const RECORDED: &str = include_str!("template/recorded.rs.txt");
+const SERVE: &str = include_str!("template/serve.rs.txt");
+const SERVED: &str = include_str!("template/served.rs.txt");
 
 /// Name of the model's file in the project.
 const FILE: &str = "model.apr";
 
 /// Rows whose predictions are recorded.
 const N_ROWS: usize = 5;
+
+/// What the program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A filter of lines.
+    Lines,
+    /// An HTTP service.
+    Service,
+}
 
 /// What the compiler optimizes for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,8 +101,8 @@ pub(super) struct Project {
     pub(super) needs_registry: bool,
     /// Features of apr-container.
     pub(super) features: Vec<&'static str>,
-    /// A row to try it with, as a word of a command line.
-    pub(super) example: String,
+    /// What to try it with, as a word of a command line: a row, or an address.
+    pub(super) argument: String,
 }
 
 /// Rows, and the place for what the model says of them.
@@ -109,10 +120,16 @@ impl Project {
         known: &Known,
         file: &ModelFile,
         name: &str,
+        shape: Shape,
         optimize: Optimize,
         source: &Source,
     ) -> Result<Self, Failure> {
         let answer = Answer::of(known)?;
+        if let (Shape::Service, Source::Checkout(crates)) = (shape, source)
+            && !crates.join("apr-serve").exists()
+        {
+            return Err(Failure::new(CODE_USAGE, "this checkout has no apr-serve").in_file(crates));
+        }
         let door = Door::new(known, file, answer);
         let names = names(known, answer)?;
         let rows = rows(known, answer.line);
@@ -121,7 +138,7 @@ impl Project {
         let example = if answer.line == Line::Text { format!("'{example}'") } else { example };
         let mut filling =
             Filling { values: Values::default(), known, answer, door: &door, names: names.as_deref() };
-        filling.project(name, optimize, source, &example);
+        filling.project(name, shape, optimize, source, &example);
         filling.model(file);
         let values = filling.values;
 
@@ -130,30 +147,40 @@ impl Project {
             (".gitignore", b"/target\n".to_vec()),
             ("README.md", values.fill(README).into_bytes()),
             (FILE, file.bytes.clone()),
-            ("src/main.rs", values.fill(MAIN).into_bytes()),
-            ("src/model.rs", values.fill(MODEL).into_bytes()),
-            ("src/answer.rs", values.fill(answer.template).into_bytes()),
         ];
-        if uses_numbers(answer) {
-            files.push(("src/numbers.rs", values.fill(NUMBERS).into_bytes()));
-        }
         files.extend(source.lock().map(|lock| ("Cargo.lock", lock)));
-        let recorded = rows.map(|rows| {
-            files.push(("tests/recorded.rs", values.fill(RECORDED).into_bytes()));
-            files.push(("tests/rows.txt", (rows.join("\n") + "\n").into_bytes()));
-            Recorded { rows: "tests/rows.txt", predictions: "tests/predictions.txt" }
-        });
+        let mut recorded = None;
+        match shape {
+            Shape::Service => {
+                files.push(("src/main.rs", values.fill(SERVE).into_bytes()));
+                files.push(("tests/served.rs", values.fill(SERVED).into_bytes()));
+            }
+            Shape::Lines => {
+                files.push(("src/main.rs", values.fill(MAIN).into_bytes()));
+                files.push(("src/model.rs", values.fill(MODEL).into_bytes()));
+                files.push(("src/answer.rs", values.fill(answer.template).into_bytes()));
+                if uses_numbers(answer) {
+                    files.push(("src/numbers.rs", values.fill(NUMBERS).into_bytes()));
+                }
+                if let Some(rows) = rows {
+                    files.push(("tests/recorded.rs", values.fill(RECORDED).into_bytes()));
+                    files.push(("tests/rows.txt", (rows.join("\n") + "\n").into_bytes()));
+                    recorded =
+                        Some(Recorded { rows: "tests/rows.txt", predictions: "tests/predictions.txt" });
+                }
+            }
+        }
         Ok(Self {
             name: name.to_owned(),
             model: known.model.name(),
             model_bytes: file.bytes.len() as u64,
             files,
             recorded,
-            is_view: door.view.is_some(),
+            is_view: shape == Shape::Lines && door.view.is_some(),
             is_verified: door.is_signed,
             needs_registry: matches!(source, Source::Registry),
             features: door.features,
-            example,
+            argument: if shape == Shape::Service { "127.0.0.1:8080".to_owned() } else { example },
         })
     }
 }
@@ -210,7 +237,7 @@ struct Filling<'p> {
 }
 
 impl Filling<'_> {
-    fn project(&mut self, name: &str, optimize: Optimize, source: &Source, example: &str) {
+    fn project(&mut self, name: &str, shape: Shape, optimize: Optimize, source: &Source, example: &str) {
         let (values, answer, door) = (&mut self.values, self.answer, self.door);
         let model = self.known.model.name();
         values.text("name", name);
@@ -243,6 +270,11 @@ impl Filling<'_> {
         values.part("texts", is_text);
         values.part("features", !is_text && self.known.features.is_some());
         values.part("requirements", matches!(source, Source::Registry));
+        values.text("serve_source", source.of("apr-serve"));
+        values.part("lines", shape == Shape::Lines);
+        values.part("served", shape == Shape::Service);
+        // A service needs it for the features alone.
+        values.part("container", shape == Shape::Lines || !door.features.is_empty());
     }
 
     fn model(&mut self, file: &ModelFile) {

@@ -109,6 +109,20 @@ fn what_cannot_be_a_program_is_refused_with_the_way_out() {
 }
 
 #[test]
+fn a_service_is_a_project_of_its_own_kind() {
+    let sandbox = Sandbox::with_models();
+    let report = embed(&sandbox, &["model.apr", "-o", "p", "--serve"]);
+    assert_eq!(report["in_place"], false);
+    let (main, manifest) = (text(&sandbox, "p/src/main.rs"), text(&sandbox, "p/Cargo.toml"));
+    assert!(main.contains("Server::bind(address") && !main.contains("{{"), "{main}");
+    assert!(manifest.contains("apr-serve = { version = ") && !manifest.contains("panic ="), "{manifest}");
+    assert!(!manifest.contains("apr-models = "), "{manifest}");
+    assert!(sandbox.path("p/tests/served.rs").exists() && !sandbox.path("p/src/model.rs").exists());
+    let (exit, value) = sandbox.json(&["embed", "made.apr", "-o", "q", "--serve", "--allow-unverified"]);
+    assert_eq!((exit, &value["error"]["code"]), (2, &"cli-usage".into()));
+}
+
+#[test]
 fn names_of_columns_and_classes_go_along() {
     let sandbox = Sandbox::with_models();
     sandbox.write(

@@ -72,6 +72,25 @@ mod embedded_model {
     }
 }
 
+mod model_in_place {
+    use apr_container::{Embedded, embed_model};
+    use apr_models::LinearRegression;
+
+    static MODEL: Embedded<LinearRegression> =
+        embed_model!("../../../conformance/vectors/apr/a0723_linreg_none_plain.apr");
+
+    fn main() -> Result<(), Box<dyn std::error::Error>> {
+        let model = MODEL.view()?;
+        println!("{}", model.try_predict_one(&vec![1.0; model.n_features()])?);
+        Ok(())
+    }
+
+    #[test]
+    fn runs() {
+        main().unwrap();
+    }
+}
+
 mod embedded_tensors {
     use st_core::SafeTensors;
 
@@ -95,9 +114,10 @@ fn the_code_is_that_above() {
     let here = code(include_str!("readme.rs"))
         .replace("&path", "\"line.apr\"")
         .replace("../../../conformance/vectors/apr/a0723_linreg_lz4_plain.apr", "model.apr")
+        .replace("../../../conformance/vectors/apr/a0723_linreg_none_plain.apr", "model.apr")
         .replace("../../../conformance/vectors/apr/a0723_linreg.safetensors", "model.safetensors");
     let blocks = blocks("rust");
-    assert_eq!(blocks.len(), 4);
+    assert_eq!(blocks.len(), 5);
     for block in blocks {
         assert!(here.contains(&code(block)), "not in this file:\n{block}");
     }
@@ -109,6 +129,7 @@ fn commands_run() {
     let sandbox = Sandbox::with_models();
     let lines = blocks("sh").into_iter().flat_map(str::lines).filter(|line| line.starts_with("apr "));
     let mut n_run = 0;
+    let checkout = concat!("--crates ", env!("CARGO_MANIFEST_DIR"), "/../..");
     for line in lines {
         if let Some(args) = line.strip_prefix("apr serve ") {
             // It runs until it is told to stop, here on any port.
@@ -117,7 +138,8 @@ fn commands_run() {
             n_run += 1;
             continue;
         }
-        let ran = sandbox.shell(line);
+        // The recipe stands in a checkout.
+        let ran = sandbox.shell(&line.replace("--crates .", checkout));
         let expected = i32::from(line.starts_with("apr diff "));
         assert_eq!(ran.exit, expected, "{line}\n{}", ran.stderr);
         n_run += 1;
