@@ -16,8 +16,7 @@ mod half_float;
 mod importance;
 #[cfg_attr(
     not(any(
-        target_arch = "x86",
-        target_arch = "x86_64",
+        all(any(target_arch = "x86", target_arch = "x86_64"), target_feature = "sse2"),
         target_arch = "aarch64",
         all(target_arch = "wasm32", target_feature = "simd128")
     )),

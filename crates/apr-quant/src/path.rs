@@ -6,11 +6,16 @@ use fearless_simd::Level;
 
 /// Runs one expression for the lanes of a path, another one without.
 ///
-/// Of the kinds that `fearless_simd` knows, those that are worth their code: every kind is a copy of all kernels.
+/// Of the kinds that `fearless_simd` knows, those that are worth their code: every kind is a copy of all kernels. Where floats
+/// are soft (x86 without SSE2: kernels, firmware) the compiler has no code for any of them.
 macro_rules! with_lanes {
     ($path:expr, $simd:ident => $lanes:expr, $scalar:expr) => {{
         let level = $path.level();
-        #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), feature = "every-vector"))]
+        #[cfg(all(
+            any(target_arch = "x86", target_arch = "x86_64"),
+            target_feature = "sse2",
+            feature = "every-vector"
+        ))]
         {
             if let Some($simd) = level.and_then(fearless_simd::Level::as_avx512) {
                 $lanes
@@ -22,7 +27,11 @@ macro_rules! with_lanes {
                 $scalar
             }
         }
-        #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(feature = "every-vector")))]
+        #[cfg(all(
+            any(target_arch = "x86", target_arch = "x86_64"),
+            target_feature = "sse2",
+            not(feature = "every-vector")
+        ))]
         match level.and_then(fearless_simd::Level::as_avx2) {
             Some($simd) => $lanes,
             None => $scalar,
@@ -38,8 +47,7 @@ macro_rules! with_lanes {
             None => $scalar,
         }
         #[cfg(not(any(
-            target_arch = "x86",
-            target_arch = "x86_64",
+            all(any(target_arch = "x86", target_arch = "x86_64"), target_feature = "sse2"),
             target_arch = "aarch64",
             all(target_arch = "wasm32", target_feature = "simd128")
         )))]
