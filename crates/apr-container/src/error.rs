@@ -1,8 +1,11 @@
 //! What can be wrong, and where.
 
+mod model;
+
 use alloc::boxed::Box;
 use core::fmt;
 
+pub use self::model::ModelError;
 use crate::compression::Compression;
 use crate::model_type::ModelType;
 
@@ -119,21 +122,6 @@ impl fmt::Display for Error {
 /// No `source`: the text of an error inside is part of `Display`, so that a printed chain says everything once.
 /// [`Error::kind`] gives access to it.
 impl core::error::Error for Error {}
-
-/// What a model's constructor says of decoded parts.
-#[derive(Debug)]
-pub struct ModelError {
-    code: &'static str,
-    source: Box<dyn core::error::Error + Send + Sync>,
-}
-
-impl ModelError {
-    /// The constructor's error.
-    #[must_use]
-    pub fn get(&self) -> &(dyn core::error::Error + Send + Sync + 'static) {
-        &*self.source
-    }
-}
 
 macro_rules! error_kinds {
     ($($(#[$doc:meta])* $variant:ident $({ $($(#[$field_doc:meta])* $field:ident: $ty:ty),* $(,)? })?
