@@ -164,7 +164,9 @@ fn vectors_of(target: &str) -> PathBuf {
 /// Bytes of the longest input worth trying, where the vectors' own manifest, longer than any of them, would decide. Numbers
 /// need room for a few of the longest blocks.
 fn longest_input(target: &str) -> Option<u32> {
-    ["apr", "decrypt", "gguf", "pipeline", "quant", "structures"].contains(&format_of(target)).then_some(4096)
+    ["apr", "decrypt", "gguf", "pipeline", "quant", "serve", "structures"]
+        .contains(&format_of(target))
+        .then_some(4096)
 }
 
 /// The files of a folder; none if it does not exist.
