@@ -84,7 +84,7 @@ pub(crate) async fn answer(
 ///
 /// # Errors
 ///
-/// As [`answer`], but for what depends on other requests.
+/// As [`answer()`], but for what depends on other requests.
 pub(crate) fn answer_at_once(
     model: &Model,
     tag: &str,

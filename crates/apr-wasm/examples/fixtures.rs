@@ -1,6 +1,6 @@
 //! Writes sealed files for the tests in Node.js, and the texts of their keys: `fixtures FOLDER MODEL...`.
 
-use std::error::Error;
+use core::error::Error;
 use std::path::Path;
 
 use apr_container::sealed::{Part, Plan, SealOptions, to_vec};

@@ -72,6 +72,7 @@ mod embedded_model {
     }
 }
 
+#[allow(clippy::std_instead_of_core, reason = "as the README writes it")]
 mod model_in_place {
     use apr_container::{Embedded, embed_model};
     use apr_models::LinearRegression;
