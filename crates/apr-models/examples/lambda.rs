@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
 /// # Errors
 ///
 /// If the endpoint cannot be reached or does not keep to the interface: whoever started the function starts it anew.
-fn step(api: &mut Api, model: &LinearView<'_>) -> io::Result<()> {
+fn step(api: &mut Api<'_>, model: &LinearView<'_>) -> io::Result<()> {
     let event = api.next()?;
     let path = format!("/invocation/{}", event.request_id);
     match answer(model, &event.body) {

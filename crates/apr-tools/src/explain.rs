@@ -13,6 +13,7 @@ mod quant_codes;
 #[cfg(feature = "serve")]
 mod serve_codes;
 mod structure_codes;
+mod wasm_codes;
 
 use std::io::Write as _;
 
@@ -53,6 +54,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
         quant_codes::ENTRIES,
         #[cfg(feature = "serve")]
         serve_codes::ENTRIES,
+        wasm_codes::ENTRIES,
         cli_codes::ENTRIES,
     ]
     .into_iter()
@@ -196,6 +198,8 @@ const MEND_SHARDS: &str = "`apr check FOLDER` lists every disagreement; fetch th
 #[cfg(test)]
 mod tests {
     use alloc::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
 
     use super::*;
 
@@ -219,10 +223,35 @@ mod tests {
         ];
         let known: BTreeSet<&str> = entries().map(|entry| entry.code).collect();
         assert_eq!(known.len(), entries().count(), "a code is explained twice");
-        let all: BTreeSet<&str> = lists.iter().copied().flatten().copied().collect();
+        let package = codes_of_package();
+        let mut all: BTreeSet<&str> = lists.iter().copied().flatten().copied().collect();
+        all.extend(package.iter().map(String::as_str));
         let missing: Vec<_> = all.difference(&known).collect();
         let stale: Vec<_> = known.difference(&all).collect();
         assert!(missing.is_empty() && stale.is_empty(), "missing {missing:?}, stale {stale:?}");
+    }
+
+    /// The codes in the sources of the npm package, which this crate does not use.
+    fn codes_of_package() -> BTreeSet<String> {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../apr-wasm");
+        let mut folders = vec![package.join("src"), package.join("js")];
+        let mut codes = BTreeSet::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                    continue;
+                }
+                let text = fs::read_to_string(entry.path()).unwrap();
+                codes.extend(text.split('"').filter(|word| is_code_of_package(word)).map(str::to_owned));
+            }
+        }
+        codes
+    }
+
+    fn is_code_of_package(word: &str) -> bool {
+        let is_letter = |letter: char| letter.is_ascii_lowercase() || letter == '-';
+        word.strip_prefix("aw-").is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_letter))
     }
 
     #[test]
