@@ -33,8 +33,8 @@ struct Module {
 }
 
 const MODULES: [Module; 4] = [
-    Module { name: "apr-core", features: "", has_simd: false, most: 700_000, goal: CORE_GOAL },
-    Module { name: "apr-core-simd", features: "", has_simd: true, most: 700_000, goal: CORE_GOAL },
+    Module { name: "apr-core", features: "", has_simd: false, most: 600_000, goal: CORE_GOAL },
+    Module { name: "apr-core-simd", features: "", has_simd: true, most: 600_000, goal: CORE_GOAL },
     Module { name: "apr-full", features: "full", has_simd: false, most: 1_140_000, goal: FULL_GOAL },
     Module { name: "apr-full-simd", features: "full", has_simd: true, most: 1_250_000, goal: FULL_GOAL },
 ];
