@@ -77,6 +77,8 @@ describe("a file from this machine", () => {
     assert.deepEqual([ramp.Minimum, ramp.Maximum, ramp.Mean, ramp["Standard deviation"]], ["0", "999", "499.5", "288.675"]);
     assert.equal(ramp["First values"], "0, 1, 2, 3, 4, 5, 6, 7");
     await page.click("#tensor summary");
+    // The table is made when the browser says that it is to be seen, some time after the click.
+    await page.waitForSelector("#tensor .bins tbody tr");
     const counts = await page.locator("#tensor .bins tbody tr").evaluateAll((rows) => rows.map((row) => Number(row.children[1].textContent)));
     assert.equal(counts.length, 48);
     assert.equal(counts.reduce((sum, value) => sum + value, 0), 1000);
@@ -493,6 +495,7 @@ describe("the page itself", () => {
       await predictRows(page, "#predict", "1,2,3,4\n5,6,7,8");
       await tensor(page, "layer_1_weights");
       await page.click("#tensor summary");
+      await page.waitForSelector("#tensor .bins tbody tr");
       await faults("a model");
       await picture(page, `model-${colorScheme}`);
       await example(page, "locked.apr");
@@ -502,6 +505,7 @@ describe("the page itself", () => {
       await faults("a refusal");
       await example(page, "tiny-llama.gguf");
       await page.click("#metadata button:has-text('entries')");
+      await page.waitForSelector("#metadata .value.entries");
       await faults("a list of entries");
       await drop(page, "nothing.gguf", Buffer.from("not a model"));
       await page.waitForSelector("#problem .problem");
