@@ -1,8 +1,10 @@
-//! `fuzz`: every target for some seconds, starting from the conformance vectors.
+//! `fuzz`: every target for some seconds, starting from the conformance vectors; as many at a time as there are cores.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use crate::process::{display, find_tool, nightly_cargo, path_with, step};
 use crate::task::{Failure, Outcome, Session};
@@ -22,9 +24,9 @@ const C_FLAGS: &str = "-fno-sanitize-address-use-after-scope";
 
 /// Runs the targets named in `args`, or all, each for the number of seconds in `args`.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
-    let targets =
-        Workspace::load(session, MANIFEST)?.packages.into_iter().flat_map(|package| package.binaries);
-    let (seconds, chosen) = choice(args, &targets.collect::<Vec<_>>()).map_err(Failure::Usage)?;
+    let packages = Workspace::load(session, MANIFEST)?.packages;
+    let targets: Vec<_> = packages.into_iter().flat_map(|package| package.binaries).collect();
+    let (seconds, chosen) = choice(args, &targets).map_err(Failure::Usage)?;
     let Some(tool) = find_tool(session, "cargo-fuzz") else {
         session.skip("fuzz", "needs cargo-fuzz");
         return Ok(());
@@ -33,15 +35,54 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
         session.skip("fuzz", "needs the nightly toolchain");
         return Ok(());
     }
-    let mut lines = Vec::new();
-    let mut findings = 0;
-    for target in &chosen {
-        let report = fuzz_one(session, &tool, target, seconds)?;
-        findings += report.findings.len();
-        lines.push(report.to_string());
+    // All of them in one build shares its cores; a few, one after the other.
+    let builds: Vec<&[String]> =
+        if chosen.len() == targets.len() { vec![&[]] } else { chosen.chunks(1).collect() };
+    for target in builds {
+        let mut build = nightly(session, &tool, &["fuzz", "build"])?;
+        step(build.args(target))?;
     }
-    lines.iter().for_each(|line| println!("{line}"));
-    if findings == 0 { Ok(()) } else { Err(format!("findings: {findings}").into()) }
+    let reports = side_by_side(&chosen, |target| fuzz_one(session, &tool, target, seconds));
+    let mut findings = 0;
+    let mut failures = Vec::new();
+    for report in reports {
+        match report {
+            Ok(report) => {
+                findings += report.findings.len();
+                println!("{report}");
+            }
+            Err(failure) => failures.push(failure.to_string()),
+        }
+    }
+    if findings > 0 {
+        failures.push(format!("findings: {findings}"));
+    }
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
+}
+
+/// What `work` makes of each item, in their order. A fuzzer takes one core: as many run at a time as there are.
+fn side_by_side<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        items.get(at).map(|item| (at, work(item)))
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let mut done: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..cores).map(|_| scope.spawn(|| core::iter::from_fn(take).collect::<Vec<_>>())).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("work ends without a panic")).collect()
+    });
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, made)| made).collect()
+}
+
+/// Nightly cargo with cargo-fuzz.
+fn nightly(session: &Session, tool: &Path, args: &[&str]) -> Result<Command, Failure> {
+    let mut command = nightly_cargo(session, args).ok_or("the nightly toolchain went away")?;
+    let c_flags = std::env::var("CFLAGS").unwrap_or_default();
+    command.env("PATH", path_with(tool)).env("CFLAGS", format!("{c_flags} {C_FLAGS}"));
+    Ok(command)
 }
 
 /// Splits the arguments into seconds and targets.
@@ -80,20 +121,12 @@ impl core::fmt::Display for Report {
 }
 
 fn fuzz_one(session: &Session, tool: &Path, target: &str, seconds: u64) -> Result<Report, Failure> {
-    let nightly = |args: &[&str]| {
-        let mut command = nightly_cargo(session, args).ok_or("the nightly toolchain went away")?;
-        let c_flags = std::env::var("CFLAGS").unwrap_or_default();
-        command.env("PATH", path_with(tool)).env("CFLAGS", format!("{c_flags} {C_FLAGS}"));
-        Ok::<_, Failure>(command)
-    };
-    step(&mut nightly(&["fuzz", "build", target])?)?;
-
     let artifacts = session.root().join("fuzz/artifacts").join(target);
     let before = entries(&artifacts);
     // What the fuzzer learns goes to the first folder; the others are only read.
     let learned = session.scratch("fuzz").join(target);
     fs::create_dir_all(&learned).map_err(|error| format!("{}: {error}", learned.display()))?;
-    let mut command = nightly(&["fuzz", "run", target])?;
+    let mut command = nightly(session, tool, &["fuzz", "run", target])?;
     command.arg(&learned);
     let seeds = [vectors_of(target), Path::new("fuzz/corpus").join(target)];
     command.args(seeds.iter().filter(|seed| session.root().join(seed).is_dir()));
@@ -190,6 +223,13 @@ mod tests {
         assert_eq!(choice(&[], &targets), Ok((DEFAULT_SECONDS, words(&["a", "b"]))));
         assert_eq!(choice(&words(&["b", "7"]), &targets), Ok((7, words(&["b"]))));
         assert!(choice(&words(&["c"]), &targets).is_err());
+    }
+
+    #[test]
+    fn what_is_done_side_by_side_keeps_its_order() {
+        let numbers: Vec<u32> = (0..100).collect();
+        assert_eq!(side_by_side(&numbers, |number| number * 2), (0..200).step_by(2).collect::<Vec<_>>());
+        assert!(side_by_side(&[0; 0], |number| *number).is_empty());
     }
 
     #[test]

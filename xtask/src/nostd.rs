@@ -64,11 +64,11 @@ pub(crate) fn run(session: &mut Session, _args: &[String]) -> Outcome {
     let folder = workspace.target_dir.join("nostd");
     for promise in &CRATES {
         let without = probe(session, &folder, promise, promise.features, OF_ITS_OWN)?;
-        build(&mut command(session, &folder, &without))?;
-        println!("nostd: {} links without std on the host", promise.name);
+        build(&mut command(session, "check", &folder, &without))?;
+        println!("nostd: {} is without std on the host", promise.name);
 
         let with = probe(session, &folder, promise, &[promise.features, &["std"]].concat(), OF_ITS_OWN)?;
-        let captured = capture(&mut command(session, &folder, &with))?;
+        let captured = capture(&mut command(session, "check", &folder, &with))?;
         if captured.success || !captured.stderr.contains(DUPLICATE_ITEM) {
             let text = captured.stderr;
             return Err(format!("{} with std does not meet {DUPLICATE_ITEM}:\n{text}", promise.name).into());
@@ -94,7 +94,7 @@ fn bare(session: &mut Session, folder: &Path) -> Outcome {
     }
     write(&together.join("Cargo.toml"), &format!("{OF_ITS_OWN}resolver = \"3\"\nmembers = [\"*\"]\n"))?;
     lock(session, &together)?;
-    let mut command = command(session, folder, &together);
+    let mut command = command(session, "build", folder, &together);
     command.env(SOFT.0, SOFT.1);
     for target in &here {
         command.args(["--target", target]);
@@ -104,9 +104,9 @@ fn bare(session: &mut Session, folder: &Path) -> Outcome {
     Ok(())
 }
 
-/// The build of a probe, or of a workspace of them.
-fn command(session: &Session, folder: &Path, probe: &Path) -> Command {
-    let mut command = cargo(session, &["build", "--quiet", "--manifest-path"]);
+/// The `check` or `build` of a probe, or of a workspace of them.
+fn command(session: &Session, what: &str, folder: &Path, probe: &Path) -> Command {
+    let mut command = cargo(session, &[what, "--quiet", "--manifest-path"]);
     command.arg(probe.join("Cargo.toml")).arg("--target-dir").arg(folder.join("target"));
     // Flags meant for the workspace (coverage, sanitizers) would bring std or a runtime with them.
     command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
