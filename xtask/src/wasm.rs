@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::process::{cargo, command, display, find_tool, stdout_of, step};
 use crate::task::{Failure, Outcome, Session};
+use crate::workspace::Workspace;
 
 /// The crate.
 const FOLDER: &str = "crates/apr-wasm";
@@ -180,23 +181,25 @@ impl Place {
         files.sort();
         tests.args(files).env("APR_WASM_PACKAGE", &self.package).env("APR_WASM_TOOLS", &self.tools);
         let fixtures = self.package.with_file_name("fixtures");
-        let words =
-            ["run", "--locked", "--profile", "test", "--package", "apr-wasm", "--example", "fixtures", "--"];
+        // With the profile of the tests, whose dependencies are built already.
+        let words = ["build", "--locked", "--profile", "test", "--package", "apr-wasm", "--examples"];
+        step(&mut cargo(session, &words))?;
+        let examples = Workspace::load(session, "Cargo.toml")?.target_dir.join("debug/examples");
+        let example = |name: &str| examples.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
         let vectors = session.root().join("crates/conformance/vectors");
         let models = [
             "apr/a0100_linreg.safetensors",
             "gguf/files/tiny_llama_Q4_0.gguf",
             "apr/a0100_linreg_none_plain.apr",
         ];
-        step(cargo(session, &words).arg(&fixtures).args(models.map(|name| vectors.join(name))))?;
-        tests.env("APR_WASM_FIXTURES", &fixtures);
+        let mut write = command(session, example("fixtures"), &[]);
+        step(write.arg(&fixtures).args(models.map(|name| vectors.join(name))))?;
+        tests.env("APR_WASM_FIXTURES", &fixtures).env("APR_WASM_OWNER", example("owner"));
         let transcript = self.package.with_file_name("transcript.bin");
         let _ = fs::remove_file(&transcript);
         step(tests.env("APR_WASM_TRANSCRIPT", &transcript))?;
         // The same questions to the same code, compiled for this machine.
-        let mut replay =
-            cargo(session, &["run", "--locked", "--package", "apr-wasm", "--example", "replay", "--"]);
-        step(replay.arg(&transcript))
+        step(command(session, example("replay"), &[]).arg(&transcript))
     }
 
     /// Prints what each module takes, and fails where one takes more than it may.

@@ -1,6 +1,7 @@
 // The functions of the package: sources, errors, ranges, cache, workers, keys, traps.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { closeSync, mkdtempSync, openAsBlob, openSync, readFileSync, readSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
-import { MODELS, PACKAGE, TOOLS, inMemory, load, refusal, serve, sha256, vector } from "./support.mjs";
+import { MODELS, OWNER, PACKAGE, TOOLS, VECTORS, inMemory, load, refusal, serve, sha256, vector } from "./support.mjs";
 
 const api = await load();
 await api.init();
@@ -329,6 +330,29 @@ test("keys, and a request to a model's owner", async () => {
   assert.equal(String.fromCharCode(...request.subarray(0, 7)), "apr-ask");
   assert.equal((await refusal(async () => decryptResponse(request))).code, "cy-message");
   assert.equal((await refusal(async () => api.encryptForModel("x", sign.publicKey))).code, "cy-key-kind");
+});
+
+test("a request to a model's owner is answered, in private", async () => {
+  const { publicKey, secretKey } = api.generateKeys("encrypt");
+  const path = join(VECTORS, "apr/a0100_linreg_none_plain.apr");
+  const model = await api.loadModel(vector("apr/a0100_linreg_none_plain.apr"));
+  const features = Float32Array.from({ length: model.inputs }, (_, at) => at + 0.5);
+  const ask = (context) => api.encryptForModel(features, publicKey, { context });
+  const answer = (input, context) => spawnSync(OWNER, [secretKey, path, context], { input });
+
+  const { request, decryptResponse } = ask("risk 3");
+  const { status, stdout, stderr } = answer(request, "risk 3");
+  assert.equal(status, 0, String(stderr));
+  const bytes = decryptResponse(stdout);
+  assert.deepEqual(new Float32Array(bytes.slice().buffer), model.predict([features]));
+  for (const message of [request, stdout]) assert.equal(Buffer.from(message).includes(Buffer.from(features.buffer)), false);
+
+  const other = ask("risk 3");
+  assert.equal((await refusal(async () => other.decryptResponse(stdout))).code, "cy-open", "the answer to another request");
+  const changed = Uint8Array.from(stdout);
+  changed[changed.length - 1] ^= 1;
+  assert.equal((await refusal(async () => ask("risk 3").decryptResponse(changed))).code, "cy-open");
+  assert.notEqual(answer(request, "risk 4").status, 0, "another context");
 });
 
 test("in a worker", async () => {

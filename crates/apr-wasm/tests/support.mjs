@@ -12,6 +12,8 @@ export const VECTORS = join(ROOT, "crates/conformance/vectors");
 export const MODELS = join(ROOT, "crates/apr-models/tests/data");
 export const PACKAGE = process.env.APR_WASM_PACKAGE ?? join(ROOT, "target/wasm/package");
 export const FIXTURES = process.env.APR_WASM_FIXTURES ?? join(ROOT, "target/wasm/fixtures");
+/** `examples/owner.rs`, built. */
+export const OWNER = process.env.APR_WASM_OWNER ?? join(ROOT, "target/debug/examples/owner");
 export const TOOLS = process.env.APR_WASM_TOOLS ?? join(ROOT, "target/wasm/tools");
 
 /** A file of the package, imported; with another `copy`, as an instance of its own. */
