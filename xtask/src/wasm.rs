@@ -33,9 +33,8 @@ struct Module {
     goal: u64,
 }
 
-const MODULES: [Module; 4] = [
+const MODULES: [Module; 3] = [
     Module { name: "apr-core", features: "", has_simd: false, most: 600_000, goal: CORE_GOAL },
-    Module { name: "apr-core-simd", features: "", has_simd: true, most: 600_000, goal: CORE_GOAL },
     Module { name: "apr-full", features: "full", has_simd: false, most: 1_140_000, goal: FULL_GOAL },
     Module { name: "apr-full-simd", features: "full", has_simd: true, most: 1_250_000, goal: FULL_GOAL },
 ];

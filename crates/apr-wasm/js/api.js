@@ -1,4 +1,4 @@
-// The functions of the package, over one of its two modules.
+// The functions of the package, over the module with everything or the small one.
 
 import { Cache, sha256 } from "./cache.js";
 import { Engine, Operation, Question, compile, hasSimd } from "./engine.js";
@@ -11,6 +11,9 @@ function random(length) {
   return globalThis.crypto.getRandomValues(new Uint8Array(length));
 }
 
+/** Modules that are there twice, with vectors and without: the small one computes nothing that they would speed up. */
+const WITH_TWINS = new Set(["full"]);
+
 export function createApi(flavour) {
   let chosen = null;
   let loading = null;
@@ -20,7 +23,7 @@ export function createApi(flavour) {
   async function load(options) {
     const { variant = "auto", wasmUrl, module } = options;
     if (!["auto", "simd", "scalar"].includes(variant)) throw refuse("aw-usage", 'the variant is "auto", "simd" or "scalar"');
-    const simd = variant === "auto" ? hasSimd() : variant === "simd";
+    const simd = WITH_TWINS.has(flavour) && (variant === "auto" ? hasSimd() : variant === "simd");
     const source = module ?? wasmUrl ?? new URL(`./wasm/apr-${flavour}${simd ? "-simd" : ""}.wasm`, import.meta.url);
     const compiled = await compile(source);
     chosen = compiled;

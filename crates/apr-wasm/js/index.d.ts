@@ -19,6 +19,7 @@ export class CacheError extends AprError {}
 export class UsageError extends AprError {}
 
 export interface InitOptions {
+  /** Which module of `apr-wasm`; `apr-wasm/core` has only one. */
   variant?: "auto" | "simd" | "scalar";
   wasmUrl?: string | URL;
   module?: WebAssembly.Module | ArrayBuffer | Uint8Array;
