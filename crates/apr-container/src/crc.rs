@@ -1,13 +1,24 @@
 //! The checksum at the end of every file: CRC-32 with the reflected polynomial 0xEDB88320, as zlib and PNG use it.
 
+#[cfg(any(target_arch = "wasm32", test))]
+mod sliced;
+
+#[cfg(not(target_arch = "wasm32"))]
+use crc32fast::Hasher;
+
+#[cfg(target_arch = "wasm32")]
+use self::sliced::Hasher;
+
 /// The checksum of one run of bytes.
 pub(crate) fn crc32(bytes: &[u8]) -> u32 {
-    crc32fast::hash(bytes)
+    let mut crc = Crc32::default();
+    crc.update(bytes);
+    crc.get()
 }
 
 /// A checksum that grows.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Crc32(crc32fast::Hasher);
+pub(crate) struct Crc32(Hasher);
 
 impl Crc32 {
     pub(crate) fn update(&mut self, bytes: &[u8]) {
