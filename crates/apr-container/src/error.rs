@@ -7,6 +7,7 @@ use core::fmt;
 
 pub use self::model::ModelError;
 use crate::compression::Compression;
+use crate::metadata::write_text;
 use crate::model_type::ModelType;
 
 /// Why an operation was refused, with the byte offset and the key or tensor concerned where there is one.
@@ -109,8 +110,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.kind.fmt(f)?;
         if let Some(name) = &self.0.name {
-            // `Debug` escapes what a hostile name would do to a terminal.
-            write!(f, ", {name:?}")?;
+            f.write_str(", ")?;
+            write_text(f, name)?;
         }
         if let Some(offset) = self.0.offset {
             write!(f, ", at byte {offset}")?;

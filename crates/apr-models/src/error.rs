@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-use st_core::Dtype;
+use st_core::{Dtype, Quoted};
 
 use crate::quantized_block::QuantType;
 
@@ -114,8 +114,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.kind.fmt(f)?;
         match &self.0.tensor {
-            // `Debug` escapes what a hostile name would do to a terminal.
-            Some(tensor) => write!(f, ", tensor {tensor:?}"),
+            Some(tensor) => write!(f, ", tensor {}", Quoted(tensor)),
             None => Ok(()),
         }
     }

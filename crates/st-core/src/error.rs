@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use crate::dtype::Dtype;
+use crate::quoted::Quoted;
 
 /// Why an operation was refused, with the byte offset and the tensor concerned where there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.kind.fmt(f)?;
         if let Some(tensor) = &self.tensor {
-            write!(f, ", tensor {tensor:?}")?;
+            write!(f, ", tensor {}", Quoted(tensor))?;
         }
         if let Some(offset) = self.offset {
             write!(f, ", at byte {offset}")?;

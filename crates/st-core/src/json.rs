@@ -415,6 +415,13 @@ impl<'h> Scanner<'h> {
     }
 }
 
+/// The powers of ten that a double holds, from the least that takes some 64-bit integer beyond its range.
+const POWERS: [f64; 20] = [
+    1e289, 1e290, 1e291, 1e292, 1e293, 1e294, 1e295, 1e296, 1e297, 1e298, 1e299, 1e300, 1e301, 1e302, 1e303,
+    1e304, 1e305, 1e306, 1e307, 1e308,
+];
+const LEAST: i32 = 289;
+
 /// `significand * 10^exponent`.
 struct Decimal {
     significand: u64,
@@ -449,17 +456,10 @@ impl Decimal {
         if self.significand == 0 || self.exponent < 0 {
             return true;
         }
-        let Ok(exponent @ ..=308) = u16::try_from(self.exponent) else {
-            return false;
-        };
-        let power = [b'1', b'e', digit(exponent / 100), digit(exponent / 10 % 10), digit(exponent % 10)];
-        let power = core::str::from_utf8(&power).ok().and_then(|text| text.parse::<f64>().ok());
-        power.is_some_and(|power| (self.significand as f64 * power).is_finite())
+        // Below that, a double holds even 2^64 times the power.
+        let Ok(place) = usize::try_from(self.exponent - LEAST) else { return true };
+        POWERS.get(place).is_some_and(|power| (self.significand as f64 * power).is_finite())
     }
-}
-
-const fn digit(value: u16) -> u8 {
-    b'0' + value as u8
 }
 
 /// Eight bytes from `at`, the first in the lowest place, zeros behind the end; `None` at the end.

@@ -54,7 +54,8 @@ fn write_list<T>(
     f.write_char(']')
 }
 
-fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+/// In quotation marks, and such that it cannot steer a terminal.
+pub(crate) fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')?;
     for char in text.chars() {
         match char {

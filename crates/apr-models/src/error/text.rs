@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use st_core::Quoted;
+
 use super::{ErrorKind, Operation};
 
 impl fmt::Display for ErrorKind {
@@ -59,7 +61,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::TensorInteger => f.write_str("tensor does not hold whole numbers"),
             Self::OtherModel { expected, found } => {
-                write!(f, "file holds {found:?}, not a model of type {expected}")
+                write!(f, "file holds {}, not a model of type {expected}", Quoted(found))
             }
             Self::UnknownModel => f.write_str(
                 "nothing says which model this is, and it is none of those known here: name the model to load it as",
@@ -101,8 +103,7 @@ impl fmt::Display for ErrorKind {
                 f,
                 "training diverged in epoch {epoch}: lower the learning rate, or scale the features and targets"
             ),
-            // `Debug` escapes what a hostile id would do to a terminal.
-            Self::UnknownItem { id } => write!(f, "no item has the id {id:?}"),
+            Self::UnknownItem { id } => write!(f, "no item has the id {}", Quoted(id)),
             Self::NoWeightMatrices { model } => {
                 write!(f, "a {model} has no matrices of weights: there is nothing to quantize")
             }
