@@ -1,15 +1,18 @@
 //! JSON text taken apart without building a tree of it.
 //!
-//! `serde_json` decides whether a text is JSON; what is left here is to find the members of an object or the items of an
+//! `check` decides whether a text is JSON; what is left here is to find the members of an object or the items of an
 //! array in a text that is known to be sound. Nothing recurses, so nesting costs no stack.
+
+mod check;
+mod text;
+
+pub(crate) use self::text::{push_string, string};
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use core::fmt;
-
-use serde_json::value::RawValue;
 
 use crate::error::{Error, ErrorKind};
 
@@ -64,7 +67,8 @@ impl Json {
     /// The value of a number.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
-        serde_json::from_str(&self.0).ok()
+        // Of the words and signs that a float is parsed from, JSON has only those of numbers.
+        self.0.parse().ok()
     }
 
     /// The value of a truth value.
@@ -122,14 +126,7 @@ impl From<&str> for Json {
 
 /// The value in a text, without the white space around it, if it is JSON.
 pub(crate) fn check(text: &str) -> Result<&str, Error> {
-    match serde_json::from_str::<&RawValue>(text) {
-        Ok(raw) => Ok(raw.get()),
-        Err(error) => {
-            let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
-            let offset = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
-            Err(ErrorKind::JsonSyntax.at(offset.min(text.len()) as u64))
-        }
-    }
+    check::value(text).map_err(|at| ErrorKind::JsonSyntax.at(at as u64))
 }
 
 /// Deepest nesting of arrays and objects in a sound text.
@@ -292,22 +289,6 @@ pub(crate) fn items<'t>(
             return Ok(());
         }
     }
-}
-
-/// What a string literal says; `None` for another value and for half a surrogate pair.
-pub(crate) fn string(literal: &str) -> Option<Cow<'_, str>> {
-    let inner = literal.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        serde_json::from_str(literal).ok().map(Cow::Owned)
-    } else {
-        Some(Cow::Borrowed(inner))
-    }
-}
-
-/// Appends a string literal.
-pub(crate) fn push_string(out: &mut String, text: &str) {
-    // Writing a string into memory cannot fail.
-    out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
 #[cfg(test)]

@@ -91,6 +91,11 @@ impl Inflated {
             false if header.flags().intersects(Flags::ZSTD) => Compression::ZstdDefault,
             _ => return Err(ErrorKind::Reserved.at(6)),
         };
+        if !cfg!(any(feature = "zstd", feature = "ruzstd", feature = "lz4")) {
+            // So that a build without decompressors has none of what follows.
+            let feature = if compression == Compression::Lz4 { "lz4" } else { "zstd" };
+            return Err(ErrorKind::FeatureDisabled { feature }.into());
+        }
         let block = file.get(Header::LEN..).unwrap_or_default();
         let limits = &options.limits;
         let allowed = limits.expansion.allowed(block.len() as u64).min(limits.payload_bytes);
