@@ -98,7 +98,8 @@ impl Metadata {
     /// and `Limit`. [`Error::name`] has the path of the key, [`Error::offset`] counts from the metadata's first byte.
     pub fn from_msgpack(bytes: &[u8], strictness: Strictness, limits: &Limits) -> Result<Self, Error> {
         let mut input = Reader::new(bytes, strictness, limits)?;
-        let metadata = Self::read(&mut input)?;
+        let mut metadata = Self::default();
+        metadata.read(&mut input)?;
         input.finish()?;
         Ok(metadata)
     }

@@ -55,6 +55,7 @@ impl Hasher {
     }
 
     /// Goes on with bytes whose own checksum is known: this one is multiplied by `x` to as many powers as they have bits.
+    #[cfg(any(feature = "std", test))]
     pub(super) fn combine(&mut self, other: &Self) {
         let mut bits = other.len.wrapping_mul(8);
         let (mut crc, mut power) = (!self.state, shifted(1 << 31));
@@ -80,6 +81,7 @@ const fn shifted(value: u32) -> u32 {
 }
 
 /// Of two polynomials, modulo the one of the checksum.
+#[cfg(any(feature = "std", test))]
 const fn product(left: u32, right: u32) -> u32 {
     let (mut product, mut shift, mut power) = (0, 31, right);
     loop {

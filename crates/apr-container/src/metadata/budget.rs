@@ -48,9 +48,9 @@ impl Budget {
         Ok(())
     }
 
-    /// Before a list of `count` elements of type `T` is allocated.
-    pub(super) fn charge_list<T>(&mut self, count: usize) -> Result<(), Error> {
-        self.charge((count as u64).saturating_mul(size_of::<T>() as u64))
+    /// Before a list of `count` elements of so many bytes each is allocated.
+    pub(super) fn charge_list(&mut self, count: usize, size: usize) -> Result<(), Error> {
+        self.charge((count as u64).saturating_mul(size as u64))
     }
 
     /// Before an entry is added to a map of `len` entries.
@@ -72,10 +72,10 @@ mod tests {
     fn bounds_are_exact() {
         let limits = Limits { metadata_memory: 100, ..Limits::DEFAULT };
         let mut budget = Budget::new(10, &limits);
-        assert!(budget.charge_list::<u32>(32).is_ok() && budget.charge(2).is_ok());
+        assert!(budget.charge_list(32, 4).is_ok() && budget.charge(2).is_ok());
         let error = budget.charge(1).expect_err("131 of 130 bytes");
         assert!(matches!(error.kind(), ErrorKind::MetadataTooDense { needed: 131, allowed: 130 }));
-        assert!(budget.charge_list::<u64>(usize::MAX).is_err() && budget.charge_entry(5).is_err());
+        assert!(budget.charge_list(usize::MAX, 8).is_err() && budget.charge_entry(5).is_err());
     }
 
     #[test]

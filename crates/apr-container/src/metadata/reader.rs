@@ -11,6 +11,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::budget::Budget;
+use super::record::Part;
 use super::value::Value;
 use crate::error::{Error, ErrorKind};
 use crate::limits::{Limits, Strictness};
@@ -149,11 +150,11 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// A list whose elements `read_one` reads.
-    pub(super) fn list<T>(&mut self, read_one: fn(&mut Self) -> Result<T, Error>) -> Result<Vec<T>, Error> {
+    /// A list.
+    pub(super) fn list<T: Part + Default>(&mut self) -> Result<Vec<T>, Error> {
         let at = self.offset;
         match self.head()? {
-            Head::Array(count) => self.elements(count, at, read_one),
+            Head::Array(count) => self.elements(count, at),
             head => Err(wrong_type("array", &head, at)),
         }
     }
@@ -214,29 +215,31 @@ impl<'data> Reader<'data> {
             Head::Text(text) => Value::String(self.checked_text(text)?),
             Head::Bytes(bytes) => Value::Bytes(self.copied(bytes)?),
             Head::Ext(number, bytes) => Value::Ext(number, self.copied(bytes)?),
-            Head::Array(count) => Value::Array(self.elements(count, at, Self::value)?),
+            Head::Array(count) => Value::Array(self.elements(count, at)?),
             Head::Map(count) => Value::Map(self.entries(count, at)?),
         })
     }
 
-    fn elements<T>(
-        &mut self,
-        count: u32,
-        at: u64,
-        read_one: fn(&mut Self) -> Result<T, Error>,
-    ) -> Result<Vec<T>, Error> {
+    fn elements<T: Part + Default>(&mut self, count: u32, at: u64) -> Result<Vec<T>, Error> {
+        let size = size_of::<T>();
         let count = self.enter(count, 1, at)?;
-        self.budget.charge_list::<T>(count).map_err(|error| error.at(at))?;
+        self.budget.charge_list(count, size).map_err(|error| error.at(at))?;
         let mut elements = Vec::new();
         if elements.try_reserve_exact(count).is_err() {
-            let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
+            let bytes = (count as u64).saturating_mul(size as u64);
             return Err(ErrorKind::OutOfMemory { bytes }.at(at));
         }
-        for idx in 0..count {
-            elements.push(read_one(self).map_err(|error| under(error, &format!("{idx}")))?);
+        elements.resize_with(count, T::default);
+        self.fill(&mut elements.iter_mut().map(|element| element as &mut dyn Part))?;
+        Ok(elements)
+    }
+
+    fn fill(&mut self, elements: &mut dyn Iterator<Item = &mut dyn Part>) -> Result<(), Error> {
+        for (idx, element) in elements.enumerate() {
+            element.read(self).map_err(|error| under(error, &format!("{idx}")))?;
         }
         self.leave();
-        Ok(elements)
+        Ok(())
     }
 
     fn entries(&mut self, count: u32, at: u64) -> Result<BTreeMap<String, Value>, Error> {

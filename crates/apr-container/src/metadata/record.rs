@@ -10,27 +10,19 @@ use super::writer::{Writer, Written};
 use crate::error::{Error, ErrorKind};
 
 /// The type of a field.
-pub(super) trait Part: Written + Sized {
-    /// Whether a structure without it is refused.
-    const REQUIRED: bool = true;
-
-    fn read(input: &mut Reader<'_>) -> Result<Self, Error>;
+pub(super) trait Part: Written {
+    /// Reads a value into a part that was made by `default`.
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error>;
 }
 
-/// A field, in the order of the format's first implementation: what a structure written as a list needs.
-pub(super) struct Field {
-    pub(super) name: &'static str,
-    pub(super) is_required: bool,
-}
+/// A structure with named fields. Those that a new one would leave out when written, lists and options, are not required.
+pub(super) trait Record {
+    /// The names of the fields, in the order of the format's first implementation: what a structure written as a list needs.
+    fn names(&self) -> &'static [&'static str];
 
-/// A structure with named fields.
-pub(super) trait Record: Default {
-    const FIELDS: &'static [Field];
+    fn field(&self, idx: usize) -> &dyn Part;
 
-    fn read_field(&mut self, name: &str, input: &mut Reader<'_>) -> Result<(), Error>;
-
-    /// Fields that are to be written.
-    fn present(&self) -> Vec<(&'static str, &dyn Written)>;
+    fn field_mut(&mut self, idx: usize) -> &mut dyn Part;
 
     fn extra(&self) -> &BTreeMap<String, Value>;
 
@@ -49,31 +41,18 @@ macro_rules! record {
         }
 
         impl $crate::metadata::record::Record for $name {
-            const FIELDS: &'static [$crate::metadata::record::Field] = &[$($crate::metadata::record::Field {
-                name: stringify!($field),
-                is_required: <$ty as $crate::metadata::record::Part>::REQUIRED,
-            }),*];
-
-            fn read_field(
-                &mut self,
-                name: &str,
-                input: &mut $crate::metadata::reader::Reader<'_>,
-            ) -> Result<(), $crate::error::Error> {
-                $(if name == stringify!($field) {
-                    self.$field = $crate::metadata::record::Part::read(input)?;
-                })*
-                Ok(())
+            fn names(&self) -> &'static [&'static str] {
+                &[$(stringify!($field)),*]
             }
 
-            fn present(&self) -> alloc::vec::Vec<(&'static str, &dyn $crate::metadata::writer::Written)> {
-                let mut present = alloc::vec::Vec::new();
-                $({
-                    let field: &dyn $crate::metadata::writer::Written = &self.$field;
-                    if !field.is_absent() {
-                        present.push((stringify!($field), field));
-                    }
-                })*
-                present
+            fn field(&self, idx: usize) -> &dyn $crate::metadata::record::Part {
+                let fields: [&dyn $crate::metadata::record::Part; _] = [$(&self.$field),*];
+                fields.get(idx).copied().unwrap_or(&self.extra)
+            }
+
+            fn field_mut(&mut self, idx: usize) -> &mut dyn $crate::metadata::record::Part {
+                let fields: [&mut dyn $crate::metadata::record::Part; _] = [$(&mut self.$field),*];
+                fields.into_iter().nth(idx).unwrap_or(&mut self.extra)
             }
 
             fn extra(&self) -> &alloc::collections::BTreeMap<alloc::string::String, $crate::metadata::Value> {
@@ -94,8 +73,11 @@ macro_rules! record {
         }
 
         impl $crate::metadata::record::Part for $name {
-            fn read(input: &mut $crate::metadata::reader::Reader<'_>) -> Result<Self, $crate::error::Error> {
-                $crate::metadata::record::read(input)
+            fn read(
+                &mut self,
+                input: &mut $crate::metadata::reader::Reader<'_>,
+            ) -> Result<(), $crate::error::Error> {
+                $crate::metadata::record::read(self, input)
             }
         }
     };
@@ -156,24 +138,28 @@ macro_rules! choice {
         }
 
         impl $crate::metadata::record::Part for $name {
-            fn read(input: &mut $crate::metadata::reader::Reader<'_>) -> Result<Self, $crate::error::Error> {
-                input.text().map(Self::from)
+            fn read(
+                &mut self,
+                input: &mut $crate::metadata::reader::Reader<'_>,
+            ) -> Result<(), $crate::error::Error> {
+                *self = Self::from(input.text()?);
+                Ok(())
             }
         }
     };
 }
 pub(super) use choice;
 
-pub(super) fn read<R: Record>(input: &mut Reader<'_>) -> Result<R, Error> {
+pub(super) fn read(record: &mut dyn Record, input: &mut Reader<'_>) -> Result<(), Error> {
     let at = input.offset();
-    let mut record = R::default();
     let mut seen = 0_u64;
+    let names = record.names();
     match input.structure()? {
         Shape::Named(count) => {
             for _ in 0..count {
                 let key_at = input.offset();
                 let key = input.text()?;
-                let Some(idx) = R::FIELDS.iter().position(|field| field.name == key) else {
+                let Some(idx) = names.iter().position(|name| *name == key) else {
                     input.extra(key, key_at, record.extra_mut())?;
                     continue;
                 };
@@ -181,37 +167,42 @@ pub(super) fn read<R: Record>(input: &mut Reader<'_>) -> Result<R, Error> {
                     return Err(ErrorKind::MetadataDuplicate.at(key_at).named(&key));
                 }
                 seen |= 1 << idx;
-                record.read_field(&key, input).map_err(|error| under(error, &key))?;
+                record.field_mut(idx).read(input).map_err(|error| under(error, &key))?;
             }
         }
         Shape::Positional(count) => {
-            if count > R::FIELDS.len() {
+            if count > names.len() {
                 return Err(
                     ErrorKind::InvalidValue { what: "metadata list longer than there are fields" }.at(at)
                 );
             }
-            for (idx, field) in R::FIELDS.iter().take(count).enumerate() {
+            for (idx, name) in names.iter().take(count).enumerate() {
                 seen |= 1 << idx;
-                record.read_field(field.name, input).map_err(|error| under(error, field.name))?;
+                record.field_mut(idx).read(input).map_err(|error| under(error, name))?;
             }
         }
     }
     input.leave();
-    for (idx, field) in R::FIELDS.iter().enumerate() {
-        if field.is_required && seen & 1 << idx == 0 {
-            return Err(ErrorKind::MetadataMissing.at(at).named(field.name));
+    for (idx, name) in names.iter().enumerate() {
+        if seen & 1 << idx == 0 && !record.field(idx).is_absent() {
+            return Err(ErrorKind::MetadataMissing.at(at).named(name));
         }
     }
-    Ok(record)
+    Ok(())
 }
 
-pub(super) fn write<R: Record>(record: &R, out: &mut Writer) -> Result<(), Error> {
-    for field in R::FIELDS {
-        if record.extra().contains_key(field.name) {
-            return Err(Error::from(ErrorKind::MetadataDuplicate).named(field.name));
+pub(super) fn write(record: &dyn Record, out: &mut Writer) -> Result<(), Error> {
+    let mut present: Vec<(&str, &dyn Written)> = Vec::new();
+    for (idx, &name) in record.names().iter().enumerate() {
+        if record.extra().contains_key(name) {
+            return Err(Error::from(ErrorKind::MetadataDuplicate).named(name));
+        }
+        let field = record.field(idx);
+        if !field.is_absent() {
+            present.push((name, field));
         }
     }
-    out.structure(record.present(), record.extra())
+    out.structure(present, record.extra())
 }
 
 impl Written for String {
@@ -221,8 +212,9 @@ impl Written for String {
 }
 
 impl Part for String {
-    fn read(input: &mut Reader<'_>) -> Result<Self, Error> {
-        input.text()
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error> {
+        *self = input.text()?;
+        Ok(())
     }
 }
 
@@ -234,8 +226,9 @@ impl Written for u64 {
 }
 
 impl Part for u64 {
-    fn read(input: &mut Reader<'_>) -> Result<Self, Error> {
-        input.unsigned()
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error> {
+        *self = input.unsigned()?;
+        Ok(())
     }
 }
 
@@ -247,11 +240,12 @@ impl Written for u32 {
 }
 
 impl Part for u32 {
-    fn read(input: &mut Reader<'_>) -> Result<Self, Error> {
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error> {
         let at = input.offset();
         let wide = input.unsigned()?;
-        Self::try_from(wide)
-            .map_err(|_| ErrorKind::InvalidValue { what: "a count of more than 32 bits" }.at(at))
+        *self = Self::try_from(wide)
+            .map_err(|_| ErrorKind::InvalidValue { what: "a count of more than 32 bits" }.at(at))?;
+        Ok(())
     }
 }
 
@@ -263,8 +257,9 @@ impl Written for f32 {
 }
 
 impl Part for f32 {
-    fn read(input: &mut Reader<'_>) -> Result<Self, Error> {
-        input.narrow_number()
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error> {
+        *self = input.narrow_number()?;
+        Ok(())
     }
 }
 
@@ -279,11 +274,9 @@ impl<P: Part> Written for Option<P> {
     }
 }
 
-impl<P: Part> Part for Option<P> {
-    const REQUIRED: bool = false;
-
-    fn read(input: &mut Reader<'_>) -> Result<Self, Error> {
-        if input.nil() { Ok(None) } else { P::read(input).map(Some) }
+impl<P: Part + Default> Part for Option<P> {
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error> {
+        if input.nil() { Ok(()) } else { self.insert(P::default()).read(input) }
     }
 }
 
@@ -298,11 +291,19 @@ impl<P: Part> Written for Vec<P> {
     }
 }
 
-impl<P: Part> Part for Vec<P> {
-    const REQUIRED: bool = false;
+impl<P: Part + Default> Part for Vec<P> {
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error> {
+        if !input.nil() {
+            *self = input.list()?;
+        }
+        Ok(())
+    }
+}
 
-    fn read(input: &mut Reader<'_>) -> Result<Self, Error> {
-        if input.nil() { Ok(Self::new()) } else { input.list(P::read) }
+impl Part for Value {
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error> {
+        *self = input.value()?;
+        Ok(())
     }
 }
 
@@ -318,9 +319,8 @@ impl Written for BTreeMap<String, Value> {
 }
 
 impl Part for BTreeMap<String, Value> {
-    const REQUIRED: bool = false;
-
-    fn read(input: &mut Reader<'_>) -> Result<Self, Error> {
-        input.map()
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error> {
+        *self = input.map()?;
+        Ok(())
     }
 }

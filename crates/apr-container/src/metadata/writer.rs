@@ -73,7 +73,7 @@ impl Writer {
     }
 
     pub(super) fn list<T: Written>(&mut self, elements: &[T]) -> Result<(), Error> {
-        self.budget.charge_list::<T>(elements.len())?;
+        self.budget.charge_list(elements.len(), size_of::<T>())?;
         match elements.len() {
             len @ 0..16 => self.bytes.push(0x90 | len as u8),
             len => self.long_len(len, None, 0xDC)?,
@@ -88,7 +88,10 @@ impl Writer {
 
     pub(super) fn map(&mut self, entries: &BTreeMap<String, Value>) -> Result<(), Error> {
         self.charge_entries(entries.len())?;
-        self.entries(entries.len(), entries.iter().map(|(key, value)| (key.as_str(), value)))
+        self.entries(
+            entries.len(),
+            &mut entries.iter().map(|(key, value)| (key.as_str(), value as &dyn Written)),
+        )
     }
 
     /// Fields that are present and entries of no field, `extra`, sorted together.
@@ -100,13 +103,13 @@ impl Writer {
         self.charge_entries(extra.len())?;
         fields.extend(extra.iter().map(|(key, value)| (key.as_str(), value as &dyn Written)));
         fields.sort_unstable_by_key(|(key, _)| *key);
-        self.entries(fields.len(), fields.into_iter())
+        self.entries(fields.len(), &mut fields.into_iter())
     }
 
-    fn entries<'v, T: Written + ?Sized + 'v>(
+    fn entries<'v>(
         &mut self,
         len: usize,
-        entries: impl Iterator<Item = (&'v str, &'v T)>,
+        entries: &mut dyn Iterator<Item = (&'v str, &'v dyn Written)>,
     ) -> Result<(), Error> {
         match len {
             0..16 => self.bytes.push(0x80 | len as u8),
