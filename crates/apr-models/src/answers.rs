@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::any_model::{AnyModel, Predictions, built_in};
+use crate::any_model::{AnyModel, PIPELINES, Predictions, no_pipelines};
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::model::Model as _;
@@ -204,10 +204,8 @@ impl AnyModel {
         }
         let other_kind = |problem| Error::from(ErrorKind::PartInvalid { part: "samples", problem });
         match (self, self.samples().ok_or_else(silent)?, rows) {
-            (Self::Pipeline(pipeline), ..) => {
-                built_in(pipeline.name())?;
-                of_pipeline(pipeline, rows, n_rows, wanted)
-            }
+            (Self::Pipeline(_), ..) if !PIPELINES => Err(no_pipelines()),
+            (Self::Pipeline(pipeline), ..) => of_pipeline(pipeline, rows, n_rows, wanted),
             (Self::CountVectorizer(model), _, RowsIn::Texts(texts)) => {
                 Ok(Answers::Terms(model.transform(texts)))
             }

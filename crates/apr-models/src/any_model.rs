@@ -36,6 +36,27 @@ pub enum Predictions {
 /// tensors of many small parts, made to ask, would take more memory than a file of this length may.
 const SHORT: usize = 1 << 14;
 
+/// Whether `AnyModel` may be a pipeline. Without the feature one is neither read nor written nor asked, and what would do it
+/// is not compiled: constants decide, not whatever an optimizer makes of a function.
+pub(crate) const PIPELINES: bool = cfg!(feature = "pipelines");
+
+const fn is_built_in(name: &str) -> bool {
+    PIPELINES || !matches!(name.as_bytes(), b"Pipeline")
+}
+
+pub(crate) fn no_pipelines() -> Error {
+    ErrorKind::NotBuiltIn { what: "pipelines" }.into()
+}
+
+/// Returns from the function around it unless the model of this name is built in.
+macro_rules! built_in {
+    ($name:literal) => {
+        if const { !is_built_in($name) } {
+            return Err(no_pipelines().into());
+        }
+    };
+}
+
 /// How a model of the table below answers.
 macro_rules! predictions {
     (regressor, $model:expr, $x:expr) => {
@@ -51,7 +72,7 @@ macro_rules! predictions {
         Transformer::try_transform($model, $x).map(Predictions::Samples)
     };
     (pipeline, $model:expr, $x:expr) => {
-        built_in($model.name()).and_then(|()| $model.try_predict($x))
+        if PIPELINES { $model.try_predict($x) } else { Err(no_pipelines()) }
     };
     (silent, $model:expr, $x:expr) => {
         Err(ErrorKind::NoPredictions { model: $model.name() }.into())
@@ -113,11 +134,16 @@ macro_rules! any_model {
             /// [`ErrorKind::UnknownModel`], and what the named model refuses.
             pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
                 match tensors.model() {
-                    $(Some($name) => return <$model>::from_tensors(tensors).map(Self::$variant),)*
+                    $(Some($name) => {
+                        built_in!($name);
+                        return <$model>::from_tensors(tensors).map(Self::$variant);
+                    })*
                     Some(_) => return Err(ErrorKind::UnknownModel.into()),
                     None => {}
                 }
-                $(if let Ok(model) = <$model>::from_tensors(tensors) {
+                $(if const { is_built_in($name) }
+                    && let Ok(model) = <$model>::from_tensors(tensors)
+                {
                     return Ok(Self::$variant(model));
                 })*
                 Err(ErrorKind::UnknownModel.into())
@@ -145,7 +171,10 @@ macro_rules! any_model {
 
             fn to_tensors(&self) -> Result<Tensors, Error> {
                 match self {
-                    $(Self::$variant(model) => model.to_tensors(),)*
+                    $(Self::$variant(model) => {
+                        built_in!($name);
+                        model.to_tensors()
+                    })*
                 }
             }
         }
@@ -160,7 +189,7 @@ macro_rules! any_model {
             fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
                 match self {
                     $(Self::$variant(model) => {
-                        built_in($name)?;
+                        built_in!($name);
                         model.encode_payload(out)
                     })*
                 }
@@ -177,7 +206,7 @@ macro_rules! any_model {
                 let found = input.model_type();
                 match input.model_name() {
                     $(Some($name) if [$(ModelType::$model_type),*].contains(&found) => {
-                        built_in($name)?;
+                        built_in!($name);
                         return <$model>::decode_payload(input).map(Self::$variant);
                     })*
                     _ => {}
@@ -304,16 +333,6 @@ any_model! {
         GradientBoosting Pca NaiveBayes Knn Svm NgramLm TfIdf CountVectorizer NeuralSequential NeuralCustom
         ContentRecommender Custom
     ] silent;
-}
-
-/// Without the feature `pipelines`, one of any type that is a pipeline is neither read nor written nor asked, and linkers leave out
-/// what would do it.
-pub(crate) fn built_in(name: &str) -> Result<(), Error> {
-    if cfg!(feature = "pipelines") || name != "Pipeline" {
-        Ok(())
-    } else {
-        Err(ErrorKind::NotBuiltIn { what: "pipelines" }.into())
-    }
 }
 
 /// Whether the model is fitted and made of parts that its constructor accepts.
