@@ -11,6 +11,8 @@
 
 #![forbid(unsafe_code)]
 
+use core::convert::Infallible;
+use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 use std::env;
@@ -39,13 +41,28 @@ const MAX_LINES: usize = 128;
 /// How long the endpoint may take for an answer. The next event has no such limit: it comes when somebody asks.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn main() -> Result<(), Box<dyn core::error::Error>> {
-    let address = env::var("AWS_LAMBDA_RUNTIME_API")?;
-    let mut api = Api::new(&address);
-    let model = match MODEL.view() {
+fn main() -> Result<Infallible, Box<dyn Error>> {
+    serve(&env::var("AWS_LAMBDA_RUNTIME_API")?, || MODEL.view())
+}
+
+/// Answers events until that is no longer possible. The process ends then, with a status that is not 0, and is started anew.
+///
+/// # Errors
+///
+/// If the model is not sound, which is reported; those of [`step`].
+fn serve<'m>(
+    address: &str,
+    load: impl FnOnce() -> Result<LinearView<'m>, apr_container::Error>,
+) -> Result<Infallible, Box<dyn Error>> {
+    const INVALID: &str = "Runtime.InvalidModel";
+    let mut api = Api::new(address, PATIENCE);
+    let model = match load() {
         Ok(model) => model,
         Err(error) => {
-            api.post("/init/error", &problem("Runtime.InvalidModel", &error), Some("Runtime.InvalidModel"))?;
+            // Whether or not somebody hears of it: the model is what is wrong.
+            if let Err(unheard) = api.post("/init/error", &problem(INVALID, &error), Some(INVALID)) {
+                eprintln!("/init/error: {unheard}");
+            }
             return Err(error.into());
         }
     };
@@ -105,12 +122,13 @@ struct Event {
 /// The endpoint, and the connection to it that stays open.
 struct Api<'a> {
     address: &'a str,
+    patience: Duration,
     connection: Option<BufReader<TcpStream>>,
 }
 
 impl<'a> Api<'a> {
-    const fn new(address: &'a str) -> Self {
-        Self { address, connection: None }
+    const fn new(address: &'a str, patience: Duration) -> Self {
+        Self { address, patience, connection: None }
     }
 
     /// Waits for the next event.
@@ -143,7 +161,7 @@ impl<'a> Api<'a> {
         let kind = error_type
             .map_or_else(String::new, |kind| format!("Lambda-Runtime-Function-Error-Type: {kind}\r\n"));
         let body = body.to_string();
-        let response = self.request("POST", path, &kind, body.as_bytes(), Some(PATIENCE))?;
+        let response = self.request("POST", path, &kind, body.as_bytes(), Some(self.patience))?;
         match response.status {
             200..=299 => Ok(()),
             status => Err(invalid(format!("status {status} for {path}"))),
@@ -292,30 +310,49 @@ fn invalid(what: String) -> io::Error {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+    use std::process::{ExitCode, Termination as _};
     use std::thread;
+
+    use apr_container::{ModelType, view_bytes};
 
     use super::*;
 
-    /// One connection of the endpoint: answers in their order, and the requests that came, a line and a body each.
-    fn endpoint(answers: Vec<Vec<String>>) -> (String, thread::JoinHandle<Vec<(String, String)>>) {
+    /// A connection of the endpoint: its answers, each in pieces with a pause before every one but the first.
+    type Connection = Vec<Vec<String>>;
+
+    /// The endpoint, which closes each connection after its last answer, and the requests that came, a line and a body each.
+    fn slow_endpoint(connections: Vec<Connection>) -> (String, thread::JoinHandle<Vec<(String, String)>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let served = thread::spawn(move || {
             let mut requests = Vec::new();
-            for connection in answers {
+            for connection in connections {
                 let mut stream = BufReader::new(listener.accept().unwrap().0);
+                stream.get_ref().set_nodelay(true).unwrap();
                 for answer in connection {
                     let Ok(first) = line(&mut stream) else { break };
                     let fields = fields(&mut stream).unwrap();
                     let length = fields.iter().find(|(name, _)| name == "content-length").unwrap();
                     let body = exactly(&mut stream, length.1.parse().unwrap()).unwrap();
                     requests.push((first, String::from_utf8(body).unwrap()));
-                    stream.get_mut().write_all(answer.as_bytes()).unwrap();
+                    for (number, piece) in answer.iter().enumerate() {
+                        if number > 0 {
+                            thread::sleep(Duration::from_millis(20));
+                        }
+                        // Who is asked may have gone.
+                        let _ = stream.get_mut().write_all(piece.as_bytes());
+                    }
                 }
             }
             requests
         });
         (address, served)
+    }
+
+    /// The same, each answer in one piece.
+    fn endpoint(answers: Vec<Vec<String>>) -> (String, thread::JoinHandle<Vec<(String, String)>>) {
+        let whole = |answers: Vec<String>| answers.into_iter().map(|answer| vec![answer]).collect();
+        slow_endpoint(answers.into_iter().map(whole).collect())
     }
 
     fn event(id: &str, body: &str) -> String {
@@ -354,7 +391,7 @@ mod tests {
             answers.extend([event("c-3", bad), TAKEN.to_owned()]);
         }
         let (address, served) = endpoint(vec![answers]);
-        let mut api = Api::new(&address);
+        let mut api = Api::new(&address, PATIENCE);
         for _ in 0..2 + bad.len() {
             step(&mut api, &model).unwrap();
         }
@@ -380,10 +417,149 @@ mod tests {
         let model = MODEL.view().unwrap();
         let answers = || vec![event("a-1", &rows(model.n_features())), TAKEN.to_owned()];
         let (address, served) = endpoint(vec![answers(), answers()]);
-        let mut api = Api::new(&address);
+        let mut api = Api::new(&address, PATIENCE);
         step(&mut api, &model).unwrap();
         step(&mut api, &model).unwrap();
         assert_eq!(served.join().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn a_model_that_is_not_sound_is_reported_and_ends_the_process() {
+        let mut file = MODEL.file().to_vec();
+        let last = file.len() - 5;
+        file[last] ^= 1;
+        let load = || view_bytes::<LinearRegression>(&file, ModelType::LinearRegression);
+        let expected = load().unwrap_err().to_string();
+        // Heard, refused, and not heard at all.
+        for answer in [TAKEN, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", ""] {
+            let (address, served) = endpoint(vec![vec![answer.to_owned()]]);
+            let ended = serve(&address, load);
+            assert_eq!(ended.as_ref().unwrap_err().to_string(), expected);
+            assert_eq!(ended.report(), ExitCode::FAILURE);
+            let requests = served.join().unwrap();
+            assert_eq!(requests.len(), 1);
+            assert_eq!(requests[0].0, "POST /2018-06-01/runtime/init/error HTTP/1.1");
+            let body: Value = serde_json::from_str(&requests[0].1).unwrap();
+            assert_eq!(
+                (&body["errorType"], &body["errorMessage"]),
+                (&"Runtime.InvalidModel".into(), &expected.as_str().into())
+            );
+        }
+    }
+
+    #[test]
+    fn a_sound_model_serves_until_the_endpoint_is_gone() {
+        let good = rows(MODEL.view().unwrap().n_features());
+        let (address, served) = endpoint(vec![vec![event("a-1", &good), TAKEN.to_owned()]]);
+        assert_eq!(serve(&address, || MODEL.view()).report(), ExitCode::FAILURE);
+        let requests = served.join().unwrap();
+        assert!(requests[1].0.contains("/invocation/a-1/response"), "{requests:?}");
+    }
+
+    /// The pieces of an answer that comes a few bytes at a time.
+    fn crumbs(answer: &str) -> Vec<String> {
+        answer.as_bytes().chunks(40).map(|piece| String::from_utf8(piece.to_vec()).unwrap()).collect()
+    }
+
+    #[test]
+    fn an_endpoint_may_take_its_time() {
+        let model = MODEL.view().unwrap();
+        let good = rows(model.n_features());
+        let expected = answer(&model, good.as_bytes()).unwrap().to_string();
+        // The first byte late; head and body in pieces; chunks in pieces, ends of lines between them.
+        let late = vec![String::new(), event("a-1", &good)];
+        let chunked = format!(
+            "HTTP/1.1 200 OK\r\nlambda-runtime-aws-request-id: c-3\r\nTransfer-Encoding: chunked\r\n\r\n\
+             {:x}\r\n{good}\r\n0\r\n\r\n",
+            good.len()
+        );
+        let taken = vec![
+            String::new(),
+            "HTTP/1.1 202 Accepted\r".into(),
+            "\nContent-Length: 2\r\n\r\n{".into(),
+            "}".into(),
+        ];
+        let answers =
+            vec![late, taken.clone(), crumbs(&event("b-2", &good)), taken.clone(), crumbs(&chunked), taken];
+        let (address, served) = slow_endpoint(vec![answers]);
+        let mut api = Api::new(&address, PATIENCE);
+        for _ in 0..3 {
+            step(&mut api, &model).unwrap();
+        }
+        // All on the one connection.
+        let requests = served.join().unwrap();
+        assert_eq!(requests.len(), 6);
+        for (posted, id) in requests.iter().skip(1).step_by(2).zip(["a-1", "b-2", "c-3"]) {
+            assert!(posted.0.contains(&format!("/invocation/{id}/response ")), "{}", posted.0);
+            assert_eq!(posted.1, expected);
+        }
+    }
+
+    #[test]
+    fn an_endpoint_that_never_answers_a_post_ends_the_wait() {
+        let model = MODEL.view().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let good = rows(model.n_features());
+        let served = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            stream.write_all(event("a-1", &good).as_bytes()).unwrap();
+            // Both requests, then the end: who asked has gone.
+            let mut all = String::new();
+            stream.read_to_string(&mut all).unwrap();
+            all
+        });
+        let mut api = Api::new(&address, Duration::from_millis(50));
+        let error = step(&mut api, &model).unwrap_err();
+        assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{error}");
+        // A connection with an answer on its way is not used again.
+        assert!(api.connection.is_none());
+        drop(api);
+        assert!(served.join().unwrap().contains("/invocation/a-1/response"));
+    }
+
+    #[test]
+    fn a_connection_that_ends_early_is_no_answer() {
+        let model = MODEL.view().unwrap();
+        let good = rows(model.n_features());
+        let whole = event("a-1", &good);
+        let head = whole.find("\r\n\r\n").unwrap();
+        for len in [0, 5, 20, head + 2, head + 4, head + 9, whole.len() - 1] {
+            // Of the next event, which is then asked for anew on another connection, if this one had been used before.
+            let (address, served) = endpoint(vec![vec![whole[..len].to_owned()]]);
+            let mut api = Api::new(&address, PATIENCE);
+            assert!(step(&mut api, &model).is_err(), "{len}");
+            assert!(api.connection.is_none(), "{len}");
+            assert_eq!(served.join().unwrap().len(), 1);
+            // Of what was posted: nobody knows whether it was taken, so it is not sent twice.
+            let cut = TAKEN.len().min(len);
+            if cut < TAKEN.len() {
+                let (address, served) = endpoint(vec![vec![whole.clone(), TAKEN[..cut].to_owned()]]);
+                let mut api = Api::new(&address, PATIENCE);
+                assert!(step(&mut api, &model).is_err(), "{len}");
+                assert_eq!(served.join().unwrap().len(), 2);
+            }
+        }
+    }
+
+    #[test]
+    fn a_connection_is_left_where_the_endpoint_says_so() {
+        let model = MODEL.view().unwrap();
+        let good = rows(model.n_features());
+        let closing = |answer: &str| answer.replacen("\r\n", "\r\nConnection: Close\r\n", 1);
+        let (address, served) = endpoint(vec![
+            vec![closing(&event("a-1", &good))],
+            vec![TAKEN.to_owned(), event("b-2", &good), closing(TAKEN)],
+            vec![event("c-3", &good), TAKEN.to_owned()],
+        ]);
+        let mut api = Api::new(&address, PATIENCE);
+        for _ in 0..3 {
+            step(&mut api, &model).unwrap();
+        }
+        let requests = served.join().unwrap();
+        let posted: Vec<_> =
+            requests.iter().skip(1).step_by(2).map(|request| request.0.split('/').nth(4).unwrap()).collect();
+        assert_eq!(posted, ["a-1", "b-2", "c-3"]);
     }
 
     #[test]
@@ -406,7 +582,7 @@ mod tests {
         for head in ["Lambda-Runtime-Aws-Request-Id: ../x", "X: y"] {
             let answer = format!("HTTP/1.1 200 OK\r\n{head}\r\nContent-Length: 2\r\n\r\n{{}}");
             let (address, served) = endpoint(vec![vec![answer]]);
-            assert!(Api::new(&address).next().is_err());
+            assert!(Api::new(&address, PATIENCE).next().is_err());
             served.join().unwrap();
         }
     }
