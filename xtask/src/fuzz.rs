@@ -1,9 +1,9 @@
 //! `fuzz`: every target for some seconds, starting from the conformance vectors; as many at a time as there are cores.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::process::{display, find_tool, nightly_cargo, path_with, step};

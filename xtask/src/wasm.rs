@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::process::{cargo, command, display, find_tool, stdout_of, step};
 use crate::task::{Failure, Outcome, Session};
@@ -121,9 +122,16 @@ impl Place {
         let _ = fs::remove_dir_all(&self.package);
         let modules = self.package.join("wasm");
         fs::create_dir_all(&modules).map_err(|error| format!("{}: {error}", modules.display()))?;
-        for module in &MODULES {
-            self.compile(session, module, &modules.join(format!("{}.wasm", module.name)))?;
-        }
+        // Both ends of the work take one core each: one module is made small while the next one is compiled.
+        thread::scope(|scope| {
+            let mut optimizing = Vec::new();
+            for module in &MODULES {
+                let raw = self.compile(session, module)?;
+                let to = modules.join(format!("{}.wasm", module.name));
+                optimizing.push(scope.spawn(move || self.optimize(session, module, &raw, &to)));
+            }
+            optimizing.into_iter().try_for_each(|work| work.join().expect("the work ends without a panic"))
+        })?;
         let scripts = session.root().join(FOLDER).join("js");
         let entries = fs::read_dir(&scripts).map_err(|error| format!("{}: {error}", scripts.display()))?;
         for entry in entries.flatten() {
@@ -137,7 +145,7 @@ impl Place {
 
     /// With the standard library built for size too, and failed assertions as nothing but a stop of the module: their texts
     /// would have nowhere to go. Both are options that only a bootstrapping compiler takes.
-    fn compile(&self, session: &Session, module: &Module, to: &Path) -> Outcome {
+    fn compile(&self, session: &Session, module: &Module) -> Result<PathBuf, Failure> {
         let mut flags = String::from("-Zunstable-options -Cpanic=immediate-abort -Zfmt-debug=shallow");
         if module.has_simd {
             flags.push_str(" -Ctarget-feature=+simd128");
@@ -150,14 +158,21 @@ impl Place {
         let mut build = cargo(session, &words);
         build.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", &target);
         step(&mut build)?;
-        let raw = target.join(TRIPLE).join("wasm/apr_wasm.wasm");
+        // The next module has the same name.
+        let raw = self.target.join(format!("{}.raw.wasm", module.name));
+        fs::copy(target.join(TRIPLE).join("wasm/apr_wasm.wasm"), &raw)
+            .map_err(|error| format!("{}: {error}", raw.display()))?;
+        Ok(raw)
+    }
+
+    fn optimize(&self, session: &Session, module: &Module, raw: &Path, to: &Path) -> Outcome {
         let mut optimize = command(session, "node", &[]);
         optimize.arg(self.tools.join("node_modules/binaryen/bin/wasm-opt")).arg("-Oz");
         optimize.args(PROPOSALS).args(module.has_simd.then_some("--enable-simd"));
         optimize.args(["--strip-debug", "--strip-producers", "--strip-target-features"]);
         // It takes half a minute of a core: once for the same module, by the same words.
         let failed = |error: std::io::Error| Failure::from(format!("{}: {error}", to.display()));
-        let mut wanted = fs::read(&raw).map_err(failed)?;
+        let mut wanted = fs::read(raw).map_err(failed)?;
         wanted.extend(display(&optimize).bytes());
         let made_of = self.target.join(format!("{}.made-of", module.name));
         let made = self.target.join(format!("{}.wasm", module.name));
