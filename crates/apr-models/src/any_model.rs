@@ -212,7 +212,10 @@ macro_rules! any_model {
                     _ => {}
                 }
                 if !cfg!(feature = "unnamed") {
-                    $(if found != ModelType::Custom && [$(ModelType::$model_type),*].contains(&found) {
+                    $(if const { is_built_in($name) }
+                        && found != ModelType::Custom
+                        && [$(ModelType::$model_type),*].contains(&found)
+                    {
                         return <$model>::decode_payload(input).map(Self::$variant);
                     })*
                     let what = "models of this type that their files do not name";
@@ -228,7 +231,7 @@ macro_rules! any_model {
                 let mut first_error = None;
                 for &takes_unfitted in rounds {
                     let mut is_first = !is_custom;
-                    $(if [$(ModelType::$model_type),*].contains(&found) {
+                    $(if const { is_built_in($name) } && [$(ModelType::$model_type),*].contains(&found) {
                         match input.decode_part::<$model>(&payload) {
                             Ok(model)
                                 if is_first || is_long || is_worth_storing(&model, <$model>::from_tensors) =>
@@ -257,7 +260,7 @@ macro_rules! any_model {
                 if input.strictness() == Strictness::Compat && left_over > 0 {
                     let len = (payload.len() as u64).saturating_sub(left_over) as usize;
                     let payload = payload.get(..len).unwrap_or_default();
-                    $(if [$(ModelType::$model_type),*].contains(&found) {
+                    $(if const { is_built_in($name) } && [$(ModelType::$model_type),*].contains(&found) {
                         return input.decode_part::<$model>(payload).map(Self::$variant);
                     })*
                 }
