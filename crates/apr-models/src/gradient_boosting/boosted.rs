@@ -72,7 +72,7 @@ impl Boosted {
         &self,
         rows: &[f32],
         n_rows: usize,
-        mut each: impl FnMut(usize, &mut [f64]),
+        each: &mut dyn FnMut(usize, &mut [f64]),
     ) -> Result<(), Error> {
         model::check_rows(rows, n_rows, self.n_features)?;
         let width = self.width();

@@ -122,7 +122,7 @@ impl GradientBoostingClassifier {
     pub fn decisions_into(&self, rows: &[f32], out: &mut [f64]) -> Result<(), Error> {
         let width = self.boosted.width();
         probability::check_outputs(rows, out.len(), self.boosted.n_features, width)?;
-        self.boosted.for_each(rows, out.len() / width, |number, scores| {
+        self.boosted.for_each(rows, out.len() / width, &mut |number, scores| {
             if let Some(place) = out.get_mut(number * width..(number + 1) * width) {
                 place.copy_from_slice(scores);
             }
@@ -138,15 +138,16 @@ impl GradientBoostingClassifier {
     pub fn predict_proba_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         let n_classes = self.classes.len();
         probability::check_probabilities(rows, out, self.boosted.n_features, n_classes)?;
-        self.boosted.for_each(rows, out.len() / n_classes, |number, scores| {
-            match (out.get_mut(number * n_classes..(number + 1) * n_classes), scores) {
-                (Some([first, second]), &mut [score]) => {
-                    *first = probability::sigmoid(-score) as f32;
-                    *second = probability::sigmoid(score) as f32;
-                }
-                (Some(out), scores) => probability::softmax(scores, out),
-                (None, _) => {}
+        self.boosted.for_each(rows, out.len() / n_classes, &mut |number, scores| match (
+            out.get_mut(number * n_classes..(number + 1) * n_classes),
+            scores,
+        ) {
+            (Some([first, second]), &mut [score]) => {
+                *first = probability::sigmoid(-score) as f32;
+                *second = probability::sigmoid(score) as f32;
             }
+            (Some(out), scores) => probability::softmax(scores, out),
+            (None, _) => {}
         })
     }
 
@@ -163,7 +164,7 @@ impl GradientBoostingClassifier {
 /// Of equal scores, and at the score 0 with two classes, the smaller label is predicted.
 impl Classifier for GradientBoostingClassifier {
     fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
-        self.boosted.for_each(rows, out.len(), |number, scores| {
+        self.boosted.for_each(rows, out.len(), &mut |number, scores| {
             let class = match *scores {
                 [score] => usize::from(score > 0.0),
                 _ => largest(scores.iter().copied()),

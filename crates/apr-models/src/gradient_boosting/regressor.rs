@@ -96,7 +96,7 @@ impl GradientBoostingRegressor {
 
 impl Regressor for GradientBoostingRegressor {
     fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
-        self.boosted.for_each(rows, out.len(), |number, scores| {
+        self.boosted.for_each(rows, out.len(), &mut |number, scores| {
             if let (Some(place), Some(&score)) = (out.get_mut(number), scores.first()) {
                 *place = score as f32;
             }

@@ -109,7 +109,7 @@ impl KnnClassifier {
         probability::check_probabilities(rows, out, self.samples().n_cols(), n_classes)?;
         let n_rows = out.len() / n_classes;
         out.fill(0.0);
-        self.neighbours.for_each(rows, n_rows, |number, nearest| {
+        self.neighbours.for_each(rows, n_rows, &mut |number, nearest| {
             self.weigh_classes(nearest);
             let total: f64 = nearest.iter().map(|near| near.value).sum();
             for_runs(nearest, |class, weight| {
@@ -144,7 +144,7 @@ impl KnnClassifier {
 /// no memory but the stack.
 impl Classifier for KnnClassifier {
     fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
-        self.neighbours.for_each(rows, out.len(), |number, nearest| {
+        self.neighbours.for_each(rows, out.len(), &mut |number, nearest| {
             self.weigh_classes(nearest);
             let mut best = (0, f64::NEG_INFINITY);
             for_runs(nearest, |class, weight| {

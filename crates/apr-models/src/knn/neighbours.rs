@@ -63,7 +63,7 @@ impl Neighbours {
         &self,
         rows: &[f32],
         n_rows: usize,
-        mut each: impl FnMut(usize, &mut [Candidate]),
+        each: &mut dyn FnMut(usize, &mut [Candidate]),
     ) -> Result<(), Error> {
         let (n_features, k) = (self.samples.n_cols(), self.k);
         model::check_rows(rows, n_rows, n_features)?;
@@ -94,7 +94,7 @@ impl Neighbours {
 
     pub(crate) fn nearest(&self, row: &[f32]) -> Result<Vec<Neighbour>, Error> {
         let mut found = Vec::new();
-        self.for_each(row, 1, |_, nearest| {
+        self.for_each(row, 1, &mut |_, nearest| {
             let neighbour =
                 |near: &Candidate| Neighbour { row: near.place, distance: libm::sqrt(near.value) as f32 };
             found.extend(nearest.iter().map(neighbour));
@@ -133,7 +133,7 @@ mod tests {
             let neighbours = Neighbours::new(samples.clone(), k, KnnWeights::Uniform).unwrap();
             let mut seen = 0;
             neighbours
-                .for_each(asked.as_slice(), 40, |number, nearest| {
+                .for_each(asked.as_slice(), 40, &mut |number, nearest| {
                     assert_eq!(number, seen);
                     seen += 1;
                     let row = asked.row(number).unwrap();

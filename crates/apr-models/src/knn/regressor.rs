@@ -89,7 +89,7 @@ impl KnnRegressor {
 impl Regressor for KnnRegressor {
     fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         let targets = self.targets.as_slice();
-        self.neighbours.for_each(rows, out.len(), |number, nearest| {
+        self.neighbours.for_each(rows, out.len(), &mut |number, nearest| {
             self.neighbours.weigh(nearest);
             let (mut sum, mut total) = (0.0, 0.0);
             for near in nearest {
