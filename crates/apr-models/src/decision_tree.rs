@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Operation};
 use crate::layout::{read_option, read_optional_usize, skip_option, write_option, write_optional_usize};
 use crate::model::{Classifier, Model, Regressor, row_width};
 use crate::tensors::Tensors;
-use crate::tree::{self, Tree, TreeNode};
+use crate::tree::{self, Says, Tree, TreeNode};
 
 /// A tree that says a class.
 ///
@@ -90,7 +90,8 @@ impl DecisionTreeClassifier {
     }
 
     pub(crate) fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error> {
-        tree::tensors::push::<usize>(tensors, prefix, fitted(self.tree.as_ref(), Operation::Save)?)?;
+        let tree = fitted(self.tree.as_ref(), Operation::Save)?;
+        tree::tensors::push(tensors, prefix, tree, Says::Class)?;
         tensors.push_optional(&named(prefix, "max_depth"), self.max_depth.map(|depth| depth as u64))?;
         match self.n_features {
             Some(n_features) => tensors.push_count(&named(prefix, "n_features"), n_features),
@@ -99,7 +100,7 @@ impl DecisionTreeClassifier {
     }
 
     pub(crate) fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error> {
-        let tree = tree::tensors::read::<usize>(tensors, prefix)?;
+        let tree = tree::tensors::read(tensors, prefix, Says::Class)?;
         let n_features = tensors.optional(&named(prefix, "n_features"), Tensors::count)?;
         n_features.map_or(Ok(()), |n_features| check_features(&tree, n_features))?;
         let max_depth = tensors.optional_count(&named(prefix, "max_depth"))?;
@@ -107,7 +108,7 @@ impl DecisionTreeClassifier {
     }
 
     pub(crate) fn is_part(name: &str) -> bool {
-        tree::tensors::is_part::<usize>(name) || ["max_depth", "n_features"].contains(&name)
+        tree::tensors::is_part(name, Says::Class) || ["max_depth", "n_features"].contains(&name)
     }
 
     /// Reads the model from named tensors: `node_features`, `node_thresholds`, `node_classes`, `node_samples`,
@@ -182,7 +183,8 @@ impl DecisionTreeRegressor {
     }
 
     pub(crate) fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error> {
-        tree::tensors::push::<f32>(tensors, prefix, fitted(self.tree.as_ref(), Operation::Save)?)?;
+        let tree = fitted(self.tree.as_ref(), Operation::Save)?;
+        tree::tensors::push(tensors, prefix, tree, Says::Value)?;
         tensors.push_optional(&named(prefix, "max_depth"), self.max_depth.map(|depth| depth as u64))?;
         tensors.push_count(&named(prefix, "min_samples_split"), self.min_samples_split)?;
         tensors.push_count(&named(prefix, "min_samples_leaf"), self.min_samples_leaf)
@@ -190,7 +192,7 @@ impl DecisionTreeRegressor {
 
     pub(crate) fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error> {
         Ok(Self {
-            tree: Some(tree::tensors::read::<f32>(tensors, prefix)?),
+            tree: Some(tree::tensors::read(tensors, prefix, Says::Value)?),
             max_depth: tensors.optional_count(&named(prefix, "max_depth"))?,
             min_samples_split: tensors.count(&named(prefix, "min_samples_split"))?,
             min_samples_leaf: tensors.count(&named(prefix, "min_samples_leaf"))?,
@@ -198,7 +200,7 @@ impl DecisionTreeRegressor {
     }
 
     pub(crate) fn is_part(name: &str) -> bool {
-        tree::tensors::is_part::<f32>(name)
+        tree::tensors::is_part(name, Says::Value)
             || ["max_depth", "min_samples_split", "min_samples_leaf"].contains(&name)
     }
 
@@ -329,7 +331,7 @@ impl EncodePayload for DecisionTreeClassifier {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        write_option(out, self.tree.as_ref(), tree::payload::write::<usize>)?;
+        write_option(out, self.tree.as_ref(), |out, tree| tree::payload::write(out, tree, Says::Class))?;
         write_optional_usize(out, self.max_depth)?;
         match out.generation() {
             Generation::V0_10 => Ok(()),
@@ -342,7 +344,7 @@ impl DecodePayload for DecisionTreeClassifier {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::DecisionTree);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let tree = read_option(input, tree::payload::read::<usize>)?;
+        let tree = read_option(input, |input| tree::payload::read(input, Says::Class))?;
         let max_depth = read_optional_usize(input)?;
         let n_features = match input.generation() {
             Generation::V0_10 => None,
@@ -355,7 +357,7 @@ impl DecodePayload for DecisionTreeClassifier {
     }
 
     fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
-        skip_option(input, tree::payload::skip::<usize>)?;
+        skip_option(input, |input| tree::payload::skip(input, Says::Class))?;
         read_optional_usize(input)?;
         if input.generation() != Generation::V0_10 {
             read_optional_usize(input)?;
@@ -372,7 +374,7 @@ impl EncodePayload for DecisionTreeRegressor {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        write_option(out, self.tree.as_ref(), tree::payload::write::<f32>)?;
+        write_option(out, self.tree.as_ref(), |out, tree| tree::payload::write(out, tree, Says::Value))?;
         write_optional_usize(out, self.max_depth)?;
         out.usize(self.min_samples_split)?;
         out.usize(self.min_samples_leaf)
@@ -384,7 +386,7 @@ impl DecodePayload for DecisionTreeRegressor {
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         Ok(Self {
-            tree: read_option(input, tree::payload::read::<f32>)?,
+            tree: read_option(input, |input| tree::payload::read(input, Says::Value))?,
             max_depth: read_optional_usize(input)?,
             min_samples_split: input.usize()?,
             min_samples_leaf: input.usize()?,
@@ -392,7 +394,7 @@ impl DecodePayload for DecisionTreeRegressor {
     }
 
     fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
-        skip_option(input, tree::payload::skip::<f32>)?;
+        skip_option(input, |input| tree::payload::skip(input, Says::Value))?;
         read_optional_usize(input)?;
         input.skip(16)
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Operation};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::tensors::Tensors;
-use crate::tree::{self, Test, Tree, TreeNode};
+use crate::tree::{self, Says, Test, Tree, TreeNode};
 use crate::vector::Vector;
 
 mod payload;
@@ -195,12 +195,12 @@ impl IsolationForest {
         tensors.expect_only(|name| {
             SETTINGS.contains(&name)
                 || tree::tensors::part_of_tree(name).is_some_and(|(idx, part)| {
-                    idx < n_trees && (part == MAX_DEPTH || tree::tensors::is_part::<()>(part))
+                    idx < n_trees && (part == MAX_DEPTH || tree::tensors::is_part(part, Says::Nothing))
                 })
         })?;
         let trees = (0..n_trees).map(|idx| {
             let prefix = format!("tree_{idx}_");
-            let root = Some(tree::tensors::read::<()>(tensors, &prefix)?);
+            let root = Some(tree::tensors::read(tensors, &prefix, Says::Nothing)?);
             Ok(IsolationTree { root, max_depth: tensors.count(&format!("{prefix}{MAX_DEPTH}"))? })
         });
         Ok(Self {
@@ -260,7 +260,12 @@ impl Model for IsolationForest {
         let mut tensors = Tensors::of_model(self.name());
         for (idx, tree) in self.trees.iter().enumerate() {
             let prefix = format!("tree_{idx}_");
-            tree::tensors::push::<()>(&mut tensors, &prefix, tree.root.as_ref().ok_or_else(not_fitted)?)?;
+            tree::tensors::push(
+                &mut tensors,
+                &prefix,
+                tree.root.as_ref().ok_or_else(not_fitted)?,
+                Says::Nothing,
+            )?;
             tensors.push_count(&format!("{prefix}{MAX_DEPTH}"), tree.max_depth)?;
         }
         tensors.push_count(N_ESTIMATORS, self.n_estimators)?;

@@ -48,6 +48,46 @@ pub(crate) trait Leaf: Copy {
     fn from_bits(bits: u32) -> Self;
 }
 
+/// What the leaves of a tree say. Reading and writing know it when the program runs: the same code for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Says {
+    /// A class, a `usize`.
+    Class,
+    /// A value, an `f32`.
+    Value,
+    /// Nothing but their number of samples.
+    Nothing,
+}
+
+/// A class, or the bits of a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said(u64);
+
+impl Said {
+    fn class(class: usize) -> Self {
+        Self(class as u64)
+    }
+
+    fn value(value: f32) -> Self {
+        Self(value.to_bits().into())
+    }
+
+    /// What [`value`](Self::value) was given.
+    fn to_value(self) -> f32 {
+        f32::from_bits(self.0 as u32)
+    }
+}
+
+impl Leaf for Said {
+    fn to_bits(self) -> Option<u32> {
+        u32::try_from(self.0).ok()
+    }
+
+    fn from_bits(bits: u32) -> Self {
+        Self(bits.into())
+    }
+}
+
 impl Leaf for usize {
     fn to_bits(self) -> Option<u32> {
         u32::try_from(self).ok()

@@ -14,8 +14,9 @@ use crate::layout::{
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::tensors::Tensors;
-use crate::tree::Tree;
+use crate::tree::payload::min_len;
 use crate::tree::tensors::part_of_tree;
+use crate::tree::{Says, Tree};
 use crate::vector::Vector;
 
 /// What a forest's file says about the samples it was trained on.
@@ -40,9 +41,9 @@ pub(crate) trait ForestTree: Model + EncodePayload + DecodePayload {
 }
 
 macro_rules! forest_tree {
-    ($tree:ident, $leaf:ty, $rest:literal) => {
+    ($tree:ident, $leaf:ident, $rest:literal) => {
         impl ForestTree for $tree {
-            const MIN_LEN: u64 = crate::tree::payload::min_len::<$leaf>() + $rest;
+            const MIN_LEN: u64 = min_len(Says::$leaf) + $rest;
 
             fn tree(&self) -> Option<&Tree> {
                 self.tree()
@@ -64,8 +65,8 @@ macro_rules! forest_tree {
 }
 
 // Two tags; for values also the two bounds.
-forest_tree!(DecisionTreeClassifier, usize, 2);
-forest_tree!(DecisionTreeRegressor, f32, 18);
+forest_tree!(DecisionTreeClassifier, Class, 2);
+forest_tree!(DecisionTreeRegressor, Value, 18);
 
 /// The targets of training as part of a payload.
 pub(crate) trait Target: Sized {

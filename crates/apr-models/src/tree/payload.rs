@@ -9,36 +9,14 @@ use alloc::vec::Vec;
 
 use apr_container::{Error, Generation, PayloadReader, PayloadWriter};
 
-use super::{Leaf, Tree, TreeNode};
+use super::{Said, Says, Tree, TreeNode};
 
-/// What a leaf says, in the bytes of a payload.
-pub(crate) trait LeafPayload: Leaf {
-    const LEN: u64;
-    fn write(self, out: &mut PayloadWriter<'_>) -> Result<(), Error>;
-    fn read(input: &mut PayloadReader<'_>) -> Result<Self, Error>;
-}
-
-impl LeafPayload for usize {
-    const LEN: u64 = 8;
-
-    fn write(self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
-        out.usize(self)
-    }
-
-    fn read(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
-        input.usize()
-    }
-}
-
-impl LeafPayload for f32 {
-    const LEN: u64 = 4;
-
-    fn write(self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
-        out.f32(self)
-    }
-
-    fn read(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
-        input.f32()
+/// Bytes of what a leaf says.
+const fn len_of(says: Says) -> u64 {
+    match says {
+        Says::Class => 8,
+        Says::Value => 4,
+        Says::Nothing => 0,
     }
 }
 
@@ -49,10 +27,10 @@ fn measures_nodes(generation: Generation) -> bool {
     generation >= Generation::V0_72
 }
 
-pub(crate) fn write<L: LeafPayload>(out: &mut PayloadWriter<'_>, tree: &Tree) -> Result<(), Error> {
+pub(crate) fn write(out: &mut PayloadWriter<'_>, tree: &Tree, says: Says) -> Result<(), Error> {
     let measured = measures_nodes(out.generation());
     // The order in memory is the order of the payload.
-    for node in tree.iter::<L>() {
+    for node in tree.iter::<Said>() {
         match node {
             TreeNode::Split { feature, threshold, n_samples, impurity, .. } => {
                 out.variant(SPLIT)?;
@@ -65,7 +43,11 @@ pub(crate) fn write<L: LeafPayload>(out: &mut PayloadWriter<'_>, tree: &Tree) ->
             }
             TreeNode::Leaf { value, n_samples, impurity } => {
                 out.variant(LEAF)?;
-                value.write(out)?;
+                match says {
+                    Says::Class => out.u64(value.0)?,
+                    Says::Value => out.f32(value.to_value())?,
+                    Says::Nothing => {}
+                }
                 out.usize(n_samples)?;
                 if measured {
                     out.f32(impurity)?;
@@ -76,7 +58,7 @@ pub(crate) fn write<L: LeafPayload>(out: &mut PayloadWriter<'_>, tree: &Tree) ->
     Ok(())
 }
 
-pub(crate) fn read<L: LeafPayload>(input: &mut PayloadReader<'_>) -> Result<Tree, Error> {
+pub(crate) fn read(input: &mut PayloadReader<'_>, says: Says) -> Result<Tree, Error> {
     let measured = measures_nodes(input.generation());
     let mut tree = Tree::default();
     // Splits whose left side is being read.
@@ -93,7 +75,12 @@ pub(crate) fn read<L: LeafPayload>(input: &mut PayloadReader<'_>) -> Result<Tree
             let idx = idx.and_then(|idx| u32::try_from(idx).ok());
             open.push(idx.ok_or_else(|| input.invalid("feature or node of a tree beyond 2^32 - 2"))?);
         } else {
-            let (value, n_samples) = (L::read(input)?, input.usize()?);
+            let value = match says {
+                Says::Class => Said::class(input.usize()?),
+                Says::Value => Said::value(input.f32()?),
+                Says::Nothing => Said::default(),
+            };
+            let n_samples = input.usize()?;
             let impurity = if measured { input.f32()? } else { 0.0 };
             if tree.push_leaf(value, n_samples, impurity).is_none() {
                 return Err(input.invalid("class or node of a tree beyond 2^32 - 2"));
@@ -130,7 +117,7 @@ pub(crate) fn room_to_make<T>(list: &Vec<T>) -> usize {
     if list.len() < list.capacity() { 0 } else { list.len().max(1) }
 }
 
-pub(crate) fn skip<L: LeafPayload>(input: &mut PayloadReader<'_>) -> Result<(), Error> {
+pub(crate) fn skip(input: &mut PayloadReader<'_>, says: Says) -> Result<(), Error> {
     let measured = u64::from(measures_nodes(input.generation()));
     let mut ahead = 1_u64;
     while ahead > 0 {
@@ -138,7 +125,7 @@ pub(crate) fn skip<L: LeafPayload>(input: &mut PayloadReader<'_>) -> Result<(), 
             input.skip(12 + 12 * measured)?;
             ahead += 1;
         } else {
-            input.skip(L::LEN + 8 + 4 * measured)?;
+            input.skip(len_of(says) + 8 + 4 * measured)?;
             ahead -= 1;
         }
     }
@@ -146,6 +133,6 @@ pub(crate) fn skip<L: LeafPayload>(input: &mut PayloadReader<'_>) -> Result<(), 
 }
 
 /// Fewest bytes a tree takes: a leaf.
-pub(crate) const fn min_len<L: LeafPayload>() -> u64 {
-    12 + L::LEN
+pub(crate) const fn min_len(says: Says) -> u64 {
+    12 + len_of(says)
 }

@@ -14,52 +14,16 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Leaf, Tree, TreeNode};
+use super::{Said, Says, Tree, TreeNode};
 use crate::error::{Error, ErrorKind};
 use crate::tensors::Tensors;
 
-/// What a leaf says, as a tensor.
-pub(crate) trait LeafTensor: Leaf + Default {
-    const NAME: &'static str;
-    fn push(tensors: &mut Tensors, name: &str, values: &[Self]) -> Result<(), Error>;
-    fn read(tensors: &Tensors, name: &str) -> Result<Vec<Self>, Error>;
-}
-
-impl LeafTensor for usize {
-    const NAME: &'static str = "node_classes";
-
-    fn push(tensors: &mut Tensors, name: &str, values: &[Self]) -> Result<(), Error> {
-        tensors.push_counts(name, values)
-    }
-
-    fn read(tensors: &Tensors, name: &str) -> Result<Vec<Self>, Error> {
-        tensors.counts(name)
-    }
-}
-
-impl LeafTensor for f32 {
-    const NAME: &'static str = "node_values";
-
-    fn push(tensors: &mut Tensors, name: &str, values: &[Self]) -> Result<(), Error> {
-        tensors.push_f32(name, &[values.len()], values)
-    }
-
-    fn read(tensors: &Tensors, name: &str) -> Result<Vec<Self>, Error> {
-        tensors.vector(name)
-    }
-}
-
-/// Leaves that say nothing have no tensor.
-impl LeafTensor for () {
-    const NAME: &'static str = "";
-
-    fn push(_tensors: &mut Tensors, _name: &str, _values: &[Self]) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn read(tensors: &Tensors, name: &str) -> Result<Vec<Self>, Error> {
-        let features = format!("{}{FEATURES}", name.strip_suffix(Self::NAME).unwrap_or(name));
-        Ok(vec![(); tensors.signed_integers(&features)?.len()])
+/// The tensor of what leaves say.
+const fn name_of(says: Says) -> &'static str {
+    match says {
+        Says::Class => "node_classes",
+        Says::Value => "node_values",
+        Says::Nothing => "",
     }
 }
 
@@ -71,8 +35,8 @@ const RIGHT: &str = "node_right_child";
 const IMPURITIES: &str = "node_impurities";
 
 /// Whether a tensor is part of a tree; `name` comes without the tree's prefix.
-pub(crate) fn is_part<L: LeafTensor>(name: &str) -> bool {
-    [FEATURES, THRESHOLDS, SAMPLES, LEFT, RIGHT, IMPURITIES].contains(&name) || name == L::NAME
+pub(crate) fn is_part(name: &str, says: Says) -> bool {
+    [FEATURES, THRESHOLDS, SAMPLES, LEFT, RIGHT, IMPURITIES].contains(&name) || name == name_of(says)
 }
 
 /// Number of the tree and name of the part in `tree_3_node_features`.
@@ -82,19 +46,19 @@ pub(crate) fn part_of_tree(name: &str) -> Option<(usize, &str)> {
     canonical.then_some((idx.parse().ok()?, part))
 }
 
-pub(crate) fn push<L: LeafTensor>(tensors: &mut Tensors, prefix: &str, tree: &Tree) -> Result<(), Error> {
+pub(crate) fn push(tensors: &mut Tensors, prefix: &str, tree: &Tree, says: Says) -> Result<(), Error> {
     let named = |name: &str| -> String { format!("{prefix}{name}") };
     let count = tree.len();
     let (mut features, mut thresholds) = (Vec::with_capacity(count), Vec::with_capacity(count));
     let (mut values, mut samples) = (Vec::with_capacity(count), Vec::with_capacity(count));
     let (mut left_children, mut right_children) = (Vec::with_capacity(count), Vec::with_capacity(count));
     let mut impurities = Vec::with_capacity(count);
-    for node in tree.iter::<L>() {
+    for node in tree.iter::<Said>() {
         let (n, i) = match node {
             TreeNode::Split { feature, threshold, left, right, n_samples, impurity } => {
                 features.push(feature as i64);
                 thresholds.push(threshold);
-                values.push(L::default());
+                values.push(Said::default());
                 left_children.push(left as i64);
                 right_children.push(right as i64);
                 (n_samples, impurity)
@@ -113,7 +77,18 @@ pub(crate) fn push<L: LeafTensor>(tensors: &mut Tensors, prefix: &str, tree: &Tr
     }
     tensors.push_signed(&named(FEATURES), &features)?;
     tensors.push_f32(&named(THRESHOLDS), &[count], &thresholds)?;
-    L::push(tensors, &named(L::NAME), &values)?;
+    let name = &named(name_of(says));
+    match says {
+        Says::Class => {
+            let values: Vec<u64> = values.iter().map(|said| said.0).collect();
+            tensors.push_integers(name, &[count], &values)?;
+        }
+        Says::Value => {
+            let values: Vec<f32> = values.iter().map(|said| said.to_value()).collect();
+            tensors.push_f32(name, &[count], &values)?;
+        }
+        Says::Nothing => {}
+    }
     tensors.push_counts(&named(SAMPLES), &samples)?;
     tensors.push_signed(&named(LEFT), &left_children)?;
     tensors.push_signed(&named(RIGHT), &right_children)?;
@@ -123,11 +98,16 @@ pub(crate) fn push<L: LeafTensor>(tensors: &mut Tensors, prefix: &str, tree: &Tr
     Ok(())
 }
 
-pub(crate) fn read<L: LeafTensor>(tensors: &Tensors, prefix: &str) -> Result<Tree, Error> {
+pub(crate) fn read(tensors: &Tensors, prefix: &str, says: Says) -> Result<Tree, Error> {
     let named = |name: &str| -> String { format!("{prefix}{name}") };
     let features = tensors.signed_integers(&named(FEATURES))?;
     let thresholds = tensors.vector(&named(THRESHOLDS))?;
-    let values = L::read(tensors, &named(L::NAME))?;
+    let name = &named(name_of(says));
+    let values: Vec<Said> = match says {
+        Says::Class => tensors.counts(name)?.into_iter().map(Said::class).collect(),
+        Says::Value => tensors.vector(name)?.into_iter().map(Said::value).collect(),
+        Says::Nothing => vec![Said::default(); features.len()],
+    };
     let samples = tensors.counts(&named(SAMPLES))?;
     let left_children = tensors.signed_integers(&named(LEFT))?;
     let right_children = tensors.signed_integers(&named(RIGHT))?;
@@ -135,7 +115,7 @@ pub(crate) fn read<L: LeafTensor>(tensors: &Tensors, prefix: &str) -> Result<Tre
     let expected = features.len();
     let lengths = [
         (THRESHOLDS, thresholds.len()),
-        (L::NAME, values.len()),
+        (name_of(says), values.len()),
         (SAMPLES, samples.len()),
         (LEFT, left_children.len()),
         (RIGHT, right_children.len()),
@@ -147,27 +127,27 @@ pub(crate) fn read<L: LeafTensor>(tensors: &Tensors, prefix: &str) -> Result<Tre
     let place = |value: i128, name: &str| {
         usize::try_from(value).map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(&named(name)))
     };
-    let nodes = (0..expected)
-        .map(|idx| {
-            let n_samples = samples[idx];
-            let impurity = impurities.as_ref().map_or(0.0, |impurities| impurities[idx]);
-            if features[idx] < 0 {
-                return Ok(TreeNode::Leaf { value: values[idx], n_samples, impurity });
-            }
-            Ok(TreeNode::Split {
+    let mut nodes = Vec::with_capacity(expected);
+    for idx in 0..expected {
+        let n_samples = samples[idx];
+        let impurity = impurities.as_ref().map_or(0.0, |impurities| impurities[idx]);
+        nodes.push(if features[idx] < 0 {
+            TreeNode::Leaf { value: values[idx], n_samples, impurity }
+        } else {
+            TreeNode::Split {
                 feature: place(features[idx], FEATURES)?,
                 threshold: thresholds[idx],
                 left: place(left_children[idx], LEFT)?,
                 right: place(right_children[idx], RIGHT)?,
                 n_samples,
                 impurity,
-            })
-        })
-        .collect::<Result<Vec<_>, Error>>()?;
+            }
+        });
+    }
     let mut tree = Tree::from_nodes(&nodes)?;
     // Writers that do not name the model do not count the samples of splits either, and write zeros.
     if tensors.model().is_none()
-        && tree.iter::<L>().all(|node| !matches!(node, TreeNode::Split { n_samples: 1.., .. }))
+        && tree.iter::<Said>().all(|node| !matches!(node, TreeNode::Split { n_samples: 1.., .. }))
     {
         tree.sum_samples();
     }
