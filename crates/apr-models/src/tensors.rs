@@ -35,7 +35,8 @@ pub const MODEL_KEY: &str = "apr.model";
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tensors {
     tensors: BTreeMap<String, Stored>,
-    metadata: BTreeMap<String, String>,
+    /// Sorted by keys.
+    metadata: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +50,7 @@ impl Tensors {
     /// None yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { tensors: BTreeMap::new(), metadata: BTreeMap::new() }
+        Self { tensors: BTreeMap::new(), metadata: Vec::new() }
     }
 
     /// None yet, with the metadata entry that names the model.
@@ -216,22 +217,32 @@ impl Tensors {
 
     /// The tensors whose names begin with `prefix`, which is taken off.
     pub(crate) fn part(&self, prefix: &str) -> Self {
-        let with_prefix = self
-            .tensors
-            .iter()
-            .filter_map(|(name, stored)| Some((name.strip_prefix(prefix)?.to_owned(), stored.clone())));
-        Self { tensors: with_prefix.collect(), metadata: BTreeMap::new() }
+        let mut part = Self::new();
+        for (name, stored) in &self.tensors {
+            if let Some(name) = name.strip_prefix(prefix) {
+                part.tensors.insert(name.to_owned(), stored.clone());
+            }
+        }
+        part
     }
 
     /// Sets a metadata entry.
     pub fn set_metadata(&mut self, key: &str, value: &str) {
-        self.metadata.insert(key.to_owned(), value.to_owned());
+        match self.place_of(key) {
+            Ok(place) => value.clone_into(&mut self.metadata[place].1),
+            Err(place) => self.metadata.insert(place, (key.to_owned(), value.to_owned())),
+        }
     }
 
     /// A metadata entry.
     #[must_use]
     pub fn metadata(&self, key: &str) -> Option<&str> {
-        self.metadata.get(key).map(String::as_str)
+        self.place_of(key).ok().map(|place| self.metadata[place].1.as_str())
+    }
+
+    /// Where in the list of metadata a key is, or would be.
+    fn place_of(&self, key: &str) -> Result<usize, usize> {
+        self.metadata.binary_search_by(|(known, _)| known.as_str().cmp(key))
     }
 
     /// The model that the metadata name.
@@ -434,7 +445,7 @@ impl Tensors {
             dtype: stored.dtype,
             shape: &stored.shape,
         });
-        let metadata = (!self.metadata.is_empty()).then(|| self.metadata.clone());
+        let metadata = (!self.metadata.is_empty()).then(|| self.metadata.iter().cloned().collect());
         let layout = Layout::new(specs, &WriteOptions { metadata, ..WriteOptions::default() })?;
         let data: Vec<&[u8]> = self.tensors.values().map(|stored| stored.data.as_slice()).collect();
         Ok(layout.to_vec(&data)?)
@@ -447,17 +458,19 @@ impl Tensors {
     /// [`ErrorKind::Format`].
     pub fn from_safetensors(file: &[u8]) -> Result<Self, Error> {
         let file = SafeTensors::from_bytes(file)?;
-        let tensors = file.iter().map(|(name, view)| {
+        let mut tensors = BTreeMap::new();
+        for (name, view) in file.iter() {
             let stored =
                 Stored { dtype: view.dtype(), shape: view.shape().to_owned(), data: view.data().to_owned() };
-            (name.to_owned(), stored)
-        });
+            tensors.insert(name.to_owned(), stored);
+        }
         let metadata = file.header().metadata();
         let metadata = metadata.iter().flat_map(st_core::Metadata::iter);
-        Ok(Self {
-            tensors: tensors.collect(),
-            metadata: metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
-        })
+        let mut metadata: Vec<(String, String)> =
+            metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        // A header has each key once.
+        metadata.sort_unstable();
+        Ok(Self { tensors, metadata })
     }
 
     fn stored(&self, name: &str) -> Result<&Stored, Error> {
