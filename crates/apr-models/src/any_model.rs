@@ -1,5 +1,6 @@
 //! Whatever model a file holds.
 
+use alloc::vec;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use std::path::Path;
@@ -10,9 +11,10 @@ use apr_container::{
 };
 
 use crate::error::{Error, ErrorKind};
+use crate::isolation_forest::IsolationForest;
 use crate::matrix::Matrix;
-use crate::model::{Classifier, Model, Regressor, Transformer};
-use crate::pipeline::Labels;
+use crate::model::{Classifier, Model, Regressor, Transformer, transformed};
+use crate::pipeline::{Labels, Pipeline};
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
@@ -57,26 +59,91 @@ macro_rules! built_in {
     };
 }
 
+/// Answers of a model, written to their places: what differs between models of one kind, so that all that does not is
+/// compiled once.
+trait GivesNumbers {
+    fn numbers(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error>;
+}
+
+impl<M: Regressor> GivesNumbers for M {
+    fn numbers(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
+        self.predict_into(rows, out)
+    }
+}
+
+/// As [`GivesNumbers`], for classes.
+trait GivesClasses {
+    fn classes(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error>;
+}
+
+impl<M: Classifier> GivesClasses for M {
+    fn classes(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
+        self.predict_into(rows, out)
+    }
+}
+
+/// As [`GivesNumbers`], for other samples.
+trait GivesSamples {
+    fn width(&self) -> Option<usize>;
+    fn samples(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error>;
+}
+
+impl<M: Transformer> GivesSamples for M {
+    fn width(&self) -> Option<usize> {
+        self.n_outputs()
+    }
+
+    fn samples(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
+        self.transform_into(rows, out)
+    }
+}
+
+/// A model by how it answers.
+enum Asked<'m> {
+    Regressor(&'m dyn GivesNumbers),
+    Classifier(&'m dyn GivesClasses),
+    Transformer(&'m dyn GivesSamples),
+    Outliers(&'m IsolationForest),
+    Pipeline(&'m Pipeline),
+    Silent,
+}
+
 /// How a model of the table below answers.
-macro_rules! predictions {
-    (regressor, $model:expr, $x:expr) => {
-        Regressor::try_predict($model, $x).map(Predictions::Numbers)
+macro_rules! asked {
+    (regressor, $model:expr) => {
+        Asked::Regressor($model)
     };
-    (classifier, $model:expr, $x:expr) => {
-        Classifier::try_predict($model, $x).map(Predictions::Classes)
+    (classifier, $model:expr) => {
+        Asked::Classifier($model)
     };
-    (outliers, $model:expr, $x:expr) => {
-        $model.try_predict($x).map(Predictions::Outliers)
+    (outliers, $model:expr) => {
+        Asked::Outliers($model)
     };
-    (transformer, $model:expr, $x:expr) => {
-        Transformer::try_transform($model, $x).map(Predictions::Samples)
+    (transformer, $model:expr) => {
+        Asked::Transformer($model)
     };
-    (pipeline, $model:expr, $x:expr) => {
-        if PIPELINES { $model.try_predict($x) } else { Err(no_pipelines()) }
+    (pipeline, $model:expr) => {
+        Asked::Pipeline($model)
     };
-    (silent, $model:expr, $x:expr) => {
-        Err(ErrorKind::NoPredictions { model: $model.name() }.into())
-    };
+    (silent, $model:expr) => {{
+        let _ = $model;
+        Asked::Silent
+    }};
+}
+
+/// How a model is found and read.
+struct Known {
+    name: &'static str,
+    /// Container types it is looked for under.
+    types: &'static [ModelType],
+    /// `None` if it is not built in.
+    decode: Option<fn(&mut PayloadReader<'_>) -> Result<AnyModel, apr_container::Error>>,
+}
+
+fn decode<M: DecodePayload + Into<AnyModel>>(
+    input: &mut PayloadReader<'_>,
+) -> Result<AnyModel, apr_container::Error> {
+    M::decode_payload(input).map(Into::into)
 }
 
 /// `Variant(Type) "name in files" [container types it is looked for under] how it answers;`
@@ -121,10 +188,49 @@ macro_rules! any_model {
             ///
             /// [`ErrorKind::NoPredictions`] if the model has nothing to say about samples, and what the model refuses.
             pub fn try_predict(&self, x: &Matrix) -> Result<Predictions, Error> {
-                match self {
-                    $(Self::$variant(model) => predictions!($answer, model, x),)*
+                let (rows, n_rows) = (x.as_slice(), x.n_rows());
+                match self.asked() {
+                    Asked::Regressor(model) => {
+                        let mut out = vec![0.0; n_rows];
+                        model.numbers(rows, &mut out)?;
+                        Ok(Predictions::Numbers(Vector::from_vec(out)))
+                    }
+                    Asked::Classifier(model) => {
+                        let mut out = vec![0; n_rows];
+                        model.classes(rows, &mut out)?;
+                        Ok(Predictions::Classes(out))
+                    }
+                    Asked::Transformer(model) => {
+                        transformed(x, model.width(), |out| model.samples(rows, out)).map(Predictions::Samples)
+                    }
+                    Asked::Outliers(model) => model.try_predict(x).map(Predictions::Outliers),
+                    Asked::Pipeline(_) if !PIPELINES => Err(no_pipelines()),
+                    Asked::Pipeline(model) => model.try_predict(x),
+                    Asked::Silent => Err(ErrorKind::NoPredictions { model: self.name() }.into()),
                 }
             }
+
+            fn asked(&self) -> Asked<'_> {
+                match self {
+                    $(Self::$variant(model) => asked!($answer, model),)*
+                }
+            }
+
+            /// Models in the order of the table.
+            const KNOWN: &'static [Known] = &[$(Known {
+                name: $name,
+                types: &[$(ModelType::$model_type),*],
+                decode: if is_built_in($name) { Some(decode::<$model>) } else { None },
+            }),*];
+
+            /// How each is read from tensors, in the order of the table.
+            const FROM_TENSORS: &'static [Option<fn(&Tensors) -> Result<Self, Error>>] = &[$(
+                if is_built_in($name) {
+                    Some(|tensors| <$model>::from_tensors(tensors).map(Self::$variant))
+                } else {
+                    None
+                }
+            ),*];
 
             /// Reads whichever model the tensors are of: the one that the metadata name, else the first that has tensors
             /// of exactly these names.
@@ -133,19 +239,18 @@ macro_rules! any_model {
             ///
             /// [`ErrorKind::UnknownModel`], and what the named model refuses.
             pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-                match tensors.model() {
-                    $(Some($name) => {
-                        built_in!($name);
-                        return <$model>::from_tensors(tensors).map(Self::$variant);
-                    })*
-                    Some(_) => return Err(ErrorKind::UnknownModel.into()),
-                    None => {}
+                if let Some(name) = tensors.model() {
+                    let place = Self::NAMES.iter().position(|&known| known == name);
+                    let Some(&from_tensors) = place.and_then(|place| Self::FROM_TENSORS.get(place)) else {
+                        return Err(ErrorKind::UnknownModel.into());
+                    };
+                    return from_tensors.ok_or_else(no_pipelines)?(tensors);
                 }
-                $(if const { is_built_in($name) }
-                    && let Ok(model) = <$model>::from_tensors(tensors)
-                {
-                    return Ok(Self::$variant(model));
-                })*
+                for from_tensors in Self::FROM_TENSORS.iter().flatten() {
+                    if let Ok(model) = from_tensors(tensors) {
+                        return Ok(model);
+                    }
+                }
                 Err(ErrorKind::UnknownModel.into())
             }
         }
@@ -195,78 +300,6 @@ macro_rules! any_model {
                 }
             }
         }
-
-        /// The model that the file names. Without a name the first of its type whose payload has exactly this length,
-        /// fitted ones before those that are not; for that the whole payload is taken into memory first. In compatible
-        /// reading the model that the type is named after may be followed by bytes that belong to nobody.
-        ///
-        /// Without the feature `unnamed`, a file without a name holds what its type is named after.
-        impl DecodePayload for AnyModel {
-            fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-                let found = input.model_type();
-                match input.model_name() {
-                    $(Some($name) if [$(ModelType::$model_type),*].contains(&found) => {
-                        built_in!($name);
-                        return <$model>::decode_payload(input).map(Self::$variant);
-                    })*
-                    _ => {}
-                }
-                if !cfg!(feature = "unnamed") {
-                    $(if const { is_built_in($name) }
-                        && found != ModelType::Custom
-                        && [$(ModelType::$model_type),*].contains(&found)
-                    {
-                        return <$model>::decode_payload(input).map(Self::$variant);
-                    })*
-                    let what = "models of this type that their files do not name";
-                    return Err(Error::from(ErrorKind::NotBuiltIn { what }).into());
-                }
-                let payload = input.rest()?;
-                // What a container type is named after may be anything, also unfitted, and its error says most. The
-                // others are short when they are unfitted, and fit much that is something else: they are taken only
-                // if nothing worth storing fits, and never for what may be anyone's own type.
-                let is_custom = found == ModelType::Custom;
-                let is_long = payload.len() > SHORT;
-                let rounds: &[bool] = if is_custom { &[false] } else { &[false, true] };
-                let mut first_error = None;
-                for &takes_unfitted in rounds {
-                    let mut is_first = !is_custom;
-                    $(if const { is_built_in($name) } && [$(ModelType::$model_type),*].contains(&found) {
-                        match input.decode_part::<$model>(&payload) {
-                            Ok(model)
-                                if is_first || is_long || is_worth_storing(&model, <$model>::from_tensors) =>
-                            {
-                                return Ok(Self::$variant(model));
-                            }
-                            Ok(model) if takes_unfitted => {
-                                let model = Self::$variant(model);
-                                if model.is_plausible() {
-                                    return Ok(model);
-                                }
-                            }
-                            Err(error) if is_first => first_error = Some(error),
-                            _ => {}
-                        }
-                        is_first = false;
-                    })*
-                    // Nobody asks after the last one.
-                    let _ = is_first;
-                }
-                let left_over = match first_error.as_ref().map(apr_container::Error::kind) {
-                    Some(&apr_container::ErrorKind::PayloadTrailing { count }) => count,
-                    _ => 0,
-                };
-                // Known readers ignore what follows a model.
-                if input.strictness() == Strictness::Compat && left_over > 0 {
-                    let len = (payload.len() as u64).saturating_sub(left_over) as usize;
-                    let payload = payload.get(..len).unwrap_or_default();
-                    $(if const { is_built_in($name) } && [$(ModelType::$model_type),*].contains(&found) {
-                        return input.decode_part::<$model>(payload).map(Self::$variant);
-                    })*
-                }
-                Err(first_error.unwrap_or_else(|| Error::from(ErrorKind::UnknownModel).into()))
-            }
-        }
     };
 }
 
@@ -302,7 +335,7 @@ any_model! {
     /// Clusters with the shape of normal distributions.
     GaussianMixture(crate::GaussianMixture) "GaussianMixture" [Custom] classifier;
     /// Outliers by random cuts.
-    IsolationForest(crate::IsolationForest) "IsolationForest" [Custom] outliers;
+    IsolationForest(IsolationForest) "IsolationForest" [Custom] outliers;
     /// Projection onto the directions of most variance.
     Pca(crate::Pca) "Pca" [Pca] transformer;
     /// Normal distributions of features in classes.
@@ -330,7 +363,7 @@ any_model! {
     /// Numbers in few bits.
     QuantizedBlock(crate::QuantizedBlock) "QuantizedBlock" [NeuralSequential] silent;
     /// Steps one after the other, in `f64`.
-    Pipeline(crate::Pipeline) "Pipeline" [Custom] pipeline;
+    Pipeline(Pipeline) "Pipeline" [Custom] pipeline;
     /// A plain list of numbers.
     Numbers(crate::Numbers) "Numbers" [
         GradientBoosting Pca NaiveBayes Knn Svm NgramLm TfIdf CountVectorizer NeuralSequential NeuralCustom
@@ -338,8 +371,81 @@ any_model! {
     ] silent;
 }
 
+/// The model that the file names. Without a name the first of its type whose payload has exactly this length,
+/// fitted ones before those that are not; for that the whole payload is taken into memory first. In compatible
+/// reading the model that the type is named after may be followed by bytes that belong to nobody.
+///
+/// Without the feature `unnamed`, a file without a name holds what its type is named after.
+impl DecodePayload for AnyModel {
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let found = input.model_type();
+        let of_type = |known: &&Known| known.types.contains(&found);
+        if let Some(name) = input.model_name()
+            && let Some(known) = Self::KNOWN.iter().filter(of_type).find(|known| known.name == name)
+        {
+            return known.decode.ok_or_else(no_pipelines)?(input);
+        }
+        if cfg!(feature = "unnamed") {
+            return decode_unnamed(input);
+        }
+        let first = Self::KNOWN.iter().filter(of_type).find_map(|known| known.decode);
+        match first.filter(|_| found != ModelType::Custom) {
+            Some(decode) => decode(input),
+            None => {
+                let what = "models of this type that their files do not name";
+                Err(Error::from(ErrorKind::NotBuiltIn { what }).into())
+            }
+        }
+    }
+}
+
+/// Whatever fits.
+fn decode_unnamed(input: &mut PayloadReader<'_>) -> Result<AnyModel, apr_container::Error> {
+    let found = input.model_type();
+    let payload = input.rest()?;
+    let of_type = || {
+        let known = AnyModel::KNOWN.iter().zip(AnyModel::FROM_TENSORS);
+        let of_type = known.filter(|(known, _)| known.types.contains(&found));
+        of_type.filter_map(|(known, &from_tensors)| Some((known.decode?, from_tensors?)))
+    };
+    // What a container type is named after may be anything, also unfitted, and its error says most. The
+    // others are short when they are unfitted, and fit much that is something else: they are taken only
+    // if nothing worth storing fits, and never for what may be anyone's own type.
+    let is_custom = found == ModelType::Custom;
+    let is_long = payload.len() > SHORT;
+    let rounds: &[bool] = if is_custom { &[false] } else { &[false, true] };
+    let mut first_error = None;
+    for &takes_unfitted in rounds {
+        let mut is_first = !is_custom;
+        for (decode, from_tensors) in of_type() {
+            match input.decode_part(&payload, decode) {
+                Ok(model) if is_first || is_long || is_worth_storing(&model, from_tensors) => {
+                    return Ok(model);
+                }
+                Ok(model) if takes_unfitted && model.is_plausible() => return Ok(model),
+                Err(error) if is_first => first_error = Some(error),
+                _ => {}
+            }
+            is_first = false;
+        }
+    }
+    let left_over = match first_error.as_ref().map(apr_container::Error::kind) {
+        Some(&apr_container::ErrorKind::PayloadTrailing { count }) => count,
+        _ => 0,
+    };
+    // Known readers ignore what follows a model.
+    if input.strictness() == Strictness::Compat && left_over > 0 {
+        let len = (payload.len() as u64).saturating_sub(left_over) as usize;
+        let payload = payload.get(..len).unwrap_or_default();
+        if let Some((decode, _)) = of_type().next() {
+            return input.decode_part(payload, decode);
+        }
+    }
+    Err(first_error.unwrap_or_else(|| Error::from(ErrorKind::UnknownModel).into()))
+}
+
 /// Whether the model is fitted and made of parts that its constructor accepts.
-fn is_worth_storing<M: Model>(model: &M, from_tensors: impl Fn(&Tensors) -> Result<M, Error>) -> bool {
+fn is_worth_storing(model: &AnyModel, from_tensors: fn(&Tensors) -> Result<AnyModel, Error>) -> bool {
     model.to_tensors().is_ok_and(|tensors| from_tensors(&tensors).is_ok())
 }
 

@@ -161,13 +161,7 @@ pub trait Transformer: Model {
     ///
     /// [`ErrorKind::NotFitted`], [`ErrorKind::FeatureCount`], [`ErrorKind::MatrixTooLarge`].
     fn try_transform(&self, x: &Matrix) -> Result<Matrix, Error> {
-        let n_cols = self.n_outputs().unwrap_or(x.n_cols());
-        let Some(len) = x.n_rows().checked_mul(n_cols) else {
-            return Err(ErrorKind::MatrixTooLarge { n_rows: x.n_rows(), n_cols }.into());
-        };
-        let mut out = vec![0.0; len];
-        self.transform_into(x.as_slice(), &mut out)?;
-        Matrix::from_vec(x.n_rows(), n_cols, out)
+        transformed(x, self.n_outputs(), |out| self.transform_into(x.as_slice(), out))
     }
 
     /// Transforms each sample; [`try_transform`](Self::try_transform) for samples of unknown shape.
@@ -183,6 +177,21 @@ pub trait Transformer: Model {
             Err(error) => panic!("{error}"),
         }
     }
+}
+
+/// The samples that `transform` writes, of `n_outputs` features or as many as those of `x`.
+pub(crate) fn transformed(
+    x: &Matrix,
+    n_outputs: Option<usize>,
+    transform: impl FnOnce(&mut [f32]) -> Result<(), Error>,
+) -> Result<Matrix, Error> {
+    let n_cols = n_outputs.unwrap_or(x.n_cols());
+    let Some(len) = x.n_rows().checked_mul(n_cols) else {
+        return Err(ErrorKind::MatrixTooLarge { n_rows: x.n_rows(), n_cols }.into());
+    };
+    let mut out = vec![0.0; len];
+    transform(&mut out)?;
+    Matrix::from_vec(x.n_rows(), n_cols, out)
 }
 
 /// Values of one sample, if `rows` holds `n_rows` samples of as many values each.

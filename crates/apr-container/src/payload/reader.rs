@@ -9,7 +9,6 @@ use crate::error::{Error, ErrorKind};
 use crate::generation::Generation;
 use crate::limits::{Limits, ReadOptions, Strictness};
 use crate::model_type::ModelType;
-use crate::payload::DecodePayload;
 
 /// What is known about a payload besides its bytes.
 #[derive(Clone, Debug)]
@@ -294,17 +293,21 @@ impl<'r> PayloadReader<'r> {
         Ok(())
     }
 
-    /// Decodes a model from bytes that were read from here, as the whole of a payload in the same layout. What it takes
+    /// What `decode` makes of bytes that were read from here, as the whole of a payload in the same layout. What it takes
     /// counts here as well.
     ///
     /// # Errors
     ///
-    /// What the model refuses; [`ErrorKind::PayloadTrailing`].
-    pub fn decode_part<M: DecodePayload>(&mut self, bytes: &[u8]) -> Result<M, Error> {
+    /// What `decode` refuses; [`ErrorKind::PayloadTrailing`].
+    pub fn decode_part<M>(
+        &mut self,
+        bytes: &[u8],
+        decode: impl FnOnce(&mut PayloadReader<'_>) -> Result<M, Error>,
+    ) -> Result<M, Error> {
         let (offset, end, charged) = (0, bytes.len() as u64, self.charged);
         let mut part =
             PayloadReader { source: Input::Memory(bytes), context: self.context, offset, end, charged };
-        let model = M::decode_payload(&mut part)?;
+        let model = decode(&mut part)?;
         let left_over = part.remaining();
         match left_over {
             0 => Ok(model),
