@@ -1,4 +1,6 @@
-//! `apr sign`: a signature beside a file or a folder.
+//! `apr sign`: a signature beside a file or a folder, or inside a model.
+
+mod inside;
 
 use core::num::NonZeroU64;
 use std::io;
@@ -11,6 +13,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::console::{Console, Progress};
 use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::input;
 use crate::output::{self, Overwrite};
 use crate::render::escape;
 use crate::render::human;
@@ -47,7 +50,7 @@ impl Format {
 pub(crate) fn command() -> Command {
     let path = || value_parser!(PathBuf);
     Command::new("sign")
-        .about("Put a signature beside a file or a folder")
+        .about("Put a signature beside a file or a folder, or inside an .apr model")
         .arg(
             Arg::new("input")
                 .value_name("PATH")
@@ -70,7 +73,14 @@ pub(crate) fn command() -> Command {
                 .long("output")
                 .value_name("SIG")
                 .value_parser(path())
-                .help("The signature, if there is one PATH [default: PATH.minisig; PATH.sig, of a folder PATH/model.sig]"),
+                .help("The signature, if there is one PATH [default: PATH.minisig; PATH.sig, of a folder PATH/model.sig]; with --inside the signed model"),
+        )
+        .arg(
+            Arg::new("inside")
+                .long("inside")
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(["format", "comment", "ignore", "shard-size"])
+                .help("Write the .apr model of version 1 with the signature in it, to the file of -o; the key is Ed25519"),
         )
         .arg(
             Arg::new("format")
@@ -100,14 +110,20 @@ pub(crate) fn command() -> Command {
         )
         .args(key_password_args())
         .arg(output::force_arg())
+        .arg(input::compat_arg().requires("inside"))
+        .arg(input::unverified_arg().requires("inside"))
+        .arg(input::trusted_arg().requires("inside"))
         .after_help(
             "A minisign signature is of one file. A model signature (OpenSSF Model Signing 1.0) lists every file of a folder; \
              `.git*` at its top and the signature itself are left out. Both can be checked with other programs: \
              minisign 0.11, model-signing 1.1.1.\n\n\
+             With --inside the signature is a part of the model, where `apr verify`, `apr predict --signer` and `apr embed --signer` \
+             look for it. It covers header, metadata and payload.\n\n\
              Examples:\n  apr sign model.safetensors --key publisher.key --comment 'version 1.2'\n  \
-             apr sign checkpoint --key publisher.pem\n\n\
+             apr sign checkpoint --key publisher.pem\n  \
+             apr sign model.apr --inside -o signed.apr --key publisher.key\n\n\
              Exit codes: 0 signed, 2 SIG exists or does not fit the key, 3 no key or nothing to sign, 4 a symbolic link in the \
-             folder, 5 I/O.",
+             folder, or signed already, 5 I/O, 6 no place for a signature inside, or encrypted.",
         )
 }
 
@@ -127,6 +143,9 @@ struct Made {
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let inputs: Vec<&PathBuf> = matches.get_many("input").into_iter().flatten().collect();
     let key_file: &PathBuf = matches.get_one("key").expect("clap requires --key");
+    if matches.get_flag("inside") {
+        return inside::run(&inputs, key_file, matches, console);
+    }
     let output: Option<&PathBuf> = matches.get_one("output");
     if output.is_some() && inputs.len() > 1 {
         return Err(Failure::new(CODE_USAGE, "-o names one signature, and there are several files"));

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use apr_container::Protection;
 use apr_crypto::{PublicKey, RecipientSecret, SecretKey, SigningKey, minisign, p256};
 use apr_manifest::{Manifest, Method, SignOptions, minisign_path, sign_file, sign_model};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, protected};
 
 /// Of `a0150_linreg_none_signed.apr`: 0x11, then seven more each time.
 fn release() -> SigningKey {
@@ -260,6 +261,74 @@ fn the_signature_inside_an_apr_file_is_checked() {
     assert_eq!(sandbox.run(&["sign", "published.apr", "--key", "publisher.key"]).exit, 0);
     let (_, value) = sandbox.json(&["verify", "published.apr", "--key", "publisher.pub"]);
     assert_eq!(value["format"], "minisign");
+}
+
+#[test]
+fn a_model_is_signed_inside() {
+    let sandbox = Sandbox::with_models();
+    let args = ["sign", "model.apr", "--inside", "-o", "signed.apr", "--key", "publisher.key"];
+    let (exit, value) = sandbox.json(&args);
+    assert_eq!((exit, &value["format"]), (0, &"embedded".into()), "{value:#}");
+    assert_eq!(value["fingerprint"], release().verifying_key().fingerprint().to_string());
+    let bytes = sandbox.read("signed.apr");
+    assert_eq!(
+        value["signatures"],
+        serde_json::json!([{ "input": "model.apr", "output": "signed.apr", "files": 1, "bytes": bytes.len() }])
+    );
+    // What the library writes, and 96 bytes more than before.
+    assert_eq!(bytes, protected(&sandbox.read("model.apr"), &Protection::default().signed_by(&release())));
+    assert_eq!(bytes.len(), sandbox.read("model.apr").len() + 96);
+    assert_eq!(sandbox.run(&["verify", "signed.apr", "--key", "publisher.pub"]).exit, 0);
+    let said = |args: &[&str]| {
+        let ran = sandbox.run(&[&["predict", "-i", "rows.csv"], args].concat());
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+        ran.stdout
+    };
+    assert_eq!(said(&["signed.apr", "--signer", "publisher.pub"]), said(&["model.apr"]));
+
+    // A signature in the place of another's, and the model in its own place; compressed as before.
+    let again = ["sign", "signed.apr", "--inside", "-o", "signed.apr", "--key", "maker.key", "--force"];
+    refused(&sandbox, (4, "ac-signed"), &again);
+    assert_eq!(sandbox.read("signed.apr"), bytes);
+    let ran = sandbox.run(&[&again[..], &["--allow-unverified"]].concat());
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("the signature of the input is not in the output"), "{}", ran.stderr);
+    assert_eq!(sandbox.run(&["verify", "signed.apr", "--key", "maker.key.pub"]).exit, 0);
+    refused(&sandbox, (4, "ac-untrusted-signer"), &["verify", "signed.apr", "--key", "publisher.pub"]);
+    assert_eq!(sandbox.run(&["convert", "model.apr", "small.apr", "--compression", "zstd"]).exit, 0);
+    let ran = sandbox.run(&["sign", "small.apr", "--inside", "-o", "s.apr", "--key", "publisher.key"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let (_, value) = sandbox.json(&["inspect", "s.apr"]);
+    assert!(value.to_string().contains("zstd"), "{value:#}");
+}
+
+#[test]
+fn what_has_no_place_for_a_signature_is_refused() {
+    let sandbox = Sandbox::with_models();
+    let before = sandbox.listing();
+    let inside = |model| ["sign", model, "--inside", "-o", "s.apr", "--key", "publisher.key"];
+    for (expected, args) in [
+        ((2, "cli-usage"), &inside("model.apr")[..3]),
+        ((2, "cli-usage"), &["sign", "model.apr", "--inside", "--key", "publisher.key"]),
+        (
+            (2, "cli-usage"),
+            &["sign", "model.apr", "made.apr", "--inside", "-o", "s.apr", "--key", "publisher.key"],
+        ),
+        ((2, "cli-usage"), &["sign", "model.apr", "--inside", "-o", "s.apr", "--key", "publisher.pem"]),
+        ((2, "cli-usage"), &["sign", "model.apr", "--allow-unverified", "--key", "publisher.key"]),
+        (
+            (2, "cli-output-exists"),
+            &["sign", "model.apr", "--inside", "-o", "made.apr", "--key", "publisher.key"],
+        ),
+        ((3, "cy-key-kind"), &["sign", "model.apr", "--inside", "-o", "s.apr", "--key", "publisher.pub"]),
+        ((5, "df-io"), &inside("none.apr")),
+        ((6, "ac-encrypted"), &inside("locked.apr")),
+        ((6, "cli-foreign-format"), &inside("model.safetensors")),
+        ((6, "cli-foreign-format"), &inside("tensors.apr")),
+    ] {
+        refused(&sandbox, expected, args);
+    }
+    assert_eq!(sandbox.listing(), before);
 }
 
 #[test]

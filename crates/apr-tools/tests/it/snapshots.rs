@@ -224,6 +224,7 @@ fn signatures() {
         ("sign-json", &["sign", "sharded", "--key", "publisher.pem", "--json"]),
         ("verify", &["verify", "published.safetensors", "--key", "publisher.pub"]),
         (
+        ("sign-inside", &["sign", "model.apr", "--inside", "-o", "signed.apr", "--key", "publisher.key"]),
             "verify-folder",
             &["verify", "checkpoint", "--key", "publisher-p256.pub", "--signature", "checkpoint.sig"],
         ),
