@@ -221,10 +221,10 @@ fn plans() {
 fn signatures() {
     run(&[
         ("sign", &["sign", "model.safetensors", "model.gguf", "--key", "publisher.key"]),
+        ("sign-inside", &["sign", "model.apr", "--inside", "-o", "signed.apr", "--key", "publisher.key"]),
         ("sign-json", &["sign", "sharded", "--key", "publisher.pem", "--json"]),
         ("verify", &["verify", "published.safetensors", "--key", "publisher.pub"]),
         (
-        ("sign-inside", &["sign", "model.apr", "--inside", "-o", "signed.apr", "--key", "publisher.key"]),
             "verify-folder",
             &["verify", "checkpoint", "--key", "publisher-p256.pub", "--signature", "checkpoint.sig"],
         ),
