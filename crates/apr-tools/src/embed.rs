@@ -253,9 +253,11 @@ const RESERVED: &[&str] = &[
     "apr-container",
     "apr-crypto",
     "apr-models",
+    "apr-serve",
     "apr_container",
     "apr_crypto",
     "apr_models",
+    "apr_serve",
 ];
 
 /// Writes all files, and lets the model say what the project's test will compare with.
@@ -330,7 +332,7 @@ mod tests {
             (of("7.apr"), of("\u{e4}.apr"), of("test.apr")),
             ("model-7".into(), "model".into(), "model-test".into())
         );
-        for bad in ["", "7", "a b", "a/b", "match", "\u{e4}", "../x"] {
+        for bad in ["", "7", "a b", "a/b", "match", "\u{e4}", "../x", "apr-serve"] {
             assert!(program_name(Some(&bad.to_owned()), Path::new("m.apr")).is_err(), "{bad}");
         }
     }

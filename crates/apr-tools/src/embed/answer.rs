@@ -1,6 +1,6 @@
 //! Which of the templates answers for a model.
 
-use apr_models::{Activation, AnyModel, Head, Input, Model as _};
+use apr_models::{AnyModel, Head, Model as _, Samples};
 
 use crate::error::{CODE_NO_PREDICTION, Failure};
 use crate::known::Known;
@@ -57,7 +57,18 @@ impl Answer {
     /// If it predicts nothing.
     pub(super) fn of(known: &Known) -> Result<Self, Failure> {
         use AnyModel as M;
-        let (template, line, says) = match &known.model {
+        let model = &known.model;
+        let silent = || {
+            let what = format!("a {} predicts nothing about rows", model.name());
+            Failure::new(CODE_NO_PREDICTION, what).in_file(&known.path)
+        };
+        let line = match model.samples() {
+            Some(Samples::Narrow) => Line::Narrow,
+            Some(Samples::Wide) => Line::Wide,
+            Some(Samples::Texts) => Line::Text,
+            _ => return Err(silent()),
+        };
+        let (template, says) = match model {
             M::LinearRegression(_)
             | M::Ridge(_)
             | M::Lasso(_)
@@ -66,7 +77,7 @@ impl Answer {
             | M::RandomForestRegressor(_)
             | M::MixtureOfExperts(_)
             | M::KnnRegressor(_)
-            | M::GradientBoostingRegressor(_) => (NUMBER, Line::Narrow, Says::Numbers),
+            | M::GradientBoostingRegressor(_) => (NUMBER, Says::Numbers),
             M::LogisticRegression(_)
             | M::DecisionTreeClassifier(_)
             | M::RandomForestClassifier(_)
@@ -75,38 +86,24 @@ impl Answer {
             | M::NaiveBayes(_)
             | M::KnnClassifier(_)
             | M::Svm(_)
-            | M::GradientBoostingClassifier(_) => (CLASS, Line::Narrow, Says::Class),
-            M::NeuralSequential(network) => {
-                let last = network.layers().last().map(|layer| (layer.activation(), layer.n_outputs()));
-                match last {
-                    Some((Activation::Softmax, _) | (Activation::Sigmoid, 1)) => {
-                        (NETWORK, Line::Narrow, Says::Class)
-                    }
-                    _ => (ROW, Line::Narrow, Says::Numbers),
-                }
+            | M::GradientBoostingClassifier(_) => (CLASS, Says::Class),
+            M::NeuralSequential(_) if model.gives_probabilities() => (NETWORK, Says::Class),
+            M::NeuralSequential(_) | M::StandardScaler(_) | M::MinMaxScaler(_) | M::Pca(_) => {
+                (ROW, Says::Numbers)
             }
-            M::StandardScaler(_) | M::MinMaxScaler(_) | M::Pca(_) => (ROW, Line::Narrow, Says::Numbers),
-            M::IsolationForest(_) => (OUTLIER, Line::Narrow, Says::Mark),
-            M::CountVectorizer(_) | M::TfIdf(_) => (TERMS, Line::Text, Says::Numbers),
-            M::NgramLm(_) => (WORDS, Line::Text, Says::Numbers),
-            M::Pipeline(pipeline) => {
-                let line = if matches!(pipeline.input(), Input::Texts(_)) { Line::Text } else { Line::Wide };
-                match pipeline.head() {
-                    Head::Rows { .. } if line == Line::Text && pipeline.transform_texts(&[]).is_ok() => {
-                        (PIPELINE_TERMS, line, Says::Numbers)
-                    }
-                    Head::Classes(head) => (PIPELINE_LABEL, line, Says::Place(head.labels.len())),
-                    Head::Clusters(_) => (PIPELINE_LABEL, line, Says::Place(pipeline.n_outputs())),
-                    Head::Outliers(_) => (PIPELINE_LABEL, line, Says::Place(2)),
-                    _ => (PIPELINE_VALUES, line, Says::Numbers),
-                }
-            }
-            other => {
-                let what = format!("a {} predicts nothing about rows", other.name());
-                return Err(Failure::new(CODE_NO_PREDICTION, what).in_file(&known.path));
-            }
+            M::IsolationForest(_) => (OUTLIER, Says::Mark),
+            M::CountVectorizer(_) | M::TfIdf(_) => (TERMS, Says::Numbers),
+            M::NgramLm(_) => (WORDS, Says::Numbers),
+            M::Pipeline(pipeline) => match pipeline.head() {
+                Head::Rows { .. } if pipeline.gives_terms() => (PIPELINE_TERMS, Says::Numbers),
+                Head::Classes(head) => (PIPELINE_LABEL, Says::Place(head.labels.len())),
+                Head::Clusters(_) => (PIPELINE_LABEL, Says::Place(pipeline.n_outputs())),
+                Head::Outliers(_) => (PIPELINE_LABEL, Says::Place(2)),
+                _ => (PIPELINE_VALUES, Says::Numbers),
+            },
+            _ => return Err(silent()),
         };
-        let view = match &known.model {
+        let view = match model {
             M::LinearRegression(_) | M::Ridge(_) | M::Lasso(_) | M::ElasticNet(_) => Some("LinearView"),
             M::LogisticRegression(_) => Some("LogisticRegressionView"),
             M::KMeans(_) => Some("KMeansView"),
