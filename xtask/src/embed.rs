@@ -42,6 +42,9 @@ const VECTORS: [&str; 10] = [
 /// One whose signature its program verifies.
 const SIGNED: &str = "crates/conformance/vectors/apr/a0723_linreg_none_signed.apr";
 
+/// One that is served, of those that are trained: its classes have names.
+const SERVED: &str = "network.apr";
+
 /// Generates the projects, and holds them to rustfmt, clippy and their own tests.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     without_arguments("embed", args)?;
@@ -70,6 +73,13 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
             .arg("--crates")
             .arg(session.root()),
     )?;
+    generated.push(project);
+
+    // A service: its test starts it and asks it.
+    let project = projects.join("service");
+    let mut embed = command(session, &apr, &["-q", "embed", "--serve", "--name", "service"]);
+    let model = models.join(SERVED);
+    stdout_of(embed.arg(&model).arg("-o").arg(&project).arg("--crates").arg(session.root()))?;
     generated.push(project);
 
     // One as it is: a workspace of its own, with no features but its own.

@@ -3,6 +3,7 @@
 mod answer;
 mod file;
 mod project;
+mod service;
 mod template;
 
 use alloc::rc::Rc;
@@ -16,7 +17,7 @@ use durable_file::StagedDir;
 use self::file::{Format, ModelFile, Signature};
 use self::project::{Optimize, Project, Shape, Source};
 use crate::console::Console;
-use crate::error::{CODE_OUTPUT_EXISTS, CODE_USAGE, Exit, Failure};
+use crate::error::{CODE_FOREIGN_FORMAT, CODE_OUTPUT_EXISTS, CODE_USAGE, Exit, Failure};
 use crate::input::{self, Rules};
 use crate::known::Known;
 use crate::output::{self, Overwrite, Run};
@@ -121,11 +122,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         None => Source::Registry,
     };
     let shape = if matches.get_flag("serve") { Shape::Service } else { Shape::Lines };
-    if shape == Shape::Service
-        && !matches!(file.format, Format::Tensors { .. } | Format::First { signature: Signature::None, .. })
-    {
-        return Err(Failure::new(CODE_USAGE, "a service around a signed model is not written")
-            .help("`apr serve MODEL --signer KEY` serves it, and verifies it first"));
+    if shape == Shape::Service {
+        check_serves(&file).map_err(|failure| failure.in_file(path))?;
     }
     let project = Project::new(&known, &file, &name, shape, optimize, &source)?;
     let run = output::run_mode(matches);
@@ -134,6 +132,22 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     }
     report(&project, path, folder, run, console)?;
     Ok(Exit::Success)
+}
+
+/// Refuses a file that the door of a service does not take.
+fn check_serves(file: &ModelFile) -> Result<(), Failure> {
+    match &file.format {
+        Format::First { signature: Signature::None, .. } => Ok(()),
+        Format::First { .. } => {
+            Err(Failure::new(CODE_USAGE, "a service around a signed model is not written")
+                .help("`apr serve MODEL --signer KEY` serves it, and verifies it first"))
+        }
+        Format::Tensors { reader: "from_safetensors" } => {
+            Err(Failure::new(CODE_FOREIGN_FORMAT, "a service is written around an .apr model")
+                .help("make one of it first: `apr convert MODEL model.apr`"))
+        }
+        Format::Tensors { .. } => Ok(()),
+    }
 }
 
 /// The one key that the program is to carry.

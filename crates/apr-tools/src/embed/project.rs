@@ -9,6 +9,7 @@ use apr_models::{Accepts, AnyModel, Input, Model as _};
 
 use super::answer::{Answer, Line, Says};
 use super::file::{Format, ModelFile, Signature};
+use super::service;
 use super::template::Values;
 use crate::csv;
 use crate::error::{CODE_USAGE, Failure};
@@ -135,11 +136,19 @@ impl Project {
         let rows = rows(known, answer.line);
         let example = rows.as_ref().and_then(|rows| rows.get(1)).cloned();
         let example = example.unwrap_or_else(|| "1,2,3".to_owned());
-        let example = if answer.line == Line::Text { format!("'{example}'") } else { example };
+        let request = rows.as_ref().map(|rows| service::request(rows, answer.line));
+        let answered = match shape {
+            Shape::Service => service::answer(known, file, request.as_deref())?,
+            Shape::Lines => None,
+        };
+        let asked = service::request(core::slice::from_ref(&example), answer.line);
+        let example = if answer.line == Line::Text { quoted(&example) } else { example };
         let mut filling =
             Filling { values: Values::default(), known, answer, door: &door, names: names.as_deref() };
         filling.project(name, shape, optimize, source, &example);
         filling.model(file);
+        filling.values.text("request", quoted(&asked));
+        filling.values.part("recorded", answered.is_some());
         let values = filling.values;
 
         let mut files = vec![
@@ -154,6 +163,10 @@ impl Project {
             Shape::Service => {
                 files.push(("src/main.rs", values.fill(SERVE).into_bytes()));
                 files.push(("tests/served.rs", values.fill(SERVED).into_bytes()));
+                if let (Some(request), Some(answer)) = (request, answered) {
+                    files.push(("tests/request.json", (request + "\n").into_bytes()));
+                    files.push(("tests/answer.json", answer.into_bytes()));
+                }
             }
             Shape::Lines => {
                 files.push(("src/main.rs", values.fill(MAIN).into_bytes()));
@@ -304,6 +317,10 @@ impl Filling<'_> {
         values.text("classes", list(self.names.unwrap_or_default()));
         let has_names = self.names.is_some();
         values.part("names", has_names);
+        // Those of an .apr file of the first generation come with it.
+        let classes = known.classes.as_deref().filter(|_| !door.is_first);
+        values.part("classes", classes.is_some());
+        values.text("class_names", list(classes.unwrap_or_default()));
         values.part("numbered", !has_names);
         if let AnyModel::Pipeline(pipeline) = &known.model
             && let Input::Numbers { accepts, .. } = pipeline.input()
@@ -365,6 +382,11 @@ fn type_of(model: &AnyModel) -> String {
         AnyModel::MixtureOfExperts(_) => "MixtureOfExperts<LinearRegression>".to_owned(),
         model => model.name().to_owned(),
     }
+}
+
+/// A word of a shell's command line.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 fn uses_numbers(answer: Answer) -> bool {

@@ -117,7 +117,21 @@ fn a_service_is_a_project_of_its_own_kind() {
     assert!(main.contains("Server::bind(address") && !main.contains("{{"), "{main}");
     assert!(manifest.contains("apr-serve = { version = ") && !manifest.contains("panic ="), "{manifest}");
     assert!(!manifest.contains("apr-models = "), "{manifest}");
-    assert!(sandbox.path("p/tests/served.rs").exists() && !sandbox.path("p/src/model.rs").exists());
+    assert!(!sandbox.path("p/src/model.rs").exists());
+    // What its test asks and compares with is what `apr predict` says.
+    assert!(text(&sandbox, "p/tests/served.rs").contains("include_str!(\"answer.json\")"));
+    let request: serde_json::Value = serde_json::from_slice(&sandbox.read("p/tests/request.json")).unwrap();
+    let rows = request["rows"].as_array().unwrap().iter().map(ToString::to_string);
+    let rows: Vec<String> = rows.map(|row| row.trim_matches(['[', ']']).to_owned()).collect();
+    sandbox.write("asked.csv", rows.join("\n").as_bytes());
+    let (_, said) = sandbox.json(&["predict", "model.apr", "-i", "asked.csv", "--header", "no"]);
+    let answer: serde_json::Value = serde_json::from_slice(&sandbox.read("p/tests/answer.json")).unwrap();
+    assert_eq!((&answer["predictions"], rows.len()), (&said["predictions"], 5));
+    let (exit, value) = sandbox.json(&["convert", "model.apr", "model2.safetensors"]);
+    assert_eq!(exit, 0, "{value:#}");
+    let (exit, value) = sandbox.json(&["embed", "model2.safetensors", "-o", "q", "--serve"]);
+    assert_eq!((exit, &value["error"]["code"]), (6, &"cli-foreign-format".into()));
+    assert!(value.to_string().contains("apr convert"), "{value:#}");
     let (exit, value) = sandbox.json(&["embed", "made.apr", "-o", "q", "--serve", "--allow-unverified"]);
     assert_eq!((exit, &value["error"]["code"]), (2, &"cli-usage".into()));
 }
@@ -137,6 +151,18 @@ fn names_of_columns_and_classes_go_along() {
     assert!(model.contains(r#"FEATURES: &[&str] = &["x", "a \"b\""];"#), "{model}");
     // As `apr predict` prints them.
     assert!(model.contains(r#"CLASSES: &[&str] = &["\"blue, dark\"", "red"];"#), "{model}");
+    // A service has them from the file, or in its code where the file has no place that it reads.
+    embed(&sandbox, &["c.apr", "-o", "s", "--serve"]);
+    let (exit, value) = sandbox.json(&["convert", "c.apr", "c2.apr", "--format", "apr2"]);
+    assert_eq!(exit, 0, "{value:#}");
+    embed(&sandbox, &["c2.apr", "-o", "t", "--serve"]);
+    let main = text(&sandbox, "t/src/main.rs");
+    assert!(main.contains(r#"CLASSES: &[&str] = &["blue, dark", "red"];"#), "{main}");
+    assert!(!text(&sandbox, "s/src/main.rs").contains("CLASSES"));
+    for service in ["s", "t"] {
+        let answer = text(&sandbox, &format!("{service}/tests/answer.json"));
+        assert!(answer.starts_with(r#"{"predictions":[""#), "{answer}");
+    }
     let predictions = text(&sandbox, "p/tests/predictions.txt");
     assert!(predictions.lines().all(|line| ["\"blue, dark\"", "red"].contains(&line)), "{predictions}");
 }
