@@ -147,9 +147,16 @@ const fn table(dtype: Dtype) -> [f32; 256] {
     values
 }
 
+/// A table of the program, but in WebAssembly, where a module is fetched: there it is made when it is needed.
+#[cfg(not(target_arch = "wasm32"))]
+type Codes = &'static [f32; 256];
+#[cfg(target_arch = "wasm32")]
+type Codes = alloc::boxed::Box<[f32; 256]>;
+
 macro_rules! tables {
     ($($dtype:ident,)*) => {
-        fn table_of(dtype: Dtype) -> Option<&'static [f32; 256]> {
+        #[cfg(not(target_arch = "wasm32"))]
+        fn table_of(dtype: Dtype) -> Option<Codes> {
             match dtype {
                 $(Dtype::$dtype => {
                     static TABLE: [f32; 256] = table(Dtype::$dtype);
@@ -157,6 +164,11 @@ macro_rules! tables {
                 })*
                 _ => None,
             }
+        }
+
+        #[cfg(target_arch = "wasm32")]
+        fn table_of(dtype: Dtype) -> Option<Codes> {
+            matches!(dtype, $(Dtype::$dtype)|*).then(|| Codes::new(table(dtype)))
         }
     };
 }
@@ -180,7 +192,7 @@ macro_rules! decoder {
 
         #[derive(Clone, Debug)]
         enum $source<'data> {
-            Small(Fields<'data>, &'static [f32; 256]),
+            Small(Fields<'data>, Codes),
             $($variant(Elements<'data, $element>),)*
         }
 

@@ -1,13 +1,14 @@
 //! Builds the table behind a [`Header`](crate::Header) and proves it.
 
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
-use crate::grammar::{Entry, Visit, visit_header};
+use crate::grammar::{Entry, METADATA_KEY, Visit, visit_header};
 use crate::header::LENGTH_FIELD;
-use crate::json::{Fault, RawStr, Scan};
+use crate::json::{Fault, RawStr, Scan, Scanner};
 use crate::limits::{Limits, ReadOptions, Strictness};
 use crate::name_index::{Duplicate, NameIndex, Names, hash, in_order};
 
@@ -101,7 +102,7 @@ pub(crate) fn read(text: &str, options: &ReadOptions) -> Result<(Table, NameInde
     let metadata_index = match NameIndex::new(&MetadataKeys(&table)) {
         Ok(index) => index,
         Err(Duplicate(_, second)) if strict => {
-            let at = locate(text, options.strictness, Wanted::MetadataItem(second));
+            let at = locate(text, Wanted::MetadataItem(second));
             return Err(Error::from(ErrorKind::DuplicateMetadataKey).at(at));
         }
         Err(_) => {
@@ -113,7 +114,7 @@ pub(crate) fn read(text: &str, options: &ReadOptions) -> Result<(Table, NameInde
     let mut index = match NameIndex::new(&table) {
         Ok(index) => index,
         Err(Duplicate(_, second)) if strict => {
-            let at = locate(text, options.strictness, Wanted::Tensor(second));
+            let at = locate(text, Wanted::Tensor(second));
             return Err(Error::from(ErrorKind::DuplicateTensor).of_tensor(table.name(second)).at(at));
         }
         Err(_) => {
@@ -146,10 +147,14 @@ fn keep_last_tensors(table: &mut Table) {
 /// Of metadata items of the same key, keeps the last.
 fn keep_last_keys(table: &mut Table) {
     let mut items = table.metadata.take().unwrap_or_default();
-    items.reverse();
-    items.sort_by(|a, b| table.text(a[0]).cmp(table.text(b[0])));
-    items.dedup_by(|next, kept| table.text(next[0]) == table.text(kept[0]));
-    items.sort_by_key(|item| item[0].start);
+    let key = |idx: u32| table.text(items[idx as usize][0]);
+    let order = in_order(items.len() as u32, &key);
+    let mut is_overruled = vec![false; items.len()];
+    for pair in order.windows(2) {
+        is_overruled[pair[0] as usize] = key(pair[0]) == key(pair[1]);
+    }
+    let mut overruled = is_overruled.into_iter();
+    items.retain(|_| overruled.next() == Some(false));
     table.metadata = Some(items);
 }
 
@@ -159,7 +164,7 @@ pub(crate) fn check(table: &Table, text: &str, header_len: u64, file_len: u64) -
     for (idx, record) in (0..).zip(&table.records) {
         expected = check_record(table, record, expected).map_err(|kind| {
             let name = table.name(idx);
-            let at = locate(text, Strictness::Compat, Wanted::Named(name));
+            let at = locate(text, Wanted::Named(name));
             Error::from(kind).of_tensor(name).at(at)
         })?;
     }
@@ -298,41 +303,46 @@ enum Wanted<'n> {
 
 /// Where in the file something stands in a header text that has been read before. Only errors need to know,
 /// so the table does not remember.
-fn locate(text: &str, strictness: Strictness, wanted: Wanted<'_>) -> u64 {
-    let mut locator = Locator { wanted, tensors: 0, items: 0, found: 0 };
-    let read_before = visit_header(text, strictness, &mut locator);
-    debug_assert!(read_before.is_ok(), "this text was accepted before");
-    LENGTH_FIELD + locator.found as u64
+fn locate(text: &str, wanted: Wanted<'_>) -> u64 {
+    let place = place_of(&mut Scanner::new(text), wanted);
+    debug_assert!(place.is_ok(), "this text was accepted before");
+    LENGTH_FIELD + place.unwrap_or_default() as u64
 }
 
-struct Locator<'n> {
-    wanted: Wanted<'n>,
-    tensors: u32,
-    items: u32,
-    found: usize,
-}
-
-impl<'h> Visit<'h> for Locator<'_> {
-    fn metadata(&mut self, _key: RawStr<'h>, _value: RawStr<'h>, at: usize) -> Scan<()> {
-        if matches!(self.wanted, Wanted::MetadataItem(nth) if nth == self.items) {
-            self.found = at;
+fn place_of(scanner: &mut Scanner<'_>, wanted: Wanted<'_>) -> Scan<usize> {
+    let (mut tensors, mut found) = (0, 0);
+    scanner.skip_white_space();
+    scanner.eat(b'{');
+    while scanner.peek() == Some(b'"') {
+        let at = scanner.pos();
+        let name = scanner.key()?;
+        if name.is(METADATA_KEY) {
+            if let Wanted::MetadataItem(nth) = wanted
+                && scanner.eat(b'{')
+            {
+                for _ in 0..nth {
+                    scanner.key()?;
+                    scanner.skip_value(2)?;
+                    scanner.eat(b',');
+                }
+                return Ok(scanner.pos());
+            }
+        } else {
+            let is_wanted = match wanted {
+                Wanted::Named(wanted) => name.is(wanted),
+                Wanted::Tensor(nth) => nth == tensors,
+                Wanted::MetadataItem(_) => false,
+            };
+            if is_wanted {
+                found = at;
+            }
+            tensors += 1;
         }
-        self.items += 1;
-        Ok(())
+        // The header object is open.
+        scanner.skip_value(1)?;
+        scanner.eat(b',');
     }
-
-    fn tensor(&mut self, entry: Entry<'h>) -> Scan<()> {
-        let is_wanted = match self.wanted {
-            Wanted::Named(name) => entry.name.is(name),
-            Wanted::Tensor(nth) => nth == self.tensors,
-            Wanted::MetadataItem(_) => false,
-        };
-        if is_wanted {
-            self.found = entry.at;
-        }
-        self.tensors += 1;
-        Ok(())
-    }
+    Ok(found)
 }
 
 #[cfg(test)]
