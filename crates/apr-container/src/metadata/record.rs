@@ -40,31 +40,44 @@ macro_rules! record {
             pub extra: alloc::collections::BTreeMap<alloc::string::String, $crate::metadata::Value>,
         }
 
-        impl $crate::metadata::record::Record for $name {
-            fn names(&self) -> &'static [&'static str] {
-                &[$(stringify!($field)),*]
+        const _: () = {
+            #[expect(non_camel_case_types, reason = "they are called as the fields")]
+            enum Place {
+                $($field),*
             }
 
-            fn field(&self, idx: usize) -> &dyn $crate::metadata::record::Part {
-                let fields: [&dyn $crate::metadata::record::Part; _] = [$(&self.$field),*];
-                fields.get(idx).copied().unwrap_or(&self.extra)
-            }
+            const PLACES: &[Place] = &[$(Place::$field),*];
 
-            fn field_mut(&mut self, idx: usize) -> &mut dyn $crate::metadata::record::Part {
-                let fields: [&mut dyn $crate::metadata::record::Part; _] = [$(&mut self.$field),*];
-                fields.into_iter().nth(idx).unwrap_or(&mut self.extra)
-            }
+            impl $crate::metadata::record::Record for $name {
+                fn names(&self) -> &'static [&'static str] {
+                    &[$(stringify!($field)),*]
+                }
 
-            fn extra(&self) -> &alloc::collections::BTreeMap<alloc::string::String, $crate::metadata::Value> {
-                &self.extra
-            }
+                fn field(&self, idx: usize) -> &dyn $crate::metadata::record::Part {
+                    match PLACES.get(idx) {
+                        $(Some(Place::$field) => &self.$field,)*
+                        None => &self.extra,
+                    }
+                }
 
-            fn extra_mut(
-                &mut self,
-            ) -> &mut alloc::collections::BTreeMap<alloc::string::String, $crate::metadata::Value> {
-                &mut self.extra
+                fn field_mut(&mut self, idx: usize) -> &mut dyn $crate::metadata::record::Part {
+                    match PLACES.get(idx) {
+                        $(Some(Place::$field) => &mut self.$field,)*
+                        None => &mut self.extra,
+                    }
+                }
+
+                fn extra(&self) -> &alloc::collections::BTreeMap<alloc::string::String, $crate::metadata::Value> {
+                    &self.extra
+                }
+
+                fn extra_mut(
+                    &mut self,
+                ) -> &mut alloc::collections::BTreeMap<alloc::string::String, $crate::metadata::Value> {
+                    &mut self.extra
+                }
             }
-        }
+        };
 
         impl $crate::metadata::writer::Written for $name {
             fn write(&self, out: &mut $crate::metadata::writer::Writer) -> Result<(), $crate::error::Error> {

@@ -317,13 +317,20 @@ impl<'r> PayloadReader<'r> {
 
     /// An empty list with room for `count` elements.
     fn room<T>(&mut self, count: usize) -> Result<Vec<T>, Error> {
-        let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
-        self.charge(bytes)?;
         let mut elements = Vec::new();
-        match elements.try_reserve_exact(count) {
-            Ok(()) => Ok(elements),
-            Err(_) => Err(ErrorKind::OutOfMemory { bytes }.at(self.offset)),
-        }
+        self.make_room_for(count, size_of::<T>(), &mut |count| elements.try_reserve_exact(count).is_ok())?;
+        Ok(elements)
+    }
+
+    fn make_room_for(
+        &mut self,
+        count: usize,
+        len: usize,
+        reserve: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<(), Error> {
+        let bytes = (count as u64).saturating_mul(len as u64);
+        self.charge(bytes)?;
+        if reserve(count) { Ok(()) } else { Err(ErrorKind::OutOfMemory { bytes }.at(self.offset)) }
     }
 
     /// The next `N` bytes.
@@ -496,22 +503,35 @@ impl<'r> PayloadReader<'r> {
             return Err(ErrorKind::Count { count: count as u64, available }.at(self.offset));
         }
         let mut values = self.room(count)?;
-        while values.len() < count {
-            let (whole, _) = self.source.fill()?.as_chunks::<N>();
-            let whole = whole.get(..count - values.len()).unwrap_or(whole);
-            if whole.is_empty() {
+        self.pieces(count, N, &mut |piece| {
+            let (elements, _) = piece.as_chunks::<N>();
+            values.extend(elements.iter().map(&mut from_bytes));
+        })?;
+        Ok(values)
+    }
+
+    /// Hands the next `count` elements of `len` bytes each, at most 8, to `take`, as many at a time as lie together.
+    fn pieces(&mut self, count: usize, len: usize, take: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        let mut left = count;
+        while left > 0 {
+            let chunk = self.source.fill()?;
+            let whole = (chunk.len() / len).min(left);
+            if whole == 0 {
                 // An element that lies across two chunks, or the end.
-                let mut bytes = [0; N];
-                self.fill_across_chunks(&mut bytes)?;
-                values.push(from_bytes(&bytes));
+                let mut bytes = [0; 8];
+                let bytes = bytes.get_mut(..len).unwrap_or_default();
+                self.fill_across_chunks(bytes)?;
+                take(bytes);
+                left -= 1;
                 continue;
             }
-            let taken = whole.len() * N;
-            values.extend(whole.iter().map(&mut from_bytes));
+            let taken = whole * len;
+            take(chunk.get(..taken).unwrap_or_default());
             self.source.consume(taken);
             self.offset += taken as u64;
+            left -= whole;
         }
-        Ok(values)
+        Ok(())
     }
 
     fn fill_across_chunks(&mut self, bytes: &mut [u8]) -> Result<(), Error> {

@@ -247,6 +247,13 @@ pub(crate) fn members<'t>(
     text: &'t str,
     mut member: impl FnMut(Member<'_, 't>) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    each_member(text, &mut member)
+}
+
+fn each_member<'t>(
+    text: &'t str,
+    member: &mut dyn FnMut(Member<'_, 't>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut walk = Walk { rest: text, at: 0 };
     if !walk.eat(b'{') {
         return Err(ErrorKind::JsonType { expected: "an object" }.into());

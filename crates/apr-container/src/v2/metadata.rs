@@ -3,6 +3,7 @@
 use alloc::borrow::ToOwned as _;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
@@ -133,6 +134,27 @@ struct Known {
     read: Result<(), ErrorKind>,
 }
 
+/// Members of an object that are kept as JSON.
+#[derive(Default)]
+struct Others {
+    /// Those without a field.
+    known_by_nobody: BTreeMap<String, Json>,
+    /// Those whose value does not suit their field.
+    unsuited: Vec<(String, Json)>,
+    /// A bit for each field that was met.
+    seen: u64,
+}
+
+impl Others {
+    fn finish(self) -> BTreeMap<String, Json> {
+        let mut all = self.known_by_nobody;
+        for (key, json) in self.unsuited {
+            all.insert(key, json);
+        }
+        all
+    }
+}
+
 /// What reading one object keeps account of.
 struct Reading<'o> {
     options: &'o ReadOptions,
@@ -152,8 +174,7 @@ impl Reading<'_> {
     /// Keeps a member that has no field, or whose value does not suit its field.
     fn member(
         &mut self,
-        other: &mut BTreeMap<String, Json>,
-        seen: &mut u64,
+        others: &mut Others,
         known: Option<Known>,
         Member { key, value, at, .. }: Member<'_, '_>,
     ) -> Result<(), Error> {
@@ -161,21 +182,18 @@ impl Reading<'_> {
         self.spend(key.len() + value.len()).map_err(|error| error.at(at as u64).named(key))?;
         let again = match known {
             Some(Known { bit, read }) => {
-                let again = *seen & (1 << bit) != 0;
-                *seen |= 1 << bit;
+                let again = others.seen & (1 << bit) != 0;
+                others.seen |= 1 << bit;
+                others.unsuited.retain(|(other, _)| other != key);
                 match read {
-                    Ok(()) => {
-                        other.remove(key);
-                    }
+                    Ok(()) => {}
                     Err(kind) if self.options.is_strict() => return Err(located(kind)),
                     // Kept as it is: a rewrite does not lose it.
-                    Err(_) => {
-                        other.insert(key.to_owned(), Json::known(value));
-                    }
+                    Err(_) => others.unsuited.push((key.to_owned(), Json::known(value))),
                 }
                 again
             }
-            None => other.insert(key.to_owned(), Json::known(value)).is_some(),
+            None => others.known_by_nobody.insert(key.to_owned(), Json::known(value)).is_some(),
         };
         // Some trainers wrote a key twice; readers in circulation take the last.
         if again && self.options.is_strict() { Err(located(ErrorKind::DuplicateKey)) } else { Ok(()) }
@@ -209,14 +227,13 @@ impl Metadata {
         let allowed = options.limits.metadata_memory.saturating_add(3 * text.len() as u64);
         let mut reading = Reading { options, spent: 0, allowed };
         let mut metadata = Self::default();
-        let mut other = BTreeMap::new();
-        let mut seen = 0;
+        let mut others = Others::default();
         json::members(text, |member| {
             let known = metadata.read(member, &mut reading)?;
-            reading.member(&mut other, &mut seen, known, member)
+            reading.member(&mut others, known, member)
         })
         .map_err(|error| error.shifted(begin))?;
-        metadata.other = other;
+        metadata.other = others.finish();
         Ok(metadata)
     }
 
@@ -322,8 +339,7 @@ impl Sharding {
             return Ok(None);
         }
         let mut sharding = Self::default();
-        let mut other = BTreeMap::new();
-        let mut seen = 0u64;
+        let mut others = Others::default();
         json::members(value, |member| {
             let value = member.value;
             let known = match member.key {
@@ -334,14 +350,14 @@ impl Sharding {
                 _ => None,
             };
             let known = known.map(|(bit, read)| Known { bit, read });
-            reading.member(&mut other, &mut seen, known, member)
+            reading.member(&mut others, known, member)
         })?;
         for (bit, key) in ["shard_count", "shard_index", "total_size"].into_iter().enumerate() {
-            if seen & (1 << bit) == 0 {
+            if others.seen & (1 << bit) == 0 {
                 return Err(ErrorKind::MissingKey { key }.into());
             }
         }
-        sharding.other = other;
+        sharding.other = others.finish();
         Ok(Some(sharding))
     }
 
@@ -414,7 +430,6 @@ impl Members {
 #[cfg(test)]
 mod tests {
     use alloc::format;
-    use alloc::vec::Vec;
 
     use proptest::prelude::*;
 
