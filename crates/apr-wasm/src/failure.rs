@@ -1,30 +1,56 @@
 //! Refusals, as JavaScript gets them.
 
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
 use crate::json::Json;
 
-/// What is wrong: a stable code, a sentence, and where.
+/// What is wrong.
+///
+/// One pointer long: results are returned from every step, and what fails is rare.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// Stable identifier, for example `ac-checksum`; those of this package begin with `aw-`.
-    pub code: &'static str,
-    /// A sentence.
-    pub message: String,
+pub struct Failure(Box<Reason>);
+
+/// A stable code, a sentence, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reason {
+    /// For example `ac-checksum`; those of this package begin with `aw-`.
+    code: &'static str,
+    message: String,
     /// Byte of the file.
-    pub offset: Option<u64>,
+    offset: Option<u64>,
     /// The tensor concerned.
-    pub tensor: Option<String>,
+    tensor: Option<String>,
     /// The key of the metadata concerned.
-    pub key: Option<String>,
+    key: Option<String>,
 }
 
 impl Failure {
     /// Without a place.
     #[must_use]
-    pub fn new(code: &'static str, message: impl ToString) -> Self {
-        Self { code, message: message.to_string(), offset: None, tensor: None, key: None }
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self(Box::new(Reason { code, message: message.into(), offset: None, tensor: None, key: None }))
+    }
+
+    /// What one of the crates below refuses.
+    fn told(code: &'static str, error: &dyn core::fmt::Display) -> Self {
+        Self::new(code, error.to_string())
+    }
+
+    fn at(mut self, offset: Option<u64>) -> Self {
+        self.0.offset = offset;
+        self
+    }
+
+    fn of_tensor(mut self, tensor: Option<&str>) -> Self {
+        self.0.tensor = tensor.map(str::to_owned);
+        self
+    }
+
+    fn of_key(mut self, key: Option<&str>) -> Self {
+        self.0.key = key.map(str::to_owned);
+        self
     }
 
     /// A question that no caller of the package's own asks.
@@ -43,15 +69,16 @@ impl Failure {
 
     pub(crate) fn to_json(&self) -> String {
         let mut json = Json::object();
-        json.text("code", self.code);
-        json.text("message", &self.message);
-        if let Some(offset) = self.offset {
+        let Reason { code, message, offset, tensor, key } = &*self.0;
+        json.text("code", code);
+        json.text("message", message);
+        if let Some(offset) = *offset {
             json.number("offset", offset);
         }
-        if let Some(tensor) = &self.tensor {
+        if let Some(tensor) = tensor {
             json.text("tensor", tensor);
         }
-        if let Some(key) = &self.key {
+        if let Some(key) = key {
             json.text("key", key);
         }
         json.finish()
@@ -60,15 +87,13 @@ impl Failure {
 
 impl From<st_core::Error> for Failure {
     fn from(error: st_core::Error) -> Self {
-        let tensor = error.tensor().map(str::to_owned);
-        Self { offset: error.offset(), tensor, ..Self::new(error.code(), &error) }
+        Self::told(error.code(), &error).at(error.offset()).of_tensor(error.tensor())
     }
 }
 
 impl From<apr_container::Error> for Failure {
     fn from(error: apr_container::Error) -> Self {
-        let key = error.name().map(str::to_owned);
-        Self { offset: error.offset(), key, ..Self::new(error.code(), &error) }
+        Self::told(error.code(), &error).at(error.offset()).of_key(error.name())
     }
 }
 
@@ -79,34 +104,32 @@ impl From<apr_models::Error> for Failure {
             apr_models::ErrorKind::Container(inner) => inner.offset(),
             _ => None,
         };
-        let tensor = error.tensor().map(str::to_owned);
-        Self { offset, tensor, ..Self::new(error.code(), &error) }
+        Self::told(error.code(), &error).at(offset).of_tensor(error.tensor())
     }
 }
 
 #[cfg(feature = "gguf")]
 impl From<gguf_core::Error> for Failure {
     fn from(error: gguf_core::Error) -> Self {
-        let mut failure = Self { offset: error.offset(), ..Self::new(error.code(), &error) };
+        let failure = Self::told(error.code(), &error).at(error.offset());
         match error.subject() {
-            Some(gguf_core::Subject::Key(key)) => failure.key = Some(key.to_string()),
-            Some(gguf_core::Subject::Tensor(name)) => failure.tensor = Some(name.to_string()),
-            _ => {}
+            Some(gguf_core::Subject::Key(key)) => failure.of_key(Some(key)),
+            Some(gguf_core::Subject::Tensor(name)) => failure.of_tensor(Some(name)),
+            _ => failure,
         }
-        failure
     }
 }
 
 #[cfg(feature = "quantize")]
 impl From<apr_quant::Error> for Failure {
     fn from(error: apr_quant::Error) -> Self {
-        Self::new(error.code(), &error)
+        Self::told(error.code(), &error)
     }
 }
 
 #[cfg(feature = "crypto")]
 impl From<apr_crypto::Error> for Failure {
     fn from(error: apr_crypto::Error) -> Self {
-        Self::new(error.code(), &error)
+        Self::told(error.code(), &error)
     }
 }

@@ -334,7 +334,7 @@ pub(crate) struct Listed<'t> {
 }
 
 /// One more tensor of a list.
-pub(crate) fn list_tensor(list: &mut Json, tensor: &Listed<'_>, shape: impl Iterator<Item = u64>) {
+pub(crate) fn list_tensor(list: &mut Json, tensor: &Listed<'_>, shape: &mut dyn Iterator<Item = u64>) {
     let mut dims = Json::list();
     let mut elements = 1_u64;
     for dim in shape {
@@ -363,7 +363,7 @@ fn member_list(tensors: &Tensors) -> Result<String, Failure> {
         let view = tensors.view(name)?;
         let (dtype, bytes) = (view.dtype().name(), view.data().len() as u64);
         let listed = Listed { name, dtype, offset: None, bytes };
-        list_tensor(&mut list, &listed, view.shape().iter().map(|&dim| dim as u64));
+        list_tensor(&mut list, &listed, &mut view.shape().iter().map(|&dim| dim as u64));
     }
     Ok(list.finish())
 }

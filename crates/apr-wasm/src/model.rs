@@ -157,7 +157,7 @@ impl Loaded {
             Answers::Classes(classes) => whole_numbers("class", classes),
             Answers::Probabilities(_, shares) => singles("probability", shares.n_cols(), shares.as_slice()),
             Answers::Outliers(marks) => {
-                numbers("outlier", "i32", 1, marks.iter().flat_map(|mark| mark.to_le_bytes()).collect())
+                numbers("outlier", "i32", 1, bytes_of(marks.clone(), i32::to_le_bytes))
             }
             Answers::Rows(rows) => singles("row", rows.n_cols(), rows.as_slice()),
             Answers::Terms(rows) => terms(rows),
@@ -167,9 +167,10 @@ impl Loaded {
             }
             Answers::WideRows { values, width } => doubles("row", *width, values),
             Answers::WideTerms(rows) => {
-                let weights = rows.values().iter().flat_map(|value| value.to_le_bytes()).collect();
-                let counts = rows.row_starts().windows(2).map(|pair| (pair[1] - pair[0]) as u64);
-                sparse("f64", counts, rows.columns().iter().copied(), weights)
+                let starts = rows.row_starts().iter();
+                let counts = starts.clone().zip(starts.skip(1)).map(|(start, end)| (end - start) as u64);
+                let weights = bytes_of(rows.values().to_vec(), f64::to_le_bytes);
+                sparse("f64", counts.collect(), rows.columns().to_vec(), &weights)
             }
             Answers::Places(places) => {
                 let AnyModel::Pipeline(model) = &*self.model else { return Err(Failure::message()) };
@@ -219,7 +220,8 @@ fn doubles(kind: &str, columns: usize, values: &[f64]) -> Answer {
 }
 
 fn whole_numbers(kind: &str, values: &[usize]) -> Answer {
-    numbers(kind, "u32", 1, values.iter().flat_map(|&value| (value as u32).to_le_bytes()).collect())
+    let values: Vec<u32> = values.iter().map(|&value| value as u32).collect();
+    numbers(kind, "u32", 1, bytes_of(values, u32::to_le_bytes))
 }
 
 fn numbers(kind: &str, dtype: &str, columns: usize, bytes: Vec<u8>) -> Answer {
@@ -231,27 +233,28 @@ fn numbers(kind: &str, dtype: &str, columns: usize, bytes: Vec<u8>) -> Answer {
 }
 
 fn terms(rows: &SparseRows) -> Answer {
-    let counts = rows.rows().map(|row| row.iter().count() as u64);
-    let columns = rows.rows().flat_map(|row| row.iter()).map(|(column, _)| column as u32);
-    let weights = rows.rows().flat_map(|row| row.iter()).flat_map(|(_, weight)| weight.to_le_bytes());
-    sparse("f32", counts, columns, weights.collect())
+    let (mut counts, mut columns, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+    for row in rows.rows() {
+        let before = columns.len();
+        for (column, weight) in row.iter() {
+            columns.push(column as u32);
+            weights.push(weight);
+        }
+        counts.push((columns.len() - before) as u64);
+    }
+    sparse("f32", counts, columns, &bytes_of(weights, f32::to_le_bytes))
 }
 
 /// Rows of numbers of terms and their weights: how many in each, then the terms, then the weights.
-fn sparse(
-    dtype: &str,
-    counts: impl Iterator<Item = u64>,
-    columns: impl Iterator<Item = u32>,
-    weights: Vec<u8>,
-) -> Answer {
+fn sparse(dtype: &str, counts: Vec<u64>, columns: Vec<u32>, weights: &[u8]) -> Answer {
     let mut list = Json::list();
-    counts.for_each(|count| list.number_item(count));
+    counts.into_iter().for_each(|count| list.number_item(count));
     let mut json = Json::object();
     json.text("kind", "terms");
     json.text("dtype", dtype);
     json.raw("counts", &list.finish());
-    let mut bytes: Vec<u8> = columns.flat_map(u32::to_le_bytes).collect();
-    bytes.extend_from_slice(&weights);
+    let mut bytes = bytes_of(columns, u32::to_le_bytes);
+    bytes.extend_from_slice(weights);
     Answer { json: json.finish(), bytes }
 }
 

@@ -1,6 +1,5 @@
 //! The bytes of a file that are at hand.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::failure::Failure;
@@ -11,7 +10,8 @@ use crate::wire::Outcome;
 pub(crate) struct Pages {
     len: u64,
     head: Vec<u8>,
-    pieces: BTreeMap<u64, Vec<u8>>,
+    /// Those elsewhere, in the order in which they came.
+    pieces: Vec<(u64, Vec<u8>)>,
     /// What a reader at any place asked for last and did not find.
     #[cfg(feature = "crypto")]
     missing: core::cell::Cell<Option<(u64, u64)>>,
@@ -23,7 +23,7 @@ impl Pages {
         Self {
             len,
             head: Vec::new(),
-            pieces: BTreeMap::new(),
+            pieces: Vec::new(),
             #[cfg(feature = "crypto")]
             missing: core::cell::Cell::new(None),
         }
@@ -53,14 +53,14 @@ impl Pages {
             let mut piece = Vec::new();
             reserve(&mut piece, bytes.len())?;
             piece.extend_from_slice(bytes);
-            self.pieces.insert(offset, piece);
+            self.pieces.push((offset, piece));
         }
         Ok(())
     }
 
     /// Forgets all pieces but the beginning of the file.
     pub(crate) fn forget_pieces(&mut self) {
-        self.pieces = BTreeMap::new();
+        self.pieces = Vec::new();
     }
 
     /// Forgets everything behind the first `len` bytes.
@@ -112,9 +112,11 @@ impl Pages {
         if let Some((from, end)) = within(0, &self.head) {
             return self.head.get(from..end);
         }
-        let (&start, piece) = self.pieces.range(..=offset).next_back()?;
-        let (from, end) = within(start, piece)?;
-        piece.get(from..end)
+        // One operation asks for a handful of pieces; they are forgotten when it is done.
+        self.pieces.iter().rev().find_map(|(start, piece)| {
+            let (from, end) = within(*start, piece)?;
+            piece.get(from..end)
+        })
     }
 
     /// What a reader found missing since this was asked last.

@@ -45,7 +45,8 @@ pub(super) fn describe(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<
     for info in header.tensors() {
         let name = info.name().to_str_lossy();
         let (dtype, offset) = (dtype_name(info), Some(info.file_range().start));
-        list_tensor(&mut list, &Listed { name: &name, dtype, offset, bytes: info.byte_len() }, info.shape());
+        let listed = Listed { name: &name, dtype, offset, bytes: info.byte_len() };
+        list_tensor(&mut list, &listed, &mut info.shape());
     }
     json.number("version", u64::from(header.version()));
     json.truth("bigEndian", header.endian() == Endian::Big);

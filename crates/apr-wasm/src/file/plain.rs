@@ -25,7 +25,7 @@ pub(super) fn describe(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<
         let range = info.file_range();
         let (name, dtype) = (info.name(), info.dtype().name());
         let listed = Listed { name, dtype, offset: Some(range.start), bytes: info.byte_len() };
-        list_tensor(&mut list, &listed, info.shape().iter().map(|&dim| dim as u64));
+        list_tensor(&mut list, &listed, &mut info.shape().iter().map(|&dim| dim as u64));
     }
     let mut metadata = Json::object();
     for (key, value) in header.metadata().iter().flat_map(st_core::Metadata::iter) {
