@@ -146,7 +146,9 @@ impl Place {
     /// With the standard library built for size too, and failed assertions as nothing but a stop of the module: their texts
     /// would have nowhere to go. Both are options that only a bootstrapping compiler takes.
     fn compile(&self, session: &Session, module: &Module) -> Result<PathBuf, Failure> {
-        let mut flags = String::from("-Zunstable-options -Cpanic=immediate-abort -Zfmt-debug=shallow");
+        let mut flags = String::from(
+            "-Zunstable-options -Cpanic=immediate-abort -Zfmt-debug=none -Zlocation-detail=none",
+        );
         if module.has_simd {
             flags.push_str(" -Ctarget-feature=+simd128");
         }

@@ -200,7 +200,7 @@ error_kinds! {
     Magic {
         /// The first four bytes.
         found: [u8; 4],
-    } => "ac-magic", "not an .apr file: it begins with {found:02X?}, not with \"APRN\" or \"APR\\0\"";
+    } => "ac-magic", "not an .apr file: it begins with [{:02X}, {:02X}, {:02X}, {:02X}], not with \"APRN\" or \"APR\\0\"", found[0], found[1], found[2], found[3];
     /// A file of the second generation where one of the first is expected.
     SecondGeneration => "ac-second-generation", "a file of the second generation: it holds tensors, not a model; open it as one";
     /// A major version this reader does not know.

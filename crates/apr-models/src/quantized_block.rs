@@ -30,6 +30,17 @@ pub enum QuantType {
 impl QuantType {
     const ALL: [Self; 5] = [Self::Q8_0, Self::Q4_0, Self::Q4_1, Self::Q8Tensor, Self::Custom];
 
+    /// For texts.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Q8_0 => "Q8_0",
+            Self::Q4_0 => "Q4_0",
+            Self::Q4_1 => "Q4_1",
+            Self::Q8Tensor => "Q8Tensor",
+            Self::Custom => "Custom",
+        }
+    }
+
     /// Bytes of a block, where it is known.
     const fn block_len(self) -> Option<usize> {
         match self {

@@ -6,6 +6,7 @@ use core::fmt;
 
 use apr_quant::BlockFormat;
 
+use crate::quoted::Quoted;
 use crate::value::ValueType;
 
 /// Why an operation was refused, with the byte offset and the key or tensor concerned where there is one.
@@ -86,8 +87,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.kind.fmt(f)?;
         match &self.subject {
-            Some(Subject::Key(key)) => write!(f, ", key {key:?}")?,
-            Some(Subject::Tensor(name)) => write!(f, ", tensor {name:?}")?,
+            Some(Subject::Key(key)) => write!(f, ", key {}", Quoted(key))?,
+            Some(Subject::Tensor(name)) => write!(f, ", tensor {}", Quoted(name))?,
             None => {}
         }
         if let Some(offset) = self.offset {
@@ -108,7 +109,7 @@ impl From<Error> for std::io::Error {
 
 macro_rules! error_kinds {
     ($($(#[$doc:meta])* $variant:ident $({ $($(#[$field_doc:meta])* $field:ident: $ty:ty),* $(,)? })?
-        => $code:literal, $text:literal;)*) => {
+        => $code:literal, $text:literal $(, $arg:expr)*;)*) => {
         /// What was wrong. Quantities are bytes unless the field says otherwise.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
@@ -132,7 +133,7 @@ macro_rules! error_kinds {
         impl fmt::Display for ErrorKind {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
-                    $(Self::$variant $({ $($field),* })? => write!(f, $text),)*
+                    $(Self::$variant $({ $($field),* })? => write!(f, $text $(, $arg)*),)*
                 }
             }
         }
@@ -151,7 +152,7 @@ error_kinds! {
     Magic {
         /// Its first four bytes.
         found: [u8; 4],
-    } => "gg-magic", "no GGUF file: it begins with {found:02x?}";
+    } => "gg-magic", "no GGUF file: it begins with [{:02x}, {:02x}, {:02x}, {:02x}]", found[0], found[1], found[2], found[3];
     /// A version nobody has defined.
     UnknownVersion {
         /// The version.

@@ -51,6 +51,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod quoted;
 mod error;
 mod options;
 mod cursor;

@@ -63,7 +63,11 @@ impl fmt::Display for ErrorKind {
             Self::WrongRank { found } => write!(f, "tensor has {found} dimensions, not 1"),
             Self::InterceptLength { found } => write!(f, "intercept has {found} values instead of 1"),
             Self::TensorShape { expected, found } => {
-                write!(f, "tensor has the shape {found:?}, {expected} is needed")
+                f.write_str("tensor has the shape [")?;
+                for (idx, dim) in found.iter().enumerate() {
+                    write!(f, "{}{dim}", if idx == 0 { "" } else { ", " })?;
+                }
+                write!(f, "], {expected} is needed")
             }
             Self::TensorInteger => f.write_str("tensor does not hold whole numbers"),
             Self::OtherModel { expected, found } => {
@@ -114,7 +118,8 @@ impl fmt::Display for ErrorKind {
                 write!(f, "a {model} has no matrices of weights: there is nothing to quantize")
             }
             Self::NotWritable { quant_type } => {
-                write!(f, "nothing is quantized to {quant_type:?} here: Q8_0 and Q4_0 are known")
+                let name = quant_type.name();
+                write!(f, "nothing is quantized to {name} here: Q8_0 and Q4_0 are known")
             }
             Self::Container(error) => error.fmt(f),
             Self::Format(error) => error.fmt(f),
