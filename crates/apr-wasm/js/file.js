@@ -177,6 +177,7 @@ export class AprFile {
 
   #decoded(said) {
     if (said.tensors) this.#setTensors(said.tensors);
+    if (said.lacksTensors) this.#note("aw-feature", 'tensors of models are listed by "apr-wasm", not by "apr-wasm/core"');
     if (said.plainMetadata) this.metadata = said.plainMetadata;
     if (said.warnings) this.warnings = said.warnings;
     this.model = describeModel(said.model, this.modelType);

@@ -194,7 +194,9 @@ impl OpenFile {
         match self.format {
             Some(Format::Apr1) => {
                 let decoded = apr1::decode(pages!(self), &self.rules, args, &mut json)?;
-                if let Some(tensors) = &decoded.tensors {
+                if cfg!(feature = "tensors-of-models")
+                    && let Some(tensors) = &decoded.tensors
+                {
                     json.raw("tensors", &member_list(tensors)?);
                 }
                 match (&decoded.model, &self.info) {
@@ -242,6 +244,9 @@ impl OpenFile {
             data.get(from..)?.get(..len).map(<[u8]>::to_vec)
         };
         let bytes = match (&self.decoded, &self.inflated) {
+            (Some(_), _) if !cfg!(feature = "tensors-of-models") => {
+                return Err(Failure::lacks("reading tensors of models").into());
+            }
             (Some(Decoded { tensors: Some(tensors), .. }), _) => part(tensors.view(name)?.data()),
             (None, Some(inflated)) => part(inflated.container().data(name)?),
             _ => return Err(not_for_this()),

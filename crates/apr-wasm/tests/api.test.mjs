@@ -376,6 +376,8 @@ test("the small module reads plain files and says what it lacks", async () => {
   assert.deepEqual(features, []);
   assert.equal((await core.loadModel(vector("apr/a0100_linreg_none_plain.apr"))).type, "LinearRegression");
   assert.equal((await core.open(vector(LINE))).tensors.length, 2);
+  const { model, notes, tensors } = await core.open(vector("apr/a0100_linreg_none_plain.apr"));
+  assert.deepEqual([model.type, tensors.length, notes.map(({ code }) => code)], ["LinearRegression", 0, ["aw-feature"]]);
   for (const name of ["gguf/files/tiny_llama_f32.gguf"]) {
     assert.equal((await refusal(() => core.open(vector(name)))).code, "aw-feature");
   }

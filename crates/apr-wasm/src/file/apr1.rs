@@ -137,6 +137,10 @@ pub(super) fn decode(
     }
     let Content(model) = open(file, &rules, args, json)?;
     let model = model.map(Rc::new);
+    if !cfg!(feature = "tensors-of-models") {
+        json.truth("lacksTensors", true);
+        return Ok(Decoded { model, tensors: None });
+    }
     let tensors = match model.as_ref().map(|model| model.to_tensors()) {
         Some(Ok(tensors)) => Some(tensors),
         Some(Err(error)) if error.code() != "am-not-fitted" => return Err(error.into()),
