@@ -7,6 +7,16 @@ use apr_container::{PayloadReader, PayloadWriter};
 use crate::error::{Error, ErrorKind};
 use crate::part;
 
+#[cfg(not(target_family = "wasm"))]
+mod narrow;
+#[cfg(any(test, target_family = "wasm"))]
+mod wide;
+
+#[cfg(not(target_family = "wasm"))]
+use self::narrow::Kept;
+#[cfg(target_family = "wasm")]
+use self::wide::Kept;
+
 /// Numbers that count as `f64`, kept in half the memory where every one of them is an `f32`: tables of whole numbers, and
 /// models that were fitted in single precision.
 ///
@@ -24,24 +34,20 @@ pub struct Reals {
     kept: Kept,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum Kept {
-    Single(Vec<f32>),
-    Double(Vec<f64>),
-}
-
 /// The numbers in the type they are kept in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RealSlice<'r> {
+    #[cfg(not(target_family = "wasm"))]
     Single(&'r [f32]),
     Double(&'r [f64]),
 }
 
 /// Evaluates an expression in which `$slice` is the numbers in the type they are kept in: once written, compiled for both,
-/// since no closure can be generic.
+/// since no closure can be generic. In WebAssembly it is compiled for one.
 macro_rules! with_slice {
     ($reals:expr, $slice:ident => $body:expr) => {
         match $crate::pipeline::reals::Reals::as_slice($reals) {
+            #[cfg(not(target_family = "wasm"))]
             $crate::pipeline::reals::RealSlice::Single($slice) => $body,
             $crate::pipeline::reals::RealSlice::Double($slice) => $body,
         }
@@ -53,10 +59,7 @@ impl Reals {
     /// Number of values.
     #[must_use]
     pub const fn len(&self) -> usize {
-        match &self.kept {
-            Kept::Single(values) => values.len(),
-            Kept::Double(values) => values.len(),
-        }
+        self.kept.len()
     }
 
     /// Whether there are none.
@@ -68,16 +71,13 @@ impl Reals {
     /// Whether they are kept, and stored, in 32 bits.
     #[must_use]
     pub const fn is_single(&self) -> bool {
-        matches!(self.kept, Kept::Single(_))
+        self.kept.is_single()
     }
 
     /// The value at that place.
     #[must_use]
     pub fn get(&self, idx: usize) -> Option<f64> {
-        match &self.kept {
-            Kept::Single(values) => values.get(idx).copied().map(f64::from),
-            Kept::Double(values) => values.get(idx).copied(),
-        }
+        self.kept.get(idx)
     }
 
     /// The values in order.
@@ -86,10 +86,7 @@ impl Reals {
     }
 
     pub(crate) const fn as_slice(&self) -> RealSlice<'_> {
-        match &self.kept {
-            Kept::Single(values) => RealSlice::Single(values.as_slice()),
-            Kept::Double(values) => RealSlice::Double(values.as_slice()),
-        }
+        self.kept.as_slice()
     }
 
     pub(crate) fn expect_len(&self, part: &'static str, expected: usize) -> Result<(), Error> {
@@ -104,42 +101,36 @@ impl Reals {
     }
 
     pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        match &self.kept {
-            Kept::Single(values) => {
-                out.variant(1)?;
-                out.f32s(values)
-            }
-            Kept::Double(values) => {
-                out.variant(0)?;
-                out.f64s(values)
-            }
-        }
+        self.kept.encode(out)
     }
 
     /// Reads numbers; wide ones that could be narrow are refused, since equal lists have equal bytes.
     pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         if input.variant(2)? == 1 {
-            return Ok(Self::from(input.f32s()?));
+            let values = input.f32s()?;
+            #[cfg(target_family = "wasm")]
+            input.charge(8 * values.len() as u64)?;
+            return Ok(Self::from(values));
         }
         let values = input.f64s()?;
         match values.iter().all(|&value| is_single(value)) {
             true => Err(input.invalid("64-bit numbers that are all 32-bit ones, which are stored as those")),
-            false => Ok(Self { kept: Kept::Double(values) }),
+            false => Ok(Self { kept: Kept::double(values) }),
         }
     }
 }
 
 impl From<Vec<f32>> for Reals {
     fn from(values: Vec<f32>) -> Self {
-        Self { kept: Kept::Single(values) }
+        Self { kept: Kept::single(values) }
     }
 }
 
 impl From<Vec<f64>> for Reals {
     fn from(values: Vec<f64>) -> Self {
         let kept = match values.iter().all(|&value| is_single(value)) {
-            true => Kept::Single(values.iter().map(|&value| value as f32).collect()),
-            false => Kept::Double(values),
+            true => Kept::single(values.iter().map(|&value| value as f32).collect()),
+            false => Kept::double(values),
         };
         Self { kept }
     }
@@ -149,7 +140,7 @@ impl From<&[f64]> for Reals {
     fn from(values: &[f64]) -> Self {
         match values.iter().all(|&value| is_single(value)) {
             true => Self::from(values.iter().map(|&value| value as f32).collect::<Vec<_>>()),
-            false => Self { kept: Kept::Double(values.to_vec()) },
+            false => Self { kept: Kept::double(values.to_vec()) },
         }
     }
 }
@@ -187,6 +178,36 @@ mod tests {
             assert_eq!(bits(&mut reals.iter()), bits(&mut values.iter().copied()));
             assert_eq!(reals, Reals::from(values.as_slice()));
             assert_eq!(reals.get(values.len()), None);
+        }
+    }
+
+    #[test]
+    fn wide_lists_are_those_that_narrow_ones_are() {
+        use apr_container::{EncodePayload, Generation, encode_payload_to_vec};
+
+        struct Payload<'k>(&'k dyn Fn(&mut PayloadWriter<'_>) -> Result<(), apr_container::Error>);
+
+        impl EncodePayload for Payload<'_> {
+            fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+                (self.0)(out)
+            }
+        }
+
+        let payload = |encode: &dyn Fn(&mut PayloadWriter<'_>) -> Result<(), apr_container::Error>| {
+            encode_payload_to_vec(&Payload(encode), Generation::default()).unwrap()
+        };
+        let pairs = [
+            (Kept::single(vec![1.0, -0.0, 1e-45]), wide::Kept::single(vec![1.0, -0.0, 1e-45])),
+            (Kept::double(vec![0.1, f64::INFINITY]), wide::Kept::double(vec![0.1, f64::INFINITY])),
+        ];
+        for (narrow, wide) in pairs {
+            assert_eq!((wide.len(), wide.is_single()), (narrow.len(), narrow.is_single()));
+            for idx in 0..=narrow.len() {
+                assert_eq!(wide.get(idx).map(f64::to_bits), narrow.get(idx).map(f64::to_bits));
+            }
+            assert_eq!(payload(&|out| wide.encode(out)), payload(&|out| narrow.encode(out)));
+            let RealSlice::Double(values) = wide.as_slice() else { panic!("{wide:?}") };
+            assert_eq!(values.len(), narrow.len());
         }
     }
 
