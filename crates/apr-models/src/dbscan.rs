@@ -63,7 +63,7 @@ impl Dbscan {
     /// all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("DBSCAN")?;
-        tensors.expect_only(|name| [EPS, MIN_SAMPLES, LABELS].contains(&name))?;
+        tensors.expect_only(&|name| [EPS, MIN_SAMPLES, LABELS].contains(&name))?;
         let labels = tensors.signed_integers(LABELS)?.into_iter().map(i32::try_from);
         let labels = labels.collect::<Result<_, _>>();
         let labels = labels.map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(LABELS))?;

@@ -120,7 +120,7 @@ impl DecisionTreeClassifier {
     /// all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("DecisionTreeClassifier")?;
-        tensors.expect_only(Self::is_part)?;
+        tensors.expect_only(&Self::is_part)?;
         Self::read_from(tensors, "")
     }
 }
@@ -213,7 +213,7 @@ impl DecisionTreeRegressor {
     /// As [`DecisionTreeClassifier::from_tensors`].
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("DecisionTreeRegressor")?;
-        tensors.expect_only(Self::is_part)?;
+        tensors.expect_only(&Self::is_part)?;
         Self::read_from(tensors, "")
     }
 }

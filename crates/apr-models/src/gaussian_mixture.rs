@@ -242,7 +242,7 @@ impl GaussianMixture {
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("GaussianMixture")?;
         let known = [MEANS, COVARIANCES, WEIGHTS, COVARIANCE_TYPE, MAX_ITER, TOL, RANDOM_STATE];
-        tensors.expect_only(|name| known.contains(&name))?;
+        tensors.expect_only(&|name| known.contains(&name))?;
         let means = tensors.matrix(MEANS)?;
         let (shape, values) = tensors.array(COVARIANCES)?;
         let (n_components, n_features) = means.shape();

@@ -192,7 +192,7 @@ impl IsolationForest {
         if n_trees == 0 {
             return Err(Error::from(ErrorKind::MissingTensor).of_tensor("tree_0_node_features"));
         }
-        tensors.expect_only(|name| {
+        tensors.expect_only(&|name| {
             SETTINGS.contains(&name)
                 || tree::tensors::part_of_tree(name).is_some_and(|(idx, part)| {
                     idx < n_trees && (part == MAX_DEPTH || tree::tensors::is_part(part, Says::Nothing))

@@ -199,7 +199,7 @@ impl KMeans {
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("KMeans")?;
         let known = [CENTROIDS, N_CLUSTERS, MAX_ITER, TOL, RANDOM_STATE, INERTIA, N_ITER];
-        tensors.expect_only(|name| known.contains(&name))?;
+        tensors.expect_only(&|name| known.contains(&name))?;
         let model = Self::from_parts(tensors.matrix(CENTROIDS)?)?;
         let (expected, found) = (tensors.count(N_CLUSTERS)?, model.n_clusters);
         if expected != found {

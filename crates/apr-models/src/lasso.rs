@@ -77,7 +77,7 @@ impl Lasso {
     /// all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("Lasso")?;
-        tensors.expect_only(|name| linear::is_part(name) || [ALPHA, MAX_ITER, TOL].contains(&name))?;
+        tensors.expect_only(&|name| linear::is_part(name) || [ALPHA, MAX_ITER, TOL].contains(&name))?;
         let alpha = tensors.number(ALPHA)?;
         check_alpha(alpha)?;
         Ok(Self {
@@ -131,7 +131,7 @@ impl ElasticNet {
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("ElasticNet")?;
         tensors
-            .expect_only(|name| linear::is_part(name) || [ALPHA, L1_RATIO, MAX_ITER, TOL].contains(&name))?;
+            .expect_only(&|name| linear::is_part(name) || [ALPHA, L1_RATIO, MAX_ITER, TOL].contains(&name))?;
         let (alpha, l1_ratio) = (tensors.number(ALPHA)?, tensors.number(L1_RATIO)?);
         check_alpha(alpha)?;
         check_ratio(l1_ratio)?;

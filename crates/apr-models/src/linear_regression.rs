@@ -172,7 +172,7 @@ impl LinearRegression {
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("LinearRegression")?;
         // A model with more parts computes something else: half of it would predict without complaint, and wrongly.
-        tensors.expect_only(linear::is_part)?;
+        tensors.expect_only(&linear::is_part)?;
         Ok(Self { plane: Plane::read_from(tensors)?, rule: linear::read_intercept_rule(tensors)? })
     }
 

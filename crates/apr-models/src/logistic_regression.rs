@@ -249,7 +249,7 @@ impl LogisticRegression {
     /// wrong ones, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("LogisticRegression")?;
-        tensors.expect_only(|name| [linear::COEFFICIENTS, linear::INTERCEPT].contains(&name))?;
+        tensors.expect_only(&|name| [linear::COEFFICIENTS, linear::INTERCEPT].contains(&name))?;
         Ok(Self { plane: Plane::read_from(tensors)?, ..Self::new() })
     }
 }

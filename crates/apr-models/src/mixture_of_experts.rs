@@ -302,7 +302,7 @@ impl MixtureOfExperts<LinearRegression> {
             builder = builder.expert(LinearRegression::from_tensors(&expert)?);
         }
         let settings = [TOP_K, CAPACITY_FACTOR, EXPERT_DROPOUT, LOAD_BALANCE_WEIGHT];
-        tensors.expect_only(|name| {
+        tensors.expect_only(&|name| {
             let expert = name.strip_prefix("expert_").and_then(|rest| rest.split_once('.'));
             let is_expert = expert.is_some_and(|(idx, _)| {
                 idx.parse().is_ok_and(|idx: usize| {

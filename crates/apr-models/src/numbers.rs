@@ -47,7 +47,7 @@ impl Numbers {
     /// wrong ones.
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("Numbers")?;
-        tensors.expect_only(|name| name == VALUES)?;
+        tensors.expect_only(&|name| name == VALUES)?;
         Ok(Self { values: tensors.vector(VALUES)? })
     }
 }

@@ -334,18 +334,36 @@ impl Pipeline {
         n_places: usize,
         mut read: impl FnMut(&[f64], &mut [T]),
     ) -> Result<(), Error> {
+        let n_results = out.len();
+        let mut places = out.chunks_exact_mut(n_places.max(1));
+        self.score_blocks(rows, n_results, n_places, &mut |scores| {
+            // Scores first: at their end no places are taken.
+            for (scores, places) in scores.chunks_exact(self.n_outputs).zip(places.by_ref()) {
+                read(scores, places);
+            }
+        })
+    }
+
+    /// Hands on the scores of one block of rows after the other, if there are `n_results` places of `n_places` a row.
+    fn score_blocks(
+        &self,
+        rows: RowsIn<'_>,
+        n_results: usize,
+        n_places: usize,
+        each: &mut dyn FnMut(&[f64]),
+    ) -> Result<(), Error> {
         self.input.check_rows(rows)?;
         let width = self.input.width();
         let values_of_row = if matches!(rows, RowsIn::Texts(_)) { 1 } else { width };
-        let n_rows = n_rows_of(rows.len(), values_of_row, out.len(), n_places)?;
+        let n_rows = n_rows_of(rows.len(), values_of_row, n_results, n_places)?;
         let at_once = self.rows_at_once().min(n_rows);
         // No overflow: two rows at their widest are within this machine's addresses, and more only if they are short.
         let len = at_once * self.widest;
         with_scratch::<f64, VALUES_ON_STACK, _>(2 * len, |scratch| {
             let (values, spare) = scratch.split_at_mut(len);
             let mut counting = None;
-            for (block, out) in out.chunks_mut((at_once * n_places).max(1)).enumerate() {
-                let (n_rows, first_row) = (out.len() / n_places, block * at_once);
+            for first_row in (0..n_rows).step_by(at_once.max(1)) {
+                let n_rows = at_once.min(n_rows - first_row);
                 let mut block = match (&self.input, rows) {
                     (Input::Texts(input), RowsIn::Texts(texts)) => {
                         let (work, counts) =
@@ -363,8 +381,7 @@ impl Pipeline {
                 };
                 self.run(&mut block, first_row)?;
                 block.make_dense();
-                let scores = block.values().chunks_exact(self.n_outputs);
-                scores.zip(out.chunks_exact_mut(n_places)).for_each(|(scores, out)| read(scores, out));
+                each(block.values());
             }
             Ok(())
         })

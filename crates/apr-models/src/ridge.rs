@@ -101,7 +101,7 @@ impl Ridge {
     /// all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("Ridge")?;
-        tensors.expect_only(|name| linear::is_part(name) || name == ALPHA)?;
+        tensors.expect_only(&|name| linear::is_part(name) || name == ALPHA)?;
         let empty = Self::new(tensors.number(ALPHA)?)?;
         Ok(Self { plane: Plane::read_from(tensors)?, rule: linear::read_intercept_rule(tensors)?, ..empty })
     }

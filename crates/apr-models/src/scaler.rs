@@ -113,7 +113,7 @@ impl StandardScaler {
     /// all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("StandardScaler")?;
-        tensors.expect_only(|name| [MEAN, STD, WITH_MEAN, WITH_STD].contains(&name))?;
+        tensors.expect_only(&|name| [MEAN, STD, WITH_MEAN, WITH_STD].contains(&name))?;
         let scaler = Self::from_parts(tensors.vector(MEAN)?, tensors.vector(STD)?)?;
         let is_set = |name: &str| tensors.number(name).map(|value| value != 0.0);
         Ok(Self { with_mean: is_set(WITH_MEAN)?, with_std: is_set(WITH_STD)?, ..scaler })
@@ -164,7 +164,7 @@ impl MinMaxScaler {
     /// all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("MinMaxScaler")?;
-        tensors.expect_only(|name| [DATA_MIN, DATA_MAX, FEATURE_MIN, FEATURE_MAX].contains(&name))?;
+        tensors.expect_only(&|name| [DATA_MIN, DATA_MAX, FEATURE_MIN, FEATURE_MAX].contains(&name))?;
         let range = (tensors.number(FEATURE_MIN)?, tensors.number(FEATURE_MAX)?);
         Self::from_parts(tensors.vector(DATA_MIN)?, tensors.vector(DATA_MAX)?, range)
     }

@@ -417,7 +417,7 @@ impl Tensors {
 
     /// Refuses tensors that a model does not have: with more parts it is another one, and half of it would predict
     /// without complaint, and wrongly.
-    pub(crate) fn expect_only(&self, known: impl Fn(&str) -> bool) -> Result<(), Error> {
+    pub(crate) fn expect_only(&self, known: &dyn Fn(&str) -> bool) -> Result<(), Error> {
         match self.names().find(|name| !known(name)) {
             Some(name) => Err(Error::from(ErrorKind::UnexpectedTensor).of_tensor(name)),
             None => Ok(()),

@@ -101,10 +101,10 @@ impl ContentRecommender {
             Ok(())
         })?;
         if tensors.contains(VECTORS) {
-            tensors.expect_only(|name| [IDS, ID_ENDS, VECTORS].contains(&name))?;
+            tensors.expect_only(&|name| [IDS, ID_ENDS, VECTORS].contains(&name))?;
             return Self::new(ids, Items::Dense(tensors.matrix(VECTORS)?));
         }
-        tensors.expect_only(|name| {
+        tensors.expect_only(&|name| {
             [IDS, ID_ENDS, N_FEATURES, ROW_STARTS, COLUMNS, VALUES].contains(&name) || TfIdf::is_part(name)
         })?;
         let columns = tensors.integers(COLUMNS)?.into_iter();

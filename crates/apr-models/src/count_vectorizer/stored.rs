@@ -74,7 +74,7 @@ impl CountVectorizer {
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model(NAME)?;
-        tensors.expect_only(Self::is_part)?;
+        tensors.expect_only(&Self::is_part)?;
         Self::take_from(tensors)
     }
 }

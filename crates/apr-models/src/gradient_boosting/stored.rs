@@ -135,7 +135,7 @@ impl GradientBoostingRegressor {
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("GradientBoostingRegressor")?;
-        tensors.expect_only(is_part)?;
+        tensors.expect_only(&is_part)?;
         Self::of(Boosted::take_from(tensors)?)
     }
 }
@@ -198,7 +198,7 @@ impl GradientBoostingClassifier {
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("GradientBoostingClassifier")?;
-        tensors.expect_only(|name| name == CLASSES || is_part(name))?;
+        tensors.expect_only(&|name| name == CLASSES || is_part(name))?;
         let classes = Classes::from_labels(tensors.counts(CLASSES)?, 2)?;
         Self::of(classes, Boosted::take_from(tensors)?)
     }

@@ -116,7 +116,7 @@ impl KnnClassifier {
     /// [`new`](Self::new).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("KnnClassifier")?;
-        tensors.expect_only(|name| [K, WEIGHTS, SAMPLES, CLASSES, TARGETS].contains(&name))?;
+        tensors.expect_only(&|name| [K, WEIGHTS, SAMPLES, CLASSES, TARGETS].contains(&name))?;
         let classes = Classes::from_labels(tensors.counts(CLASSES)?, 1)?;
         let class_of = tensors.integers(TARGETS)?.into_iter();
         // A place beyond 32 bits is beyond the classes too.
@@ -186,7 +186,7 @@ impl KnnRegressor {
     /// [`new`](Self::new).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("KnnRegressor")?;
-        tensors.expect_only(|name| [K, WEIGHTS, SAMPLES, TARGETS].contains(&name))?;
+        tensors.expect_only(&|name| [K, WEIGHTS, SAMPLES, TARGETS].contains(&name))?;
         Self::from_parts(Neighbours::take_from(tensors)?, Vector::from_vec(tensors.vector(TARGETS)?))
     }
 }

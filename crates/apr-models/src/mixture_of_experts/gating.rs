@@ -102,7 +102,7 @@ impl SoftmaxGating {
     /// [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and all of
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_only(|name| [WEIGHTS, TEMPERATURE].contains(&name))?;
+        tensors.expect_only(&|name| [WEIGHTS, TEMPERATURE].contains(&name))?;
         let weights = tensors.matrix(WEIGHTS)?;
         let (n_features, n_experts) = weights.shape();
         Self::from_parts(n_features, n_experts, tensors.number(TEMPERATURE)?, weights.into_vec())

@@ -62,7 +62,7 @@ impl NaiveBayes {
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model(NAME)?;
-        tensors.expect_only(|name| [CLASSES, PRIOR, MEAN, VARIANCE].contains(&name))?;
+        tensors.expect_only(&|name| [CLASSES, PRIOR, MEAN, VARIANCE].contains(&name))?;
         Self::from_parts(NaiveBayesParts {
             classes: tensors.counts(CLASSES)?,
             prior: tensors.f64s(PRIOR)?,

@@ -97,7 +97,7 @@ impl NgramLm {
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model(NAME)?;
         let order = (1..=MAX_ORDER).take_while(|n| tensors.contains(&tokens_name(*n))).count();
-        tensors.expect_only(|name| {
+        tensors.expect_only(&|name| {
             [SMOOTHING, CONSTANT, WORDS, WORD_ENDS].contains(&name)
                 || (1..=order).any(|n| name == tokens_name(n) || name == counts_name(n))
         })?;

@@ -72,7 +72,7 @@ impl Pca {
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model(NAME)?;
-        tensors.expect_only(|name| [MEAN, COMPONENTS, VARIANCE, RATIO, WHITEN].contains(&name))?;
+        tensors.expect_only(&|name| [MEAN, COMPONENTS, VARIANCE, RATIO, WHITEN].contains(&name))?;
         Self::from_parts(PcaParts {
             mean: tensors.vector(MEAN)?,
             components: tensors.matrix(COMPONENTS)?,

@@ -196,7 +196,7 @@ impl<T: ForestTree, Y: Target> Forest<T, Y> {
 
     pub(crate) fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         let n_trees = (0..).take_while(|idx| tensors.contains(&format!("tree_{idx}_node_features"))).count();
-        tensors.expect_only(|name| {
+        tensors.expect_only(&|name| {
             [N_ESTIMATORS, MAX_DEPTH, RANDOM_STATE].contains(&name)
                 || part_of_tree(name).is_some_and(|(idx, part)| idx < n_trees && T::is_part(part))
         })?;

@@ -98,12 +98,12 @@ impl Svm {
         tensors.expect_model(NAME)?;
         let classes = tensors.counts(CLASSES)?;
         if tensors.contains(WEIGHTS) {
-            tensors.expect_only(|name| [CLASSES, WEIGHTS, INTERCEPTS].contains(&name))?;
+            tensors.expect_only(&|name| [CLASSES, WEIGHTS, INTERCEPTS].contains(&name))?;
             let (weights, intercepts) = (tensors.matrix(WEIGHTS)?, tensors.vector(INTERCEPTS)?);
             return Self::linear(LinearParts { classes, weights, intercepts });
         }
         let known = [CLASSES, GAMMA, N_SUPPORT, SUPPORT_VECTORS, DUAL, INTERCEPTS];
-        tensors.expect_only(|name| known.contains(&name))?;
+        tensors.expect_only(&|name| known.contains(&name))?;
         let kernel = match tensors.optional(GAMMA, Tensors::f64s)?.as_deref() {
             None => SvmKernel::Linear,
             Some(&[gamma]) => SvmKernel::Rbf { gamma },
