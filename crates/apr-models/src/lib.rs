@@ -78,6 +78,7 @@ mod least_squares;
 mod linear;
 mod linear_regression;
 mod logistic_regression;
+mod lowercase;
 mod matrix;
 mod mixture_of_experts;
 mod model;

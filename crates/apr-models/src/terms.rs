@@ -7,6 +7,7 @@ use core::ops::Range;
 use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::Error;
+use crate::lowercase::lowercase;
 use crate::part;
 use crate::tensors::Tensors;
 use crate::vocabulary::Vocabulary;
@@ -101,7 +102,7 @@ impl TextRules {
         let text = match self.case {
             LetterCase::Keep => document,
             LetterCase::Lower => {
-                lowered = document.to_lowercase();
+                lowered = lowercase(document);
                 &lowered
             }
         };

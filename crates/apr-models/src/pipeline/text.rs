@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use crate::error::Error;
+use crate::lowercase::lowercase;
 use crate::part;
 use crate::pipeline::characters::{CharacterClass, is_space};
 use crate::pipeline::fold::AccentFold;
@@ -208,8 +209,8 @@ impl TextInput {
         match (self.parts.case, &self.parts.accents) {
             (LetterCase::Keep, None) => plain.push_str(text),
             (LetterCase::Keep, Some(fold)) => fold.apply_to(text, plain),
-            (LetterCase::Lower, None) => *plain = text.to_lowercase(),
-            (LetterCase::Lower, Some(fold)) => fold.apply_to(&text.to_lowercase(), plain),
+            (LetterCase::Lower, None) => *plain = lowercase(text),
+            (LetterCase::Lower, Some(fold)) => fold.apply_to(&lowercase(text), plain),
         }
         match &self.parts.terms {
             TextTerms::Words { class, least, edges } => {
