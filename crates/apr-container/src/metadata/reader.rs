@@ -153,8 +153,14 @@ impl<'data> Reader<'data> {
     /// A list.
     pub(super) fn list<T: Part + Default>(&mut self) -> Result<Vec<T>, Error> {
         let at = self.offset;
+        let count = self.list_len()?;
+        self.elements(count, at)
+    }
+
+    fn list_len(&mut self) -> Result<u32, Error> {
+        let at = self.offset;
         match self.head()? {
-            Head::Array(count) => self.elements(count, at),
+            Head::Array(count) => Ok(count),
             head => Err(wrong_type("array", &head, at)),
         }
     }
@@ -221,17 +227,29 @@ impl<'data> Reader<'data> {
     }
 
     fn elements<T: Part + Default>(&mut self, count: u32, at: u64) -> Result<Vec<T>, Error> {
-        let size = size_of::<T>();
-        let count = self.enter(count, 1, at)?;
-        self.budget.charge_list(count, size).map_err(|error| error.at(at))?;
         let mut elements = Vec::new();
-        if elements.try_reserve_exact(count).is_err() {
-            let bytes = (count as u64).saturating_mul(size as u64);
-            return Err(ErrorKind::OutOfMemory { bytes }.at(at));
-        }
+        let count = self
+            .enter_list(count, size_of::<T>(), at, &mut |count| elements.try_reserve_exact(count).is_ok())?;
         elements.resize_with(count, T::default);
         self.fill(&mut elements.iter_mut().map(|element| element as &mut dyn Part))?;
         Ok(elements)
+    }
+
+    /// Goes into a list of elements of so many bytes in memory, which `reserve` makes room for.
+    fn enter_list(
+        &mut self,
+        count: u32,
+        size: usize,
+        at: u64,
+        reserve: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize, Error> {
+        let count = self.enter(count, 1, at)?;
+        self.budget.charge_list(count, size).map_err(|error| error.at(at))?;
+        if !reserve(count) {
+            let bytes = (count as u64).saturating_mul(size as u64);
+            return Err(ErrorKind::OutOfMemory { bytes }.at(at));
+        }
+        Ok(count)
     }
 
     fn fill(&mut self, elements: &mut dyn Iterator<Item = &mut dyn Part>) -> Result<(), Error> {
