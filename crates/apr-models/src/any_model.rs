@@ -131,13 +131,15 @@ macro_rules! asked {
     }};
 }
 
+type Decode = fn(&mut PayloadReader<'_>) -> Result<AnyModel, apr_container::Error>;
+
 /// How a model is found and read.
 struct Known {
     name: &'static str,
     /// Container types it is looked for under.
     types: &'static [ModelType],
     /// `None` if it is not built in.
-    decode: Option<fn(&mut PayloadReader<'_>) -> Result<AnyModel, apr_container::Error>>,
+    decode: Option<Decode>,
 }
 
 fn decode<M: DecodePayload + Into<AnyModel>>(

@@ -7,6 +7,7 @@ use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, Payl
 use crate::error::{Error, ErrorKind, Operation};
 use crate::layout::{read_option, write_option};
 use crate::model::Model;
+use crate::part;
 use crate::tensors::Tensors;
 
 /// The result of clustering by density elsewhere: a label for each sample of the training.
@@ -65,8 +66,8 @@ impl Dbscan {
         tensors.expect_model("DBSCAN")?;
         tensors.expect_only(&|name| [EPS, MIN_SAMPLES, LABELS].contains(&name))?;
         let labels = tensors.signed_integers(LABELS)?.into_iter().map(i32::try_from);
-        let labels = labels.collect::<Result<_, _>>();
-        let labels = labels.map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(LABELS))?;
+        let labels =
+            part::all(labels).map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(LABELS))?;
         Self::from_parts(tensors.number(EPS)?, tensors.count(MIN_SAMPLES)?, labels)
     }
 }
@@ -92,11 +93,12 @@ impl Model for Dbscan {
         let Some(labels) = &self.labels else {
             return Err(ErrorKind::NotFitted { operation: Operation::Save }.into());
         };
-        let mut tensors = Tensors::of_model(self.name());
-        tensors.push_number(EPS, self.eps)?;
-        tensors.push_count(MIN_SAMPLES, self.min_samples)?;
-        tensors.push_signed(LABELS, &labels.iter().map(|&label| label.into()).collect::<Vec<i64>>())?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            tensors.push_number(EPS, self.eps)?;
+            tensors.push_count(MIN_SAMPLES, self.min_samples)?;
+            tensors.push_signed(LABELS, &labels.iter().map(|&label| label.into()).collect::<Vec<i64>>())?;
+            Ok(())
+        })
     }
 }
 

@@ -272,9 +272,10 @@ impl Model for DecisionTreeClassifier {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(self.name());
-        self.push_to(&mut tensors, "")?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            self.push_to(tensors, "")?;
+            Ok(())
+        })
     }
 }
 
@@ -305,9 +306,10 @@ impl Model for DecisionTreeRegressor {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(self.name());
-        self.push_to(&mut tensors, "")?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            self.push_to(tensors, "")?;
+            Ok(())
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use crate::layout::{
 };
 use crate::matrix::Matrix;
 use crate::model::{Classifier, Model, check_rows};
+use crate::part;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
@@ -253,7 +254,7 @@ impl GaussianMixture {
         }
         let matrices = values.chunks_exact(n_features * n_features);
         let covariances = matrices.map(|values| Matrix::from_vec(n_features, n_features, values.to_vec()));
-        let covariances = covariances.collect::<Result<_, _>>()?;
+        let covariances = part::all(covariances)?;
         let kind = CovarianceType::ALL.get(tensors.count(COVARIANCE_TYPE)?).copied();
         let kind =
             kind.ok_or(ErrorKind::PartInvalid { part: COVARIANCE_TYPE, problem: "0 to 3 is needed" })?;
@@ -291,16 +292,17 @@ impl Model for GaussianMixture {
             return Err(ErrorKind::NotFitted { operation: Operation::Save }.into());
         };
         let (n_components, n_features) = means.shape();
-        let mut tensors = Tensors::of_model(self.name());
-        tensors.push_f32(MEANS, &[n_components, n_features], means.as_slice())?;
-        let values: Vec<f32> = covariances.iter().flat_map(Matrix::as_slice).copied().collect();
-        tensors.push_f32(COVARIANCES, &[n_components, n_features, n_features], &values)?;
-        tensors.push_f32(WEIGHTS, &[n_components], weights)?;
-        tensors.push_count(COVARIANCE_TYPE, self.covariance_type as usize)?;
-        tensors.push_count(MAX_ITER, self.max_iter)?;
-        tensors.push_number(TOL, self.tol)?;
-        tensors.push_optional(RANDOM_STATE, self.random_state)?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            tensors.push_f32(MEANS, &[n_components, n_features], means.as_slice())?;
+            let values: Vec<f32> = covariances.iter().flat_map(Matrix::as_slice).copied().collect();
+            tensors.push_f32(COVARIANCES, &[n_components, n_features, n_features], &values)?;
+            tensors.push_f32(WEIGHTS, &[n_components], weights)?;
+            tensors.push_count(COVARIANCE_TYPE, self.covariance_type as usize)?;
+            tensors.push_count(MAX_ITER, self.max_iter)?;
+            tensors.push_number(TOL, self.tol)?;
+            tensors.push_optional(RANDOM_STATE, self.random_state)?;
+            Ok(())
+        })
     }
 }
 

@@ -10,6 +10,7 @@ use crate::decision_tree::{samples, tree_row_width};
 use crate::error::{Error, ErrorKind, Operation};
 use crate::matrix::Matrix;
 use crate::model::Model;
+use crate::part;
 use crate::tensors::Tensors;
 use crate::tree::{self, Says, Test, Tree, TreeNode};
 use crate::vector::Vector;
@@ -201,10 +202,10 @@ impl IsolationForest {
         let trees = (0..n_trees).map(|idx| {
             let prefix = format!("tree_{idx}_");
             let root = Some(tree::tensors::read(tensors, &prefix, Says::Nothing)?);
-            Ok(IsolationTree { root, max_depth: tensors.count(&format!("{prefix}{MAX_DEPTH}"))? })
+            Ok::<_, Error>(IsolationTree { root, max_depth: tensors.count(&format!("{prefix}{MAX_DEPTH}"))? })
         });
         Ok(Self {
-            trees: trees.collect::<Result<_, Error>>()?,
+            trees: part::all(trees)?,
             n_estimators: tensors.count(N_ESTIMATORS)?,
             max_samples: tensors.optional_count(MAX_SAMPLES)?,
             contamination: tensors.number(CONTAMINATION)?,
@@ -257,27 +258,28 @@ impl Model for IsolationForest {
         if self.trees.is_empty() {
             return Err(not_fitted());
         }
-        let mut tensors = Tensors::of_model(self.name());
-        for (idx, tree) in self.trees.iter().enumerate() {
-            let prefix = format!("tree_{idx}_");
-            tree::tensors::push(
-                &mut tensors,
-                &prefix,
-                tree.root.as_ref().ok_or_else(not_fitted)?,
-                Says::Nothing,
-            )?;
-            tensors.push_count(&format!("{prefix}{MAX_DEPTH}"), tree.max_depth)?;
-        }
-        tensors.push_count(N_ESTIMATORS, self.n_estimators)?;
-        tensors.push_optional(MAX_SAMPLES, self.max_samples.map(|samples| samples as u64))?;
-        tensors.push_number(CONTAMINATION, self.contamination)?;
-        tensors.push_optional(RANDOM_STATE, self.random_state)?;
-        tensors.push_count(MAX_DEPTH, self.max_depth)?;
-        tensors.push_number(C_NORM, self.c_norm)?;
-        if let Some(threshold) = self.threshold {
-            tensors.push_number(THRESHOLD, threshold)?;
-        }
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            for (idx, tree) in self.trees.iter().enumerate() {
+                let prefix = format!("tree_{idx}_");
+                tree::tensors::push(
+                    tensors,
+                    &prefix,
+                    tree.root.as_ref().ok_or_else(not_fitted)?,
+                    Says::Nothing,
+                )?;
+                tensors.push_count(&format!("{prefix}{MAX_DEPTH}"), tree.max_depth)?;
+            }
+            tensors.push_count(N_ESTIMATORS, self.n_estimators)?;
+            tensors.push_optional(MAX_SAMPLES, self.max_samples.map(|samples| samples as u64))?;
+            tensors.push_number(CONTAMINATION, self.contamination)?;
+            tensors.push_optional(RANDOM_STATE, self.random_state)?;
+            tensors.push_count(MAX_DEPTH, self.max_depth)?;
+            tensors.push_number(C_NORM, self.c_norm)?;
+            if let Some(threshold) = self.threshold {
+                tensors.push_number(THRESHOLD, threshold)?;
+            }
+            Ok(())
+        })
     }
 }
 

@@ -241,15 +241,16 @@ impl Model for KMeans {
         let Some(centroids) = &self.centroids else {
             return Err(ErrorKind::NotFitted { operation: Operation::Save }.into());
         };
-        let mut tensors = Tensors::of_model(self.name());
-        tensors.push_f32(CENTROIDS, &[centroids.n_rows(), centroids.n_cols()], centroids.as_slice())?;
-        tensors.push_count(N_CLUSTERS, self.n_clusters)?;
-        tensors.push_count(MAX_ITER, self.max_iter)?;
-        tensors.push_number(TOL, self.tol)?;
-        tensors.push_optional(RANDOM_STATE, self.random_state)?;
-        tensors.push_number(INERTIA, self.inertia)?;
-        tensors.push_count(N_ITER, self.n_iter)?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            tensors.push_f32(CENTROIDS, &[centroids.n_rows(), centroids.n_cols()], centroids.as_slice())?;
+            tensors.push_count(N_CLUSTERS, self.n_clusters)?;
+            tensors.push_count(MAX_ITER, self.max_iter)?;
+            tensors.push_number(TOL, self.tol)?;
+            tensors.push_optional(RANDOM_STATE, self.random_state)?;
+            tensors.push_number(INERTIA, self.inertia)?;
+            tensors.push_count(N_ITER, self.n_iter)?;
+            Ok(())
+        })
     }
 }
 

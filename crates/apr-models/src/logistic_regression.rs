@@ -294,9 +294,10 @@ impl Model for LogisticRegression {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(self.name());
-        self.plane.push_to(&mut tensors)?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            self.plane.push_to(tensors)?;
+            Ok(())
+        })
     }
 }
 

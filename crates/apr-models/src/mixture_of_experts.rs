@@ -270,16 +270,17 @@ impl<E: Model, G: GatingNetwork> Model for MixtureOfExperts<E, G> {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(self.name());
-        for (idx, expert) in self.experts.iter().enumerate() {
-            tensors.append(&expert_prefix(idx), &expert.to_tensors()?)?;
-        }
-        tensors.append(GATING, &self.gating.to_tensors()?)?;
-        tensors.push_count(TOP_K, self.config.top_k)?;
-        tensors.push_number(CAPACITY_FACTOR, self.config.capacity_factor)?;
-        tensors.push_number(EXPERT_DROPOUT, self.config.expert_dropout)?;
-        tensors.push_number(LOAD_BALANCE_WEIGHT, self.config.load_balance_weight)?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            for (idx, expert) in self.experts.iter().enumerate() {
+                tensors.append(&expert_prefix(idx), &expert.to_tensors()?)?;
+            }
+            tensors.append(GATING, &self.gating.to_tensors()?)?;
+            tensors.push_count(TOP_K, self.config.top_k)?;
+            tensors.push_number(CAPACITY_FACTOR, self.config.capacity_factor)?;
+            tensors.push_number(EXPERT_DROPOUT, self.config.expert_dropout)?;
+            tensors.push_number(LOAD_BALANCE_WEIGHT, self.config.load_balance_weight)?;
+            Ok(())
+        })
     }
 }
 

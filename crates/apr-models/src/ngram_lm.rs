@@ -105,7 +105,7 @@ impl NgramLm {
         let n_tokens = FIRST_WORD as usize + words.len();
         let tables =
             tables.into_iter().enumerate().map(|(idx, counts)| Table::new(idx + 1, n_tokens, counts));
-        Ok(Self { smoothing, tables: tables.collect::<Result<_, _>>()?, words })
+        Ok(Self { smoothing, tables: part::all(tables)?, words })
     }
 
     /// Counts the n-grams of sentences.

@@ -75,9 +75,10 @@ impl Model for Numbers {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(self.name());
-        tensors.push_f32(VALUES, &[self.values.len()], &self.values)?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            tensors.push_f32(VALUES, &[self.values.len()], &self.values)?;
+            Ok(())
+        })
     }
 }
 

@@ -1,6 +1,17 @@
 //! Checks of the parts a model is made from.
 
+use alloc::vec::Vec;
+
 use crate::error::{Error, ErrorKind};
+
+/// All parts, unless one of them is refused. `collect` does the same in several functions for each kind of part.
+pub(crate) fn all<T, E>(parts: impl Iterator<Item = Result<T, E>>) -> Result<Vec<T>, E> {
+    let mut all = Vec::with_capacity(parts.size_hint().0);
+    for part in parts {
+        all.push(part?);
+    }
+    Ok(all)
+}
 
 /// Proves that a part holds as many values as the other parts call for.
 pub(crate) fn expect_len(part: &'static str, expected: usize, found: usize) -> Result<(), Error> {

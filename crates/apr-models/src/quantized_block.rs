@@ -172,11 +172,12 @@ impl Model for QuantizedBlock {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(self.name());
-        tensors.push_u8(BLOCKS, &[self.blocks.len()], &self.blocks)?;
-        tensors.push_counts(SHAPE, &self.shape)?;
-        tensors.push_count(QUANT_TYPE, self.quant_type as usize)?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            tensors.push_u8(BLOCKS, &[self.blocks.len()], &self.blocks)?;
+            tensors.push_counts(SHAPE, &self.shape)?;
+            tensors.push_count(QUANT_TYPE, self.quant_type as usize)?;
+            Ok(())
+        })
     }
 }
 

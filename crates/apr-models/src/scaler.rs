@@ -244,12 +244,13 @@ impl Model for StandardScaler {
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
         let (mean, std) = both(&self.mean, &self.std, Operation::Save)?;
-        let mut tensors = Tensors::of_model(self.name());
-        tensors.push_f32(MEAN, &[mean.len()], mean)?;
-        tensors.push_f32(STD, &[std.len()], std)?;
-        tensors.push_number(WITH_MEAN, f32::from(u8::from(self.with_mean)))?;
-        tensors.push_number(WITH_STD, f32::from(u8::from(self.with_std)))?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            tensors.push_f32(MEAN, &[mean.len()], mean)?;
+            tensors.push_f32(STD, &[std.len()], std)?;
+            tensors.push_number(WITH_MEAN, f32::from(u8::from(self.with_mean)))?;
+            tensors.push_number(WITH_STD, f32::from(u8::from(self.with_std)))?;
+            Ok(())
+        })
     }
 }
 
@@ -287,12 +288,13 @@ impl Model for MinMaxScaler {
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
         let (data_min, data_max) = both(&self.data_min, &self.data_max, Operation::Save)?;
-        let mut tensors = Tensors::of_model(self.name());
-        tensors.push_f32(DATA_MIN, &[data_min.len()], data_min)?;
-        tensors.push_f32(DATA_MAX, &[data_max.len()], data_max)?;
-        tensors.push_number(FEATURE_MIN, self.feature_min)?;
-        tensors.push_number(FEATURE_MAX, self.feature_max)?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            tensors.push_f32(DATA_MIN, &[data_min.len()], data_min)?;
+            tensors.push_f32(DATA_MAX, &[data_max.len()], data_max)?;
+            tensors.push_number(FEATURE_MIN, self.feature_min)?;
+            tensors.push_number(FEATURE_MAX, self.feature_max)?;
+            Ok(())
+        })
     }
 }
 

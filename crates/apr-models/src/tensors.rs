@@ -12,6 +12,7 @@ use st_core::{Dtype, Layout, SafeTensors, TensorSpec, TensorView, WriteOptions};
 
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
+use crate::part;
 
 /// Key of the metadata entry that names the model in a file, for example `Ridge`.
 pub const MODEL_KEY: &str = "apr.model";
@@ -59,6 +60,14 @@ impl Tensors {
         let mut tensors = Self::new();
         tensors.set_metadata(MODEL_KEY, name);
         tensors
+    }
+
+    /// The tensors that `push` adds to a list of a model of this name. An error inside is one pointer, and everything is dropped
+    /// in one place.
+    pub(crate) fn made(name: &str, push: &dyn Fn(&mut Self) -> Result<(), Error>) -> Result<Self, Error> {
+        let mut tensors = Self::of_model(name);
+        push(&mut tensors)?;
+        Ok(tensors)
     }
 
     /// Number of tensors.
@@ -345,8 +354,8 @@ impl Tensors {
     ///
     /// [`ErrorKind::MissingTensor`]; [`ErrorKind::TensorInteger`] for a value that is negative or no whole number.
     pub fn integers(&self, name: &str) -> Result<Vec<u64>, Error> {
-        let whole = self.signed_integers(name)?.into_iter().map(u64::try_from).collect::<Result<_, _>>();
-        whole.map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(name))
+        let whole = self.signed_integers(name)?.into_iter().map(u64::try_from);
+        part::all(whole).map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(name))
     }
 
     /// As [`integers`](Self::integers) with numbers below 0.
@@ -356,15 +365,25 @@ impl Tensors {
     /// As [`integers`](Self::integers).
     pub fn signed_integers(&self, name: &str) -> Result<Vec<i128>, Error> {
         let stored = self.stored(name)?;
-        let whole = match stored.dtype {
-            Dtype::F32 => stored.f32s(name)?.into_iter().map(whole).collect(),
-            Dtype::U64 => Some(stored.numbers(|bytes| u64::from_le_bytes(*bytes).into())),
-            Dtype::I64 => Some(stored.numbers(|bytes| i64::from_le_bytes(*bytes).into())),
-            Dtype::U32 => Some(stored.numbers(|bytes| u32::from_le_bytes(*bytes).into())),
-            Dtype::I32 => Some(stored.numbers(|bytes| i32::from_le_bytes(*bytes).into())),
-            _ => None,
+        let refused = || Error::from(ErrorKind::TensorInteger).of_tensor(name);
+        let len = match stored.dtype {
+            Dtype::F32 | Dtype::U32 | Dtype::I32 => 4,
+            Dtype::U64 | Dtype::I64 => 8,
+            _ => return Err(refused()),
         };
-        whole.ok_or_else(|| Error::from(ErrorKind::TensorInteger).of_tensor(name))
+        // One loop for all types.
+        let values = stored.data.chunks_exact(len).map(|bytes| {
+            let mut bits = [0; 8];
+            bits[..len].copy_from_slice(bytes);
+            let bits = u64::from_le_bytes(bits);
+            match stored.dtype {
+                Dtype::F32 => whole(f32::from_bits(bits as u32)).ok_or_else(refused),
+                Dtype::I64 => Ok((bits as i64).into()),
+                Dtype::I32 => Ok((bits as i32).into()),
+                _ => Ok(bits.into()),
+            }
+        });
+        part::all(values)
     }
 
     /// The whole number of a tensor that holds one.
@@ -402,8 +421,8 @@ impl Tensors {
 
     /// As [`integers`](Self::integers) in the machine's size.
     pub(crate) fn counts(&self, name: &str) -> Result<Vec<usize>, Error> {
-        let values = self.integers(name)?.into_iter().map(usize::try_from).collect::<Result<_, _>>();
-        values.map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(name))
+        let values = self.integers(name)?.into_iter().map(usize::try_from);
+        part::all(values).map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(name))
     }
 
     /// What `read` finds if the tensor is there.

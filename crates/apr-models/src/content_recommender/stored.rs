@@ -136,24 +136,25 @@ impl Model for ContentRecommender {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(NAME);
-        self.ids.push_to(&mut tensors, IDS, ID_ENDS)?;
-        match &self.items {
-            Items::Dense(vectors) => {
-                let (n_items, n_features) = vectors.shape();
-                tensors.push_f32(VECTORS, &[n_items, n_features], vectors.as_slice())?;
-            }
-            Items::Sparse { rows, text } => {
-                let columns = rows.columns().iter().copied().flat_map(u32::to_le_bytes).collect();
-                tensors.push_count(N_FEATURES, rows.n_cols())?;
-                tensors.push_counts(ROW_STARTS, rows.row_starts())?;
-                tensors.push(COLUMNS, Dtype::U32, &[rows.n_stored()], columns)?;
-                tensors.push_f32(VALUES, &[rows.n_stored()], rows.values())?;
-                if let Some(text) = text {
-                    text.push_to(&mut tensors)?;
+        Tensors::made(NAME, &|tensors| {
+            self.ids.push_to(tensors, IDS, ID_ENDS)?;
+            match &self.items {
+                Items::Dense(vectors) => {
+                    let (n_items, n_features) = vectors.shape();
+                    tensors.push_f32(VECTORS, &[n_items, n_features], vectors.as_slice())?;
+                }
+                Items::Sparse { rows, text } => {
+                    let columns = rows.columns().iter().copied().flat_map(u32::to_le_bytes).collect();
+                    tensors.push_count(N_FEATURES, rows.n_cols())?;
+                    tensors.push_counts(ROW_STARTS, rows.row_starts())?;
+                    tensors.push(COLUMNS, Dtype::U32, &[rows.n_stored()], columns)?;
+                    tensors.push_f32(VALUES, &[rows.n_stored()], rows.values())?;
+                    if let Some(text) = text {
+                        text.push_to(tensors)?;
+                    }
                 }
             }
-        }
-        Ok(tensors)
+            Ok(())
+        })
     }
 }

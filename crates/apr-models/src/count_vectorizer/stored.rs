@@ -94,8 +94,9 @@ impl Model for CountVectorizer {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(NAME);
-        self.push_to(&mut tensors)?;
-        Ok(tensors)
+        Tensors::made(NAME, &|tensors| {
+            self.push_to(tensors)?;
+            Ok(())
+        })
     }
 }

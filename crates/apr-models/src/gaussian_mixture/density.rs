@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
+use crate::part;
 
 /// Least variance.
 const LEAST_VARIANCE: f64 = 1e-6;
@@ -39,13 +40,12 @@ impl<'m> Densities<'m> {
                 false => triangle(covariance)?,
             };
             let log_scale = 0.5 * n_features as f64 * libm::log(2.0 * core::f64::consts::PI);
-            Ok(Component { triangle, log_peak: libm::log(weight.into()) - half_log_det - log_scale })
+            Ok::<_, Error>(Component {
+                triangle,
+                log_peak: libm::log(weight.into()) - half_log_det - log_scale,
+            })
         });
-        Ok(Self {
-            means,
-            components: components.collect::<Result<_, Error>>()?,
-            relative: vec![0.0; n_features],
-        })
+        Ok(Self { means, components: part::all(components)?, relative: vec![0.0; n_features] })
     }
 
     pub(super) fn n_features(&self) -> usize {

@@ -55,7 +55,7 @@ impl Boosted {
             let nodes: Vec<_> = nodes.iter().copied().map(without_counts).collect();
             Tree::from_nodes(&nodes)
         });
-        Self::new(n_features, learning_rate, start, trees.collect::<Result<_, _>>()?)
+        Self::new(n_features, learning_rate, start, part::all(trees)?)
     }
 
     pub(crate) fn to_nodes(&self) -> Vec<Vec<TreeNode<f32>>> {

@@ -154,9 +154,10 @@ impl Model for GradientBoostingRegressor {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(self.name());
-        self.boosted.push_to(&mut tensors)?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            self.boosted.push_to(tensors)?;
+            Ok(())
+        })
     }
 }
 
@@ -218,9 +219,10 @@ impl Model for GradientBoostingClassifier {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(self.name());
-        tensors.push_counts(CLASSES, self.classes())?;
-        self.boosted.push_to(&mut tensors)?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            tensors.push_counts(CLASSES, self.classes())?;
+            self.boosted.push_to(tensors)?;
+            Ok(())
+        })
     }
 }

@@ -139,12 +139,13 @@ impl Model for KnnClassifier {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(self.name());
-        self.neighbours.push_to(&mut tensors)?;
-        tensors.push_counts(CLASSES, self.classes.labels())?;
-        let places: alloc::vec::Vec<u64> = self.class_of.iter().copied().map(u64::from).collect();
-        tensors.push_integers(TARGETS, &[places.len()], &places)?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            self.neighbours.push_to(tensors)?;
+            tensors.push_counts(CLASSES, self.classes.labels())?;
+            let places: alloc::vec::Vec<u64> = self.class_of.iter().copied().map(u64::from).collect();
+            tensors.push_integers(TARGETS, &[places.len()], &places)?;
+            Ok(())
+        })
     }
 }
 
@@ -205,9 +206,10 @@ impl Model for KnnRegressor {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(self.name());
-        self.neighbours.push_to(&mut tensors)?;
-        tensors.push_f32(TARGETS, &[self.targets.len()], self.targets.as_slice())?;
-        Ok(tensors)
+        Tensors::made(self.name(), &|tensors| {
+            self.neighbours.push_to(tensors)?;
+            tensors.push_f32(TARGETS, &[self.targets.len()], self.targets.as_slice())?;
+            Ok(())
+        })
     }
 }

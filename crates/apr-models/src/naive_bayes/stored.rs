@@ -87,11 +87,12 @@ impl Model for NaiveBayes {
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
         let shape = [self.classes.len(), self.n_features];
-        let mut tensors = Tensors::of_model(NAME);
-        tensors.push_counts(CLASSES, self.classes.labels())?;
-        tensors.push_f64(PRIOR, &shape[..1], &self.prior)?;
-        tensors.push_f64(MEAN, &shape, &self.mean)?;
-        tensors.push_f64(VARIANCE, &shape, &self.variance)?;
-        Ok(tensors)
+        Tensors::made(NAME, &|tensors| {
+            tensors.push_counts(CLASSES, self.classes.labels())?;
+            tensors.push_f64(PRIOR, &shape[..1], &self.prior)?;
+            tensors.push_f64(MEAN, &shape, &self.mean)?;
+            tensors.push_f64(VARIANCE, &shape, &self.variance)?;
+            Ok(())
+        })
     }
 }

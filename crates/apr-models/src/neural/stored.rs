@@ -100,7 +100,7 @@ impl NeuralSequential {
                 .ok_or(ErrorKind::PartInvalid { part: ACTIVATIONS, problem })?;
             Dense::new(tensors.matrix(&weights_name(idx))?, tensors.vector(&bias_name(idx))?, activation)
         });
-        Self::from_layers(layers.collect::<Result<_, Error>>()?)
+        Self::from_layers(part::all(layers)?)
     }
 }
 
@@ -126,15 +126,16 @@ impl Model for NeuralSequential {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(NAME);
-        let activations: Vec<u64> =
-            self.layers().iter().map(|layer| layer.activation().variant().into()).collect();
-        tensors.push_integers(ACTIVATIONS, &[activations.len()], &activations)?;
-        for (idx, layer) in self.layers().iter().enumerate() {
-            let shape = [layer.n_inputs(), layer.n_outputs()];
-            tensors.push_f32(&weights_name(idx), &shape, layer.weights().as_slice())?;
-            tensors.push_f32(&bias_name(idx), &shape[1..], layer.bias())?;
-        }
-        Ok(tensors)
+        Tensors::made(NAME, &|tensors| {
+            let activations: Vec<u64> =
+                self.layers().iter().map(|layer| layer.activation().variant().into()).collect();
+            tensors.push_integers(ACTIVATIONS, &[activations.len()], &activations)?;
+            for (idx, layer) in self.layers().iter().enumerate() {
+                let shape = [layer.n_inputs(), layer.n_outputs()];
+                tensors.push_f32(&weights_name(idx), &shape, layer.weights().as_slice())?;
+                tensors.push_f32(&bias_name(idx), &shape[1..], layer.bias())?;
+            }
+            Ok(())
+        })
     }
 }

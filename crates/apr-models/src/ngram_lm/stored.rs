@@ -110,12 +110,12 @@ impl NgramLm {
             let tokens = tensors.integers(&tokens_name(n))?.into_iter();
             // A token beyond 32 bits is beyond the vocabulary too.
             let tokens = tokens.map(|token| u32::try_from(token).unwrap_or(u32::MAX)).collect();
-            Ok(NgramCounts { tokens, counts: tensors.integers(&counts_name(n))? })
+            Ok::<_, Error>(NgramCounts { tokens, counts: tensors.integers(&counts_name(n))? })
         });
         Self::from_parts(NgramLmParts {
             smoothing: smoothing.unwrap_or(Smoothing::AddK(f64::NAN)),
             words: Vocabulary::take_from(tensors, WORDS, WORD_ENDS)?,
-            tables: tables.collect::<Result<_, Error>>()?,
+            tables: part::all(tables)?,
         })
     }
 }
@@ -144,16 +144,17 @@ impl Model for NgramLm {
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
         let (variant, constant) = self.smoothing.stored();
-        let mut tensors = Tensors::of_model(NAME);
-        tensors.push_integers(SMOOTHING, &[1], &[variant.into()])?;
-        tensors.push_f64(CONSTANT, &[1], &[constant])?;
-        self.words.push_to(&mut tensors, WORDS, WORD_ENDS)?;
-        for (n, table) in (1..).zip(&self.tables) {
-            let tokens = table.tokens().iter().copied().flat_map(u32::to_le_bytes).collect();
-            tensors.push(&tokens_name(n), Dtype::U32, &[table.len(), n], tokens)?;
-            let counts: Vec<u64> = table.counts().collect();
-            tensors.push_u64(&counts_name(n), &[counts.len()], &counts)?;
-        }
-        Ok(tensors)
+        Tensors::made(NAME, &|tensors| {
+            tensors.push_integers(SMOOTHING, &[1], &[variant.into()])?;
+            tensors.push_f64(CONSTANT, &[1], &[constant])?;
+            self.words.push_to(tensors, WORDS, WORD_ENDS)?;
+            for (n, table) in (1..).zip(&self.tables) {
+                let tokens = table.tokens().iter().copied().flat_map(u32::to_le_bytes).collect();
+                tensors.push(&tokens_name(n), Dtype::U32, &[table.len(), n], tokens)?;
+                let counts: Vec<u64> = table.counts().collect();
+                tensors.push_u64(&counts_name(n), &[counts.len()], &counts)?;
+            }
+            Ok(())
+        })
     }
 }

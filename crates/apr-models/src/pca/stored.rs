@@ -99,13 +99,14 @@ impl Model for Pca {
     fn to_tensors(&self) -> Result<Tensors, Error> {
         let parts = self.parts();
         let (n_components, n_features) = parts.components.shape();
-        let mut tensors = Tensors::of_model(NAME);
-        tensors.push_f32(MEAN, &[n_features], &parts.mean)?;
-        tensors.push_f32(COMPONENTS, &[n_components, n_features], parts.components.as_slice())?;
-        tensors.push_f32(VARIANCE, &[n_components], &parts.explained_variance)?;
-        tensors.push_f32(RATIO, &[n_components], &parts.explained_variance_ratio)?;
-        tensors.push_integers(WHITEN, &[1], &[(parts.scaling == PcaScaling::Whiten).into()])?;
-        Ok(tensors)
+        Tensors::made(NAME, &|tensors| {
+            tensors.push_f32(MEAN, &[n_features], &parts.mean)?;
+            tensors.push_f32(COMPONENTS, &[n_components, n_features], parts.components.as_slice())?;
+            tensors.push_f32(VARIANCE, &[n_components], &parts.explained_variance)?;
+            tensors.push_f32(RATIO, &[n_components], &parts.explained_variance_ratio)?;
+            tensors.push_integers(WHITEN, &[1], &[(parts.scaling == PcaScaling::Whiten).into()])?;
+            Ok(())
+        })
     }
 }
 

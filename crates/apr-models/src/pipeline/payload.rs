@@ -78,9 +78,10 @@ impl Model for Pipeline {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(NAME);
-        let payload = encode_payload_to_vec(self, Generation::default())?;
-        tensors.push_u8(PAYLOAD, &[payload.len()], &payload)?;
-        Ok(tensors)
+        Tensors::made(NAME, &|tensors| {
+            let payload = encode_payload_to_vec(self, Generation::default())?;
+            tensors.push_u8(PAYLOAD, &[payload.len()], &payload)?;
+            Ok(())
+        })
     }
 }

@@ -239,7 +239,7 @@ impl TreesParts<'_> {
         let mut places = vec![UNUSED; self.leaf_rows.len() / width];
         let mut rows = Vec::with_capacity(self.leaf_rows.len());
         let mut used = 0;
-        let place = |&leaf: &u32| {
+        let mut place = |&leaf: &u32| {
             let place = places.get_mut(leaf as usize)?;
             if *place == UNUSED {
                 *place = used;
@@ -249,9 +249,9 @@ impl TreesParts<'_> {
             }
             Some(*place)
         };
-        let leaves: Option<Vec<u32>> = self.leaves.iter().map(place).collect();
-        let leaves =
-            leaves.ok_or(ErrorKind::PartInvalid { part: "leaves", problem: "must be rows of leaf_rows" })?;
+        let leaves = part::all(self.leaves.iter().map(|leaf| place(leaf).ok_or(())));
+        let leaves = leaves
+            .map_err(|()| ErrorKind::PartInvalid { part: "leaves", problem: "must be rows of leaf_rows" })?;
         Ok((leaves, rows))
     }
 }

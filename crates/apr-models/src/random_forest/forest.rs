@@ -13,6 +13,7 @@ use crate::layout::{
 };
 use crate::matrix::Matrix;
 use crate::model::Model;
+use crate::part;
 use crate::tensors::Tensors;
 use crate::tree::payload::min_len;
 use crate::tree::tensors::part_of_tree;
@@ -184,14 +185,15 @@ impl<T: ForestTree, Y: Target> Forest<T, Y> {
         if self.trees.is_empty() {
             return Err(ErrorKind::NotFitted { operation: Operation::Save }.into());
         }
-        let mut tensors = Tensors::of_model(name);
-        for (idx, tree) in self.trees.iter().enumerate() {
-            tree.push_to(&mut tensors, &format!("tree_{idx}_"))?;
-        }
-        tensors.push_count(N_ESTIMATORS, self.n_estimators)?;
-        tensors.push_optional(MAX_DEPTH, self.max_depth.map(|depth| depth as u64))?;
-        tensors.push_optional(RANDOM_STATE, self.random_state)?;
-        Ok(tensors)
+        Tensors::made(name, &|tensors| {
+            for (idx, tree) in self.trees.iter().enumerate() {
+                tree.push_to(tensors, &format!("tree_{idx}_"))?;
+            }
+            tensors.push_count(N_ESTIMATORS, self.n_estimators)?;
+            tensors.push_optional(MAX_DEPTH, self.max_depth.map(|depth| depth as u64))?;
+            tensors.push_optional(RANDOM_STATE, self.random_state)?;
+            Ok(())
+        })
     }
 
     pub(crate) fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
@@ -201,7 +203,7 @@ impl<T: ForestTree, Y: Target> Forest<T, Y> {
                 || part_of_tree(name).is_some_and(|(idx, part)| idx < n_trees && T::is_part(part))
         })?;
         let trees = (0..n_trees).map(|idx| T::read_from(tensors, &format!("tree_{idx}_")));
-        let forest = Self::from_trees(trees.collect::<Result<_, _>>()?)?;
+        let forest = Self::from_trees(part::all(trees)?)?;
         Ok(Self {
             n_estimators: tensors.count(N_ESTIMATORS)?,
             max_depth: tensors.optional_count(MAX_DEPTH)?,

@@ -136,31 +136,32 @@ impl Model for Svm {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(NAME);
-        tensors.push_counts(CLASSES, self.classes())?;
-        match &self.machine {
-            Machine::Linear(machine) => {
-                let shape = [machine.weights.n_rows(), machine.weights.n_cols()];
-                tensors.push_f32(WEIGHTS, &shape, machine.weights.as_slice())?;
-                tensors.push_f32(INTERCEPTS, &shape[..1], &machine.intercepts)?;
-            }
-            Machine::Kernel(machine) => {
-                let parts = machine.parts();
-                let (n_vectors, n_features) = parts.support_vectors.shape();
-                if let SvmKernel::Rbf { gamma } = parts.kernel {
-                    tensors.push_f64(GAMMA, &[1], &[gamma])?;
+        Tensors::made(NAME, &|tensors| {
+            tensors.push_counts(CLASSES, self.classes())?;
+            match &self.machine {
+                Machine::Linear(machine) => {
+                    let shape = [machine.weights.n_rows(), machine.weights.n_cols()];
+                    tensors.push_f32(WEIGHTS, &shape, machine.weights.as_slice())?;
+                    tensors.push_f32(INTERCEPTS, &shape[..1], &machine.intercepts)?;
                 }
-                tensors.push_counts(N_SUPPORT, &parts.n_support)?;
-                tensors.push_f32(
-                    SUPPORT_VECTORS,
-                    &[n_vectors, n_features],
-                    parts.support_vectors.as_slice(),
-                )?;
-                tensors.push_f64(DUAL, &[self.classes.len() - 1, n_vectors], &parts.dual)?;
-                tensors.push_f64(INTERCEPTS, &[parts.intercepts.len()], &parts.intercepts)?;
+                Machine::Kernel(machine) => {
+                    let parts = machine.parts();
+                    let (n_vectors, n_features) = parts.support_vectors.shape();
+                    if let SvmKernel::Rbf { gamma } = parts.kernel {
+                        tensors.push_f64(GAMMA, &[1], &[gamma])?;
+                    }
+                    tensors.push_counts(N_SUPPORT, &parts.n_support)?;
+                    tensors.push_f32(
+                        SUPPORT_VECTORS,
+                        &[n_vectors, n_features],
+                        parts.support_vectors.as_slice(),
+                    )?;
+                    tensors.push_f64(DUAL, &[self.classes.len() - 1, n_vectors], &parts.dual)?;
+                    tensors.push_f64(INTERCEPTS, &[parts.intercepts.len()], &parts.intercepts)?;
+                }
             }
-        }
-        Ok(tensors)
+            Ok(())
+        })
     }
 }
 

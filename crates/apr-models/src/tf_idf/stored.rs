@@ -135,8 +135,9 @@ impl Model for TfIdf {
     }
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
-        let mut tensors = Tensors::of_model(NAME);
-        self.push_to(&mut tensors)?;
-        Ok(tensors)
+        Tensors::made(NAME, &|tensors| {
+            self.push_to(tensors)?;
+            Ok(())
+        })
     }
 }
