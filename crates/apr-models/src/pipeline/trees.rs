@@ -109,6 +109,17 @@ const fn narrow(thresholds: &[f32]) -> &[Narrow] {
     thresholds
 }
 
+/// What was read as an `f32`.
+#[cfg(not(target_family = "wasm"))]
+const fn single(threshold: Narrow) -> f32 {
+    threshold
+}
+
+#[cfg(target_family = "wasm")]
+const fn single(threshold: Narrow) -> f32 {
+    threshold as f32
+}
+
 #[cfg(target_family = "wasm")]
 fn narrow(thresholds: &[f32]) -> Vec<Narrow> {
     thresholds.iter().copied().map(Narrow::from).collect()

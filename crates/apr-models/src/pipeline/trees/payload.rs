@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use apr_container::{Error, PayloadReader, PayloadWriter};
 
 use super::arena::{Arena, LEAF, Number};
-use super::{Narrow, TreeOutputs, TreeThresholds, Trees, TreesParts, TreesStep, with_forest};
+use super::{Narrow, TreeOutputs, TreeThresholds, Trees, TreesParts, TreesStep, single, with_forest};
 use crate::pipeline::reals::Reals;
 
 impl TreesStep {
@@ -23,7 +23,7 @@ impl TreesStep {
         Reals::from(leaf_rows).encode(out)?;
         match &self.trees {
             Trees::Single(forest) => {
-                write_arena(&forest.arena, out, |out, threshold| out.f32(threshold as f32))
+                write_arena(&forest.arena, out, |out, threshold| out.f32(single(threshold)))
             }
             Trees::Double(forest) => write_arena(&forest.arena, out, PayloadWriter::f64),
         }
