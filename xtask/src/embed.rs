@@ -1,5 +1,7 @@
 //! `embed`: projects of `apr embed` around models of every type build, are tidy, and say what was recorded.
 
+mod size;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -45,8 +47,13 @@ const SIGNED: &str = "crates/conformance/vectors/apr/a0723_linreg_none_signed.ap
 /// One that is served, of those that are trained: its classes have names.
 const SERVED: &str = "network.apr";
 
-/// Generates the projects, and holds them to rustfmt, clippy and their own tests.
+/// Generates the projects, and holds them to rustfmt, clippy and their own tests; with `size`, measures some.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
+    if let Some((word, rest)) = args.split_first()
+        && word == "size"
+    {
+        return size::run(session, rest);
+    }
     without_arguments("embed", args)?;
     let apr = build_apr(session)?;
     let folder = empty(session.scratch("embed"))?;
@@ -114,6 +121,17 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
 
 /// Trains, quantizes and collects models.
 fn models_in(session: &Session, apr: &Path, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut models = train(session, apr, folder)?;
+    let (network, quantized) = (folder.join("network.apr"), folder.join("quantized.apr"));
+    let mut quantize = command(session, apr, &["-q", "quantize", "--type", "q8_0"]);
+    stdout_of(quantize.arg(network).arg("-o").arg(&quantized))?;
+    models.push(quantized);
+    models.extend(VECTORS.iter().map(|vector| session.root().join(vector)));
+    Ok(models)
+}
+
+/// Trains those of [`TRAINED`].
+fn train(session: &Session, apr: &Path, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     write(&folder.join("table.csv"), TABLE)?;
     write(&folder.join("texts.txt"), TEXTS)?;
     let mut models = Vec::new();
@@ -123,11 +141,6 @@ fn models_in(session: &Session, apr: &Path, folder: &Path) -> Result<Vec<PathBuf
         stdout_of(train.args(words).arg("-o").arg(&path).current_dir(folder))?;
         models.push(path);
     }
-    let (network, quantized) = (folder.join("network.apr"), folder.join("quantized.apr"));
-    let mut quantize = command(session, apr, &["-q", "quantize", "--type", "q8_0"]);
-    stdout_of(quantize.arg(network).arg("-o").arg(&quantized))?;
-    models.push(quantized);
-    models.extend(VECTORS.iter().map(|vector| session.root().join(vector)));
     Ok(models)
 }
 

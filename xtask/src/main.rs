@@ -124,7 +124,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "embed",
         run: embed::run,
-        help: "projects of `apr embed` around models of every type build, are tidy, and say what was recorded",
+        help: "[size [--write]]  projects of `apr embed` around models of every type build, are tidy, and say what was recorded",
     },
     Task {
         name: "python",

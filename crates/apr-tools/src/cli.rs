@@ -10,7 +10,7 @@ use crate::console::{ColorChoice, Console, Data, OutputFormat, Verbosity};
 use crate::error::{Exit, Failure};
 use crate::{
     check, completions, convert, decrypt, demo, diff, embed, encrypt, explain, export, inspect, key, keygen,
-    license, man, open, predict, quantize, rekey, seal, shard, sign, tensors, train, unshard, verify,
+    license, man, open, predict, quantize, rekey, seal, shard, sign, size, tensors, train, unshard, verify,
 };
 
 /// Runs a command with its arguments.
@@ -37,6 +37,7 @@ const COMMANDS: &[Entry] = &[
     Entry { name: "train", describe: train::command, run: train::run },
     Entry { name: "predict", describe: predict::command, run: predict::run },
     Entry { name: "embed", describe: embed::command, run: embed::run },
+    Entry { name: "size", describe: size::command, run: size::run },
     #[cfg(feature = "serve")]
     Entry { name: "serve", describe: crate::serve::command, run: crate::serve::run },
     Entry { name: "keygen", describe: keygen::command, run: keygen::run },

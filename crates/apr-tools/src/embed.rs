@@ -14,7 +14,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use durable_file::StagedDir;
 
-use self::file::{Format, ModelFile, Signature};
+use self::answer::Answer;
+pub(crate) use self::file::{Format, ModelFile, Signature};
 use self::project::{Optimize, Project, Shape, Source};
 use crate::console::Console;
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_OUTPUT_EXISTS, CODE_USAGE, Exit, Failure};
@@ -160,8 +161,17 @@ fn signer(trusted: &Trusted) -> Result<Option<apr_crypto::VerifyingKey>, Failure
     }
 }
 
+/// Refuses a model that a program would have nothing to say about.
+///
+/// # Errors
+///
+/// If it predicts nothing.
+pub(crate) fn check_predicts(known: &Known) -> Result<(), Failure> {
+    Answer::of(known).map(|_| ())
+}
+
 /// Says what to do about a model that needs a key to be read.
-fn not_encrypted(failure: Failure) -> Failure {
+pub(crate) fn not_encrypted(failure: Failure) -> Failure {
     match failure.code() {
         "ac-encrypted" => failure.help(
             "a program that opens it would carry its key, for everybody to find: `apr decrypt` it first, and keep the program \

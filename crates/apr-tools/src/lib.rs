@@ -36,6 +36,7 @@ mod seal;
 mod serve;
 mod shard;
 mod sign;
+mod size;
 mod tensors;
 mod train;
 mod unshard;

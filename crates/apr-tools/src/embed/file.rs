@@ -14,14 +14,14 @@ const MAX_LEN: u64 = 1 << 30;
 
 /// A model's file.
 #[derive(Debug)]
-pub(super) struct ModelFile {
-    pub(super) bytes: Vec<u8>,
-    pub(super) format: Format,
+pub(crate) struct ModelFile {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) format: Format,
 }
 
 /// How it is read.
 #[derive(Debug)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// A container of the first generation.
     First { compression: Compression, signature: Signature },
     /// Tensors.
@@ -30,7 +30,7 @@ pub(super) enum Format {
 
 /// What happens to the signature inside.
 #[derive(Debug)]
-pub(super) enum Signature {
+pub(crate) enum Signature {
     /// There is none.
     None,
     /// The program verifies it with this key.
@@ -45,7 +45,7 @@ impl ModelFile {
     /// # Errors
     ///
     /// If it cannot be read, or is of a format that no small program reads.
-    pub(super) fn read(path: &Path, known: &Known, signer: Option<VerifyingKey>) -> Result<Self, Failure> {
+    pub(crate) fn read(path: &Path, known: &Known, signer: Option<VerifyingKey>) -> Result<Self, Failure> {
         let bytes = durable_file::read(path, MAX_LEN)?;
         let in_file = |failure: Failure| failure.in_file(path);
         if v2::Magic::of(&bytes).is_some() || !bytes.starts_with(b"APRN") {

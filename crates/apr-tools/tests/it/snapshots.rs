@@ -159,6 +159,9 @@ fn tables() {
             &["embed", "made.apr", "--signer", "maker.key.pub", "-o", "signed", "--dry-run", "--json"],
         ),
         ("embed-refused", &["embed", "locked.apr", "-o", "locked"]),
+        ("size", &["size"]),
+        ("size-of-model", &["size", "made.apr"]),
+        ("size-json", &["size", "model.apr", "--json"]),
         ("train", &["train", "ridge", "--data", "table.csv", "--target", "price", "-o", "price.apr"]),
         ("train-refused", &["train", "ridge", "--data", "classes.csv", "--target", "kind", "-o", "kind.apr"]),
     ]);
@@ -270,6 +273,7 @@ fn help() {
         ("help-train-kmeans", &["train", "kmeans", "--help"]),
         ("help-predict", &["predict", "--help"]),
         ("help-embed", &["embed", "--help"]),
+        ("help-size", &["size", "--help"]),
         ("help-serve", &["serve", "--help"]),
         ("help-keygen", &["keygen", "--help"]),
         ("help-key-show", &["key", "show", "--help"]),
