@@ -373,9 +373,11 @@ impl Tensors {
         };
         // One loop for all types.
         let values = stored.data.chunks_exact(len).map(|bytes| {
-            let mut bits = [0; 8];
-            bits[..len].copy_from_slice(bytes);
-            let bits = u64::from_le_bytes(bits);
+            let bits = match (bytes.first_chunk(), bytes.first_chunk()) {
+                (Some(bytes), _) => u64::from_le_bytes(*bytes),
+                (_, Some(bytes)) => u32::from_le_bytes(*bytes).into(),
+                _ => 0,
+            };
             match stored.dtype {
                 Dtype::F32 => whole(f32::from_bits(bits as u32)).ok_or_else(refused),
                 Dtype::I64 => Ok((bits as i64).into()),
