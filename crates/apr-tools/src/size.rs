@@ -133,9 +133,10 @@ fn of_model(path: &Path, measured: &Measured<'_>, console: &mut Console) -> Resu
     let (model, len) = (known.model.name(), file.bytes.len() as u64);
     let lines = Program { form, ..Program::plain(model) };
     let mut programs = vec![lines, Program { optimized: "speed", ..lines }];
+    // Services are written around .apr files without a signature.
     if is_signed {
         programs.insert(1, Program { signature: "verified", ..lines });
-    } else {
+    } else if form != "safetensors" {
         programs.push(Program { kind: "service", ..lines });
     }
     let estimates: Vec<_> = programs

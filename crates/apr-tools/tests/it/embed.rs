@@ -166,3 +166,51 @@ fn names_of_columns_and_classes_go_along() {
     let predictions = text(&sandbox, "p/tests/predictions.txt");
     assert!(predictions.lines().all(|line| ["\"blue, dark\"", "red"].contains(&line)), "{predictions}");
 }
+
+#[test]
+fn sizes_are_said_of_what_can_be_a_program() {
+    let sandbox = Sandbox::with_models();
+    let said = |args: &[&str]| {
+        let (exit, value) = sandbox.json(&[&["size"], args].concat());
+        assert_eq!(exit, 0, "{value:#}");
+        value
+    };
+    let (table, target) = (said(&[]), "x86_64-unknown-linux-gnu");
+    let code = |of: &serde_json::Value| of["bytes"][target].as_i64().unwrap();
+    let of_type = |model: &str| {
+        let plain = |row: &&serde_json::Value| {
+            row["model"] == model
+                && row["form"] == "stored"
+                && row["serves"] == false
+                && row["optimized_for"] == "size"
+        };
+        code(table["programs"].as_array().unwrap().iter().find(plain).unwrap())
+    };
+    let added = |name: &str| {
+        let features = table["features"].as_array().unwrap();
+        code(features.iter().find(|feature| feature["feature"] == name).unwrap())
+    };
+    let (exit, value) = sandbox.json(&["convert", "model.apr", "small.apr", "--compression", "zstd"]);
+    assert_eq!(exit, 0, "{value:#}");
+    let estimates = said(&["small.apr"]);
+    let first = &estimates["estimates"][0];
+    assert_eq!((&first["form"], &first["with"]), (&"zstd".into(), &serde_json::json!(["zstd"])));
+    let file = i64::try_from(sandbox.read("small.apr").len()).unwrap();
+    assert_eq!(code(first), of_type("LinearRegression") + added("zstd") + file);
+    // What `apr embed` refuses has no size: a service around a signed model or a safetensors file.
+    assert_eq!(sandbox.run(&["convert", "model.apr", "m.safetensors"]).exit, 0);
+    for (model, serves) in [("small.apr", true), ("made.apr", false), ("m.safetensors", false)] {
+        let all = said(&[model]);
+        let any = all["estimates"].as_array().unwrap().iter().any(|program| program["serves"] == true);
+        assert_eq!(any, serves, "{model}");
+    }
+    for (model, exit, code) in [
+        ("locked.apr", 6, "ac-encrypted"),
+        ("tensors.apr", 2, "cli-no-prediction"),
+        ("missing.apr", 5, "df-io"),
+        ("-", 2, "cli-usage"),
+    ] {
+        let (found, value) = sandbox.json(&["size", model]);
+        assert_eq!((found, &value["error"]["code"]), (exit, &code.into()), "{model}");
+    }
+}
