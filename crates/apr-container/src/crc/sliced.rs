@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn agrees_with_the_tables_of_crc32fast_in_any_split() {
-        let bytes: Vec<u8> = (0..1000_u32).map(|idx| (idx * idx >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..1000_u32).map(|idx| ((idx * idx) >> 3) as u8).collect();
         for split in [0, 1, 7, 8, 9, 500, 999, 1000] {
             let (head, tail) = bytes.split_at(split);
             let (mut together, mut first, mut second) =
