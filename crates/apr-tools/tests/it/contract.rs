@@ -170,6 +170,8 @@ fn every_command_prints_one_json_object_with_a_schema() {
         ("apr.convert/1", &["convert", "model.apr", "a.apr", "--compression", "lz4"]),
         ("apr.convert/1", &["convert", "tensors.apr", "b.apr", "--exclude", "packed"]),
         ("apr.embed/1", &["embed", "model.apr", "-o", "program"]),
+        ("apr.size/1", &["size"]),
+        ("apr.size/1", &["size", "model.apr"]),
         ("apr.predict/1", &["predict", "model.apr", "-i", "rows.csv"]),
         ("apr.predict/1", &["predict", "model.apr", "-i", "rows.csv", "-o", "predictions.json"]),
         ("apr.train/1", &["train", "kmeans", "--clusters", "2", "--data", "rows.csv", "-o", "k.apr"]),

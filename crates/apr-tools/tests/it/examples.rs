@@ -4,7 +4,7 @@ use crate::sandbox::Sandbox;
 #[cfg(unix)]
 use crate::serving::Serving;
 
-const COMMANDS: [&str; 27] = [
+const COMMANDS: [&str; 28] = [
     "inspect",
     "tensors",
     "check",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 27] = [
     "train",
     "predict",
     "embed",
+    "size",
     "serve",
     "keygen",
     "key",
