@@ -6,7 +6,6 @@ use core::fmt;
 
 use apr_quant::BlockFormat;
 
-use crate::quoted::Quoted;
 use crate::value::ValueType;
 
 /// Why an operation was refused, with the byte offset and the key or tensor concerned where there is one.
@@ -87,8 +86,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.kind.fmt(f)?;
         match &self.subject {
-            Some(Subject::Key(key)) => write!(f, ", key {}", Quoted(key))?,
-            Some(Subject::Tensor(name)) => write!(f, ", tensor {}", Quoted(name))?,
+            Some(Subject::Key(key)) => write!(f, ", key \"{}\"", key.escape_debug())?,
+            Some(Subject::Tensor(name)) => write!(f, ", tensor \"{}\"", name.escape_debug())?,
             None => {}
         }
         if let Some(offset) = self.offset {

@@ -51,7 +51,6 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-mod quoted;
 mod error;
 mod options;
 mod cursor;

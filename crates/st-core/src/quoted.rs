@@ -9,6 +9,7 @@ use core::fmt::{self, Write as _};
 /// use st_core::Quoted;
 ///
 /// assert_eq!(Quoted("a \"b\"\n\u{1b}[2Jé").to_string(), r#""a \"b\"\n\u{1b}[2Jé""#);
+/// assert_eq!(Quoted("\u{61c}\u{202e}\u{e0041}").to_string(), r#""\u{61c}\u{202e}\u{e0041}""#);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'t>(pub &'t str);
@@ -24,10 +25,15 @@ impl fmt::Display for Quoted<'_> {
                 '\t' => write_escape(f, 't')?,
                 '\0'..='\u{1f}'
                 | '\u{7f}'..='\u{9f}'
+                | '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
                 | '\u{200b}'..='\u{200f}'
                 | '\u{2028}'..='\u{202e}'
                 | '\u{2060}'..='\u{206f}'
-                | '\u{feff}' => write!(f, "\\u{{{:x}}}", u32::from(character))?,
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}' => write!(f, "\\u{{{:x}}}", u32::from(character))?,
                 _ => f.write_char(character)?,
             }
         }

@@ -63,13 +63,20 @@ pub(crate) fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result 
             '\\' => f.write_str("\\\\")?,
             '\n' => f.write_str("\\n")?,
             '\t' => f.write_str("\\t")?,
-            // Control characters, and those that reorder or hide what follows them on a screen: all below U+10000.
+            // Control characters, and those that reorder or hide what follows them on a screen.
             '\0'..='\u{1f}'
             | '\u{7f}'..='\u{9f}'
+            | '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' => write!(f, "\\u{:04x}", u32::from(char))?,
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}' => {
+                char.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(f, "\\u{unit:04x}"))?;
+            }
             _ => f.write_char(char)?,
         }
     }
@@ -88,6 +95,7 @@ mod tests {
         let map = [
             ("a\"b", Value::F64(f64::NAN)),
             ("\u{202e}x", Value::from(1e300)),
+            ("\u{61c}\u{e0041}", Value::from(1e301)),
             ("l", Value::Bytes(vec![0, 255])),
         ];
         let value = Value::from(vec![
@@ -106,7 +114,8 @@ mod tests {
         assert_eq!(
             text,
             "[null,false,-3,18446744073709551615,0.1,null,\"\\\\ \\n\\t\\u001b[2J\\u009bé\",\
-             {\"type\":-1,\"bytes\":[7]},[],{\"a\\\"b\":null,\"l\":[0,255],\"\\u202ex\":1e300}]"
+             {\"type\":-1,\"bytes\":[7]},[],{\"a\\\"b\":null,\"l\":[0,255],\"\\u061c\\udb40\\udc41\":1e301,\
+             \"\\u202ex\":1e300}]"
         );
         assert!(serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok());
     }
