@@ -1,55 +1,57 @@
-//! The checksum eight bytes at a time, by tables that are made when they are needed: WebAssembly has no instruction for it, and a
-//! module that is fetched has no room for tables.
+//! The checksum eight bytes at a time, by tables that are made when they are first needed: WebAssembly has no instruction for it,
+//! and a module that is fetched has no room for tables.
 
-use alloc::boxed::Box;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The polynomial, its coefficients from the lowest.
 const POLYNOMIAL: u32 = 0xEDB8_8320;
 
-/// What one byte becomes by being followed by none to seven others.
-type Tables = [[u32; 256]; 8];
+/// What one byte becomes by being followed by none to seven others. Zeros take no room in a module.
+static TABLES: [[AtomicU32; 256]; 8] = [const { [const { AtomicU32::new(0) }; 256] }; 8];
+static ARE_MADE: AtomicBool = AtomicBool::new(false);
+
+/// The tables. Whoever comes while another thread makes them makes them too: of the same numbers.
+fn tables() -> &'static [[AtomicU32; 256]; 8] {
+    if !ARE_MADE.load(Ordering::Acquire) {
+        for byte in 0..=u8::MAX {
+            let mut state = u32::from(byte);
+            for table in &TABLES {
+                for _ in 0..8 {
+                    state = shifted(state);
+                }
+                table[usize::from(byte)].store(state, Ordering::Relaxed);
+            }
+        }
+        ARE_MADE.store(true, Ordering::Release);
+    }
+    &TABLES
+}
 
 /// A checksum that grows.
 #[derive(Clone, Debug)]
 pub(super) struct Hasher {
     state: u32,
     len: u64,
-    tables: Box<Tables>,
 }
 
 impl Default for Hasher {
     fn default() -> Self {
-        let mut tables = Box::new([[0; 256]; 8]);
-        let mut byte = 0_u32;
-        while byte < 256 {
-            let mut state = byte;
-            for table in tables.iter_mut() {
-                for _ in 0..8 {
-                    state = shifted(state);
-                }
-                if let Some(entry) = table.get_mut(byte as usize) {
-                    *entry = state;
-                }
-            }
-            byte += 1;
-        }
-        Self { state: !0, len: 0, tables }
+        Self { state: !0, len: 0 }
     }
 }
 
 impl Hasher {
     pub(super) fn update(&mut self, bytes: &[u8]) {
+        let tables = tables();
+        let entry = |table: usize, byte: u8| tables[table][usize::from(byte)].load(Ordering::Relaxed);
         let (words, rest) = bytes.as_chunks::<8>();
         for word in words {
-            let word = u64::from_le_bytes(*word) ^ u64::from(self.state);
-            self.state = self.tables.iter().rev().zip(word.to_le_bytes()).fold(0, |state, (table, byte)| {
-                state ^ table.get(usize::from(byte)).copied().unwrap_or_default()
-            });
+            let [a, b, c, d, e, f, g, h] = (u64::from_le_bytes(*word) ^ u64::from(self.state)).to_le_bytes();
+            self.state = entry(7, a) ^ entry(6, b) ^ entry(5, c) ^ entry(4, d);
+            self.state ^= entry(3, e) ^ entry(2, f) ^ entry(1, g) ^ entry(0, h);
         }
         for &byte in rest {
-            let place = usize::from(self.state as u8 ^ byte);
-            let entry = self.tables.first().and_then(|table| table.get(place)).copied().unwrap_or_default();
-            self.state = self.state >> 8 ^ entry;
+            self.state = self.state >> 8 ^ entry(0, self.state as u8 ^ byte);
         }
         self.len += bytes.len() as u64;
     }
