@@ -1,10 +1,10 @@
 //! Texts in lower case, by the same rules everywhere.
 
 #[cfg(any(target_arch = "wasm32", test))]
-mod tables;
+mod packed;
 
 #[cfg(target_arch = "wasm32")]
-pub(crate) use self::tables::lowercase;
+pub(crate) use self::packed::lowercase;
 
 /// The text in lower case.
 #[cfg(not(target_arch = "wasm32"))]
