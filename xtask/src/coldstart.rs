@@ -10,7 +10,7 @@ use crate::workspace::{Workspace, build_apr};
 const HARNESS: &str = "xtask/coldstart.py";
 
 /// Starts of each program, unless told.
-const ROUNDS: &str = "200";
+const ROUNDS: &str = "40";
 
 const PACKAGES: Packages = Packages {
     names: &["scikit-learn==1.9.1", "numpy"],
