@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
     use crate::grammar::Entry;
-    use crate::json::{Fault, Scan};
+    use crate::json::Scan;
 
     /// Dimensions below a limit, with the places they stand at.
     struct Dims(Vec<(u64, usize)>);
@@ -107,7 +107,7 @@ mod tests {
         }
         fn dim(&mut self, dim: u64, at: usize) -> Scan<()> {
             self.0.push((dim, at));
-            if dim < 100 { Ok(()) } else { Err(Fault { kind: ErrorKind::SizeOverflow, at }) }
+            if dim < 100 { Ok(()) } else { Err(ErrorKind::SizeOverflow.in_text(at)) }
         }
         fn tensor(&mut self, _: Entry<'h>) -> Scan<()> {
             Ok(())

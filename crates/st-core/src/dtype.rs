@@ -48,10 +48,7 @@ macro_rules! dtypes {
             /// The type with this name. Names are case-sensitive.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
-                match name {
-                    $($name => Some(Self::$variant),)*
-                    _ => None,
-                }
+                Self::ALL.iter().copied().find(|dtype| dtype.name() == name)
             }
         }
     };

@@ -7,8 +7,13 @@ use crate::dtype::Dtype;
 use crate::quoted::Quoted;
 
 /// Why an operation was refused, with the byte offset and the tensor concerned where there is one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+///
+/// One pointer long: results are returned from every step of a scan, and what fails is rare.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
     kind: ErrorKind,
     offset: Option<u64>,
     tensor: Option<Box<str>>,
@@ -18,52 +23,65 @@ impl Error {
     /// What was wrong.
     #[must_use]
     pub const fn kind(&self) -> &ErrorKind {
-        &self.kind
+        &self.0.kind
     }
 
     /// Where: bytes from the start of the file (of the JSON text for a [`ShardIndex`](crate::ShardIndex)).
     #[must_use]
     pub const fn offset(&self) -> Option<u64> {
-        self.offset
+        self.0.offset
     }
 
     /// Name of the tensor concerned, cut after 256 bytes.
     #[must_use]
     pub fn tensor(&self) -> Option<&str> {
-        self.tensor.as_deref()
+        self.0.tensor.as_deref()
     }
 
     /// Stable identifier of the kind, for example `st-header-too-large`.
     #[must_use]
     pub const fn code(&self) -> &'static str {
-        self.kind.code()
+        self.0.kind.code()
     }
 
     pub(crate) fn at(mut self, offset: u64) -> Self {
-        self.offset = Some(offset);
+        self.0.offset = Some(offset);
+        self
+    }
+
+    /// The same error for a text that begins at `base`.
+    pub(crate) fn shifted(mut self, base: u64) -> Self {
+        self.0.offset = self.0.offset.map(|offset| offset.saturating_add(base));
         self
     }
 
     pub(crate) fn of_tensor(mut self, name: &str) -> Self {
         const KEPT: usize = 256;
-        self.tensor = Some(name.get(..name.floor_char_boundary(KEPT)).unwrap_or_default().into());
+        self.0.tensor = Some(name.get(..name.floor_char_boundary(KEPT)).unwrap_or_default().into());
         self
     }
 }
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Self { kind, offset: None, tensor: None }
+        Self(Box::new(Inner { kind, offset: None, tensor: None }))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, offset, tensor } = &*self.0;
+        f.debug_struct("Error").field("kind", kind).field("offset", offset).field("tensor", tensor).finish()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)?;
-        if let Some(tensor) = &self.tensor {
+        self.0.kind.fmt(f)?;
+        if let Some(tensor) = &self.0.tensor {
             write!(f, ", tensor {}", Quoted(tensor))?;
         }
-        if let Some(offset) = self.offset {
+        if let Some(offset) = self.0.offset {
             write!(f, ", at byte {offset}")?;
         }
         Ok(())
@@ -76,6 +94,14 @@ impl core::error::Error for Error {}
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
         Self::new(std::io::ErrorKind::InvalidInput, error)
+    }
+}
+
+impl ErrorKind {
+    /// The error at a place in a text.
+    #[cold]
+    pub(crate) fn in_text(self, at: usize) -> Error {
+        Error::from(self).at(at as u64)
     }
 }
 

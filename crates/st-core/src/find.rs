@@ -6,7 +6,7 @@ use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
 use crate::grammar::{Entry, Visit, visit_header};
 use crate::header::{Header, LENGTH_FIELD};
-use crate::json::{Fault, Scan};
+use crate::json::Scan;
 use crate::limits::{ReadOptions, Strictness};
 
 /// Finds a tensor in a file, in one pass over the header and with constant memory.
@@ -40,7 +40,7 @@ pub fn find<'data>(file: &'data [u8], name: &str) -> Result<Option<Found<'data>>
     let text = core::str::from_utf8(text)
         .map_err(|error| Error::from(ErrorKind::InvalidUtf8).at(LENGTH_FIELD + error.valid_up_to() as u64))?;
     let mut finder = Finder { name, found: None, elements: Some(1), end: 0, total: 0, in_order: true };
-    visit_header(text, Strictness::Strict, &mut finder).map_err(|fault| fault.in_file(LENGTH_FIELD))?;
+    visit_header(text, Strictness::Strict, &mut finder).map_err(|error| error.shifted(LENGTH_FIELD))?;
 
     let described = if finder.in_order { finder.end } else { finder.total };
     if described != data.len() as u64 {
@@ -80,14 +80,14 @@ impl<'h> Visit<'h> for Finder<'_, 'h> {
     }
 
     fn tensor(&mut self, entry: Entry<'h>) -> Scan<()> {
-        let fault = |kind| Fault { kind, at: entry.at };
+        let fault = |kind: ErrorKind| kind.in_text(entry.at);
         let Entry { begin, end, .. } = entry;
         self.in_order &= begin == self.end;
         if end < begin {
             return Err(fault(ErrorKind::InvalidOffsets { begin, end, expected: self.end }));
         }
         let bits = self.elements.and_then(|elements| elements.checked_mul(entry.dtype.bits().into()));
-        let bits = bits.ok_or(fault(ErrorKind::SizeOverflow))?;
+        let bits = bits.ok_or_else(|| fault(ErrorKind::SizeOverflow))?;
         if !bits.is_multiple_of(8) {
             return Err(fault(ErrorKind::PartialByte { bits }));
         }

@@ -12,7 +12,7 @@
 use crate::canonical;
 use crate::dtype::Dtype;
 use crate::error::ErrorKind;
-use crate::json::{Fault, RawStr, Scan, Scanner};
+use crate::json::{RawStr, Scan, Scanner};
 use crate::limits::Strictness;
 
 pub(crate) const METADATA_KEY: &str = "__metadata__";
@@ -79,7 +79,7 @@ impl<'h> Pass<'h> {
     fn header(&mut self, visit: &mut impl Visit<'h>) -> Scan<()> {
         self.scanner.skip_white_space();
         if self.scanner.pos() != 0 && self.strictness == Strictness::Strict {
-            return Err(Fault { kind: ErrorKind::LeadingWhitespace, at: 0 });
+            return Err(ErrorKind::LeadingWhitespace.in_text(0));
         }
         self.open_object()?;
         let mut metadata_seen = false;
@@ -89,7 +89,7 @@ impl<'h> Pass<'h> {
                 let name = self.scanner.bare_string()?;
                 if name.is(METADATA_KEY) {
                     if metadata_seen {
-                        return Err(Fault { kind: ErrorKind::DuplicateMetadata, at });
+                        return Err(ErrorKind::DuplicateMetadata.in_text(at));
                     }
                     metadata_seen = true;
                     self.colon()?;
@@ -164,7 +164,7 @@ impl<'h> Pass<'h> {
             loop {
                 let key_at = self.scanner.pos();
                 let key = self.scanner.key()?;
-                let duplicate = |field| Fault { kind: ErrorKind::DuplicateField { field }, at: key_at };
+                let duplicate = |field| ErrorKind::DuplicateField { field }.in_text(key_at);
                 if key.is("dtype") {
                     let value = self.dtype()?;
                     if dtype.replace(value).is_some() {
@@ -190,11 +190,11 @@ impl<'h> Pass<'h> {
             }
             self.scanner.expect(b'}', "a comma or a closing brace")?;
         }
-        let missing = |field| Fault { kind: ErrorKind::MissingField { field }, at };
+        let missing = |field| ErrorKind::MissingField { field }.in_text(at);
         Ok(Fields {
-            dtype: dtype.ok_or(missing("dtype"))?,
-            shape: shape.ok_or(missing("shape"))?,
-            offsets: offsets.ok_or(missing("data_offsets"))?,
+            dtype: dtype.ok_or_else(|| missing("dtype"))?,
+            shape: shape.ok_or_else(|| missing("shape"))?,
+            offsets: offsets.ok_or_else(|| missing("data_offsets"))?,
         })
     }
 
@@ -228,8 +228,8 @@ impl<'h> Pass<'h> {
             }
             _ => return Err(self.scanner.fault(DTYPE)),
         };
-        let known = Dtype::ALL.into_iter().find(|dtype| name.is(dtype.name()));
-        known.ok_or(Fault { kind: ErrorKind::UnknownDtype, at })
+        let known = Dtype::ALL.iter().copied().find(|dtype| name.is(dtype.name()));
+        known.ok_or_else(|| ErrorKind::UnknownDtype.in_text(at))
     }
 
     fn shape(&mut self, visit: &mut impl Visit<'h>) -> Scan<&'h str> {

@@ -43,7 +43,8 @@ pub(crate) const LENGTH_FIELD: u64 = 8;
 pub struct Header {
     table: Table,
     index: NameIndex,
-    metadata_index: NameIndex,
+    /// Places of the metadata's items, sorted by key.
+    metadata_order: Vec<u32>,
     header_len: u64,
 }
 
@@ -100,9 +101,9 @@ impl Header {
         let text = core::str::from_utf8(text).map_err(|error| {
             Error::from(ErrorKind::InvalidUtf8).at(LENGTH_FIELD + error.valid_up_to() as u64)
         })?;
-        let (table, index, metadata_index) = table::read(text, options)?;
+        let (table, index, metadata_order) = table::read(text, options)?;
         table::check(&table, text, header_len, file_len)?;
-        Ok(Self { table, index, metadata_index, header_len })
+        Ok(Self { table, index, metadata_order, header_len })
     }
 
     /// Number of tensors.
@@ -361,9 +362,8 @@ impl<'h> Metadata<'h> {
     /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&'h str> {
-        let keys = table::MetadataKeys(&self.header.table);
-        let idx = self.header.metadata_index.find(key, &keys)?;
-        Some(self.header.text(self.items[idx as usize][1]))
+        let idx = self.header.table.find_metadata(&self.header.metadata_order, key)?;
+        Some(self.header.text(self.items[idx][1]))
     }
 
     /// Keys and values in the order of the header.

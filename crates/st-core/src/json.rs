@@ -8,21 +8,8 @@ use crate::error::{Error, ErrorKind};
 /// Deepest nesting of arrays and objects, counted from the outermost; the limit of the official reader.
 pub(crate) const MAX_DEPTH: u8 = 127;
 
-/// An [`ErrorKind`] and the place in the text it was met at.
-#[derive(Debug)]
-pub(crate) struct Fault {
-    pub(crate) kind: ErrorKind,
-    pub(crate) at: usize,
-}
-
-impl Fault {
-    /// The public error, for text that begins `base` bytes into the file.
-    pub(crate) fn in_file(self, base: u64) -> Error {
-        Error::from(self.kind).at(base + self.at as u64)
-    }
-}
-
-pub(crate) type Scan<T> = Result<T, Fault>;
+/// What a scanner returns: an error says where in the text it was met.
+pub(crate) type Scan<T> = Result<T, Error>;
 
 /// A string as it stands in the text, without its quotes, escapes checked but not resolved.
 #[derive(Clone, Copy, Debug)]
@@ -167,11 +154,14 @@ impl<'h> Scanner<'h> {
         &self.text[self.pos..]
     }
 
-    pub(crate) fn fault(&self, kind: ErrorKind) -> Fault {
-        Fault { kind, at: self.pos }
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fault(&self, kind: ErrorKind) -> Error {
+        kind.in_text(self.pos)
     }
 
-    pub(crate) fn unexpected(&self, expected: &'static str) -> Fault {
+    #[cold]
+    pub(crate) fn unexpected(&self, expected: &'static str) -> Error {
         self.fault(match self.peek() {
             Some(found) => ErrorKind::UnexpectedByte { found, expected },
             None => ErrorKind::UnexpectedEnd { expected },
@@ -238,10 +228,10 @@ impl<'h> Scanner<'h> {
                     at = escape_end(bytes, at)?;
                 }
                 Some(&found) => {
-                    return Err(Fault { kind: ErrorKind::ControlCharacter { found }, at });
+                    return Err(ErrorKind::ControlCharacter { found }.in_text(at));
                 }
                 None => {
-                    return Err(Fault { kind: ErrorKind::UnexpectedEnd { expected: "a closing quote" }, at });
+                    return Err(ErrorKind::UnexpectedEnd { expected: "a closing quote" }.in_text(at));
                 }
             }
         }
@@ -251,26 +241,26 @@ impl<'h> Scanner<'h> {
     pub(crate) fn integer(&mut self) -> Scan<u64> {
         const EXPECTED: ErrorKind = ErrorKind::WrongType { expected: "an integer from 0 to 2^64 - 1" };
         let start = self.pos;
-        let wrong_type = Fault { kind: EXPECTED, at: start };
+        let wrong_type = || EXPECTED.in_text(start);
         let mut value = 0u64;
         while let Some(digit @ b'0'..=b'9') = self.peek() {
             let digit = u64::from(digit - b'0');
             match value.checked_mul(10).and_then(|value| value.checked_add(digit)) {
                 Some(next) => value = next,
-                None => return Err(wrong_type),
+                None => return Err(wrong_type()),
             }
             self.pos += 1;
         }
         match self.pos - start {
-            0 => return Err(wrong_type),
+            0 => return Err(wrong_type()),
             1 => {}
             _ if self.text.as_bytes()[start] == b'0' => {
-                return Err(Fault { kind: ErrorKind::InvalidNumber, at: start });
+                return Err(ErrorKind::InvalidNumber.in_text(start));
             }
             _ => {}
         }
         if let Some(b'.' | b'e' | b'E') = self.peek() {
-            return Err(wrong_type);
+            return Err(wrong_type());
         }
         self.skip_white_space();
         Ok(value)
@@ -353,16 +343,17 @@ impl<'h> Scanner<'h> {
     /// A number of any form that fits a double, judged as the official reader's JSON parser does: it keeps
     /// the leading digits that fit 64 bits and scales them by a power of ten.
     fn number(&mut self) -> Scan<()> {
-        let invalid = Fault { kind: ErrorKind::InvalidNumber, at: self.pos };
+        let start = self.pos;
+        let invalid = || ErrorKind::InvalidNumber.in_text(start);
         if self.peek() == Some(b'-') {
             self.pos += 1;
         }
         let mut decimal = Decimal { significand: 0, exponent: 0, full: false };
         match self.digit() {
-            None => return Err(invalid),
+            None => return Err(invalid()),
             Some(0) => {
                 if self.digit().is_some() {
-                    return Err(invalid);
+                    return Err(invalid());
                 }
             }
             Some(first) => {
@@ -375,12 +366,12 @@ impl<'h> Scanner<'h> {
         decimal.full = false;
         if self.peek() == Some(b'.') {
             self.pos += 1;
-            let start = self.pos;
+            let point = self.pos;
             while let Some(digit) = self.digit() {
                 decimal.push_fraction(digit);
             }
-            if self.pos == start {
-                return Err(invalid);
+            if self.pos == point {
+                return Err(invalid());
             }
         }
         if let Some(b'e' | b'E') = self.peek() {
@@ -390,7 +381,7 @@ impl<'h> Scanner<'h> {
                 self.pos += 1;
             }
             let Some(first) = self.digit() else {
-                return Err(invalid);
+                return Err(invalid());
             };
             let mut exponent = i32::from(first);
             let mut overflow = false;
@@ -407,11 +398,7 @@ impl<'h> Scanner<'h> {
                 (false, false) => decimal.exponent.saturating_add(exponent),
             };
         }
-        if decimal.is_finite() {
-            Ok(())
-        } else {
-            Err(Fault { kind: ErrorKind::NumberOutOfRange, at: invalid.at })
-        }
+        if decimal.is_finite() { Ok(()) } else { Err(ErrorKind::NumberOutOfRange.in_text(start)) }
     }
 }
 
@@ -507,7 +494,7 @@ fn escape_end(bytes: &[u8], at: usize) -> Scan<usize> {
         },
         _ => ErrorKind::InvalidEscape,
     };
-    Err(Fault { kind, at })
+    Err(kind.in_text(at))
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {

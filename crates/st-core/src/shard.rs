@@ -11,7 +11,7 @@ use core::fmt;
 use crate::error::{Error, ErrorKind};
 use crate::header::Header;
 use crate::header_text::{push_escape, push_integer, push_unicode_escape};
-use crate::json::{Fault, RawStr, Scanner};
+use crate::json::{RawStr, Scanner};
 use crate::name_index::{Duplicate, NameIndex, Names, hash};
 
 pub use plan::{PlannedShard, ShardPlan};
@@ -283,23 +283,23 @@ impl Builder {
                 members(scanner, |scanner, key, at| self.item(scanner, key, at))?;
                 &mut metadata
             } else {
-                return scanner.skip_value(1).map_err(in_text);
+                return scanner.skip_value(1);
             };
             *seen += 1;
             if *seen == 1 { Ok(()) } else { Err(duplicate(at)) }
         })?;
-        scanner.finish().map_err(in_text)?;
+        scanner.finish()?;
         Ok(maps == 1)
     }
 
     fn weight(&mut self, scanner: &mut Scanner<'_>, tensor: RawStr<'_>, at: usize) -> Result<(), Error> {
-        let shard = scanner.string_value().map_err(in_text)?;
+        let shard = scanner.string_value()?;
         self.push(unescape(tensor), unescape(shard)).map_err(|error| error.at(at as u64))
     }
 
     fn item(&mut self, scanner: &mut Scanner<'_>, key: RawStr<'_>, at: usize) -> Result<(), Error> {
         let start = scanner.pos();
-        scanner.skip_value(2).map_err(in_text)?;
+        scanner.skip_value(2)?;
         let raw = scanner.text_from(start).trim_ascii_end();
         let known = if key.is("total_size") {
             let total_size =
@@ -341,23 +341,19 @@ fn members<'h>(
     mut member: impl FnMut(&mut Scanner<'h>, RawStr<'h>, usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
     if !scanner.eat(b'{') {
-        return Err(in_text(scanner.fault(ErrorKind::WrongType { expected: "an object" })));
+        return Err(scanner.fault(ErrorKind::WrongType { expected: "an object" }));
     }
     if scanner.eat(b'}') {
         return Ok(());
     }
     loop {
         let at = scanner.pos();
-        let key = scanner.key().map_err(in_text)?;
+        let key = scanner.key()?;
         member(scanner, key, at)?;
         if !scanner.eat(b',') {
-            return scanner.expect(b'}', "a comma or a closing brace").map_err(in_text);
+            return scanner.expect(b'}', "a comma or a closing brace");
         }
     }
-}
-
-fn in_text(fault: Fault) -> Error {
-    fault.in_file(0)
 }
 
 fn duplicate(at: usize) -> Error {

@@ -8,7 +8,7 @@ use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
 use crate::grammar::{Entry, METADATA_KEY, Visit, visit_header};
 use crate::header::LENGTH_FIELD;
-use crate::json::{Fault, RawStr, Scan, Scanner};
+use crate::json::{RawStr, Scan, Scanner};
 use crate::limits::{Limits, ReadOptions, Strictness};
 use crate::name_index::{Duplicate, NameIndex, Names, hash, in_order};
 
@@ -59,6 +59,34 @@ impl Table {
         text.unescape_into(&mut self.strings);
         Span { start: start as u32, len: (self.strings.len() - start) as u32 }
     }
+
+    fn metadata_key(&self, idx: u32) -> &str {
+        self.metadata.as_ref().map_or("", |items| self.text(items[idx as usize][0]))
+    }
+
+    /// Places of the metadata's items, sorted by key.
+    fn metadata_order(&self) -> Vec<u32> {
+        in_order(self.metadata.as_ref().map_or(0, Vec::len) as u32, &|idx| self.metadata_key(idx))
+    }
+
+    /// The first item, in the order of the text, whose key another one had before it.
+    fn repeated_key(&self, order: &[u32]) -> Option<u32> {
+        let mut first = None;
+        for pair in order.windows(2) {
+            if self.metadata_key(pair[0]) == self.metadata_key(pair[1])
+                && first.is_none_or(|idx| pair[1] < idx)
+            {
+                first = Some(pair[1]);
+            }
+        }
+        first
+    }
+
+    /// Where in the metadata a key stands.
+    pub(crate) fn find_metadata(&self, order: &[u32], key: &str) -> Option<usize> {
+        let place = order.binary_search_by(|&idx| self.metadata_key(idx).cmp(key)).ok()?;
+        order.get(place).map(|&idx| idx as usize)
+    }
 }
 
 impl Names for Table {
@@ -75,41 +103,22 @@ impl Names for Table {
     }
 }
 
-/// The keys of a table's metadata.
-pub(crate) struct MetadataKeys<'a>(pub(crate) &'a Table);
-
-impl Names for MetadataKeys<'_> {
-    fn count(&self) -> usize {
-        self.0.metadata.as_ref().map_or(0, Vec::len)
-    }
-
-    fn name(&self, idx: u32) -> &str {
-        self.0.metadata.as_ref().map_or("", |items| self.0.text(items[idx as usize][0]))
-    }
-
-    fn hash(&self, idx: u32) -> u32 {
-        hash(self.name(idx))
-    }
-}
-
-/// Parses a header text into a table in file order, with the indices of its names and metadata keys.
-pub(crate) fn read(text: &str, options: &ReadOptions) -> Result<(Table, NameIndex, NameIndex), Error> {
+/// Parses a header text into a table in file order, with the index of its names and the order of its metadata by key.
+pub(crate) fn read(text: &str, options: &ReadOptions) -> Result<(Table, NameIndex, Vec<u32>), Error> {
     let mut builder = Builder::new(text.len(), options.limits);
-    visit_header(text, options.strictness, &mut builder).map_err(|fault| fault.in_file(LENGTH_FIELD))?;
+    visit_header(text, options.strictness, &mut builder).map_err(|error| error.shifted(LENGTH_FIELD))?;
     let mut table = builder.table;
     let strict = options.strictness == Strictness::Strict;
 
-    let metadata_index = match NameIndex::new(&MetadataKeys(&table)) {
-        Ok(index) => index,
-        Err(Duplicate(_, second)) if strict => {
+    let mut metadata_order = table.metadata_order();
+    if let Some(second) = table.repeated_key(&metadata_order) {
+        if strict {
             let at = locate(text, Wanted::MetadataItem(second));
             return Err(Error::from(ErrorKind::DuplicateMetadataKey).at(at));
         }
-        Err(_) => {
-            keep_last_keys(&mut table);
-            distinct(NameIndex::new(&MetadataKeys(&table)))
-        }
-    };
+        keep_last_keys(&mut table, &metadata_order);
+        metadata_order = table.metadata_order();
+    }
 
     let mut index = match NameIndex::new(&table) {
         Ok(index) => index,
@@ -127,7 +136,7 @@ pub(crate) fn read(text: &str, options: &ReadOptions) -> Result<(Table, NameInde
         table.records.sort_by_key(offsets);
         index = distinct(NameIndex::new(&table));
     }
-    Ok((table, index, metadata_index))
+    Ok((table, index, metadata_order))
 }
 
 fn distinct(index: Result<NameIndex, Duplicate>) -> NameIndex {
@@ -145,17 +154,15 @@ fn keep_last_tensors(table: &mut Table) {
 }
 
 /// Of metadata items of the same key, keeps the last.
-fn keep_last_keys(table: &mut Table) {
-    let mut items = table.metadata.take().unwrap_or_default();
-    let key = |idx: u32| table.text(items[idx as usize][0]);
-    let order = in_order(items.len() as u32, &key);
-    let mut is_overruled = vec![false; items.len()];
+fn keep_last_keys(table: &mut Table, order: &[u32]) {
+    let mut is_overruled = vec![false; order.len()];
     for pair in order.windows(2) {
-        is_overruled[pair[0] as usize] = key(pair[0]) == key(pair[1]);
+        is_overruled[pair[0] as usize] = table.metadata_key(pair[0]) == table.metadata_key(pair[1]);
     }
     let mut overruled = is_overruled.into_iter();
-    items.retain(|_| overruled.next() == Some(false));
-    table.metadata = Some(items);
+    if let Some(items) = &mut table.metadata {
+        items.retain(|_| overruled.next() == Some(false));
+    }
 }
 
 /// Proves what a [`Header`](crate::Header) promises.
@@ -224,8 +231,8 @@ impl Builder {
     }
 }
 
-fn exceeded(limit: &'static str, max: usize, at: usize) -> Fault {
-    Fault { kind: ErrorKind::LimitExceeded { limit, max: max as u64 }, at }
+fn exceeded(limit: &'static str, max: usize, at: usize) -> Error {
+    ErrorKind::LimitExceeded { limit, max: max as u64 }.in_text(at)
 }
 
 impl<'h> Visit<'h> for Builder {
@@ -255,7 +262,7 @@ impl<'h> Visit<'h> for Builder {
             return Err(exceeded("dimensions of a tensor", self.limits.rank, at));
         }
         let Ok(dim) = usize::try_from(dim) else {
-            return Err(Fault { kind: ErrorKind::SizeOverflow, at });
+            return Err(ErrorKind::SizeOverflow.in_text(at));
         };
         self.table.dims.push(dim);
         Ok(())
