@@ -124,14 +124,15 @@ impl fmt::Display for Error {
 /// [`Error::kind`] gives access to it.
 impl core::error::Error for Error {}
 
+/// A kind behind whose code a feature is named is met only by what that feature adds.
 macro_rules! error_kinds {
     ($($(#[$doc:meta])* $variant:ident $({ $($(#[$field_doc:meta])* $field:ident: $ty:ty),* $(,)? })?
-        => $code:literal, $text:literal $(, $arg:expr)*;)*) => {
+        => $code:literal $(if $feature:literal)?, $text:literal $(, $arg:expr)*;)*) => {
         /// What was wrong. Quantities are bytes unless the field says otherwise.
         #[derive(Debug)]
         #[non_exhaustive]
         pub enum ErrorKind {
-            $($(#[$doc])* $variant $({ $($(#[$field_doc])* $field: $ty),* })?,)*
+            $($(#[$doc])* $(#[cfg(feature = $feature)])? $variant $({ $($(#[$field_doc])* $field: $ty),* })?,)*
             /// A model's constructor refuses the decoded parts.
             Model(ModelError),
             /// No randomness, no memory, or a key that protects nothing.
@@ -145,30 +146,36 @@ macro_rules! error_kinds {
             Io(std::io::Error),
         }
 
+        /// Where in the list of identifiers that of a kind stands.
+        enum Place {
+            $($(#[cfg(feature = $feature)])? $variant,)*
+        }
+
         impl ErrorKind {
             /// Every identifier [`Error::code`] can return, but for those of wrapped errors.
-            pub const CODES: &'static [&'static str] = &[$($code,)* "ac-io"];
+            pub const CODES: &'static [&'static str] = &[$($(#[cfg(feature = $feature)])? $code,)* "ac-io"];
 
             /// Stable identifier of the kind.
             #[must_use]
             pub fn code(&self) -> &'static str {
-                match self {
-                    $(Self::$variant $({ $($field: _),* })? => $code,)*
-                    Self::Model(error) => error.code,
+                let place = match self {
+                    $($(#[cfg(feature = $feature)])? Self::$variant $({ $($field: _),* })? => Place::$variant,)*
+                    Self::Model(error) => return error.code,
                     #[cfg(feature = "crypto")]
-                    Self::Crypto(error) => error.code(),
+                    Self::Crypto(error) => return error.code(),
                     #[cfg(feature = "std")]
-                    Self::File(error) => error.code(),
+                    Self::File(error) => return error.code(),
                     #[cfg(feature = "std")]
-                    Self::Io(_) => "ac-io",
-                }
+                    Self::Io(_) => return "ac-io",
+                };
+                Self::CODES.get(place as usize).copied().unwrap_or_default()
             }
         }
 
         impl fmt::Display for ErrorKind {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
-                    $(Self::$variant $({ $($field),* })? => write!(f, $text $(, $arg)*),)*
+                    $($(#[cfg(feature = $feature)])? Self::$variant $({ $($field),* })? => write!(f, $text $(, $arg)*),)*
                     Self::Model(error) => error.source.fmt(f),
                     #[cfg(feature = "crypto")]
                     Self::Crypto(error) => error.fmt(f),
@@ -260,26 +267,26 @@ error_kinds! {
     /// The file is signed and nobody has checked the signature.
     SignatureUnchecked => "ac-signed", "the file is signed: verify it with the signer's key, or allow an unchecked signature";
     /// The payload is not encrypted, although it was expected to be.
-    NotEncrypted => "ac-not-encrypted", "the payload is not encrypted: whoever replaced it needed no key";
+    NotEncrypted => "ac-not-encrypted" if "crypto", "the payload is not encrypted: whoever replaced it needed no key";
     /// The file carries no signature, although one was demanded.
-    NotSigned => "ac-not-signed", "the file is not signed";
+    NotSigned => "ac-not-signed" if "crypto", "the file is not signed";
     /// The signature does not match.
-    SignatureInvalid => "ac-signature", "the signature does not match: the file was changed, or another key signed it";
+    SignatureInvalid => "ac-signature" if "crypto", "the signature does not match: the file was changed, or another key signed it";
     /// The signature is that of a key nobody said to trust.
-    UntrustedSigner => "ac-untrusted-signer", "the file is signed by a key that is not among the trusted ones";
+    UntrustedSigner => "ac-untrusted-signer" if "crypto", "the file is signed by a key that is not among the trusted ones";
     /// Wrong password or key, or damaged ciphertext: which of them, nobody can tell.
-    DecryptionFailed => "ac-decryption", "cannot be decrypted: the password or key is another one, or the file was changed";
+    DecryptionFailed => "ac-decryption" if "crypto", "cannot be decrypted: the password or key is another one, or the file was changed";
     /// An encrypted file that does not bind its header and metadata to the payload (strict).
-    Unbound => "ac-unbound", "header and metadata are not bound to the encrypted payload and could have been exchanged; read it in compat mode if that does not matter";
+    Unbound => "ac-unbound" if "crypto", "header and metadata are not bound to the encrypted payload and could have been exchanged; read it in compat mode if that does not matter";
     /// Header, metadata or signer are not those the payload was encrypted with.
-    Rebound => "ac-rebound", "header, metadata or signer are not those the payload was encrypted with";
+    Rebound => "ac-rebound" if "crypto", "header, metadata or signer are not those the payload was encrypted with";
     /// Nobody trusted vouches for the metadata.
-    Unauthenticated => "ac-unauthenticated", "anyone can have written the metadata: demand the signature of a trusted key, or give the password that the file is encrypted with";
+    Unauthenticated => "ac-unauthenticated" if "crypto", "anyone can have written the metadata: demand the signature of a trusted key, or give the password that the file is encrypted with";
     /// The metadata hold no public key for private inference, or something else in its place.
     InferenceKey {
         /// What is wrong with it.
         what: &'static str,
-    } => "ac-inference-key", "{what}: ask the model's owner for a file with a public key";
+    } => "ac-inference-key" if "crypto", "{what}: ask the model's owner for a file with a public key";
     /// A length does not fit the field the format has for it.
     TooLargeForFormat {
         /// Which part.
@@ -411,12 +418,12 @@ error_kinds! {
     Custom {
         /// What it says.
         message: Box<str>,
-    } => "ac-custom", "{message}";
+    } => "ac-custom" if "serde", "{message}";
     /// Something the payload's layout cannot express.
     Unsupported {
         /// What.
         what: &'static str,
-    } => "ac-unsupported", "the payload's layout has no {what}";
+    } => "ac-unsupported" if "serde", "the payload's layout has no {what}";
     // The second generation.
     /// The checksum of a header of the second generation does not match: it is damaged.
     HeaderChecksum {
@@ -541,55 +548,55 @@ error_kinds! {
     } => "ac-v2-manifest", "shard manifest: {what}";
     // The sealed profile.
     /// Not a sealed file.
-    SealedMagic => "ac-sealed-magic", "not a sealed file: it begins with something else";
+    SealedMagic => "ac-sealed-magic" if "crypto", "not a sealed file: it begins with something else";
     /// A version of the sealed profile that this reader does not know.
     SealedVersion {
         /// Version of the file.
         found: u16,
-    } => "ac-sealed-version", "sealed file of version {found}, the newest known is 1";
+    } => "ac-sealed-version" if "crypto", "sealed file of version {found}, the newest known is 1";
     /// A suite of algorithms that this reader does not know.
     SealedSuite {
         /// Its number.
         found: u16,
-    } => "ac-sealed-suite", "sealed file with the unknown suite {found}: a newer release may know it";
+    } => "ac-sealed-suite" if "crypto", "sealed file with the unknown suite {found}: a newer release may know it";
     /// Critical flags that this reader does not know.
     SealedFlags {
         /// The unknown ones among the critical flags.
         found: u32,
-    } => "ac-sealed-flags", "sealed file with the unknown critical flags {found:#06x}: a newer release may know them";
+    } => "ac-sealed-flags" if "crypto", "sealed file with the unknown critical flags {found:#06x}: a newer release may know them";
     /// The parts of a sealed file are not as long as the file.
     SealedLength {
         /// What the header's lengths add up to.
         declared: u64,
         /// Bytes in the file.
         available: u64,
-    } => "ac-sealed-length", "the header describes a sealed file of {declared} bytes, the file has {available}: it was cut off or added to";
+    } => "ac-sealed-length" if "crypto", "the header describes a sealed file of {declared} bytes, the file has {available}: it was cut off or added to";
     /// Fields of a sealed header that contradict each other.
     SealedHeader {
         /// What does not fit.
         what: &'static str,
-    } => "ac-sealed-header", "header of the sealed file: {what}";
+    } => "ac-sealed-header" if "crypto", "header of the sealed file: {what}";
     /// A directory (when sealing: a plan) that is not in the form the specification gives it.
     SealedDirectory {
         /// What does not fit.
         what: &'static str,
-    } => "ac-sealed-directory", "directory of the sealed file: {what}";
+    } => "ac-sealed-directory" if "crypto", "directory of the sealed file: {what}";
     /// Neither key slot is whole.
-    SealedSlots => "ac-sealed-slots", "neither key slot of the sealed file is whole: it was damaged";
+    SealedSlots => "ac-sealed-slots" if "crypto", "neither key slot of the sealed file is whole: it was damaged";
     /// Neither encrypted nor signed.
-    Unprotected => "ac-sealed-unprotected", "neither encrypted nor signed: there is nothing that seals the file";
+    Unprotected => "ac-sealed-unprotected" if "crypto", "neither encrypted nor signed: there is nothing that seals the file";
     /// The file is locked in another way than the key at hand opens.
     SealedLock {
         /// What opens it.
         expected: &'static str,
-    } => "ac-sealed-lock", "the file opens with {expected}";
+    } => "ac-sealed-lock" if "crypto", "the file opens with {expected}";
     /// The key slots have no room for that many recipients.
     SealedRoom {
         /// Bytes the stanzas need.
         needed: u64,
         /// Bytes there are.
         available: u64,
-    } => "ac-sealed-room", "stanzas of {needed} bytes for key slots with room for {available}: seal the file anew with more room";
+    } => "ac-sealed-room" if "crypto", "stanzas of {needed} bytes for key slots with room for {available}: seal the file anew with more room";
     /// Only the signer may change who can open the file.
-    RecipientsBound => "ac-sealed-bound", "the list of recipients is signed: changing it needs the signing key of this file";
+    RecipientsBound => "ac-sealed-bound" if "crypto", "the list of recipients is signed: changing it needs the signing key of this file";
 }

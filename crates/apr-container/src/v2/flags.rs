@@ -99,6 +99,10 @@ impl Flags {
 impl fmt::Debug for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x{:04X}", self.0)?;
-        f.debug_set().entries(self.names()).finish()
+        f.write_str("{")?;
+        for (idx, name) in self.names().enumerate() {
+            write!(f, "{}\"{name}\"", if idx > 0 { ", " } else { "" })?;
+        }
+        f.write_str("}")
     }
 }
