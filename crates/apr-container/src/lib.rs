@@ -81,6 +81,7 @@ mod header;
 mod inspect;
 mod limits;
 mod load;
+mod map;
 mod metadata;
 mod model_type;
 mod payload;
@@ -111,6 +112,7 @@ pub use crate::limits::{Expansion, Limits, ReadOptions, Strictness, UncheckedSig
 pub use crate::load::{Expect, load_from_bytes, load_from_bytes_with, view_bytes, view_bytes_with};
 #[cfg(feature = "std")]
 pub use crate::load::{load, load_with};
+pub use crate::map::{Iter as MapIter, Map};
 pub use crate::metadata::{
     DistillationInfo, DistillationMethod, DistillationParams, LayerMapping, License, LicenseTier, Metadata,
     ModelCard, Teacher, Training, TrainingData, Value,

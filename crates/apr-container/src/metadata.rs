@@ -21,7 +21,6 @@ pub use self::model_card::{ModelCard, TrainingData};
 pub use self::training::Training;
 pub use self::value::Value;
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -30,6 +29,7 @@ use self::record::{Part, record};
 use self::writer::{Writer, Written};
 use crate::error::Error;
 use crate::limits::{Limits, Strictness};
+use crate::map::Map;
 
 record! {
     /// What a file says about its model.
@@ -64,11 +64,11 @@ record! {
         /// How it was trained.
         pub training: Option<Training>,
         /// Settings of the training.
-        pub hyperparameters: BTreeMap<String, Value>,
+        pub hyperparameters: Map<Value>,
         /// How well it does.
-        pub metrics: BTreeMap<String, Value>,
+        pub metrics: Map<Value>,
         /// Keys of applications.
-        pub custom: BTreeMap<String, Value>,
+        pub custom: Map<Value>,
         /// Digest of the model it was distilled from.
         pub distillation: Option<String>,
         /// The same at length.

@@ -5,11 +5,10 @@ mod data;
 mod network;
 mod report;
 
-use alloc::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use apr_container::{Metadata, SaveOptions, Training, Value, to_vec};
+use apr_container::{Map, Metadata, SaveOptions, Training, Value, to_vec};
 use apr_models::{AnyModel, CLASSES_KEY, Model as _};
 use clap::{Arg, ArgMatches, Command, value_parser};
 
@@ -102,8 +101,8 @@ fn table_args() -> [Arg; 1] {
 /// What training gives.
 pub(crate) struct Trained {
     model: AnyModel,
-    hyperparameters: BTreeMap<String, Value>,
-    metrics: BTreeMap<String, Value>,
+    hyperparameters: Map<Value>,
+    metrics: Map<Value>,
 }
 
 /// Runs `apr train`.

@@ -1,11 +1,10 @@
 //! Everything a file can say about its model, as the peers' `inspect` understands it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use apr_container::{
-    DistillationInfo, DistillationMethod, DistillationParams, LayerMapping, License, LicenseTier, Metadata,
-    ModelCard, ModelType, SaveOptions, Teacher, Training, TrainingData, Value, inspect, save,
+    DistillationInfo, DistillationMethod, DistillationParams, LayerMapping, License, LicenseTier, Map,
+    Metadata, ModelCard, ModelType, SaveOptions, Teacher, Training, TrainingData, Value, inspect, save,
 };
 use apr_models::LinearRegression;
 use serde_json::json;
@@ -92,7 +91,7 @@ fn understood(peer: &Peer, folder: &Path) -> Outcome {
     }
 }
 
-fn map<const N: usize>(entries: [(&str, Value); N]) -> BTreeMap<String, Value> {
+fn map<const N: usize>(entries: [(&str, Value); N]) -> Map<Value> {
     entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 

@@ -1,12 +1,12 @@
 //! What people should know about a model.
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::record::record;
 use super::time::unix_seconds;
 use super::value::Value;
+use crate::map::Map;
 
 record! {
     /// A description of a model for people.
@@ -32,9 +32,9 @@ record! {
         /// What it was trained on.
         pub training_data: Option<TrainingData>,
         /// Settings of the training.
-        pub hyperparameters: BTreeMap<String, Value>,
+        pub hyperparameters: Map<Value>,
         /// How well it does.
-        pub metrics: BTreeMap<String, Value>,
+        pub metrics: Map<Value>,
         /// Its kind, in words.
         pub architecture: Option<String>,
         /// Number of its parameters.

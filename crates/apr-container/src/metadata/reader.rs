@@ -4,8 +4,6 @@
 //! shortest: other writers use them.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::BTreeMap;
-use alloc::collections::btree_map::Entry;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,6 +13,7 @@ use super::record::Part;
 use super::value::Value;
 use crate::error::{Error, ErrorKind};
 use crate::limits::{Limits, Strictness};
+use crate::map::Map;
 
 /// Deepest nesting whatever the limits say: reading and dropping values uses the stack.
 pub(super) const DEEPEST: usize = 256;
@@ -166,7 +165,7 @@ impl<'data> Reader<'data> {
     }
 
     /// Values by key.
-    pub(super) fn map(&mut self) -> Result<BTreeMap<String, Value>, Error> {
+    pub(super) fn map(&mut self) -> Result<Map<Value>, Error> {
         let at = self.offset;
         match self.head()? {
             Head::Map(count) => self.entries(count, at),
@@ -192,21 +191,14 @@ impl<'data> Reader<'data> {
     }
 
     /// A key that is in none of the structure's fields, and its value.
-    pub(super) fn extra(
-        &mut self,
-        key: String,
-        at: u64,
-        extra: &mut BTreeMap<String, Value>,
-    ) -> Result<(), Error> {
+    pub(super) fn extra(&mut self, key: String, at: u64, extra: &mut Map<Value>) -> Result<(), Error> {
         self.budget.charge_entry(extra.len()).map_err(|error| error.at(at))?;
-        match extra.entry(key) {
-            Entry::Occupied(entry) => Err(ErrorKind::MetadataDuplicate.at(at).named(entry.key())),
-            Entry::Vacant(entry) => {
-                let value = self.value().map_err(|error| under(error, entry.key()))?;
-                entry.insert(value);
-                Ok(())
-            }
+        if extra.contains_key(&key) {
+            return Err(ErrorKind::MetadataDuplicate.at(at).named(&key));
         }
+        let value = self.value().map_err(|error| under(error, &key))?;
+        extra.insert(key, value);
+        Ok(())
     }
 
     pub(super) fn value(&mut self) -> Result<Value, Error> {
@@ -260,9 +252,9 @@ impl<'data> Reader<'data> {
         Ok(())
     }
 
-    fn entries(&mut self, count: u32, at: u64) -> Result<BTreeMap<String, Value>, Error> {
+    fn entries(&mut self, count: u32, at: u64) -> Result<Map<Value>, Error> {
         let count = self.enter(count, 2, at)?;
-        let mut entries = BTreeMap::new();
+        let mut entries = Map::new();
         for _ in 0..count {
             let at = self.offset;
             let key = self.text()?;

@@ -1,6 +1,5 @@
 //! Structures with named fields, to and from MessagePack.
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -8,6 +7,7 @@ use super::reader::{Reader, Shape, under};
 use super::value::Value;
 use super::writer::{Writer, Written};
 use crate::error::{Error, ErrorKind};
+use crate::map::Map;
 
 /// The type of a field.
 pub(super) trait Part: Written {
@@ -24,9 +24,9 @@ pub(super) trait Record {
 
     fn field_mut(&mut self, idx: usize) -> &mut dyn Part;
 
-    fn extra(&self) -> &BTreeMap<String, Value>;
+    fn extra(&self) -> &Map<Value>;
 
-    fn extra_mut(&mut self) -> &mut BTreeMap<String, Value>;
+    fn extra_mut(&mut self) -> &mut Map<Value>;
 }
 
 /// Declares a structure, each field once, and how it is read and written.
@@ -37,7 +37,7 @@ macro_rules! record {
         pub struct $name {
             $($(#[$field_doc])* pub $field: $ty,)*
             /// Keys of no field of this version, kept for when the metadata are written again.
-            pub extra: alloc::collections::BTreeMap<alloc::string::String, $crate::metadata::Value>,
+            pub extra: $crate::map::Map<$crate::metadata::Value>,
         }
 
         const _: () = {
@@ -67,13 +67,13 @@ macro_rules! record {
                     }
                 }
 
-                fn extra(&self) -> &alloc::collections::BTreeMap<alloc::string::String, $crate::metadata::Value> {
+                fn extra(&self) -> &$crate::map::Map<$crate::metadata::Value> {
                     &self.extra
                 }
 
                 fn extra_mut(
                     &mut self,
-                ) -> &mut alloc::collections::BTreeMap<alloc::string::String, $crate::metadata::Value> {
+                ) -> &mut $crate::map::Map<$crate::metadata::Value> {
                     &mut self.extra
                 }
             }
@@ -321,7 +321,7 @@ impl Part for Value {
 }
 
 /// Left out when empty.
-impl Written for BTreeMap<String, Value> {
+impl Written for Map<Value> {
     fn is_absent(&self) -> bool {
         self.is_empty()
     }
@@ -331,7 +331,7 @@ impl Written for BTreeMap<String, Value> {
     }
 }
 
-impl Part for BTreeMap<String, Value> {
+impl Part for Map<Value> {
     fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error> {
         *self = input.map()?;
         Ok(())

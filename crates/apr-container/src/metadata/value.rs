@@ -1,9 +1,10 @@
 //! Values of no fixed type, as they stand in hyperparameters, metrics and keys of one's own.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+use crate::map::Map;
 
 /// One MessagePack value.
 ///
@@ -47,7 +48,7 @@ pub enum Value {
     /// A list.
     Array(Vec<Self>),
     /// Values by key.
-    Map(BTreeMap<String, Self>),
+    Map(Map<Self>),
 }
 
 impl Value {
@@ -121,7 +122,7 @@ impl Value {
 
     /// The values by key.
     #[must_use]
-    pub const fn as_map(&self) -> Option<&BTreeMap<String, Self>> {
+    pub const fn as_map(&self) -> Option<&Map<Self>> {
         match self {
             Self::Map(entries) => Some(entries),
             _ => None,
@@ -211,8 +212,8 @@ impl From<Vec<Self>> for Value {
     }
 }
 
-impl From<BTreeMap<String, Self>> for Value {
-    fn from(entries: BTreeMap<String, Self>) -> Self {
+impl From<Map<Self>> for Value {
+    fn from(entries: Map<Self>) -> Self {
         Self::Map(entries)
     }
 }
@@ -248,7 +249,7 @@ mod tests {
             Value::Bytes(vec![1]),
             Value::Ext(1, vec![]),
             Value::from(vec![Value::Nil]),
-            Value::from(BTreeMap::new()),
+            Value::from(Map::new()),
         ];
         let count = |test: &dyn Fn(&Value) -> bool| values.iter().filter(|value| test(value)).count();
         assert_eq!(count(&|value| value.as_bool().is_some()), 1);

@@ -1,8 +1,6 @@
 //! Values to MessagePack: every length and number in its shortest form, maps sorted by key.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::budget::Budget;
@@ -10,6 +8,7 @@ use super::reader::{DEEPEST, under};
 use super::value::Value;
 use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
+use crate::map::Map;
 
 /// What can be written.
 pub(super) trait Written {
@@ -86,7 +85,7 @@ impl Writer {
         Ok(())
     }
 
-    pub(super) fn map(&mut self, entries: &BTreeMap<String, Value>) -> Result<(), Error> {
+    pub(super) fn map(&mut self, entries: &Map<Value>) -> Result<(), Error> {
         self.charge_entries(entries.len())?;
         self.entries(
             entries.len(),
@@ -98,7 +97,7 @@ impl Writer {
     pub(super) fn structure<'v>(
         &mut self,
         mut fields: Vec<(&'v str, &'v dyn Written)>,
-        extra: &'v BTreeMap<String, Value>,
+        extra: &'v Map<Value>,
     ) -> Result<(), Error> {
         self.charge_entries(extra.len())?;
         fields.extend(extra.iter().map(|(key, value)| (key.as_str(), value as &dyn Written)));

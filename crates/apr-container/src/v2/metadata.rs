@@ -1,12 +1,12 @@
 //! The JSON object between header and index.
 
 use alloc::borrow::ToOwned as _;
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
+use crate::map::Map;
 use crate::v2::json::{self, Json, Member};
 
 /// What a file says about its model.
@@ -67,7 +67,7 @@ pub struct Metadata {
     /// Architecture of a transformer.
     pub architecture: Option<String>,
     /// Every other member, by key.
-    pub other: BTreeMap<String, Json>,
+    pub other: Map<Json>,
 }
 
 /// Which of several files this is.
@@ -82,7 +82,7 @@ pub struct Sharding {
     /// How the files are named.
     pub pattern: Option<String>,
     /// Every other member, by key.
-    pub other: BTreeMap<String, Json>,
+    pub other: Map<Json>,
 }
 
 /// The keys the format knows, in the order in which they are written.
@@ -138,7 +138,7 @@ struct Known {
 #[derive(Default)]
 struct Others {
     /// Those without a field.
-    known_by_nobody: BTreeMap<String, Json>,
+    known_by_nobody: Map<Json>,
     /// Those whose value does not suit their field.
     unsuited: Vec<(String, Json)>,
     /// A bit for each field that was met.
@@ -146,7 +146,7 @@ struct Others {
 }
 
 impl Others {
-    fn finish(self) -> BTreeMap<String, Json> {
+    fn finish(self) -> Map<Json> {
         let mut all = self.known_by_nobody;
         for (key, json) in self.unsuited {
             all.insert(key, json);

@@ -1,10 +1,9 @@
 //! Metadata read, written and compared with what the format's first implementation makes of the same bytes.
 
-use std::collections::BTreeMap;
 
 use apr_container::{
     DistillationInfo, DistillationMethod, DistillationParams, LayerMapping, License, LicenseTier, Limits,
-    Metadata, ModelCard, Strictness, Teacher, Training, TrainingData, Value,
+    Map, Metadata, ModelCard, Strictness, Teacher, Training, TrainingData, Value,
 };
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -48,7 +47,7 @@ fn from_json(json: &Json) -> Value {
         Json::Object(entries) => entries
             .iter()
             .map(|(key, value)| (key.clone(), from_json(value)))
-            .collect::<BTreeMap<_, _>>()
+            .collect::<Map<_>>()
             .into(),
     }
 }
@@ -95,7 +94,7 @@ fn fields_of_peers_have_their_types() {
 
 /// A value in every field, and a key of no field at every level.
 fn full() -> Metadata {
-    fn extra() -> BTreeMap<String, Value> {
+    fn extra() -> Map<Value> {
         [("zz".to_owned(), Value::from(vec![Value::from("kept"), Value::Ext(-1, vec![1; 4])]))].into()
     }
     let teacher = Teacher {
@@ -106,7 +105,7 @@ fn full() -> Metadata {
         extra: extra(),
         ..Teacher::default()
     };
-    let values: BTreeMap<String, Value> =
+    let values: Map<Value> =
         [("b".to_owned(), Value::F32(0.1)), ("a".to_owned(), Value::Bytes(vec![0, 255]))].into();
     Metadata {
         created_at: "2026-11-21T06:10:33Z".into(),

@@ -1,8 +1,6 @@
 //! Metadata, to and from Python's own types.
 
-use alloc::collections::BTreeMap;
-
-use apr_container::{Limits, Metadata, Value, v2};
+use apr_container::{Limits, Map, Metadata, Value, v2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -84,7 +82,7 @@ fn from_python(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     }
 }
 
-fn map_of(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<BTreeMap<String, Value>> {
+fn map_of(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<Map<Value>> {
     let entry = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let Ok(key) = key.cast::<PyString>() else {
             return Err(PyTypeError::new_err(format!(
@@ -103,7 +101,9 @@ pub(crate) fn metadata_of(dict: &Bound<'_, PyDict>) -> PyResult<Metadata> {
     // A field without a value is one that is left out.
     fields.retain(|_, value| *value != Value::Nil);
     for filled_in in ["created_at", "aprender_version"] {
-        fields.entry(filled_in.to_owned()).or_insert_with(|| Value::from(""));
+        if !fields.contains_key(filled_in) {
+            fields.insert(filled_in.to_owned(), Value::from(""));
+        }
     }
     Metadata::from_value(&Value::Map(fields)).map_err(|error| Refusal::from(error).raise(dict.py(), None))
 }
@@ -116,7 +116,7 @@ pub(crate) fn metadata_to_python<'py>(py: Python<'py>, metadata: &Metadata) -> P
 
 /// What a file of the second generation says, in the fields of the first: what has no field there is among the custom keys.
 pub(crate) fn of_second_generation(metadata: &v2::Metadata, model_key: &str) -> Metadata {
-    let mut custom: BTreeMap<String, Value> = BTreeMap::new();
+    let mut custom: Map<Value> = Map::new();
     let texts = [
         ("author", &metadata.author),
         ("license", &metadata.license),

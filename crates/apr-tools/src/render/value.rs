@@ -91,7 +91,8 @@ pub(crate) fn line(value: &Value, max: Option<usize>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use alloc::collections::BTreeMap;
+
+    use apr_container::Map;
 
     use super::*;
 
@@ -105,8 +106,7 @@ mod tests {
 
     #[test]
     fn every_value_is_json() {
-        let map =
-            BTreeMap::from([("k\u{1b}".to_owned(), Value::F64(f64::NAN)), ("n".to_owned(), Value::Int(-3))]);
+        let map = Map::from([("k\u{1b}".to_owned(), Value::F64(f64::NAN)), ("n".to_owned(), Value::Int(-3))]);
         let value = Value::Array(vec![
             Value::Nil,
             Value::UInt(u64::MAX),
@@ -126,12 +126,10 @@ mod tests {
 
     #[test]
     fn nested_values_are_named_by_their_path() {
-        let inner = BTreeMap::from([
-            ("b".to_owned(), Value::Bool(true)),
-            ("c".to_owned(), Value::Map(BTreeMap::new())),
-        ]);
+        let inner =
+            Map::from([("b".to_owned(), Value::Bool(true)), ("c".to_owned(), Value::Map(Map::new()))]);
         let value =
-            Value::Map(BTreeMap::from([("a".to_owned(), Value::Map(inner)), ("z".to_owned(), "t".into())]));
+            Value::Map(Map::from([("a".to_owned(), Value::Map(inner)), ("z".to_owned(), "t".into())]));
         let mut lines = Vec::new();
         flatten("", &value, &mut |path, value| lines.push(format!("{path}={}", line(value, None))));
         assert_eq!(lines, ["a.b=true", "a.c={}", "z=t"]);

@@ -1,9 +1,8 @@
 //! Every algorithm: its settings, and how it trains.
 
-use alloc::collections::BTreeMap;
 use core::str::FromStr;
 
-use apr_container::Value;
+use apr_container::{Map, Value};
 use apr_models::{
     AnyModel, Classifier as _, CountVectorizer, CountVectorizerOptions, DocumentCount, KMeans,
     LinearRegression, LogisticRegression, MixtureOfExperts, MoeConfig, MoeTraining, NaiveBayes,
@@ -190,7 +189,7 @@ pub(super) fn decimal(value: f32) -> Value {
 }
 
 /// Settings and measures by name.
-pub(super) fn named<const N: usize>(values: [(&str, Value); N]) -> BTreeMap<String, Value> {
+pub(super) fn named<const N: usize>(values: [(&str, Value); N]) -> Map<Value> {
     values.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
@@ -199,7 +198,7 @@ fn linear_regression(_: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     let mut model = LinearRegression::new();
     model.fit(&table.x, table.numbers()?)?;
     let metrics = regression_metrics(&model, table)?;
-    Ok(Trained { model: model.into(), hyperparameters: BTreeMap::new(), metrics })
+    Ok(Trained { model: model.into(), hyperparameters: Map::new(), metrics })
 }
 
 fn ridge(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
@@ -210,13 +209,13 @@ fn ridge(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     Ok(Trained { model: model.into(), hyperparameters: named([("alpha", decimal(alpha))]), metrics })
 }
 
-fn regression_metrics(model: &impl Regressor, table: &Table) -> Result<BTreeMap<String, Value>, Failure> {
+fn regression_metrics(model: &impl Regressor, table: &Table) -> Result<Map<Value>, Failure> {
     let predictions: Vec<f32> = model.try_predict(&table.x)?.iter().collect();
     Ok(fit_metrics(&predictions, table.numbers()?))
 }
 
 /// R², and the root of the mean squared error.
-pub(super) fn fit_metrics(predictions: &[f32], y: &Vector) -> BTreeMap<String, Value> {
+pub(super) fn fit_metrics(predictions: &[f32], y: &Vector) -> Map<Value> {
     let count = y.len() as f64;
     let mean = y.iter().map(f64::from).sum::<f64>() / count;
     let squares = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
@@ -355,7 +354,7 @@ fn text_args() -> Vec<Arg> {
     ]
 }
 
-fn counts(matches: &ArgMatches) -> Result<(CountVectorizerOptions, BTreeMap<String, Value>), Failure> {
+fn counts(matches: &ArgMatches) -> Result<(CountVectorizerOptions, Map<Value>), Failure> {
     let (ngrams, min_documents) =
         (value::<usize>(matches, "ngrams")?, value::<usize>(matches, "min-documents")?);
     let max_terms = match matches.get_one::<String>("max-terms") {
