@@ -2,7 +2,6 @@
 
 #[cfg(feature = "std")]
 use alloc::vec;
-#[cfg(feature = "std")]
 use alloc::vec::Vec;
 use core::fmt;
 #[cfg(feature = "std")]
@@ -106,21 +105,30 @@ impl ModelInfo {
 
     /// What a reader of this information should know.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> {
-        let unknown_type =
-            (!self.model_type.is_known()).then_some(Warning::UnknownModelType(self.model_type));
-        let newer = (self.format_version > VERSION).then_some(Warning::NewerVersion(self.format_version));
-        let reserved = self.reserved_in_use.then_some(Warning::ReservedInUse);
-        let unauthenticated = match (self.encrypted, self.signed) {
-            (true, false) => Some(Warning::MetadataNotEncrypted),
-            (_, true) => Some(Warning::SignatureUnchecked),
-            (false, false) => None,
-        };
-        let unknown_layout = self.generation().is_none().then_some(Warning::UnknownLayout);
-        let expansion = self
-            .allowed_expansion
-            .filter(|&allowed| self.uncompressed_size > allowed)
-            .map(|allowed| Warning::Expansion { declared: self.uncompressed_size, allowed });
-        [unknown_type, newer, reserved, unauthenticated, unknown_layout, expansion].into_iter().flatten()
+        let mut found = Vec::new();
+        if !self.model_type.is_known() {
+            found.push(Warning::UnknownModelType(self.model_type));
+        }
+        if self.format_version > VERSION {
+            found.push(Warning::NewerVersion(self.format_version));
+        }
+        if self.reserved_in_use {
+            found.push(Warning::ReservedInUse);
+        }
+        if self.signed {
+            found.push(Warning::SignatureUnchecked);
+        } else if self.encrypted {
+            found.push(Warning::MetadataNotEncrypted);
+        }
+        if self.generation().is_none() {
+            found.push(Warning::UnknownLayout);
+        }
+        if let Some(allowed) = self.allowed_expansion
+            && self.uncompressed_size > allowed
+        {
+            found.push(Warning::Expansion { declared: self.uncompressed_size, allowed });
+        }
+        found.into_iter()
     }
 }
 

@@ -9,7 +9,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::budget::Budget;
-use super::record::Part;
+use super::record::List;
 use super::value::Value;
 use crate::error::{Error, ErrorKind};
 use crate::limits::{Limits, Strictness};
@@ -149,17 +149,11 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// A list.
-    pub(super) fn list<T: Part + Default>(&mut self) -> Result<Vec<T>, Error> {
-        let at = self.offset;
-        let count = self.list_len()?;
-        self.elements(count, at)
-    }
-
-    fn list_len(&mut self) -> Result<u32, Error> {
+    /// A list, into one that is empty.
+    pub(super) fn list(&mut self, list: &mut dyn List) -> Result<(), Error> {
         let at = self.offset;
         match self.head()? {
-            Head::Array(count) => Ok(count),
+            Head::Array(count) => self.elements(list, count, at),
             head => Err(wrong_type("array", &head, at)),
         }
     }
@@ -213,40 +207,25 @@ impl<'data> Reader<'data> {
             Head::Text(text) => Value::String(self.checked_text(text)?),
             Head::Bytes(bytes) => Value::Bytes(self.copied(bytes)?),
             Head::Ext(number, bytes) => Value::Ext(number, self.copied(bytes)?),
-            Head::Array(count) => Value::Array(self.elements(count, at)?),
+            Head::Array(count) => {
+                let mut values: Vec<Value> = Vec::new();
+                self.elements(&mut values, count, at)?;
+                Value::Array(values)
+            }
             Head::Map(count) => Value::Map(self.entries(count, at)?),
         })
     }
 
-    fn elements<T: Part + Default>(&mut self, count: u32, at: u64) -> Result<Vec<T>, Error> {
-        let mut elements = Vec::new();
-        let count = self
-            .enter_list(count, size_of::<T>(), at, &mut |count| elements.try_reserve_exact(count).is_ok())?;
-        elements.resize_with(count, T::default);
-        self.fill(&mut elements.iter_mut().map(|element| element as &mut dyn Part))?;
-        Ok(elements)
-    }
-
-    /// Goes into a list of elements of so many bytes in memory, which `reserve` makes room for.
-    fn enter_list(
-        &mut self,
-        count: u32,
-        size: usize,
-        at: u64,
-        reserve: &mut dyn FnMut(usize) -> bool,
-    ) -> Result<usize, Error> {
+    fn elements(&mut self, list: &mut dyn List, count: u32, at: u64) -> Result<(), Error> {
         let count = self.enter(count, 1, at)?;
+        let size = list.element_size();
         self.budget.charge_list(count, size).map_err(|error| error.at(at))?;
-        if !reserve(count) {
+        if !list.reserve(count) {
             let bytes = (count as u64).saturating_mul(size as u64);
             return Err(ErrorKind::OutOfMemory { bytes }.at(at));
         }
-        Ok(count)
-    }
-
-    fn fill(&mut self, elements: &mut dyn Iterator<Item = &mut dyn Part>) -> Result<(), Error> {
-        for (idx, element) in elements.enumerate() {
-            element.read(self).map_err(|error| under(error, &format!("{idx}")))?;
+        for idx in 0..count {
+            list.add().read(self).map_err(|error| under(error, &format!("{idx}")))?;
         }
         self.leave();
         Ok(())
@@ -297,7 +276,7 @@ impl<'data> Reader<'data> {
 
     fn head(&mut self) -> Result<Head<'data>, Error> {
         let at = self.offset;
-        let [marker] = self.array()?;
+        let marker = self.number(0)? as u8;
         Ok(match marker {
             0x00..=0x7F => Head::Int(marker.into()),
             0x80..=0x8F => Head::Map(u32::from(marker & 0x0F)),
@@ -315,16 +294,10 @@ impl<'data> Reader<'data> {
                 let len = self.len(marker - 0xC7)?;
                 self.extension(len)?
             }
-            0xCA => Head::F32(f32::from_be_bytes(self.array()?)),
-            0xCB => Head::F64(f64::from_be_bytes(self.array()?)),
-            0xCC => Head::UInt(u8::from_be_bytes(self.array()?).into()),
-            0xCD => Head::UInt(u16::from_be_bytes(self.array()?).into()),
-            0xCE => Head::UInt(u32::from_be_bytes(self.array()?).into()),
-            0xCF => Head::UInt(u64::from_be_bytes(self.array()?)),
-            0xD0 => Head::Int(i8::from_be_bytes(self.array()?).into()),
-            0xD1 => Head::Int(i16::from_be_bytes(self.array()?).into()),
-            0xD2 => Head::Int(i32::from_be_bytes(self.array()?).into()),
-            0xD3 => Head::Int(i64::from_be_bytes(self.array()?)),
+            0xCA => Head::F32(f32::from_bits(self.number(2)? as u32)),
+            0xCB => Head::F64(f64::from_bits(self.number(3)?)),
+            0xCC..=0xCF => Head::UInt(self.number(marker - 0xCC)?),
+            0xD0..=0xD3 => Head::Int(self.signed(marker - 0xD0)?),
             0xD4..=0xD8 => self.extension(1 << (marker - 0xD4))?,
             0xD9..=0xDB => {
                 let len = self.len(marker - 0xD9)?;
@@ -332,33 +305,30 @@ impl<'data> Reader<'data> {
             }
             0xDC..=0xDD => Head::Array(self.len(marker - 0xDC + 1)?),
             0xDE..=0xDF => Head::Map(self.len(marker - 0xDE + 1)?),
-            0xE0..=0xFF => Head::Int(i8::from_be_bytes([marker]).into()),
+            0xE0..=0xFF => Head::Int((marker as i8).into()),
         })
     }
 
-    /// A length of `1 << width` bytes.
+    /// A length of `1 << width` bytes, at most four.
     fn len(&mut self, width: u8) -> Result<u32, Error> {
-        Ok(match width {
-            0 => u8::from_be_bytes(self.array()?).into(),
-            1 => u16::from_be_bytes(self.array()?).into(),
-            _ => u32::from_be_bytes(self.array()?),
-        })
+        Ok(self.number(width)? as u32)
     }
 
     fn extension(&mut self, len: u32) -> Result<Head<'data>, Error> {
-        let number = i8::from_be_bytes(self.array()?);
+        let number = self.signed(0)? as i8;
         Ok(Head::Ext(number, self.take(len)?))
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        match self.rest.split_first_chunk() {
-            Some((bytes, rest)) => {
-                self.rest = rest;
-                self.offset += N as u64;
-                Ok(*bytes)
-            }
-            None => Err(self.truncated(N as u64)),
-        }
+    /// `1 << width` bytes, at most eight, the first in the highest place.
+    fn number(&mut self, width: u8) -> Result<u64, Error> {
+        let bytes = self.take(1 << width)?;
+        Ok(bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+    }
+
+    /// The same in two's complement.
+    fn signed(&mut self, width: u8) -> Result<i64, Error> {
+        let unused = 64 - (8 << width);
+        Ok((self.number(width)? << unused) as i64 >> unused)
     }
 
     fn take(&mut self, len: u32) -> Result<&'data [u8], Error> {
@@ -368,12 +338,11 @@ impl<'data> Reader<'data> {
                 self.offset += u64::from(len);
                 Ok(bytes)
             }
-            None => Err(self.truncated(len.into())),
+            None => {
+                let (needed, available) = (len.into(), self.rest.len() as u64);
+                Err(ErrorKind::Truncated { part: PART, needed, available }.at(self.offset))
+            }
         }
-    }
-
-    fn truncated(&self, needed: u64) -> Error {
-        ErrorKind::Truncated { part: PART, needed, available: self.rest.len() as u64 }.at(self.offset)
     }
 }
 

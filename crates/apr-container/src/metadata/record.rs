@@ -15,6 +15,22 @@ pub(super) trait Part: Written {
     fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error>;
 }
 
+/// A list of parts.
+pub(super) trait List {
+    fn count(&self) -> usize;
+
+    fn get(&self, idx: usize) -> Option<&dyn Written>;
+
+    /// Bytes of memory that an element takes.
+    fn element_size(&self) -> usize;
+
+    /// Makes room for so many elements; whether there is memory for them.
+    fn reserve(&mut self, count: usize) -> bool;
+
+    /// Appends a part made by `default`.
+    fn add(&mut self) -> &mut dyn Part;
+}
+
 /// A structure with named fields. Those that a new one would leave out when written, lists and options, are not required.
 pub(super) trait Record {
     /// The names of the fields, in the order of the format's first implementation: what a structure written as a list needs.
@@ -293,8 +309,30 @@ impl<P: Part + Default> Part for Option<P> {
     }
 }
 
+impl<P: Part + Default> List for Vec<P> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, idx: usize) -> Option<&dyn Written> {
+        self.as_slice().get(idx).map(|part| part as &dyn Written)
+    }
+
+    fn element_size(&self) -> usize {
+        size_of::<P>()
+    }
+
+    fn reserve(&mut self, count: usize) -> bool {
+        self.try_reserve_exact(count).is_ok()
+    }
+
+    fn add(&mut self) -> &mut dyn Part {
+        self.push_mut(P::default())
+    }
+}
+
 /// Left out when empty; nil is read as empty.
-impl<P: Part> Written for Vec<P> {
+impl<P: Part + Default> Written for Vec<P> {
     fn is_absent(&self) -> bool {
         self.is_empty()
     }
@@ -306,10 +344,7 @@ impl<P: Part> Written for Vec<P> {
 
 impl<P: Part + Default> Part for Vec<P> {
     fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error> {
-        if !input.nil() {
-            *self = input.list()?;
-        }
-        Ok(())
+        if input.nil() { Ok(()) } else { input.list(self) }
     }
 }
 

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::budget::Budget;
 use super::reader::{DEEPEST, under};
+use super::record::List;
 use super::value::Value;
 use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
@@ -71,15 +72,17 @@ impl Writer {
         self.scalar(0xCA, value.to_be_bytes());
     }
 
-    pub(super) fn list<T: Written>(&mut self, elements: &[T]) -> Result<(), Error> {
-        self.budget.charge_list(elements.len(), size_of::<T>())?;
-        match elements.len() {
+    pub(super) fn list(&mut self, list: &dyn List) -> Result<(), Error> {
+        self.budget.charge_list(list.count(), list.element_size())?;
+        match list.count() {
             len @ 0..16 => self.bytes.push(0x90 | len as u8),
             len => self.long_len(len, None, 0xDC)?,
         }
         self.enter()?;
-        for (idx, element) in elements.iter().enumerate() {
+        let mut idx = 0;
+        while let Some(element) = list.get(idx) {
             element.write(self).map_err(|error| under(error, &format!("{idx}")))?;
+            idx += 1;
         }
         self.levels_left += 1;
         Ok(())
@@ -87,10 +90,12 @@ impl Writer {
 
     pub(super) fn map(&mut self, entries: &Map<Value>) -> Result<(), Error> {
         self.charge_entries(entries.len())?;
-        self.entries(
-            entries.len(),
-            &mut entries.iter().map(|(key, value)| (key.as_str(), value as &dyn Written)),
-        )
+        self.begin_entries(entries.len())?;
+        for (key, value) in entries {
+            self.entry(key, value)?;
+        }
+        self.levels_left += 1;
+        Ok(())
     }
 
     /// Fields that are present and entries of no field, `extra`, sorted together.
@@ -102,25 +107,25 @@ impl Writer {
         self.charge_entries(extra.len())?;
         fields.extend(extra.iter().map(|(key, value)| (key.as_str(), value as &dyn Written)));
         fields.sort_unstable_by_key(|(key, _)| *key);
-        self.entries(fields.len(), &mut fields.into_iter())
+        self.begin_entries(fields.len())?;
+        for (key, value) in fields {
+            self.entry(key, value)?;
+        }
+        self.levels_left += 1;
+        Ok(())
     }
 
-    fn entries<'v>(
-        &mut self,
-        len: usize,
-        entries: &mut dyn Iterator<Item = (&'v str, &'v dyn Written)>,
-    ) -> Result<(), Error> {
+    fn begin_entries(&mut self, len: usize) -> Result<(), Error> {
         match len {
             0..16 => self.bytes.push(0x80 | len as u8),
             len => self.long_len(len, None, 0xDE)?,
         }
-        self.enter()?;
-        for (key, value) in entries {
-            self.text(key)?;
-            value.write(self).map_err(|error| under(error, key))?;
-        }
-        self.levels_left += 1;
-        Ok(())
+        self.enter()
+    }
+
+    fn entry(&mut self, key: &str, value: &dyn Written) -> Result<(), Error> {
+        self.text(key)?;
+        value.write(self).map_err(|error| under(error, key))
     }
 
     fn signed(&mut self, value: i64) {

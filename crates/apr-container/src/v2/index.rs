@@ -282,18 +282,22 @@ fn check_padding(padding: &[u8], begin: u64) -> Result<(), Error> {
 }
 
 fn warnings(header: &Header, table: &Table, extent: Extent) -> Vec<Warning> {
-    let flag = |flag, warning| header.flags.intersects(flag).then_some(warning);
-    let unknown = table.records.iter().any(|record| !record.dtype.is_known());
-    let found = [
-        (header.version != Header::VERSION).then_some(Warning::OtherVersion(header.version)),
-        header.has_reserved().then_some(Warning::ReservedInUse),
-        header.algorithm().map(|algorithm| Warning::NotCompressed { algorithm }),
-        flag(Flags::ENCRYPTED, Warning::Encrypted),
-        flag(Flags::SIGNED, Warning::SignatureUnchecked),
-        unknown.then_some(Warning::UnknownDtypes),
-        extent.overlaps.then_some(Warning::OverlappingTensors),
-    ];
-    found.into_iter().flatten().collect()
+    let mut found = Vec::new();
+    let mut warn = |is_so: bool, warning: Warning| {
+        if is_so {
+            found.push(warning);
+        }
+    };
+    warn(header.version != Header::VERSION, Warning::OtherVersion(header.version));
+    warn(header.has_reserved(), Warning::ReservedInUse);
+    if let Some(algorithm) = header.algorithm() {
+        warn(true, Warning::NotCompressed { algorithm });
+    }
+    warn(header.flags.intersects(Flags::ENCRYPTED), Warning::Encrypted);
+    warn(header.flags.intersects(Flags::SIGNED), Warning::SignatureUnchecked);
+    warn(table.records.iter().any(|record| !record.dtype.is_known()), Warning::UnknownDtypes);
+    warn(extent.overlaps, Warning::OverlappingTensors);
+    found
 }
 
 impl fmt::Debug for Index {

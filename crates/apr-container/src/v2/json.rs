@@ -6,6 +6,7 @@
 mod check;
 mod text;
 
+use self::check::Scan;
 pub(crate) use self::text::{push_string, string};
 
 use alloc::borrow::Cow;
@@ -38,7 +39,7 @@ impl Json {
     ///
     /// [`ErrorKind::JsonSyntax`].
     pub fn new(text: &str) -> Result<Self, Error> {
-        check(text).map(|text| Self(text.into()))
+        check(text).map(|(text, _)| Self(text.into()))
     }
 
     /// Keeps a text known to be one JSON value.
@@ -124,105 +125,9 @@ impl From<&str> for Json {
     }
 }
 
-/// The value in a text, without the white space around it, if it is JSON.
-pub(crate) fn check(text: &str) -> Result<&str, Error> {
+/// The value in a text, without the white space around it, if it is JSON, and the deepest nesting of arrays and objects in it.
+pub(crate) fn check(text: &str) -> Result<(&str, usize), Error> {
     check::value(text).map_err(|at| ErrorKind::JsonSyntax.at(at as u64))
-}
-
-/// Deepest nesting of arrays and objects in a sound text.
-pub(crate) fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0usize, 0);
-    let mut rest = text;
-    while let Some(at) = rest.find(['"', '{', '[', '}', ']']) {
-        let skipped = match rest.as_bytes().get(at) {
-            Some(b'"') => string_len(rest.get(at..).unwrap_or_default()),
-            Some(b'{' | b'[') => {
-                depth += 1;
-                deepest = deepest.max(depth);
-                1
-            }
-            _ => {
-                depth = depth.saturating_sub(1);
-                1
-            }
-        };
-        rest = rest.get(at + skipped..).unwrap_or_default();
-    }
-    deepest
-}
-
-/// Length of the string literal a sound text begins with, its quotes included.
-fn string_len(text: &str) -> usize {
-    let mut escaped = false;
-    let end = text.bytes().skip(1).position(|byte| {
-        let closes = byte == b'"' && !escaped;
-        escaped = byte == b'\\' && !escaped;
-        closes
-    });
-    end.map_or(text.len(), |at| at + 2)
-}
-
-/// Length of the value a sound text begins with.
-fn value_len(text: &str) -> usize {
-    match text.as_bytes().first() {
-        Some(b'"') => string_len(text),
-        Some(b'{' | b'[') => {
-            let (mut depth, mut at) = (0usize, 0);
-            while let Some(next) = text.get(at..).and_then(|rest| rest.find(['"', '{', '[', '}', ']'])) {
-                at += next;
-                match text.as_bytes().get(at) {
-                    Some(b'"') => {
-                        at += string_len(text.get(at..).unwrap_or_default());
-                        continue;
-                    }
-                    Some(b'{' | b'[') => depth += 1,
-                    _ => depth = depth.saturating_sub(1),
-                }
-                at += 1;
-                if depth == 0 {
-                    return at;
-                }
-            }
-            text.len()
-        }
-        _ => text.find([',', '}', ']', ' ', '\t', '\n', '\r']).unwrap_or(text.len()),
-    }
-}
-
-/// The rest of a sound text, which knows where it is.
-struct Walk<'t> {
-    rest: &'t str,
-    at: usize,
-}
-
-impl<'t> Walk<'t> {
-    fn skip(&mut self, len: usize) -> &'t str {
-        let (head, rest) = self.rest.split_at_checked(len).unwrap_or((self.rest, ""));
-        self.rest = rest;
-        self.at += head.len();
-        head
-    }
-
-    fn skip_white_space(&mut self) {
-        let len = self.rest.len() - self.rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
-        self.skip(len);
-    }
-
-    fn value(&mut self) -> (&'t str, usize) {
-        self.skip_white_space();
-        let at = self.at;
-        let value = self.skip(value_len(self.rest));
-        self.skip_white_space();
-        (value, at)
-    }
-
-    fn eat(&mut self, byte: u8) -> bool {
-        let found = self.rest.as_bytes().first() == Some(&byte);
-        if found {
-            self.skip(1);
-        }
-        found
-    }
 }
 
 /// A member of an object.
@@ -254,20 +159,20 @@ fn each_member<'t>(
     text: &'t str,
     member: &mut dyn FnMut(Member<'_, 't>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut walk = Walk { rest: text, at: 0 };
-    if !walk.eat(b'{') {
+    let mut scan = Scan::new(text);
+    if !scan.eat(b'{') {
         return Err(ErrorKind::JsonType { expected: "an object" }.into());
     }
     loop {
-        let (literal, at) = walk.value();
+        let (literal, at) = scan.value();
         if literal.is_empty() {
             return Ok(());
         }
         let key = string(literal).ok_or(ErrorKind::JsonSyntax.at(at as u64))?;
-        walk.eat(b':');
-        let (value, value_at) = walk.value();
+        scan.eat(b':');
+        let (value, value_at) = scan.value();
         member(Member { key: &key, value, at, value_at })?;
-        if !walk.eat(b',') {
+        if !scan.eat(b',') {
             return Ok(());
         }
     }
@@ -282,17 +187,17 @@ pub(crate) fn items<'t>(
     text: &'t str,
     mut item: impl FnMut(&'t str, usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut walk = Walk { rest: text, at: 0 };
-    if !walk.eat(b'[') {
+    let mut scan = Scan::new(text);
+    if !scan.eat(b'[') {
         return Err(ErrorKind::JsonType { expected: "an array" }.into());
     }
     loop {
-        let (value, at) = walk.value();
+        let (value, at) = scan.value();
         if value.is_empty() {
             return Ok(());
         }
         item(value, at)?;
-        if !walk.eat(b',') {
+        if !scan.eat(b',') {
             return Ok(());
         }
     }
@@ -308,7 +213,7 @@ mod tests {
 
     fn listed(text: &str) -> Vec<(String, String, usize)> {
         let mut found = Vec::new();
-        members(check(text).unwrap(), |Member { key, value, at, value_at }| {
+        members(check(text).unwrap().0, |Member { key, value, at, value_at }| {
             assert!(text[value_at..].starts_with(value));
             found.push((key.into(), value.into(), at));
             Ok(())
@@ -351,16 +256,17 @@ mod tests {
 
     #[test]
     fn half_a_surrogate_pair_is_no_key() {
-        let text = check(r#"{"\ud800":1}"#).unwrap();
+        let (text, _) = check(r#"{"\ud800":1}"#).unwrap();
         assert_eq!(members(text, |_| Ok(())).unwrap_err().offset(), Some(1));
     }
 
     #[test]
     fn depth_counts_brackets_outside_strings() {
+        let depth = |text| check(text).unwrap().1;
         assert_eq!(depth("1"), 0);
         assert_eq!(depth(r#"{"[[[\"[":[{}],"b":{}}"#), 3);
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
-        assert_eq!(depth(check(&deep).unwrap()), 100_000);
+        assert_eq!(depth(&deep), 100_000);
     }
 
     #[test]
@@ -409,8 +315,7 @@ mod tests {
 
         #[test]
         fn any_text_is_json_or_an_error(text in ".*") {
-            if let Ok(json) = check(&text) {
-                depth(json);
+            if let Ok((json, _)) = check(&text) {
                 let _ = members(json, |_| Ok(()));
                 let _ = items(json, |_, _| Ok(()));
             }

@@ -32,13 +32,13 @@ impl<'a> TensorSpec<'a> {
         Self { name, dtype, shape, byte_len: None }
     }
 
-    fn len(&self) -> Result<u64, ErrorKind> {
+    fn len(&self) -> Result<u64, Error> {
         let name_len = self.name.len();
         if name_len > MAX_NAME_LEN {
-            return Err(ErrorKind::NameTooLong { len: name_len });
+            return Err(ErrorKind::NameTooLong { len: name_len }.into());
         }
         if self.shape.len() > MAX_RANK {
-            return Err(ErrorKind::TooManyDimensions { found: self.shape.len() });
+            return Err(ErrorKind::TooManyDimensions { found: self.shape.len() }.into());
         }
         match self.byte_len {
             Some(len) => self.dtype.check_len(self.shape, len).map(|()| len),
@@ -271,11 +271,11 @@ fn sorted(specs: &[TensorSpec<'_>]) -> Result<Vec<usize>, Error> {
 fn place(specs: &[TensorSpec<'_>], by_name: &[usize], order: Order) -> Result<Vec<Planned>, Error> {
     let mut end = 0;
     let mut plan = |input_idx: usize| {
-        let named = |kind| Error::from(kind).named(specs[input_idx].name);
+        let named = |error: Error| error.named(specs[input_idx].name);
         let byte_len = specs[input_idx].len().map_err(named)?;
         let offset = end;
         let padded = aligned(byte_len).and_then(|len| len.checked_add(offset));
-        end = padded.ok_or(ErrorKind::SizeOverflow).map_err(named)?;
+        end = padded.ok_or(ErrorKind::SizeOverflow.into()).map_err(named)?;
         Ok(Planned { input_idx, offset, byte_len })
     };
     match order {

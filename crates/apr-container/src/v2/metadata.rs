@@ -124,6 +124,25 @@ const ORDER: &[&str] = &[
     "moe_intermediate_size",
 ];
 
+/// Those of them whose fields are texts, or nothing.
+const TEXTS: [&str; 11] = [
+    "name",
+    "description",
+    "author",
+    "license",
+    "data_source",
+    "data_license",
+    "version",
+    "source",
+    "original_format",
+    "created_at",
+    "architecture",
+];
+
+fn text_place(key: &str) -> Option<usize> {
+    TEXTS.iter().position(|known| *known == key)
+}
+
 /// Memory of a member that is kept as JSON, beyond its texts: two pointers with lengths, a share of a tree node, and what
 /// an allocator adds.
 const MEMBER_COST: u64 = 128;
@@ -131,7 +150,7 @@ const MEMBER_COST: u64 = 128;
 /// A member that has a field: which one of its object, and whether the value suited it.
 struct Known {
     bit: u32,
-    read: Result<(), ErrorKind>,
+    read: Result<(), Error>,
 }
 
 /// Members of an object that are kept as JSON.
@@ -178,8 +197,8 @@ impl Reading<'_> {
         known: Option<Known>,
         Member { key, value, at, .. }: Member<'_, '_>,
     ) -> Result<(), Error> {
-        let located = |kind: ErrorKind| kind.at(at as u64).named(key);
-        self.spend(key.len() + value.len()).map_err(|error| error.at(at as u64).named(key))?;
+        let located = |error: Error| error.at(at as u64).named(key);
+        self.spend(key.len() + value.len()).map_err(located)?;
         let again = match known {
             Some(Known { bit, read }) => {
                 let again = others.seen & (1 << bit) != 0;
@@ -187,7 +206,7 @@ impl Reading<'_> {
                 others.unsuited.retain(|(other, _)| other != key);
                 match read {
                     Ok(()) => {}
-                    Err(kind) if self.options.is_strict() => return Err(located(kind)),
+                    Err(error) if self.options.is_strict() => return Err(located(error)),
                     // Kept as it is: a rewrite does not lose it.
                     Err(_) => others.unsuited.push((key.to_owned(), Json::known(value))),
                 }
@@ -196,7 +215,7 @@ impl Reading<'_> {
             None => others.known_by_nobody.insert(key.to_owned(), Json::known(value)).is_some(),
         };
         // Some trainers wrote a key twice; readers in circulation take the last.
-        if again && self.options.is_strict() { Err(located(ErrorKind::DuplicateKey)) } else { Ok(()) }
+        if again && self.options.is_strict() { Err(located(ErrorKind::DuplicateKey.into())) } else { Ok(()) }
     }
 }
 
@@ -254,7 +273,7 @@ impl Metadata {
                 }
                 Err(error) if error.code() == "ac-metadata-dense" => return Err(error),
                 Err(error) if reading.options.is_strict() => return Err(error.shifted(value_at as u64)),
-                Err(_) => Err(ErrorKind::JsonType { expected: "an object" }),
+                Err(_) => Err(ErrorKind::JsonType { expected: "an object" }.into()),
             },
             _ => match self.text_field_mut(key) {
                 Some(field) => optional_text(value).map(|text| *field = text),
@@ -265,38 +284,50 @@ impl Metadata {
         Ok(Some(Known { bit, read }))
     }
 
+    /// The fields of [`TEXTS`].
+    fn texts(&self) -> [&Option<String>; TEXTS.len()] {
+        let Self { name, description, author, license, data_source, data_license, version, .. } = self;
+        let Self { source, original_format, created_at, architecture, .. } = self;
+        [
+            name,
+            description,
+            author,
+            license,
+            data_source,
+            data_license,
+            version,
+            source,
+            original_format,
+            created_at,
+            architecture,
+        ]
+    }
+
+    /// The fields of [`TEXTS`].
+    fn texts_mut(&mut self) -> [&mut Option<String>; TEXTS.len()] {
+        let Self { name, description, author, license, data_source, data_license, version, .. } = self;
+        let Self { source, original_format, created_at, architecture, .. } = self;
+        [
+            name,
+            description,
+            author,
+            license,
+            data_source,
+            data_license,
+            version,
+            source,
+            original_format,
+            created_at,
+            architecture,
+        ]
+    }
+
     fn text_field_mut(&mut self, key: &str) -> Option<&mut Option<String>> {
-        Some(match key {
-            "name" => &mut self.name,
-            "description" => &mut self.description,
-            "author" => &mut self.author,
-            "license" => &mut self.license,
-            "data_source" => &mut self.data_source,
-            "data_license" => &mut self.data_license,
-            "version" => &mut self.version,
-            "source" => &mut self.source,
-            "original_format" => &mut self.original_format,
-            "created_at" => &mut self.created_at,
-            "architecture" => &mut self.architecture,
-            _ => return None,
-        })
+        self.texts_mut().into_iter().nth(text_place(key)?)
     }
 
     fn text_field(&self, key: &str) -> Option<&str> {
-        match key {
-            "name" => self.name.as_deref(),
-            "description" => self.description.as_deref(),
-            "author" => self.author.as_deref(),
-            "license" => self.license.as_deref(),
-            "data_source" => self.data_source.as_deref(),
-            "data_license" => self.data_license.as_deref(),
-            "version" => self.version.as_deref(),
-            "source" => self.source.as_deref(),
-            "original_format" => self.original_format.as_deref(),
-            "created_at" => self.created_at.as_deref(),
-            "architecture" => self.architecture.as_deref(),
-            _ => None,
-        }
+        self.texts().get(text_place(key)?)?.as_deref()
     }
 
     /// The metadata as compact JSON. Where a field and [`other`](Self::other) both have a value for a key, the one among the
@@ -377,8 +408,8 @@ pub(crate) fn sound_text<'t>(bytes: &'t [u8], options: &ReadOptions) -> Result<(
     let text =
         core::str::from_utf8(bytes).map_err(|error| ErrorKind::InvalidUtf8.at(error.valid_up_to() as u64))?;
     let begin = text.len() - text.trim_ascii_start().len();
-    let text = json::check(text)?;
-    let (depth, max_depth) = (json::depth(text), options.limits.metadata_depth);
+    let (text, depth) = json::check(text)?;
+    let max_depth = options.limits.metadata_depth;
     if depth > max_depth {
         let (what, found, limit) = ("depth of the metadata", depth as u64, max_depth as u64);
         return Err(ErrorKind::Limit { what, found, limit }.into());
@@ -386,17 +417,17 @@ pub(crate) fn sound_text<'t>(bytes: &'t [u8], options: &ReadOptions) -> Result<(
     Ok((text, begin as u64))
 }
 
-pub(crate) fn text(value: &str) -> Result<String, ErrorKind> {
+pub(crate) fn text(value: &str) -> Result<String, Error> {
     let text = json::string(value).ok_or(ErrorKind::JsonType { expected: "a string" })?;
     Ok(text.into_owned())
 }
 
-fn optional_text(value: &str) -> Result<Option<String>, ErrorKind> {
+fn optional_text(value: &str) -> Result<Option<String>, Error> {
     if value == "null" { Ok(None) } else { text(value).map(Some) }
 }
 
-pub(crate) fn number(value: &str) -> Result<u64, ErrorKind> {
-    value.parse().map_err(|_| ErrorKind::JsonType { expected: "an integer from 0 to 2^64 - 1" })
+pub(crate) fn number(value: &str) -> Result<u64, Error> {
+    value.parse().map_err(|_| ErrorKind::JsonType { expected: "an integer from 0 to 2^64 - 1" }.into())
 }
 
 /// A compact JSON object on its way.

@@ -102,7 +102,7 @@ impl Table {
         match core::str::from_utf8(name) {
             Ok(name) => self.names.push_str(name),
             // A name cut by its writer in the middle of a character.
-            Err(_) if !options.is_strict() => self.names.push_str(&String::from_utf8_lossy(name)),
+            Err(_) if !options.is_strict() => push_lossy(&mut self.names, name),
             Err(error) => {
                 return Err(ErrorKind::InvalidUtf8.at((cursor.at - name.len() + error.valid_up_to()) as u64));
             }
@@ -130,9 +130,7 @@ impl Table {
         let shape_start = self.dims.len();
         self.dims.extend(dims.chunks_exact(8).map(|dim| dim.try_into().map_or(0, u64::from_le_bytes)));
         let shape = self.dims.get(shape_start..).unwrap_or_default();
-        if let Err(kind) = dtype.check_len(shape, len) {
-            return named(kind);
-        }
+        dtype.check_len(shape, len).map_err(|error| error.named(name))?;
         self.records.push(Record {
             offset,
             len,
@@ -156,6 +154,17 @@ pub(crate) fn push_entry(out: &mut Vec<u8>, name: &str, dtype: Dtype, shape: &[u
     shape.iter().chain([&offset, &len]).for_each(|field| out.extend_from_slice(&field.to_le_bytes()));
 }
 
+/// Appends text with a replacement character for each piece of it that is not UTF-8.
+fn push_lossy(out: &mut String, mut text: &[u8]) {
+    while let Err(error) = core::str::from_utf8(text) {
+        let (sound, rest) = text.split_at(error.valid_up_to());
+        out.push_str(core::str::from_utf8(sound).unwrap_or_default());
+        out.push(char::REPLACEMENT_CHARACTER);
+        text = rest.get(error.error_len().unwrap_or(rest.len())..).unwrap_or_default();
+    }
+    out.push_str(core::str::from_utf8(text).unwrap_or_default());
+}
+
 /// Reads fields and remembers where it is.
 struct Cursor<'b> {
     rest: &'b [u8],
@@ -163,17 +172,17 @@ struct Cursor<'b> {
 }
 
 impl<'b> Cursor<'b> {
-    fn take(&mut self, len: usize) -> Result<&'b [u8], ErrorKind> {
+    fn take(&mut self, len: usize) -> Result<&'b [u8], Error> {
         let Some((head, rest)) = self.rest.split_at_checked(len) else {
             let (needed, available) = (len as u64, self.rest.len() as u64);
-            return Err(ErrorKind::Truncated { part: "tensor index", needed, available });
+            return Err(ErrorKind::Truncated { part: "tensor index", needed, available }.into());
         };
         self.rest = rest;
         self.at += len;
         Ok(head)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], ErrorKind> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let bytes = self.take(N)?;
         Ok(bytes.try_into().unwrap_or([0; N]))
     }

@@ -39,7 +39,7 @@ impl<'a> TensorView<'a> {
     /// [`ErrorKind::SizeMismatch`] if the data are not as long as type and shape need, [`ErrorKind::SizeOverflow`]. Both name
     /// the tensor.
     pub fn new(name: &'a str, dtype: Dtype, shape: &'a [u64], data: &'a [u8]) -> Result<Self, Error> {
-        dtype.check_len(shape, data.len() as u64).map_err(|kind| Error::from(kind).named(name))?;
+        dtype.check_len(shape, data.len() as u64).map_err(|error| error.named(name))?;
         Ok(Self { name, dtype, shape, data })
     }
 

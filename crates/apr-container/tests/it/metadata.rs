@@ -1,6 +1,5 @@
 //! Metadata read, written and compared with what the format's first implementation makes of the same bytes.
 
-
 use apr_container::{
     DistillationInfo, DistillationMethod, DistillationParams, LayerMapping, License, LicenseTier, Limits,
     Map, Metadata, ModelCard, Strictness, Teacher, Training, TrainingData, Value,
@@ -44,11 +43,9 @@ fn from_json(json: &Json) -> Value {
         },
         Json::String(text) => text.as_str().into(),
         Json::Array(values) => values.iter().map(from_json).collect::<Vec<_>>().into(),
-        Json::Object(entries) => entries
-            .iter()
-            .map(|(key, value)| (key.clone(), from_json(value)))
-            .collect::<Map<_>>()
-            .into(),
+        Json::Object(entries) => {
+            entries.iter().map(|(key, value)| (key.clone(), from_json(value))).collect::<Map<_>>().into()
+        }
     }
 }
 

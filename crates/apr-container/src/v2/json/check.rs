@@ -1,34 +1,50 @@
-//! Whether a text is JSON (RFC 8259). Nothing recurses: brackets that are open are bits.
+//! Whether a text is JSON (RFC 8259), and where a value in it ends. Nothing recurses: brackets that are open are bits.
 
 use alloc::vec::Vec;
 
-/// The one value in a text, without the white space around it; else where the text stops being JSON: its length if there is
-/// more to come.
-pub(super) fn value(text: &str) -> Result<&str, usize> {
-    let mut check = Check { bytes: text.as_bytes(), at: 0 };
-    check.skip_white_space();
-    let begin = check.at;
-    check.run()?;
-    let end = check.at;
-    check.skip_white_space();
-    if check.at < check.bytes.len() {
-        return Err(check.at);
+/// The one value in a text, without the white space around it, and how deep arrays and objects are nested in it; else where the
+/// text stops being JSON: its length if there is more to come.
+pub(super) fn value(text: &str) -> Result<(&str, usize), usize> {
+    let mut scan = Scan::new(text);
+    scan.skip_white_space();
+    let begin = scan.at;
+    let depth = scan.run()?;
+    let end = scan.at;
+    scan.skip_white_space();
+    if scan.at < scan.bytes.len() {
+        return Err(scan.at);
     }
     // Both ends stand beside ASCII bytes.
-    text.get(begin..end).ok_or(begin)
+    Ok((text.get(begin..end).ok_or(begin)?, depth))
 }
 
-struct Check<'t> {
+/// A place in a text.
+pub(super) struct Scan<'t> {
+    text: &'t str,
     bytes: &'t [u8],
     at: usize,
 }
 
-impl Check<'_> {
+impl<'t> Scan<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { text, bytes: text.as_bytes(), at: 0 }
+    }
+
+    /// The next value of a sound text and where it begins, passing over the white space around it; nothing if a bracket is closed
+    /// here instead.
+    pub(super) fn value(&mut self) -> (&'t str, usize) {
+        self.skip_white_space();
+        let at = self.at;
+        let value = self.run().ok().and_then(|_| self.text.get(at..self.at));
+        self.skip_white_space();
+        (value.unwrap_or_default(), at)
+    }
+
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
-    fn eat(&mut self, byte: u8) -> bool {
+    pub(super) fn eat(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
         found
@@ -44,14 +60,17 @@ impl Check<'_> {
         }
     }
 
-    fn run(&mut self) -> Result<(), usize> {
+    /// Passes over a value; how deep it is nested.
+    fn run(&mut self) -> Result<usize, usize> {
         let mut open = Open::default();
+        let mut deepest = 0;
         loop {
             match self.peek() {
                 Some(bracket @ (b'{' | b'[')) => {
                     self.at += 1;
                     self.skip_white_space();
                     let is_object = bracket == b'{';
+                    deepest = deepest.max(open.depth() + 1);
                     if !self.eat(closing(is_object)) {
                         open.push(is_object);
                         if is_object {
@@ -68,7 +87,7 @@ impl Check<'_> {
                 _ => return Err(self.at),
             }
             loop {
-                let Some(is_object) = open.last() else { return Ok(()) };
+                let Some(is_object) = open.last() else { return Ok(deepest) };
                 self.skip_white_space();
                 if self.eat(b',') {
                     self.skip_white_space();
@@ -171,6 +190,10 @@ impl Open {
         self.depth += 1;
     }
 
+    fn depth(&self) -> usize {
+        self.full.len() * u64::BITS as usize + self.depth as usize
+    }
+
     fn last(&self) -> Option<bool> {
         (self.depth > 0).then_some(self.bits & 1 == 1)
     }
@@ -197,7 +220,11 @@ mod tests {
 
     fn agrees(text: &str) {
         let other = serde_json::from_str::<&RawValue>(text);
-        assert_eq!(value(text).ok(), other.as_ref().ok().map(|raw| raw.get()), "{text:?}: {other:?}");
+        assert_eq!(
+            value(text).ok().map(|(value, _)| value),
+            other.as_ref().ok().map(|raw| raw.get()),
+            "{text:?}: {other:?}"
+        );
     }
 
     #[test]

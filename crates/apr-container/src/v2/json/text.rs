@@ -6,20 +6,20 @@ use alloc::string::String;
 /// What a sound string literal says; `None` for another value and for half a surrogate pair.
 pub(crate) fn string(literal: &str) -> Option<Cow<'_, str>> {
     let mut rest = literal.strip_prefix('"')?.strip_suffix('"')?;
-    let Some(first) = rest.find('\\') else { return Some(Cow::Borrowed(rest)) };
-    let mut out = String::with_capacity(rest.len());
-    let mut plain = first;
-    loop {
+    let mut out = String::new();
+    while let Some(plain) = rest.bytes().position(|byte| byte == b'\\') {
         let (before, escape) = rest.split_at_checked(plain)?;
         out.push_str(before);
-        if escape.is_empty() {
-            return Some(Cow::Owned(out));
-        }
         let (says, len) = escaped(escape.as_bytes())?;
         out.push(says);
         rest = escape.get(len..)?;
-        plain = rest.find('\\').unwrap_or(rest.len());
     }
+    // What an escape stands for is a character at least.
+    if out.is_empty() {
+        return Some(Cow::Borrowed(rest));
+    }
+    out.push_str(rest);
+    Some(Cow::Owned(out))
 }
 
 /// The character that an escape sequence stands for, and its length.

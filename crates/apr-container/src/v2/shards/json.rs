@@ -105,7 +105,7 @@ fn read_shard(text: &str) -> Result<(u64, Shard), Error> {
         "tensors" => {
             let mut names = Vec::new();
             json::items(member.value, |item, at| {
-                names.push(self::text(item).map_err(|kind| kind.at(at as u64))?);
+                names.push(self::text(item).map_err(|error| error.at(at as u64))?);
                 Ok(())
             })
             .map_err(|error| error.shifted(member.value_at as u64))?;
@@ -125,12 +125,12 @@ fn read_shard(text: &str) -> Result<(u64, Shard), Error> {
 fn read_map(text: &str) -> Result<BTreeMap<String, usize>, Error> {
     let mut map = BTreeMap::new();
     json::members(text, |member| {
-        let located = |kind: ErrorKind| kind.at(member.at as u64).named(member.key);
+        let located = |error: Error| error.at(member.at as u64).named(member.key);
         let idx = number(member.value).map_err(located)?;
         // More shards than there can be are shards that no list has.
         let idx = usize::try_from(idx).unwrap_or(usize::MAX);
         match map.insert(member.key.to_string(), idx) {
-            Some(_) => Err(located(ErrorKind::DuplicateKey)),
+            Some(_) => Err(located(ErrorKind::DuplicateKey.into())),
             None => Ok(()),
         }
     })?;
@@ -141,9 +141,9 @@ fn read_map(text: &str) -> Result<BTreeMap<String, usize>, Error> {
 fn once<T>(
     place: &mut Option<T>,
     member: Member<'_, '_>,
-    read: impl Fn(&str) -> Result<T, ErrorKind>,
+    read: impl Fn(&str) -> Result<T, Error>,
 ) -> Result<(), Error> {
-    let value = read(member.value).map_err(|kind| kind.at(member.at as u64).named(member.key))?;
+    let value = read(member.value).map_err(|error| error.at(member.at as u64).named(member.key))?;
     put(place, member, value)
 }
 
