@@ -9,11 +9,10 @@ mod plain;
 mod sealed;
 
 use alloc::rc::Rc;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use apr_container::{ModelInfo, UncheckedSignature};
-use apr_models::{AnyModel, Tensors};
+use apr_models::AnyModel;
 
 use crate::failure::Failure;
 use crate::json::Json;
@@ -115,7 +114,8 @@ pub(crate) struct OpenFile {
 #[derive(Debug)]
 struct Decoded {
     model: Option<Rc<AnyModel>>,
-    tensors: Option<Tensors>,
+    #[cfg(feature = "tensors-of-models")]
+    tensors: Option<apr_models::Tensors>,
 }
 
 #[cfg(feature = "crypto")]
@@ -194,9 +194,8 @@ impl OpenFile {
         match self.format {
             Some(Format::Apr1) => {
                 let decoded = apr1::decode(pages!(self), &self.rules, args, &mut json)?;
-                if cfg!(feature = "tensors-of-models")
-                    && let Some(tensors) = &decoded.tensors
-                {
+                #[cfg(feature = "tensors-of-models")]
+                if let Some(tensors) = &decoded.tensors {
                     json.raw("tensors", &member_list(tensors)?);
                 }
                 match (&decoded.model, &self.info) {
@@ -244,9 +243,9 @@ impl OpenFile {
             data.get(from..)?.get(..len).map(<[u8]>::to_vec)
         };
         let bytes = match (&self.decoded, &self.inflated) {
-            (Some(_), _) if !cfg!(feature = "tensors-of-models") => {
-                return Err(Failure::lacks("reading tensors of models").into());
-            }
+            #[cfg(not(feature = "tensors-of-models"))]
+            (Some(_), _) => return Err(Failure::lacks("reading tensors of models").into()),
+            #[cfg(feature = "tensors-of-models")]
             (Some(Decoded { tensors: Some(tensors), .. }), _) => part(tensors.view(name)?.data()),
             (None, Some(inflated)) => part(inflated.container().data(name)?),
             _ => return Err(not_for_this()),
@@ -339,10 +338,10 @@ pub(crate) struct Listed<'t> {
 }
 
 /// One more tensor of a list.
-pub(crate) fn list_tensor(list: &mut Json, tensor: &Listed<'_>, shape: &mut dyn Iterator<Item = u64>) {
+pub(crate) fn list_tensor(list: &mut Json, tensor: &Listed<'_>, shape: &[u64]) {
     let mut dims = Json::list();
     let mut elements = 1_u64;
-    for dim in shape {
+    for &dim in shape {
         elements = elements.saturating_mul(dim);
         dims.number_item(dim);
     }
@@ -362,13 +361,15 @@ pub(crate) fn list_tensor(list: &mut Json, tensor: &Listed<'_>, shape: &mut dyn 
     list.item(&json.finish());
 }
 
-fn member_list(tensors: &Tensors) -> Result<String, Failure> {
+#[cfg(feature = "tensors-of-models")]
+fn member_list(tensors: &apr_models::Tensors) -> Result<String, Failure> {
     let mut list = Json::list();
     for name in tensors.names() {
         let view = tensors.view(name)?;
         let (dtype, bytes) = (view.dtype().name(), view.data().len() as u64);
         let listed = Listed { name, dtype, offset: None, bytes };
-        list_tensor(&mut list, &listed, &mut view.shape().iter().map(|&dim| dim as u64));
+        let shape: Vec<u64> = view.shape().iter().map(|&dim| dim as u64).collect();
+        list_tensor(&mut list, &listed, &shape);
     }
     Ok(list.finish())
 }

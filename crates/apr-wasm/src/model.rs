@@ -1,7 +1,7 @@
 //! Models: what they are, and their answers.
 
 use alloc::rc::Rc;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use apr_container::{Metadata, Value};
@@ -36,11 +36,14 @@ impl Loaded {
 
     pub(crate) fn named_by(mut self, metadata: &Metadata) -> Self {
         let texts = |key: &str| {
-            let values = metadata.custom.get(key)?.as_array()?;
-            values.iter().map(|value| value.as_str().map(ToString::to_string)).collect()
+            let mut texts = Vec::new();
+            for value in metadata.custom.get(key)?.as_array()? {
+                texts.push(String::from(value.as_str()?));
+            }
+            Some(texts)
         };
         (self.features, self.classes) = (texts(FEATURES), texts(CLASSES));
-        self.target = metadata.custom.get(TARGET).and_then(Value::as_str).map(ToString::to_string);
+        self.target = metadata.custom.get(TARGET).and_then(Value::as_str).map(String::from);
         self
     }
 

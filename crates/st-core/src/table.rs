@@ -133,7 +133,9 @@ pub(crate) fn read(text: &str, options: &ReadOptions) -> Result<(Table, NameInde
     };
     let offsets = |record: &Record| (record.begin, record.end);
     if !table.records.is_sorted_by_key(offsets) {
-        table.records.sort_by_key(offsets);
+        // Tensors without bytes stay in the order of the text, which that of their names in memory is.
+        let place = |record: &Record| (offsets(record), record.name.start, record.name.len);
+        table.records.sort_unstable_by_key(place);
         index = distinct(NameIndex::new(&table));
     }
     Ok((table, index, metadata_order))

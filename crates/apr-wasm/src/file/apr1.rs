@@ -9,7 +9,9 @@ use apr_container::{
     DecodePayload, Error, Expect, Flags, ModelInfo, ModelType, PayloadReader, UncheckedSignature, Value,
     Warning, inspect_prefix, prefix_len,
 };
-use apr_models::{AnyModel, Model as _};
+use apr_models::AnyModel;
+#[cfg(feature = "tensors-of-models")]
+use apr_models::Model as _;
 
 use super::{Decoded, Rules, warn};
 use crate::failure::Failure;
@@ -137,16 +139,20 @@ pub(super) fn decode(
     }
     let Content(model) = open(file, &rules, args, json)?;
     let model = model.map(Rc::new);
-    if !cfg!(feature = "tensors-of-models") {
+    #[cfg(not(feature = "tensors-of-models"))]
+    {
         json.truth("lacksTensors", true);
-        return Ok(Decoded { model, tensors: None });
+        Ok(Decoded { model })
     }
-    let tensors = match model.as_ref().map(|model| model.to_tensors()) {
-        Some(Ok(tensors)) => Some(tensors),
-        Some(Err(error)) if error.code() != "am-not-fitted" => return Err(error.into()),
-        _ => None,
-    };
-    Ok(Decoded { model, tensors })
+    #[cfg(feature = "tensors-of-models")]
+    {
+        let tensors = match model.as_ref().map(|model| model.to_tensors()) {
+            Some(Ok(tensors)) => Some(tensors),
+            Some(Err(error)) if error.code() != "am-not-fitted" => return Err(error.into()),
+            _ => None,
+        };
+        Ok(Decoded { model, tensors })
+    }
 }
 
 /// The checksum of the whole file; the signature, if the keys demand one.

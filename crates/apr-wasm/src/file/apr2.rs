@@ -46,7 +46,7 @@ fn describe_index(index: &Index, is_in: IsIn, json: &mut Json) {
         let offset = (is_in == IsIn::File).then(|| info.file_range().start);
         let listed =
             Listed { name: info.name(), dtype: apr_name(info.dtype()), offset, bytes: info.byte_len() };
-        list_tensor(&mut list, &listed, &mut info.shape().iter().copied());
+        list_tensor(&mut list, &listed, info.shape());
     }
     let metadata = index.metadata();
     // As in the file, `$` and all: JSON cannot carry what would need a mark.

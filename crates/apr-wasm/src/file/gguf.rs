@@ -46,7 +46,7 @@ pub(super) fn describe(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<
         let name = info.name().to_str_lossy();
         let (dtype, offset) = (dtype_name(info), Some(info.file_range().start));
         let listed = Listed { name: &name, dtype, offset, bytes: info.byte_len() };
-        list_tensor(&mut list, &listed, &mut info.shape());
+        list_tensor(&mut list, &listed, &info.shape().collect::<Vec<u64>>());
     }
     json.number("version", u64::from(header.version()));
     json.truth("bigEndian", header.endian() == Endian::Big);

@@ -1,5 +1,7 @@
 //! safetensors files.
 
+use alloc::vec::Vec;
+
 use apr_models::{MODEL_KEY, Tensors};
 use st_core::Header;
 
@@ -25,12 +27,15 @@ pub(super) fn describe(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<
         let range = info.file_range();
         let (name, dtype) = (info.name(), info.dtype().name());
         let listed = Listed { name, dtype, offset: Some(range.start), bytes: info.byte_len() };
-        list_tensor(&mut list, &listed, &mut info.shape().iter().map(|&dim| dim as u64));
+        let shape: Vec<u64> = info.shape().iter().map(|&dim| dim as u64).collect();
+        list_tensor(&mut list, &listed, &shape);
     }
     let mut metadata = Json::object();
-    for (key, value) in header.metadata().iter().flat_map(st_core::Metadata::iter) {
-        metadata.foreign_key(key);
-        metadata.bare_text(value);
+    if let Some(items) = header.metadata() {
+        for (key, value) in items.iter() {
+            metadata.foreign_key(key);
+            metadata.bare_text(value);
+        }
     }
     json.number("dataStart", header.data_start());
     json.raw("metadata", &metadata.finish());
