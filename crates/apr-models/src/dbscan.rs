@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation};
-use crate::layout::{read_option, write_option};
+use crate::fields::read;
+use crate::layout::write_option;
 use crate::model::Model;
 use crate::part;
 use crate::tensors::Tensors;
@@ -117,10 +118,10 @@ impl EncodePayload for Dbscan {
 
 impl DecodePayload for Dbscan {
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        Ok(Self {
-            eps: input.f32()?,
-            min_samples: input.usize()?,
-            labels: read_option(input, PayloadReader::i32s)?,
+        read(input, |fields| Self {
+            eps: fields.f32(),
+            min_samples: fields.usize(),
+            labels: fields.optional_i32s(),
         })
     }
 }

@@ -3,6 +3,7 @@
 use apr_container::{DecodePayload, EncodePayload, Generation, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation};
+use crate::fields::read;
 use crate::layout::{read_option, read_optional_usize, skip_option, write_option, write_optional_usize};
 use crate::model::{Classifier, Model, Regressor, row_width};
 use crate::tensors::Tensors;
@@ -387,11 +388,11 @@ impl DecodePayload for DecisionTreeRegressor {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::DecisionTree);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        Ok(Self {
-            tree: read_option(input, |input| tree::payload::read(input, Says::Value))?,
-            max_depth: read_optional_usize(input)?,
-            min_samples_split: input.usize()?,
-            min_samples_leaf: input.usize()?,
+        read(input, |fields| Self {
+            tree: fields.take(|input| read_option(input, |input| tree::payload::read(input, Says::Value))),
+            max_depth: fields.optional_usize(),
+            min_samples_split: fields.usize(),
+            min_samples_leaf: fields.usize(),
         })
     }
 

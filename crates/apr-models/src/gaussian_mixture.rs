@@ -6,10 +6,8 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation};
-use crate::layout::{
-    read_matrices, read_matrix, read_option, read_optional_u64, write_matrices, write_matrix, write_option,
-    write_optional_u64,
-};
+use crate::fields::read;
+use crate::layout::{write_matrices, write_matrix, write_option, write_optional_u64};
 use crate::matrix::Matrix;
 use crate::model::{Classifier, Model, check_rows};
 use crate::part;
@@ -353,24 +351,28 @@ impl EncodePayload for GaussianMixture {
 
 impl DecodePayload for GaussianMixture {
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let n_components = input.usize()?;
-        let covariance_type = CovarianceType::ALL[input.variant(4)? as usize];
-        let (max_iter, tol, random_state) = (input.usize()?, input.f32()?, read_optional_u64(input)?);
-        let means = read_option(input, read_matrix)?;
-        let covariances = read_option(input, read_matrices)?;
-        let weights = read_option(input, PayloadReader::f32s)?;
-        let labels = read_option(input, PayloadReader::usizes)?;
-        let parts = match (means, covariances, weights) {
-            (None, None, None) => None,
-            (Some(means), Some(covariances), Some(weights)) => Some(Parts { means, covariances, weights }),
-            _ => return Err(input.invalid("a mixture has means, covariances and weights, or none of them")),
-        };
-        if let Some(parts) = &parts {
+        let model = read(input, |fields| {
+            let n_components = fields.usize();
+            let covariance_type = CovarianceType::ALL[fields.variant(4) as usize];
+            let (max_iter, tol, random_state) = (fields.usize(), fields.f32(), fields.optional_u64());
+            let (means, covariances) = (fields.optional_matrix(), fields.optional_matrices());
+            let (weights, labels) = (fields.optional_f32s(), fields.optional_usizes());
+            let is_whole = means.is_some() == covariances.is_some() && means.is_some() == weights.is_some();
+            fields.check(is_whole, "a mixture has means, covariances and weights, or none of them");
+            let parts = match (means, covariances, weights) {
+                (Some(means), Some(covariances), Some(weights)) => {
+                    Some(Parts { means, covariances, weights })
+                }
+                _ => None,
+            };
+            Self { n_components, covariance_type, max_iter, tol, random_state, parts, labels }
+        })?;
+        if let Some(parts) = &model.parts {
             parts.check()?;
-            if parts.means.n_rows() != n_components {
+            if parts.means.n_rows() != model.n_components {
                 return Err(input.invalid("not as many means as components"));
             }
         }
-        Ok(Self { n_components, covariance_type, max_iter, tol, random_state, parts, labels })
+        Ok(model)
     }
 }

@@ -5,10 +5,8 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation};
-use crate::layout::{
-    read_matrix, read_option, read_optional_u64, skip_list, skip_matrix, skip_option, write_matrix,
-    write_option, write_optional_u64,
-};
+use crate::fields::read;
+use crate::layout::{skip_list, skip_matrix, skip_option, write_matrix, write_option, write_optional_u64};
 use crate::matrix::Matrix;
 use crate::model::{Classifier, Model, check_rows};
 use crate::tensors::Tensors;
@@ -299,15 +297,15 @@ impl DecodePayload for KMeans {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::KMeans);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let (n_clusters, max_iter, tol) = (input.usize()?, input.usize()?, input.f32()?);
-        let random_state = read_optional_u64(input)?;
-        let centroids = read_option(input, read_matrix)?;
-        if centroids.as_ref().is_some_and(|centroids| centroids.n_rows() != n_clusters) {
-            return Err(input.invalid("not as many centres as clusters"));
-        }
-        let labels = read_option(input, PayloadReader::usizes)?;
-        let (inertia, n_iter) = (input.f32()?, input.usize()?);
-        Ok(Self { n_clusters, max_iter, tol, random_state, centroids, labels, inertia, n_iter })
+        read(input, |fields| {
+            let (n_clusters, max_iter, tol) = (fields.usize(), fields.usize(), fields.f32());
+            let (random_state, centroids) = (fields.optional_u64(), fields.optional_matrix());
+            let has_each = centroids.as_ref().is_none_or(|centroids| centroids.n_rows() == n_clusters);
+            fields.check(has_each, "not as many centres as clusters");
+            let labels = fields.optional_usizes();
+            let (inertia, n_iter) = (fields.f32(), fields.usize());
+            Self { n_clusters, max_iter, tol, random_state, centroids, labels, inertia, n_iter }
+        })
     }
 
     fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {

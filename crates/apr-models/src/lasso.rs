@@ -3,6 +3,7 @@
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
+use crate::fields::{Fields, read};
 use crate::linear::regressor::linear_regressor;
 use crate::linear::{self, Intercept, Plane};
 use crate::model::Model;
@@ -208,8 +209,8 @@ impl Stop {
         out.f32(self.tol)
     }
 
-    fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        Ok(Self { max_iter: input.usize()?, tol: input.f32()? })
+    fn decode(fields: &mut Fields<'_, '_>) -> Self {
+        Self { max_iter: fields.usize(), tol: fields.f32() }
     }
 }
 
@@ -255,11 +256,11 @@ impl DecodePayload for Lasso {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        Ok(Self {
-            alpha: input.f32()?,
-            plane: Plane::decode(input)?,
-            rule: linear::decode_rule(input)?,
-            stop: Stop::decode(input)?,
+        read(input, |fields| Self {
+            alpha: fields.f32(),
+            plane: Plane::decode(fields),
+            rule: linear::decode_rule(fields),
+            stop: Stop::decode(fields),
         })
     }
 }
@@ -286,12 +287,12 @@ impl DecodePayload for ElasticNet {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        Ok(Self {
-            alpha: input.f32()?,
-            l1_ratio: input.f32()?,
-            plane: Plane::decode(input)?,
-            rule: linear::decode_rule(input)?,
-            stop: Stop::decode(input)?,
+        read(input, |fields| Self {
+            alpha: fields.f32(),
+            l1_ratio: fields.f32(),
+            plane: Plane::decode(fields),
+            rule: linear::decode_rule(fields),
+            stop: Stop::decode(fields),
         })
     }
 }

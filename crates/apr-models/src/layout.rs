@@ -37,10 +37,6 @@ pub(crate) fn read_optional_usize(input: &mut PayloadReader<'_>) -> Result<Optio
     read_option(input, PayloadReader::usize)
 }
 
-pub(crate) fn read_optional_u64(input: &mut PayloadReader<'_>) -> Result<Option<u64>, Error> {
-    read_option(input, PayloadReader::u64)
-}
-
 /// Values row by row, then the numbers of rows and columns.
 pub(crate) fn write_matrix(out: &mut PayloadWriter<'_>, matrix: &Matrix) -> Result<(), Error> {
     out.f32s(matrix.as_slice())?;

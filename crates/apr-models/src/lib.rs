@@ -66,6 +66,7 @@ mod custom;
 mod dbscan;
 mod decision_tree;
 mod error;
+mod fields;
 mod gaussian_mixture;
 mod gradient_boosting;
 mod head;

@@ -3,7 +3,8 @@
 use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation, Parameter};
-use crate::layout::{read_option, skip_list, skip_option, write_option};
+use crate::fields::Fields;
+use crate::layout::{skip_list, skip_option, write_option};
 use crate::model::check_rows;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
@@ -120,9 +121,9 @@ impl Plane {
         out.f32(self.intercept)
     }
 
-    pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let coefficients = read_option(input, PayloadReader::f32s)?.map(Vector::from_vec);
-        Ok(Self { coefficients, intercept: input.f32()? })
+    pub(crate) fn decode(fields: &mut Fields<'_, '_>) -> Self {
+        let coefficients = fields.optional_f32s().map(Vector::from_vec);
+        Self { coefficients, intercept: fields.f32() }
     }
 
     pub(crate) fn skip(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
@@ -173,6 +174,6 @@ pub(crate) fn encode_rule(rule: Intercept, out: &mut PayloadWriter<'_>) -> Resul
     out.bool(rule.is_fitted())
 }
 
-pub(crate) fn decode_rule(input: &mut PayloadReader<'_>) -> Result<Intercept, apr_container::Error> {
-    input.bool().map(Intercept::of)
+pub(crate) fn decode_rule(fields: &mut Fields<'_, '_>) -> Intercept {
+    Intercept::of(fields.bool())
 }

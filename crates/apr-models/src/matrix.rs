@@ -38,6 +38,11 @@ impl Matrix {
         Ok(Self { n_rows, n_cols, values })
     }
 
+    /// What stands for a matrix that could not be read, and is dropped with the rest of its model. It has no rows to ask for.
+    pub(crate) const fn none() -> Self {
+        Self { n_rows: 0, n_cols: 0, values: Vec::new() }
+    }
+
     /// Number of samples.
     #[must_use]
     pub const fn n_rows(&self) -> usize {

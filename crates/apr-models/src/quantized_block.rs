@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
+use crate::fields::read;
 use crate::model::Model;
 use crate::tensors::Tensors;
 
@@ -197,11 +198,13 @@ impl EncodePayload for QuantizedBlock {
 
 impl DecodePayload for QuantizedBlock {
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let quant_type = QuantType::ALL[input.variant(5)? as usize];
-        let (shape, blocks, block_size) = (input.usizes()?, input.bytes()?, input.usize()?);
-        if quant_type.block_len().is_some() && block_size != BLOCK {
-            return Err(input.invalid("blocks of another size than 32 values"));
-        }
+        let (quant_type, shape, blocks, block_size) = read(input, |fields| {
+            let quant_type = QuantType::ALL[fields.variant(5) as usize];
+            let (shape, blocks, block_size) = (fields.usizes(), fields.bytes(), fields.usize());
+            let is_whole = quant_type.block_len().is_none() || block_size == BLOCK;
+            fields.check(is_whole, "blocks of another size than 32 values");
+            (quant_type, shape, blocks, block_size)
+        })?;
         let table = Self::from_parts(quant_type, shape, blocks)?;
         Ok(Self { block_size, ..table })
     }

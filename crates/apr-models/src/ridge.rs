@@ -3,6 +3,7 @@
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
+use crate::fields::read;
 use crate::least_squares;
 use crate::linear::regressor::linear_regressor;
 use crate::linear::{self, Intercept, Plane};
@@ -134,7 +135,11 @@ impl DecodePayload for Ridge {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        Ok(Self { alpha: input.f32()?, plane: Plane::decode(input)?, rule: linear::decode_rule(input)? })
+        read(input, |fields| Self {
+            alpha: fields.f32(),
+            plane: Plane::decode(fields),
+            rule: linear::decode_rule(fields),
+        })
     }
 
     fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {

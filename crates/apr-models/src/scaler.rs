@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation};
-use crate::layout::{read_option, write_option};
+use crate::fields::{Fields, read};
+use crate::layout::write_option;
 use crate::model::{Model, Transformer, check_rows};
 use crate::tensors::Tensors;
 
@@ -210,15 +211,12 @@ fn both<'s>(
 }
 
 /// Refuses lists of unequal length in a payload, where they may be missing or hold any number.
-fn check_lengths(
-    first: &Option<Vec<f32>>,
-    second: &Option<Vec<f32>>,
-    input: &PayloadReader<'_>,
-) -> Result<(), apr_container::Error> {
-    match first.as_ref().map(Vec::len) == second.as_ref().map(Vec::len) {
-        true => Ok(()),
-        false => Err(input.invalid("the two lists of a scaler differ in length")),
-    }
+/// Two optional lists of one length.
+fn decode_pair(fields: &mut Fields<'_, '_>) -> [Option<Vec<f32>>; 2] {
+    let pair = [fields.optional_f32s(), fields.optional_f32s()];
+    let [first, second] = pair.each_ref().map(|list| list.as_ref().map(Vec::len));
+    fields.check(first == second, "the two lists of a scaler differ in length");
+    pair
 }
 
 fn check_places(rows: &[f32], out: &[f32], n_features: usize) -> Result<(), Error> {
@@ -338,10 +336,10 @@ impl EncodePayload for StandardScaler {
 
 impl DecodePayload for StandardScaler {
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let mean = read_option(input, PayloadReader::f32s)?;
-        let std = read_option(input, PayloadReader::f32s)?;
-        check_lengths(&mean, &std, input)?;
-        Ok(Self { mean, std, with_mean: input.bool()?, with_std: input.bool()? })
+        read(input, |fields| {
+            let [mean, std] = decode_pair(fields);
+            Self { mean, std, with_mean: fields.bool(), with_std: fields.bool() }
+        })
     }
 }
 
@@ -361,9 +359,9 @@ impl EncodePayload for MinMaxScaler {
 
 impl DecodePayload for MinMaxScaler {
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let data_min = read_option(input, PayloadReader::f32s)?;
-        let data_max = read_option(input, PayloadReader::f32s)?;
-        check_lengths(&data_min, &data_max, input)?;
-        Ok(Self { data_min, data_max, feature_min: input.f32()?, feature_max: input.f32()? })
+        read(input, |fields| {
+            let [data_min, data_max] = decode_pair(fields);
+            Self { data_min, data_max, feature_min: fields.f32(), feature_max: fields.f32() }
+        })
     }
 }

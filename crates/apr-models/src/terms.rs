@@ -7,6 +7,7 @@ use core::ops::Range;
 use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::Error;
+use crate::fields::read;
 use crate::lowercase::lowercase;
 use crate::part;
 use crate::tensors::Tensors;
@@ -142,14 +143,14 @@ impl TextRules {
     }
 
     pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let rules = Self {
-            case: case_of(input.bool()?),
-            tokens: TokenRule::of_variant(input.variant(3)?.into()).unwrap_or_default(),
-            ngram_min: input.usize()?,
-            ngram_max: input.usize()?,
-            counts: counts_of(input.bool()?),
-            stop_words: Vocabulary::decode(input)?,
-        };
+        let rules = read(input, |fields| Self {
+            case: case_of(fields.bool()),
+            tokens: TokenRule::of_variant(fields.variant(3).into()).unwrap_or_default(),
+            ngram_min: fields.usize(),
+            ngram_max: fields.usize(),
+            counts: counts_of(fields.bool()),
+            stop_words: fields.take(Vocabulary::decode),
+        })?;
         rules.check()?;
         Ok(rules)
     }

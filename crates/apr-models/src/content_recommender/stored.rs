@@ -7,6 +7,7 @@ use st_core::Dtype;
 
 use crate::content_recommender::{ContentRecommender, Items};
 use crate::error::Error;
+use crate::fields::read;
 use crate::head;
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -78,7 +79,8 @@ impl ContentRecommender {
         let items = match form {
             DENSE => Items::Dense(Matrix::from_vec(ids.len(), n_features, input.f32s()?)?),
             _ => {
-                let (starts, columns, values) = (input.usizes()?, input.u32s()?, input.f32s()?);
+                let (starts, columns, values) =
+                    read(input, |fields| (fields.usizes(), fields.u32s(), fields.f32s()))?;
                 let rows = SparseRows::from_parts(n_features, starts, columns, values)?;
                 let text = if input.option()? { Some(TfIdf::decode_fields(input)?) } else { None };
                 Items::Sparse { rows, text }

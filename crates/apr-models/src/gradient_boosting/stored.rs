@@ -6,6 +6,7 @@ use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, Payl
 
 use crate::classes::Classes;
 use crate::error::Error;
+use crate::fields::read;
 use crate::gradient_boosting::boosted::Boosted;
 use crate::gradient_boosting::{GradientBoostingClassifier, GradientBoostingRegressor};
 use crate::head;
@@ -44,9 +45,10 @@ impl Boosted {
     }
 
     fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let (n_features, learning_rate, start) = (input.usize()?, input.f64()?, input.f64s()?);
+        let (n_features, learning_rate, start) =
+            read(input, |fields| (fields.usize(), fields.f64(), fields.f64s()))?;
         let trees = input.list(MIN_TREE_LEN, |input| {
-            let (features, values) = (input.u32s()?, input.f32s()?);
+            let (features, values) = read(input, |fields| (fields.u32s(), fields.f32s()))?;
             input.charge(Tree::preorder_memory(features.len()))?;
             Ok(Tree::from_preorder(&features, &values)?)
         })?;

@@ -9,9 +9,9 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, Error, PayloadReader, PayloadWriter};
 
 use super::{IsolationForest, IsolationTree};
+use crate::fields::read;
 use crate::layout::{
-    read_option, read_optional_u64, read_optional_usize, write_option, write_optional_u64,
-    write_optional_usize,
+    read_option, read_optional_usize, write_option, write_optional_u64, write_optional_usize,
 };
 use crate::model::Model;
 use crate::tree::payload::make_room;
@@ -43,23 +43,19 @@ impl EncodePayload for IsolationForest {
 
 impl DecodePayload for IsolationForest {
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
-        let (n_estimators, max_samples) = (input.usize()?, read_optional_usize(input)?);
-        let (contamination, random_state) = (input.f32()?, read_optional_u64(input)?);
-        let max_depth = input.usize()?;
-        let trees = input.list(MIN_TREE_LEN, |input| {
-            Ok(IsolationTree { root: read_option(input, read_tree)?, max_depth: input.usize()? })
-        })?;
-        let threshold = read_option(input, PayloadReader::f32)?;
-        let c_norm = input.f32()?;
-        Ok(Self {
-            n_estimators,
-            max_samples,
-            contamination,
-            random_state,
-            max_depth,
-            trees,
-            threshold,
-            c_norm,
+        read(input, |fields| Self {
+            n_estimators: fields.usize(),
+            max_samples: fields.optional_usize(),
+            contamination: fields.f32(),
+            random_state: fields.optional_u64(),
+            max_depth: fields.usize(),
+            trees: fields.take(|input| {
+                input.list(MIN_TREE_LEN, |input| {
+                    Ok(IsolationTree { root: read_option(input, read_tree)?, max_depth: input.usize()? })
+                })
+            }),
+            threshold: fields.optional_f32(),
+            c_norm: fields.f32(),
         })
     }
 }

@@ -4,10 +4,10 @@ use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, Payl
 
 use crate::classes::Classes;
 use crate::error::Error;
+use crate::fields::read;
 use crate::head;
 use crate::knn::neighbours::Neighbours;
 use crate::knn::{KnnClassifier, KnnRegressor, KnnWeights};
-use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
@@ -47,13 +47,14 @@ impl Neighbours {
     }
 
     fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let k = input.usize()?;
-        let weights = KnnWeights::of_variant(input.variant(2)?);
-        let n_features = input.usize()?;
-        let samples = input.f32s()?;
-        // A rest, or no features, is refused as a wrong length.
-        let n_rows = samples.len().checked_div(n_features).unwrap_or(0);
-        Ok(Self::new(Matrix::from_vec(n_rows, n_features, samples)?, k, weights)?)
+        let (k, weights, samples) = read(input, |fields| {
+            let (k, weights) = (fields.usize(), KnnWeights::of_variant(fields.variant(2)));
+            let (n_features, samples) = (fields.usize(), fields.f32s());
+            // A rest, or no features, is refused as a wrong length.
+            let n_rows = samples.len().checked_div(n_features).unwrap_or(0);
+            (k, weights, fields.matrix_of(n_rows, n_features, samples))
+        })?;
+        Ok(Self::new(samples, k, weights)?)
     }
 
     fn push_to(&self, tensors: &mut Tensors) -> Result<(), Error> {

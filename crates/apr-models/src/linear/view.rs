@@ -128,7 +128,7 @@ fn view<'data>(
 ) -> Result<LinearView<'data>, apr_container::Error> {
     input.skip(before)?;
     let plane = PlaneView::read(input, payload)?;
-    super::decode_rule(input)?;
+    input.bool()?;
     input.skip(after)?;
     Ok(LinearView { plane })
 }

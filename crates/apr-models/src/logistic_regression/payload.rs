@@ -9,6 +9,7 @@ use apr_container::{
 };
 
 use super::{ClassWeight, FitMode, LogisticRegression, LogisticRegressionView};
+use crate::fields::read;
 use crate::layout::skip_list;
 use crate::linear::{Plane, PlaneView};
 use crate::model::Model;
@@ -57,27 +58,30 @@ impl DecodePayload for LogisticRegression {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::LogisticRegression);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
-        let mut model = Self {
-            plane: Plane::decode(input)?,
-            learning_rate: input.f32()?,
-            max_iter: input.usize()?,
-            tol: input.f32()?,
-            ..Self::new()
-        };
-        if has_training(input.generation()) {
-            model.class_weight = match input.variant(3)? {
-                0 => ClassWeight::Uniform,
-                1 => ClassWeight::Balanced,
-                _ => ClassWeight::Manual(input.f32s()?),
+        let has_training = has_training(input.generation());
+        read(input, |fields| {
+            let mut model = Self {
+                plane: Plane::decode(fields),
+                learning_rate: fields.f32(),
+                max_iter: fields.usize(),
+                tol: fields.f32(),
+                ..Self::new()
             };
-            model.l2_penalty = input.f32()?;
-            model.fit_mode = match input.variant(3)? {
-                0 => FitMode::Batch,
-                1 => FitMode::Stochastic,
-                _ => FitMode::MiniBatch(input.usize()?),
-            };
-        }
-        Ok(model)
+            if has_training {
+                model.class_weight = match fields.variant(3) {
+                    0 => ClassWeight::Uniform,
+                    1 => ClassWeight::Balanced,
+                    _ => ClassWeight::Manual(fields.f32s()),
+                };
+                model.l2_penalty = fields.f32();
+                model.fit_mode = match fields.variant(3) {
+                    0 => FitMode::Batch,
+                    1 => FitMode::Stochastic,
+                    _ => FitMode::MiniBatch(fields.usize()),
+                };
+            }
+            model
+        })
     }
 
     fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), Error> {

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
+use crate::fields::read;
 use crate::layout::skip_list;
 use crate::tensors::Tensors;
 
@@ -152,12 +153,13 @@ impl EncodePayload for SoftmaxGating {
 /// Numbers that are not finite are read as they are.
 impl DecodePayload for SoftmaxGating {
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let (n_features, n_experts, temperature) = (input.usize()?, input.usize()?, input.f32()?);
-        let weights = input.f32s()?;
-        match n_features.checked_mul(n_experts) == Some(weights.len()) {
-            true => Ok(Self { n_features, n_experts, temperature, weights }),
-            false => Err(input.invalid("a gate has a weight for each feature and expert")),
-        }
+        read(input, |fields| {
+            let (n_features, n_experts, temperature) = (fields.usize(), fields.usize(), fields.f32());
+            let weights = fields.f32s();
+            let fits = n_features.checked_mul(n_experts) == Some(weights.len());
+            fields.check(fits, "a gate has a weight for each feature and expert");
+            Self { n_features, n_experts, temperature, weights }
+        })
     }
 
     fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {

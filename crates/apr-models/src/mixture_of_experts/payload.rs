@@ -11,6 +11,7 @@ use apr_container::{
 
 use super::{GatingNetwork, MixtureOfExperts, MoeConfig};
 use crate::error::ErrorKind;
+use crate::fields::read;
 
 impl<E: EncodePayload, G: EncodePayload> EncodePayload for MixtureOfExperts<E, G> {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::MixtureOfExperts);
@@ -38,12 +39,12 @@ impl<E: DecodePayload, G: GatingNetwork + DecodePayload> DecodePayload for Mixtu
         if gating.n_experts() != experts.len() {
             return Err(input.invalid("the gate is for another number of experts"));
         }
-        let config = MoeConfig {
-            top_k: input.usize()?,
-            capacity_factor: input.f32()?,
-            expert_dropout: input.f32()?,
-            load_balance_weight: input.f32()?,
-        };
+        let config = read(input, |fields| MoeConfig {
+            top_k: fields.usize(),
+            capacity_factor: fields.f32(),
+            expert_dropout: fields.f32(),
+            load_balance_weight: fields.f32(),
+        })?;
         Ok(Self { experts, gating, config })
     }
 

@@ -3,6 +3,7 @@
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::Error;
+use crate::fields::read;
 use crate::head;
 use crate::model::Model;
 use crate::naive_bayes::{NaiveBayes, NaiveBayesParts};
@@ -46,10 +47,12 @@ impl DecodePayload for NaiveBayes {
 impl NaiveBayes {
     /// Reads what follows the head.
     fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let classes = input.usizes()?;
-        let n_features = input.usize()?;
-        let (prior, mean, variance) = (input.f64s()?, input.f64s()?, input.f64s()?);
-        let model = Self::from_parts(NaiveBayesParts { classes, prior, mean, variance })?;
+        let (n_features, parts) = read(input, |fields| {
+            let (classes, n_features) = (fields.usizes(), fields.usize());
+            let (prior, mean, variance) = (fields.f64s(), fields.f64s(), fields.f64s());
+            (n_features, NaiveBayesParts { classes, prior, mean, variance })
+        })?;
+        let model = Self::from_parts(parts)?;
         part::expect_len("mean", n_features, model.n_features)?;
         Ok(model)
     }

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
+use crate::fields::read;
 use crate::head;
-use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::neural::{Activation, Dense, NeuralSequential};
 use crate::part;
@@ -74,11 +74,15 @@ impl NeuralSequential {
     fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let mut n_inputs = input.usize()?;
         let layers = input.list(MIN_LAYER_LEN, |input| {
-            let n_outputs = input.usize()?;
-            let activation = Activation::of_variant(input.variant(5)?.into()).unwrap_or_default();
-            let weights = Matrix::from_vec(n_inputs, n_outputs, input.f32s()?)?;
-            n_inputs = n_outputs;
-            Ok(Dense::new(weights, input.f32s()?, activation)?)
+            let (weights, bias, activation) = read(input, |fields| {
+                let n_outputs = fields.usize();
+                let activation = Activation::of_variant(fields.variant(5).into()).unwrap_or_default();
+                let weights = fields.f32s();
+                let weights = fields.matrix_of(n_inputs, n_outputs, weights);
+                n_inputs = n_outputs;
+                (weights, fields.f32s(), activation)
+            })?;
+            Ok(Dense::new(weights, bias, activation)?)
         })?;
         Ok(Self::from_layers(layers)?)
     }

@@ -7,6 +7,7 @@ use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, Payl
 use st_core::Dtype;
 
 use crate::error::Error;
+use crate::fields::read;
 use crate::head;
 use crate::model::Model;
 use crate::ngram_lm::{MAX_ORDER, NgramCounts, NgramLm, NgramLmParts, Smoothing};
@@ -83,7 +84,7 @@ impl NgramLm {
         part::expect("order", order <= MAX_ORDER, "must be 1 to 16")?;
         let mut tables = Vec::new();
         for _ in 0..n_tables {
-            tables.push(NgramCounts { tokens: input.u32s()?, counts: input.u64s()? });
+            tables.push(read(input, |fields| NgramCounts { tokens: fields.u32s(), counts: fields.u64s() })?);
         }
         Ok(Self::from_parts(NgramLmParts { smoothing, words, tables })?)
     }

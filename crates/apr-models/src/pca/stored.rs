@@ -3,8 +3,8 @@
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::Error;
+use crate::fields::read;
 use crate::head;
-use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::pca::{Pca, PcaParts, PcaScaling};
 use crate::tensors::Tensors;
@@ -50,17 +50,18 @@ impl DecodePayload for Pca {
 impl Pca {
     /// Reads what follows the head.
     fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let (n_features, n_components) = (input.usize()?, input.usize()?);
-        let scaling = scaling_of(input.bool()?);
-        let mean = input.f32s()?;
-        let components = Matrix::from_vec(n_components, n_features, input.f32s()?)?;
-        let parts = PcaParts {
-            mean,
-            components,
-            explained_variance: input.f32s()?,
-            explained_variance_ratio: input.f32s()?,
-            scaling,
-        };
+        let parts = read(input, |fields| {
+            let (n_features, n_components) = (fields.usize(), fields.usize());
+            let scaling = scaling_of(fields.bool());
+            let (mean, components) = (fields.f32s(), fields.f32s());
+            PcaParts {
+                mean,
+                components: fields.matrix_of(n_components, n_features, components),
+                explained_variance: fields.f32s(),
+                explained_variance_ratio: fields.f32s(),
+                scaling,
+            }
+        })?;
         Ok(Self::from_parts(parts)?)
     }
 

@@ -7,9 +7,10 @@ use apr_container::{DecodePayload, EncodePayload, PayloadReader, PayloadWriter};
 
 use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, fitted};
 use crate::error::{Error, ErrorKind, Operation};
+use crate::fields::read;
 use crate::layout::{
-    read_matrix, read_option, read_optional_u64, read_optional_usize, skip_list, skip_matrix, skip_option,
-    write_matrix, write_option, write_optional_u64, write_optional_usize,
+    read_option, skip_list, skip_matrix, skip_option, write_matrix, write_option, write_optional_u64,
+    write_optional_usize,
 };
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -233,13 +234,20 @@ impl<T: ForestTree, Y: Target> Forest<T, Y> {
             fitted(tree.tree(), Operation::Predict)?;
             Ok(tree)
         })?;
-        let (n_estimators, max_depth) = (input.usize()?, read_optional_usize(input)?);
-        let random_state = read_optional_u64(input)?;
-        let oob_indices = input.list(8, PayloadReader::usizes)?;
-        let (x, y) = (read_option(input, read_matrix)?, read_option(input, Y::read)?);
-        let stored = !oob_indices.is_empty() || x.is_some() || y.is_some();
-        let training = stored.then_some(TrainingData { oob_indices, x, y });
-        Ok(Self { n_estimators, max_depth, random_state, training, ..Self::of_trees(trees)? })
+        let forest = read(input, |fields| Self {
+            n_estimators: fields.usize(),
+            max_depth: fields.optional_usize(),
+            random_state: fields.optional_u64(),
+            training: {
+                let oob_indices = fields.take(|input| input.list(8, PayloadReader::usizes));
+                let (x, y) = (fields.optional_matrix(), fields.take(|input| read_option(input, Y::read)));
+                let stored = !oob_indices.is_empty() || x.is_some() || y.is_some();
+                stored.then_some(TrainingData { oob_indices, x, y })
+            },
+            ..Self::default()
+        })?;
+        let Self { trees, tested, .. } = Self::of_trees(trees)?;
+        Ok(Self { trees, tested, ..forest })
     }
 
     pub(crate) fn skip(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {

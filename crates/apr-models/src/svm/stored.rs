@@ -3,6 +3,7 @@
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
+use crate::fields::{Fields, read};
 use crate::head;
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -71,20 +72,24 @@ impl DecodePayload for Svm {
 impl Svm {
     /// Reads what follows the head of that form.
     fn decode_fields(form: u32, input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let classes = input.usizes()?;
         if form == LINEAR {
-            let weights = table(input)?;
-            return Ok(Self::linear(LinearParts { classes, weights, intercepts: input.f32s()? })?);
+            let parts = read(input, |fields| {
+                let (classes, n_features) = (fields.usizes(), fields.usize());
+                LinearParts { classes, weights: table(n_features, fields), intercepts: fields.f32s() }
+            })?;
+            return Ok(Self::linear(parts)?);
         }
-        let kernel = match input.variant(2)? {
-            0 => SvmKernel::Linear,
-            _ => SvmKernel::Rbf { gamma: input.f64()? },
-        };
-        let n_features = input.usize()?;
-        let n_support = input.usizes()?;
-        let support_vectors = table_of(n_features, input)?;
-        let (dual, intercepts) = (input.f64s()?, input.f64s()?);
-        let parts = KernelParts { classes, kernel, n_support, support_vectors, dual, intercepts };
+        let parts = read(input, |fields| {
+            let classes = fields.usizes();
+            let kernel = match fields.variant(2) {
+                0 => SvmKernel::Linear,
+                _ => SvmKernel::Rbf { gamma: fields.f64() },
+            };
+            let (n_features, n_support) = (fields.usize(), fields.usizes());
+            let support_vectors = table(n_features, fields);
+            let (dual, intercepts) = (fields.f64s(), fields.f64s());
+            KernelParts { classes, kernel, n_support, support_vectors, dual, intercepts }
+        })?;
         Ok(Self::kernel(parts)?)
     }
 
@@ -165,15 +170,10 @@ impl Model for Svm {
     }
 }
 
-/// A number of columns, then a table of that many.
-fn table(input: &mut PayloadReader<'_>) -> Result<Matrix, apr_container::Error> {
-    let n_cols = input.usize()?;
-    table_of(n_cols, input)
-}
-
-fn table_of(n_cols: usize, input: &mut PayloadReader<'_>) -> Result<Matrix, apr_container::Error> {
-    let values = input.f32s()?;
+/// A table of that many columns.
+fn table(n_cols: usize, fields: &mut Fields<'_, '_>) -> Matrix {
+    let values = fields.f32s();
     // A rest, or no columns, is refused as a wrong length.
     let n_rows = values.len().checked_div(n_cols).unwrap_or(0);
-    Ok(Matrix::from_vec(n_rows, n_cols, values)?)
+    fields.matrix_of(n_rows, n_cols, values)
 }

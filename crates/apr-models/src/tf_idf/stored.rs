@@ -4,6 +4,7 @@ use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, Payl
 
 use crate::count_vectorizer::CountVectorizer;
 use crate::error::Error;
+use crate::fields::read;
 use crate::head;
 use crate::model::Model;
 use crate::part;
@@ -78,10 +79,12 @@ impl TfIdf {
     /// Reads what follows the head.
     pub(crate) fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let counts = CountVectorizer::decode_fields(input)?;
-        let frequency = frequency_of(input.bool()?);
-        let norm = RowNorm::of_variant(input.variant(3)?.into()).unwrap_or_default();
-        let idf = if input.option()? { Some(input.f32s()?) } else { None };
-        Ok(Self::from_parts(counts, TfIdfParts { frequency, norm, idf })?)
+        let parts = read(input, |fields| TfIdfParts {
+            frequency: frequency_of(fields.bool()),
+            norm: RowNorm::of_variant(fields.variant(3).into()).unwrap_or_default(),
+            idf: fields.optional_f32s(),
+        })?;
+        Ok(Self::from_parts(counts, parts)?)
     }
 
     pub(crate) fn push_to(&self, tensors: &mut Tensors) -> Result<(), Error> {
