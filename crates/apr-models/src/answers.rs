@@ -311,7 +311,11 @@ fn both(probabilities: Matrix) -> Result<Matrix, Error> {
     if probabilities.n_cols() != 1 {
         return Ok(probabilities);
     }
-    let values = probabilities.as_slice().iter().flat_map(|&second| [1.0 - second, second]).collect();
+    let mut values = Vec::with_capacity(2 * probabilities.n_rows());
+    for &second in probabilities.as_slice() {
+        values.push(1.0 - second);
+        values.push(second);
+    }
     Matrix::from_vec(probabilities.n_rows(), 2, values)
 }
 

@@ -66,6 +66,15 @@ impl Default for CountVectorizerOptions {
     }
 }
 
+/// Memory that is used again for each document.
+#[derive(Default)]
+pub(crate) struct Counts {
+    work: Work,
+    /// The number of each term that was found, as often as it was.
+    found: Vec<u32>,
+    counted: Vec<(u32, usize)>,
+}
+
 impl CountVectorizer {
     /// Takes a vocabulary that exists already.
     ///
@@ -116,30 +125,32 @@ impl CountVectorizer {
         out: &mut SparseRows,
     ) {
         out.clear(self.vocabulary.len());
-        self.for_each_count(documents, |counts| {
-            out.extend_row(counts.map(|(term, count)| (term, count as f32)));
-        });
+        let mut counts = Counts::default();
+        for document in documents {
+            let counts = self.count(document.as_ref(), &mut counts);
+            out.extend_row(counts.iter().map(|&(term, count)| (term, count as f32)));
+        }
     }
 
-    /// Gives `each` the numbers and counts of every document's terms, by rising numbers.
-    pub(crate) fn for_each_count<S: AsRef<str>>(
-        &self,
-        documents: impl IntoIterator<Item = S>,
-        mut each: impl FnMut(&mut dyn Iterator<Item = (u32, usize)>),
-    ) {
-        let mut work = Work::default();
-        let mut found: Vec<u32> = Vec::new();
-        for document in documents {
-            found.clear();
-            self.rules.for_each_term(document.as_ref(), &mut work, |term| {
-                found.extend(self.vocabulary.find(term));
-            });
-            found.sort_unstable();
-            let runs = found.chunk_by(|a, b| a == b);
-            each(&mut runs.filter_map(|run| {
-                let count = if self.rules.counts == TermCount::Once { 1 } else { run.len() };
-                Some((*run.first()?, count))
-            }));
+    /// The numbers and counts of a document's terms, by rising numbers.
+    pub(crate) fn count<'c>(&self, document: &str, counts: &'c mut Counts) -> &'c [(u32, usize)] {
+        let Counts { work, found, counted } = counts;
+        found.clear();
+        self.rules.for_each_term(document, work, &mut |term| {
+            if let Some(number) = self.vocabulary.find(term) {
+                found.push(number);
+            }
+        });
+        found.sort_unstable();
+        counted.clear();
+        for &term in found.iter() {
+            match counted.last_mut() {
+                Some((last, count)) if *last == term => {
+                    *count += usize::from(self.rules.counts == TermCount::Every);
+                }
+                _ => counted.push((term, 1)),
+            }
         }
+        counted
     }
 }

@@ -98,7 +98,7 @@ impl TextRules {
     }
 
     /// Gives `each` every term of the document, in some fixed order, as often as it is there.
-    pub(crate) fn for_each_term(&self, document: &str, work: &mut Work, mut each: impl FnMut(&str)) {
+    pub(crate) fn for_each_term(&self, document: &str, work: &mut Work, each: &mut dyn FnMut(&str)) {
         let lowered;
         let text = match self.case {
             LetterCase::Keep => document,
@@ -109,7 +109,7 @@ impl TextRules {
         };
         let Work { tokens, term } = work;
         tokens.clear();
-        self.tokens.for_each(text, |span| {
+        self.tokens.for_each(text, &mut |span| {
             let token = text.get(span.clone()).unwrap_or_default();
             if self.stop_words.find(token).is_none() {
                 tokens.push(span);
@@ -231,7 +231,7 @@ impl TokenRule {
     }
 
     /// Gives `each` the place of every token, in order.
-    fn for_each(self, text: &str, mut each: impl FnMut(Range<usize>)) {
+    fn for_each(self, text: &str, each: &mut dyn FnMut(Range<usize>)) {
         let least = if self == Self::LongWords { 2 } else { 1 };
         let (mut start, mut length) = (0, 0);
         for (at, c) in text.char_indices() {
@@ -259,7 +259,7 @@ mod tests {
 
     fn terms(rules: &TextRules, text: &str) -> Vec<String> {
         let mut found = Vec::new();
-        rules.for_each_term(text, &mut Work::default(), |term| found.push(term.into()));
+        rules.for_each_term(text, &mut Work::default(), &mut |term| found.push(term.into()));
         found
     }
 

@@ -54,7 +54,7 @@ impl TextList {
     /// Reads texts and gives each to `accept`, which may keep it.
     pub(crate) fn decode(
         input: &mut PayloadReader<'_>,
-        mut accept: impl FnMut(&str) -> Result<(), Error>,
+        accept: &mut dyn FnMut(&str) -> Result<(), Error>,
     ) -> Result<(), apr_container::Error> {
         for _ in 0..input.count(8)? {
             let text = input.string()?;
@@ -76,7 +76,7 @@ impl TextList {
         tensors: &Tensors,
         text: &str,
         ends: &str,
-        mut accept: impl FnMut(&str) -> Result<(), Error>,
+        accept: &mut dyn FnMut(&str) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let refuse = |problem| Error::from(ErrorKind::PartInvalid { part: "texts", problem }).of_tensor(text);
         let whole = core::str::from_utf8(tensors.bytes(text)?).map_err(|_| refuse("bytes are not UTF-8"))?;
@@ -112,7 +112,7 @@ mod tests {
         let list: TextList = ["aä", "", "b"].into_iter().collect();
         let take = |tensors: &Tensors| {
             let mut found = TextList::default();
-            TextList::take_from(tensors, "text", "ends", |text| {
+            TextList::take_from(tensors, "text", "ends", &mut |text| {
                 found.push(text);
                 Ok(())
             })

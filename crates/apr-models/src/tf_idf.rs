@@ -4,7 +4,7 @@ mod stored;
 
 use alloc::vec::Vec;
 
-use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, train};
+use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, Counts, train};
 use crate::error::Error;
 use crate::part;
 use crate::sparse::SparseRows;
@@ -176,19 +176,26 @@ impl TfIdf {
         out: &mut SparseRows,
     ) {
         out.clear(self.vocabulary().len());
+        let mut counts = Counts::default();
         let mut row: Vec<(u32, f64)> = Vec::new();
-        self.counts.for_each_count(documents, |counts| {
-            row.clear();
-            row.extend(counts.map(|(term, count)| (term, self.weight(term, count))));
-            let norm = match self.norm {
-                RowNorm::None => 1.0,
-                RowNorm::L1 => row.iter().map(|(_, value)| value.abs()).sum(),
-                RowNorm::L2 => libm::sqrt(row.iter().map(|(_, value)| value * value).sum()),
-            };
-            // Only factors of 0 make a row of zeros; it stays one.
-            let norm = if norm > 0.0 { norm } else { 1.0 };
-            out.extend_row(row.iter().map(|&(term, value)| (term, (value / norm) as f32)));
-        });
+        for document in documents {
+            self.weigh(self.counts.count(document.as_ref(), &mut counts), &mut row);
+            out.extend_row(row.iter().map(|&(term, value)| (term, value as f32)));
+        }
+    }
+
+    /// The weights of the terms of a document.
+    fn weigh(&self, counts: &[(u32, usize)], row: &mut Vec<(u32, f64)>) {
+        row.clear();
+        row.extend(counts.iter().map(|&(term, count)| (term, self.weight(term, count))));
+        let norm = match self.norm {
+            RowNorm::None => 1.0,
+            RowNorm::L1 => row.iter().map(|(_, value)| value.abs()).sum(),
+            RowNorm::L2 => libm::sqrt(row.iter().map(|(_, value)| value * value).sum()),
+        };
+        // Only factors of 0 make a row of zeros; it stays one.
+        let norm = if norm > 0.0 { norm } else { 1.0 };
+        row.iter_mut().for_each(|(_, value)| *value /= norm);
     }
 
     fn weight(&self, term: u32, count: usize) -> f64 {

@@ -110,7 +110,7 @@ impl Vocabulary {
 
     pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let mut vocabulary = Self::default();
-        TextList::decode(input, |text| vocabulary.append(text))?;
+        TextList::decode(input, &mut |text| vocabulary.append(text))?;
         Ok(vocabulary)
     }
 
@@ -120,7 +120,7 @@ impl Vocabulary {
 
     pub(crate) fn take_from(tensors: &Tensors, text: &str, ends: &str) -> Result<Self, Error> {
         let mut vocabulary = Self::default();
-        TextList::take_from(tensors, text, ends, |text| vocabulary.append(text))?;
+        TextList::take_from(tensors, text, ends, &mut |text| vocabulary.append(text))?;
         Ok(vocabulary)
     }
 }

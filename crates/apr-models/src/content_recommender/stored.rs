@@ -71,7 +71,7 @@ impl ContentRecommender {
     /// Reads what follows the head of that form.
     fn decode_fields(form: u32, input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let mut ids = TextList::default();
-        TextList::decode(input, |id| {
+        TextList::decode(input, &mut |id| {
             ids.push(id);
             Ok(())
         })?;
@@ -98,7 +98,7 @@ impl ContentRecommender {
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model(NAME)?;
         let mut ids = TextList::default();
-        TextList::take_from(tensors, IDS, ID_ENDS, |id| {
+        TextList::take_from(tensors, IDS, ID_ENDS, &mut |id| {
             ids.push(id);
             Ok(())
         })?;

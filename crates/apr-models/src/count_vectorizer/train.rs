@@ -35,7 +35,7 @@ pub(crate) fn train<S: AsRef<str>>(
     let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
     let mut work = Work::default();
     for (number, document) in documents.iter().enumerate() {
-        rules.for_each_term(document.as_ref(), &mut work, |term| {
+        rules.for_each_term(document.as_ref(), &mut work, &mut |term| {
             let entry = match seen.get_mut(term) {
                 Some(entry) => entry,
                 None => seen.entry(term.into()).or_default(),

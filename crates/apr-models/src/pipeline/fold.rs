@@ -131,7 +131,7 @@ impl AccentFold {
     pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let from = input.u32s()?;
         let mut to = TextList::default();
-        TextList::decode(input, |text| {
+        TextList::decode(input, &mut |text| {
             to.push(text);
             Ok(())
         })?;

@@ -7,7 +7,7 @@ use apr_container::{DecodePayload, EncodePayload, PayloadReader, PayloadWriter};
 
 use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, fitted};
 use crate::error::{Error, ErrorKind, Operation};
-use crate::fields::read;
+use crate::fields::{Fields, read};
 use crate::layout::{
     read_option, skip_list, skip_matrix, skip_option, write_matrix, write_option, write_optional_u64,
     write_optional_usize,
@@ -146,16 +146,7 @@ impl<T: ForestTree, Y: Target> Forest<T, Y> {
 
     /// As [`from_trees`](Self::from_trees), or a forest that is not grown yet.
     fn of_trees(trees: Vec<T>) -> Result<Self, Error> {
-        if trees.iter().any(|tree| tree.tree().is_none()) {
-            return Err(invalid("one of them has no nodes"));
-        }
-        let mut known = trees.iter().filter_map(Model::n_features);
-        if let Some(n_features) = known.next()
-            && known.any(|other| other != n_features)
-        {
-            return Err(invalid("they disagree about the number of features"));
-        }
-        let tested = trees.iter().filter_map(ForestTree::tree).map(Tree::n_features).max().unwrap_or(0);
+        let tested = tested(&mut trees.iter().map(|tree| (tree.tree(), tree.n_features())))?;
         Ok(Self { n_estimators: trees.len(), trees, tested, ..Self::default() })
     }
 
@@ -234,20 +225,12 @@ impl<T: ForestTree, Y: Target> Forest<T, Y> {
             fitted(tree.tree(), Operation::Predict)?;
             Ok(tree)
         })?;
-        let forest = read(input, |fields| Self {
-            n_estimators: fields.usize(),
-            max_depth: fields.optional_usize(),
-            random_state: fields.optional_u64(),
-            training: {
-                let oob_indices = fields.take(|input| input.list(8, PayloadReader::usizes));
-                let (x, y) = (fields.optional_matrix(), fields.take(|input| read_option(input, Y::read)));
-                let stored = !oob_indices.is_empty() || x.is_some() || y.is_some();
-                stored.then_some(TrainingData { oob_indices, x, y })
-            },
-            ..Self::default()
-        })?;
-        let Self { trees, tested, .. } = Self::of_trees(trees)?;
-        Ok(Self { trees, tested, ..forest })
+        let Settings { n_estimators, max_depth, random_state, oob_indices, x } =
+            read(input, Settings::decode)?;
+        let y = read_option(input, Y::read)?;
+        let stored = !oob_indices.is_empty() || x.is_some() || y.is_some();
+        let training = stored.then_some(TrainingData { oob_indices, x, y });
+        Ok(Self { n_estimators, max_depth, random_state, training, ..Self::of_trees(trees)? })
     }
 
     pub(crate) fn skip(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
@@ -262,6 +245,42 @@ impl<T: ForestTree, Y: Target> Forest<T, Y> {
         }
         skip_option(input, skip_matrix)?;
         skip_option(input, |input| skip_list(input, Y::ELEMENT_LEN))
+    }
+}
+
+/// What stands behind the trees, up to the targets.
+struct Settings {
+    n_estimators: usize,
+    max_depth: Option<usize>,
+    random_state: Option<u64>,
+    oob_indices: Vec<Vec<usize>>,
+    x: Option<Matrix>,
+}
+
+impl Settings {
+    fn decode(fields: &mut Fields<'_, '_>) -> Self {
+        Self {
+            n_estimators: fields.usize(),
+            max_depth: fields.optional_usize(),
+            random_state: fields.optional_u64(),
+            oob_indices: fields.take(|input| input.list(8, PayloadReader::usizes)),
+            x: fields.optional_matrix(),
+        }
+    }
+}
+
+/// One more than the greatest feature that a tree of a forest tests. Each tree comes with what it says of the number of features.
+fn tested(trees: &mut dyn Iterator<Item = (Option<&Tree>, Option<usize>)>) -> Result<usize, Error> {
+    let (mut tested, mut said, mut agree) = (0, None, true);
+    for (tree, n_features) in trees {
+        let Some(tree) = tree else { return Err(invalid("one of them has no nodes")) };
+        tested = tested.max(tree.n_features());
+        agree &= n_features.is_none() || said.is_none() || n_features == said;
+        said = said.or(n_features);
+    }
+    match agree {
+        true => Ok(tested),
+        false => Err(invalid("they disagree about the number of features")),
     }
 }
 
