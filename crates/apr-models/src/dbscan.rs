@@ -64,8 +64,7 @@ impl Dbscan {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
     /// all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("DBSCAN")?;
-        tensors.expect_only(&|name| [EPS, MIN_SAMPLES, LABELS].contains(&name))?;
+        tensors.expect_parts("DBSCAN", &[EPS, MIN_SAMPLES, LABELS])?;
         let labels = tensors.signed_integers(LABELS)?.into_iter().map(i32::try_from);
         let labels =
             part::all(labels).map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(LABELS))?;

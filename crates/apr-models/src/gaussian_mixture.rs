@@ -239,9 +239,8 @@ impl GaussianMixture {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
     /// all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("GaussianMixture")?;
         let known = [MEANS, COVARIANCES, WEIGHTS, COVARIANCE_TYPE, MAX_ITER, TOL, RANDOM_STATE];
-        tensors.expect_only(&|name| known.contains(&name))?;
+        tensors.expect_parts("GaussianMixture", &known)?;
         let means = tensors.matrix(MEANS)?;
         let (shape, values) = tensors.array(COVARIANCES)?;
         let (n_components, n_features) = means.shape();
@@ -256,11 +255,11 @@ impl GaussianMixture {
         let kind = CovarianceType::ALL.get(tensors.count(COVARIANCE_TYPE)?).copied();
         let kind =
             kind.ok_or(ErrorKind::PartInvalid { part: COVARIANCE_TYPE, problem: "0 to 3 is needed" })?;
-        Ok(Self::from_parts(kind, means, covariances, tensors.vector(WEIGHTS)?)?.with_training(
-            tensors.count(MAX_ITER)?,
-            tensors.number(TOL)?,
-            tensors.optional_integer(RANDOM_STATE)?,
-        ))
+        let model = Self::from_parts(kind, means, covariances, tensors.vector(WEIGHTS)?)?;
+        tensors.parts(|parts| {
+            let (max_iter, tol) = (parts.count(MAX_ITER), parts.number(TOL));
+            model.with_training(max_iter, tol, parts.optional_integer(RANDOM_STATE))
+        })
     }
 }
 

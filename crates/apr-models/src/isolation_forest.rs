@@ -204,15 +204,16 @@ impl IsolationForest {
             let root = Some(tree::tensors::read(tensors, &prefix, Says::Nothing)?);
             Ok::<_, Error>(IsolationTree { root, max_depth: tensors.count(&format!("{prefix}{MAX_DEPTH}"))? })
         });
-        Ok(Self {
-            trees: part::all(trees)?,
-            n_estimators: tensors.count(N_ESTIMATORS)?,
-            max_samples: tensors.optional_count(MAX_SAMPLES)?,
-            contamination: tensors.number(CONTAMINATION)?,
-            random_state: tensors.optional_integer(RANDOM_STATE)?,
-            max_depth: tensors.count(MAX_DEPTH)?,
-            threshold: tensors.optional(THRESHOLD, Tensors::number)?,
-            c_norm: tensors.number(C_NORM)?,
+        let trees = part::all(trees)?;
+        tensors.parts(|parts| Self {
+            trees,
+            n_estimators: parts.count(N_ESTIMATORS),
+            max_samples: parts.optional_count(MAX_SAMPLES),
+            contamination: parts.number(CONTAMINATION),
+            random_state: parts.optional_integer(RANDOM_STATE),
+            max_depth: parts.count(MAX_DEPTH),
+            threshold: parts.take(|tensors| tensors.optional(THRESHOLD, Tensors::number)),
+            c_norm: parts.number(C_NORM),
         })
     }
 }

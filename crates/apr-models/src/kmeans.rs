@@ -195,20 +195,19 @@ impl KMeans {
     /// [`ErrorKind::PartLength`] if there are not as many centres as clusters, and all of
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("KMeans")?;
         let known = [CENTROIDS, N_CLUSTERS, MAX_ITER, TOL, RANDOM_STATE, INERTIA, N_ITER];
-        tensors.expect_only(&|name| known.contains(&name))?;
+        tensors.expect_parts("KMeans", &known)?;
         let model = Self::from_parts(tensors.matrix(CENTROIDS)?)?;
         let (expected, found) = (tensors.count(N_CLUSTERS)?, model.n_clusters);
         if expected != found {
             return Err(ErrorKind::PartLength { part: CENTROIDS, expected, found }.into());
         }
-        Ok(Self {
-            max_iter: tensors.count(MAX_ITER)?,
-            tol: tensors.number(TOL)?,
-            random_state: tensors.optional_integer(RANDOM_STATE)?,
-            inertia: tensors.number(INERTIA)?,
-            n_iter: tensors.count(N_ITER)?,
+        tensors.parts(|parts| Self {
+            max_iter: parts.count(MAX_ITER),
+            tol: parts.number(TOL),
+            random_state: parts.optional_integer(RANDOM_STATE),
+            inertia: parts.number(INERTIA),
+            n_iter: parts.count(N_ITER),
             ..model
         })
     }

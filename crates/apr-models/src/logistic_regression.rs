@@ -248,8 +248,7 @@ impl LogisticRegression {
     /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), what [`Tensors`] says of missing or
     /// wrong ones, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("LogisticRegression")?;
-        tensors.expect_only(&|name| [linear::COEFFICIENTS, linear::INTERCEPT].contains(&name))?;
+        tensors.expect_parts("LogisticRegression", &[linear::COEFFICIENTS, linear::INTERCEPT])?;
         Ok(Self { plane: Plane::read_from(tensors)?, ..Self::new() })
     }
 }

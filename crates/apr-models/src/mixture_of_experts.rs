@@ -312,12 +312,12 @@ impl MixtureOfExperts<LinearRegression> {
             });
             is_expert || name.starts_with(GATING) || settings.contains(&name)
         })?;
-        let config = MoeConfig {
-            top_k: tensors.count(TOP_K)?,
-            capacity_factor: tensors.number(CAPACITY_FACTOR)?,
-            expert_dropout: tensors.number(EXPERT_DROPOUT)?,
-            load_balance_weight: tensors.number(LOAD_BALANCE_WEIGHT)?,
-        };
+        let config = tensors.parts(|parts| MoeConfig {
+            top_k: parts.count(TOP_K),
+            capacity_factor: parts.number(CAPACITY_FACTOR),
+            expert_dropout: parts.number(EXPERT_DROPOUT),
+            load_balance_weight: parts.number(LOAD_BALANCE_WEIGHT),
+        })?;
         builder.config(config).build()
     }
 }

@@ -46,8 +46,7 @@ impl Numbers {
     /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), and what [`Tensors`] says of missing or
     /// wrong ones.
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("Numbers")?;
-        tensors.expect_only(&|name| name == VALUES)?;
+        tensors.expect_parts("Numbers", &[VALUES])?;
         Ok(Self { values: tensors.vector(VALUES)? })
     }
 }

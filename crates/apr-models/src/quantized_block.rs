@@ -144,8 +144,7 @@ impl QuantizedBlock {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
     /// all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("QuantizedBlock")?;
-        tensors.expect_only(&|name| [BLOCKS, SHAPE, QUANT_TYPE].contains(&name))?;
+        tensors.expect_parts("QuantizedBlock", &[BLOCKS, SHAPE, QUANT_TYPE])?;
         let kind = QuantType::ALL.get(tensors.count(QUANT_TYPE)?).copied();
         let kind = kind.ok_or(ErrorKind::PartInvalid { part: QUANT_TYPE, problem: "0 to 4 is needed" })?;
         Self::from_parts(kind, tensors.counts(SHAPE)?, tensors.bytes(BLOCKS)?.to_vec())

@@ -113,11 +113,14 @@ impl StandardScaler {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
     /// all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("StandardScaler")?;
-        tensors.expect_only(&|name| [MEAN, STD, WITH_MEAN, WITH_STD].contains(&name))?;
-        let scaler = Self::from_parts(tensors.vector(MEAN)?, tensors.vector(STD)?)?;
-        let is_set = |name: &str| tensors.number(name).map(|value| value != 0.0);
-        Ok(Self { with_mean: is_set(WITH_MEAN)?, with_std: is_set(WITH_STD)?, ..scaler })
+        tensors.expect_parts("StandardScaler", &[MEAN, STD, WITH_MEAN, WITH_STD])?;
+        let (mean, std) = tensors.parts(|parts| (parts.vector(MEAN), parts.vector(STD)))?;
+        let scaler = Self::from_parts(mean, std)?;
+        tensors.parts(|parts| Self {
+            with_mean: parts.is_set(WITH_MEAN),
+            with_std: parts.is_set(WITH_STD),
+            ..scaler
+        })
     }
 }
 
@@ -164,10 +167,12 @@ impl MinMaxScaler {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
     /// all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("MinMaxScaler")?;
-        tensors.expect_only(&|name| [DATA_MIN, DATA_MAX, FEATURE_MIN, FEATURE_MAX].contains(&name))?;
-        let range = (tensors.number(FEATURE_MIN)?, tensors.number(FEATURE_MAX)?);
-        Self::from_parts(tensors.vector(DATA_MIN)?, tensors.vector(DATA_MAX)?, range)
+        tensors.expect_parts("MinMaxScaler", &[DATA_MIN, DATA_MAX, FEATURE_MIN, FEATURE_MAX])?;
+        let (range, data_min, data_max) = tensors.parts(|parts| {
+            let range = (parts.number(FEATURE_MIN), parts.number(FEATURE_MAX));
+            (range, parts.vector(DATA_MIN), parts.vector(DATA_MAX))
+        })?;
+        Self::from_parts(data_min, data_max, range)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A model's numbers as named tensors, the form in which safetensors files carry them.
 
 mod apr;
+mod parts;
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;

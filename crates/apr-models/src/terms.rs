@@ -166,16 +166,18 @@ impl TextRules {
     pub(crate) fn take_from(tensors: &Tensors) -> Result<Self, Error> {
         let range = tensors.counts(NGRAM_RANGE)?;
         part::expect_len(NGRAM_RANGE, 2, range.len())?;
-        let tokens = TokenRule::of_variant(tensors.integer(TOKENS)?);
-        part::expect(TOKENS, tokens.is_some(), "must be 0, 1 or 2")?;
-        let rules = Self {
-            case: case_of(tensors.integer(LOWERCASE)? != 0),
-            tokens: tokens.unwrap_or_default(),
-            ngram_min: range.first().copied().unwrap_or_default(),
-            ngram_max: range.last().copied().unwrap_or_default(),
-            counts: counts_of(tensors.integer(BINARY)? != 0),
-            stop_words: Vocabulary::take_from(tensors, STOP_WORDS, STOP_WORD_ENDS)?,
-        };
+        let rules = tensors.parts(|parts| {
+            let tokens = TokenRule::of_variant(parts.integer(TOKENS));
+            parts.check(TOKENS, tokens.is_some(), "must be 0, 1 or 2");
+            Self {
+                case: case_of(parts.integer(LOWERCASE) != 0),
+                tokens: tokens.unwrap_or_default(),
+                ngram_min: range.first().copied().unwrap_or_default(),
+                ngram_max: range.last().copied().unwrap_or_default(),
+                counts: counts_of(parts.integer(BINARY) != 0),
+                stop_words: parts.take(|tensors| Vocabulary::take_from(tensors, STOP_WORDS, STOP_WORD_ENDS)),
+            }
+        })?;
         rules.check()?;
         Ok(rules)
     }

@@ -1,7 +1,5 @@
 //! A recommender as payload (`docs/payloads.md`, section 13) and as tensors.
 
-use alloc::vec::Vec;
-
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 use st_core::Dtype;
 
@@ -109,15 +107,12 @@ impl ContentRecommender {
         tensors.expect_only(&|name| {
             [IDS, ID_ENDS, N_FEATURES, ROW_STARTS, COLUMNS, VALUES].contains(&name) || TfIdf::is_part(name)
         })?;
-        let columns = tensors.integers(COLUMNS)?.into_iter();
-        // A column beyond 32 bits cannot be stored, and the last one that can belongs to no table.
-        let columns: Vec<u32> = columns.map(|column| u32::try_from(column).unwrap_or(u32::MAX)).collect();
-        let rows = SparseRows::from_parts(
-            tensors.count(N_FEATURES)?,
-            tensors.counts(ROW_STARTS)?,
-            columns,
-            tensors.vector(VALUES)?,
-        )?;
+        let (columns, n_features, starts, values) = tensors.parts(|parts| {
+            // A column beyond 32 bits cannot be stored, and the last one that can belongs to no table.
+            let columns = parts.places(COLUMNS);
+            (columns, parts.count(N_FEATURES), parts.counts(ROW_STARTS), parts.vector(VALUES))
+        })?;
+        let rows = SparseRows::from_parts(n_features, starts, columns, values)?;
         let is_text = tensors.names().any(TfIdf::is_part);
         let text = if is_text { Some(TfIdf::take_from(tensors)?) } else { None };
         Self::new(ids, Items::Sparse { rows, text })

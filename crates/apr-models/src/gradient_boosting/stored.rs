@@ -90,10 +90,9 @@ impl Boosted {
             start = end;
         }
         part::expect_len(NODE_FEATURES, start, features.len())?;
-        let learning_rate = tensors.f64s(LEARNING_RATE)?;
-        part::expect_len(LEARNING_RATE, 1, learning_rate.len())?;
-        let learning_rate = learning_rate.first().copied().unwrap_or_default();
-        Self::new(tensors.count(N_FEATURES)?, learning_rate, tensors.f64s(START)?, trees)
+        let (learning_rate, n_features, start) = tensors
+            .parts(|parts| (parts.wide_number(LEARNING_RATE), parts.count(N_FEATURES), parts.f64s(START)))?;
+        Self::new(n_features, learning_rate, start, trees)
     }
 }
 

@@ -65,15 +65,12 @@ impl Neighbours {
     }
 
     fn take_from(tensors: &Tensors) -> Result<Self, Error> {
-        let weights = match tensors.integer(WEIGHTS)? {
-            0 => KnnWeights::Uniform,
-            1 => KnnWeights::Distance,
-            _ => {
-                let problem = "must be 0 (uniform) or 1 (by distance)";
-                return Err(crate::error::ErrorKind::PartInvalid { part: WEIGHTS, problem }.into());
-            }
-        };
-        Self::new(tensors.matrix(SAMPLES)?, tensors.count(K)?, weights)
+        let (weights, samples, k) = tensors.parts(|parts| {
+            let weights = parts.integer(WEIGHTS);
+            parts.check(WEIGHTS, weights <= 1, "must be 0 (uniform) or 1 (by distance)");
+            (KnnWeights::of_variant(weights as u32), parts.matrix(SAMPLES), parts.count(K))
+        })?;
+        Self::new(samples, k, weights)
     }
 }
 
@@ -116,12 +113,10 @@ impl KnnClassifier {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`new`](Self::new).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("KnnClassifier")?;
-        tensors.expect_only(&|name| [K, WEIGHTS, SAMPLES, CLASSES, TARGETS].contains(&name))?;
+        tensors.expect_parts("KnnClassifier", &[K, WEIGHTS, SAMPLES, CLASSES, TARGETS])?;
         let classes = Classes::from_labels(tensors.counts(CLASSES)?, 1)?;
-        let class_of = tensors.integers(TARGETS)?.into_iter();
         // A place beyond 32 bits is beyond the classes too.
-        let class_of = class_of.map(|place| u32::try_from(place).unwrap_or(u32::MAX)).collect();
+        let class_of = tensors.parts(|parts| parts.places(TARGETS))?;
         Self::from_parts(Neighbours::take_from(tensors)?, classes, class_of)
     }
 }
@@ -187,8 +182,7 @@ impl KnnRegressor {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`new`](Self::new).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("KnnRegressor")?;
-        tensors.expect_only(&|name| [K, WEIGHTS, SAMPLES, TARGETS].contains(&name))?;
+        tensors.expect_parts("KnnRegressor", &[K, WEIGHTS, SAMPLES, TARGETS])?;
         Self::from_parts(Neighbours::take_from(tensors)?, Vector::from_vec(tensors.vector(TARGETS)?))
     }
 }

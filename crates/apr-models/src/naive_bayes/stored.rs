@@ -64,14 +64,13 @@ impl NaiveBayes {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model(NAME)?;
-        tensors.expect_only(&|name| [CLASSES, PRIOR, MEAN, VARIANCE].contains(&name))?;
-        Self::from_parts(NaiveBayesParts {
-            classes: tensors.counts(CLASSES)?,
-            prior: tensors.f64s(PRIOR)?,
-            mean: tensors.f64s(MEAN)?,
-            variance: tensors.f64s(VARIANCE)?,
-        })
+        tensors.expect_parts(NAME, &[CLASSES, PRIOR, MEAN, VARIANCE])?;
+        Self::from_parts(tensors.parts(|parts| NaiveBayesParts {
+            classes: parts.counts(CLASSES),
+            prior: parts.f64s(PRIOR),
+            mean: parts.f64s(MEAN),
+            variance: parts.f64s(VARIANCE),
+        })?)
     }
 }
 

@@ -102,22 +102,22 @@ impl NgramLm {
             [SMOOTHING, CONSTANT, WORDS, WORD_ENDS].contains(&name)
                 || (1..=order).any(|n| name == tokens_name(n) || name == counts_name(n))
         })?;
-        let constant = tensors.f64s(CONSTANT)?;
-        part::expect_len(CONSTANT, 1, constant.len())?;
-        let constant = constant.first().copied().unwrap_or_default();
-        let smoothing = Smoothing::of_stored(tensors.integer(SMOOTHING)?, constant);
-        part::expect(SMOOTHING, smoothing.is_some(), "must be 0 or 1")?;
-        let tables = (1..=order).map(|n| {
-            let tokens = tensors.integers(&tokens_name(n))?.into_iter();
-            // A token beyond 32 bits is beyond the vocabulary too.
-            let tokens = tokens.map(|token| u32::try_from(token).unwrap_or(u32::MAX)).collect();
-            Ok::<_, Error>(NgramCounts { tokens, counts: tensors.integers(&counts_name(n))? })
-        });
-        Self::from_parts(NgramLmParts {
-            smoothing: smoothing.unwrap_or(Smoothing::AddK(f64::NAN)),
-            words: Vocabulary::take_from(tensors, WORDS, WORD_ENDS)?,
-            tables: part::all(tables)?,
-        })
+        Self::from_parts(tensors.parts(|parts| {
+            let constant = parts.wide_number(CONSTANT);
+            let smoothing = Smoothing::of_stored(parts.integer(SMOOTHING), constant);
+            parts.check(SMOOTHING, smoothing.is_some(), "must be 0 or 1");
+            NgramLmParts {
+                smoothing: smoothing.unwrap_or(Smoothing::AddK(f64::NAN)),
+                words: parts.take(|tensors| Vocabulary::take_from(tensors, WORDS, WORD_ENDS)),
+                tables: (1..=order)
+                    .map(|n| NgramCounts {
+                        // A token beyond 32 bits is beyond the vocabulary too.
+                        tokens: parts.places(&tokens_name(n)),
+                        counts: parts.integers(&counts_name(n)),
+                    })
+                    .collect(),
+            }
+        })?)
     }
 }
 

@@ -72,15 +72,14 @@ impl Pca {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model(NAME)?;
-        tensors.expect_only(&|name| [MEAN, COMPONENTS, VARIANCE, RATIO, WHITEN].contains(&name))?;
-        Self::from_parts(PcaParts {
-            mean: tensors.vector(MEAN)?,
-            components: tensors.matrix(COMPONENTS)?,
-            explained_variance: tensors.vector(VARIANCE)?,
-            explained_variance_ratio: tensors.vector(RATIO)?,
-            scaling: scaling_of(tensors.integer(WHITEN)? != 0),
-        })
+        tensors.expect_parts(NAME, &[MEAN, COMPONENTS, VARIANCE, RATIO, WHITEN])?;
+        Self::from_parts(tensors.parts(|parts| PcaParts {
+            mean: parts.vector(MEAN),
+            components: parts.matrix(COMPONENTS),
+            explained_variance: parts.vector(VARIANCE),
+            explained_variance_ratio: parts.vector(RATIO),
+            scaling: scaling_of(parts.integer(WHITEN) != 0),
+        })?)
     }
 }
 

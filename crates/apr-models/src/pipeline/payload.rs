@@ -53,8 +53,7 @@ impl Pipeline {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type, and
     /// [`ErrorKind::Container`](crate::ErrorKind::Container).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model(NAME)?;
-        tensors.expect_only(&|name| name == PAYLOAD)?;
+        tensors.expect_parts(NAME, &[PAYLOAD])?;
         let payload = tensors.bytes(PAYLOAD)?;
         decode_payload_from_slice(payload, Generation::default(), ModelType::Custom)
             .map_err(|error| Error::from(error).of_tensor(PAYLOAD))

@@ -103,12 +103,12 @@ impl Svm {
         tensors.expect_model(NAME)?;
         let classes = tensors.counts(CLASSES)?;
         if tensors.contains(WEIGHTS) {
-            tensors.expect_only(&|name| [CLASSES, WEIGHTS, INTERCEPTS].contains(&name))?;
-            let (weights, intercepts) = (tensors.matrix(WEIGHTS)?, tensors.vector(INTERCEPTS)?);
+            tensors.expect_parts(NAME, &[CLASSES, WEIGHTS, INTERCEPTS])?;
+            let (weights, intercepts) =
+                tensors.parts(|parts| (parts.matrix(WEIGHTS), parts.vector(INTERCEPTS)))?;
             return Self::linear(LinearParts { classes, weights, intercepts });
         }
-        let known = [CLASSES, GAMMA, N_SUPPORT, SUPPORT_VECTORS, DUAL, INTERCEPTS];
-        tensors.expect_only(&|name| known.contains(&name))?;
+        tensors.expect_parts(NAME, &[CLASSES, GAMMA, N_SUPPORT, SUPPORT_VECTORS, DUAL, INTERCEPTS])?;
         let kernel = match tensors.optional(GAMMA, Tensors::f64s)?.as_deref() {
             None => SvmKernel::Linear,
             Some(&[gamma]) => SvmKernel::Rbf { gamma },
@@ -116,14 +116,14 @@ impl Svm {
                 return Err(ErrorKind::PartInvalid { part: GAMMA, problem: "must be one number" }.into());
             }
         };
-        Self::kernel(KernelParts {
+        Self::kernel(tensors.parts(|parts| KernelParts {
             classes,
             kernel,
-            n_support: tensors.counts(N_SUPPORT)?,
-            support_vectors: tensors.matrix(SUPPORT_VECTORS)?,
-            dual: tensors.f64s(DUAL)?,
-            intercepts: tensors.f64s(INTERCEPTS)?,
-        })
+            n_support: parts.counts(N_SUPPORT),
+            support_vectors: parts.matrix(SUPPORT_VECTORS),
+            dual: parts.f64s(DUAL),
+            intercepts: parts.f64s(INTERCEPTS),
+        })?)
     }
 }
 
