@@ -1,16 +1,28 @@
 //! The codebooks of the IQ formats, and the signs beside them.
 
 mod points;
+#[cfg(any(target_arch = "wasm32", test))]
+mod set;
+#[cfg(not(target_arch = "wasm32"))]
+mod table;
+
+// In WebAssembly a point is found when it is asked for: the tables would be a twentieth of the module.
+#[cfg(target_arch = "wasm32")]
+use set::Codebook;
+#[cfg(not(target_arch = "wasm32"))]
+use table::Codebook;
 
 /// Magnitudes of the formats with two and a half bits, eight to a point.
-pub(super) static IQ2_XXS: [[i8; 8]; 256] = eights(points::IQ2_XXS, TWO_BITS);
-pub(super) static IQ2_XS: [[i8; 8]; 512] = eights(points::IQ2_XS, TWO_BITS);
-pub(super) static IQ2_S: [[i8; 8]; 1024] = eights(points::IQ2_S, TWO_BITS);
+pub(super) static IQ2_XXS: Codebook<256, 8> = Codebook::new(const { &eights(points::IQ2_XXS) }, &TWO_BITS);
+pub(super) static IQ2_XS: Codebook<512, 8> = Codebook::new(const { &eights(points::IQ2_XS) }, &TWO_BITS);
+pub(super) static IQ2_S: Codebook<1024, 8> = Codebook::new(const { &eights(points::IQ2_S) }, &TWO_BITS);
 /// Signed numbers, eight to a point.
-pub(super) static IQ1: [[i8; 8]; 2048] = eights(points::IQ1, [-1, 0, 1]);
+pub(super) static IQ1: Codebook<2048, 8> = Codebook::new(const { &eights(points::IQ1) }, &[-1, 0, 1]);
 /// Magnitudes of the formats with three bits, four to a point.
-pub(super) static IQ3_XXS: [[i8; 4]; 256] = fours(points::IQ3_XXS, [4, 12, 20, 28, 36, 44, 52, 62]);
-pub(super) static IQ3_S: [[i8; 4]; 512] = fours(points::IQ3_S, [1, 3, 5, 7, 9, 11, 13, 15]);
+pub(super) static IQ3_XXS: Codebook<256, 4> =
+    Codebook::new(const { &fours(points::IQ3_XXS) }, &[4, 12, 20, 28, 36, 44, 52, 62]);
+pub(super) static IQ3_S: Codebook<512, 4> =
+    Codebook::new(const { &fours(points::IQ3_S) }, &[1, 3, 5, 7, 9, 11, 13, 15]);
 
 const TWO_BITS: [i8; 3] = [8, 25, 43];
 
@@ -28,10 +40,10 @@ pub(super) fn sign(signs: u8, place: usize) -> f32 {
 }
 
 /// Writes the eight magnitudes of a point with their signs, times the scale.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(super) fn write(point: [i8; 8], signs: u8, scale: f32, out: &mut [f32; 8]) {
-    for (place, (out, magnitude)) in out.iter_mut().zip(point).enumerate() {
-        *out = scale * f32::from(magnitude) * sign(signs, place);
+    for (place, (out, magnitude)) in out.iter_mut().zip(&point).enumerate() {
+        *out = scale * f32::from(*magnitude) * sign(signs, place);
     }
 }
 
@@ -42,48 +54,36 @@ pub(super) fn joined(first: [i8; 4], second: [i8; 4]) -> [i8; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// The points of a set, in order: the first coordinate is the lowest digit of a number to base 3.
-const fn eights<const N: usize, const HEX: usize>(set: &[u8; HEX], values: [i8; 3]) -> [[i8; 8]; N] {
-    let (mut points, mut count, mut number) = ([[0; 8]; N], 0, 0);
-    while number < 6561 {
-        if contains(set, number) {
-            let (mut place, mut rest) = (0, number);
-            while place < 8 {
-                points[count][place] = values[rest % 3];
-                rest /= 3;
-                place += 1;
-            }
-            count += 1;
-        }
-        number += 1;
-    }
-    assert!(count == N, "the set has as many points as the codebook");
-    points
+/// The numbers of points of eight coordinates, to base 3, one bit each.
+const fn eights(set: &[u8; 1642]) -> [u64; 103] {
+    words(set)
 }
 
-/// As [`eights`], with four coordinates to base 8.
-const fn fours<const N: usize, const HEX: usize>(set: &[u8; HEX], values: [i8; 8]) -> [[i8; 4]; N] {
-    let (mut points, mut count, mut number) = ([[0; 4]; N], 0, 0);
-    while number < 4096 {
-        if contains(set, number) {
-            let mut place = 0;
-            while place < 4 {
-                points[count][place] = values[(number >> (3 * place)) & 7];
-                place += 1;
-            }
-            count += 1;
-        }
-        number += 1;
-    }
-    assert!(count == N, "the set has as many points as the codebook");
-    points
+/// The numbers of points of four coordinates, to base 8, one bit each.
+const fn fours(set: &[u8; 1024]) -> [u64; 64] {
+    words(set)
 }
 
-/// Whether bit `number` of a set is there; byte by byte two hexadecimal digits, the high one first.
-const fn contains<const HEX: usize>(set: &[u8; HEX], number: usize) -> bool {
-    let digit = set[number / 8 * 2 + (if number % 8 < 4 { 1 } else { 0 })];
-    let digit = if digit < b'a' { digit - b'0' } else { digit - b'a' + 10 };
-    digit >> (number % 4) & 1 == 1
+/// Bits of a set, from hexadecimal digits: byte by byte two of them, the high one first.
+const fn words<const HEX: usize, const WORDS: usize>(set: &[u8; HEX]) -> [u64; WORDS] {
+    let (mut words, mut place) = ([0; WORDS], 0);
+    while place < HEX {
+        let digit = if set[place] < b'a' { set[place] - b'0' } else { set[place] - b'a' + 10 };
+        words[place / 16] |= (digit as u64) << (place % 16 / 2 * 8 + (1 - place % 2) * 4);
+        place += 1;
+    }
+    words
+}
+
+/// The coordinates of a point: digits of its number, the first one lowest, each with the value it stands for.
+const fn coordinates<const LEN: usize>(mut number: usize, values: &[i8]) -> [i8; LEN] {
+    let (mut point, mut place) = ([0; LEN], 0);
+    while place < LEN {
+        point[place] = values[number % values.len()];
+        number /= values.len();
+        place += 1;
+    }
+    point
 }
 
 #[cfg(test)]
@@ -92,9 +92,19 @@ mod tests {
 
     #[test]
     fn the_ends_of_the_codebooks_are_where_they_belong() {
-        assert_eq!((IQ2_XXS[0], IQ2_XS[511]), ([8; 8], [43, 43, 43, 43, 43, 43, 43, 43]));
-        assert_eq!((IQ1[0], IQ1[2047]), ([-1; 8], [1; 8]));
-        assert_eq!((IQ3_XXS[0], IQ3_S[0]), ([4; 4], [1; 4]));
+        assert_eq!((IQ2_XXS.point(0), IQ2_XS.point(511)), ([8; 8], [43, 43, 43, 43, 43, 43, 43, 43]));
+        assert_eq!((IQ1.point(0), IQ1.point(2047)), ([-1; 8], [1; 8]));
+        assert_eq!((IQ3_XXS.point(0), IQ3_S.point(0)), ([4; 4], [1; 4]));
+    }
+
+    #[test]
+    fn a_set_has_the_points_of_its_table() {
+        let found = set::Codebook::<512, 8>::new(const { &eights(points::IQ2_XS) }, &TWO_BITS);
+        assert!((0..512).all(|idx| found.point(idx) == IQ2_XS.point(idx)));
+        let found = set::Codebook::<2048, 8>::new(const { &eights(points::IQ1) }, &[-1, 0, 1]);
+        assert!((0..2048).all(|idx| found.point(idx) == IQ1.point(idx)));
+        let found = set::Codebook::<512, 4>::new(const { &fours(points::IQ3_S) }, &[1, 3, 5, 7, 9, 11, 13, 15]);
+        assert!((0..512).all(|idx| found.point(idx) == IQ3_S.point(idx)));
     }
 
     #[test]

@@ -27,9 +27,9 @@ pub(crate) fn decode(block: &[u8; 50], out: &mut [f32; 256]) {
 }
 
 /// Writes the eight numbers of a point, moved and scaled.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(super) fn write_shifted(index: usize, shift: f32, scale: f32, out: &mut [f32; 8]) {
-    for (out, value) in out.iter_mut().zip(IQ1[index]) {
-        *out = scale * (f32::from(value) + shift);
+    for (out, value) in out.iter_mut().zip(&IQ1.point(index)) {
+        *out = scale * (f32::from(*value) + shift);
     }
 }

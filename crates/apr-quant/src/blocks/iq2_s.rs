@@ -19,6 +19,6 @@ pub(crate) fn decode(block: &[u8; 82], out: &mut [f32; 256]) {
     for (idx, (out, (&low, &signs))) in outs.iter_mut().zip(low.iter().zip(signs)).enumerate() {
         let index = usize::from(low) | usize::from(high[idx / 4] >> (idx % 4 * 2) & 3) << 8;
         let code = scales[idx / 4] >> (idx / 2 % 2 * 4) & 15;
-        write(IQ2_S[index], signs, scale * (0.5 + f32::from(code)) * 0.25, out);
+        write(IQ2_S.point(index), signs, scale * (0.5 + f32::from(code)) * 0.25, out);
     }
 }

@@ -19,6 +19,6 @@ pub(crate) fn decode(block: &[u8; 74], out: &mut [f32; 256]) {
         let word = u16::from_le_bytes(word);
         let code = scales[idx / 4] >> (idx / 2 % 2 * 4) & 15;
         let scale = scale * (0.5 + f32::from(code)) * 0.25;
-        write(IQ2_XS[usize::from(word & 511)], even_signs(u32::from(word >> 9)), scale, out);
+        write(IQ2_XS.point(usize::from(word & 511)), even_signs(u32::from(word >> 9)), scale, out);
     }
 }

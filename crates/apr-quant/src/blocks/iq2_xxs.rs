@@ -16,7 +16,7 @@ pub(crate) fn decode(block: &[u8; 66], out: &mut [f32; 256]) {
         let scale = scale * (0.5 + (bits >> 28) as f32) * 0.25;
         let (outs, _) = out.as_chunks_mut::<8>();
         for (idx, (out, index)) in outs.iter_mut().zip([a, b, c, d]).enumerate() {
-            write(IQ2_XXS[usize::from(index)], even_signs(bits >> (7 * idx)), scale, out);
+            write(IQ2_XXS.point(usize::from(index)), even_signs(bits >> (7 * idx)), scale, out);
         }
     }
 }

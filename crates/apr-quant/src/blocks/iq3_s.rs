@@ -19,8 +19,8 @@ pub(crate) fn decode(block: &[u8; 110], out: &mut [f32; 256]) {
     let (outs, _) = out.as_chunks_mut::<8>();
     for (idx, (out, (&[first, second], &signs))) in outs.iter_mut().zip(pairs.iter().zip(signs)).enumerate() {
         let ninth = usize::from(high[idx / 4] >> (idx % 4 * 2));
-        let first = IQ3_S[usize::from(first) | (ninth & 1) << 8];
-        let second = IQ3_S[usize::from(second) | (ninth >> 1 & 1) << 8];
+        let first = IQ3_S.point(usize::from(first) | (ninth & 1) << 8);
+        let second = IQ3_S.point(usize::from(second) | (ninth >> 1 & 1) << 8);
         let code = scales[idx / 8] >> (idx / 4 % 2 * 4) & 15;
         write(joined(first, second), signs, scale * f32::from(1 + 2 * code), out);
     }

@@ -19,7 +19,7 @@ pub(crate) fn decode(block: &[u8; 98], out: &mut [f32; 256]) {
     for (idx, (out, &[first, second])) in outs.iter_mut().zip(pairs).enumerate() {
         let bits = u32::from_le_bytes(words[idx / 4]);
         let scale = scale * (0.5 + (bits >> 28) as f32) * 0.5;
-        let point = joined(IQ3_XXS[usize::from(first)], IQ3_XXS[usize::from(second)]);
+        let point = joined(IQ3_XXS.point(usize::from(first)), IQ3_XXS.point(usize::from(second)));
         write(point, even_signs(bits >> (7 * (idx % 4))), scale, out);
     }
 }
