@@ -1,6 +1,7 @@
 //! One module per format, or per family of them: a block of numbers to bytes and back.
 //!
-//! Their functions are inlined into the loops over rows, and with these compiled once for each kind of processor.
+//! Their functions are inlined into the loops over rows, and with these compiled once for each kind of processor. A module for
+//! WebAssembly is for one kind: what several formats share is there a function, which is smaller and no slower.
 
 pub(crate) mod plain;
 pub(crate) mod q8_0;

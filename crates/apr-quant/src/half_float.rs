@@ -7,7 +7,7 @@ const F16_NORMAL: u32 = 0x3880_0000;
 const INFINITY: u32 = 0x7f80_0000;
 
 /// Nearest `f16`, ties to even; not-a-number becomes `7e00` with its sign.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn f16_bits(value: f32) -> u16 {
     let sign = (value.to_bits() >> 16) & 0x8000;
     let magnitude = value.to_bits() & 0x7fff_ffff;
@@ -26,7 +26,7 @@ pub(crate) fn f16_bits(value: f32) -> u16 {
 }
 
 /// The `f32` of the same value.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn f16_value(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
     let magnitude = u32::from(bits & 0x7fff) << 13;
@@ -55,13 +55,13 @@ pub(crate) fn bf16_value(bits: u16) -> f32 {
 }
 
 /// The `f16` at this place of a block.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn read_f16<const BYTES: usize>(block: &[u8; BYTES], at: usize) -> f32 {
     f16_value(u16::from_le_bytes([block[at], block[at + 1]]))
 }
 
 /// Writes an `f16` to this place of a block.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn write_f16<const BYTES: usize>(block: &mut [u8; BYTES], at: usize, value: f32) {
     block[at..at + 2].copy_from_slice(&f16_bits(value).to_le_bytes());
 }

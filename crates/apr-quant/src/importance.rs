@@ -19,7 +19,7 @@ impl<const LEN: usize> Importance<'_, LEN> {
     }
 
     /// Weights that count with the number and this mean square.
-    #[inline(always)]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     pub(crate) fn by(&self, sigma2: f32, x: &[f32; LEN]) -> [f32; LEN] {
         let mut weights = *self.weights;
         for (weight, value) in weights.iter_mut().zip(x) {
@@ -30,7 +30,7 @@ impl<const LEN: usize> Importance<'_, LEN> {
 }
 
 /// The squares, added up in order.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn sum_of_squares(values: &[f32]) -> f32 {
     let mut sum = 0.0;
     for value in values {

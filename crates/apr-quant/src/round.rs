@@ -12,7 +12,7 @@ pub(crate) fn nearest_int(value: f32) -> i32 {
 /// Nearest whole number, ties away from zero: C's `roundf`.
 ///
 /// The largest float below one half, added before the fraction is cut off, gives `roundf` for each float up to 128.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn round_away(value: f32) -> f32 {
     let magnitude = value.abs();
     // From 2^23 on, every float is whole; not-a-number goes through as well.
@@ -25,7 +25,7 @@ pub(crate) fn round_away(value: f32) -> f32 {
 }
 
 /// A float cut to an integer as `cvttss2si` does: `i32::MIN` for what does not fit.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn truncate(value: f32) -> i32 {
     if (-2_147_483_648.0..2_147_483_648.0).contains(&value) { value as i32 } else { i32::MIN }
 }

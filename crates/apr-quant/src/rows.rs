@@ -228,8 +228,8 @@ fn encode_blocks<const LEN: usize, const BYTES: usize>(
                 if column == 0 && rules.weighed == Weighed::ByRow {
                     row_sigma2 = mean_square(rows, rules, first)?;
                 }
-                let (weights, _) = importance[column..].as_chunks::<LEN>();
-                Some(Importance { weights: &weights[0], row_sigma2 })
+                let weights = importance[column..].first_chunk();
+                weights.map(|weights| Importance { weights, row_sigma2 })
             }
         };
         encode(x, weights, out);
@@ -240,7 +240,7 @@ fn encode_blocks<const LEN: usize, const BYTES: usize>(
 
 /// Mean of the squares of a row. Where it is infinite, an element is beyond what any `f16` scale reaches: it is named here, since
 /// every block of the row would be weighed by it.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn mean_square(rows: &Rows<'_>, rules: Rules, first: usize) -> Result<f32, Error> {
     let row = &rows.values[first..first + rows.row_len];
     let mean = sum_of_squares(row) / rows.row_len as f32;
@@ -265,7 +265,7 @@ fn decode_blocks<const LEN: usize, const BYTES: usize>(
 
 /// Refuses numbers that are not finite, unless the reference's answer to them is wanted and known; says whether the numbers are
 /// ordinary ones.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn check_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Result<bool, Error> {
     let largest = x.iter().fold(0, |max: u32, value| max.max(value.to_bits() & 0x7fff_ffff));
     if largest < rules.limit.to_bits() {
@@ -293,7 +293,7 @@ fn refuse_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Resul
 }
 
 /// Refuses a block whose scale left the range of what can be stored or divided by.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn check_output(
     rows: &Rows<'_>,
     rules: Rules,

@@ -1,7 +1,7 @@
 //! Codes of a block of 32 in nibbles and fifth bits.
 
 /// Codes `j` and `j + 16` share byte `j`.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn write_nibbles(codes: &[u8; 32], out: &mut [u8; 16]) {
     for (idx, byte) in out.iter_mut().enumerate() {
         *byte = codes[idx] & 0x0f | codes[idx + 16] << 4;
@@ -9,7 +9,7 @@ pub(crate) fn write_nibbles(codes: &[u8; 32], out: &mut [u8; 16]) {
 }
 
 /// The codes of 16 bytes.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn read_nibbles(bytes: &[u8; 16]) -> [u8; 32] {
     let mut codes = [0; 32];
     for (idx, byte) in bytes.iter().enumerate() {
@@ -20,7 +20,7 @@ pub(crate) fn read_nibbles(bytes: &[u8; 16]) -> [u8; 32] {
 }
 
 /// Bit `j` is the fifth bit of code `j`.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn write_fifth_bits(codes: &[u8; 32], out: &mut [u8; 4]) {
     let mut bits = 0_u32;
     for (idx, code) in codes.iter().enumerate() {
@@ -30,7 +30,7 @@ pub(crate) fn write_fifth_bits(codes: &[u8; 32], out: &mut [u8; 4]) {
 }
 
 /// Adds the fifth bits to codes of four.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn add_fifth_bits(codes: &mut [u8; 32], bytes: &[u8; 4]) {
     let bits = u32::from_le_bytes(*bytes);
     for (idx, code) in codes.iter_mut().enumerate() {
@@ -39,13 +39,13 @@ pub(crate) fn add_fifth_bits(codes: &mut [u8; 32], bytes: &[u8; 4]) {
 }
 
 /// The part of a block that begins here; its place is a constant.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn part<const LEN: usize>(block: &[u8], at: usize) -> &[u8; LEN] {
     block[at..].first_chunk().expect("a place inside the block")
 }
 
 /// As [`part`], to be written.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn part_mut<const LEN: usize>(block: &mut [u8], at: usize) -> &mut [u8; LEN] {
     block[at..].first_chunk_mut().expect("a place inside the block")
 }

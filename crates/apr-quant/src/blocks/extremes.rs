@@ -1,7 +1,7 @@
 //! What the scale of a block comes from.
 
 /// The first number of the largest magnitude, with its sign; zero if all are zero.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn signed_largest(x: &[f32]) -> f32 {
     let (mut magnitude, mut signed) = (0.0, 0.0);
     for &value in x {
@@ -13,7 +13,7 @@ pub(crate) fn signed_largest(x: &[f32]) -> f32 {
 }
 
 /// The largest magnitude. Not-a-number wins against what came before it and loses against what comes after.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn largest(x: &[f32]) -> f32 {
     let mut largest = 0.0;
     for value in x {
@@ -23,7 +23,7 @@ pub(crate) fn largest(x: &[f32]) -> f32 {
 }
 
 /// The first smallest and the first largest number: of two zeros, the sign of the first stays.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn span(x: &[f32]) -> (f32, f32) {
     let (mut min, mut max) = (f32::MAX, f32::MIN);
     for &value in x {

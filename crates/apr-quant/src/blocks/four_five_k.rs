@@ -13,7 +13,7 @@ use crate::round::nearest_int;
 
 /// Scales and codes from 0 to `most`. With importance, a scale or minimum of a wrong sign is 255 at first: `fit` makes six
 /// bits of it.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn search(
     tries: &Tries,
     most: u8,
@@ -41,7 +41,7 @@ pub(crate) fn search(
 }
 
 /// Weights of a group without importance: its size and that of the number.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn weights(_: usize, x: &[f32; 32]) -> [f32; 32] {
     let size = sqrtf(sum_of_squares(x) / 32.0);
     each(x, |value| size + value.abs())
@@ -68,7 +68,7 @@ pub(crate) fn finish(
     (found, codes)
 }
 
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn choose_codes(found: &Scales<8>, most: u8, x: &[f32; 256], codes: &mut [u8; 256]) {
     let (scale, min) = (f16_value(f16_bits(found.scale)), f16_value(f16_bits(found.min)));
     codes_with::<32>(x, codes, 0, i32::from(most), |idx| {
@@ -82,7 +82,7 @@ pub(crate) fn at_most_63(code: u8) -> u8 {
 }
 
 /// The largest scale and the largest minimum become 63.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn linear(scales: &[f32; 8], mins: &[f32; 8]) -> Scales<8> {
     let codes = |numbers: &[f32; 8]| {
         let largest = largest_positive(numbers);

@@ -7,7 +7,7 @@ const MAGNITUDES: [f32; 8] = [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0];
 ///
 /// A value with the other sign is never nearer than zero, and a negative zero never than a positive one, so eight
 /// distances do for sixteen codes.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(super) fn codes<const N: usize>(x: &[f32; N], scale: f32) -> [u8; N] {
     let (mut codes, mut least) = ([0; N], [0.0; N]);
     for (least, value) in least.iter_mut().zip(x) {
@@ -27,7 +27,7 @@ pub(super) fn codes<const N: usize>(x: &[f32; N], scale: f32) -> [u8; N] {
 }
 
 /// The value of a code, times the scale; code 8 is a positive zero.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(super) fn value(code: u8, scale: f32) -> f32 {
     /// Whole numbers, as the reference has them: no negative zero.
     const VALUES: [f32; 16] =
@@ -36,7 +36,7 @@ pub(super) fn value(code: u8, scale: f32) -> f32 {
 }
 
 /// Two codes a byte: the first half of the numbers in the lower bits.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(super) fn pack<const N: usize>(codes: &[u8; N], out: &mut [u8]) {
     for (idx, byte) in out.iter_mut().enumerate().take(N / 2) {
         *byte = codes[idx] | codes[idx + N / 2] << 4;
@@ -44,7 +44,7 @@ pub(super) fn pack<const N: usize>(codes: &[u8; N], out: &mut [u8]) {
 }
 
 /// The values of a run of bytes, first those of the lower bits.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(super) fn unpack(bytes: &[u8], scale: f32, out: &mut [f32]) {
     let (low, high) = out.split_at_mut(bytes.len());
     for ((low, high), byte) in low.iter_mut().zip(high).zip(bytes) {

@@ -27,7 +27,7 @@ pub(crate) struct Scales<const COUNT: usize> {
 }
 
 /// Searches each group, with weights that follow from its numbers.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn search_spans<const N: usize, const COUNT: usize>(
     tries: &k_search::Tries,
     most: u8,
@@ -44,13 +44,13 @@ pub(crate) fn search_spans<const N: usize, const COUNT: usize>(
 }
 
 /// The largest of numbers above zero, else zero.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn largest_positive(numbers: &[f32]) -> f32 {
     numbers.iter().fold(0.0, |largest, &number| if number > largest { number } else { largest })
 }
 
 /// Codes from `low` to `high`, less `low`, by the scales as they were stored.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn codes_with<const N: usize>(
     x: &[f32; 256],
     codes: &mut [u8; 256],
@@ -68,7 +68,7 @@ pub(crate) fn codes_with<const N: usize>(
 }
 
 /// Weights of all elements, by the importance of their columns and this mean square.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn weights_of<const N: usize, const COUNT: usize>(
     importance: &Importance<'_, 256>,
     sigma2: f32,

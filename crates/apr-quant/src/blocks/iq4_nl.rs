@@ -2,6 +2,7 @@
 
 use crate::blocks::extremes::inverse;
 use crate::blocks::uneven::{decode_codes, encode_codes, search};
+use crate::each::each;
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::{Importance, sum_of_squares};
 
@@ -9,7 +10,7 @@ use crate::importance::{Importance, sum_of_squares};
 pub(crate) fn encode(x: &[f32; 32], importance: Option<Importance<'_, 32>>, out: &mut [u8; 18]) {
     let weights = match importance {
         Some(importance) => importance.by(sum_of_squares(x) * (2.0 / 32.0), x),
-        None => x.map(|value| value * value),
+        None => each(x, |value| value * value),
     };
     let scale = search(x, &weights);
     write_f16(out, 0, scale);

@@ -9,6 +9,7 @@
 
 use crate::blocks::extremes::{inverse, signed_largest};
 use crate::blocks::uneven::{decode_codes, encode_codes, search};
+use crate::each::each;
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::{Importance, sum_of_squares};
 use crate::round::nearest_int;
@@ -24,7 +25,7 @@ pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, ou
     for (idx, (group, scale)) in groups.iter().zip(&mut scales).enumerate() {
         let weights = match importance.and_then(|importance| importance.weights.as_chunks().0.get(idx)) {
             Some(weights) => Importance { weights, row_sigma2 }.by(row_sigma2, group),
-            None => group.map(|value| value * value),
+            None => each(group, |value| value * value),
         };
         *scale = search(group, &weights);
     }

@@ -39,7 +39,7 @@ pub(crate) enum Distance {
 pub(crate) const WEIGHTED: Tries = Tries { first: -0.9, delta: 0.05, count: 36, error: Distance::Squared };
 
 /// Scale and codes, offset by `most`, of numbers around zero: codes from `-most` to `most - 1`.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn signed<const N: usize>(weights: &[f32; N], most: i8, x: &[f32; N]) -> (f32, [u8; N]) {
     let largest = signed_largest(x);
     if largest.abs() < ZERO {
@@ -67,7 +67,7 @@ fn signed_code(most: i8, value: f32) -> i32 {
 }
 
 /// Weighted products of numbers and codes, and of codes and codes.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn signed_sums<const N: usize>(weights: &[f32; N], most: i8, x: &[f32; N], inverse: f32) -> (f32, f32) {
     let (mut dot, mut squares) = (0.0, 0.0);
     for (&weight, &value) in weights.iter().zip(x) {
@@ -81,7 +81,7 @@ fn signed_sums<const N: usize>(weights: &[f32; N], most: i8, x: &[f32; N], inver
 /// As [`signed`], a code at a time: up to five sweeps change single codes as long as that helps. Weights are squares.
 ///
 /// Codes of a group that counts as zero are 0, not the middle.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn by_sweeps<const N: usize>(most: i8, x: &[f32; N]) -> (f32, [u8; N]) {
     let largest = signed_largest(x);
     if largest.abs() < ZERO {
@@ -118,7 +118,7 @@ pub(crate) fn by_sweeps<const N: usize>(most: i8, x: &[f32; N]) -> (f32, [u8; N]
 }
 
 /// Scale, minimum and codes from 0 to `most`: scales are tried in turn, each with the least squares fit of its codes.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn span<const N: usize>(tries: &Tries, weights: &[f32; N], most: u8, x: &[f32; N]) -> Span<N> {
     let (mut min, mut max) = (x[0], x[0]);
     let mut sum_weights = weights[0];
@@ -165,12 +165,12 @@ pub(crate) fn span<const N: usize>(tries: &Tries, weights: &[f32; N], most: u8, 
     Span { scale, min: -min, codes }
 }
 
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn span_codes<const N: usize>(most: u8, x: &[f32; N], inverse: f32, min: f32) -> [u8; N] {
     each(x, |value| nearest_int(inverse * (value - min)).min(i32::from(most)).max(0) as u8)
 }
 
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn span_error<const N: usize>(
     distance: Distance,
     weights: &[f32; N],
@@ -192,7 +192,7 @@ fn span_error<const N: usize>(
 }
 
 /// Scale and codes from 0 to `most` of numbers that are not negative: the scales of groups.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn unsigned<const N: usize>(weights: &[f32; N], most: u8, x: &[f32; N]) -> (f32, [u8; N]) {
     let mut largest = 0.0;
     for &value in x {
@@ -245,7 +245,7 @@ pub(crate) fn unsigned<const N: usize>(weights: &[f32; N], most: u8, x: &[f32; N
     (if squares > 0.0 { dot / squares } else { 0.0 }, codes)
 }
 
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn unsigned_error<const N: usize>(
     weights: &[f32; N],
     x: &[f32; N],

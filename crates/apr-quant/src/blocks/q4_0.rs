@@ -31,7 +31,7 @@ fn nearest(x: &[f32; 32]) -> (f32, [u8; 32]) {
 pub(crate) fn decode(block: &[u8; 18], out: &mut [f32; 32]) {
     let scale = read_f16(block, 0);
     let codes = read_nibbles(part(block, 2));
-    for (value, code) in out.iter_mut().zip(codes) {
-        *value = f32::from(code as i8 - 8) * scale;
+    for (value, code) in out.iter_mut().zip(&codes) {
+        *value = f32::from(*code as i8 - 8) * scale;
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn decode(block: &[u8; 20], out: &mut [f32; 32]) {
     let scale = read_f16(block, 0);
     let min = read_f16(block, 2);
     let codes = read_nibbles(part(block, 4));
-    for (value, code) in out.iter_mut().zip(codes) {
-        *value = f32::from(code) * scale + min;
+    for (value, code) in out.iter_mut().zip(&codes) {
+        *value = f32::from(*code) * scale + min;
     }
 }

@@ -41,7 +41,7 @@ fn write(found: &Scales<8>, codes: &[u8; 256], out: &mut [u8; 144]) {
 }
 
 /// Of each 64 codes, the first 32 are lower nibbles.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn write_nibbles(codes: &[u8; 256], out: &mut [u8; 128]) {
     for (bytes, codes) in out.as_chunks_mut::<32>().0.iter_mut().zip(groups::<_, 64>(codes)) {
         for (idx, byte) in bytes.iter_mut().enumerate() {
@@ -51,7 +51,7 @@ pub(crate) fn write_nibbles(codes: &[u8; 256], out: &mut [u8; 128]) {
 }
 
 /// The codes of 128 bytes.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn read_nibbles(bytes: &[u8; 128]) -> [u8; 256] {
     let mut codes = [0; 256];
     for (bytes, codes) in bytes.as_chunks::<32>().0.iter().zip(groups_mut::<_, 64>(&mut codes)) {
@@ -64,7 +64,7 @@ pub(crate) fn read_nibbles(bytes: &[u8; 128]) -> [u8; 256] {
 }
 
 /// Codes times the scales of their groups, less the minima.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn values(codes: &[u8; 256], halves: (f32, f32), pairs: &[u8; 12], out: &mut [f32; 256]) {
     let (scales, mins) = six_bit::read_pairs(pairs);
     for (idx, (out, codes)) in groups_mut::<_, 32>(out).iter_mut().zip(groups(codes)).enumerate() {

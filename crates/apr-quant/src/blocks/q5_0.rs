@@ -33,7 +33,7 @@ pub(crate) fn decode(block: &[u8; 22], out: &mut [f32; 32]) {
     let scale = read_f16(block, 0);
     let mut codes = read_nibbles(part(block, 6));
     add_fifth_bits(&mut codes, part(block, 2));
-    for (value, code) in out.iter_mut().zip(codes) {
-        *value = f32::from(code as i8 - 16) * scale;
+    for (value, code) in out.iter_mut().zip(&codes) {
+        *value = f32::from(*code as i8 - 16) * scale;
     }
 }

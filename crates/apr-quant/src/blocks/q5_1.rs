@@ -38,7 +38,7 @@ pub(crate) fn decode(block: &[u8; 24], out: &mut [f32; 32]) {
     let min = read_f16(block, 2);
     let mut codes = read_nibbles(part(block, 8));
     add_fifth_bits(&mut codes, part(block, 4));
-    for (value, code) in out.iter_mut().zip(codes) {
-        *value = f32::from(code) * scale + min;
+    for (value, code) in out.iter_mut().zip(&codes) {
+        *value = f32::from(*code) * scale + min;
     }
 }

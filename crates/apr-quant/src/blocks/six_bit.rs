@@ -4,7 +4,7 @@
 ///
 /// Bytes 0-3 and 4-7 begin with six bits of scales and minima 0-3; bytes 8-11 hold the lower four bits of both of 4-7, whose
 /// upper two lie in bits 6 and 7 of the bytes before.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn write_pairs(scales: &[u8; 8], mins: &[u8; 8], out: &mut [u8; 12]) {
     for idx in 0..4 {
         let (scale, min) = (scales[idx + 4], mins[idx + 4]);
@@ -15,7 +15,7 @@ pub(crate) fn write_pairs(scales: &[u8; 8], mins: &[u8; 8], out: &mut [u8; 12]) 
 }
 
 /// The scales and minima of twelve bytes.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn read_pairs(bytes: &[u8; 12]) -> ([u8; 8], [u8; 8]) {
     let (mut scales, mut mins) = ([0; 8], [0; 8]);
     for idx in 0..4 {
@@ -28,7 +28,7 @@ pub(crate) fn read_pairs(bytes: &[u8; 12]) -> ([u8; 8], [u8; 8]) {
 }
 
 /// Sixteen scales: lower four bits in eight bytes, `j` beside `j + 8`; upper two bits in four, every fourth in a byte.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn write_scales(scales: &[u8; 16], out: &mut [u8; 12]) {
     out.fill(0);
     for idx in 0..8 {
@@ -40,7 +40,7 @@ pub(crate) fn write_scales(scales: &[u8; 16], out: &mut [u8; 12]) {
 }
 
 /// The scales of twelve bytes.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn read_scales(bytes: &[u8; 12]) -> [u8; 16] {
     let mut scales = [0; 16];
     for (idx, scale) in scales.iter_mut().enumerate() {

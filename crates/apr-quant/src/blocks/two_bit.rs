@@ -1,7 +1,7 @@
 //! 256 codes of two bits: 32 bytes for 128 of them, those of one byte 32 apart.
 
 /// Only the lower two bits of a code count.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn write(codes: &[u8; 256], out: &mut [u8; 64]) {
     for half in 0..2 {
         for idx in 0..32 {
@@ -12,7 +12,7 @@ pub(crate) fn write(codes: &[u8; 256], out: &mut [u8; 64]) {
 }
 
 /// Code `idx` of 64 bytes.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn read(bytes: &[u8; 64]) -> [u8; 256] {
     let mut codes = [0; 256];
     for half in 0..2 {

@@ -1,6 +1,7 @@
 //! The sixteen uneven steps of the IQ4 formats, and the search for the scale of 32 numbers on them.
 
 use crate::blocks::extremes::signed_largest;
+use crate::each::each;
 
 /// What the codes stand for, times the scale.
 pub(super) const VALUES: [f32; 16] = [
@@ -25,11 +26,11 @@ const TRIES: usize = 16;
 const NOTHING: f32 = 1e-15;
 
 /// The code of the nearest step; the last one for not-a-number.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(super) fn nearest(value: f32) -> u8 {
     let mut code = 15;
-    for middle in MIDDLES {
-        code -= u8::from(value < middle);
+    for middle in &MIDDLES {
+        code -= u8::from(value < *middle);
     }
     code
 }
@@ -37,7 +38,7 @@ pub(super) fn nearest(value: f32) -> u8 {
 /// The scale with the least weighted error, or 0 if all numbers are close to nothing.
 ///
 /// The tries are lanes: each adds up its own sums in the order of the numbers, as the reference does one try after another.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(super) fn search(x: &[f32; 32], weights: &[f32; 32]) -> f32 {
     let largest = signed_largest(x);
     if largest.abs() < NOTHING {
@@ -50,10 +51,10 @@ pub(super) fn search(x: &[f32; 32], weights: &[f32; 32]) -> f32 {
     let (mut products, mut squares) = ([0.0f32; TRIES], [0.0f32; TRIES]);
     for (value, weight) in x.iter().zip(weights) {
         let mut steps = [VALUES[15]; TRIES];
-        let scaled = inverse.map(|inverse| inverse * value);
-        for (idx, middle) in MIDDLES.into_iter().enumerate() {
+        let scaled = each(&inverse, |inverse| inverse * value);
+        for (idx, &middle) in MIDDLES.iter().enumerate() {
             let width = VALUES[idx + 1] - VALUES[idx];
-            for (step, scaled) in steps.iter_mut().zip(scaled) {
+            for (step, &scaled) in steps.iter_mut().zip(&scaled) {
                 *step -= if scaled < middle { width } else { 0.0 };
             }
         }
@@ -75,16 +76,16 @@ pub(super) fn search(x: &[f32; 32], weights: &[f32; 32]) -> f32 {
 }
 
 /// Two codes a byte: the first sixteen in the lower halves.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(super) fn encode_codes(x: &[f32; 32], inverse: f32, out: &mut [u8; 16]) {
-    let codes = x.map(|value| nearest(inverse * value));
+    let codes = each(x, |value| nearest(inverse * value));
     for (idx, byte) in out.iter_mut().enumerate() {
         *byte = codes[idx] | codes[idx + 16] << 4;
     }
 }
 
 /// The steps of both halves, times the scale.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(super) fn decode_codes(bytes: &[u8; 16], scale: f32, out: &mut [f32; 32]) {
     for (idx, byte) in bytes.iter().enumerate() {
         out[idx] = scale * VALUES[usize::from(byte & 15)];
