@@ -58,7 +58,7 @@ macro_rules! codecs {
                     on.run(
                         #[inline(always)]
                         || encode_blocks::<{ BlockFormat::$variant.block_len() }, { BlockFormat::$variant.block_bytes() }>(
-                            rows, $rules, out, #[inline(always)] |x, importance, out| codec::encode(x, importance, out)),
+                            rows, const { &$rules }, out, #[inline(always)] |x, importance, out| codec::encode(x, importance, out)),
                     )
                 })*
                 BlockFormat::AprQ4 => on.run(
@@ -106,10 +106,10 @@ macro_rules! codecs {
         }
 
         /// Rules of a format that is encoded.
-        pub(crate) const fn rules_of(format: BlockFormat) -> Rules {
+        pub(crate) const fn rules_of(format: BlockFormat) -> &'static Rules {
             match format {
-                $(BlockFormat::$variant => $rules,)*
-                _ => rules(&[], Step::Guarded),
+                $(BlockFormat::$variant => const { &$rules },)*
+                _ => const { &rules(&[], Step::Guarded) },
             }
         }
 
@@ -210,27 +210,19 @@ const fn instead_of(format: BlockFormat) -> &'static str {
 #[inline(always)]
 fn encode_blocks<const LEN: usize, const BYTES: usize>(
     rows: &Rows<'_>,
-    rules: Rules,
+    rules: &Rules,
     out: &mut [u8],
     encode: impl Fn(&[f32; LEN], Option<Importance<'_, LEN>>, &mut [u8; BYTES]),
 ) -> Result<(), Error> {
     let (blocks, _) = rows.values.as_chunks::<LEN>();
     let (out, _) = out.as_chunks_mut::<BYTES>();
-    let per_row = (rows.row_len / LEN).max(1);
     let mut row_sigma2 = 0.0;
     for (idx, (x, out)) in blocks.iter().zip(out).enumerate() {
         let first = idx * LEN;
         check_input(rows, rules, x, first)?;
-        let weights = match rows.importance {
-            None => None,
-            Some(importance) => {
-                let column = idx % per_row * LEN;
-                if column == 0 && rules.weighed == Weighed::ByRow {
-                    row_sigma2 = mean_square(rows, rules, first)?;
-                }
-                let weights = importance[column..].first_chunk();
-                weights.map(|weights| Importance { weights, row_sigma2 })
-            }
+        let weights = match rules.weighed {
+            Weighed::Never => None,
+            Weighed::ByBlock | Weighed::ByRow => weights_at(rows, rules, first, &mut row_sigma2)?,
         };
         encode(x, weights, out);
         check_output(rows, rules, x, first, out)?;
@@ -238,10 +230,27 @@ fn encode_blocks<const LEN: usize, const BYTES: usize>(
     Ok(())
 }
 
+/// Weights of the block that begins at this value.
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+fn weights_at<'a, const LEN: usize>(
+    rows: &Rows<'a>,
+    rules: &Rules,
+    first: usize,
+    row_sigma2: &mut f32,
+) -> Result<Option<Importance<'a, LEN>>, Error> {
+    let Some(importance) = rows.importance else { return Ok(None) };
+    let column = first % rows.row_len;
+    if column == 0 && rules.weighed == Weighed::ByRow {
+        *row_sigma2 = mean_square(rows, rules, first)?;
+    }
+    let weights = importance[column..].first_chunk();
+    Ok(weights.map(|weights| Importance { weights, row_sigma2: *row_sigma2 }))
+}
+
 /// Mean of the squares of a row. Where it is infinite, an element is beyond what any `f16` scale reaches: it is named here, since
 /// every block of the row would be weighed by it.
 #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn mean_square(rows: &Rows<'_>, rules: Rules, first: usize) -> Result<f32, Error> {
+fn mean_square(rows: &Rows<'_>, rules: &Rules, first: usize) -> Result<f32, Error> {
     let row = &rows.values[first..first + rows.row_len];
     let mean = sum_of_squares(row) / rows.row_len as f32;
     if !mean.is_finite() && rows.non_finite == NonFinite::Refuse {
@@ -266,7 +275,7 @@ fn decode_blocks<const LEN: usize, const BYTES: usize>(
 /// Refuses numbers that are not finite, unless the reference's answer to them is wanted and known; says whether the numbers are
 /// ordinary ones.
 #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn check_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Result<bool, Error> {
+pub(crate) fn check_input(rows: &Rows<'_>, rules: &Rules, x: &[f32], first: usize) -> Result<bool, Error> {
     let largest = x.iter().fold(0, |max: u32, value| max.max(value.to_bits() & 0x7fff_ffff));
     if largest < rules.limit.to_bits() {
         return Ok(true);
@@ -282,7 +291,7 @@ const SEARCHED: f32 = 1_073_741_824.0;
 pub(crate) const BF16_LIMIT: f32 = f32::from_bits(0x7f7f_8000);
 
 #[cold]
-fn refuse_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Result<(), Error> {
+fn refuse_input(rows: &Rows<'_>, rules: &Rules, x: &[f32], first: usize) -> Result<(), Error> {
     let as_reference = rows.non_finite == NonFinite::AsReference;
     match x.iter().position(|value| !value.is_finite()) {
         Some(_) if as_reference && rules.non_finite_known => Ok(()),
@@ -296,7 +305,7 @@ fn refuse_input(rows: &Rows<'_>, rules: Rules, x: &[f32], first: usize) -> Resul
 #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub(crate) fn check_output(
     rows: &Rows<'_>,
-    rules: Rules,
+    rules: &Rules,
     x: &[f32],
     first: usize,
     block: &[u8],

@@ -103,7 +103,8 @@ mod tests {
         assert!((0..512).all(|idx| found.point(idx) == IQ2_XS.point(idx)));
         let found = set::Codebook::<2048, 8>::new(const { &eights(points::IQ1) }, &[-1, 0, 1]);
         assert!((0..2048).all(|idx| found.point(idx) == IQ1.point(idx)));
-        let found = set::Codebook::<512, 4>::new(const { &fours(points::IQ3_S) }, &[1, 3, 5, 7, 9, 11, 13, 15]);
+        let found =
+            set::Codebook::<512, 4>::new(const { &fours(points::IQ3_S) }, &[1, 3, 5, 7, 9, 11, 13, 15]);
         assert!((0..512).all(|idx| found.point(idx) == IQ3_S.point(idx)));
     }
 
