@@ -4,8 +4,11 @@ use alloc::boxed::Box;
 use core::fmt;
 
 /// Why an operation was refused, with the line of a text and the file concerned where there are such.
-#[derive(Debug)]
-pub struct Error {
+///
+/// One pointer long: results are returned from every step, and what fails is rare.
+pub struct Error(Box<Inner>);
+
+struct Inner {
     kind: ErrorKind,
     line: Option<u32>,
     path: Option<Box<str>>,
@@ -24,58 +27,66 @@ impl Error {
     /// ```
     #[must_use]
     pub fn wrap(kind: ErrorKind, source: impl core::error::Error + Send + Sync + 'static) -> Self {
-        Self { kind, line: None, path: None, source: Some(Box::new(source)) }
+        Self(Box::new(Inner { kind, line: None, path: None, source: Some(Box::new(source)) }))
     }
 
     /// What was wrong.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
     }
 
     /// Line of the text concerned, from 1.
     #[must_use]
     pub const fn line(&self) -> Option<u32> {
-        self.line
+        self.0.line
     }
 
     /// The file concerned, as the caller named it.
     #[must_use]
     pub fn path(&self) -> Option<&str> {
-        self.path.as_deref()
+        self.0.path.as_deref()
     }
 
     /// Stable identifier of the kind, for example `cy-open`.
     #[must_use]
     pub const fn code(&self) -> &'static str {
-        self.kind.code()
+        self.0.kind.code()
     }
 
     pub(crate) fn at_line(mut self, line: usize) -> Self {
-        self.line = Some(u32::try_from(line).unwrap_or(u32::MAX));
+        self.0.line = Some(u32::try_from(line).unwrap_or(u32::MAX));
         self
     }
 
     #[cfg(feature = "std")]
     pub(crate) fn in_file(mut self, path: &std::path::Path) -> Self {
-        self.path = Some(alloc::string::ToString::to_string(&path.display()).into());
+        self.0.path = Some(alloc::string::ToString::to_string(&path.display()).into());
         self
     }
 }
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Self { kind, line: None, path: None, source: None }
+        Self(Box::new(Inner { kind, line: None, path: None, source: None }))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, line, path, source } = &*self.0;
+        let mut text = f.debug_struct("Error");
+        text.field("kind", kind).field("line", line).field("path", path).field("source", source).finish()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)?;
-        if let Some(line) = self.line {
+        self.0.kind.fmt(f)?;
+        if let Some(line) = self.0.line {
             write!(f, ", in line {line}")?;
         }
-        if let Some(path) = &self.path {
+        if let Some(path) = &self.0.path {
             // `Debug` escapes what a hostile name would do to a terminal.
             write!(f, ", file {path:?}")?;
         }
@@ -85,14 +96,14 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        self.source.as_deref().map(|source| source as _)
+        self.0.source.as_deref().map(|source| source as _)
     }
 }
 
 #[cfg(feature = "std")]
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
-        let kind = match error.kind {
+        let kind = match error.0.kind {
             ErrorKind::OutOfMemory { .. } => std::io::ErrorKind::OutOfMemory,
             ErrorKind::TooLong { .. } | ErrorKind::OutOfRange { .. } => std::io::ErrorKind::InvalidInput,
             ErrorKind::Randomness | ErrorKind::Source | ErrorKind::File { .. } => std::io::ErrorKind::Other,
@@ -369,7 +380,7 @@ mod tests {
     #[test]
     fn display_names_line_and_escapes_the_file() {
         let mut error = Error::from(ErrorKind::Checksum).at_line(3);
-        error.path = Some("a\n".into());
+        error.0.path = Some("a\n".into());
         assert!(error.to_string().ends_with(", in line 3, file \"a\\n\""), "{error}");
         assert_eq!((error.line(), error.path(), error.code()), (Some(3), Some("a\n"), "cy-checksum"));
     }
