@@ -9,8 +9,13 @@ use apr_quant::BlockFormat;
 use crate::value::ValueType;
 
 /// Why an operation was refused, with the byte offset and the key or tensor concerned where there is one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+///
+/// One pointer long: results are returned from every step of a reader, and what fails is rare.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
     kind: ErrorKind,
     offset: Option<u64>,
     subject: Option<Subject>,
@@ -30,39 +35,39 @@ impl Error {
     /// What was wrong.
     #[must_use]
     pub const fn kind(&self) -> &ErrorKind {
-        &self.kind
+        &self.0.kind
     }
 
     /// Where: bytes from the start of the file.
     #[must_use]
     pub const fn offset(&self) -> Option<u64> {
-        self.offset
+        self.0.offset
     }
 
     /// The key or tensor concerned.
     #[must_use]
     pub const fn subject(&self) -> Option<&Subject> {
-        self.subject.as_ref()
+        self.0.subject.as_ref()
     }
 
     /// Stable identifier of the kind, for example `gg-string-length`.
     #[must_use]
     pub const fn code(&self) -> &'static str {
-        self.kind.code()
+        self.0.kind.code()
     }
 
     pub(crate) fn at(mut self, offset: u64) -> Self {
-        self.offset.get_or_insert(offset);
+        self.0.offset.get_or_insert(offset);
         self
     }
 
     pub(crate) fn of_key(mut self, key: &[u8]) -> Self {
-        self.subject.get_or_insert_with(|| Subject::Key(shown(key)));
+        self.0.subject.get_or_insert_with(|| Subject::Key(shown(key)));
         self
     }
 
     pub(crate) fn of_tensor(mut self, name: &[u8]) -> Self {
-        self.subject.get_or_insert_with(|| Subject::Tensor(shown(name)));
+        self.0.subject.get_or_insert_with(|| Subject::Tensor(shown(name)));
         self
     }
 }
@@ -78,19 +83,26 @@ fn shown(name: &[u8]) -> Box<str> {
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Self { kind, offset: None, subject: None }
+        Self(Box::new(Inner { kind, offset: None, subject: None }))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, offset, subject } = &*self.0;
+        f.debug_struct("Error").field("kind", kind).field("offset", offset).field("subject", subject).finish()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)?;
-        match &self.subject {
+        self.0.kind.fmt(f)?;
+        match &self.0.subject {
             Some(Subject::Key(key)) => write!(f, ", key \"{}\"", key.escape_debug())?,
             Some(Subject::Tensor(name)) => write!(f, ", tensor \"{}\"", name.escape_debug())?,
             None => {}
         }
-        if let Some(offset) = self.offset {
+        if let Some(offset) = self.0.offset {
             write!(f, ", at byte {offset}")?;
         }
         Ok(())
