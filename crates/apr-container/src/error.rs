@@ -1,10 +1,12 @@
 //! What can be wrong, and where.
 
+mod kinds;
 mod model;
 
 use alloc::boxed::Box;
 use core::fmt;
 
+use self::kinds::error_kinds;
 pub use self::model::ModelError;
 use crate::compression::Compression;
 use crate::metadata::write_text;
@@ -123,71 +125,6 @@ impl fmt::Display for Error {
 /// No `source`: the text of an error inside is part of `Display`, so that a printed chain says everything once.
 /// [`Error::kind`] gives access to it.
 impl core::error::Error for Error {}
-
-/// A kind behind whose code a feature is named is met only by what that feature adds.
-macro_rules! error_kinds {
-    ($($(#[$doc:meta])* $variant:ident $({ $($(#[$field_doc:meta])* $field:ident: $ty:ty),* $(,)? })?
-        => $code:literal $(if $feature:literal)?, $text:literal $(, $arg:expr)*;)*) => {
-        /// What was wrong. Quantities are bytes unless the field says otherwise.
-        #[derive(Debug)]
-        #[non_exhaustive]
-        pub enum ErrorKind {
-            $($(#[$doc])* $(#[cfg(feature = $feature)])? $variant $({ $($(#[$field_doc])* $field: $ty),* })?,)*
-            /// A model's constructor refuses the decoded parts.
-            Model(ModelError),
-            /// No randomness, no memory, or a key that protects nothing.
-            #[cfg(feature = "crypto")]
-            Crypto(Box<apr_crypto::Error>),
-            /// The file cannot be opened or replaced.
-            #[cfg(feature = "std")]
-            File(durable_file::Error),
-            /// The file cannot be read or written.
-            #[cfg(feature = "std")]
-            Io(std::io::Error),
-        }
-
-        /// Where in the list of identifiers that of a kind stands.
-        enum Place {
-            $($(#[cfg(feature = $feature)])? $variant,)*
-        }
-
-        impl ErrorKind {
-            /// Every identifier [`Error::code`] can return, but for those of wrapped errors.
-            pub const CODES: &'static [&'static str] = &[$($(#[cfg(feature = $feature)])? $code,)* "ac-io"];
-
-            /// Stable identifier of the kind.
-            #[must_use]
-            pub fn code(&self) -> &'static str {
-                let place = match self {
-                    $($(#[cfg(feature = $feature)])? Self::$variant $({ $($field: _),* })? => Place::$variant,)*
-                    Self::Model(error) => return error.code,
-                    #[cfg(feature = "crypto")]
-                    Self::Crypto(error) => return error.code(),
-                    #[cfg(feature = "std")]
-                    Self::File(error) => return error.code(),
-                    #[cfg(feature = "std")]
-                    Self::Io(_) => return "ac-io",
-                };
-                Self::CODES.get(place as usize).copied().unwrap_or_default()
-            }
-        }
-
-        impl fmt::Display for ErrorKind {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $($(#[cfg(feature = $feature)])? Self::$variant $({ $($field),* })? => write!(f, $text $(, $arg)*),)*
-                    Self::Model(error) => error.source.fmt(f),
-                    #[cfg(feature = "crypto")]
-                    Self::Crypto(error) => error.fmt(f),
-                    #[cfg(feature = "std")]
-                    Self::File(error) => error.fmt(f),
-                    #[cfg(feature = "std")]
-                    Self::Io(error) => write!(f, "cannot read or write the file: {error}"),
-                }
-            }
-        }
-    };
-}
 
 impl ErrorKind {
     pub(crate) fn at(self, offset: u64) -> Error {

@@ -4,6 +4,7 @@
 //! alternative with its number as a `u32`; floats are their bits; text and lists are a length and their elements; a
 //! structure is its fields in order, without names.
 
+mod list;
 mod reader;
 mod sink;
 mod source;

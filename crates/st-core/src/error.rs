@@ -131,7 +131,8 @@ macro_rules! error_kinds {
         impl fmt::Display for ErrorKind {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
-                    $(Self::$variant $({ $($field),* })? => write!(f, $text),)*
+                    // Dereferenced, or each argument would be a reference to a reference.
+                    $(Self::$variant $({ $($field),* })? => write!(f, $text $($(, $field = *$field)*)?),)*
                 }
             }
         }

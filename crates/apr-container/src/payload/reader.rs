@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::list::{Decoded, List, Pieces};
 use super::source::{Source, collect};
 use crate::error::{Error, ErrorKind};
 use crate::generation::Generation;
@@ -271,8 +272,8 @@ impl<'r> PayloadReader<'r> {
         min_element_len: u64,
         mut read: impl FnMut(&mut Self) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
-        let count = self.count(min_element_len)?;
-        let mut elements = self.room(count)?;
+        let mut elements = Vec::new();
+        let count = self.begin_list(min_element_len, &mut elements)?;
         for _ in 0..count {
             elements.push(read(self)?);
         }
@@ -315,22 +316,17 @@ impl<'r> PayloadReader<'r> {
         }
     }
 
-    /// An empty list with room for `count` elements.
-    fn room<T>(&mut self, count: usize) -> Result<Vec<T>, Error> {
-        let mut elements = Vec::new();
-        self.make_room_for(count, size_of::<T>(), &mut |count| elements.try_reserve_exact(count).is_ok())?;
-        Ok(elements)
+    /// The length of a list, which gets room for so many elements.
+    fn begin_list(&mut self, min_element_len: u64, list: &mut dyn List) -> Result<usize, Error> {
+        let count = self.count(min_element_len)?;
+        self.make_room_for(count, list)?;
+        Ok(count)
     }
 
-    fn make_room_for(
-        &mut self,
-        count: usize,
-        len: usize,
-        reserve: &mut dyn FnMut(usize) -> bool,
-    ) -> Result<(), Error> {
-        let bytes = (count as u64).saturating_mul(len as u64);
+    fn make_room_for(&mut self, count: usize, list: &mut dyn List) -> Result<(), Error> {
+        let bytes = (count as u64).saturating_mul(list.element_size() as u64);
         self.charge(bytes)?;
-        if reserve(count) { Ok(()) } else { Err(ErrorKind::OutOfMemory { bytes }.at(self.offset)) }
+        if list.reserve(count) { Ok(()) } else { Err(ErrorKind::OutOfMemory { bytes }.at(self.offset)) }
     }
 
     /// The next `N` bytes.
@@ -496,22 +492,20 @@ impl<'r> PayloadReader<'r> {
     fn numbers<T, const N: usize>(
         &mut self,
         count: usize,
-        mut from_bytes: impl FnMut(&[u8; N]) -> T,
+        from_bytes: impl FnMut(&[u8; N]) -> T,
     ) -> Result<Vec<T>, Error> {
-        let available = self.remaining();
-        if count as u64 > available / N as u64 {
-            return Err(ErrorKind::Count { count: count as u64, available }.at(self.offset));
-        }
-        let mut values = self.room(count)?;
-        self.pieces(count, N, &mut |piece| {
-            let (elements, _) = piece.as_chunks::<N>();
-            values.extend(elements.iter().map(&mut from_bytes));
-        })?;
-        Ok(values)
+        let mut numbers = Decoded::<_, _, N> { values: Vec::new(), from_bytes };
+        self.pieces(count, N, &mut numbers)?;
+        Ok(numbers.values)
     }
 
-    /// Hands the next `count` elements of `len` bytes each, at most 8, to `take`, as many at a time as lie together.
-    fn pieces(&mut self, count: usize, len: usize, take: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+    /// Hands the next `count` elements of `len` bytes each, at most 8, to a list, as many at a time as lie together.
+    fn pieces(&mut self, count: usize, len: usize, list: &mut dyn Pieces) -> Result<(), Error> {
+        let available = self.remaining();
+        if count as u64 > available / len as u64 {
+            return Err(ErrorKind::Count { count: count as u64, available }.at(self.offset));
+        }
+        self.make_room_for(count, list.as_list())?;
         let mut left = count;
         while left > 0 {
             let chunk = self.source.fill()?;
@@ -521,12 +515,12 @@ impl<'r> PayloadReader<'r> {
                 let mut bytes = [0; 8];
                 let bytes = bytes.get_mut(..len).unwrap_or_default();
                 self.fill_across_chunks(bytes)?;
-                take(bytes);
+                list.take(bytes);
                 left -= 1;
                 continue;
             }
             let taken = whole * len;
-            take(chunk.get(..taken).unwrap_or_default());
+            list.take(chunk.get(..taken).unwrap_or_default());
             self.source.consume(taken);
             self.offset += taken as u64;
             left -= whole;
