@@ -234,7 +234,7 @@ impl AnyModel {
             Self::NeuralSequential(network) if self.is_classifying_network() => {
                 Answers::Classes(network.classes(x)?)
             }
-            _ => match self.try_predict(x)? {
+            _ => match self.predict_rows(x)? {
                 Predictions::Numbers(values) => Answers::Numbers(values.into_vec()),
                 Predictions::Classes(classes) => Answers::Classes(classes),
                 Predictions::Outliers(marks) => Answers::Outliers(marks),

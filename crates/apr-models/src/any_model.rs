@@ -104,7 +104,6 @@ enum Asked<'m> {
     Classifier(&'m dyn GivesClasses),
     Transformer(&'m dyn GivesSamples),
     Outliers(&'m IsolationForest),
-    Pipeline(&'m Pipeline),
     Silent,
 }
 
@@ -121,9 +120,6 @@ macro_rules! asked {
     };
     (transformer, $model:expr) => {
         Asked::Transformer($model)
-    };
-    (pipeline, $model:expr) => {
-        Asked::Pipeline($model)
     };
     (silent, $model:expr) => {{
         let _ = $model;
@@ -190,6 +186,15 @@ macro_rules! any_model {
             ///
             /// [`ErrorKind::NoPredictions`] if the model has nothing to say about samples, and what the model refuses.
             pub fn try_predict(&self, x: &Matrix) -> Result<Predictions, Error> {
+                match self {
+                    Self::Pipeline(_) if !PIPELINES => Err(no_pipelines()),
+                    Self::Pipeline(model) => model.try_predict(x),
+                    _ => self.predict_rows(x),
+                }
+            }
+
+            /// As [`try_predict`](Self::try_predict) of models that are no pipelines.
+            pub(crate) fn predict_rows(&self, x: &Matrix) -> Result<Predictions, Error> {
                 let (rows, n_rows) = (x.as_slice(), x.n_rows());
                 match self.asked() {
                     Asked::Regressor(model) => {
@@ -206,8 +211,6 @@ macro_rules! any_model {
                         transformed(x, model.width(), |out| model.samples(rows, out)).map(Predictions::Samples)
                     }
                     Asked::Outliers(model) => model.try_predict(x).map(Predictions::Outliers),
-                    Asked::Pipeline(_) if !PIPELINES => Err(no_pipelines()),
-                    Asked::Pipeline(model) => model.try_predict(x),
                     Asked::Silent => Err(ErrorKind::NoPredictions { model: self.name() }.into()),
                 }
             }
@@ -365,7 +368,7 @@ any_model! {
     /// Numbers in few bits.
     QuantizedBlock(crate::QuantizedBlock) "QuantizedBlock" [NeuralSequential] silent;
     /// Steps one after the other, in `f64`.
-    Pipeline(Pipeline) "Pipeline" [Custom] pipeline;
+    Pipeline(Pipeline) "Pipeline" [Custom] silent;
     /// A plain list of numbers.
     Numbers(crate::Numbers) "Numbers" [
         GradientBoosting Pca NaiveBayes Knn Svm NgramLm TfIdf CountVectorizer NeuralSequential NeuralCustom

@@ -123,7 +123,9 @@ impl ContentRecommender {
                 if let Some(text) = text {
                     part::expect_len("terms of the vectorizer", n_features, text.vocabulary().len())?;
                 }
-                rows.rows().map(|row| row.norm()).collect()
+                let mut norms = Vec::with_capacity(n_items);
+                rows.rows().for_each(|row| norms.push(row.norm()));
+                norms
             }
         };
         Ok(Self { ids, by_id, items, norms })

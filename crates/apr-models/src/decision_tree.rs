@@ -82,8 +82,11 @@ impl DecisionTreeClassifier {
     /// Classes: one more than the greatest that a leaf says.
     #[must_use]
     pub fn n_classes(&self) -> usize {
-        let leaves = self.tree.iter().flat_map(Tree::leaves::<usize>);
-        leaves.max().map_or(0, |greatest| greatest + 1)
+        let mut n_classes = 0;
+        if let Some(tree) = &self.tree {
+            tree.leaves::<usize>().for_each(|class| n_classes = n_classes.max(class + 1));
+        }
+        n_classes
     }
 
     pub(crate) fn tree(&self) -> Option<&Tree> {
@@ -253,10 +256,10 @@ pub(crate) fn tree_row_width(
     }
 }
 
-/// The samples of `rows`, one for each place of the results.
-pub(crate) fn samples(rows: &[f32], n_rows: usize, width: usize) -> impl Iterator<Item = &[f32]> {
+/// The sample of `rows` for that place of the results.
+pub(crate) fn sample(rows: &[f32], idx: usize, width: usize) -> &[f32] {
     // A tree without splits may have samples without features.
-    (0..n_rows).map(move |row| rows.get(row * width..(row + 1) * width).unwrap_or_default())
+    rows.get(idx * width..(idx + 1) * width).unwrap_or_default()
 }
 
 impl Model for DecisionTreeClassifier {
@@ -284,8 +287,8 @@ impl Classifier for DecisionTreeClassifier {
     fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
         let tree = fitted(self.tree.as_ref(), Operation::Predict)?;
         let width = tree_row_width(rows, out.len(), self.n_features, tree.n_features())?;
-        let n_rows = out.len();
-        for (place, row) in out.iter_mut().zip(samples(rows, n_rows, width)) {
+        for (idx, place) in out.iter_mut().enumerate() {
+            let row = sample(rows, idx, width);
             *place = tree.leaf(row);
         }
         Ok(())
@@ -318,8 +321,8 @@ impl Regressor for DecisionTreeRegressor {
     fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         let tree = fitted(self.tree.as_ref(), Operation::Predict)?;
         let width = tree_row_width(rows, out.len(), None, tree.n_features())?;
-        let n_rows = out.len();
-        for (place, row) in out.iter_mut().zip(samples(rows, n_rows, width)) {
+        for (idx, place) in out.iter_mut().enumerate() {
+            let row = sample(rows, idx, width);
             *place = tree.leaf(row);
         }
         Ok(())

@@ -291,7 +291,8 @@ impl Model for GaussianMixture {
         let (n_components, n_features) = means.shape();
         Tensors::made(self.name(), &|tensors| {
             tensors.push_f32(MEANS, &[n_components, n_features], means.as_slice())?;
-            let values: Vec<f32> = covariances.iter().flat_map(Matrix::as_slice).copied().collect();
+            let mut values: Vec<f32> = Vec::new();
+            covariances.iter().for_each(|matrix| values.extend_from_slice(matrix.as_slice()));
             tensors.push_f32(COVARIANCES, &[n_components, n_features, n_features], &values)?;
             tensors.push_f32(WEIGHTS, &[n_components], weights)?;
             tensors.push_count(COVARIANCE_TYPE, self.covariance_type as usize)?;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use apr_container::ModelType;
 
-use crate::decision_tree::{samples, tree_row_width};
+use crate::decision_tree::{sample, tree_row_width};
 use crate::error::{Error, ErrorKind, Operation};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -145,7 +145,8 @@ impl IsolationForest {
         let cut = roots().map(Tree::n_features).max().unwrap_or(0);
         let n_rows = out.len();
         let width = tree_row_width(rows, n_rows, None, cut)?;
-        for (place, row) in out.iter_mut().zip(samples(rows, n_rows, width)) {
+        for (idx, place) in out.iter_mut().enumerate() {
+            let row = sample(rows, idx, width);
             let lengths = roots().map(|root| {
                 let (leaf, n_cuts) = root.reach(row, Test::Below);
                 n_cuts as f64 + mean_depth(root.n_samples(leaf))

@@ -212,8 +212,9 @@ impl NgramLm {
     fn context<S: AsRef<str>>(&self, words: &[S]) -> Vec<u32> {
         let len = self.order() - 1;
         let known = words.get(words.len().saturating_sub(len)..).unwrap_or_default();
-        let starts = core::iter::repeat_n(START, len - known.len());
-        starts.chain(known.iter().map(|word| self.token(word.as_ref()))).collect()
+        let mut tokens = alloc::vec![START; len - known.len()];
+        known.iter().for_each(|word| tokens.push(self.token(word.as_ref())));
+        tokens
     }
 
     /// Tokens that can follow: all but the start of a sentence.

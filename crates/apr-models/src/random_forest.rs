@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
-use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, samples, tree_row_width};
+use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, sample, tree_row_width};
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::model::{Classifier, Model, Regressor};
@@ -184,7 +184,8 @@ impl RandomForestClassifier {
             Some(len) if shares.try_reserve_exact(len).is_ok() => shares.resize(len, 0.0),
             _ => return Err(ErrorKind::MatrixTooLarge { n_rows, n_cols }.into()),
         }
-        for (shares, row) in shares.chunks_exact_mut(n_cols).zip(samples(x.as_slice(), n_rows, width)) {
+        for (idx, shares) in shares.chunks_exact_mut(n_cols).enumerate() {
+            let row = sample(x.as_slice(), idx, width);
             for tree in trees.iter() {
                 shares[tree.leaf::<usize>(row)] += 1.0;
             }
@@ -200,7 +201,8 @@ impl Classifier for RandomForestClassifier {
         let n_rows = out.len();
         let width = tree_row_width(rows, n_rows, self.n_features(), self.0.tested())?;
         let mut votes = Votes::new();
-        for (place, row) in out.iter_mut().zip(samples(rows, n_rows, width)) {
+        for (idx, place) in out.iter_mut().enumerate() {
+            let row = sample(rows, idx, width);
             votes.clear();
             trees.iter().for_each(|tree| votes.add(tree.leaf(row)));
             *place = votes.winner();
@@ -214,7 +216,8 @@ impl Regressor for RandomForestRegressor {
         let trees = self.0.fitted()?;
         let n_rows = out.len();
         let width = tree_row_width(rows, n_rows, None, self.0.tested())?;
-        for (place, row) in out.iter_mut().zip(samples(rows, n_rows, width)) {
+        for (idx, place) in out.iter_mut().enumerate() {
+            let row = sample(rows, idx, width);
             let sum: f64 = trees.iter().map(|tree| f64::from(tree.leaf::<f32>(row))).sum();
             *place = (sum / trees.len() as f64) as f32;
         }

@@ -7,6 +7,7 @@ use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use st_core::{Dtype, Layout, SafeTensors, TensorSpec, TensorView, WriteOptions};
@@ -518,7 +519,11 @@ impl Stored {
 }
 
 fn bytes_of<T: Copy, const N: usize>(values: &[T], to_bytes: impl Fn(T) -> [u8; N]) -> Vec<u8> {
-    values.iter().flat_map(|&value| to_bytes(value)).collect()
+    let mut bytes = vec![0; values.len() * N];
+    for (place, &value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
+        *place = to_bytes(value);
+    }
+    bytes
 }
 
 /// The whole number that a float is.

@@ -59,8 +59,11 @@ impl Boosted {
         let lengths: Vec<usize> = self.trees.iter().map(Tree::len).collect();
         // Leaves as -1, which stays an exact float.
         let feature = |feature: u32| if feature == u32::MAX { -1 } else { i64::from(feature) };
-        let features: Vec<i64> = self.trees.iter().flat_map(Tree::features).map(feature).collect();
-        let values: Vec<f32> = self.trees.iter().flat_map(Tree::values).collect();
+        let (mut features, mut values) = (Vec::new(), Vec::new());
+        for tree in &self.trees {
+            tree.features().for_each(|found| features.push(feature(found)));
+            tree.values().for_each(|value| values.push(value));
+        }
         tensors.push_count(N_FEATURES, self.n_features)?;
         tensors.push_f64(LEARNING_RATE, &[1], &[self.learning_rate])?;
         tensors.push_f64(START, &[self.start.len()], &self.start)?;

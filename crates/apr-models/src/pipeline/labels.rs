@@ -70,7 +70,9 @@ impl Labels {
     /// The labels at those places, of which none is beyond the last one.
     pub(crate) fn pick(&self, places: &[usize]) -> Self {
         fn each<T: Clone>(labels: &[T], places: &[usize]) -> Vec<T> {
-            places.iter().filter_map(|&place| labels.get(place).cloned()).collect()
+            let mut picked = Vec::with_capacity(places.len());
+            places.iter().filter_map(|&place| labels.get(place)).for_each(|label| picked.push(label.clone()));
+            picked
         }
         match self {
             Self::Integers(labels) => Self::Integers(each(labels, places)),

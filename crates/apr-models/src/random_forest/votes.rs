@@ -36,9 +36,15 @@ impl Votes {
 
     /// The class with most votes, of those the least; 0 without a vote.
     pub(crate) fn winner(&self) -> usize {
-        let votes = self.few[..self.n_few].iter().chain(&self.more);
-        let winner = votes.max_by_key(|&&(class, count)| (count, core::cmp::Reverse(class)));
-        winner.map_or(0, |&(class, _)| class)
+        let mut winner = (0, 0);
+        for list in [&self.few[..self.n_few], &self.more] {
+            for &(class, count) in list {
+                if count > winner.1 || count == winner.1 && class < winner.0 {
+                    winner = (class, count);
+                }
+            }
+        }
+        winner.0
     }
 }
 

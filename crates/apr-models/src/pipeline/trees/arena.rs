@@ -134,9 +134,9 @@ impl<T: Number> Arena<T> {
 
     /// Nodes of each tree.
     pub(super) fn tree_nodes(&self) -> impl Iterator<Item = u32> {
-        let end = u32::try_from(self.nodes.len()).unwrap_or(LEAF);
-        let ends = self.roots.iter().copied().skip(1).chain([end]);
-        self.roots.iter().zip(ends).map(|(root, end)| end - root)
+        let all = u32::try_from(self.nodes.len()).unwrap_or(LEAF);
+        let end = move |idx: usize| self.roots.get(idx + 1).copied().unwrap_or(all);
+        self.roots.iter().enumerate().map(move |(idx, root)| end(idx) - root)
     }
 
     /// Gives `each` the place of every node and whether it is a leaf, tree by tree in the order of walks.

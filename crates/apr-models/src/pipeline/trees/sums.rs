@@ -29,10 +29,12 @@ impl LeafRows {
             let (column, value) = others.next().unwrap_or((0, &0.0));
             others.next().is_none().then_some((u32::try_from(column).ok()?, *value))
         };
-        match values.chunks_exact(width.max(1)).map(one_hot).collect() {
-            Some(rows) => Self::OneHot(rows),
-            None => Self::Whole(values),
+        let mut rows = Vec::new();
+        for row in values.chunks_exact(width.max(1)) {
+            let Some(row) = one_hot(row) else { return Self::Whole(values) };
+            rows.push(row);
         }
+        Self::OneHot(rows)
     }
 
     /// All numbers, row by row, of rows of `width`.
@@ -40,10 +42,13 @@ impl LeafRows {
         match self {
             Self::Single(values) | Self::Whole(values) => values.clone(),
             Self::OneHot(rows) => {
-                let row = |&(hot, value): &(u32, f64)| {
-                    (0..width).map(move |column| if column == hot as usize { value } else { 0.0 })
-                };
-                rows.iter().flat_map(row).collect()
+                let mut values = alloc::vec![0.0; rows.len() * width];
+                for (&(hot, value), row) in rows.iter().zip(values.chunks_exact_mut(width.max(1))) {
+                    if let Some(place) = row.get_mut(hot as usize) {
+                        *place = value;
+                    }
+                }
+                values
             }
         }
     }
