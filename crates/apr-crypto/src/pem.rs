@@ -195,7 +195,7 @@ pub(crate) fn decode(text: &str, label: &'static str) -> Result<Zeroizing<Vec<u8
     }
     let mut der = Zeroizing::new(room_for(base64.len())?);
     der.resize(base64.len(), 0);
-    let len = Base64::decode(&*base64, &mut der).map_err(|_| wrong("not base64"))?.len();
+    let len = Base64::decode(base64.as_str(), &mut der).map_err(|_| wrong("not base64"))?.len();
     der.truncate(len);
     Ok(der)
 }

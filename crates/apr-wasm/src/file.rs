@@ -178,7 +178,7 @@ impl OpenFile {
                 Format::Apr1 => self.info = Some(apr1::describe(pages, &self.rules, &mut json)?),
                 Format::Apr2 => apr2::describe(pages, &self.rules, &mut json)?,
                 #[cfg(feature = "crypto")]
-                Format::Sealed => sealed::describe(pages, &mut json)?,
+                Format::Sealed => sealed::describe(&self.pages, &mut json)?,
                 #[cfg(not(feature = "crypto"))]
                 Format::Sealed => return Err(Failure::lacks("reading sealed files").into()),
             }
@@ -224,7 +224,7 @@ impl OpenFile {
             Some(Format::Apr1) => apr1::verify(pages!(self), &self.rules, args, &mut json)?,
             Some(Format::Apr2) => apr2::verify(pages!(self), &self.rules, &mut json)?,
             #[cfg(feature = "crypto")]
-            Some(Format::Sealed) => sealed::verify(pages!(self), args, &mut json)?,
+            Some(Format::Sealed) => sealed::verify(&self.pages, args, &mut json)?,
             _ => {
                 let what = "a file of this format carries neither checksum nor signature: verify a signature beside it";
                 return Err(Failure::new("aw-nothing-to-verify", what).into());

@@ -28,9 +28,9 @@ fn outcome(pages: &Pages, error: Error) -> Outcome {
     }
 }
 
-pub(super) fn describe(pages: &Pages, json: &mut Json) -> Result<(), Outcome> {
-    let header =
-        SealedHeader::read(pages, &SealedLimits::default()).map_err(|error| outcome(pages, error))?;
+pub(super) fn describe(pages: &Rc<RefCell<Pages>>, json: &mut Json) -> Result<(), Outcome> {
+    let header = SealedHeader::read(&Shared(Rc::clone(pages)), &SealedLimits::default());
+    let header = header.map_err(|error| outcome(&pages.borrow(), error))?;
     let mut metadata = Json::object();
     for (key, value) in header.public_declared() {
         metadata.foreign_key(key);
@@ -56,10 +56,14 @@ pub(super) fn describe(pages: &Pages, json: &mut Json) -> Result<(), Outcome> {
 }
 
 /// The keys.
-pub(super) fn verify(pages: &Pages, args: &mut Arguments<'_>, json: &mut Json) -> Result<(), Outcome> {
+pub(super) fn verify(
+    pages: &Rc<RefCell<Pages>>,
+    args: &mut Arguments<'_>,
+    json: &mut Json,
+) -> Result<(), Outcome> {
     let keys = Keys::read(args)?;
-    pages.whole()?;
-    let signer = sealed::verify(pages, keys.trust(), &SealedLimits::default())?;
+    pages.borrow().whole()?;
+    let signer = sealed::verify(&Shared(Rc::clone(pages)), keys.trust(), &SealedLimits::default())?;
     json.raw("signer", keys.signer(signer).as_deref().unwrap_or("null"));
     Ok(())
 }
