@@ -211,9 +211,14 @@ impl AnyModel {
             }
             (Self::TfIdf(model), _, RowsIn::Texts(texts)) => Ok(Answers::Terms(model.transform(texts))),
             (Self::NgramLm(model), _, RowsIn::Texts(texts)) => {
-                let score =
-                    |text: &&str| model.log_probability(&text.split_whitespace().collect::<Vec<&str>>());
-                Ok(Answers::Wide(texts.iter().map(score).collect()))
+                let mut scores = Vec::with_capacity(texts.len());
+                let mut words: Vec<&str> = Vec::new();
+                for text in texts {
+                    words.clear();
+                    text.split_whitespace().for_each(|word| words.push(word));
+                    scores.push(model.log_probability(&words));
+                }
+                Ok(Answers::Wide(scores))
             }
             (_, Samples::Narrow, RowsIn::F32(values)) => self.of_rows(values.to_vec(), n_rows, wanted),
             (_, Samples::Narrow, RowsIn::F64(values)) => {

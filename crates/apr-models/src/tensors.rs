@@ -487,10 +487,12 @@ impl Tensors {
                 Stored { dtype: view.dtype(), shape: view.shape().to_owned(), data: view.data().to_owned() };
             tensors.insert(name.to_owned(), stored);
         }
-        let metadata = file.header().metadata();
-        let metadata = metadata.iter().flat_map(st_core::Metadata::iter);
-        let mut metadata: Vec<(String, String)> =
-            metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let mut metadata: Vec<(String, String)> = Vec::new();
+        if let Some(entries) = file.header().metadata() {
+            for (key, value) in entries.iter() {
+                metadata.push((key.to_owned(), value.to_owned()));
+            }
+        }
         // A header has each key once.
         metadata.sort_unstable();
         Ok(Self { tensors, metadata })

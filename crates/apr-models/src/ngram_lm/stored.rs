@@ -97,7 +97,10 @@ impl NgramLm {
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model(NAME)?;
-        let order = (1..=MAX_ORDER).take_while(|n| tensors.contains(&tokens_name(*n))).count();
+        let mut order = 0;
+        while order < MAX_ORDER && tensors.contains(&tokens_name(order + 1)) {
+            order += 1;
+        }
         tensors.expect_only(&|name| {
             [SMOOTHING, CONSTANT, WORDS, WORD_ENDS].contains(&name)
                 || (1..=order).any(|n| name == tokens_name(n) || name == counts_name(n))
@@ -106,17 +109,15 @@ impl NgramLm {
             let constant = parts.wide_number(CONSTANT);
             let smoothing = Smoothing::of_stored(parts.integer(SMOOTHING), constant);
             parts.check(SMOOTHING, smoothing.is_some(), "must be 0 or 1");
-            NgramLmParts {
-                smoothing: smoothing.unwrap_or(Smoothing::AddK(f64::NAN)),
-                words: parts.take(|tensors| Vocabulary::take_from(tensors, WORDS, WORD_ENDS)),
-                tables: (1..=order)
-                    .map(|n| NgramCounts {
-                        // A token beyond 32 bits is beyond the vocabulary too.
-                        tokens: parts.places(&tokens_name(n)),
-                        counts: parts.integers(&counts_name(n)),
-                    })
-                    .collect(),
+            let smoothing = smoothing.unwrap_or(Smoothing::AddK(f64::NAN));
+            let words = parts.take(|tensors| Vocabulary::take_from(tensors, WORDS, WORD_ENDS));
+            let mut tables = Vec::with_capacity(order);
+            for n in 1..=order {
+                // A token beyond 32 bits is beyond the vocabulary too.
+                let tokens = parts.places(&tokens_name(n));
+                tables.push(NgramCounts { tokens, counts: parts.integers(&counts_name(n)) });
             }
+            NgramLmParts { smoothing, words, tables }
         })?)
     }
 }

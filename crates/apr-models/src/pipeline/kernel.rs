@@ -145,7 +145,8 @@ impl KernelStep {
                 return rows.replace_rows(n_outputs, |row, out| self.decide(dual, RowView::Dense(row), out));
             }
             rows.replace_sparse(n_outputs, |rows, out| {
-                for ((columns, values), out) in rows.rows().zip(out.chunks_exact_mut(n_outputs)) {
+                for (idx, out) in out.chunks_exact_mut(n_outputs).enumerate() {
+                    let (columns, values) = rows.row(idx).unwrap_or_default();
                     self.decide(dual, RowView::Sparse(columns, values), out);
                 }
             });
@@ -155,21 +156,24 @@ impl KernelStep {
     fn decide<T: Copy + Into<f64>>(&self, dual: &[T], sample: RowView<'_>, out: &mut [f64]) {
         let (k, n_vectors) = (self.n_support.len(), self.vectors.n_rows());
         out.iter_mut().zip(self.intercepts.iter()).for_each(|(place, intercept)| *place = intercept);
-        let classes = self.n_support.iter().enumerate();
-        let classes = classes.flat_map(|(class, &count)| core::iter::repeat_n(class, count));
-        for (idx, class) in classes.enumerate() {
-            let alike = self.kernel.of(&self.vectors, idx, sample);
-            // Each vector speaks in the pairs of its class with every other one.
-            for other in (0..k).filter(|&other| other != class) {
-                let (row, pair) = match other < class {
-                    true => (other, pair(other, class, k)),
-                    false => (other - 1, pair(class, other, k)),
-                };
-                if let (Some(place), Some(&coefficient)) =
-                    (out.get_mut(pair), dual.get(row * n_vectors + idx))
-                {
-                    let coefficient: f64 = coefficient.into();
-                    *place += coefficient * alike;
+        let mut behind = 0;
+        for (class, &count) in self.n_support.iter().enumerate() {
+            let begin = behind;
+            behind += count;
+            for idx in begin..behind {
+                let alike = self.kernel.of(&self.vectors, idx, sample);
+                // Each vector speaks in the pairs of its class with every other one.
+                for other in (0..k).filter(|&other| other != class) {
+                    let (row, pair) = match other < class {
+                        true => (other, pair(other, class, k)),
+                        false => (other - 1, pair(class, other, k)),
+                    };
+                    if let (Some(place), Some(&coefficient)) =
+                        (out.get_mut(pair), dual.get(row * n_vectors + idx))
+                    {
+                        let coefficient: f64 = coefficient.into();
+                        *place += coefficient * alike;
+                    }
                 }
             }
         }

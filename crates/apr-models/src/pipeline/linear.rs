@@ -54,7 +54,8 @@ impl LinearStep {
             return rows.replace_rows(n_outputs, |row, out| each(out, &|weights| dot(row, weights)));
         }
         rows.replace_sparse(n_outputs, |rows, out| {
-            for ((columns, values), out) in rows.rows().zip(out.chunks_exact_mut(n_outputs)) {
+            for (idx, out) in out.chunks_exact_mut(n_outputs).enumerate() {
+                let (columns, values) = rows.row(idx).unwrap_or_default();
                 each(out, &|weights| {
                     let terms = columns.iter().zip(values).filter_map(|(&column, value)| {
                         let weight: f64 = (*weights.get(column as usize)?).into();

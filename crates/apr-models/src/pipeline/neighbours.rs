@@ -155,7 +155,8 @@ impl NeighboursStep {
         let width = self.answer.width();
         if block.sparse_rows().is_some() {
             block.replace_sparse(width, |rows, out| {
-                for ((columns, values), out) in rows.rows().zip(out.chunks_exact_mut(width)) {
+                for (idx, out) in out.chunks_exact_mut(width).enumerate() {
+                    let (columns, values) = rows.row(idx).unwrap_or_default();
                     self.search_in_order(RowView::Sparse(columns, values), values, &mut nearest);
                     self.answer(&mut nearest, out);
                 }

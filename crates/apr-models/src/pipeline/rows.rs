@@ -218,7 +218,8 @@ impl<'s> Block<'s> {
         let width = self.width;
         self.replace_sparse(width, |rows, out| {
             out.fill(0.0);
-            for ((columns, values), out) in rows.rows().zip(out.chunks_exact_mut(width.max(1))) {
+            for (idx, out) in out.chunks_exact_mut(width.max(1)).enumerate() {
+                let (columns, values) = rows.row(idx).unwrap_or_default();
                 for (&column, &value) in columns.iter().zip(values) {
                     if let Some(place) = out.get_mut(column as usize) {
                         *place = value;

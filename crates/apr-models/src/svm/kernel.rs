@@ -98,19 +98,24 @@ impl KernelMachine {
         for (place, &intercept) in out.iter_mut().zip(&parts.intercepts) {
             *place = intercept;
         }
-        let classes = parts.n_support.iter().enumerate();
-        let classes = classes.flat_map(|(class, &count)| core::iter::repeat_n(class, count));
-        for (idx, (class, vector)) in classes.zip(parts.support_vectors.rows()).enumerate() {
-            let alike = parts.kernel.of(row, vector);
-            // Each vector speaks in the pairs of its class with every other one.
-            for other in (0..k).filter(|&other| other != class) {
-                let (coefficients, pair) = match other < class {
-                    true => (other, pair(other, class, k)),
-                    false => (other - 1, pair(class, other, k)),
-                };
-                let coefficient = parts.dual.get(coefficients * n_vectors + idx).copied().unwrap_or_default();
-                if let Some(place) = out.get_mut(pair) {
-                    *place += coefficient * alike;
+        let mut behind = 0;
+        for (class, &count) in parts.n_support.iter().enumerate() {
+            let begin = behind;
+            behind += count;
+            for idx in begin..behind {
+                let vector = parts.support_vectors.row(idx).unwrap_or_default();
+                let alike = parts.kernel.of(row, vector);
+                // Each vector speaks in the pairs of its class with every other one.
+                for other in (0..k).filter(|&other| other != class) {
+                    let (coefficients, pair) = match other < class {
+                        true => (other, pair(other, class, k)),
+                        false => (other - 1, pair(class, other, k)),
+                    };
+                    let coefficient =
+                        parts.dual.get(coefficients * n_vectors + idx).copied().unwrap_or_default();
+                    if let Some(place) = out.get_mut(pair) {
+                        *place += coefficient * alike;
+                    }
                 }
             }
         }
