@@ -355,12 +355,12 @@ error_kinds! {
     Custom {
         /// What it says.
         message: Box<str>,
-    } => "ac-custom" if "serde", "{message}";
+    } => "ac-custom", "{message}";
     /// Something the payload's layout cannot express.
     Unsupported {
         /// What.
         what: &'static str,
-    } => "ac-unsupported" if "serde", "the payload's layout has no {what}";
+    } => "ac-unsupported", "the payload's layout has no {what}";
     // The second generation.
     /// The checksum of a header of the second generation does not match: it is damaged.
     HeaderChecksum {
