@@ -151,7 +151,7 @@ impl NaiveBayes {
         if out.len() != self.classes.len() {
             return Err(ErrorKind::OutputLength { needed: self.classes.len(), given: out.len() }.into());
         }
-        self.scores_into(row, out);
+        out.iter_mut().zip(self.scores(row)).for_each(|(place, score)| *place = score);
         Ok(())
     }
 
@@ -167,7 +167,7 @@ impl NaiveBayes {
         check_probabilities(rows, out, self.n_features, n_classes)?;
         with_scratch::<f64, CLASSES_ON_STACK, _>(n_classes, |scores| {
             for (row, out) in rows.chunks_exact(self.n_features).zip(out.chunks_exact_mut(n_classes)) {
-                self.scores_into(row, scores);
+                scores.iter_mut().zip(self.scores(row)).for_each(|(place, score)| *place = score);
                 probability::softmax(scores, out);
             }
         });
@@ -183,25 +183,19 @@ impl NaiveBayes {
         probability::table(x, self.classes.len(), |rows, out| self.predict_proba_into(rows, out))
     }
 
-    fn scores_into(&self, row: &[f32], out: &mut [f64]) {
-        for (class, place) in out.iter_mut().enumerate() {
-            *place = self.score(class, row);
-        }
-    }
-
-    /// The logarithm of the joint density of the class at that place with the sample.
-    fn score(&self, class: usize, row: &[f32]) -> f64 {
-        let begin = class * self.n_features;
-        let means = self.mean.get(begin..).unwrap_or_default();
-        let variances = self.variance.get(begin..).unwrap_or_default();
-        let terms = row.iter().zip(means).zip(variances);
-        let distance: f64 = terms
-            .map(|((&value, mean), variance)| {
-                let apart = f64::from(value) - mean;
-                apart * apart / variance
-            })
-            .sum();
-        self.peak.get(class).copied().unwrap_or_default() - 0.5 * distance
+    fn scores(&self, row: &[f32]) -> impl Iterator<Item = f64> {
+        let classes =
+            self.mean.chunks_exact(self.n_features).zip(self.variance.chunks_exact(self.n_features));
+        self.peak.iter().zip(classes).map(move |(peak, (means, variances))| {
+            let terms = row.iter().zip(means).zip(variances);
+            let distance: f64 = terms
+                .map(|((&value, mean), variance)| {
+                    let apart = f64::from(value) - mean;
+                    apart * apart / variance
+                })
+                .sum();
+            peak - 0.5 * distance
+        })
     }
 }
 
@@ -210,8 +204,7 @@ impl Classifier for NaiveBayes {
     fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
         model::check_rows(rows, out.len(), self.n_features)?;
         for (row, place) in rows.chunks_exact(self.n_features).zip(out) {
-            let scores = (0..self.peak.len()).map(|class| self.score(class, row));
-            *place = self.classes.label(largest(scores));
+            *place = self.classes.label(largest(self.scores(row)));
         }
         Ok(())
     }
