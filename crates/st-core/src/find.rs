@@ -19,7 +19,7 @@ use crate::limits::{ReadOptions, Strictness};
 /// # Errors
 ///
 /// As [`Header::from_bytes`] with [`ReadOptions::STRICT`] but without its limits; errors do not name the
-/// tensor.
+/// tensor. Only an error takes memory from the allocator, up to 512 bytes.
 ///
 /// ```
 /// let file = b"\x3c\0\0\0\0\0\0\0{\"w\":{\"dtype\":\"U8\",\"shape\":[2,2],\"data_offsets\":[0,4]}}     abcd";
