@@ -4,9 +4,11 @@
 //! array in a text that is known to be sound. Nothing recurses, so nesting costs no stack.
 
 mod check;
+mod members;
 mod text;
 
 use self::check::Scan;
+pub(crate) use self::members::Members;
 pub(crate) use self::text::{push_string, string};
 
 use alloc::borrow::Cow;

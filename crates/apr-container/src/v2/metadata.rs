@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
 use crate::map::Map;
-use crate::v2::json::{self, Json, Member};
+use crate::v2::json::{self, Json, Member, Members};
 
 /// What a file says about its model.
 ///
@@ -428,34 +428,6 @@ fn optional_text(value: &str) -> Result<Option<String>, Error> {
 
 pub(crate) fn number(value: &str) -> Result<u64, Error> {
     value.parse().map_err(|_| ErrorKind::JsonType { expected: "an integer from 0 to 2^64 - 1" }.into())
-}
-
-/// A compact JSON object on its way.
-struct Members(String);
-
-impl Members {
-    fn new() -> Self {
-        Self("{".into())
-    }
-
-    fn raw(&mut self, key: &str, json: &str) {
-        if self.0.len() > 1 {
-            self.0.push(',');
-        }
-        json::push_string(&mut self.0, key);
-        self.0.push(':');
-        self.0.push_str(json);
-    }
-
-    fn text(&mut self, key: &str, text: Option<&str>) {
-        let json = text.map(Json::from);
-        self.raw(key, json.as_ref().map_or("null", Json::text));
-    }
-
-    fn finish(mut self) -> String {
-        self.0.push('}');
-        self.0
-    }
 }
 
 #[cfg(test)]
