@@ -4,7 +4,7 @@ use crate::gguf::write_samples;
 use crate::llama::SMALL;
 use crate::peers;
 use crate::process::{cargo, command, stdout_of, step};
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Failure, Outcome, Session, skipped};
 use crate::workspace::build_apr;
 
 /// A workspace of its own: the library is large.
@@ -21,8 +21,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
         [arg, ..] => return Err(Failure::Usage(format!("`candle` takes `--write` alone, not `{arg}`"))),
     };
     if let Err(why) = peers::fetched(session, MANIFEST)? {
-        session.skip("candle", why);
-        return Ok(());
+        return Err(skipped(why));
     }
     let folder = session.scratch("candle");
     let [samples, models] = ["samples", "models"].map(|name| folder.join(name));

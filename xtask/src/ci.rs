@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::TASKS;
-use crate::task::{Outcome, Session, without_arguments};
+use crate::task::{Failure, Outcome, Session, without_arguments};
 
 /// The tasks and their arguments.
 const STEPS: &[(&str, &[&str])] = &[
@@ -39,18 +39,19 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
         let task = TASKS.iter().find(|task| task.name == name).ok_or_else(|| format!("no task `{name}`"))?;
         let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
         eprintln!("\n=== {name} {}", args.join(" "));
-        let (began, skips_before) = (Instant::now(), session.skips().len());
-        let outcome = (task.run)(session, &args);
-        let skipped = session.skips().iter().skip(skips_before).any(|skip| skip.what == name);
-        let verdict = match &outcome {
-            Err(_) => "FAILED",
-            Ok(()) if skipped => "skipped",
+        let began = Instant::now();
+        let verdict = match (task.run)(session, &args) {
             Ok(()) => "ok",
+            Err(Failure::Skipped(why)) => {
+                session.skip(name, why);
+                "skipped"
+            }
+            Err(failure) => {
+                eprintln!("{name}: {failure}");
+                failures.push(format!("{name}: {failure}"));
+                "FAILED"
+            }
         };
-        if let Err(failure) = outcome {
-            eprintln!("{name}: {failure}");
-            failures.push(format!("{name}: {failure}"));
-        }
         rows.push(row(name, began.elapsed(), free_mebibytes(session), verdict));
     }
     println!("\n{:<12} {:>8} {:>9}", "task", "seconds", "free MiB");

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::process::{command, step};
 use crate::python::{self, Packages, environment};
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Failure, Outcome, Session, skipped};
 use crate::workspace::{Workspace, build_apr};
 
 const HARNESS: &str = "xtask/coldstart.py";
@@ -25,17 +25,9 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
         [rounds] if rounds.parse::<u32>().is_ok_and(|rounds| rounds > 0) => rounds.as_str(),
         _ => return Err(Failure::Usage("`coldstart` takes a number of starts".to_owned())),
     };
-    if !python::is_here(session, "coldstart") {
-        return Ok(());
-    }
+    python::require(session)?;
     let folder = session.scratch("coldstart");
-    let python = match environment(session, &folder.join("python"), &PACKAGES)? {
-        Ok(python) => python,
-        Err(why) => {
-            session.skip("coldstart", why);
-            return Ok(());
-        }
-    };
+    let python = environment(session, &folder.join("python"), &PACKAGES)?.map_err(skipped)?;
     let (apr, models) = (build_apr(session)?, folder.join("models"));
     fs::create_dir_all(&models).map_err(|error| format!("{}: {error}", models.display()))?;
     let target = Workspace::load(session, "Cargo.toml")?.target_dir.join("coldstart");

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::process::{cargo, command, display, find_tool, stdout_of, step};
-use crate::task::{Failure, Outcome, Session, without_arguments};
+use crate::task::{Failure, Outcome, Session, skipped, without_arguments};
 use crate::workspace::Workspace;
 
 const FOLDER: &str = "crates/conformance/firmware";
@@ -51,12 +51,10 @@ const BUDGETS: [(&str, u64); 6] = [
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     without_arguments("firmware", args)?;
     let Some(qemu) = find_tool(session, "qemu-system-arm") else {
-        session.skip("firmware", "needs qemu-system-arm");
-        return Ok(());
+        return Err(skipped("needs qemu-system-arm"));
     };
     if !has_target(session, TARGET) {
-        session.skip("firmware", format!("needs `rustup target add {TARGET}`"));
-        return Ok(());
+        return Err(skipped(format!("needs `rustup target add {TARGET}`")));
     }
     let models = session.scratch("firmware");
     fs::create_dir_all(&models).map_err(|error| format!("{}: {error}", models.display()))?;

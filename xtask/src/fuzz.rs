@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::process::{display, find_tool, nightly_cargo, path_with, step};
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Failure, Outcome, Session, skipped};
 use crate::workspace::Workspace;
 
 const MANIFEST: &str = "fuzz/Cargo.toml";
@@ -28,12 +28,10 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let targets: Vec<_> = packages.into_iter().flat_map(|package| package.binaries).collect();
     let (seconds, chosen) = choice(args, &targets).map_err(Failure::Usage)?;
     let Some(tool) = find_tool(session, "cargo-fuzz") else {
-        session.skip("fuzz", "needs cargo-fuzz");
-        return Ok(());
+        return Err(skipped("needs cargo-fuzz"));
     };
     if nightly_cargo(session, &[]).is_none() {
-        session.skip("fuzz", "needs the nightly toolchain");
-        return Ok(());
+        return Err(skipped("needs the nightly toolchain"));
     }
     // All of them in one build shares its cores; a few, one after the other.
     let builds: Vec<&[String]> =

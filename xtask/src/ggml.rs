@@ -3,7 +3,7 @@
 use crate::models;
 use crate::process::{cargo, command, step};
 use crate::python;
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Failure, Outcome, Session, skipped};
 use crate::workspace::Workspace;
 
 /// Loads the library and compares.
@@ -25,17 +25,13 @@ const QUICK: u64 = 20_000;
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let (n_blocks, formats) = chosen(args)?;
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
-        session.skip("ggml", "the reference library is one for x86-64 Linux");
-        return Ok(());
+        return Err(skipped("the reference library is one for x86-64 Linux"));
     }
-    if !python::is_here(session, "ggml") {
-        return Ok(());
-    }
+    python::require(session)?;
     let folder = match models::fetch_package(session, PACKAGE)? {
         Ok(folder) => folder,
         Err(why) => {
-            session.skip("ggml", why);
-            return Ok(());
+            return Err(skipped(why));
         }
     };
     let example = ["build", "--release", "--locked", "--package", "apr-quant", "--example", "blocks"];

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::process::{cargo, command, step};
 use crate::python::{self, Packages, environment};
-use crate::task::{Outcome, Session, without_arguments};
+use crate::task::{Outcome, Session, skipped, without_arguments};
 
 const JUDGE: &str = "xtask/judge_gguf.py";
 
@@ -19,17 +19,9 @@ const PACKAGES: Packages = Packages {
 /// Writes samples and lets gguf-py read them, or skips it if it cannot be had.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     without_arguments("gguf", args)?;
-    if !python::is_here(session, "gguf") {
-        return Ok(());
-    }
+    python::require(session)?;
     let folder = session.scratch("gguf");
-    let python = match environment(session, &folder.join("python"), &PACKAGES)? {
-        Ok(python) => python,
-        Err(why) => {
-            session.skip("gguf", why);
-            return Ok(());
-        }
-    };
+    let python = environment(session, &folder.join("python"), &PACKAGES)?.map_err(skipped)?;
     let samples = folder.join("samples");
     write_samples(session, "write_samples", &[&samples])?;
     step(command(session, &python, &["-I", JUDGE]).arg(&samples))

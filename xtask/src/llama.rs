@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::gguf::write_samples;
 use crate::process::{command, step};
 use crate::python::{self, Packages, environment};
-use crate::task::{Outcome, Session, without_arguments};
+use crate::task::{Outcome, Session, skipped, without_arguments};
 use crate::workspace::build_apr;
 
 const JUDGE: &str = "xtask/judge_llama.py";
@@ -24,18 +24,11 @@ const PACKAGES: Packages = Packages {
 /// Makes the models and lets llama.cpp judge them, or skips it if it cannot be built.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     without_arguments("llama", args)?;
-    if !python::is_here(session, "llama") {
-        return Ok(());
-    }
+    python::require(session)?;
     let folder = session.scratch("llama");
     eprintln!("llama: the first run compiles llama.cpp, which takes some minutes");
-    let python = match environment(session, &folder.join("python"), &PACKAGES)? {
-        Ok(python) => python,
-        Err(why) => {
-            session.skip("llama", format!("{why}; needs a C++ compiler as well"));
-            return Ok(());
-        }
-    };
+    let python = environment(session, &folder.join("python"), &PACKAGES)?
+        .map_err(|why| skipped(format!("{why}; needs a C++ compiler as well")))?;
     let models = folder.join("models");
     write_samples(session, "wide_llama", &[Path::new(SMALL), &models])?;
     let apr = build_apr(session)?;

@@ -41,7 +41,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::task::{Failure, Session, Task};
+use crate::task::{Session, Task};
 
 /// The tasks, in the order in which they are listed.
 const TASKS: &[Task] = &[
@@ -214,7 +214,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("xtask {name}: {failure}");
-            ExitCode::from(if matches!(failure, Failure::Usage(_)) { 2 } else { 1 })
+            ExitCode::from(failure.exit_code())
         }
     }
 }

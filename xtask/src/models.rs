@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::models::list::{LIST, Package, Registry, choice, packages};
-use crate::process::{Captured, capture, capture_with_input, command, display, succeeds};
+use crate::process::{Captured, capture, capture_with_input, command, display};
 use crate::python;
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Failure, Outcome, Session, skipped};
 
 pub(crate) use crate::models::oracle::check;
 
@@ -40,25 +40,24 @@ pub(crate) fn fetch(session: &mut Session, args: &[String]) -> Outcome {
         return check(session, &[]);
     }
     let chosen = choice(&packages, &words).map_err(Failure::Usage)?;
+    python::require(session)?;
     let mut missing = Vec::new();
-    if succeeds(&mut command(session, "python3", &["--version"])) {
-        for package in chosen {
-            match fetch_one(session, package)? {
-                Fetched::Before => println!("models: {} {}: already here", package.name, package.version),
-                Fetched::Now => {
-                    println!("models: {} {}: {} files", package.name, package.version, package.files.len());
-                }
-                Fetched::Not { why } => missing.push((format!("models {}", package.name), why)),
+    let n_chosen = chosen.len();
+    for package in chosen {
+        match fetch_one(session, package)? {
+            Fetched::Before => println!("models: {} {}: already here", package.name, package.version),
+            Fetched::Now => {
+                println!("models: {} {}: {} files", package.name, package.version, package.files.len());
             }
+            Fetched::Not { why } => missing.push((format!("models {}", package.name), why)),
         }
-    } else {
-        missing.push(("models".to_owned(), python::NEEDED.to_owned()));
     }
     if let (true, Some((what, why))) = (strict, missing.first()) {
         return Err(format!("{what}: {why}").into());
     }
+    let n_missing = missing.len();
     missing.into_iter().for_each(|(what, why)| session.skip(what, why));
-    Ok(())
+    if n_missing == n_chosen { Err(skipped("no package could be fetched")) } else { Ok(()) }
 }
 
 /// Fetches the one package of a list of its own: its folder, or why it cannot be had.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::process::{command, find_tool, step};
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Failure, Outcome, Session, skipped};
 use crate::workspace::build_apr;
 use crate::{npm, wasm};
 
@@ -29,12 +29,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
         _ => return Err(Failure::Usage("`page` takes `test` or nothing".to_owned())),
     };
     let package = session.scratch("wasm").join("package");
-    let skips_before = session.skips().len();
     wasm::run(session, &["build".to_owned()])?;
-    if session.skips().len() > skips_before {
-        session.skip("page", "needs the npm package, which was not built");
-        return Ok(());
-    }
     let page = session.scratch("page");
     assemble(&session.root().join(SOURCE), &package, &page)?;
     if tests {
@@ -110,18 +105,16 @@ fn unusable(path: &Path, error: &std::io::Error) -> Failure {
     format!("{}: {error}", path.display()).into()
 }
 
-/// Runs the tests in Chromium, or skips them by name.
+/// Runs the tests in Chromium.
 fn test(session: &mut Session, page: &Path) -> Outcome {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let Some(chromium) = names.iter().find_map(|name| find_tool(session, name)) else {
-        session.skip("page", "needs Debian's chromium");
-        return Ok(());
+        return Err(skipped("needs Debian's chromium"));
     };
     let tests = session.root().join(TESTS);
     let tools = session.scratch("page-tools");
     if let Err(why) = npm::install(session, &tests, &tools)? {
-        session.skip("page", format!("needs playwright-core and axe-core: {why}"));
-        return Ok(());
+        return Err(skipped(format!("needs playwright-core and axe-core: {why}")));
     }
     let apr = build_apr(session)?;
     let mut node = command(session, "node", &["--test", "--test-reporter=spec"]);

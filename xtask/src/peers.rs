@@ -1,7 +1,7 @@
 //! `peers`: the programs that made the `.apr` format read what we write.
 
 use crate::process::{Captured, capture, cargo, step};
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Failure, Outcome, Session, skipped};
 
 /// A workspace of its own: three versions of a large library never reach ours.
 const MANIFEST: &str = "benches/peers/Cargo.toml";
@@ -9,8 +9,7 @@ const MANIFEST: &str = "benches/peers/Cargo.toml";
 /// Builds the peers and lets them read every model type in every compression; `args` narrow it down.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     if let Err(why) = fetched(session, MANIFEST)? {
-        session.skip("peers", why);
-        return Ok(());
+        return Err(skipped(why));
     }
     let run = ["run", "--quiet", "--release", "--locked", "--manifest-path", MANIFEST, "--", "check"];
     step(cargo(session, &run).args(args))

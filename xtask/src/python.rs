@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::process::{capture, command, display, succeeds};
-use crate::task::{Failure, Session};
+use crate::task::{Failure, Outcome, Session, skipped};
 
-/// Why something is skipped where there is no Python.
+/// What is missing where there is no Python.
 pub(crate) const NEEDED: &str = "needs python3";
 
 /// What a judge needs of Python.
@@ -19,13 +19,13 @@ pub(crate) struct Packages {
     pub(crate) variables: &'static [(&'static str, &'static str)],
 }
 
-/// Whether there is a Python; where there is none, the check `what` is noted as skipped.
-pub(crate) fn is_here(session: &mut Session, what: &str) -> bool {
-    let is_here = succeeds(&mut command(session, "python3", &["--version"]));
-    if !is_here {
-        session.skip(what, NEEDED);
-    }
-    is_here
+/// Looks for a Python.
+///
+/// # Errors
+///
+/// [`Failure::Skipped`] if there is none.
+pub(crate) fn require(session: &Session) -> Outcome {
+    if succeeds(&mut command(session, "python3", &["--version"])) { Ok(()) } else { Err(skipped(NEEDED)) }
 }
 
 /// The Python with the packages, made in `folder` if it is not there; or why it cannot be had.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::process::{capture, command, stdout_of, step, step_with_lines};
 use crate::python::{self, Packages, environment};
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Failure, Outcome, Session, skipped};
 
 /// Our package.
 const FOLDER: &str = "crates/apr-python";
@@ -127,11 +127,9 @@ impl<'a> Job<'a> {
 /// Builds the wheel and does with it what was asked for.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let job = Job::new(args)?;
-    if !python::is_here(session, "python") {
-        return Ok(());
-    }
+    python::require(session)?;
     let folder = session.scratch("python");
-    let Some(wheel) = wheel(session, &folder)? else { return Ok(()) };
+    let wheel = wheel(session, &folder)?;
     match job {
         Job::Tests => {
             let upstream = source_or_skip(session, &folder, &UPSTREAM)?;
@@ -143,7 +141,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
         }
         Job::Bench(benches, options) => {
             let place = folder.join("bench");
-            let Some(python) = with_wheel(session, &place, &BENCHERS, &wheel)? else { return Ok(()) };
+            let python = with_wheel(session, &place, &BENCHERS, &wheel)?;
             for bench in benches {
                 if let Some(packages) = bench.packages
                     && let Err(why) = environment(session, &place, packages)?
@@ -159,10 +157,8 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
         Job::Structures => structures::run(session, &folder, &wheel),
         Job::Valgrind => {
             let place = folder.join("valgrind");
-            match with_wheel(session, &place, &TESTERS, &wheel)? {
-                Some(python) => valgrind::run(session, &folder, &python),
-                None => Ok(()),
-            }
+            let python = with_wheel(session, &place, &TESTERS, &wheel)?;
+            valgrind::run(session, &folder, &python)
         }
     }
 }
@@ -178,39 +174,30 @@ fn source_or_skip(session: &mut Session, folder: &Path, source: &Source) -> Resu
     })
 }
 
-/// An environment with these packages and our wheel; none where they cannot be had.
+/// An environment with these packages and our wheel.
 fn with_wheel(
-    session: &mut Session,
+    session: &Session,
     place: &Path,
     packages: &Packages,
     wheel: &Path,
-) -> Result<Option<PathBuf>, Failure> {
-    match environment(session, place, packages)? {
-        Ok(python) => {
-            install(session, &python, wheel)?;
-            Ok(Some(python))
-        }
-        Err(why) => {
-            session.skip("python", why);
-            Ok(None)
-        }
-    }
+) -> Result<PathBuf, Failure> {
+    let python = environment(session, place, packages)?.map_err(skipped)?;
+    install(session, &python, wheel)?;
+    Ok(python)
 }
 
 /// A new environment with our wheel: the README's example, all of our tests, upstream's tests.
 fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Option<&Path>) -> Outcome {
     let fresh = folder.join("fresh");
     emptied(&fresh)?;
-    let Some(python) = with_wheel(session, &fresh, &TESTERS, wheel)? else { return Ok(()) };
+    let python = with_wheel(session, &fresh, &TESTERS, wheel)?;
     if let Err(why) = environment(session, &fresh, &ESTIMATORS)? {
         session.skip("python: apr.sklearn", why);
     }
     example(session, &python, folder)?;
     // For `python -m apr`: as a wheel of its own, in a build that costs less than one for users.
     let program = built(session, &folder.join("program"), "crates/apr-tools", &["--profile=dev"])?;
-    if let Some(program) = program {
-        install(session, &python, &program)?;
-    }
+    install(session, &python, &program)?;
     let ours = pytest(session, &python, &["tests"], |command| {
         command.current_dir(session.root().join(FOLDER));
     });
@@ -221,10 +208,10 @@ fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Opti
     }
 }
 
-/// Builds our wheel and looks at its size; none where the builder cannot be had.
-fn wheel(session: &mut Session, folder: &Path) -> Result<Option<PathBuf>, Failure> {
+/// Builds our wheel and looks at its size.
+fn wheel(session: &mut Session, folder: &Path) -> Result<PathBuf, Failure> {
     let options = ["--compression-method=deflated", "--compression-level=9"];
-    let Some(wheel) = built(session, folder, FOLDER, &options)? else { return Ok(None) };
+    let wheel = built(session, folder, FOLDER, &options)?;
     let len = fs::metadata(&wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len();
     let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
     println!("python: {name}: {len} bytes");
@@ -232,30 +219,20 @@ fn wheel(session: &mut Session, folder: &Path) -> Result<Option<PathBuf>, Failur
         return Err(format!("{name} has {len} bytes, more than {MAX_WHEEL}").into());
     }
     session.close_with(format!("python wheel: {len} bytes"));
-    Ok(Some(wheel))
+    Ok(wheel)
 }
 
-/// Builds the wheel of a crate in `folder`; none where the builder cannot be had.
-fn built(
-    session: &mut Session,
-    folder: &Path,
-    crate_folder: &str,
-    options: &[&str],
-) -> Result<Option<PathBuf>, Failure> {
-    let python = match environment(session, &session.scratch("python").join("build"), &BUILDER)? {
-        Ok(python) => python,
-        Err(why) => {
-            session.skip("python", why);
-            return Ok(None);
-        }
-    };
+/// Builds the wheel of a crate in `folder`.
+fn built(session: &Session, folder: &Path, crate_folder: &str, options: &[&str]) -> Result<PathBuf, Failure> {
+    let python =
+        environment(session, &session.scratch("python").join("build"), &BUILDER)?.map_err(skipped)?;
     let wheels = folder.join("wheels");
     emptied(&wheels)?;
     let manifest = format!("{crate_folder}/Cargo.toml");
     let words = ["-m", "maturin", "build", "--quiet", "--locked", "--manifest-path", &manifest];
     let mut maturin = command(session, &python, &words);
     step(maturin.args(options).arg("--interpreter").arg(&python).arg("--out").arg(&wheels))?;
-    only_file(&wheels, ".whl").map(Some)
+    only_file(&wheels, ".whl")
 }
 
 /// Installs a wheel of ours into an environment, over what was built before under the same version.

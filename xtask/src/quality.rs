@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::process::{cargo, command, find_tool, path_with, stdout_of, step, succeeds};
-use crate::task::{Outcome, Session};
+use crate::task::{Outcome, Session, skipped};
 
 /// Licences, duplicate versions and sources of every dependency, by `deny.toml`.
 pub(crate) fn deny(session: &mut Session, _args: &[String]) -> Outcome {
     let Some(tool) = find_tool(session, "cargo-deny") else {
-        session.skip("deny", "needs cargo-deny");
-        return Ok(());
+        return Err(skipped("needs cargo-deny"));
     };
     // cargo-deny reads the sources for every platform, a build only those for its own.
     if !succeeds(&mut cargo(session, &["fetch", "--locked"])) {
@@ -21,13 +20,10 @@ pub(crate) fn deny(session: &mut Session, _args: &[String]) -> Outcome {
 /// Line coverage of the crates on which files depend, with the lines no test reaches.
 pub(crate) fn coverage(session: &mut Session, args: &[String]) -> Outcome {
     let Some(tool) = find_tool(session, "cargo-llvm-cov") else {
-        session.skip("coverage", "needs cargo-llvm-cov");
-        return Ok(());
+        return Err(skipped("needs cargo-llvm-cov"));
     };
     let Some(llvm) = llvm_tools(session) else {
-        session
-            .skip("coverage", "needs `rustup component add llvm-tools`, or LLVM of the compiler's version");
-        return Ok(());
+        return Err(skipped("needs `rustup component add llvm-tools`, or LLVM of the compiler's version"));
     };
     let mut command = cargo(session, &["llvm-cov", "--show-missing-lines"]);
     command.env("PATH", path_with(&tool));
@@ -46,8 +42,7 @@ pub(crate) fn coverage(session: &mut Session, args: &[String]) -> Outcome {
 /// Changes the code in many small ways and asks which changes the tests of `st-core`, or of the package named, notice.
 pub(crate) fn mutants(session: &mut Session, args: &[String]) -> Outcome {
     let Some(tool) = find_tool(session, "cargo-mutants") else {
-        session.skip("mutants", "needs cargo-mutants");
-        return Ok(());
+        return Err(skipped("needs cargo-mutants"));
     };
     let out = session.scratch("");
     let mut command = cargo(session, &["mutants", "--output"]);

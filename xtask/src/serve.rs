@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 
 use crate::json::Value;
 use crate::process::{announce, capture, cargo, command, find_tool, stdout_of, step};
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Failure, Outcome, Session, skipped};
 use crate::workspace::{Workspace, build_apr};
 
 /// How long each load lasts, and how long the soak, unless told.
@@ -32,8 +32,7 @@ fn seconds(name: &str, args: &[String], default: u64) -> Result<u64, Failure> {
 pub(crate) fn load(session: &mut Session, args: &[String]) -> Outcome {
     let seconds = seconds("serve-load", args, LOAD_SECONDS)?;
     let Some(wrk) = find_tool(session, "wrk") else {
-        session.skip("serve-load", "needs Debian's wrk");
-        return Ok(());
+        return Err(skipped("needs Debian's wrk"));
     };
     step(&mut cargo(session, &["build", "--release", "--locked", "--package", "apr-tools"]))?;
     let apr = Workspace::load(session, "Cargo.toml")?.target_dir.join("release").join("apr");
@@ -80,8 +79,7 @@ pub(crate) fn load(session: &mut Session, args: &[String]) -> Outcome {
 pub(crate) fn soak(session: &mut Session, args: &[String]) -> Outcome {
     let seconds = seconds("serve-soak", args, SOAK_SECONDS)?;
     if !cfg!(target_os = "linux") {
-        session.skip("serve-soak", "looks at memory in /proc");
-        return Ok(());
+        return Err(skipped("looks at memory in /proc"));
     }
     let apr = build_apr(session)?;
     let folder = scratch(session, "serve-soak")?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::process::{command, step, succeeds};
 use crate::python::{Packages, environment};
-use crate::task::{Outcome, Session, without_arguments};
+use crate::task::{Outcome, Session, skipped, without_arguments};
 use crate::workspace::build_apr;
 
 const JUDGE: &str = "xtask/judge_signatures.py";
@@ -16,27 +16,28 @@ const PACKAGES: Packages = Packages {
     variables: &[],
 };
 
-/// Lets both judge, or skips whom it does not find.
+/// Lets both judge; one that is missing is skipped.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     without_arguments("signatures", args)?;
     for (program, word) in [("python3", "--version"), ("openssl", "version")] {
         if !succeeds(&mut command(session, program, &[word])) {
-            session.skip("signatures", format!("needs {program}"));
-            return Ok(());
+            return Err(skipped(format!("needs {program}")));
         }
     }
     let apr = build_apr(session)?;
-    if succeeds(&mut command(session, "minisign", &["-v"])) {
+    let has_minisign = succeeds(&mut command(session, "minisign", &["-v"]));
+    if has_minisign {
         judge(session, Path::new("python3"), &apr, "minisign")?;
     } else {
         session.skip("signatures of minisign", "needs Debian's minisign");
     }
     match environment(session, &session.scratch("signatures").join("python"), &PACKAGES)? {
         Ok(python) => judge(session, &python, &apr, "model-signing"),
-        Err(why) => {
+        Err(why) if has_minisign => {
             session.skip("signatures of model-signing", why);
             Ok(())
         }
+        Err(why) => Err(skipped(why)),
     }
 }
 

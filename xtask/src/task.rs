@@ -3,7 +3,8 @@
 use core::fmt;
 use std::path::{Path, PathBuf};
 
-/// How a task ended. A task that could not look at something says so with [`Session::skip`] and still succeeds.
+/// How a task ended. A task that could do only a part of its work names the rest with [`Session::skip`] and succeeds; one that
+/// could do nothing returns [`Failure::Skipped`].
 pub(crate) type Outcome = Result<(), Failure>;
 
 /// One row of the table in `main.rs`.
@@ -24,12 +25,31 @@ pub(crate) enum Failure {
     Usage(String),
     /// The task ran and what it looks at is not as it should be: exit code 1.
     Check(String),
+    /// The task did nothing because something is missing: exit code 77, as in Automake's test protocol. `ci` lists it and goes on.
+    Skipped(String),
+}
+
+impl Failure {
+    /// The exit code of a run that ends so.
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Check(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Skipped(_) => 77,
+        }
+    }
+}
+
+/// A task that did nothing because of `why`: what is missing.
+pub(crate) fn skipped(why: impl Into<String>) -> Failure {
+    Failure::Skipped(why.into())
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(text) | Self::Check(text) => f.write_str(text),
+            Self::Skipped(why) => write!(f, "skipped: {why}"),
         }
     }
 }
@@ -121,5 +141,18 @@ impl Session {
     /// The lines kept by [`Session::close_with`].
     pub(crate) fn closing_lines(&self) -> &[String] {
         &self.closing_lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_did_nothing_does_not_succeed() {
+        let codes =
+            [Failure::from("differs"), Failure::Usage("no such word".to_owned()), skipped("needs node")];
+        assert_eq!(codes.each_ref().map(Failure::exit_code), [1, 2, 77]);
+        assert_eq!(codes[2].to_string(), "skipped: needs node");
     }
 }

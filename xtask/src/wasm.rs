@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use crate::process::{cargo, command, display, find_tool, stdout_of, step};
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Failure, Outcome, Session, skipped};
 use crate::workspace::Workspace;
 
 /// The crate.
@@ -55,8 +55,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
         _ => return Err(Failure::Usage("`wasm` takes build, test or size, not several words".to_owned())),
     };
     if let Some(why) = why_not(session) {
-        session.skip("wasm", why);
-        return Ok(());
+        return Err(skipped(why));
     }
     let place = Place::of(session);
     place.install(session)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{FOLDER, TESTERS, UPSTREAM_TESTS, close, install, judged, pytest};
 use crate::python::{Packages, environment};
-use crate::task::{Failure, Outcome, Session};
+use crate::task::{Failure, Outcome, Session, skipped};
 
 /// A framework and how it is judged.
 #[derive(Debug)]
@@ -125,6 +125,7 @@ pub(super) fn run(
     chosen: &[&Framework],
 ) -> Outcome {
     let mut outcome = Ok(());
+    let mut n_tested = 0;
     for framework in chosen {
         eprintln!("python: {}: the first run installs it", framework.name);
         let place = folder.join(framework.name);
@@ -139,6 +140,7 @@ pub(super) fn run(
                 continue;
             }
         };
+        n_tested += 1;
         install(session, &python, wheel)?;
         let ours = pytest(session, &python, &[framework.tests], |command| {
             command.current_dir(session.root().join(FOLDER));
@@ -151,7 +153,7 @@ pub(super) fn run(
         outcome = outcome.and(passed).and(judged);
     }
     session.closing_lines().iter().for_each(|line| println!("{line}"));
-    outcome
+    if n_tested == 0 { Err(skipped("no framework can be installed")) } else { outcome }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::frameworks::TORCH;
 use super::{FOLDER, Source, close, install, pytest, source_or_skip};
 use crate::python::{Packages, environment};
-use crate::task::{Outcome, Session};
+use crate::task::{Outcome, Session, skipped};
 
 const SOURCE: Source = Source {
     name: "safestructures",
@@ -62,13 +62,7 @@ pub(super) fn run(session: &mut Session, folder: &Path, wheel: &Path) -> Outcome
         Ok(_) => environment(session, &place, &WITH_TORCH)?,
         Err(why) => Err(why),
     };
-    let python = match had {
-        Ok(python) => python,
-        Err(why) => {
-            session.skip("python structures", why);
-            return Ok(());
-        }
-    };
+    let python = had.map_err(skipped)?;
     install(session, &python, wheel)?;
     let overlay = session.root().join(FOLDER).join("tests/upstream");
     let paths = std::env::join_paths([overlay.clone(), overlay.join("structures")])

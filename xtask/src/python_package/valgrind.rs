@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{FOLDER, close, is_closing};
 use crate::process::{command, step_with_lines, succeeds};
-use crate::task::{Outcome, Session};
+use crate::task::{Outcome, Session, skipped};
 
 /// The tests that go through all of the native module; the rest would only take longer.
 const TESTS: [&str; 6] = [
@@ -29,8 +29,7 @@ const OURS: [&str; 2] = ["_native", "apr_python"];
 /// Runs the tests and refuses a report about a function of ours.
 pub(super) fn run(session: &mut Session, folder: &Path, python: &Path) -> Outcome {
     if !succeeds(&mut command(session, "valgrind", &["--version"])) {
-        session.skip("python valgrind", "needs valgrind");
-        return Ok(());
+        return Err(skipped("needs valgrind"));
     }
     let log = folder.join("valgrind.log");
     let mut memcheck = command(session, "valgrind", &["--leak-check=no", "--num-callers=40"]);
