@@ -1,0 +1,41 @@
+//! Names the format of a file by its content, so that a refusal can say what the file is and what to do with it.
+//!
+//! The most frequent failures of a reader of model files are files of another kind: a web page or an error message saved under a
+//! model's name, a Git LFS pointer, a PyTorch checkpoint. This crate recognizes them. It decodes nothing, follows no names, and
+//! runs nothing.
+//!
+//! ```
+//! use foreign_format::{Format, sniff};
+//!
+//! let format = sniff(b"<!DOCTYPE html>\n<html><head><title>404").expect("it is known");
+//! assert_eq!(format, Format::WebPage);
+//! assert_eq!(format.title(), "a web page");
+//! assert!(format.help().is_some_and(|help| help.contains("download it again")));
+//! ```
+//!
+//! - [`sniff`] looks at the first [`PREFIX`] bytes alone.
+//! - [`identify`] also reads the directory at the end of a ZIP archive, which tells PyTorch, TorchScript, NumPy and Keras
+//!   archives apart with certainty; it takes a function that reads bytes at an offset.
+//!
+//! A safetensors file has no magic number: `None` stands for a file that may be one, and for every unknown format.
+//!
+//! # Limits
+//!
+//! No allocation. [`identify`] reads at most [`PREFIX`] bytes, the 64 KiB in which the end record of an archive may be, and
+//! [`MAX_MEMBERS`] entries of its directory. No input makes it panic.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod format;
+mod sniff;
+mod zip;
+
+pub use self::format::Format;
+pub use self::sniff::{PREFIX, identify, sniff};
+pub use self::zip::MAX_MEMBERS;

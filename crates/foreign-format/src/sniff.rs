@@ -1,0 +1,281 @@
+//! Formats told by the first bytes.
+
+use crate::Format;
+use crate::zip;
+
+/// Bytes of the beginning of a file that [`sniff`] looks at.
+pub const PREFIX: usize = 1024;
+
+/// Longest header of a safetensors file, a limit of that format.
+const SAFETENSORS_HEADER: u64 = 100_000_000;
+
+/// Format, offset of the magic number, magic number.
+const MAGICS: &[(Format, usize, &[u8])] = &[
+    (Format::Apr1, 0, b"APRN"),
+    (Format::Apr2, 0, b"APR\0"),
+    (Format::Apr2, 0, b"APR2"),
+    (Format::Sealed, 0, b"\x89APRS\r\n\x1a"),
+    (Format::Gguf, 0, b"GGUF"),
+    (Format::Ggml, 0, b"tjgg"),
+    (Format::Ggml, 0, b"fmgg"),
+    (Format::Ggml, 0, b"lmgg"),
+    (Format::Npy, 0, b"\x93NUMPY"),
+    (Format::Hdf5, 0, b"\x89HDF\r\n\x1a\n"),
+    // Behind a block of the user.
+    (Format::Hdf5, 512, b"\x89HDF\r\n\x1a\n"),
+    (Format::Mat, 0, b"MATLAB 5.0 MAT-file"),
+    (Format::Mat, 0, b"MATLAB 7.3 MAT-file"),
+    (Format::TfLite, 4, b"TFL3"),
+    (Format::TorchLegacy, 0, b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"),
+    (Format::Parquet, 0, b"PAR1"),
+    (Format::Parquet, 0, b"PARE"),
+    (Format::Arrow, 0, b"ARROW1"),
+    (Format::Arrow, 0, b"FEA1"),
+    (Format::Orc, 0, b"ORC"),
+    (Format::Avro, 0, b"Obj\x01"),
+    (Format::Sqlite, 0, b"SQLite format 3\0"),
+    (Format::Gzip, 0, b"\x1f\x8b\x08"),
+    (Format::Zstd, 0, b"\x28\xb5\x2f\xfd"),
+    (Format::Bzip2, 0, b"BZh"),
+    (Format::Xz, 0, b"\xfd7zXZ\0"),
+    (Format::Lz4, 0, b"\x04\x22\x4d\x18"),
+    (Format::SevenZip, 0, b"7z\xbc\xaf\x27\x1c"),
+    (Format::Rar, 0, b"Rar!\x1a\x07"),
+    (Format::Tar, 257, b"ustar"),
+    (Format::GitLfs, 0, b"version https://git-lfs"),
+    (Format::Executable, 0, b"\x7fELF"),
+    (Format::Executable, 0, b"MZ"),
+    (Format::Pdf, 0, b"%PDF-"),
+    (Format::Image, 0, b"\x89PNG\r\n\x1a\n"),
+    (Format::Image, 0, b"\xff\xd8\xff"),
+    (Format::Image, 0, b"GIF8"),
+];
+
+/// The format that the beginning of a file announces, if it is a known one.
+///
+/// `first` is the beginning of the file, [`PREFIX`] bytes if it has as many. `None` stands for a file that may be safetensors,
+/// which has no magic number, and for unknown formats.
+#[must_use]
+pub fn sniff(first: &[u8]) -> Option<Format> {
+    let first = first.get(..PREFIX).unwrap_or(first);
+    let begins_safetensors = first.split_first_chunk().is_some_and(|(&length, rest)| {
+        // A damaged safetensors file stays one: a header length within the format's limit, then a brace.
+        rest.starts_with(b"{") && u64::from_le_bytes(length) <= SAFETENSORS_HEADER
+    });
+    if begins_safetensors {
+        return None;
+    }
+    let has = |&&(_, at, magic): &&(Format, usize, &[u8])| {
+        first.get(at..).is_some_and(|bytes| bytes.starts_with(magic))
+    };
+    if let Some(&(format, ..)) = MAGICS.iter().find(has) {
+        return Some(format);
+    }
+    if first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06") {
+        return Some(zip::by_first_member(first));
+    }
+    if first.len() >= 16 && first.iter().all(|&byte| byte == 0) {
+        return Some(Format::Zeros);
+    }
+    // What follows has no magic number, or a short one. None of it can be the header length of a safetensors file.
+    let (&length, _) = first.split_first_chunk()?;
+    if u64::from_le_bytes(length) <= SAFETENSORS_HEADER {
+        return None;
+    }
+    binary(first).or_else(|| text(first))
+}
+
+/// The format of a file of `len` bytes. `read(offset, buf)` fills `buf` with the bytes at `offset`, all of which are in the file.
+///
+/// # Errors
+///
+/// Those of `read`.
+pub fn identify<E>(
+    len: u64,
+    mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+) -> Result<Option<Format>, E> {
+    let mut buf = [0; PREFIX];
+    let take = usize::try_from(len).map_or(PREFIX, |len| len.min(PREFIX));
+    let first = &mut buf[..take];
+    read(0, first)?;
+    match sniff(first) {
+        Some(format) if zip::is_archive(first) => {
+            Ok(Some(zip::by_directory(len, &mut read)?.unwrap_or(format)))
+        }
+        format => Ok(format),
+    }
+}
+
+/// Formats of bytes without a long magic number.
+fn binary(first: &[u8]) -> Option<Format> {
+    match first {
+        // The opcode PROTO, of protocols 2 to 5.
+        [0x80, 2..=5, ..] => Some(Format::Pickle),
+        // A map of few entries, then a short string: its first key.
+        [0x81..=0x8f, 0xa1..=0xbf, letter, ..] if letter.is_ascii_graphic() => Some(Format::MessagePack),
+        _ if is_text_pickle(first) => Some(Format::Pickle),
+        [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => Some(Format::Zlib),
+        // A message of Protocol Buffers: field 1, a small version; then field 2 or a later one.
+        [0x08, version @ 1..=31, rest @ ..] => protobuf(*version, rest),
+        _ => None,
+    }
+}
+
+/// ONNX, SavedModel and Core ML all begin with a version as field 1.
+fn protobuf(version: u8, rest: &[u8]) -> Option<Format> {
+    match rest {
+        [0x12, rest @ ..] => {
+            // Field 2: the producer's name (ONNX); a graph, beginning with what is known about it (SavedModel); a description,
+            // beginning with the name of its first input (Core ML). Its length comes first, 7 bits a byte.
+            let len_bytes = rest.iter().take(5).take_while(|&&byte| byte >= 0x80).count();
+            match rest.get(len_bytes + 1..) {
+                Some([0x0a, inner @ ..]) => {
+                    let len_bytes = inner.iter().take(5).take_while(|&&byte| byte >= 0x80).count();
+                    let is_named = inner.get(len_bytes + 1) == Some(&0x0a);
+                    Some(if is_named || version != 1 { Format::CoreMl } else { Format::SavedModel })
+                }
+                Some([letter, ..]) if letter.is_ascii_graphic() => Some(Format::Onnx),
+                _ if version == 1 => Some(Format::SavedModel),
+                _ => Some(Format::Onnx),
+            }
+        }
+        // The producer's version, its domain, the graph, operator sets.
+        [0x1a | 0x22 | 0x3a | 0x42, ..] => Some(Format::Onnx),
+        _ => None,
+    }
+}
+
+/// Text, told by its first words.
+fn text(first: &[u8]) -> Option<Format> {
+    let first = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first);
+    // The prefix may end within a character.
+    let readable = match core::str::from_utf8(first) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => {
+            core::str::from_utf8(&first[..error.valid_up_to()]).ok()?
+        }
+        Err(_) => return None,
+    };
+    if readable.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
+        return None;
+    }
+    let text = readable.trim_ascii_start();
+    let begins = |word: &str| {
+        text.as_bytes().get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    Some(if begins("<!doctype html") || begins("<html") || begins("<head") || begins("<!--") {
+        Format::WebPage
+    } else if begins("<?xml") || begins("<error") {
+        Format::Xml
+    } else if let Some(json) = text.strip_prefix('{') {
+        let first_key_is = |keys: &[&str]| {
+            let key = json.trim_ascii_start().strip_prefix('"').and_then(|rest| rest.split('"').next());
+            key.is_some_and(|key| keys.contains(&key))
+        };
+        if readable.contains("\"weight_map\"") || first_key_is(&["metadata"]) {
+            Format::ShardIndex
+        } else if first_key_is(&["error", "errors", "message", "detail", "code", "status"]) {
+            Format::ErrorReply
+        } else {
+            Format::Json
+        }
+    } else if begins("[{") || begins("[\n") {
+        Format::Json
+    } else if is_table(readable) {
+        Format::Csv
+    } else {
+        Format::Text
+    })
+}
+
+/// Pickles of protocols 0 and 1 are nearly text: a class by module and name, or a container put into the memo.
+fn is_text_pickle(first: &[u8]) -> bool {
+    match first {
+        [b'(', b'd' | b'i' | b'l' | b't', b'p' | b'q', number, ..] => {
+            number.is_ascii_digit() || first[2] == b'q'
+        }
+        [b'c', rest @ ..] | [b'(', b'c' | b'i', rest @ ..] => {
+            let mut lines = rest.split(|&byte| byte == b'\n');
+            let mut is_name = || {
+                let is_word = |&b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.');
+                lines.next().is_some_and(|line| !line.is_empty() && line.iter().all(is_word))
+            };
+            // A word on each of two lines is text as well; a pickle goes on with an opcode.
+            is_name() && is_name() && matches!(lines.next(), Some([b'(' | b')' | b'.' | b'p' | b'q', ..]))
+        }
+        _ => false,
+    }
+}
+
+/// Whether the first lines have equally many fields, and more than one.
+fn is_table(text: &str) -> bool {
+    let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n')).take(2);
+    let (Some(head), Some(row)) = (lines.next(), lines.next()) else { return false };
+    [',', ';', '\t'].iter().any(|&separator| {
+        let fields = |line: &str| line.matches(separator).count();
+        fields(head) > 0 && fields(head) == fields(row)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_formats_are_named() {
+        let mut tar = [b'a'; 512];
+        tar[257..262].copy_from_slice(b"ustar");
+        for (first, format) in [
+            (&b"APRN\x01\x00"[..], Format::Apr1),
+            (b"APR\0\x02", Format::Apr2),
+            (b"APR2....", Format::Apr2),
+            (b"GGUF\x03\0\0\0", Format::Gguf),
+            (b"PK\x03\x04....", Format::Zip),
+            (b"\x80\x02}q\x00X\x01\0", Format::Pickle),
+            (b"cnumpy.core.multiarray\n_reconstruct\np0\n", Format::Pickle),
+            (b"(dp0\nVw\np1\n\xff", Format::Pickle),
+            (b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e", Format::TorchLegacy),
+            (b"\x93NUMPY\x01\0", Format::Npy),
+            (b"\x89HDF\r\n\x1a\n", Format::Hdf5),
+            (b"\x08\x08\x12\x07pytorch", Format::Onnx),
+            (b"\x08\x01\x12\xef\x3b\x0a\xdb\x0a\x12\xab\x0a", Format::SavedModel),
+            (b"\x08\x04\x12\x20\x0a\x10\x0a\x05image", Format::CoreMl),
+            (b"\x1c\0\0\0TFL3", Format::TfLite),
+            (b"PAR1\x15\x04\x15\x10", Format::Parquet),
+            (b"ARROW1\0\0", Format::Arrow),
+            (b"\n <!DOCTYPE HTML>", Format::WebPage),
+            (b"\xef\xbb\xbf<html>", Format::WebPage),
+            (b"version https://git-lfs.github.com/spec/v1\n", Format::GitLfs),
+            (b"{\n  \"metadata\": {", Format::ShardIndex),
+            (b"{\"error\":\"Invalid username or password.\"}", Format::ErrorReply),
+            (b"{\"architectures\": [\"BertModel\"]}", Format::Json),
+            (b"<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", Format::Xml),
+            (b"age,size\n1,2\n", Format::Csv),
+            (b"Repository not found, or access denied\n", Format::Text),
+            (&[0; 4096], Format::Zeros),
+            (&tar, Format::Tar),
+        ] {
+            assert_eq!(sniff(first), Some(format), "{:?}", first.get(..40).unwrap_or(first));
+        }
+    }
+
+    #[test]
+    fn safetensors_files_are_not_mistaken_even_if_damaged() {
+        for n in [0, 2_u64, 8, 88, 0x12_0208, 0x0280, 0x8b1f, 0x9c78, 100_000_000] {
+            for text in ["{\"__metadata__\":{}}", "\"__metadata__\":{}}"] {
+                let mut first = n.to_le_bytes().to_vec();
+                first.extend_from_slice(text.as_bytes());
+                assert_eq!(sniff(&first), None, "{n}: {text}");
+            }
+        }
+        assert_eq!(sniff(b""), None);
+    }
+
+    #[test]
+    fn every_format_has_a_name_of_its_own() {
+        for (idx, format) in Format::ALL.iter().enumerate() {
+            assert!(Format::ALL[..idx].iter().all(|other| other.name() != format.name()), "{format:?}");
+            assert!(format.help().is_none_or(|help| help.len() > 10), "{format:?}");
+        }
+    }
+}
