@@ -16,13 +16,13 @@ use durable_file::StagedDir;
 
 use self::answer::Answer;
 pub(crate) use self::file::{Format, ModelFile, Signature};
-use self::project::{Optimize, Project, Shape, Source};
+use self::project::{Checkout, Optimize, Project, Shape};
 use crate::console::Console;
-use crate::error::{CODE_FOREIGN_FORMAT, CODE_OUTPUT_EXISTS, CODE_USAGE, Exit, Failure};
+use crate::error::{CODE_FOREIGN_FORMAT, CODE_NOT_PUBLISHED, CODE_OUTPUT_EXISTS, CODE_USAGE, Exit, Failure};
 use crate::input::{self, Rules};
 use crate::known::Known;
 use crate::output::{self, Overwrite, Run};
-use crate::render::escape;
+use crate::render::escape::{self, Escaped};
 use crate::secrets::{Keys, TrustArgs, Trusted};
 use crate::{predict, render::human};
 
@@ -66,7 +66,7 @@ pub(crate) fn command() -> Command {
                 .long("crates")
                 .value_name("CHECKOUT")
                 .value_parser(value_parser!(PathBuf))
-                .help("Depend on the crates of this checkout of the project, instead of versions in a registry"),
+                .help("Folder of a checkout of this project, whose crates the program is built from; required until they are published"),
         )
         .arg(
             Arg::new("serve")
@@ -85,9 +85,9 @@ pub(crate) fn command() -> Command {
              With --signer the program verifies the signature with that key, which it carries, before it uses the model. An \
              encrypted model is refused: its key would have to be in the program.\n\n\
              With --serve the program is an HTTP service on the address of its argument, as `apr serve` is one for any model.\n\n\
-             Examples:\n  apr embed model.apr -o house-prices\n  \
-             apr embed made.apr --signer maker.key.pub --opt speed -o prices --dry-run\n\n\
-             Exit codes: 0 written, 2 the folder exists or it predicts nothing, 3 not sound, 4 damaged or not verified, 5 I/O, \
+             Examples:\n  apr embed model.apr -o house-prices --crates checkout\n  \
+             apr embed made.apr --signer maker.key.pub --opt speed -o prices --crates checkout --dry-run\n\n\
+             Exit codes: 0 written, 2 the folder exists, it predicts nothing or --crates is missing, 3 not sound, 4 damaged or not verified, 5 I/O, \
              6 another format, or encrypted.",
         )
 }
@@ -118,21 +118,27 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         Some("speed") => Optimize::Speed,
         _ => Optimize::Size,
     };
-    let source = match matches.get_one::<PathBuf>("crates") {
-        Some(checkout) => Source::checkout(checkout)?,
-        None => Source::Registry,
-    };
     let shape = if matches.get_flag("serve") { Shape::Service } else { Shape::Lines };
     if shape == Shape::Service {
         check_serves(&file).map_err(|failure| failure.in_file(path))?;
     }
-    let project = Project::new(&known, &file, &name, shape, optimize, &source)?;
+    // Last: whatever is wrong with the model counts more.
+    let checkout = matches.get_one::<PathBuf>("crates").ok_or_else(no_crates)?;
+    let project = Project::new(&known, &file, &name, shape, optimize, &Checkout::find(checkout)?)?;
     let run = output::run_mode(matches);
     if run == Run::Write {
         write(folder, &project, &known, console)?;
     }
     report(&project, path, folder, run, console)?;
     Ok(Exit::Success)
+}
+
+/// Refuses to name crates by version while they are not published: a registry would serve what anybody published there under
+/// their names, and cargo runs its build scripts.
+fn no_crates() -> Failure {
+    Failure::new(CODE_NOT_PUBLISHED, "--crates is required: the crates of the program are not published")
+        .because("by version, cargo would build crates of the same names by another author")
+        .help("name the folder of a checkout of this project: --crates CHECKOUT")
 }
 
 /// Refuses a file that the door of a service does not take.
@@ -333,12 +339,9 @@ fn report(
     let verb = if run == Run::Write { "wrote" } else { "would write" };
     console.note(format_args!("{verb} {label}: the program `{name}` around a {} of {size}", project.model));
     if run == Run::Write {
-        if project.needs_registry {
-            console.remark("it depends on crates by version: with a checkout of their project, --crates CHECKOUT depends on that");
-        }
         console.note(format_args!(
             "next: cargo run --release --manifest-path {label}/Cargo.toml -- {}",
-            project.argument
+            Escaped(&project.argument)
         ));
     }
     Ok(())

@@ -29,6 +29,7 @@ pub(crate) const CODE_PASSWORD: &str = "cli-password";
 pub(crate) const CODE_SECRET_ARGUMENT: &str = "cli-secret-argument";
 pub(crate) const CODE_NO_SIGNATURE: &str = "cli-no-signature";
 pub(crate) const CODE_STDIN_TOO_LARGE: &str = "cli-stdin-too-large";
+pub(crate) const CODE_NOT_PUBLISHED: &str = "cli-not-published";
 pub(crate) const CODE_FOREIGN_FORMAT: &str = "cli-foreign-format";
 pub(crate) const CODE_IO: &str = "cli-io";
 pub(crate) const CODE_STDOUT: &str = "cli-stdout";
@@ -57,6 +58,7 @@ pub(crate) const CODES: &[&str] = &[
     CODE_SECRET_ARGUMENT,
     CODE_NO_SIGNATURE,
     CODE_STDIN_TOO_LARGE,
+    CODE_NOT_PUBLISHED,
     CODE_FOREIGN_FORMAT,
     CODE_IO,
     CODE_STDOUT,

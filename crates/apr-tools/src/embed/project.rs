@@ -47,43 +47,34 @@ pub(super) enum Optimize {
     Speed,
 }
 
-/// Where the crates come from.
+/// The folder of the crates in a checkout of this project.
 #[derive(Debug)]
-pub(super) enum Source {
-    /// Versions, from the registry that cargo is set up for.
-    Registry,
-    /// The folder of crates of a checkout.
-    Checkout(PathBuf),
-}
+pub(super) struct Checkout(PathBuf);
 
-impl Source {
-    /// The crates of a checkout: the folder itself, or that of its crates.
+impl Checkout {
+    /// Finds the crates in a checkout; `folder` may also be the folder of the crates itself.
     ///
     /// # Errors
     ///
-    /// If it is none.
-    pub(super) fn checkout(folder: &Path) -> Result<Self, Failure> {
+    /// If they are not there.
+    pub(super) fn find(folder: &Path) -> Result<Self, Failure> {
         let places = [folder.join("crates"), folder.to_owned()];
         let place = places.into_iter().find(|place| place.join("apr-models/Cargo.toml").is_file());
         let place = place.and_then(|place| place.canonicalize().ok()).ok_or_else(|| {
             Failure::new(CODE_USAGE, "no checkout of the project: it has no crates/apr-models")
                 .in_file(folder)
         })?;
-        Ok(Self::Checkout(place))
+        Ok(Self(place))
     }
 
     /// What a dependency says of where a crate is.
     fn of(&self, name: &str) -> String {
-        match self {
-            Self::Registry => format!("version = {}", toml(env!("CARGO_PKG_VERSION"))),
-            Self::Checkout(crates) => format!("path = {}", toml(&crates.join(name).to_string_lossy())),
-        }
+        format!("path = {}", toml(&self.0.join(name).to_string_lossy()))
     }
 
     /// The versions of everything that the checkout is tested with; cargo drops what is not needed.
     fn lock(&self) -> Option<Vec<u8>> {
-        let Self::Checkout(crates) = self else { return None };
-        fs::read(crates.parent()?.join("Cargo.lock")).ok()
+        fs::read(self.0.parent()?.join("Cargo.lock")).ok()
     }
 }
 
@@ -99,7 +90,6 @@ pub(super) struct Project {
     /// Whether predictions are made from the file's bytes where they lie.
     pub(super) is_view: bool,
     pub(super) is_verified: bool,
-    pub(super) needs_registry: bool,
     /// Features of apr-container.
     pub(super) features: Vec<&'static str>,
     /// What to try it with, as a word of a command line: a row, or an address.
@@ -123,13 +113,11 @@ impl Project {
         name: &str,
         shape: Shape,
         optimize: Optimize,
-        source: &Source,
+        checkout: &Checkout,
     ) -> Result<Self, Failure> {
         let answer = Answer::of(known)?;
-        if let (Shape::Service, Source::Checkout(crates)) = (shape, source)
-            && !crates.join("apr-serve").exists()
-        {
-            return Err(Failure::new(CODE_USAGE, "this checkout has no apr-serve").in_file(crates));
+        if shape == Shape::Service && !checkout.0.join("apr-serve").exists() {
+            return Err(Failure::new(CODE_USAGE, "this checkout has no apr-serve").in_file(&checkout.0));
         }
         let door = Door::new(known, file, answer);
         let names = names(known, answer)?;
@@ -145,7 +133,7 @@ impl Project {
         let example = if answer.line == Line::Text { quoted(&example) } else { example };
         let mut filling =
             Filling { values: Values::default(), known, answer, door: &door, names: names.as_deref() };
-        filling.project(name, shape, optimize, source, &example);
+        filling.project(name, shape, optimize, checkout, &example);
         filling.model(file);
         filling.values.text("request", quoted(&asked));
         filling.values.part("recorded", answered.is_some());
@@ -157,7 +145,7 @@ impl Project {
             ("README.md", values.fill(README).into_bytes()),
             (FILE, file.bytes.clone()),
         ];
-        files.extend(source.lock().map(|lock| ("Cargo.lock", lock)));
+        files.extend(checkout.lock().map(|lock| ("Cargo.lock", lock)));
         let mut recorded = None;
         match shape {
             Shape::Service => {
@@ -191,7 +179,6 @@ impl Project {
             recorded,
             is_view: shape == Shape::Lines && door.view.is_some(),
             is_verified: door.is_signed,
-            needs_registry: matches!(source, Source::Registry),
             features: door.features,
             argument: if shape == Shape::Service { "127.0.0.1:8080".to_owned() } else { example },
         })
@@ -250,7 +237,7 @@ struct Filling<'p> {
 }
 
 impl Filling<'_> {
-    fn project(&mut self, name: &str, shape: Shape, optimize: Optimize, source: &Source, example: &str) {
+    fn project(&mut self, name: &str, shape: Shape, optimize: Optimize, checkout: &Checkout, example: &str) {
         let (values, answer, door) = (&mut self.values, self.answer, self.door);
         let model = self.known.model.name();
         values.text("name", name);
@@ -260,9 +247,9 @@ impl Filling<'_> {
             format!("{} {model}", if model.starts_with(['A', 'E', 'I', 'O', 'U']) { "An" } else { "A" }),
         );
         values.text("opt", if optimize == Optimize::Size { "\"z\"" } else { "3" });
-        values.text("container_source", source.of("apr-container"));
-        values.text("crypto_source", source.of("apr-crypto"));
-        values.text("models_source", source.of("apr-models"));
+        values.text("container_source", checkout.of("apr-container"));
+        values.text("crypto_source", checkout.of("apr-crypto"));
+        values.text("models_source", checkout.of("apr-models"));
         let features: Vec<String> = door.features.iter().map(|feature| toml(feature)).collect();
         let features = if features.is_empty() {
             String::new()
@@ -282,8 +269,7 @@ impl Filling<'_> {
         values.part("numbers", !is_text);
         values.part("texts", is_text);
         values.part("features", !is_text && self.known.features.is_some());
-        values.part("requirements", matches!(source, Source::Registry));
-        values.text("serve_source", source.of("apr-serve"));
+        values.text("serve_source", checkout.of("apr-serve"));
         values.part("lines", shape == Shape::Lines);
         values.part("served", shape == Shape::Service);
         // A service needs it for the features alone.
@@ -441,8 +427,11 @@ fn rows(known: &Known, line: Line) -> Option<Vec<String>> {
     Some((0..N_ROWS).map(row).collect())
 }
 
-/// A few terms, which are what texts are taken apart into.
+/// A few terms, which are what texts are taken apart into. They become words of command lines and of a README, so only plain
+/// ones are taken: a file may hold any characters.
 fn some_of<'t>(term: impl Fn(usize) -> Option<&'t str>) -> String {
-    let terms: Vec<&str> = (0..8).map_while(term).filter(|term| !term.contains(['\n', '\r'])).collect();
+    let is_plain =
+        |term: &&str| term.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.'));
+    let terms: Vec<&str> = (0..8).map_while(term).filter(is_plain).collect();
     terms.join(" ")
 }

@@ -4,10 +4,10 @@ use super::{Entry, MEND_SHARDS, SHARDS_DISAGREE, entry};
 use crate::error::Exit::{Internal, Invalid, Io, Refused, Success, Unsupported, Usage};
 use crate::error::{
     CODE_CLOSED_PIPE, CODE_DEMO, CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_IO,
-    CODE_NO_PREDICTION, CODE_NO_SIGNATURE, CODE_NO_TERMINAL, CODE_NOT_CARRIED, CODE_NOTHING_SELECTED,
-    CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_PASSWORD, CODE_SECRET_ARGUMENT,
-    CODE_SHARDS, CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX,
-    CODE_UNKNOWN_CODE, CODE_USAGE,
+    CODE_NO_PREDICTION, CODE_NO_SIGNATURE, CODE_NO_TERMINAL, CODE_NOT_CARRIED, CODE_NOT_PUBLISHED,
+    CODE_NOTHING_SELECTED, CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_PASSWORD,
+    CODE_SECRET_ARGUMENT, CODE_SHARDS, CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL,
+    CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX, CODE_UNKNOWN_CODE, CODE_USAGE,
 };
 
 pub(super) const ENTRIES: &[Entry] = &[
@@ -128,6 +128,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         "Input from a pipe is kept in a temporary file, because a model has to be read in any order, and that file \
          is limited to 64 GiB.",
         "store the input in a file and name it",
+    ),
+    entry(
+        CODE_NOT_PUBLISHED,
+        Usage,
+        "The crates that an embedded program is built from are not published in a registry. A project that named them by version \
+         would download and run whatever another author had published under the same names.",
+        "check out the project and give its folder: `apr embed MODEL -o DIR --crates CHECKOUT`",
     ),
     entry(
         CODE_FOREIGN_FORMAT,

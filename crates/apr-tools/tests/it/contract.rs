@@ -169,7 +169,7 @@ fn every_command_prints_one_json_object_with_a_schema() {
         ("apr.convert/1", &["convert", "model.apr", "a.safetensors"]),
         ("apr.convert/1", &["convert", "model.apr", "a.apr", "--compression", "lz4"]),
         ("apr.convert/1", &["convert", "tensors.apr", "b.apr", "--exclude", "packed"]),
-        ("apr.embed/1", &["embed", "model.apr", "-o", "program"]),
+        ("apr.embed/1", &["embed", "model.apr", "-o", "program", "--crates", "checkout"]),
         ("apr.size/1", &["size"]),
         ("apr.size/1", &["size", "model.apr"]),
         ("apr.predict/1", &["predict", "model.apr", "-i", "rows.csv"]),

@@ -12,7 +12,7 @@ fn text(sandbox: &Sandbox, name: &str) -> String {
 }
 
 fn embed(sandbox: &Sandbox, args: &[&str]) -> serde_json::Value {
-    let (exit, value) = sandbox.json(&[&["embed"], args].concat());
+    let (exit, value) = sandbox.json(&[&["embed", "--crates", CHECKOUT], args].concat());
     assert_eq!(exit, 0, "{args:?}\n{value:#}");
     value
 }
@@ -20,7 +20,7 @@ fn embed(sandbox: &Sandbox, args: &[&str]) -> serde_json::Value {
 #[test]
 fn the_project_holds_the_model_and_what_it_says() {
     let sandbox = Sandbox::with_models();
-    let report = embed(&sandbox, &["model.apr", "-o", "p", "--name", "price", "--crates", CHECKOUT]);
+    let report = embed(&sandbox, &["model.apr", "-o", "p", "--name", "price"]);
     assert_eq!((&report["name"], &report["in_place"]), (&"price".into(), &true.into()));
     assert_eq!(sandbox.read("p/model.apr"), sandbox.read("model.apr"));
     let checkout = Path::new(CHECKOUT).canonicalize().unwrap();
@@ -42,7 +42,7 @@ fn the_project_holds_the_model_and_what_it_says() {
     assert_eq!(said.stdout, text(&sandbox, "p/tests/predictions.txt"));
     assert_eq!(said.stdout.lines().count(), 5);
     // Nothing of this machine or this moment.
-    embed(&sandbox, &["model.apr", "-o", "again", "--name", "price", "--crates", CHECKOUT]);
+    embed(&sandbox, &["model.apr", "-o", "again", "--name", "price"]);
     let files = sandbox.listing();
     let project = |name: &str| -> Vec<&Vec<u8>> {
         let folder = sandbox.path(name);
@@ -52,21 +52,56 @@ fn the_project_holds_the_model_and_what_it_says() {
 }
 
 #[test]
-fn without_a_checkout_crates_are_versions() {
+fn crates_that_are_not_published_are_never_named_by_version() {
     let sandbox = Sandbox::with_models();
-    let ran = sandbox.run(&["embed", "model.apr", "-o", "p"]);
-    assert_eq!((ran.exit, ran.stderr.contains("--crates CHECKOUT")), (0, true), "{}", ran.stderr);
-    assert!(text(&sandbox, "p/Cargo.toml").contains("apr-models = { version = \"0.1.0\""));
-    assert!(!sandbox.path("p/Cargo.lock").exists());
-    let (exit, value) = sandbox.json(&["embed", "model.apr", "-o", "q", "--crates", "empty"]);
-    assert_eq!((exit, &value["error"]["code"]), (2, &"cli-usage".into()));
+    // What is wrong with the model counts more.
+    for (args, exit, code) in [
+        (&["model.apr"][..], 2, "cli-not-published"),
+        (&["model.apr", "--dry-run"], 2, "cli-not-published"),
+        (&["model.apr", "--crates", "empty"], 2, "cli-usage"),
+        (&["locked.apr"], 6, "ac-encrypted"),
+        (&["made.apr"], 4, "ac-signed"),
+        (&["made.apr", "--signer", "second.key.pub"], 3, "cy-key-kind"),
+    ] {
+        let (found, value) = sandbox.json(&[&["embed", "-o", "p"], args].concat());
+        assert_eq!((found, &value["error"]["code"]), (exit, &code.into()), "{args:?}\n{value:#}");
+        assert!(!sandbox.path("p").exists());
+    }
+    let project = ["embed", "made.apr", "-o", "p", "--signer", "maker.key.pub", "--crates", "checkout"];
+    assert_eq!(sandbox.run(&project).exit, 0);
+    assert!(!text(&sandbox, "p/Cargo.toml").contains("{ version"));
+}
+
+#[test]
+fn terms_of_a_model_reach_terminals_and_files_as_plain_words_only() {
+    let sandbox = Sandbox::with_models();
+    let hostile = "\u{1b}[2Jcat \u{202e}dog \u{9b}31mbird plain `id` $(id)\n";
+    sandbox.write("hostile.txt", hostile.repeat(3).as_bytes());
+    let train = ["train", "count-vectorizer", "--data", "hostile.txt", "-o", "terms.apr"];
+    let ran = sandbox.run(&train);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    for args in [&["-o", "p"][..], &["-o", "s", "--serve"]] {
+        let ran = sandbox.run(&[&["embed", "terms.apr", "--crates", CHECKOUT], args].concat());
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+        let is_hazard = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!ran.stderr.contains(is_hazard), "{:?}", ran.stderr);
+        for (path, bytes) in sandbox.listing() {
+            let name = path.to_string_lossy().into_owned();
+            if path.starts_with(sandbox.path(args[1])) && !name.ends_with(".apr") {
+                let text = String::from_utf8(bytes).unwrap();
+                assert!(!text.contains(is_hazard), "{name}: {text:?}");
+                assert!(name.ends_with(".lock") || !text.contains("$(id)"), "{name}: {text}");
+            }
+        }
+    }
 }
 
 #[test]
 fn a_signature_is_verified_with_the_key_the_program_carries() {
     let sandbox = Sandbox::with_models();
     let refused = |args: &[&str], exit, code: &str| {
-        let (found, value) = sandbox.json(&[&["embed", "made.apr", "-o", "p"], args].concat());
+        let (found, value) =
+            sandbox.json(&[&["embed", "made.apr", "-o", "p", "--crates", CHECKOUT], args].concat());
         assert_eq!((found, &value["error"]["code"]), (exit, &code.into()), "{args:?}");
         assert!(!sandbox.path("p").exists());
     };
@@ -103,7 +138,7 @@ fn what_cannot_be_a_program_is_refused_with_the_way_out() {
         assert!(value.to_string().contains(help), "{value:#}");
         assert!(!sandbox.path("p").exists());
     }
-    let (exit, value) = sandbox.json(&["embed", "model.apr", "-o", "empty"]);
+    let (exit, value) = sandbox.json(&["embed", "model.apr", "-o", "empty", "--crates", CHECKOUT]);
     assert_eq!((exit, &value["error"]["code"]), (2, &"cli-output-exists".into()));
     assert!(sandbox.leftovers().is_empty());
 }
@@ -115,7 +150,7 @@ fn a_service_is_a_project_of_its_own_kind() {
     assert_eq!(report["in_place"], false);
     let (main, manifest) = (text(&sandbox, "p/src/main.rs"), text(&sandbox, "p/Cargo.toml"));
     assert!(main.contains("Server::bind(address") && !main.contains("{{"), "{main}");
-    assert!(manifest.contains("apr-serve = { version = ") && !manifest.contains("panic ="), "{manifest}");
+    assert!(manifest.contains("apr-serve = { path = ") && !manifest.contains("panic ="), "{manifest}");
     assert!(!manifest.contains("apr-models = "), "{manifest}");
     assert!(!sandbox.path("p/src/model.rs").exists());
     // What its test asks and compares with is what `apr predict` says.

@@ -58,6 +58,11 @@ impl Sandbox {
         let options = WriteOptions { metadata: Some(metadata("1")), ..WriteOptions::default() };
         st_mmap::write_sharded(sandbox.path("sharded"), &views, 200, &options).unwrap();
         fs::create_dir(sandbox.path("empty")).unwrap();
+        // As much of a checkout of this project as `embed` looks for.
+        for name in ["apr-models", "apr-serve"] {
+            fs::create_dir_all(sandbox.path("checkout/crates").join(name)).unwrap();
+            sandbox.write(&format!("checkout/crates/{name}/Cargo.toml"), b"");
+        }
         sandbox.write("quirk.safetensors", &quirk());
         sandbox.write(
             "model.npy",
