@@ -14,15 +14,6 @@ mod other;
 #[cfg(not(unix))]
 pub(crate) use other::{Entry, Folder, is_link_loop, open_without_waiting};
 
-/// Who may read a file while it is being written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Readers {
-    /// The owner alone: it will replace a file that may be private.
-    Owner,
-    /// Whoever the umask lets.
-    Umask,
-}
-
 /// Brings the names in a folder to the medium: after this, files created, renamed or removed in it stay so.
 ///
 /// A file system that cannot sync folders on principle counts as synced. The content of files is not synced.

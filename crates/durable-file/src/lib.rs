@@ -32,22 +32,29 @@
 //!
 //! - [`write()`] and [`Replacement`] replace a file, or create one that must not exist yet.
 //! - [`StagedDir`] does the same for a folder full of files.
+//! - [`Scratch`] is a temporary file that is never put in place.
+//! - [`abandon_all`] removes everything unfinished, for a program that was interrupted.
 //! - [`open_regular`] and [`read`] open regular files only, with a cap: a named pipe or `/dev/zero` is an error within
 //!   milliseconds, not a hang.
 //!
 //! # Security
 //!
-//! Names are resolved once, then everything happens relative to an open folder. Temps have names of their own, are created
-//! exclusively, and are readable by nobody else while they will replace a file that may be private. Symbolic links are
+//! Names are resolved once, then everything happens relative to an open folder. Temps have no names where the
+//! system has such files, else names of their own under which they are created exclusively; until the commit only their owner can
+//! open them. Symbolic links are
 //! followed for the target (subject to the kernel's own rules for sticky folders), never for leftovers.
 //! The crate has no features and no unsafe code.
 
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
 mod error;
 mod folder;
+mod registry;
 mod regular;
 mod replacement;
+mod scratch;
 mod staged;
 mod sweep;
 mod target;
@@ -59,6 +66,8 @@ mod test_folder;
 
 pub use error::{Error, ErrorKind, FileKind, Operation};
 pub use folder::sync_dir;
+pub use registry::abandon_all;
 pub use regular::{RegularFile, open_regular, read};
 pub use replacement::{Replacement, write};
+pub use scratch::Scratch;
 pub use staged::StagedDir;

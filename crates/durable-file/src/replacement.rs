@@ -1,12 +1,14 @@
 //! Writing the new content of a file and putting it in place.
 
+use alloc::sync::Arc;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Operation};
-use crate::folder::{Entry, Folder, Readers};
+use crate::folder::{Entry, Folder};
+use crate::registry::{self, Pass};
 use crate::sweep::sweep_files;
 use crate::target::Target;
 use crate::temp::{Temp, discard};
@@ -61,8 +63,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 pub struct Replacement {
     target: Target,
     temp: Temp,
-    /// The old file as it was at the start.
-    old: Option<Entry>,
+    /// The access rights at the end: the old file's as they were at the start, or those of any new file.
+    access: Entry,
     existing: Existing,
     incomplete: bool,
 }
@@ -115,14 +117,14 @@ impl Replacement {
             let shown = &target.shown;
             move |source| Error::io(operation, shown, source)
         };
-        let folder = Folder::open(&target.folder).map_err(fail(Operation::OpenFolder))?;
+        let folder = Arc::new(Folder::open(&target.folder).map_err(fail(Operation::OpenFolder))?);
         let old = folder.entry(&target.name).map_err(fail(Operation::Inspect))?;
         existing.check(old.as_ref(), &target)?;
         let stem = stem(&target.name);
         sweep_files(&folder, &stem, &target.name);
-        let readers = if old.is_some() { Readers::Owner } else { Readers::Umask };
-        let temp = Temp::create(folder, &stem, readers).map_err(fail(Operation::CreateTemp))?;
-        Ok(Self { target, temp, old, existing, incomplete: false })
+        let pass = registry::enter();
+        let (temp, new) = Temp::create(&folder, &stem, &pass).map_err(fail(Operation::CreateTemp))?;
+        Ok(Self { target, temp, access: old.unwrap_or(new), existing, incomplete: false })
     }
 
     /// The file being written, for what [`Write`] and [`Seek`] do not offer.
@@ -154,18 +156,25 @@ impl Replacement {
     ///
     /// After each of these the old file is in place, byte for byte, and no temp is left. Only
     /// [`ErrorKind::Unconfirmed`] means that the new content is in place without being certain to stay.
-    pub fn commit(self) -> Result<(), Error> {
+    pub fn commit(mut self) -> Result<(), Error> {
         let now = self.ready()?;
         self.temp.file.sync_all().map_err(|e| self.fail(Operation::SyncFile, e))?;
+        let pass = registry::enter();
+        if now.is_some() {
+            // The name of the temp tells sweepers that the way back is in use.
+            self.name_temp(&pass)?;
+        }
         let way_back = now.and_then(|_| WayBack::create(&self.temp, &self.target.name));
-        self.place()?;
+        self.place(&pass)?;
         if let Err(source) = self.temp.folder.sync() {
             return Err(if self.go_back(way_back.as_ref(), now.is_some()) {
                 self.fail(Operation::SyncFolder, source)
             } else {
+                registry::placed(&pass, self.path());
                 Error::unconfirmed(&self.target.shown, source)
             });
         }
+        registry::placed(&pass, self.path());
         Ok(())
     }
 
@@ -188,26 +197,38 @@ impl Replacement {
     /// # std::fs::remove_file(&path)?;
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn commit_unsynced(self) -> Result<(), Error> {
+    pub fn commit_unsynced(mut self) -> Result<(), Error> {
         self.ready()?;
-        self.place()
+        let pass = registry::enter();
+        self.place(&pass)?;
+        registry::placed(&pass, self.path());
+        Ok(())
     }
 
-    /// Gives the temp the access rights of what it replaces, which is returned.
+    /// Gives the temp its access rights and returns what it replaces.
     fn ready(&self) -> Result<Option<Entry>, Error> {
         if self.incomplete {
             return Err(Error::new(ErrorKind::Incomplete, &self.target.shown));
         }
         let now = self.temp.folder.entry(&self.target.name).map_err(|e| self.fail(Operation::Inspect, e))?;
         self.existing.check(now.as_ref(), &self.target)?;
-        if let Some(old) = now.or(self.old) {
-            old.impose_access(&self.temp.file).map_err(|e| self.fail(Operation::SetAccess, e))?;
-        }
+        let access = now.unwrap_or(self.access);
+        access.impose_access(&self.temp.file).map_err(|e| self.fail(Operation::SetAccess, e))?;
         Ok(now)
     }
 
+    /// Sees to it that the temp has a name.
+    fn name_temp(&mut self, pass: &Pass) -> Result<(), Error> {
+        self.temp.give_name(pass).map_err(|e| self.fail(Operation::CreateTemp, e))
+    }
+
     /// Gives the temp its final name.
-    fn place(&self) -> Result<(), Error> {
+    fn place(&mut self, pass: &Pass) -> Result<(), Error> {
+        if self.temp.is_unnamed() && self.temp.link(&self.target.name).is_ok() {
+            return Ok(());
+        }
+        // Something is there, or the link was refused: the steps below find out.
+        self.name_temp(pass)?;
         let (temp, name) = (self.temp.name.to_os_string(), &self.target.name);
         let placed = match self.existing {
             Existing::Replace => self.temp.folder.rename(&temp, name),
@@ -222,7 +243,7 @@ impl Replacement {
     }
 
     /// Undoes [`Self::place`]; whether the new content is out of place.
-    fn go_back(&self, way_back: Option<&WayBack<'_>>, had_old: bool) -> bool {
+    fn go_back(&self, way_back: Option<&WayBack>, had_old: bool) -> bool {
         let (folder, name) = (&self.temp.folder, &self.target.name);
         match self.temp.is_at(name) {
             Ok(true) => match way_back {
@@ -277,23 +298,23 @@ impl Seek for Replacement {
     }
 }
 
-/// A second link to the old file, kept while the commit may still have to put it back.
-struct WayBack<'temp> {
-    folder: &'temp Folder,
+/// A second link to the old file, kept while the commit may still have to put it back. It lives within one [`Pass`].
+struct WayBack {
+    folder: Arc<Folder>,
     name: OsString,
 }
 
-impl<'temp> WayBack<'temp> {
+impl WayBack {
     /// `None` where the file system has no hard links or does not let us make one.
-    fn create(temp: &'temp Temp, target: &OsStr) -> Option<Self> {
+    fn create(temp: &Temp, target: &OsStr) -> Option<Self> {
         let name = temp.name.with_role(Role::Old).to_os_string();
-        temp.folder.link(target, &name).is_ok().then(|| Self { folder: &temp.folder, name })
+        temp.folder.link(target, &name).is_ok().then(|| Self { folder: Arc::clone(&temp.folder), name })
     }
 }
 
-impl Drop for WayBack<'_> {
+impl Drop for WayBack {
     fn drop(&mut self) {
-        discard(self.folder, &self.name);
+        discard(&self.folder, &self.name);
     }
 }
 
@@ -311,14 +332,23 @@ mod tests {
         replacement
     }
 
+    fn place(replacement: &mut Replacement) -> Result<(), Error> {
+        replacement.place(&registry::enter())
+    }
+
+    fn way_back(replacement: &mut Replacement) -> Option<WayBack> {
+        replacement.name_temp(&registry::enter()).expect("the folder is there");
+        WayBack::create(&replacement.temp, &replacement.target.name)
+    }
+
     #[test]
     fn after_the_rename_the_way_back_leads_to_the_old_file() {
         let scratch = TestFolder::new();
         let path = scratch.path().join("m.bin");
         fs::write(&path, "old").unwrap();
-        let replacement = written(&path);
-        let way_back = WayBack::create(&replacement.temp, &replacement.target.name);
-        replacement.place().unwrap();
+        let mut replacement = written(&path);
+        let way_back = way_back(&mut replacement);
+        place(&mut replacement).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert!(replacement.go_back(way_back.as_ref(), true));
         assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -331,9 +361,9 @@ mod tests {
     fn where_nothing_was_the_way_back_removes() {
         let scratch = TestFolder::new();
         let path = scratch.path().join("m.bin");
-        let replacement = written(&path);
-        assert!(WayBack::create(&replacement.temp, &replacement.target.name).is_none());
-        replacement.place().unwrap();
+        let mut replacement = written(&path);
+        assert!(way_back(&mut replacement).is_none());
+        place(&mut replacement).unwrap();
         assert!(replacement.go_back(None, false));
         assert!(!path.exists());
     }
@@ -342,10 +372,25 @@ mod tests {
     fn a_rename_that_was_carried_out_but_reported_as_failed_counts() {
         let scratch = TestFolder::new();
         let path = scratch.path().join("m.bin");
-        let replacement = written(&path);
+        let mut replacement = written(&path);
+        replacement.name_temp(&registry::enter()).unwrap();
         fs::rename(scratch.path().join(replacement.temp.name.to_os_string()), &path).unwrap();
         replacement.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_temp_that_was_taken_away_is_an_error_and_the_old_file_stays() {
+        let scratch = TestFolder::new();
+        let path = scratch.path().join("m.bin");
+        fs::write(&path, "old").unwrap();
+        let mut replacement = written(&path);
+        replacement.name_temp(&registry::enter()).unwrap();
+        fs::remove_file(scratch.path().join(replacement.temp.name.to_os_string())).unwrap();
+        let error = replacement.commit().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io { operation: Operation::Rename });
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(scratch.names(), ["m.bin"]);
     }
 
     #[test]
@@ -361,8 +406,8 @@ mod tests {
         let scratch = TestFolder::new();
         let path = scratch.path().join("m.bin");
         fs::write(&path, "old").unwrap();
-        let replacement = written(&path);
-        replacement.place().unwrap();
+        let mut replacement = written(&path);
+        place(&mut replacement).unwrap();
         assert!(!replacement.go_back(None, true));
         assert_eq!(fs::read(&path).unwrap(), b"new");
     }
@@ -372,9 +417,9 @@ mod tests {
         let scratch = TestFolder::new();
         let path = scratch.path().join("m.bin");
         fs::write(&path, "old").unwrap();
-        let replacement = written(&path);
-        let way_back = WayBack::create(&replacement.temp, &replacement.target.name);
-        replacement.place().unwrap();
+        let mut replacement = written(&path);
+        let way_back = way_back(&mut replacement);
+        place(&mut replacement).unwrap();
         write(&path, b"newer").unwrap();
         assert!(replacement.go_back(way_back.as_ref(), true));
         drop(way_back);

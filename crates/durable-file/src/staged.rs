@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Operation};
 use crate::folder::Folder;
+use crate::registry::{self, Registration, Unfinished};
 use crate::sweep::{claim, sweep_folders};
 use crate::target::Target;
 use crate::temp_name::{Role, TempName, stem};
@@ -39,6 +40,8 @@ pub struct StagedDir {
     name: OsString,
     /// Holds the lock.
     staged: Folder,
+    /// `None` once the folder has its final name.
+    registration: Option<Registration>,
 }
 
 impl StagedDir {
@@ -56,8 +59,11 @@ impl StagedDir {
         let parent = Folder::open(&target.folder).map_err(fail(Operation::OpenFolder))?;
         refuse_existing(&parent, &target)?;
         sweep_folders(&parent);
+        let pass = registry::enter();
         let (name, staged) = stage(&parent, &stem(&target.name)).map_err(fail(Operation::CreateTemp))?;
-        Ok(Self { target, parent, name, staged })
+        let unfinished = Unfinished::Folder { path: staged.path().to_path_buf() };
+        let registration = Some(Registration::new(&pass, unfinished));
+        Ok(Self { target, parent, name, staged, registration })
     }
 
     /// The folder to fill.
@@ -78,18 +84,24 @@ impl StagedDir {
     ///
     /// After each of these the staged folder is gone and the final name is as it was. Only
     /// [`ErrorKind::Unconfirmed`] means that the folder has its final name without being certain to keep it.
-    pub fn commit(self) -> Result<(), Error> {
-        let shown = &self.target.shown;
+    pub fn commit(mut self) -> Result<(), Error> {
         refuse_existing(&self.parent, &self.target)?;
         sync_tree(&self.staged)?;
+        let pass = registry::enter();
         self.place()?;
-        self.parent.sync().map_err(|error| {
+        let shown = &self.target.shown;
+        let synced = self.parent.sync().map_err(|error| {
             if self.parent.rename(&self.target.name, &self.name).is_ok() {
                 Error::io(Operation::SyncFolder, shown, error)
             } else {
                 Error::unconfirmed(shown, error)
             }
-        })
+        });
+        if synced.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Unconfirmed) {
+            self.registration = None;
+            registry::placed(&pass, self.target.folder.join(&self.target.name));
+        }
+        synced
     }
 
     /// Gives the folder its final name.

@@ -101,7 +101,6 @@ fn is(found: Option<Entry>, entry: &Entry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::folder::Readers;
     use crate::test_folder::TestFolder;
 
     #[test]
@@ -109,7 +108,7 @@ mod tests {
         let scratch = TestFolder::new();
         let folder = Folder::open(scratch.path()).unwrap();
         let name = OsStr::new("temp");
-        let file = folder.create_file(name, Readers::Umask).unwrap();
+        let file = folder.create_file(name).unwrap();
         let entry = Entry::of(&file).unwrap();
         let claim = |lock| claim(&folder, name, &entry, lock).unwrap();
         assert!(claim(Ok(())));
@@ -117,7 +116,7 @@ mod tests {
         assert!(!claim(Err(TryLockError::WouldBlock)), "a sweeper holds it");
         folder.remove(name).unwrap();
         assert!(!claim(Ok(())), "a sweeper has removed it");
-        drop(folder.create_file(name, Readers::Umask).unwrap());
+        drop(folder.create_file(name).unwrap());
         #[cfg(unix)]
         assert!(!claim(Ok(())), "another file has the name");
     }
@@ -127,7 +126,7 @@ mod tests {
         let scratch = TestFolder::new();
         let folder = Folder::open(scratch.path()).unwrap();
         let name = OsStr::new("temp");
-        let file = folder.create_file(name, Readers::Umask).unwrap();
+        let file = folder.create_file(name).unwrap();
         let entry = Entry::of(&file).unwrap();
         assert!(is(folder.entry(name).unwrap(), &entry));
         assert!(!is(None, &entry));
@@ -137,5 +136,19 @@ mod tests {
         assert!(matches!(writer(&folder, OsStr::new("none")), Writer::Gone));
         folder.create_folder(OsStr::new("folder")).unwrap();
         assert!(matches!(writer(&folder, OsStr::new("folder")), Writer::Alive));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn leftovers_of_long_names_and_of_names_that_are_no_text_are_swept() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let long = "x".repeat(255);
+        for name in [OsStr::new(&long), OsStr::from_bytes(b"model\xff\xfe.bin"), OsStr::new("~")] {
+            let scratch = TestFolder::new();
+            let leftover = TempName::fresh(crate::temp_name::stem(name), Role::New).to_os_string();
+            fs::write(scratch.path().join(leftover), "half").unwrap();
+            crate::write(&scratch.path().join(name), b"new").unwrap();
+            assert_eq!(scratch.names(), [name]);
+        }
     }
 }

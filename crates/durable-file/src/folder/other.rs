@@ -5,7 +5,6 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Readers;
 use crate::error::FileKind;
 
 /// A folder, by name.
@@ -52,8 +51,26 @@ impl Folder {
         }
     }
 
-    pub(crate) fn create_file(&self, name: &OsStr, _: Readers) -> io::Result<File> {
+    pub(crate) fn create_file(&self, name: &OsStr) -> io::Result<File> {
         OpenOptions::new().read(true).write(true).create_new(true).open(self.path.join(name))
+    }
+
+    /// Modes are left alone.
+    pub(crate) fn default_access(&self, _: &OsStr) -> io::Result<Entry> {
+        Ok(Entry { irregular: None, len: 0 })
+    }
+
+    /// There are no files without names.
+    pub(crate) fn create_unnamed(&self) -> Option<(File, Entry)> {
+        None
+    }
+
+    pub(crate) fn path_of_open(_: &File) -> PathBuf {
+        PathBuf::new()
+    }
+
+    pub(crate) fn link_open(&self, _: &File, _: &OsStr) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     pub(crate) fn open_file(&self, name: &OsStr) -> io::Result<File> {

@@ -3,17 +3,22 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::Readers;
 use crate::error::FileKind;
 
 /// For opening what may be something else than it looks: never waits, never becomes a controlling terminal.
 const CAUTIOUS: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// The mode of a file while it is written.
+const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
+/// What the umask is taken from.
+const ANYONE: Mode = Mode::from_raw_mode(0o666);
 
 /// An open folder.
 #[derive(Debug)]
@@ -61,14 +66,54 @@ impl Folder {
         }
     }
 
-    /// Creates a file for writing and reading that did not exist.
-    pub(crate) fn create_file(&self, name: &OsStr, readers: Readers) -> io::Result<File> {
+    /// Creates a file for writing and reading that did not exist and that nobody but its owner can open.
+    pub(crate) fn create_file(&self, name: &OsStr) -> io::Result<File> {
+        self.create_with(name, OWNER_ONLY)
+    }
+
+    fn create_with(&self, name: &OsStr, mode: Mode) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(match readers {
-            Readers::Owner => 0o600,
-            Readers::Umask => 0o666,
-        });
         Ok(retry_on_intr(|| fs::openat(&self.handle, name, flags, mode))?.into())
+    }
+
+    /// The access rights of any new file in this folder, found out with an empty one that goes again. Only the kernel
+    /// knows them: of the umask, or of defaults that the folder has.
+    pub(crate) fn default_access(&self, name: &OsStr) -> io::Result<Entry> {
+        let found = Entry::of(&self.create_with(name, ANYONE)?);
+        match self.remove(name) {
+            // A sweeper was faster.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => found,
+        }
+    }
+
+    /// Creates a file without a name, which [`Self::link_open`] can give it, and the access rights of any new file. Nobody
+    /// else can open it. `None` where that is not possible: file systems without such files, no `/proc`.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn create_unnamed(&self) -> Option<(File, Entry)> {
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let file: File = retry_on_intr(|| fs::openat(&self.handle, ".", flags, ANYONE)).ok()?.into();
+        let access = Entry::of(&file).ok()?;
+        fs::fchmod(&file, OWNER_ONLY).ok()?;
+        let behind = Entry::behind(&Self::path_of_open(&file)).ok()?;
+        (behind.same_file(&access) == Some(true)).then_some((file, access))
+    }
+
+    /// Other systems have no such files.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn create_unnamed(&self) -> Option<(File, Entry)> {
+        None
+    }
+
+    /// The path of an open file for this process, whatever its name is.
+    pub(crate) fn path_of_open(file: &File) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+    }
+
+    /// Gives an open file without a name its first one, never one that exists.
+    pub(crate) fn link_open(&self, file: &File, name: &OsStr) -> io::Result<()> {
+        let path = Self::path_of_open(file);
+        Ok(fs::linkat(fs::CWD, &path, &self.handle, name, AtFlags::SYMLINK_FOLLOW)?)
     }
 
     /// Opens what a name leads to without following a symbolic link and without waiting, in order to lock it or to

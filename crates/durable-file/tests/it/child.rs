@@ -3,9 +3,11 @@
 use std::env;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{self, Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 
-use durable_file::{Replacement, StagedDir};
+use durable_file::{Replacement, Scratch, StagedDir};
 
 const ROLE: &str = "DURABLE_FILE_TEST_ROLE";
 const PATH: &str = "DURABLE_FILE_TEST_PATH";
@@ -17,6 +19,8 @@ pub(crate) enum Role {
     HoldFile,
     /// Fills half a folder, says so, and waits to be killed.
     HoldFolder,
+    /// Saves a file below the folder, begins others of each kind, abandons all, and tries to go on.
+    Abandon,
     /// Saves `new` and ends.
     #[cfg(unix)]
     Save,
@@ -74,7 +78,7 @@ fn role() {
     let path = Path::new(&path);
     let hold = || {
         println!("holding");
-        std::thread::sleep(core::time::Duration::from_secs(60));
+        thread::sleep(core::time::Duration::from_secs(60));
     };
     match role.as_str() {
         "HoldFile" => {
@@ -87,6 +91,7 @@ fn role() {
             std::fs::write(staged.path().join("half"), b"half").unwrap();
             hold();
         }
+        "Abandon" => abandon(path),
         "SaveAnyway" => {
             let much = vec![1; 32 << 20];
             println!("{}", durable_file::write(path, &much).unwrap_err());
@@ -96,4 +101,45 @@ fn role() {
         }
         _ => durable_file::write(path, b"new").unwrap(),
     }
+}
+
+/// Prints what was put in place, then `went on` for each thread that could create or commit something afterwards.
+fn abandon(folder: &Path) {
+    durable_file::write(&folder.join("done"), b"new").unwrap();
+    let replacements: Vec<_> = ["old", "fresh"]
+        .map(|name| {
+            let mut replacement = Replacement::create(&folder.join(name)).unwrap();
+            replacement.write_all(b"half").unwrap();
+            replacement
+        })
+        .into();
+    let staged = StagedDir::create(&folder.join("step")).unwrap();
+    durable_file::write(&staged.path().join("part"), b"whole").unwrap();
+    let mut inside = Replacement::create(&staged.path().join("half")).unwrap();
+    inside.write_all(b"half").unwrap();
+    let mut scratch = Scratch::create(folder, "scratch").unwrap();
+    scratch.write_all(b"spooled").unwrap();
+
+    for placed in thread::spawn(durable_file::abandon_all).join().unwrap() {
+        println!("placed {}", placed.file_name().unwrap().display());
+    }
+    let (went_on, wait) = mpsc::channel();
+    let mut attempts: Vec<Box<dyn FnOnce() + Send>> = Vec::new();
+    for replacement in replacements {
+        attempts.push(Box::new(move || replacement.commit().unwrap()));
+    }
+    attempts.push(Box::new(move || staged.commit().unwrap()));
+    let path = folder.join("another");
+    attempts.push(Box::new(move || durable_file::write(&path, b"late").unwrap()));
+    for attempt in attempts {
+        let went_on = went_on.clone();
+        thread::spawn(move || {
+            attempt();
+            went_on.send(()).unwrap();
+        });
+    }
+    if wait.recv_timeout(core::time::Duration::from_millis(200)).is_ok() {
+        println!("went on");
+    }
+    process::exit(0);
 }

@@ -28,7 +28,6 @@ fn long_and_unusual_names_are_replaced_and_swept() {
         let path = scratch.join(&name);
         fs::write(&path, "old").unwrap();
         kill(busy(Role::HoldFile, &path));
-        assert_eq!(scratch.names().len(), 2, "{name}: a killed writer leaves its temp");
         write(&path, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(scratch.names(), [name.as_str()]);
@@ -44,7 +43,6 @@ fn names_that_are_no_text_are_replaced_and_swept() {
     let path = scratch.join(OsStr::from_bytes(b"model\xff\xfe.bin"));
     write(&path, b"old").unwrap();
     kill(busy(Role::HoldFile, &path));
-    assert_eq!(scratch.names().len(), 2);
     write(&path, b"new").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"new");
     assert_eq!(scratch.names().len(), 1);
