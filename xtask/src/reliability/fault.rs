@@ -41,14 +41,22 @@ impl Fault {
     }
 }
 
-/// Answers of file systems that lack something. A save must do without.
-const LACKING: [(Scene, &str, &str); 6] = [
-    (Scene::Replace, "flock", "ENOLCK"),
-    (Scene::Replace, "linkat", "EPERM"),
-    (Scene::Replace, "fsync", "EINVAL"),
-    (Scene::Create, "renameat2", "EINVAL"),
-    (Scene::Folder, "flock", "EOPNOTSUPP"),
-    (Scene::Folder, "renameat2", "EINVAL"),
+/// The call that makes a file without a name, and the one that gives it one.
+const UNNAMED: (&str, &str) = ("openat", "O_TMPFILE");
+const NAMING: (&str, &str) = ("linkat", "/proc/self/fd/");
+
+/// Answers of file systems and sandboxes that lack something, to the first call of a name whose arguments contain a text.
+/// A save must do without.
+const LACKING: [(Scene, (&str, &str), &str); 9] = [
+    (Scene::Replace, ("flock", ""), "ENOLCK"),
+    (Scene::Replace, UNNAMED, "EOPNOTSUPP"),
+    (Scene::Replace, NAMING, "EPERM"),
+    (Scene::Replace, ("linkat", ".df-old"), "EPERM"),
+    (Scene::Replace, ("fsync", "/here>"), "EINVAL"),
+    (Scene::Create, UNNAMED, "EOPNOTSUPP"),
+    (Scene::Create, NAMING, "EPERM"),
+    (Scene::Folder, ("flock", ""), "EOPNOTSUPP"),
+    (Scene::Folder, ("renameat2", ""), "EINVAL"),
 ];
 
 /// Pairs of errors after which neither success nor the old file can be promised: the sync of the folder, and what
@@ -125,7 +133,7 @@ pub(crate) fn run(session: &mut Session, lab: &Lab, scenes: &[Scene], report: &m
     let result = format!("{refused} typed errors, {saved} read all the same");
     report.add("error at every call of a read", runs, result, broken);
     let broken = bench.lacking()?;
-    report.add("file systems without locks, links, folder syncs", LACKING.len(), "all saved", broken);
+    report.add("file systems without unnamed files, locks, links, folder syncs", LACKING.len(), "all saved", broken);
     let broken = bench.undecided()?;
     report.add("folder sync and way back both fail", UNDECIDED.len(), "all `df-unconfirmed`", broken);
     Ok(())
@@ -249,10 +257,11 @@ impl Bench<'_> {
 
     fn lacking(&self) -> Result<Vec<String>, Failure> {
         let mut broken = Vec::new();
-        for (scene, call, error) in LACKING {
-            // Of the syncs, the second is that of the folder.
-            let which = if call == "fsync" { "2" } else { "1" };
-            let ending = self.injected(scene, &[(call, format!("error={error}:when={which}"))])?;
+        for (scene, (call, text), error) in LACKING {
+            let calls = self.trace(scene)?;
+            let found = calls.iter().find(|made| made.name == call && made.text.contains(text));
+            let number = found.ok_or_else(|| format!("a save without {call} of {text}"))?.number;
+            let ending = self.injected(scene, &[(call, format!("error={error}:when={number}"))])?;
             let (found, left) = (scene.look(self.lab, self.old, self.new), scene.strangers(self.lab));
             if (&ending, &found) != (&Ending::Saved, &Found::New) || !left.is_empty() {
                 broken.push(format!("{}, {call} {error}: {ending:?}, {found:?}, {left:?}", scene.name()));
@@ -266,7 +275,8 @@ impl Bench<'_> {
         for (scene, call) in UNDECIDED {
             let calls = self.trace(scene)?;
             let sync = calls.iter().rfind(|call| call.name == "fsync").ok_or("a save without a sync")?;
-            let first = if call == "renameat" && scene == Scene::Replace { 2 } else { 1 };
+            // Over a file, the first link names the temp and the first rename puts it in place.
+            let first = if scene == Scene::Replace { 2 } else { 1 };
             let faults = [
                 ("fsync", format!("error=EIO:when={}", sync.number)),
                 (call, format!("error=EIO:when={first}")),

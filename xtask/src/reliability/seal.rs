@@ -95,7 +95,7 @@ impl Scene {
             }
             // The next save takes away what the dead one left.
             self.prepare()?;
-            let strangers = names(&self.folder).into_iter().filter(|name| name.contains("tmp")).count();
+            let strangers = names(&self.folder).into_iter().filter(|name| name.contains(".df-")).count();
             if strangers > 0 {
                 broken.push(format!("round {round}: {strangers} temporary files are left"));
             }

@@ -77,15 +77,19 @@ pub(crate) fn check_order(scene: Scene, calls: &[Call], folder: &Path) -> Vec<St
     let mut broken = Vec::new();
     let folder = format!("<{}>", folder.display());
     let synced = |call: &Call, what: &str| call.name == "fsync" && call.text.contains(what);
-    let Some(rename) = calls.iter().position(|call| {
-        call.name.starts_with("rename") && call.text.contains(".m.bin.") && call.text.ends_with("= 0")
-    }) else {
+    let places = |call: &Call| match call.name.as_str() {
+        // A file without a name gets that of the target.
+        "linkat" => call.text.contains("\"/proc/self/fd/") && call.text.contains("\"m.bin\""),
+        name => name.starts_with("rename") && call.text.contains(".m.bin."),
+    };
+    let Some(rename) = calls.iter().position(|call| places(call) && call.text.ends_with("= 0")) else {
         return vec!["no rename".to_owned()];
     };
     let (before, after) = calls.split_at(rename);
     let contents: &[&str] = match scene {
         Scene::Folder => &["df-dir/content>", "df-dir/inner/content>", "df-dir/inner>", "df-dir>"],
-        _ => &["df-new>"],
+        // A file without a name is shown as `/folder/#12345`.
+        _ => &["/#"],
     };
     for content in contents {
         match before.iter().rposition(|call| synced(call, content)) {
@@ -113,10 +117,11 @@ mod tests {
 7  execve(\"save\", [\"save\"], 0x0 /* 3 vars */) = 0
 7  write(1</dev/null>, \"saving\\n\", 7) = 7
 7  statx(AT_FDCWD</f>, \"/durable-file-save-begins\", 0, 0, 0x0) = -1 ENOENT (No such file or directory)
-7  openat(3</f>, \".m.bin.00ff.df-new\", O_RDWR) = 4</f/.m.bin.00ff.df-new>
+7  openat(3</f>, \".\", O_RDWR|O_TMPFILE, 0666) = 4</f/#7>(deleted)
 7  brk(0x1000) = 0x1000
-7  write(4</f/.m.bin.00ff.df-new>, \"a\"..., 3) = 3
-7  fsync(4</f/.m.bin.00ff.df-new>) = 0
+7  write(4</f/#7>(deleted), \"a\"..., 3) = 3
+7  fsync(4</f/#7>(deleted)) = 0
+7  linkat(AT_FDCWD</f>, \"/proc/self/fd/4\", 3</f>, \".m.bin.00ff.df-new\", AT_SYMLINK_FOLLOW) = 0
 7  renameat(3</f>, \".m.bin.00ff.df-new\", 3</f>, \"m.bin\") = 0
 7  fsync(3</f>) = 0
 7  statx(AT_FDCWD</f>, \"/durable-file-save-ends\", 0, 0, 0x0) = -1 ENOENT (No such file or directory)
@@ -127,7 +132,8 @@ mod tests {
     #[test]
     fn calls_between_the_marks_are_counted_from_the_start() {
         let found: Vec<_> = calls(TRACE).into_iter().map(|call| (call.name, call.number)).collect();
-        let expected = [("openat", 1), ("write", 2), ("fsync", 1), ("renameat", 1), ("fsync", 2)];
+        let expected =
+            [("openat", 1), ("write", 2), ("fsync", 1), ("linkat", 1), ("renameat", 1), ("fsync", 2)];
         assert_eq!(found, expected.map(|(name, number)| (name.to_owned(), number)));
     }
 
@@ -143,6 +149,12 @@ mod tests {
                 .collect();
             assert!(!check_order(Scene::Replace, &fewer, Path::new("/f")).is_empty(), "without {gone}");
         }
+        let direct: Vec<_> = calls
+            .iter()
+            .filter(|call| call.name != "renameat")
+            .map(|call| Call { text: call.text.replace(".m.bin.00ff.df-new", "m.bin"), ..call.clone() })
+            .collect();
+        assert!(check_order(Scene::Fresh, &direct, Path::new("/f")).is_empty(), "where nothing is, the link places");
         let mut swapped = calls;
         swapped.swap(1, 2);
         assert_eq!(check_order(Scene::Replace, &swapped, Path::new("/f")).len(), 1);
