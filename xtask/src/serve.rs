@@ -151,7 +151,7 @@ impl Server {
 
     /// A line of `/metrics`.
     fn metric(&self, name: &str) -> Result<u64, Failure> {
-        let request = "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        let request = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         let mut text = String::new();
         let asked = TcpStream::connect(&self.address).and_then(|mut stream| {
             stream.write_all(request.as_bytes())?;

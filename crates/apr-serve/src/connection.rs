@@ -13,6 +13,7 @@ use core::time::Duration;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hyper::StatusCode;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -181,8 +182,8 @@ impl Write for Io {
 enum End {
     /// The last answer is given, or the client is gone.
     Done,
-    /// What came was no HTTP.
-    Malformed,
+    /// What came was no HTTP, for this reason.
+    Malformed(String),
     /// Something took too long.
     Late(Phase),
     /// The socket does not work.
@@ -212,10 +213,14 @@ pub(crate) async fn serve(stream: TcpStream, worker: Arc<Worker>) {
     let end = poll_fn(|cx| {
         loop {
             let polled = Pin::new(&mut connection).poll(cx);
+            if let Poll::Ready(Err(error)) = &polled
+                && error.is_parse()
+            {
+                return Poll::Ready(End::Malformed(error.to_string()));
+            }
             let flushed = link.poll_flush(cx);
             match (polled, flushed) {
                 (_, Poll::Ready(Err(_))) => return Poll::Ready(End::Broken),
-                (Poll::Ready(Err(error)), _) if error.is_parse() => return Poll::Ready(End::Malformed),
                 (Poll::Ready(_), _) => return Poll::Ready(End::Done),
                 (Poll::Pending, _) => {}
             }
@@ -247,9 +252,15 @@ fn last_words(link: &Link, end: &End) {
             shared.rare.error("sv-timeout");
             return;
         }
-        End::Malformed => {
-            shared.rare.error("sv-request");
-            link.worker.counters().request(Endpoint::Other, hyper::StatusCode::BAD_REQUEST);
+        End::Malformed(why) => {
+            let mut out = link.out();
+            // Its place is taken by one that says why.
+            let status = take_bare_refusal(&mut out.bytes).unwrap_or(StatusCode::BAD_REQUEST);
+            let help = "send HTTP/1.1 as RFC 9112 describes it, without TLS";
+            let refusal = Refusal::new(status, "sv-request", why, help);
+            shared.rare.error(refusal.code);
+            link.worker.counters().request(Endpoint::Other, status);
+            out.bytes.extend_from_slice(&refusal.to_response());
             return;
         }
         End::Done | End::Broken | End::Late(_) => return,
@@ -261,6 +272,19 @@ fn last_words(link: &Link, end: &End) {
     if out.bytes.is_empty() {
         out.bytes = refusal.to_response();
     }
+}
+
+/// Takes the answer without a body that the parser has appended to what could not be parsed; gives its status.
+fn take_bare_refusal(out: &mut Vec<u8>) -> Option<StatusCode> {
+    let begin = out.windows(9).rposition(|bytes| bytes == b"HTTP/1.1 ")?;
+    let head = out.get(begin..)?;
+    let is_bare = head.ends_with(b"\r\n\r\n") && head.windows(17).any(|bytes| bytes == b"content-length: 0");
+    let status = StatusCode::from_bytes(head.get(9..12)?).ok()?;
+    if !is_bare || !status.is_client_error() {
+        return None;
+    }
+    out.truncate(begin);
+    Some(status)
 }
 
 /// Sends what is left, says that nothing follows, and reads what the client is still sending.

@@ -29,6 +29,8 @@ pub const CODES: &[&str] = &[
     "sv-start",
     "sv-shape",
     "sv-request",
+    "sv-host",
+    "sv-cross-site",
     "sv-path",
     "sv-method",
     "sv-query",

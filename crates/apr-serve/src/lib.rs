@@ -28,6 +28,7 @@ extern crate alloc;
 mod error;
 mod options;
 
+mod admit;
 mod answer;
 mod body;
 mod connection;
@@ -44,6 +45,7 @@ mod watch;
 mod worker;
 mod write;
 
+pub use crate::admit::is_host;
 pub use crate::error::{CODES, Error, ErrorKind};
 pub use crate::model::Model;
 pub use crate::options::{Options, Signals};

@@ -30,6 +30,9 @@ pub struct Options {
     pub idle_time: Duration,
     /// How long requests in progress may take when the server stops: 10 s.
     pub grace: Duration,
+    /// Names under which the server answers beside those of the loopback interface: hosts without a port. On a loopback address it answers
+    /// under no others; on any other address an empty list is any name.
+    pub allowed_hosts: Vec<String>,
     /// Who ends the server.
     pub signals: Signals,
 }
@@ -59,6 +62,7 @@ impl Default for Options {
             request_time: Duration::from_secs(10),
             idle_time: Duration::from_secs(60),
             grace: Duration::from_secs(10),
+            allowed_hosts: Vec::new(),
             signals: Signals::Obey,
         }
     }

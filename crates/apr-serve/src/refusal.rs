@@ -88,7 +88,7 @@ impl Refusal {
         let body = self.to_json();
         let retry = if self.status == StatusCode::SERVICE_UNAVAILABLE { "retry-after: 1\r\n" } else { "" };
         let mut out = format!(
-            "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{retry}connection: close\r\n\r\n",
+            "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\nx-content-type-options: nosniff\r\ncontent-length: {}\r\n{retry}connection: close\r\n\r\n",
             self.status.as_u16(),
             self.status.canonical_reason().unwrap_or_default(),
             body.len()

@@ -41,7 +41,29 @@ pub(crate) async fn respond(
         "/model" => Endpoint::Model,
         _ => Endpoint::Other,
     };
-    let outcome = match endpoint {
+    let outcome = match worker.shared.hosts.check(&request) {
+        Ok(()) => answer(&worker, &link, endpoint, request).await,
+        Err(refusal) => Err(refusal),
+    };
+    let mut response = outcome.unwrap_or_else(|refusal| refuse(&worker, endpoint, &refusal));
+    // Names out of a model are in the answers; no browser shall take them for a page.
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    worker.counters().request(endpoint, response.status());
+    link.enter(Phase::Answered);
+    Ok(response)
+}
+
+async fn answer(
+    worker: &Worker,
+    link: &Link,
+    endpoint: Endpoint,
+    request: Request<Incoming>,
+) -> Result<Response<Answer>, Refusal> {
+    match endpoint {
+        // RFC 9110, section 9.3.7: about the server as a whole.
+        Endpoint::Other if request.method() == Method::OPTIONS && request.uri().path() == "*" => {
+            Ok(options(endpoint))
+        }
         Endpoint::Other => Err(Refusal::new(
             StatusCode::NOT_FOUND,
             "sv-path",
@@ -49,21 +71,21 @@ pub(crate) async fn respond(
             "there are /predict, /model, /health and /metrics",
         )),
         _ if request.method() == Method::OPTIONS => Ok(options(endpoint)),
-        Endpoint::Predict if request.method() == Method::POST => predict(&worker, &link, request).await,
+        Endpoint::Predict if request.method() == Method::POST => predict(worker, link, request).await,
         Endpoint::Predict => Err(wrong_method(endpoint)),
         _ if request.method() == Method::GET || request.method() == Method::HEAD => {
-            Ok(tell(&worker, endpoint))
+            Ok(tell(worker, endpoint))
         }
         _ => Err(wrong_method(endpoint)),
-    };
-    let response = outcome.unwrap_or_else(|refusal| refuse(&worker, endpoint, &refusal));
-    worker.counters().request(endpoint, response.status());
-    link.enter(Phase::Answered);
-    Ok(response)
+    }
 }
 
 fn allowed(endpoint: Endpoint) -> &'static str {
-    if endpoint == Endpoint::Predict { "POST, OPTIONS" } else { "GET, HEAD, OPTIONS" }
+    match endpoint {
+        Endpoint::Predict => "POST, OPTIONS",
+        Endpoint::Other => "GET, HEAD, POST, OPTIONS",
+        _ => "GET, HEAD, OPTIONS",
+    }
 }
 
 fn wrong_method(endpoint: Endpoint) -> Refusal {

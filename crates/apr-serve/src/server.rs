@@ -118,9 +118,9 @@ impl Server {
         mut load: impl FnMut() -> Result<Model, Option<E>>,
         mut report: impl FnMut(Event<'_, E>),
     ) -> Result<(), Error> {
-        let Self { listener, options, handle, .. } = self;
+        let Self { listener, addr, options, handle } = self;
         let runtime = runtime().map_err(Error::start)?;
-        let shared = Arc::new(Shared::new(options, Slot::new(model)));
+        let shared = Arc::new(Shared::new(options, addr, Slot::new(model)));
         let mut signals = {
             let _entered = runtime.enter();
             SignalStreams::new(shared.options.signals).map_err(Error::start)?

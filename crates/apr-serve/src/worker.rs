@@ -1,6 +1,7 @@
 //! What the threads of a server share, and what each of them does.
 
 use alloc::sync::Arc;
+use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::io::{self, Write as _};
@@ -10,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
+use crate::admit::Hosts;
 use crate::connection;
 use crate::metrics::{Counters, Rare, State};
 use crate::options::Options;
@@ -23,6 +25,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) options: Options,
+    pub(crate) hosts: Hosts,
     pub(crate) slot: Slot,
     pub(crate) counters: Vec<Counters>,
     pub(crate) rare: Rare,
@@ -34,9 +37,10 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(options: Options, slot: Slot) -> Self {
+    pub(crate) fn new(options: Options, addr: SocketAddr, slot: Slot) -> Self {
         let counters = (0..options.threads.max(1)).map(|_| Counters::default()).collect();
         Self {
+            hosts: Hosts::new(addr, &options.allowed_hosts),
             options,
             slot,
             counters,

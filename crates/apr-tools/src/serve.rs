@@ -48,6 +48,14 @@ pub(crate) fn command() -> Command {
         )
         .arg(number("max-rows", "Most rows of a request").default_value("10000"))
         .arg(number("max-connections", "Most connections at a time; one more gets 503").default_value("512"))
+        .arg(
+            Arg::new("allow-host")
+                .long("allow-host")
+                .value_name("NAME")
+                .action(ArgAction::Append)
+                .value_parser(parse_host)
+                .help("Answer also to this name in the Host field of requests; repeatable"),
+        )
         .arg(time("timeout", "For the body of a request and its answer"))
         .arg(time("grace", "For requests in progress when the server stops"))
         .arg(
@@ -93,6 +101,15 @@ fn parse_time(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "write a time above zero and up to a day".to_owned())
 }
 
+/// A name for the Host field, without a port.
+fn parse_host(text: &str) -> Result<String, String> {
+    if apr_serve::is_host(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("write a name as model.example.com or an address, without scheme and port".to_owned())
+    }
+}
+
 fn options(matches: &ArgMatches) -> Result<Options, Failure> {
     let number = |name: &str| matches.get_one::<u32>(name).map(|&number| number as usize);
     let time = |name: &str| *matches.get_one::<Duration>(name).expect("it has a default");
@@ -103,6 +120,7 @@ fn options(matches: &ArgMatches) -> Result<Options, Failure> {
         max_body: usize::try_from(max_body).unwrap_or(usize::MAX),
         max_rows: number("max-rows").unwrap_or(default.max_rows),
         max_connections: number("max-connections").unwrap_or(default.max_connections),
+        allowed_hosts: matches.get_many::<String>("allow-host").into_iter().flatten().cloned().collect(),
         request_time: time("timeout"),
         grace: time("grace"),
         signals: Signals::Obey,

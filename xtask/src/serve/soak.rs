@@ -132,7 +132,8 @@ impl Soak<'_> {
     /// Good requests on one connection, some at a time, each with so many rows.
     fn ask(&self, pipelined: usize, rows: usize) {
         let body = format!("[{}]", vec!["[0,0,0,0]"; rows].join(","));
-        let head = format!("POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
+        let head =
+            format!("POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
         let requests = (head + &body).repeat(pipelined);
         let asked = || -> io::Result<()> {
             let mut stream = self.connect()?;

@@ -95,7 +95,7 @@ impl Drop for Running {
 
 /// A request with its length, from its head without the last line, and its body.
 pub(crate) fn with_length(head: &str, body: &[u8]) -> Vec<u8> {
-    let mut bytes = format!("{head}host: test\r\ncontent-length: {}\r\n\r\n", body.len()).into_bytes();
+    let mut bytes = format!("{head}host: localhost\r\ncontent-length: {}\r\n\r\n", body.len()).into_bytes();
     bytes.extend_from_slice(body);
     bytes
 }

@@ -151,7 +151,7 @@ fn methods_without_a_body_are_answered() {
     assert_eq!((options.status, options.header("allow")), (204, Some("POST, OPTIONS")));
     assert_eq!(server.ask("OPTIONS /health HTTP/1.1\r\n", b"").header("allow"), Some("GET, HEAD, OPTIONS"));
     let mut client = server.connect();
-    client.send(b"HEAD /health HTTP/1.1\r\nhost: x\r\n\r\nGET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    client.send(b"HEAD /health HTTP/1.1\r\nhost: localhost\r\n\r\nGET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     let mut text = String::new();
     std::io::Read::read_to_string(&mut client.stream, &mut text).unwrap();
     // The head promises what GET gives, and nothing but the head comes.
@@ -194,7 +194,7 @@ fn packets_may_be_cut_anywhere() {
 fn chunked_bodies_are_bodies() {
     let server = start(line());
     let mut client = server.connect();
-    client.send(b"POST /predict HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n3\r\n[[1\r\n4;x=y\r\n,2]]\r\n0\r\ntrailer: t\r\n\r\n");
+    client.send(b"POST /predict HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n3\r\n[[1\r\n4;x=y\r\n,2]]\r\n0\r\ntrailer: t\r\n\r\n");
     assert_eq!(client.response().predictions(), json!([4.0]));
     client.send(&row("[1,2]"));
     assert_eq!(client.response().predictions(), json!([4.0]));
@@ -204,7 +204,9 @@ fn chunked_bodies_are_bodies() {
 fn a_client_that_asks_first_is_told_to_go_on() {
     let server = start(line());
     let mut client = server.connect();
-    client.send(b"POST /predict HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n");
+    client.send(
+        b"POST /predict HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n",
+    );
     assert_eq!(client.response().status, 100);
     client.send(b"[1,2]");
     assert_eq!(client.response().predictions(), json!([4.0]));

@@ -14,7 +14,7 @@ use crate::client::{line, options, row, start, start_with, with_length};
 fn a_body_that_is_too_long_is_refused_before_it_is_read() {
     let server = start(line());
     let mut client = server.connect();
-    client.send(b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n[[");
+    client.send(b"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n[[");
     let response = client.response();
     assert_eq!((response.status, response.code().as_str()), (413, "sv-body-size"));
     assert_eq!(response.header("connection"), Some("close"));
@@ -32,7 +32,7 @@ fn a_body_that_is_too_long_is_refused_before_it_is_read() {
 fn a_chunked_body_that_is_too_long_is_refused_when_it_is() {
     let server = start(line());
     let mut client = server.connect();
-    client.send(b"POST /predict HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    client.send(b"POST /predict HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");
     for _ in 0..65 {
         let _ = client.stream.write_all(b"400\r\n");
         let _ = client.stream.write_all(&[b' '; 1024]);
@@ -98,7 +98,7 @@ fn a_body_that_never_ends_is_given_up() {
     let options = Options { request_time: Duration::from_millis(300), ..options() };
     let server = start_with(Model::new(line()).unwrap(), options);
     let mut client = server.connect();
-    client.send(b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n[[1,");
+    client.send(b"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-length: 50\r\n\r\n[[1,");
     let response = client.response();
     assert_eq!((response.status, response.code().as_str()), (408, "sv-timeout"));
     assert!(client.is_closed());
@@ -173,7 +173,7 @@ fn what_is_no_http_is_answered_and_closed() {
     let server = start(line());
     let many = format!("GET /health HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(100));
     let long = format!("GET /health HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(100_000));
-    let address = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "y".repeat(100_000));
+    let address = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "y".repeat(100_000));
     for garbage in [
         "\u{0}\u{1}\u{2}\r\n\r\n",
         "hello\r\n\r\n",
@@ -203,7 +203,7 @@ fn a_length_and_chunks_at_once_smuggle_nothing() {
     let server = start(line());
     let mut client = server.connect();
     client.send(
-        b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: 60\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /model HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-length: 60\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /model HTTP/1.1\r\nhost: localhost\r\n\r\n",
     );
     // Refused as a whole, or read as chunks with the connection closed or the next request answered as such: never as a body.
     let first = client.response();
@@ -220,7 +220,7 @@ fn bodies_that_break_off_harm_nobody() {
         drop(client);
     }
     let mut client = server.connect();
-    client.send(b"POST /predict HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n");
+    client.send(b"POST /predict HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n");
     let mut answer = Vec::new();
     let _ = client.stream.read_to_end(&mut answer);
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 400"));

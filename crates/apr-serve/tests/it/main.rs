@@ -8,6 +8,7 @@ extern crate alloc;
 mod client;
 mod endpoints;
 mod hostile;
+mod messages;
 mod models;
 mod reload;
 mod scanner;

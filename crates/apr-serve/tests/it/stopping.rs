@@ -14,7 +14,7 @@ use crate::client::{line, row, start};
 fn requests_in_progress_are_answered_before_it_returns() {
     let server = start(line());
     let mut client = server.connect();
-    client.send(b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n[1");
+    client.send(b"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\n[1");
     thread::sleep(Duration::from_millis(100));
     let addr = server.addr;
     server.handle.stop();
@@ -36,7 +36,7 @@ fn a_stopping_server_says_that_it_is_not_ready() {
     thread::sleep(Duration::from_millis(100));
     server.handle.stop();
     thread::sleep(Duration::from_millis(150));
-    client.send(b"host: x\r\n\r\n");
+    client.send(b"host: localhost\r\n\r\n");
     let response = client.response();
     assert_eq!((response.status, response.json()), (503, json!({"status": "draining"})));
     server.join();

@@ -29,8 +29,21 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "sv-request",
         Invalid,
-        "What came over a connection is no HTTP/1.1 request.",
-        "send HTTP/1.1 without TLS",
+        "What came over a connection is no HTTP/1.1 request, or it has no Host field, two of them, or a malformed one.",
+        "send HTTP/1.1 as RFC 9112 describes it, without TLS",
+    ),
+    entry(
+        "sv-host",
+        Usage,
+        "The Host field of a request names another server. A server on a loopback address answers only to localhost, 127.0.0.1, [::1] and \
+         names that it was allowed, so that no web page can reach it under a name of its own (DNS rebinding).",
+        "use one of these names, or start the server with --allow-host NAME",
+    ),
+    entry(
+        "sv-cross-site",
+        Usage,
+        "A browser sent a request for a web page of another site (Sec-Fetch-Site). Links to the server are followed; nothing else is answered.",
+        "ask from a program, or through a proxy that serves the page and the model under one name",
     ),
     entry(
         "sv-path",

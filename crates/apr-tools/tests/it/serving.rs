@@ -41,7 +41,7 @@ impl Serving {
         let len = body.len();
         write!(
             stream,
-            "{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n{body}"
+            "{request} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n{body}"
         )
         .unwrap();
         let mut answer = String::new();

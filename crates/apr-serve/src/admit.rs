@@ -1,0 +1,218 @@
+//! Which requests are answered at all: HTTP/1.1 demands a Host field, a browser's page must not reach a local server under a name
+//! of its own, and no page of another site asks.
+
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Method, Request, StatusCode, Version};
+
+use crate::refusal::Refusal;
+
+/// The names under which the server answers.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    /// Lower case, without a trailing dot.
+    names: Vec<String>,
+    /// Whether it answers under any name.
+    any: bool,
+}
+
+impl Hosts {
+    /// Those of a server that listens on `addr`. On a loopback address, or if there are names, it answers under the names and those of
+    /// the loopback interface; elsewhere under any.
+    pub(crate) fn new(addr: SocketAddr, names: &[String]) -> Self {
+        let names: Vec<String> =
+            names.iter().map(|name| without_dot(name.as_bytes()).to_ascii_lowercase()).map(text).collect();
+        Self { any: names.is_empty() && !addr.ip().to_canonical().is_loopback(), names }
+    }
+
+    /// Whether the request is one that the server answers. Everything else about it comes later.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a missing, repeated or malformed Host field, 421 for the name of another server, 403 for a page of another site, 501
+    /// for a transfer coding that is not known.
+    pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+        let host = host_of(request)?;
+        let mut codings = request.headers().get_all(header::TRANSFER_ENCODING).iter();
+        if let Some(first) = codings.next()
+            && (codings.next().is_some() || !first.as_bytes().eq_ignore_ascii_case(b"chunked"))
+        {
+            let what = "the body has a transfer coding other than chunked";
+            let help = "send the body as it is, with Content-Length";
+            return Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, "sv-body", what, help).closing());
+        }
+        let is_https = request.uri().scheme_str().is_some_and(|scheme| !scheme.eq_ignore_ascii_case("http"));
+        if is_https || host.is_some_and(|host| !self.answers_to(host)) {
+            let what = "this server does not answer under the name in the Host field";
+            let help =
+                "ask for it as localhost, 127.0.0.1 or [::1], or start the server with --allow-host NAME";
+            return Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "sv-host", what, help));
+        }
+        if is_of_another_site(request.method(), request.headers()) {
+            let what = "a web page of another site sent this request";
+            let help = "ask from a page of this server, or from a program that is not a browser";
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "sv-cross-site", what, help).closing());
+        }
+        Ok(())
+    }
+
+    fn answers_to(&self, host: &[u8]) -> bool {
+        if self.any {
+            return true;
+        }
+        let host = without_dot(host);
+        if host.eq_ignore_ascii_case(b"localhost")
+            || self.names.iter().any(|name| host.eq_ignore_ascii_case(name.as_bytes()))
+        {
+            return true;
+        }
+        let literal = host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host);
+        let address = core::str::from_utf8(literal).ok().and_then(|text| text.parse::<IpAddr>().ok());
+        address.is_some_and(|address| address.to_canonical().is_loopback())
+    }
+}
+
+/// Whether this is a host, as [`Options::allowed_hosts`](crate::Options::allowed_hosts) takes one: a name or an address, without a port.
+#[must_use]
+pub fn is_host(text: &str) -> bool {
+    host(text.as_bytes()) == Some(text.as_bytes())
+}
+
+/// The host that a request is for: of the request target if that has one, else of the Host field. `None` in HTTP/1.0 alone.
+///
+/// # Errors
+///
+/// If HTTP/1.1 has no Host field, or there are several, or one is malformed (RFC 9112, section 3.2).
+fn host_of<B>(request: &Request<B>) -> Result<Option<&[u8]>, Refusal> {
+    let malformed = |what: &str| {
+        let help = "send HTTP/1.1 as RFC 9112 describes it, with one field `Host: NAME`";
+        Refusal::new(StatusCode::BAD_REQUEST, "sv-request", what, help).closing()
+    };
+    let mut fields = request.headers().get_all(header::HOST).iter();
+    let named = match (fields.next(), fields.next()) {
+        (_, Some(_)) => return Err(malformed("the request has more than one Host field")),
+        (None, None) if request.version() == Version::HTTP_10 => None,
+        (None, None) => return Err(malformed("the request has no Host field")),
+        (Some(field), None) => match host(field.as_bytes()) {
+            Some(host) => Some(host),
+            None => return Err(malformed("the Host field is neither a name nor an address")),
+        },
+    };
+    // RFC 9112, section 3.2.2: a host in the request target counts, and the field does not.
+    match request.uri().authority() {
+        // Section 3.2.3: a target that is only a host is for CONNECT.
+        Some(_) if request.uri().scheme().is_none() && request.method() != Method::CONNECT => {
+            Err(malformed("the request target does not begin with `/`"))
+        }
+        Some(authority) => match host(authority.as_str().as_bytes()) {
+            Some(host) => Ok(Some(host)),
+            None => Err(malformed("the request target has no host that is a name or an address")),
+        },
+        None => Ok(named),
+    }
+}
+
+/// The host in `uri-host [ ":" port ]` (RFC 3986, section 3.2.2).
+fn host(text: &[u8]) -> Option<&[u8]> {
+    let end = if text.first() == Some(&b'[') {
+        let end = text.iter().position(|&byte| byte == b']')?;
+        core::str::from_utf8(text.get(1..end)?).ok()?.parse::<Ipv6Addr>().ok()?;
+        end + 1
+    } else {
+        let end = text.iter().position(|&byte| byte == b':').unwrap_or(text.len());
+        // Unreserved characters, those of percent-encoding, and sub-delimiters.
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(byte);
+        text.get(..end).filter(|name| !name.is_empty() && name.iter().all(is_name))?;
+        end
+    };
+    let (host, port) = text.split_at_checked(end)?;
+    match port.split_first() {
+        None => Some(host),
+        Some((b':', digits)) => {
+            let is_port = digits.iter().all(u8::is_ascii_digit)
+                && (digits.is_empty()
+                    || core::str::from_utf8(digits).is_ok_and(|text| text.parse::<u16>().is_ok()));
+            is_port.then_some(host)
+        }
+        Some(_) => None,
+    }
+}
+
+fn without_dot(host: &[u8]) -> &[u8] {
+    host.strip_suffix(b".").unwrap_or(host)
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether a browser says that a page of another origin asks. Following a link to this server is no such request: what comes back is
+/// shown, and no page can read it. Programs that are not browsers say nothing.
+fn is_of_another_site(method: &Method, headers: &HeaderMap) -> bool {
+    let is = |name: &'static str, value: &[u8]| headers.get(name).map(HeaderValue::as_bytes) == Some(value);
+    let Some(site) = headers.get("sec-fetch-site") else { return false };
+    let is_navigation = (method == Method::GET || method == Method::HEAD)
+        && is("sec-fetch-mode", b"navigate")
+        && is("sec-fetch-dest", b"document");
+    [&b"cross-site"[..], b"same-site"].contains(&site.as_bytes()) && !is_navigation
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_names_or_addresses_with_a_port() {
+        for (text, expected) in [
+            ("localhost", Some("localhost")),
+            ("LocalHost.:8080", Some("LocalHost.")),
+            ("127.0.0.1:1", Some("127.0.0.1")),
+            ("[::1]:8080", Some("[::1]")),
+            ("[::1]", Some("[::1]")),
+            ("a:", Some("a")),
+            ("", None),
+            (":80", None),
+            ("a:b", None),
+            ("a:65536", None),
+            ("a:80:80", None),
+            ("::1", None),
+            ("[::1", None),
+            ("[localhost]", None),
+            ("[::1]x", None),
+            ("user@localhost", None),
+            ("a b", None),
+            ("a/b", None),
+            ("a\\b", None),
+            ("\u{e9}", None),
+        ] {
+            assert_eq!(host(text.as_bytes()), expected.map(str::as_bytes), "{text}");
+        }
+        assert!(is_host("model.example.com") && is_host("[::1]"));
+        assert!(!is_host("localhost:80") && !is_host("http://localhost"));
+    }
+
+    #[test]
+    fn a_loopback_server_answers_to_loopback_names_and_those_allowed() {
+        let allowed = ["Model.Example.".to_owned()];
+        let of = |addr: &str, names: &[String]| Hosts::new(addr.parse().expect("an address"), names);
+        for (hosts, own, other) in [
+            (of("127.0.0.1:80", &[]), false, false),
+            (of("[::1]:80", &[]), false, false),
+            (of("[::ffff:127.0.0.1]:80", &[]), false, false),
+            (of("127.0.0.1:80", &allowed), true, false),
+            (of("0.0.0.0:80", &allowed), true, false),
+            (of("0.0.0.0:80", &[]), true, true),
+        ] {
+            for name in ["localhost", "LOCALHOST.", "127.0.0.1", "127.9.9.9", "[::1]"] {
+                assert!(hosts.answers_to(name.as_bytes()), "{name}");
+            }
+            assert_eq!(hosts.answers_to(b"MODEL.example"), own, "{hosts:?}");
+            for name in
+                ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "0.0.0.0"]
+            {
+                assert_eq!(hosts.answers_to(name.as_bytes()), other, "{name} {hosts:?}");
+            }
+        }
+    }
+}
