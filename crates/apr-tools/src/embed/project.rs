@@ -15,9 +15,11 @@ use crate::csv;
 use crate::error::{CODE_USAGE, Failure};
 use crate::known::Known;
 use crate::predict;
+use crate::render::escape;
 
 const MANIFEST: &str = include_str!("template/Cargo.toml.txt");
 const README: &str = include_str!("template/README.md.txt");
+const HELP: &str = include_str!("template/help.txt");
 const MAIN: &str = include_str!("template/main.rs.txt");
 const MODEL: &str = include_str!("template/model.rs.txt");
 const NUMBERS: &str = include_str!("template/numbers.rs.txt");
@@ -27,6 +29,10 @@ const SERVED: &str = include_str!("template/served.rs.txt");
 
 /// Name of the model's file in the project.
 const FILE: &str = "model.apr";
+
+/// Names of columns that the program's help lists, and how much of each.
+const MAX_NAMES: usize = 24;
+const MAX_NAME_CHARS: usize = 60;
 
 /// Rows whose predictions are recorded.
 const N_ROWS: usize = 5;
@@ -158,6 +164,7 @@ impl Project {
             }
             Shape::Lines => {
                 files.push(("src/main.rs", values.fill(MAIN).into_bytes()));
+                files.push(("src/help.txt", values.fill(HELP).into_bytes()));
                 files.push(("src/model.rs", values.fill(MODEL).into_bytes()));
                 files.push(("src/answer.rs", values.fill(answer.template).into_bytes()));
                 if uses_numbers(answer) {
@@ -242,10 +249,9 @@ impl Filling<'_> {
         let model = self.known.model.name();
         values.text("name", name);
         values.text("model", model);
-        values.text(
-            "A_model",
-            format!("{} {model}", if model.starts_with(['A', 'E', 'I', 'O', 'U']) { "An" } else { "A" }),
-        );
+        let article = if model.starts_with(['A', 'E', 'I', 'O', 'U']) { "n" } else { "" };
+        values.text("A_model", format!("A{article} {model}"));
+        values.text("a_model", format!("a{article} {model}"));
         values.text("opt", if optimize == Optimize::Size { "\"z\"" } else { "3" });
         values.text("container_source", checkout.of("apr-container"));
         values.text("crypto_source", checkout.of("apr-crypto"));
@@ -260,6 +266,9 @@ impl Filling<'_> {
         values.text("example", example);
         let is_text = answer.line == Line::Text;
         values.text("lines", if is_text { "texts" } else { "rows, numbers separated by commas" });
+        values.text("unit", if is_text { "text" } else { "row" });
+        values.text("UNIT", if is_text { "TEXT" } else { "ROW" });
+        values.text("input", input(self.known, answer.line));
         values.text(
             "names_rule",
             if self.known.features.is_some() { "; it has to name the features in their order" } else { "" },
@@ -393,6 +402,32 @@ fn names(known: &Known, answer: Answer) -> Result<Option<Vec<String>>, Failure> 
     }
 }
 
+/// What the program's help says about its input.
+fn input(known: &Known, line: Line) -> String {
+    if line == Line::Text {
+        return "Each TEXT is an argument. Without arguments, each line of standard input is a text."
+            .to_owned();
+    }
+    let width = known.features.as_ref().map(Vec::len).or(known.model.n_features());
+    let mut out = match width {
+        Some(1) => "Each ROW is an argument: one number".to_owned(),
+        Some(width) => format!("Each ROW is an argument: {width} numbers separated by commas"),
+        None => "Each ROW is an argument: numbers separated by commas".to_owned(),
+    };
+    if let Some(names) = &known.features {
+        out += ", in this order:\n";
+        for name in names.iter().take(MAX_NAMES) {
+            let _ = writeln!(out, "  {}", escape::cut(name, MAX_NAME_CHARS));
+        }
+        if let Some(rest) = names.len().checked_sub(MAX_NAMES).filter(|&rest| rest > 0) {
+            let _ = writeln!(out, "  ... and {rest} more");
+        }
+    } else {
+        out += ".\n";
+    }
+    out + "Without arguments, rows are read from standard input, one per line."
+}
+
 /// Rows of any values whose predictions are worth recording; `None` for a model that does not say how long they are.
 fn rows(known: &Known, line: Line) -> Option<Vec<String>> {
     if line == Line::Text {
@@ -417,8 +452,8 @@ fn rows(known: &Known, line: Line) -> Option<Vec<String>> {
         let mut line = String::new();
         for column in 0..width {
             let value = (row * (2 + column % 7) + column * 3) % 23;
-            // Quarters: as many digits as a float has, and no more.
-            let value = value as f32 * 0.25 - if row.is_multiple_of(2) { 0.0 } else { 1.5 };
+            // Quarters: as many digits as a float has, and no more. The second row is the example of the help and has no sign.
+            let value = value as f32 * 0.25 - if row.is_multiple_of(2) { 1.5 } else { 0.0 };
             // Writing to a string cannot fail.
             let _ = write!(line, "{}{value}", if column > 0 { "," } else { "" });
         }

@@ -172,6 +172,29 @@ fn a_service_is_a_project_of_its_own_kind() {
 }
 
 #[test]
+fn the_program_introduces_itself() {
+    let sandbox = Sandbox::with_models();
+    let ran = sandbox.run(&["train", "ridge", "--data", "table.csv", "--target", "price", "-o", "price.apr"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let ran = sandbox.run(&["embed", "price.apr", "-o", "p", "--crates", CHECKOUT]);
+    // An example that can be run as it is printed: no row that begins like an option.
+    assert!(ran.stderr.ends_with("-- 0.5,1.5\n"), "{}", ran.stderr);
+    let help = text(&sandbox, "p/src/help.txt");
+    assert!(help.contains("2 numbers separated by commas, in this order:\n  age\n  size\n"), "{help}");
+    assert!(help.contains("Usage: price ROW...") && help.contains("Example: price 0.5,1.5"), "{help}");
+    assert!(text(&sandbox, "p/src/main.rs").contains("include_str!(\"help.txt\")"));
+    // Names of columns are text out of a file.
+    let names = (0..30).map(|column| format!("c{column}\u{1b}[2J")).collect::<Vec<_>>().join(",");
+    let row = |first: u32| (0..30).map(|column| (first + column).to_string()).collect::<Vec<_>>().join(",");
+    sandbox.write("wide.csv", format!("{names}\n{}\n{}\n{}\n", row(1), row(5), row(2)).as_bytes());
+    let ran = sandbox.run(&["train", "kmeans", "--clusters", "2", "--data", "wide.csv", "-o", "wide.apr"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    embed(&sandbox, &["wide.apr", "-o", "w"]);
+    let help = text(&sandbox, "w/src/help.txt");
+    assert!(help.contains("  c0\\u{1b}[2J\n") && help.contains("  ... and 6 more\n"), "{help}");
+}
+
+#[test]
 fn names_of_columns_and_classes_go_along() {
     let sandbox = Sandbox::with_models();
     sandbox.write(
