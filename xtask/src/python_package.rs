@@ -14,8 +14,8 @@ use crate::task::{Failure, Outcome, Session, skipped};
 /// Our package.
 const FOLDER: &str = "crates/apr-python";
 
-/// Largest wheel, in bytes.
-const MAX_WHEEL: u64 = 2_000_000;
+/// Largest wheel, in bytes: the package and the program.
+const MAX_WHEEL: u64 = 8_000_000;
 
 /// What builds wheels.
 const BUILDER: Packages = Packages {
@@ -195,9 +195,6 @@ fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Opti
         session.skip("python: apr.sklearn", why);
     }
     example(session, &python, folder)?;
-    // For `python -m apr`: as a wheel of its own, in a build that costs less than one for users.
-    let program = built(session, &folder.join("program"), "crates/apr-tools", &["--profile=dev"])?;
-    install(session, &python, &program)?;
     let ours = pytest(session, &python, &["tests"], |command| {
         command.current_dir(session.root().join(FOLDER));
     });
@@ -208,10 +205,17 @@ fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Opti
     }
 }
 
-/// Builds our wheel and looks at its size.
+/// Builds our wheel in `folder` and looks at its size.
 fn wheel(session: &mut Session, folder: &Path) -> Result<PathBuf, Failure> {
-    let options = ["--compression-method=deflated", "--compression-level=9"];
-    let wheel = built(session, folder, FOLDER, &options)?;
+    let python = environment(session, &folder.join("build"), &BUILDER)?.map_err(skipped)?;
+    let wheels = folder.join("wheels");
+    emptied(&wheels)?;
+    let manifest = format!("{FOLDER}/Cargo.toml");
+    let words = ["-m", "maturin", "build", "--quiet", "--locked", "--manifest-path", &manifest];
+    let mut maturin = command(session, &python, &words);
+    maturin.args(["--compression-method=deflated", "--compression-level=9"]);
+    step(maturin.arg("--interpreter").arg(&python).arg("--out").arg(&wheels))?;
+    let wheel = only_file(&wheels, ".whl")?;
     let len = fs::metadata(&wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len();
     let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
     println!("python: {name}: {len} bytes");
@@ -220,19 +224,6 @@ fn wheel(session: &mut Session, folder: &Path) -> Result<PathBuf, Failure> {
     }
     session.close_with(format!("python wheel: {len} bytes"));
     Ok(wheel)
-}
-
-/// Builds the wheel of a crate in `folder`.
-fn built(session: &Session, folder: &Path, crate_folder: &str, options: &[&str]) -> Result<PathBuf, Failure> {
-    let python =
-        environment(session, &session.scratch("python").join("build"), &BUILDER)?.map_err(skipped)?;
-    let wheels = folder.join("wheels");
-    emptied(&wheels)?;
-    let manifest = format!("{crate_folder}/Cargo.toml");
-    let words = ["-m", "maturin", "build", "--quiet", "--locked", "--manifest-path", &manifest];
-    let mut maturin = command(session, &python, &words);
-    step(maturin.args(options).arg("--interpreter").arg(&python).arg("--out").arg(&wheels))?;
-    only_file(&wheels, ".whl")
 }
 
 /// Installs a wheel of ours into an environment, over what was built before under the same version.

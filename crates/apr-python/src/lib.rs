@@ -21,7 +21,6 @@ mod opened;
 mod options;
 mod packed;
 mod pipeline;
-#[cfg(feature = "program")]
 mod program;
 mod safe_open;
 mod serialize;
@@ -57,6 +56,8 @@ mod _native {
     #[pymodule_export]
     use crate::pipeline::build_pipeline;
     #[pymodule_export]
+    use crate::program::run_cli;
+    #[pymodule_export]
     use crate::safe_open::{SafeOpen, safe_open_handle};
     #[pymodule_export]
     use crate::serialize::{save_arrays, save_arrays_file, serialize, serialize_file, set_metadata};
@@ -73,11 +74,6 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        #[cfg(feature = "program")]
-        {
-            module.add_function(wrap_pyfunction!(crate::program::run_cli, module)?)?;
-            module.add_function(wrap_pyfunction!(crate::program::run_json, module)?)?;
-        }
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

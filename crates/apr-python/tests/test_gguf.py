@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import VECTORS
 from test_damage import damaged
-from test_program import needs_program, program
+from test_program import program
 
 import apr
 from apr import gguf
@@ -291,7 +291,6 @@ def test_damage_is_refused(tmp_path):
             pass
 
 
-@needs_program
 @pytest.mark.parametrize(
     ("kind", "options"),
     [("q8_0", {}), ("q4_0", {}), ("q4_k_m", {}), ("q4_0", {"pure": True}), ("bf16", {}), ("Q4_1", {})],
@@ -304,7 +303,6 @@ def test_quantize_makes_the_bytes_of_llama_quantize(kind, options, tmp_path):
     assert {row["to"] for row in report["tensors"]} >= {"F32"}
 
 
-@needs_program
 def test_quantize_takes_the_options_of_the_program(tmp_path):
     weights = {"a.weight": np.random.default_rng(3).standard_normal((8, 256), np.float32), "b.weight": np.ones((8, 256), np.float32)}
     apr.safetensors.numpy.save_file(weights, tmp_path / "x.safetensors")
@@ -327,7 +325,6 @@ def test_quantize_takes_the_options_of_the_program(tmp_path):
     assert refused.value.code.startswith("gg-") and not (tmp_path / "y.gguf").exists()
 
 
-@needs_program
 @pytest.mark.parametrize("kind", ["q4_0", "q8_0", "q4_k", "q6_k", "f16"])
 def test_quantized_models_predict(kind, tmp_path):
     rng = np.random.default_rng(7)

@@ -1,11 +1,14 @@
-"""`python -m apr` is the program: its answers are those that the program's own tests hold it to."""
+"""The package brings the program, as the command `apr` and as `python -m apr`: its answers are those that the program's own tests
+hold it to."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 from pathlib import Path
 
@@ -13,15 +16,24 @@ import pytest
 from conftest import VECTORS
 
 import apr
-from apr._program import find, run_cli
-
-needs_program = pytest.mark.skipif(find() is None and run_cli is None, reason="needs the program apr")
 
 SNAPSHOTS = Path(__file__).parents[2] / "apr-tools/tests/snapshots"
 
 
+MODULE = [sys.executable, "-m", "apr"]
+
+
 def program(*args: str, **options):
-    return subprocess.run([sys.executable, "-m", "apr", *args], capture_output=True, timeout=120, **options)
+    return subprocess.run([*MODULE, *args], capture_output=True, timeout=120, **options)
+
+
+def test_the_distribution_brings_the_command():
+    scripts = importlib.metadata.distribution("apr-tools").entry_points
+    assert [(script.name, script.value) for script in scripts] == [("apr", "apr.__main__:main")]
+    command = Path(sysconfig.get_path("scripts")) / ("apr.exe" if os.name == "nt" else "apr")
+    for args in (["--version"], ["explain", "st-offsets"], ["inspect", "missing.safetensors"], ["--json", "nonsense", "x"]):
+        ran, same = subprocess.run([command, *args], capture_output=True, timeout=120), program(*args)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (same.returncode, same.stdout, same.stderr), args
 
 
 def sections(snapshot: str) -> list[tuple[list[str], int, str, str]]:
@@ -48,7 +60,6 @@ def test_there_are_answers_to_compare_with():
     assert len(SELF_CONTAINED) > 20
 
 
-@needs_program
 @pytest.mark.parametrize("path", SELF_CONTAINED, ids=lambda path: path.stem)
 def test_answers_are_those_of_the_program(path, tmp_path):
     environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
@@ -57,24 +68,21 @@ def test_answers_are_those_of_the_program(path, tmp_path):
         assert (ran.returncode, ran.stdout.decode(), ran.stderr.decode().rstrip("\n")) == (code, out, err.rstrip("\n"))
 
 
-@needs_program
 def test_version_is_that_of_the_package():
     ran = program("--version")
     assert (ran.returncode, ran.stdout.decode()) == (0, f"apr {apr.__version__}\n")
 
 
-@needs_program
 @pytest.mark.parametrize("name", ["tensors_align32.gguf", "tiny_llama_Q8_0.gguf"])
 def test_files_are_inspected(name):
     ran = program(str(VECTORS / "gguf/files" / name))
     assert ran.returncode == 0 and b"GGUF" in ran.stdout and not ran.stderr
 
 
-@needs_program
 def test_a_closed_pipe_ends_it_quietly():
     path = VECTORS / "gguf/files/tiny_llama_f32.gguf"
     child = subprocess.Popen(
-        [sys.executable, "-m", "apr", "tensors", str(path), "--json"],
+        [*MODULE, "tensors", str(path), "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -83,7 +91,6 @@ def test_a_closed_pipe_ends_it_quietly():
     child.stderr.close()
 
 
-@needs_program
 @pytest.mark.skipif(os.name != "posix", reason="streams are closed with POSIX's numbers")
 def test_a_closed_stream_is_no_files_number(tmp_path):
     source = VECTORS / "gguf/files/tiny_llama_f32.gguf"
@@ -93,11 +100,10 @@ def test_a_closed_stream_is_no_files_number(tmp_path):
     assert place.read_bytes() == (VECTORS / "gguf/files/tiny_llama_Q8_0.gguf").read_bytes()
 
 
-@needs_program
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_an_interrupt_ends_it():
     child = subprocess.Popen(
-        [sys.executable, "-m", "apr", "inspect", "-"],
+        [*MODULE, "inspect", "-"],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         # Programs in the background are started with interrupts ignored, and so would theirs be.
@@ -110,14 +116,3 @@ def test_an_interrupt_ends_it():
     assert b"Traceback" not in child.stderr.read()
     child.stdin.close()
     child.stderr.close()
-
-
-@pytest.mark.skipif(run_cli is not None, reason="the program is in the module")
-def test_without_the_program_it_says_where_to_get_it(tmp_path, monkeypatch):
-    code = "import sysconfig; sysconfig.get_path = lambda name: ''; import runpy; runpy.run_module('apr', run_name='__main__')"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, env={**os.environ, "PATH": str(tmp_path)})
-    assert (ran.returncode, ran.stdout) == (2, b"")
-    assert ran.stderr.startswith(b"error[cli-usage]: the program apr is not installed") and ran.stderr.count(b"\n") == 1
-    monkeypatch.setattr("apr._program.find", lambda: None)
-    with pytest.raises(FileNotFoundError, match="cargo install apr-tools"):
-        apr.quantize(VECTORS / "gguf/files/tiny_llama_f32.gguf", tmp_path / "x.gguf", "q8_0")

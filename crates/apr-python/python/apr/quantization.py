@@ -1,13 +1,14 @@
-"""Models in fewer bits: `apr quantize` as a function. The program does the work."""
+"""Models in fewer bits: `apr quantize` as a function. The program does the work, in a process of its own."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ._program import run_json
 from ._refusals import refused
 
 __all__ = ["quantize"]
@@ -50,11 +51,13 @@ def quantize(
         The rest: the options of `apr quantize`, under their names.
 
     Returns:
-        The report of `apr quantize --json`: "bytes", "bits_per_number", "tensors" with "from", "to" and "error" of each, and more.
+        The report of `apr quantize --json`, a dict: "bytes", "bits_per_number", "tensors" with "from", "to" and "error" of each,
+        and more.
 
     Raises:
         AprError: what the program refuses, with its `code`.
-        OSError: a file cannot be read or written; FileNotFoundError also if the program is not installed.
+        OSError: a file cannot be read or written.
+        KeyboardInterrupt: the program was ended, and what it had begun to write is removed.
     """
     words: list[str] = [f"--output={_path(dst)}", f"--type={type}"]
     options: dict[str, Any] = {
@@ -81,7 +84,7 @@ def quantize(
     words += [f"--{name}" for name, wanted in flags.items() if wanted]
     # Whether it is there is asked here, for an error of Python's own classes.
     os.stat(src)
-    exit, answer = run_json(["quantize", *words, "--", _path(src)])
+    exit, answer = _answer(["quantize", *words, "--", _path(src)])
     try:
         report: dict[str, Any] = json.loads(answer)
     except ValueError:
@@ -90,6 +93,26 @@ def quantize(
         raise _error(exit, report["error"])
     del report["schema"]
     return report
+
+
+def _answer(args: Sequence[str]) -> tuple[int, str]:
+    """Exit code and JSON of a command of the program. As a process of its own, it can be interrupted."""
+    # It imports what this process would: without the path, `-c` would begin to look in the working directory.
+    code = f"import sys; sys.path[:] = {[*map(str, sys.path)]}; from apr.__main__ import main; main()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, "--json", "--quiet", *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    )
+    try:
+        answer, _ = child.communicate()
+    except BaseException:
+        # A terminal interrupts both, and a second signal would end the program before it has removed what is unfinished.
+        try:
+            child.communicate(timeout=1)
+        except subprocess.TimeoutExpired:
+            child.terminate()
+            child.communicate()
+        raise
+    return child.returncode, answer.decode("utf-8", "replace")
 
 
 def _path(path: str | os.PathLike[str]) -> str:
