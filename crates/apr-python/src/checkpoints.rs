@@ -22,9 +22,6 @@ use crate::tensor::{Tensor, arrays_of};
 const READING: &str = "Error while reading a checkpoint";
 const SAVING: &str = "Error while saving a checkpoint";
 
-/// CheckpointFolder(folder)
-/// --
-///
 /// The native part of apr.Checkpoints.
 #[pyclass(frozen, module = "apr._native")]
 pub struct CheckpointFolder {

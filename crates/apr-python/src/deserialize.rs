@@ -13,9 +13,6 @@ use crate::packed::is_packed;
 
 const PREFIX: &str = "Error while deserializing";
 
-/// deserialize(bytes)
-/// --
-///
 /// The tensors of a safetensors file in memory, copied: a list of (name, {"shape": list, "dtype": str, "data": bytearray}) in
 /// file order.
 ///
@@ -37,9 +34,6 @@ pub(crate) fn deserialize<'py>(py: Python<'py>, bytes: &Bound<'py, PyAny>) -> Py
     Ok(list)
 }
 
-/// load_arrays(data)
-/// --
-///
 /// The tensors of a safetensors file in memory as numpy arrays, by name and in file order. They are read-only views of `data`
 /// and keep it alive; types of less than a byte are unpacked into arrays of their own.
 ///

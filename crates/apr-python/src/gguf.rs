@@ -19,9 +19,6 @@ use crate::buffer::{Buffer, Wanted};
 /// Bytes of a file that are looked at first: the header of most models without a tokenizer.
 const FIRST_LOOK: usize = 256 << 10;
 
-/// gguf_header(memory, compat, path)
-/// --
-///
 /// The tensors of a GGUF file in memory, as a dict: "version", "byte_order", "alignment", and "tensors": name -> (type, shape,
 /// offset, bytes), the shape with the slowest dimension first. Raises AprError.
 #[pyfunction]
@@ -47,9 +44,6 @@ pub fn gguf_header<'py>(
     })
 }
 
-/// gguf_metadata(memory, compat, path)
-/// --
-///
 /// The keys of a GGUF file in memory, as two dicts: their values, and the names of the values' types. Raises AprError.
 #[pyfunction]
 pub fn gguf_metadata<'py>(
@@ -88,9 +82,6 @@ fn with_header<T>(
     }
 }
 
-/// block_size(type)
-/// --
-///
 /// Elements of a block of this type, and its bytes. Raises ValueError for a type that is not known.
 #[pyfunction]
 #[pyo3(name = "block_size")]
@@ -99,9 +90,6 @@ pub fn block_size(r#type: &str) -> PyResult<(usize, usize)> {
     Ok((format.block_len(), format.block_bytes()))
 }
 
-/// dequantize(type, blocks, out)
-/// --
-///
 /// Turns bytes into as many float32 as `out` has, which must be all of them. Raises AprError, ValueError.
 #[pyfunction]
 pub fn dequantize(
@@ -120,9 +108,6 @@ pub fn dequantize(
     .map_err(|error: Refusal| error.raise(py, None))
 }
 
-/// quantize_rows(type, numbers, row_len, out)
-/// --
-///
 /// Turns float32 into the bytes of a type, row by row, with the bits of ggml's reference. Raises AprError, ValueError.
 #[pyfunction]
 pub fn quantize_rows(
@@ -142,9 +127,6 @@ pub fn quantize_rows(
     .map_err(|error: Refusal| error.raise(py, None))
 }
 
-/// gguf_save(path, metadata, tensors, bytes_of, fsync)
-/// --
-///
 /// Writes a GGUF file of version 3, replacing an old one in one step. metadata: (key, name of the type, value) of each key;
 /// tensors: (name, type, shape) of each; bytes_of: the bytes of a tensor by its place in the list, asked for when its turn
 /// comes. Raises AprError, OSError, ValueError, TypeError, and what `bytes_of` raises; the old file stays then.

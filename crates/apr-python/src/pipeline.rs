@@ -18,9 +18,6 @@ use crate::apr_files::{Loaded, Model, Refusal, Saving, metadata_of, to_bytes};
 /// A step whose parts were read. It is made while other threads of Python run.
 type Made = Box<dyn FnOnce() -> Result<Step, apr_models::Error> + Send>;
 
-/// build_pipeline(plan)
-/// --
-///
 /// The bytes of an `.apr` file with the model that a plan describes: what apr.save would write. A plan is what
 /// apr.sklearn.plan gives: a dict with "input", "steps", "head" and "metadata".
 ///

@@ -14,9 +14,6 @@ use crate::opened::Opened;
 use crate::options::{Backend, Device, Framework};
 use crate::slice::SafeSlice;
 
-/// safe_open(filename, framework, device="cpu", *, backend="mmap", writable=False)
-/// --
-///
 /// Opens a safetensors file; its tensors are read when they are asked for. A context manager, and a mapping from names to
 /// tensors.
 ///
@@ -44,7 +41,10 @@ impl SafeOpen {
 #[pymethods]
 impl SafeOpen {
     #[new]
-    #[pyo3(signature = (filename, framework, device=None, *, backend="mmap", writable=false))]
+    #[pyo3(
+        signature = (filename, framework, device=None, *, backend="mmap", writable=false),
+        text_signature = "(filename, framework, device='cpu', *, backend='mmap', writable=False)"
+    )]
     fn new(
         py: Python<'_>,
         filename: PathBuf,
@@ -83,9 +83,6 @@ impl SafeOpen {
         PyList::new(py, names)
     }
 
-    /// get_tensor($self, name, /)
-    /// --
-    ///
     /// The whole tensor.
     fn get_tensor<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let opened = self.opened()?;
@@ -102,9 +99,6 @@ impl SafeOpen {
         Ok(dict)
     }
 
-    /// get_bytes($self, name, /)
-    /// --
-    ///
     /// The bytes of a tensor as the file has them, as a memoryview.
     fn get_bytes<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyMemoryView>> {
         let opened = self.opened()?;
@@ -112,9 +106,6 @@ impl SafeOpen {
         PyMemoryView::from(&bytes)
     }
 
-    /// get_slice($self, name, /)
-    /// --
-    ///
     /// A tensor that is read when it is indexed, and only the part that is asked for. It outlives the file.
     fn get_slice(&self, name: &str) -> PyResult<SafeSlice> {
         let opened = self.opened()?;
@@ -122,9 +113,6 @@ impl SafeOpen {
         Ok(SafeSlice::new(opened, idx))
     }
 
-    /// info($self, name=None)
-    /// --
-    ///
     /// What the header says of a tensor, {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24], "nbytes": 24}, or of all of
     /// them by name. Nothing else of the file is read.
     #[pyo3(signature = (name=None))]
@@ -140,9 +128,6 @@ impl SafeOpen {
         Ok(dict)
     }
 
-    /// close($self)
-    /// --
-    ///
     /// Ends the use of this object; tensors and slices that it gave stay.
     fn close(&self) {
         *self.opened.write().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
@@ -175,9 +160,6 @@ impl SafeOpen {
         opened.tensor(py, &info)
     }
 
-    /// get($self, name, default=None, /)
-    /// --
-    ///
     /// The whole tensor, or `default` if there is none of this name.
     #[pyo3(signature = (name, default=None, /))]
     fn get<'py>(
@@ -190,17 +172,11 @@ impl SafeOpen {
         opened.header().tensor(name).map_or(Ok(default), |info| opened.tensor(py, &info).map(Some))
     }
 
-    /// items($self)
-    /// --
-    ///
     /// Names and tensors in file order.
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.get_tensors(py)?.call_method0(intern!(py, "items"))
     }
 
-    /// values($self)
-    /// --
-    ///
     /// All tensors in file order.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.get_tensors(py)?.call_method0(intern!(py, "values"))
@@ -217,12 +193,12 @@ fn described<'py>(py: Python<'py>, info: &TensorInfo<'_>) -> PyResult<Bound<'py,
     Ok(dict)
 }
 
-/// _safe_open_handle(f, framework, device="cpu", *, backend="mmap", writable=False)
-/// --
-///
 /// As safe_open, for an open file with a name.
 #[pyfunction(name = "_safe_open_handle")]
-#[pyo3(signature = (f, framework, device=None, *, backend="mmap", writable=false))]
+#[pyo3(
+    signature = (f, framework, device=None, *, backend="mmap", writable=false),
+    text_signature = "(f, framework, device='cpu', *, backend='mmap', writable=False)"
+)]
 pub(crate) fn safe_open_handle(
     py: Python<'_>,
     f: &Bound<'_, PyAny>,

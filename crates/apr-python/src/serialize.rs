@@ -22,9 +22,6 @@ const WORTH_RELEASING: u64 = 1 << 18;
 
 type Metadata = Option<BTreeMap<String, String>>;
 
-/// serialize(tensor_dict, metadata=None)
-/// --
-///
 /// The bytes of a safetensors file with these tensors.
 ///
 /// tensor_dict: names and TensorSpecs, whose memory has to stay alive and unchanged until this returns.
@@ -41,9 +38,6 @@ pub(crate) fn serialize<'py>(
     Tensors::described(&tensor_dict)?.to_bytes(py, metadata)
 }
 
-/// serialize_file(tensor_dict, filename, metadata=None, *, fsync=False)
-/// --
-///
 /// Writes a safetensors file with these tensors, replacing an old one in one step: whatever happens, the name leads to the old
 /// file or to the new one.
 ///
@@ -65,9 +59,6 @@ pub(crate) fn serialize_file(
     Tensors::described(&tensor_dict)?.to_file(py, filename, metadata, fsync)
 }
 
-/// save_arrays(tensor_dict, metadata=None)
-/// --
-///
 /// The bytes of a safetensors file with these arrays: numpy's, or anything else with the buffer protocol. Strides and byte order
 /// do not matter, the values count.
 #[pyfunction]
@@ -81,9 +72,6 @@ pub(crate) fn save_arrays<'py>(
     Tensors::of_arrays(&arrays)?.to_bytes(py, metadata)
 }
 
-/// save_arrays_file(tensor_dict, filename, metadata=None, *, fsync=False)
-/// --
-///
 /// Writes a safetensors file with these arrays, replacing an old one in one step. As save_arrays and serialize_file.
 #[pyfunction]
 #[pyo3(signature = (tensor_dict, filename, metadata=None, *, fsync=false))]
@@ -98,9 +86,6 @@ pub(crate) fn save_arrays_file(
     Tensors::of_arrays(&arrays)?.to_file(py, filename, metadata, fsync)
 }
 
-/// set_metadata(filename, metadata)
-/// --
-///
 /// Replaces the metadata of a safetensors file; None removes it. Only the header is written where the new text fits into the
 /// old one's place, otherwise the file is copied and replaced in one step.
 ///

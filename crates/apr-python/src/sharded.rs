@@ -11,9 +11,6 @@ use crate::error::{of_file, refused};
 
 const PREFIX: &str = "Error while opening shards";
 
-/// shards(path, *, check=True)
-/// --
-///
 /// The files of a model: by the path of its index, of its folder or of its only file.
 ///
 /// check: open every shard and compare it with the index: missing shards, tensors that are not where the index says, tensors it

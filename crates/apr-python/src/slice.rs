@@ -28,17 +28,11 @@ impl SafeSlice {
 
 #[pymethods]
 impl SafeSlice {
-    /// get_shape($self)
-    /// --
-    ///
     /// Dimensions of the whole tensor.
     fn get_shape(&self) -> PyResult<Vec<usize>> {
         Ok(self.info()?.shape().to_vec())
     }
 
-    /// get_dtype($self)
-    /// --
-    ///
     /// Name of the element type in the format, for example "F32".
     fn get_dtype(&self) -> PyResult<&'static str> {
         Ok(self.info()?.dtype().name())

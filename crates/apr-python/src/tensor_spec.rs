@@ -7,9 +7,6 @@ use crate::buffer::promised;
 use crate::dtypes::{PACKED_F4, SUPPORTED, from_python_name};
 use crate::error::refused;
 
-/// TensorSpec(*, dtype, shape, data_ptr, data_len)
-/// --
-///
 /// A tensor for `serialize` and `serialize_file`, given by the address of its bytes (little-endian, row-major).
 ///
 /// dtype: name in Python, for example "float32"; an unknown one raises SafetensorError.

@@ -17,9 +17,6 @@ use crate::error::{of_format, of_system, refused};
 use crate::serialize::PREFIX;
 use crate::tensor::{Tensor, unknown};
 
-/// Writer(filename, spec, metadata=None, *, fsync=False)
-/// --
-///
 /// Writes a safetensors file a tensor at a time, in any order, so that it may be larger than memory.
 ///
 /// filename: where to; the old file stays until the new one is complete.
@@ -92,9 +89,6 @@ impl Writer {
         Ok(Self { state: Mutex::new(state), fsync })
     }
 
-    /// write($self, name, array, /)
-    /// --
-    ///
     /// Writes a tensor, or the next rows of one: parts follow each other along the first dimension.
     ///
     /// Raises SafetensorError for a name, type or shape that was not declared, and OSError; after an OSError the file cannot be
@@ -123,9 +117,6 @@ impl Writer {
         })
     }
 
-    /// close($self)
-    /// --
-    ///
     /// Puts the file in place; SafetensorError if a tensor is not complete, and then the old file stays.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
@@ -145,9 +136,6 @@ impl Writer {
         })
     }
 
-    /// abort($self)
-    /// --
-    ///
     /// Drops what was written; the old file stays.
     fn abort(&self, py: Python<'_>) {
         py.detach(|| self.state.lock().unwrap_or_else(PoisonError::into_inner).replacement = None);

@@ -21,9 +21,6 @@ const SIGNATURE_LEN: u64 = 64;
 /// Bytes of a GGUF file that are read at first: the header of most models without a tokenizer.
 const FIRST_READ: u64 = 256 << 10;
 
-/// inspect(file, *, compat=False)
-/// --
-///
 /// What a model file says about itself, as a dict, from its header alone: nothing is decrypted or decoded, no checksum or
 /// signature is compared, and everything is the claim of whoever wrote the file.
 ///

@@ -27,9 +27,6 @@ pub(crate) struct Loaded {
     pub(crate) was_encrypted: bool,
 }
 
-/// load(file, *, password=None, identity=None, key_password=None, verify_key=None, trusted_keys=None, any_signer=False, allow_unverified=False, compat=False, trusted=False)
-/// --
-///
 /// The model in an `.apr` file of either generation, or in a safetensors file that holds one. The file is read once; its
 /// signature is verified first, then it is decrypted, then decoded.
 ///

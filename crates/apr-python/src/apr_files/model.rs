@@ -76,6 +76,7 @@ impl Model {
 }
 
 #[pymethods]
+#[expect(non_snake_case, reason = "keyword arguments are called as in scikit-learn")]
 impl Model {
     /// What kind of model it is, for example "RandomForestClassifier".
     #[getter]
@@ -128,9 +129,6 @@ impl Model {
         vocabulary.map(|vocabulary| PyList::new(py, vocabulary.iter())).transpose()
     }
 
-    /// predict($self, X)
-    /// --
-    ///
     /// What the model predicts for each of n samples: float32 of shape (n,) of a regression, int64 of shape (n,) of a
     /// classification or a clustering (for outliers -1, for others 1), float32 of shape (n, k) of a transformation or a network
     /// without classes. A Pipeline gives what scikit-learn gives: labels as int64, str, bool or float64 of shape (n,), numbers as
@@ -138,66 +136,47 @@ impl Model {
     ///
     /// Raises AprError ("am-feature-count", "am-no-predictions", "am-empty-matrix", "am-not-fitted", "am-feature-not-finite"),
     /// TypeError and ValueError for what is no table of numbers.
-    #[pyo3(name = "predict")]
-    fn predict<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, x, Question::Predictions)
+    fn predict<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, X, Question::Predictions)
     }
 
-    /// predict_proba($self, X)
-    /// --
-    ///
     /// The probability of each class for each of n samples, float32 of shape (n, classes), float64 of a Pipeline. Raises as predict.
-    fn predict_proba<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, x, Question::Probabilities)
+    fn predict_proba<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, X, Question::Probabilities)
     }
 
-    /// transform($self, X)
-    /// --
-    ///
     /// The n samples as a scaler, a projection or a network makes them, float32 of shape (n, k), float64 of a Pipeline; as
     /// clusters do, the distances from their centres; as a vectorizer does, a column for each term (`terms` leaves the zeros
     /// out). Raises as predict.
-    fn transform<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, x, Question::Transformed)
+    fn transform<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, X, Question::Transformed)
     }
 
-    /// decision_function($self, X)
-    /// --
-    ///
     /// What scikit-learn's method of this name gives for n samples: float64 of shape (n,) for two classes and for outliers, of
     /// shape (n, k) otherwise. Of a Pipeline; other models have `scores`. Raises as predict.
-    fn decision_function<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, x, Question::Decisions)
+    fn decision_function<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, X, Question::Decisions)
     }
 
-    /// score_samples($self, X)
-    /// --
-    ///
     /// What scikit-learn's method of this name gives for n samples, logarithms of densities or how little of an outlier each is:
     /// float64 of shape (n,). Of a Pipeline; other models have `scores`. Raises as predict.
-    fn score_samples<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, x, Question::ScoresOfSamples)
+    fn score_samples<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, X, Question::ScoresOfSamples)
     }
 
-    /// scores($self, X)
-    /// --
-    ///
     /// What predictions are decided by: float32 of shape (n,) of an isolation forest and a Gaussian mixture, float64 of shape
     /// (n, k) of support vectors and boosted classes, and what leaves the last step of a Pipeline. Of a language model, X is a
     /// list of n texts, and the scores are the logarithms of their probabilities, float64 of shape (n,). Raises as predict.
-    fn scores<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn scores<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let model = &self.loaded.model;
         if !answers::reads_texts(model) {
-            return self.ask(py, x, Question::Scores);
+            return self.ask(py, X, Question::Scores);
         }
-        let texts = texts(x)?;
+        let texts = texts(X)?;
         let answer = py.detach(|| answers::scores_of_texts(model, &texts));
         answer.map_err(|refusal| refusal.raise(py, None))?.to_array(py)
     }
 
-    /// terms($self, texts)
-    /// --
-    ///
     /// The weighted terms of a list of n texts: (data, indices, indptr) as scipy.sparse.csr_array takes them, with shape
     /// (n, len(vocabulary)); float32 (of a Pipeline float64), int64, int64. Raises AprError of models that count no terms.
     fn terms<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
@@ -213,9 +192,6 @@ impl Model {
         sparse(py, &rows)?.into_pyobject(py)
     }
 
-    /// tensors($self)
-    /// --
-    ///
     /// The model as numpy arrays by name: what a safetensors file of it holds. Raises AprError ("am-not-fitted").
     fn tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let raise = |error: apr_models::Error| Refusal::from(error).raise(py, None);
@@ -228,9 +204,6 @@ impl Model {
         Ok(dict)
     }
 
-    /// save($self, path, *, compression=None, metadata=None, password=None, recipients=None, sign_key=None, key_password=None)
-    /// --
-    ///
     /// Saves the model: apr.save(model, path, ...).
     #[pyo3(signature = (
         path, *, compression=None, metadata=None, password=None, recipients=None, sign_key=None, key_password=None
@@ -251,9 +224,6 @@ impl Model {
         to_file(py, self, path, &saving)
     }
 
-    /// to_bytes($self, *, compression=None, metadata=None, password=None, recipients=None, sign_key=None, key_password=None)
-    /// --
-    ///
     /// The bytes of the file that save writes.
     #[pyo3(signature = (
         *, compression=None, metadata=None, password=None, recipients=None, sign_key=None, key_password=None

@@ -25,9 +25,6 @@ pub(crate) struct Saving<'a, 'py> {
     pub(crate) key_password: Option<&'a Bound<'py, PyAny>>,
 }
 
-/// save(model, path, *, compression=None, metadata=None, password=None, recipients=None, sign_key=None, key_password=None)
-/// --
-///
 /// Saves a model as an `.apr` file of the first generation, replacing an old file in one step: whatever happens, the name leads
 /// to the old file or to the new one.
 ///

@@ -21,9 +21,6 @@ const NAME_KEY: &str = "file.name";
 
 type Texts = BTreeMap<String, String>;
 
-/// seal(path, out, *, password=None, recipients=None, sign_key=None, key_password=None, metadata=None, private_metadata=None)
-/// --
-///
 /// Seals a file: encrypted, signed or both, replacing `out` in one step. Of safetensors and GGUF files each tensor can be read
 /// alone afterwards; files of other formats are restored as a whole.
 ///

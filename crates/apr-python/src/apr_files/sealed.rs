@@ -29,9 +29,6 @@ pub struct SealedFile {
     path: PathBuf,
 }
 
-/// open_sealed(path, *, password=None, identity=None, key_password=None, verify_key=None, trusted_keys=None, any_signer=False)
-/// --
-///
 /// Opens a sealed file, which `apr seal` makes of a file of any format. The signature of its header is verified before
 /// anything is decrypted.
 ///
@@ -112,17 +109,11 @@ impl SealedFile {
         self.keys(py)?.try_iter()
     }
 
-    /// keys($self)
-    /// --
-    ///
     /// The names of the tensors, in file order.
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.tensors().map(Part::name).collect::<Vec<_>>())
     }
 
-    /// info($self, name=None)
-    /// --
-    ///
     /// {"dtype": str, "shape": tuple, "nbytes": int} of a tensor, or of all of them by name. Raises KeyError.
     #[pyo3(signature = (name=None))]
     fn info<'py>(&self, py: Python<'py>, name: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
@@ -154,17 +145,11 @@ impl SealedFile {
         self.signer.as_ref().map(|signer| signer.to_dict(py)).transpose()
     }
 
-    /// verify($self)
-    /// --
-    ///
     /// Reads, decrypts and verifies everything there is. Raises AprError.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.reader.verify_all()).map_err(|error| self.raise(py, error))
     }
 
-    /// restore($self, path)
-    /// --
-    ///
     /// Writes the file that was sealed, byte for byte, replacing an old file in one step; on any error the old file stays.
     fn restore(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let write = || -> Result<(), Refusal> {

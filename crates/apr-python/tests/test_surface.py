@@ -1,0 +1,72 @@
+"""What `help` and editors show: documentation, signatures, stubs."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pydoc
+from pathlib import Path
+
+import apr
+from apr import _native
+
+STUBS = ast.parse(Path(_native.__file__).with_name("_native.pyi").read_text())
+KINDS = inspect.Parameter
+
+
+def documented() -> list[tuple[str, object]]:
+    """The functions of the native module, its classes, and their methods."""
+    found = [(name, value) for name, value in vars(_native).items() if callable(value)]
+    for owner, value in found[:]:
+        if isinstance(value, type) and not issubclass(value, Exception):
+            found += [(f"{owner}.{name}", method) for name, method in vars(value).items() if name[0] != "_" and callable(method)]
+    return found
+
+
+def stub_of(name: str) -> ast.FunctionDef:
+    """What the stubs say of a function, a method, or of making an object of a class."""
+    place: ast.AST = STUBS
+    for part in name.split("."):
+        place = next(node for node in place.body if getattr(node, "name", None) == part)
+    if isinstance(place, ast.ClassDef):
+        return next(node for node in place.body if getattr(node, "name", None) == "__init__")
+    return place
+
+
+def parameters_of(stub: ast.FunctionDef) -> list[tuple]:
+    args = stub.args
+    plain = [(arg, KINDS.POSITIONAL_ONLY) for arg in args.posonlyargs] + [(arg, KINDS.POSITIONAL_OR_KEYWORD) for arg in args.args]
+    defaults = [None] * (len(plain) - len(args.defaults)) + args.defaults
+    rows = [(arg.arg, kind, default) for (arg, kind), default in zip(plain, defaults, strict=True)]
+    rows += [(arg.arg, KINDS.KEYWORD_ONLY, default) for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+    return [
+        (name, kind, KINDS.empty if default is None else ast.literal_eval(default))
+        for name, kind, default in rows
+        if name != "self"
+    ]
+
+
+def test_signatures_are_shown_once():
+    rows = documented()
+    assert len(rows) > 50
+    for name, value in rows:
+        doc = value.__doc__ or ""
+        assert doc.strip(), name
+        assert "--\n" not in doc and not doc.startswith(name.rpartition(".")[2] + "("), name
+
+
+def test_stubs_have_the_signatures_of_the_module():
+    for name, value in documented():
+        makes_objects = not isinstance(value, type) or value.__text_signature__
+        if not makes_objects or isinstance(value, type) and issubclass(value, Exception):
+            continue
+        signature = inspect.signature(value).parameters.values()
+        found = [(each.name, each.kind, each.default) for each in signature if each.name != "self"]
+        assert found == parameters_of(stub_of(name)), name
+
+
+def test_help_shows_public_names_alone():
+    for module in (apr, apr.safetensors, apr.gguf, apr.structures):
+        shown = pydoc.plain(pydoc.render_doc(module))
+        assert "_safe_open_handle" not in shown and "\n    --\n" not in shown, module
+    assert callable(apr.safetensors._safe_open_handle)
