@@ -1,8 +1,14 @@
 //! Errors as Python knows them: the official package's class and wording first, then what, where and which code.
 
+use std::io;
+use std::path::Path;
+
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyFileNotFoundError, PyOSError};
+use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
+
+/// The number by which C knows that there is no such file.
+const ENOENT: i32 = 2;
 
 create_exception!(
     apr._native,
@@ -29,13 +35,9 @@ pub(crate) fn of_file(py: Python<'_>, prefix: &str, error: &st_mmap::Error) -> P
     if let st_mmap::ErrorKind::Format(format) = error.kind() {
         return of_format(py, prefix, format);
     }
-    let path = error.path().map(|path| path.display().to_string()).unwrap_or_default();
-    if error.is_not_found() {
-        return PyFileNotFoundError::new_err(format!("No such file or directory: {path}"));
-    }
     let text = format!("{prefix}: {error}");
     match error.io_error() {
-        Some(cause) => of_system(cause, text),
+        Some(cause) => of_system(py, cause, text, error.path()),
         None => match error.kind() {
             st_mmap::ErrorKind::File(_) => PyOSError::new_err(text),
             _ => with_place(py, &text, error.code(), error.offset(), error.tensor()),
@@ -43,12 +45,23 @@ pub(crate) fn of_file(py: Python<'_>, prefix: &str, error: &st_mmap::Error) -> P
     }
 }
 
-/// What the system refused, in the class that Python has for it, for example PermissionError.
-pub(crate) fn of_system(cause: &std::io::Error, text: String) -> PyErr {
-    match cause.raw_os_error() {
-        Some(number) => PyOSError::new_err((number, text)),
-        None => std::io::Error::new(cause.kind(), text).into(),
+/// What the system refused, in the class that Python has for it, for example PermissionError: its number, its text with ours
+/// behind it, and the file. A file that does not exist has the same text in every function.
+pub(crate) fn of_system(py: Python<'_>, cause: &io::Error, text: String, path: Option<&Path>) -> PyErr {
+    let Some(number) = cause.raw_os_error() else {
+        return io::Error::new(cause.kind(), text).into();
+    };
+    let path = path.map(|path| path.as_os_str().to_owned());
+    let system = cause.to_string();
+    let system = system.strip_suffix(&format!(" (os error {number})")).unwrap_or(&system);
+    if cause.kind() == io::ErrorKind::NotFound && path.is_some() {
+        let class = py.import("apr._refusals").and_then(|module| module.getattr("MissingFile"));
+        let made = class.and_then(|class| class.call1((ENOENT, system, path)));
+        return made.map_or_else(|error| error, PyErr::from_value);
     }
+    let text = format!("{system} ({text})");
+    // Where the system's numbers are not those of C, they are an argument of their own.
+    if cfg!(windows) { PyOSError::new_err((0, text, path, number)) } else { PyOSError::new_err((number, text, path)) }
 }
 
 fn with_place(py: Python<'_>, text: &str, code: &str, offset: Option<u64>, tensor: Option<&str>) -> PyErr {
@@ -88,5 +101,5 @@ fn official_wording(error: &st_core::Error) -> String {
         }
         _ => return own,
     };
-    format!("{official} ({own})")
+    if own.starts_with(official) { own } else { format!("{official} ({own})") }
 }

@@ -218,7 +218,7 @@ fn described(item: &Bound<'_, PyAny>) -> PyResult<(String, Dtype, Vec<usize>)> {
 pub(crate) fn of_replacement(error: &durable_file::Error) -> PyErr {
     let text = format!("{PREFIX}: {error}");
     match error.io_error() {
-        Some(cause) => of_system(cause, text),
+        Some(cause) => Python::attach(|py| of_system(py, cause, text, Some(error.path()))),
         None => PyOSError::new_err(text),
     }
 }

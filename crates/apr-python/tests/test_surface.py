@@ -1,14 +1,20 @@
-"""What `help` and editors show: documentation, signatures, stubs."""
+"""What `help` and editors show, documentation, signatures, stubs; and what errors say in every function."""
 
 from __future__ import annotations
 
 import ast
+import errno
 import inspect
+import pickle
 import pydoc
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 import apr
-from apr import _native
+from apr import _native, gguf
+from apr.safetensors import numpy as st
 
 STUBS = ast.parse(Path(_native.__file__).with_name("_native.pyi").read_text())
 KINDS = inspect.Parameter
@@ -70,3 +76,46 @@ def test_help_shows_public_names_alone():
         shown = pydoc.plain(pydoc.render_doc(module))
         assert "_safe_open_handle" not in shown and "\n    --\n" not in shown, module
     assert callable(apr.safetensors._safe_open_handle)
+
+
+def missing_files(path):
+    """Every function that opens a file, asked for one that does not exist."""
+    yield lambda: apr.safetensors.safe_open(path, "np")
+    yield lambda: st.load_file(path)
+    yield lambda: apr.open(path)
+    yield lambda: apr.safetensors.set_metadata(path, {})
+    yield lambda: apr.inspect(path)
+    yield lambda: apr.load(path)
+    yield lambda: apr.open_sealed(path)
+    yield lambda: gguf.open(path)
+    yield lambda: apr.quantize(path, "out.gguf", "q8_0")
+
+
+def test_a_missing_file_is_told_the_same_way_everywhere(tmp_path):
+    path = tmp_path / "no such.safetensors"
+    for ask in missing_files(path):
+        with pytest.raises(FileNotFoundError) as caught:
+            ask()
+        error = caught.value
+        assert (error.errno, error.filename) == (errno.ENOENT, str(path))
+        assert str(error) == f"{error.strerror}: {path}"
+        assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_what_the_system_refuses_has_its_number_and_the_file(tmp_path):
+    path = tmp_path / "file" / "below.safetensors"
+    path.parent.write_bytes(b"")
+    for save in (lambda: st.save_file({"a": np.zeros(1)}, path), lambda: apr.inspect(path)):
+        with pytest.raises(NotADirectoryError) as caught:
+            save()
+        assert (caught.value.errno, caught.value.filename) == (errno.ENOTDIR, str(path))
+
+
+def test_a_refusal_says_its_reason_once():
+    for data, start in (
+        (b"\x00" * 4, "Error while deserializing: header too small"),
+        (b"\xff" * 7 + b"\x7f{}", "Error while deserializing: header too large"),
+    ):
+        with pytest.raises(apr.SafetensorError) as caught:
+            st.load(data)
+        assert str(caught.value).startswith(start) and str(caught.value).count(start[-16:]) == 1

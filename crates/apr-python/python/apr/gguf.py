@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ._native import AprError, block_size, dequantize, gguf_header, gguf_metadata, gguf_save, quantize_rows
-from ._refusals import refused
+from ._refusals import refused, status
 
 __all__ = ["GgufFile", "GgufTensor", "open", "save"]
 
@@ -314,7 +314,7 @@ def _memory(path: str | os.PathLike[str], backend: str) -> np.ndarray:
     if backend not in ("mmap", "read"):
         raise ValueError(f"backend is 'mmap' or 'read', not {backend!r}")
     # Asked before it is opened as well: opening a pipe waits for somebody to write to it.
-    _regular(os.stat(path), path)
+    _regular(status(path), path)
     with io.open(path, "rb") as file:
         _regular(os.fstat(file.fileno()), path)
         if backend == "mmap" and os.fstat(file.fileno()).st_size > 0:

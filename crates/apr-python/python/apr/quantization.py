@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ._refusals import refused
+from ._refusals import refused, status
 
 __all__ = ["quantize"]
 
@@ -83,7 +83,7 @@ def quantize(
     }
     words += [f"--{name}" for name, wanted in flags.items() if wanted]
     # Whether it is there is asked here, for an error of Python's own classes.
-    os.stat(src)
+    status(src)
     exit, answer = _answer(["quantize", *words, "--", _path(src)])
     try:
         report: dict[str, Any] = json.loads(answer)

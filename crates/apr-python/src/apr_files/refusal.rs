@@ -94,7 +94,7 @@ impl Refusal {
             _ => String::new(),
         };
         if let Some(cause) = self.io_error() {
-            return of_system(cause, format!("{place}{}", told.text));
+            return of_system(py, cause, format!("{place}{}", told.text), path);
         }
         let error = match advice(told.code) {
             Some(advice) => AprError::new_err(format!("{place}{}: {advice} ({})", told.text, told.code)),
