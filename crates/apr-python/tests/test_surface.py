@@ -1,4 +1,4 @@
-"""What `help` and editors show, documentation, signatures, stubs; and what errors say in every function."""
+"""What `help`, editors and notebooks show: documentation, signatures, stubs, short texts for large objects."""
 
 from __future__ import annotations
 
@@ -119,3 +119,37 @@ def test_a_refusal_says_its_reason_once():
         with pytest.raises(apr.SafetensorError) as caught:
             st.load(data)
         assert str(caught.value).startswith(start) and str(caught.value).count(start[-16:]) == 1
+
+
+def shown_objects(folder: Path, tensors: dict[str, np.ndarray]):
+    """A report, a model and a GGUF file with these tensors."""
+    plain, blocks = folder / "a.safetensors", folder / "b.gguf"
+    st.save_file(tensors, plain)
+    return apr.quantize(plain, blocks, "q8_0"), apr.open(plain), gguf.open(blocks)
+
+
+def test_large_objects_are_shown_as_one_line_and_as_tables(tmp_path):
+    tensors = {f"layers.{idx}.weight": np.ones((2, 256), np.float32) for idx in range(301)}
+    report, model, file = shown_objects(tmp_path, tensors)
+    for shown in (report, model, file):
+        assert len(repr(shown)) < 300 and "\n" not in repr(shown)
+        html = shown._repr_html_()
+        assert html.count("<tr>") == 201 and "<p>and 101 more</p>" in html
+    assert len(report["tensors"]) == 301 and report == dict(report)
+    assert "<td>F32</td>" in model._repr_html_() and "<td>Q8_0</td>" in file._repr_html_()
+    model.close()
+    assert "<td>F32</td>" not in model._repr_html_()
+
+
+def test_names_in_tables_are_escaped(tmp_path):
+    for shown in shown_objects(tmp_path, {"<script>alert(1)</script>&\u202e": np.ones((2, 256), np.float32)}):
+        html = shown._repr_html_()
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;\\u202e" in html
+        assert "<script" not in html and "\u202e" not in html
+
+
+def test_a_checkpoint_is_shown_without_its_arrays(tmp_path):
+    checkpoints = apr.Checkpoints(tmp_path / "run")
+    checkpoints.save(7, {"w": np.arange(5000.0)}, metrics={"loss": 0.5}, optimizer={"m": np.arange(9.0)}, optimizer_state={"x": 1})
+    shown = repr(checkpoints.load(7))
+    assert "step=7" in shown and "'loss': 0.5" in shown and "array" not in shown and "optimizer_state" not in shown

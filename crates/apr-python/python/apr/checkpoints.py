@@ -23,11 +23,11 @@ class Checkpoint:
 
     step: int
     path: Path
-    model: dict[str, np.ndarray]
+    model: dict[str, np.ndarray] = field(repr=False)
     metrics: dict[str, float]
     model_class: str | None
-    optimizer: dict[str, np.ndarray] | None
-    optimizer_state: Any
+    optimizer: dict[str, np.ndarray] | None = field(repr=False)
+    optimizer_state: Any = field(repr=False)
     optimizer_class: str | None
     verified: bool
     skipped: dict[int, str] = field(default_factory=dict)

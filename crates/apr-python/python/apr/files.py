@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ._native import SafetensorError, safe_open, shards
+from ._tables import table
 
 __all__ = ["ModelFiles", "open"]
 
@@ -123,6 +124,16 @@ class ModelFiles(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"<ModelFiles {os.fspath(self.path)!r}: {len(self)} tensors in {len(self.shards)} files>"
+
+    def _repr_html_(self) -> str:
+        def row(name: str) -> tuple[Any, ...]:
+            info = self.info(name)
+            return name, info["dtype"], tuple(info["shape"]), info["nbytes"]
+
+        # Without its files, there are names alone.
+        columns = ("name",) if self._closed else ("name", "dtype", "shape", "bytes")
+        rows = ((name,) if self._closed else row(name) for name in self)
+        return table(repr(self), columns, rows, len(self))
 
 
 def open(

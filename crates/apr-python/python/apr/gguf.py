@@ -16,6 +16,7 @@ import numpy as np
 
 from ._native import AprError, block_size, dequantize, gguf_header, gguf_metadata, gguf_save, quantize_rows
 from ._refusals import refused, status
+from ._tables import table
 
 __all__ = ["GgufFile", "GgufTensor", "open", "save"]
 
@@ -173,6 +174,10 @@ class GgufFile(Mapping[str, GgufTensor]):
 
     def __repr__(self) -> str:
         return f"<GgufFile {os.fspath(self.path)!r}: {len(self)} tensors>"
+
+    def _repr_html_(self) -> str:
+        rows = ((name, type, shape, size) for name, (type, shape, _, size) in self._rows.items())
+        return table(repr(self), ("name", "type", "shape", "bytes"), rows, len(self))
 
 
 def open(path: str | os.PathLike[str], *, compat: bool = False, backend: str = "mmap") -> GgufFile:

@@ -10,11 +10,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ._refusals import refused, status
+from ._tables import table
 
-__all__ = ["quantize"]
+__all__ = ["Report", "quantize"]
 
 # The exit code of the program where the system refused something.
 _SYSTEM = 5
+
+
+class Report(dict[str, Any]):
+    """The report of `apr quantize --json`, a dict: shown as one line, and by notebooks as a table."""
+
+    def __repr__(self) -> str:
+        what = f"{len(self['tensors'])} tensors, {self['bytes']:,} bytes, {self['bits_per_number']:.2f} bits per number"
+        return f"<Report {self['output']!r} {self['type']}: {what}>"
+
+    def _repr_html_(self) -> str:
+        def row(tensor: Mapping[str, Any]) -> tuple[Any, ...]:
+            error = tensor["error"]
+            worst = "" if error is None else f"{float(error['relative_rmse']):.3%}"
+            return tensor["name"], tensor["from"], tensor["to"], tensor["bytes"], worst, tensor["reason"]
+
+        columns = ("name", "from", "to", "bytes", "relative RMSE", "reason")
+        return table(repr(self), columns, map(row, self["tensors"]), len(self["tensors"]))
 
 
 def quantize(
@@ -38,7 +56,7 @@ def quantize(
     dry_run: bool = False,
     allow_unverified: bool = False,
     trusted: bool = False,
-) -> dict[str, Any]:
+) -> Report:
     """Makes a GGUF, safetensors or `.apr` model smaller: its numbers in blocks of few bits.
 
     Args:
@@ -86,7 +104,7 @@ def quantize(
     status(src)
     exit, answer = _answer(["quantize", *words, "--", _path(src)])
     try:
-        report: dict[str, Any] = json.loads(answer)
+        report = Report(json.loads(answer))
     except ValueError:
         raise OSError(f"the program apr ended with exit code {exit} and no answer") from None
     if exit != 0:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._tables import table
 from ._estimators import convert, members, plan
 from ._parts import Floats, Head, Place, Plan, dense, whole
 
@@ -47,6 +48,12 @@ class Report:
     def largest_difference(self) -> float:
         """The largest relative difference of all outputs."""
         return max(self.differences.values(), default=0.0)
+
+    def _repr_html_(self) -> str:
+        file = "" if self.path is None else f"{os.fspath(self.path)!r}, {self.bytes:,} bytes: "
+        caption = f"{file}{self.rows_compared:,} rows compared"
+        rows = ((output, f"{self.differences.get(output, 0.0):.3g}") for output in self.outputs)
+        return table(caption, ("output", "largest relative difference"), rows, len(self.outputs))
 
 
 class PredictionsDiffer(ValueError):
