@@ -268,6 +268,7 @@ def test_export_compares_and_writes(monkeypatch, tmp_path):
         sign_key="k",
     )
     assert isinstance(report, Report)
+    assert "<td>predict</td>" in report._repr_html_() and "flowers.apr" in report._repr_html_()
     assert (report.path, report.bytes, report.rows_compared) == (path, 6, len(held))
     compression, metadata, options = models[0].saved
     assert (compression, options) == ("zstd", {"sign_key": "k"})
@@ -291,13 +292,15 @@ def test_nothing_is_written_if_predictions_differ(monkeypatch, tmp_path):
     with pytest.raises(PredictionsDiffer) as caught:
         export(estimator, path, sample=split("iris")[1])
     assert caught.value.count == 45 and len(caught.value.rows) == 5
+    assert str(caught.value).endswith(f"{str(path)!r} is an older file and stays as it was")
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["old.apr"]
 
 
 def test_nothing_is_written_of_what_is_refused(tmp_path):
     for estimator in (GaussianNB(), SVC(kernel="precomputed")):
-        with pytest.raises(NotExportable, match="not fitted"):
+        with pytest.raises(NotExportable, match="not fitted") as caught:
             export(estimator, tmp_path / "a.apr", sample=[[0.0]])
+        assert "older file" not in str(caught.value)
     estimator = fitted(GaussianNB(), "iris")
     with pytest.raises(ValueError, match="3 names for 4 features"):
         export(estimator, tmp_path / "a.apr", sample=split("iris")[1], feature_names=list("abc"))

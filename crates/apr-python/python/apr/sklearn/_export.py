@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import _native
-from ._compare import Report, compare, names_of
+from ._compare import PredictionsDiffer, Report, compare, names_of
 from ._estimators import plan
-from ._parts import Plan
+from ._parts import NotExportable, Plan
 
 
 def _built(made: Plan) -> _native.Model:
     """The plan as a model: encoded, and decoded again from the bytes."""
     return _native.load(_native.build_pipeline(made))
+
+
+@contextlib.contextmanager
+def _naming_what_stays(path: str | os.PathLike[str]) -> Iterator[None]:
+    """An old file would otherwise be loaded as if it were the one that was refused."""
+    try:
+        yield
+    except (NotExportable, PredictionsDiffer) as error:
+        if os.path.lexists(path):
+            error.args = (f"{error}; {os.fspath(path)!r} is an older file and stays as it was",)
+        raise
 
 
 def export(
@@ -37,7 +49,7 @@ def export(
 
     Args:
         estimator: a fitted estimator of scikit-learn, or a pipeline.
-        path: where the file goes; an old one is replaced, or stays as it was.
+        path: where the file goes; an old one is replaced, or stays as it was, which the error then says.
         sample: rows that the estimator takes, at least one: an array, a sparse matrix, a DataFrame, or a list of texts.
         rtol, atol: how far numbers may differ, see `check`.
         feature_names: names to store, if the estimator was not fitted with some.
@@ -49,11 +61,12 @@ def export(
         TypeError, ValueError: if the sample does not fit.
         OSError: if the file cannot be written.
     """
-    made = plan(estimator)
-    if feature_names is not None:
-        made["metadata"]["feature_names"] = names_of(feature_names, made)
-    model = _built(made)
-    report = compare(estimator, made, model, sample, rtol, atol)
+    with _naming_what_stays(path):
+        made = plan(estimator)
+        if feature_names is not None:
+            made["metadata"]["feature_names"] = names_of(feature_names, made)
+        model = _built(made)
+        report = compare(estimator, made, model, sample, rtol, atol)
     stored = model.metadata
     stored["custom"]["apr.sklearn"] |= {
         "rows_compared": report.rows_compared,
