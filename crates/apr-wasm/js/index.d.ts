@@ -34,6 +34,7 @@ export function init(options?: InitOptions): Promise<About>;
 /** Whether the engine has vectors of 128 bits. */
 export function hasSimd(): boolean;
 
+/** Where a file is. A text is a URL; in Node.js one without a scheme is a path. */
 export type Source = ArrayBuffer | Uint8Array | Blob | Response | URL | string;
 
 /** What opens a file, and whose signature it must have. */

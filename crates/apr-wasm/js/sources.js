@@ -236,6 +236,21 @@ function isOwnOrigin(url) {
   return typeof location === "undefined" || new URL(url, location.href).origin === location.origin;
 }
 
+/** A file of this machine: its path, or its URL. Of Node.js alone. */
+async function openFile(path) {
+  try {
+    const { openAsBlob, promises } = await import("node:fs");
+    // What opening it as a Blob says is the same for every reason.
+    if (!(await promises.stat(path)).isFile()) throw new Error("it is not a regular file");
+    return new BlobSource(await openAsBlob(path));
+  } catch (error) {
+    throw refuse("aw-content", `${path} cannot be opened: ${error.message}`, { cause: error });
+  }
+}
+
+/** Two letters at least: one is a drive. */
+const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
+
 /** A source for whatever was given. */
 export async function toSource(given, options) {
   if (given && typeof given.read === "function" && typeof given.size === "number") return given;
@@ -248,12 +263,10 @@ export async function toSource(given, options) {
     return new MemorySource(new Uint8Array(await given.arrayBuffer()));
   }
   if (given instanceof URL || typeof given === "string") {
+    // Outside of pages there is nothing that a relative URL could be relative to.
+    if (typeof location === "undefined" && typeof given === "string" && !SCHEME.test(given)) return openFile(given);
     const url = typeof location === "undefined" ? new URL(given) : new URL(given, location.href);
-    if (url.protocol === "file:") {
-      const { openAsBlob } = await import("node:fs");
-      return new BlobSource(await openAsBlob(url));
-    }
-    return UrlSource.open(String(url), options);
+    return url.protocol === "file:" ? openFile(url) : UrlSource.open(String(url), options);
   }
-  throw refuse("aw-usage", "a file is bytes, a Blob, a Response or a URL");
+  throw refuse("aw-usage", "a file is bytes, a Blob, a Response, a URL, or in Node.js a path");
 }

@@ -32,13 +32,13 @@ function safetensors(tensors) {
   return file;
 }
 
-test("a file from memory, a Blob, a Response, a file URL and a server gives the same", async () => {
+test("a file from memory, a Blob, a Response, a path, a file URL and a server gives the same", async () => {
   const bytes = vector(LINE);
   const server = await serve(() => inMemory(bytes));
   const folder = mkdtempSync(join(tmpdir(), "apr-wasm-"));
   const path = join(folder, "model.safetensors");
   writeFileSync(path, bytes);
-  const sources = [bytes, bytes.slice().buffer, new Blob([bytes]), new Response(bytes), pathToFileURL(path), await openAsBlob(path), server.url];
+  const sources = [bytes, bytes.slice().buffer, new Blob([bytes]), new Response(bytes), pathToFileURL(path), path, pathToFileURL(path).href, await openAsBlob(path), server.url];
   for (const source of sources) {
     const file = await api.open(source);
     assert.equal(file.format, "safetensors");
