@@ -323,7 +323,7 @@ function promise() {
   const servers = document.documentElement.dataset.connects.replace("'self'", "").trim();
   const first = "Nothing leaves this machine: files are read in this page.";
   if (asked === null) {
-    place.textContent = `${first} Its policy lets it connect to no server but the one it came from.`;
+    place.textContent = `${first} It connects to no server but its own; to open a URL, it is loaded again and may then connect to that server, too.`;
   } else {
     place.textContent = servers === ""
       ? `${first} It may connect to no server but the one it came from.`

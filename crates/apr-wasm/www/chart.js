@@ -7,7 +7,7 @@ const WIDTH = 480;
 const HEIGHT = 150;
 
 /** Where bin `at` of a histogram begins. */
-const edge = ({ min, max, bins }, at) => min + ((max - min) * at) / bins.length;
+const edge = ({ low, high, bins }, at) => low + ((high - low) * at) / bins.length;
 
 function bars(stats, logarithmic) {
   const height = (value) => (logarithmic ? Math.log1p(value) : value);
@@ -26,19 +26,21 @@ export function histogram(stats) {
   const highest = stats.bins.indexOf(Math.max(...stats.bins));
   const label = stats.bins.length === 1
     ? `Histogram: all ${plural(stats.finite, "value")} are ${figure(stats.min)}`
-    : `Histogram of ${plural(stats.finite, "value")} in ${stats.bins.length} bins from ${figure(stats.min)} to ${figure(stats.max)}; ` +
+    : `Histogram of ${plural(stats.finite - stats.outside, "value")} in ${stats.bins.length} bins from ${figure(stats.low)} to ${figure(stats.high)}; ` +
       `most, ${count(stats.bins[highest])}, are between ${figure(edge(stats, highest))} and ${figure(edge(stats, highest + 1))}`;
   const picture = svg("svg", { class: "histogram", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": label });
   const draw = (logarithmic) => {
     picture.replaceChildren(...bars(stats, logarithmic));
-    if (stats.min < 0 && stats.max > 0) {
-      const zero = (WIDTH * -stats.min) / (stats.max - stats.min);
+    if (stats.low < 0 && stats.high > 0) {
+      const zero = (WIDTH * -stats.low) / (stats.high - stats.low);
       picture.append(svg("line", { x1: zero, x2: zero, y1: 0, y2: HEIGHT, class: "zero" }));
     }
   };
   draw(false);
   const axis = el("div", { class: "axis", "aria-hidden": "true" },
-    el("span", {}, figure(stats.min)), stats.bins.length > 1 ? el("span", {}, figure(stats.max)) : null);
+    el("span", {}, figure(stats.low)), stats.bins.length > 1 ? el("span", {}, figure(stats.high)) : null);
+  const far = stats.outside === 0 ? null
+    : el("p", { class: "told" }, `Not drawn: ${plural(stats.outside, "value")} far from the others, outside of this range.`);
   const rows = () => stats.bins.map((value, at) =>
     [`${figure(edge(stats, at))} to ${figure(edge(stats, at + 1))}`, { number: count(value) }, { number: percent(value, stats.finite) }]);
   const details = el("details", {}, el("summary", {}, "Counts as a table"));
@@ -47,7 +49,7 @@ export function histogram(stats) {
   });
   const scale = el("label", { class: "check" },
     el("input", { type: "checkbox", onchange: ({ target }) => draw(target.checked) }), "Logarithmic counts");
-  return el("div", { class: "chart" }, el("div", { class: "plot" }, picture), axis, el("div", { class: "row-of" }, scale, details));
+  return el("div", { class: "chart" }, el("div", { class: "plot" }, picture), axis, far, el("div", { class: "row-of" }, scale, details));
 }
 
 /** The figures under a histogram. */

@@ -19,10 +19,23 @@ export function rows(metadata, prefix = "", depth = 0) {
   });
 }
 
+/** The time of a file as `apr inspect` shows it: seconds since 1970, and the date. */
+function time(seconds) {
+  const date = new Date(1000 * Number(seconds));
+  // Digits alone, and of a year that a date can have.
+  if (!/^\d{1,12}$/.test(String(seconds)) || Number.isNaN(date.valueOf())) return null;
+  return `${seconds} (${date.toISOString().replace("T", " ").replace(".000Z", " UTC")})`;
+}
+
 const json = (value) => JSON.stringify(value, (_, inner) => (typeof inner === "bigint" ? Number(inner) : inner));
 
 /** A number with the digits it needs as what it probably was: most floats of models have 32 bits. */
 const numeral = (value) => (Number.isInteger(value) ? String(value) : Math.fround(value) === value ? float32(value) : float64(value));
+
+/** The value of a key as text. */
+export function valueText(key, value) {
+  return (key === "created_at" && time(value)) || asText(value);
+}
 
 function asText(value) {
   if (typeof value === "string") return value;
@@ -74,7 +87,7 @@ export function metadataView(metadata, entries) {
   const extend = () => {
     for (const row of all.slice(shown, shown + STEP)) {
       body.append(el("tr", {}, el("th", { scope: "row" }, brief(row.key, 200)),
-        el("td", {}, isArrayPreview(row.value) ? arrayView(row, entries) : valueView(asText(row.value)))));
+        el("td", {}, isArrayPreview(row.value) ? arrayView(row, entries) : valueView(valueText(row.key, row.value)))));
     }
     shown = Math.min(all.length, shown + STEP);
     more.textContent = `Show ${count(Math.min(STEP, all.length - shown))} more of ${plural(all.length, "key")}`;

@@ -76,6 +76,12 @@ function childrenOf(node) {
   return node.children;
 }
 
+/** Pixels of a row: in a narrow window, where its shape is a line of its own, more. `style.css` has both. */
+function rowHeight() {
+  const lines = matchMedia("(max-width: 48rem)").matches ? 3 : 2;
+  return lines * parseFloat(getComputedStyle(document.documentElement).fontSize);
+}
+
 /** The tree as an element; `onselect` hears of the tensor that is chosen. */
 export class Tree {
   #root = group("", null);
@@ -98,7 +104,10 @@ export class Tree {
       onkeydown: (event) => this.#key(event),
       onclick: (event) => this.#click(event),
     }, this.#space);
-    new ResizeObserver(() => this.#render()).observe(this.#box);
+    new ResizeObserver(() => {
+      if (rowHeight() !== this.#height) this.#list();
+      this.#render();
+    }).observe(this.#box);
   }
 
   get element() {
@@ -151,7 +160,7 @@ export class Tree {
       }
     }
     this.#rows = rows;
-    this.#height = 2 * parseFloat(getComputedStyle(document.documentElement).fontSize);
+    this.#height = rowHeight();
     this.#space.style.height = `${rows.length * this.#height}px`;
     for (const element of this.#rendered.values()) element.remove();
     this.#rendered.clear();

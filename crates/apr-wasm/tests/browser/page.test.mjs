@@ -472,7 +472,10 @@ describe("the page itself", () => {
     for (const name of ["iris.apr", "network.safetensors", "tiny-llama.gguf", "locked.apr", "signed.sealed"]) {
       await example(page, name);
       await fits(page);
-      if (name === "tiny-llama.gguf") await tensor(page, "token_embd.weight");
+      if (name === "tiny-llama.gguf") {
+        await tensor(page, "token_embd.weight");
+        assert.ok(await page.locator(".tree .row[aria-selected=true] .shape").isVisible(), "the shape is under the name");
+      }
       await fits(page);
       await picture(page, `narrow-${name}`);
     }

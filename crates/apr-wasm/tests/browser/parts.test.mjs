@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { shares } from "../../www/chart.js";
 import { TableError, numbers, records } from "../../www/csv.js";
-import { rows } from "../../www/metadata.js";
+import { rows, valueText } from "../../www/metadata.js";
 import { answersOf, classesOf } from "../../www/predict.js";
 import { sha256 } from "../../www/sha256.js";
 import { WHOLE, plan, summary } from "../../www/stats.js";
@@ -69,6 +69,27 @@ test("figures leave out what is not finite", () => {
   assert.equal(bins.reduce((sum, count) => sum + count), 4);
   assert.deepEqual(summary([Float32Array.of(NaN)]).bins, []);
   assert.deepEqual(summary([new Float32Array(7).fill(2)]).bins, [7]);
+});
+
+test("a few far values do not leave a histogram in one bin", () => {
+  const bell = Float32Array.from({ length: 10_000 }, (_, at) => Math.sin(at) * Math.sin(3 * at) * Math.sin(7 * at));
+  const { min, max, low, high, outside, bins } = summary([bell, Float32Array.of(1e6, -1e3, 87)]);
+  assert.deepEqual([min, max, outside], [-1e3, 1e6, 3]);
+  assert.ok(low >= -1 && high <= 1 && bins.filter((count) => count > 0).length > 30, `${low} to ${high}: ${bins}`);
+  assert.equal(bins.reduce((sum, count) => sum + count), 10_000);
+  // Values that are many, or that nothing would be left beside, are shown.
+  for (const parts of [[bell], [new Float32Array(1000), Float32Array.of(1)], [new Float32Array(10).fill(-5), new Float32Array(10).fill(5)]]) {
+    const { min, max, low, high, outside } = summary(parts);
+    assert.deepEqual([low, high, outside], [min, max, 0]);
+  }
+});
+
+test("the time of a file has its date", () => {
+  assert.equal(valueText("created_at", "1795389369"), "1795389369 (2026-11-22 23:16:09 UTC)");
+  assert.equal(valueText("created_at", 0), "0 (1970-01-01 00:00:00 UTC)");
+  assert.equal(valueText("created_at", "yesterday"), "yesterday");
+  assert.equal(valueText("created_at", "99999999999999"), "99999999999999");
+  assert.equal(valueText("general.created_at", 5), "5");
 });
 
 test("the tree is as deep as allowed, whatever names say", () => {
