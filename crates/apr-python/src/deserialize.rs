@@ -37,16 +37,26 @@ pub(crate) fn deserialize<'py>(py: Python<'py>, bytes: &Bound<'py, PyAny>) -> Py
 /// The tensors of a safetensors file in memory as numpy arrays, by name and in file order. They are read-only views of `data`
 /// and keep it alive; types of less than a byte are unpacked into arrays of their own.
 ///
-/// data: anything with contiguous bytes. Raises SafetensorError.
+/// data: anything with contiguous bytes. writable: views of a copy, which can be written to. Raises SafetensorError.
 #[pyfunction]
-pub(crate) fn load_arrays<'py>(py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+#[pyo3(signature = (data, *, writable=false))]
+pub(crate) fn load_arrays<'py>(
+    py: Python<'py>,
+    data: &Bound<'py, PyAny>,
+    writable: bool,
+) -> PyResult<Bound<'py, PyDict>> {
     let numpy = Numpy::get(py)?;
-    let buffer = Buffer::of(data, Wanted::Bytes)?;
+    let mut buffer = Buffer::of(data, Wanted::Bytes)?;
+    let copy = writable.then(|| PyByteArray::new(py, buffer.bytes()).into_any());
+    let data = copy.as_ref().unwrap_or(data);
+    if writable {
+        buffer = Buffer::of(data, Wanted::Bytes)?;
+    }
     let file = buffer.bytes();
     let header =
         Header::from_bytes(file, &ReadOptions::COMPAT).map_err(|error| of_format(py, PREFIX, &error))?;
-    // What cannot change cannot be changed through a view either.
-    let owner = if data.is_exact_instance_of::<PyBytes>() {
+    // What cannot change cannot be changed through a view either, and a copy may be.
+    let owner = if writable || data.is_exact_instance_of::<PyBytes>() {
         data.clone()
     } else {
         PyMemoryView::from(data)?.call_method0(intern!(py, "toreadonly"))?

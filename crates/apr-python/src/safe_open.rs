@@ -22,7 +22,8 @@ use crate::slice::SafeSlice;
 /// device: where tensors are put; other than "cpu" for torch and paddle only.
 /// backend: "mmap" gives views of the file's own pages; if another program shortens the file, touching what was lost ends the
 /// process. "pread" reads each tensor when it is asked for, "read" everything at once: both give errors instead.
-/// writable: numpy arrays can be written to. What is written stays in this process, the file never changes.
+/// writable: numpy arrays can be written to, and the file never changes: with "mmap", the system copies each page of the file
+/// when it is first written to.
 ///
 /// Raises SafetensorError, FileNotFoundError, OSError.
 #[pyclass(frozen, name = "safe_open", module = "apr._native")]

@@ -231,6 +231,23 @@ def test_options_are_checked(tmp_path):
         safe_open(tmp_path, framework="np")
 
 
+def test_writable_arrays_can_be_written_to_and_the_file_stays(tmp_path):
+    path = tmp_path / "a"
+    save_file({"a": np.arange(5000, dtype="f4"), "b": np.zeros(3, "f2")}, path)
+    before = path.read_bytes()
+    for data in (before, bytearray(before), memoryview(before)):
+        with pytest.raises(ValueError, match="read-only"):
+            load(data)["a"][0] = 1
+    loads = [lambda: load(before, writable=True), lambda: load(bytearray(before), writable=True)]
+    loads += [lambda backend=backend: load_file(path, backend=backend, writable=True) for backend in ("mmap", "pread", "read")]
+    for again in loads:
+        arrays = again()
+        arrays["a"][1:] *= 2
+        arrays["b"] += 1
+        assert arrays["a"].tolist() == [2 * idx for idx in range(5000)] and arrays["b"].tolist() == [1, 1, 1]
+        assert again()["a"][4999] == 4999 and path.read_bytes() == before
+
+
 def test_a_handle_opens_the_file_it_names(tmp_path):
     path = tmp_path / "a"
     save_file({"a": np.arange(3)}, path)

@@ -65,16 +65,17 @@ def save_file(
     save_arrays_file(tensor_dict, filename, metadata, fsync=fsync)
 
 
-def load(data: Buffer) -> dict[str, np.ndarray]:
+def load(data: Buffer, *, writable: bool = False) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file in memory, in file order.
 
     Args:
         data: anything with contiguous bytes: bytes, bytearray, memoryview, mmap. The arrays are read-only views of it.
+        writable: the arrays can be written to: they are views of one copy of all of `data`.
 
     Raises:
         SafetensorError: the bytes are not a safetensors file, or its element types need `ml_dtypes`.
     """
-    return load_arrays(data)
+    return load_arrays(data, writable=writable)
 
 
 def load_file(
@@ -86,7 +87,8 @@ def load_file(
         filename: where from.
         backend: "mmap" gives views of the file's own pages, which are read when they are touched; if another program
             shortens the file, touching what was lost ends the process. "pread" and "read" read all bytes now.
-        writable: the arrays can be written to. What is written stays in this process, the file never changes.
+        writable: the arrays can be written to, and the file never changes. With "mmap" the system copies each page of the
+            file, usually 4 KiB, when it is first written to; the others cost what reading costs.
 
     Raises:
         SafetensorError: this is not a safetensors file, or its element types need `ml_dtypes`.
