@@ -61,7 +61,11 @@ pub(crate) fn of_system(py: Python<'_>, cause: &io::Error, text: String, path: O
     }
     let text = format!("{system} ({text})");
     // Where the system's numbers are not those of C, they are an argument of their own.
-    if cfg!(windows) { PyOSError::new_err((0, text, path, number)) } else { PyOSError::new_err((number, text, path)) }
+    if cfg!(windows) {
+        PyOSError::new_err((0, text, path, number))
+    } else {
+        PyOSError::new_err((number, text, path))
+    }
 }
 
 fn with_place(py: Python<'_>, text: &str, code: &str, offset: Option<u64>, tensor: Option<&str>) -> PyErr {
