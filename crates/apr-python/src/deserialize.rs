@@ -6,7 +6,8 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyMemoryView};
 use st_core::{Header, ReadOptions, SafeTensors};
 
 use crate::buffer::{Buffer, Wanted};
-use crate::error::of_format;
+use crate::error::of_content;
+use crate::foreign::Refused;
 use crate::numpy::Numpy;
 use crate::opened::unpacked;
 use crate::packed::is_packed;
@@ -22,7 +23,7 @@ pub(crate) fn deserialize<'py>(py: Python<'py>, bytes: &Bound<'py, PyAny>) -> Py
     let buffer = Buffer::of(bytes, Wanted::Bytes)?;
     let file = buffer.bytes();
     let tensors = SafeTensors::from_bytes_with(file, &ReadOptions::COMPAT)
-        .map_err(|error| of_format(py, PREFIX, &error))?;
+        .map_err(|error| of_content(py, PREFIX, &error, Refused::Memory(file)))?;
     let list = PyList::empty(py);
     for (name, tensor) in tensors.iter() {
         let fields = PyDict::new(py);
@@ -53,8 +54,8 @@ pub(crate) fn load_arrays<'py>(
         buffer = Buffer::of(data, Wanted::Bytes)?;
     }
     let file = buffer.bytes();
-    let header =
-        Header::from_bytes(file, &ReadOptions::COMPAT).map_err(|error| of_format(py, PREFIX, &error))?;
+    let header = Header::from_bytes(file, &ReadOptions::COMPAT)
+        .map_err(|error| of_content(py, PREFIX, &error, Refused::Memory(file)))?;
     // What cannot change cannot be changed through a view either, and a copy may be.
     let owner = if writable || data.is_exact_instance_of::<PyBytes>() {
         data.clone()

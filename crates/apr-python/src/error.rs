@@ -1,11 +1,14 @@
 //! Errors as Python knows them: the official package's class and wording first, then what, where and which code.
 
+use alloc::borrow::Cow;
 use std::io;
 use std::path::Path;
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
+
+use crate::foreign::{self, Refused};
 
 /// The number by which C knows that there is no such file.
 const ENOENT: i32 = 2;
@@ -26,14 +29,32 @@ pub(crate) fn refused(text: impl Into<String>) -> PyErr {
 
 /// An error of the format, as `prefix: wording of the official package (details)`.
 pub(crate) fn of_format(py: Python<'_>, prefix: &str, error: &st_core::Error) -> PyErr {
-    let wording = official_wording(error);
+    let own = error.to_string();
+    let wording = match official_wording(error) {
+        None => own,
+        Some(official) if own.starts_with(&*official) => own,
+        Some(official) => format!("{official} ({own})"),
+    };
     with_place(py, &format!("{prefix}: {wording}"), error.code(), error.offset(), error.tensor())
+}
+
+/// The same of a file that was read: one of another format is named, in the place of the details.
+pub(crate) fn of_content(py: Python<'_>, prefix: &str, error: &st_core::Error, file: Refused<'_>) -> PyErr {
+    let Some(named) = foreign::named(file, "a safetensors file") else {
+        return of_format(py, prefix, error);
+    };
+    let wording = official_wording(error).unwrap_or_else(|| error.to_string().into());
+    let text = format!("{prefix}: {wording}: {named}");
+    with_place(py, &text, error.code(), error.offset(), error.tensor())
 }
 
 /// An error of a file: the system's become `OSError`s, a missing file is named as the official package does.
 pub(crate) fn of_file(py: Python<'_>, prefix: &str, error: &st_mmap::Error) -> PyErr {
     if let st_mmap::ErrorKind::Format(format) = error.kind() {
-        return of_format(py, prefix, format);
+        return match error.path() {
+            Some(path) => of_content(py, prefix, format, Refused::File(path)),
+            None => of_format(py, prefix, format),
+        };
     }
     let text = format!("{prefix}: {error}");
     match error.io_error() {
@@ -78,17 +99,18 @@ fn with_place(py: Python<'_>, text: &str, code: &str, offset: Option<u64>, tenso
     error
 }
 
-/// The words by which programs know the refusals of `safetensors` 0.8.0, with ours behind them.
-fn official_wording(error: &st_core::Error) -> String {
+/// The words by which programs know the refusals of `safetensors` 0.8.0.
+fn official_wording(error: &st_core::Error) -> Option<Cow<'static, str>> {
     use st_core::ErrorKind as Kind;
-    let own = error.to_string();
     let official = match error.kind() {
         Kind::HeaderTooSmall { .. } => "header too small",
         Kind::HeaderTooLarge { .. } => "header too large",
         Kind::InvalidHeaderLength { .. } => "invalid header length",
         Kind::InvalidUtf8 => "invalid UTF-8 in header",
         Kind::InvalidOffsets { .. } => {
-            return format!("invalid offset for tensor `{}` ({own})", error.tensor().unwrap_or_default());
+            return Some(
+                format!("invalid offset for tensor `{}`", error.tensor().unwrap_or_default()).into(),
+            );
         }
         Kind::SizeOverflow => "overflow computing buffer size from shape and/or element type",
         Kind::PartialByte { .. } => {
@@ -103,7 +125,7 @@ fn official_wording(error: &st_core::Error) -> String {
         {
             "invalid JSON in header"
         }
-        _ => return own,
+        _ => return None,
     };
-    if own.starts_with(official) { own } else { format!("{official} ({own})") }
+    Some(official.into())
 }

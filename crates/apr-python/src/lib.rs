@@ -14,6 +14,7 @@ mod checkpoints;
 mod deserialize;
 mod dtypes;
 mod error;
+mod foreign;
 mod gguf;
 mod index;
 mod numpy;

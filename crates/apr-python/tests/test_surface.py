@@ -153,3 +153,57 @@ def test_a_checkpoint_is_shown_without_its_arrays(tmp_path):
     checkpoints.save(7, {"w": np.arange(5000.0)}, metrics={"loss": 0.5}, optimizer={"m": np.arange(9.0)}, optimizer_state={"x": 1})
     shown = repr(checkpoints.load(7))
     assert "step=7" in shown and "'loss': 0.5" in shown and "array" not in shown and "optimizer_state" not in shown
+
+
+FOREIGN = {
+    "web page": (b"<!DOCTYPE html>\n<html><head><title>Not found</title></head></html>", "this is a web page", "download it again"),
+    "pointer": (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 90868376\n",
+        "this is a Git LFS pointer, not the model itself",
+        "git lfs pull",
+    ),
+    "gzip": (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + bytes(30), "this is a gzip file", "gunzip"),
+    "pickle": (pickle.dumps({"w": 1.0}), "this is a pickle", "can run code"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_files_of_other_formats_are_named(name, tmp_path):
+    content, title, help = FOREIGN[name]
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(content)
+    questions = {
+        "Error while deserializing header: ": [
+            lambda: st.load_file(path),
+            lambda: apr.safetensors.safe_open(path, "np"),
+        ],
+        "Error while opening shards: ": [lambda: apr.open(path)],
+        "Error while deserializing: ": [lambda: st.load(content), lambda: apr.safetensors.deserialize(content)],
+        str(path): [lambda: apr.inspect(path), lambda: apr.load(path), lambda: gguf.open(path)],
+        title: [lambda: apr.inspect(content), lambda: apr.load(content)],
+    }
+    for start, asks in questions.items():
+        for ask in asks:
+            with pytest.raises((apr.SafetensorError, apr.AprError)) as caught:
+                ask()
+            text = str(caught.value)
+            assert text.startswith(start) and title in text and help in text, text
+            assert "APRN" not in text and " bytes, the limit" not in text, text
+
+
+def test_files_of_our_formats_are_named_where_another_is_wanted(tmp_path):
+    plain, blocks = tmp_path / "a.gguf", tmp_path / "b.safetensors"
+    st.save_file({"w": np.ones((2, 256), np.float32)}, plain)
+    gguf.save(blocks, {"w": np.ones((2, 256), np.float32)})
+    with pytest.raises(apr.SafetensorError, match="this is a GGUF model, not a safetensors file: apr.gguf.open opens it"):
+        st.load_file(blocks)
+    with pytest.raises(apr.AprError, match="GGUF"):
+        gguf.open(plain)
+
+
+def test_a_file_of_an_unknown_format_is_not_compared_with_one(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(bytes(range(1, 200)))
+    with pytest.raises(apr.AprError, match="not an .apr, sealed, safetensors or GGUF file") as caught:
+        apr.inspect(path)
+    assert caught.value.code == "ac-magic"

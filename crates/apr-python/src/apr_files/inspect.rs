@@ -18,6 +18,8 @@ use super::values::metadata_to_python;
 /// Bytes before the metadata of a file of the first generation, and of a signature in front of its key.
 const HEADER_LEN: u64 = 32;
 const SIGNATURE_LEN: u64 = 64;
+/// Of a file that does not begin as any of them does.
+const UNKNOWN: &str = "not an .apr, sealed, safetensors or GGUF file";
 /// Bytes of a GGUF file that are read at first: the header of most models without a tokenizer.
 const FIRST_READ: u64 = 256 << 10;
 
@@ -52,7 +54,7 @@ pub(crate) fn inspect<'py>(
             look(Format::of(bytes), Content::Memory(Cursor::new(bytes)), bytes.len() as u64, compat)
         }
     });
-    let raise = |refusal: Refusal| refusal.raise(py, source.path());
+    let raise = |refusal: Refusal| refusal.raise_of(py, source.path(), source.refused());
     match found.map_err(raise)? {
         Found::Apr1(info, declared) => of_apr1(py, &info, &declared),
         Found::Apr2(index) => of_apr2(py, &index),
@@ -131,7 +133,10 @@ pub(super) fn look(format: Format, mut file: Content<'_>, len: u64, compat: bool
         }
         // What is no file at all is told by the reader of the package's own format.
         Format::Apr1 | Format::Unknown => {
-            let info = inspect_reader(&mut file, len, &options)?;
+            let info = inspect_reader(&mut file, len, &options).map_err(|error| match error.code() {
+                code @ "ac-magic" => Refusal::Said { code, text: UNKNOWN.to_owned() },
+                _ => error.into(),
+            })?;
             let declared = declared(&mut file, &info);
             Found::Apr1(Box::new(info), declared)
         }

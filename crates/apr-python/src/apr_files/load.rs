@@ -75,7 +75,7 @@ pub(crate) fn load(
         options.limits = Limits::TRUSTED;
     }
     let loaded = py.detach(|| loaded(&source, &keys, &options));
-    loaded.map(Model::new).map_err(|refusal| refusal.raise(py, source.path()))
+    loaded.map(Model::new).map_err(|refusal| refusal.raise_of(py, source.path(), source.refused()))
 }
 
 fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded, Refusal> {

@@ -9,6 +9,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 use crate::error::of_system;
+use crate::foreign::{self, Refused};
 
 create_exception!(
     apr._native,
@@ -86,7 +87,27 @@ impl Refusal {
 
     /// As Python's error. What the system refuses is an `OSError` of the fitting class.
     pub(crate) fn raise(&self, py: Python<'_>, path: Option<&Path>) -> PyErr {
-        let told = self.told();
+        self.raise_of(py, path, path.map(Refused::File))
+    }
+
+    /// The same of a file, whose format is named if it is another one.
+    pub(crate) fn raise_of(
+        &self,
+        py: Python<'_>,
+        path: Option<&Path>,
+        refused: Option<Refused<'_>>,
+    ) -> PyErr {
+        let mut told = self.told();
+        let wanted = match told.code {
+            "gg-magic" => Some("a GGUF file"),
+            code if code == "ac-magic" || code.starts_with("st-header-") => Some("a model file"),
+            _ => None,
+        };
+        if let (Some(wanted), Some(refused)) = (wanted, refused)
+            && let Some(named) = foreign::named(refused, wanted)
+        {
+            told.text = named;
+        }
         let file = path.map(|path| path.display().to_string());
         // Errors of files name theirs themselves.
         let place = match &file {

@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyString};
 
 use super::refusal::Refusal;
 use crate::buffer::{Buffer, Wanted};
+use crate::foreign::Refused;
 
 /// Bytes by which formats are told apart.
 const FIRST_LEN: u64 = 16;
@@ -80,6 +81,11 @@ impl Source {
             Self::File(path) => Some(path),
             Self::Memory(_) | Self::Copy(_) => None,
         }
+    }
+
+    /// The file, for a refusal that names its format.
+    pub(crate) fn refused(&self) -> Option<Refused<'_>> {
+        self.bytes().map(Refused::Memory).or(self.path().map(Refused::File))
     }
 
     /// The content, if it is in memory.
