@@ -116,3 +116,30 @@ def test_an_interrupt_ends_it():
     assert b"Traceback" not in child.stderr.read()
     child.stdin.close()
     child.stderr.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("send", ["killpg", "kill"], ids=["from a terminal", "from a notebook"])
+def test_an_interrupt_ends_a_quantization_and_leaves_nothing(send, tmp_path):
+    source, place = tmp_path / "a.safetensors", tmp_path / "b.gguf"
+    rows = 1 << 17
+    header = b'{"w":{"dtype":"F32","shape":[%d,4096],"data_offsets":[0,%d]}}' % (rows, rows * 16384)
+    with source.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        # Zeros that take no room on the disk, and seconds to hash and to quantize.
+        file.truncate(8 + len(header) + rows * 16384)
+    child = subprocess.Popen(
+        [sys.executable, "-c", f"import apr; print(flush=True); apr.quantize({str(source)!r}, {str(place)!r}, 'q4_k')"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    child.stdout.readline()
+    time.sleep(0.7)
+    getattr(os, send)(child.pid, signal.SIGINT)
+    began = time.monotonic()
+    error = child.communicate(timeout=60)[1]
+    assert child.returncode == -signal.SIGINT and b"KeyboardInterrupt" in error
+    assert time.monotonic() - began < 10
+    assert os.listdir(tmp_path) == ["a.safetensors"]
