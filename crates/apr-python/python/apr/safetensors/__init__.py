@@ -1,7 +1,7 @@
 """safetensors files: a drop-in for the package of that name, stricter with what it writes.
 
-Frameworks have modules of their own: `apr.safetensors.numpy`, `.torch`, `.tensorflow`, `.flax`, `.mlx`, `.paddle`, each with
-`save`, `save_file`, `load` and `load_file`.
+Frameworks have modules of their own: `apr.safetensors.numpy`, `.torch`, `.tensorflow`, `.flax` (also `.jax`), `.mlx`, `.paddle`,
+each with `save`, `save_file`, `load` and `load_file`.
 """
 
 from __future__ import annotations
