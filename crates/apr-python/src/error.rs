@@ -44,7 +44,12 @@ pub(crate) fn of_content(py: Python<'_>, prefix: &str, error: &st_core::Error, f
         return of_format(py, prefix, error);
     };
     let wording = official_wording(error).unwrap_or_else(|| error.to_string().into());
-    let text = format!("{prefix}: {wording}: {named}");
+    // Of several files, the one.
+    let subject = match file {
+        Refused::File(path) => path.display().to_string(),
+        Refused::Memory(_) => "this".to_owned(),
+    };
+    let text = format!("{prefix}: {wording}: {subject} {named}");
     with_place(py, &text, error.code(), error.offset(), error.tensor())
 }
 

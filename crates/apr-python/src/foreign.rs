@@ -12,7 +12,7 @@ pub(crate) enum Refused<'a> {
     Memory(&'a [u8]),
 }
 
-/// What a file is that is not `wanted`, and what to do with it; none where the format is not recognized.
+/// What a file is that is not `wanted`, and what to do with it, as `is ...`; none where the format is not recognized.
 pub(crate) fn named(file: Refused<'_>, wanted: &str) -> Option<String> {
     let format = match file {
         Refused::File(path) => of_file(path),
@@ -24,7 +24,7 @@ pub(crate) fn named(file: Refused<'_>, wanted: &str) -> Option<String> {
         Format::Gguf => "apr.gguf.open opens it",
         _ => format.help().unwrap_or("name another file"),
     };
-    Some(format!("this is {}, not {wanted}: {help}", format.title()))
+    Some(format!("is {}, not {wanted}: {help}", format.title()))
 }
 
 /// Looked at anew: who refused it has read what that took, or is gone.

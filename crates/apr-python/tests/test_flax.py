@@ -16,7 +16,6 @@ from apr.safetensors._frameworks import converter  # noqa: E402
 from apr.safetensors.flax import load, load_file, save, save_file  # noqa: E402
 
 
-
 def test_the_module_has_the_name_of_its_arrays_too():
     from apr.safetensors import flax
     from apr.safetensors import jax as of_arrays

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import errno
 import inspect
+import json
 import pickle
 import pydoc
 from pathlib import Path
@@ -156,14 +157,14 @@ def test_a_checkpoint_is_shown_without_its_arrays(tmp_path):
 
 
 FOREIGN = {
-    "web page": (b"<!DOCTYPE html>\n<html><head><title>Not found</title></head></html>", "this is a web page", "download it again"),
+    "web page": (b"<!DOCTYPE html>\n<html><head><title>Not found</title></head></html>", "is a web page", "download it again"),
     "pointer": (
         b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 90868376\n",
-        "this is a Git LFS pointer, not the model itself",
+        "is a Git LFS pointer, not the model itself",
         "git lfs pull",
     ),
-    "gzip": (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + bytes(30), "this is a gzip file", "gunzip"),
-    "pickle": (pickle.dumps({"w": 1.0}), "this is a pickle", "can run code"),
+    "gzip": (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + bytes(30), "is a gzip file", "gunzip"),
+    "pickle": (pickle.dumps({"w": 1.0}), "is a pickle", "can run code"),
 }
 
 
@@ -172,30 +173,37 @@ def test_files_of_other_formats_are_named(name, tmp_path):
     content, title, help = FOREIGN[name]
     path = tmp_path / "model.safetensors"
     path.write_bytes(content)
-    questions = {
-        "Error while deserializing header: ": [
-            lambda: st.load_file(path),
-            lambda: apr.safetensors.safe_open(path, "np"),
-        ],
-        "Error while opening shards: ": [lambda: apr.open(path)],
-        "Error while deserializing: ": [lambda: st.load(content), lambda: apr.safetensors.deserialize(content)],
-        str(path): [lambda: apr.inspect(path), lambda: apr.load(path), lambda: gguf.open(path)],
-        title: [lambda: apr.inspect(content), lambda: apr.load(content)],
-    }
-    for start, asks in questions.items():
+    questions = (
+        ("Error while deserializing header: ", path, [lambda: st.load_file(path), lambda: apr.safetensors.safe_open(path, "np")]),
+        ("Error while opening shards: ", path, [lambda: apr.open(path)]),
+        ("Error while deserializing: ", "this", [lambda: st.load(content), lambda: apr.safetensors.deserialize(content)]),
+        (f"{path}: ", "this", [lambda: apr.inspect(path), lambda: apr.load(path)]),
+        (f"{path}: ", "this", [lambda: gguf.open(path), lambda: apr.open_sealed(path, any_signer=True)]),
+        ("", "this", [lambda: apr.inspect(content), lambda: apr.load(content)]),
+    )
+    for start, subject, asks in questions:
         for ask in asks:
             with pytest.raises((apr.SafetensorError, apr.AprError)) as caught:
                 ask()
             text = str(caught.value)
-            assert text.startswith(start) and title in text and help in text, text
-            assert "APRN" not in text and " bytes, the limit" not in text, text
+            assert text.startswith(start) and f"{subject} {title}" in text and ", not a" in text and help in text, text
+            assert "begins with" not in text and " bytes" not in text, text
+
+
+def test_a_shard_of_another_format_is_named_with_its_file(tmp_path):
+    st.save_file({"a": np.ones(2)}, tmp_path / "model-1.safetensors")
+    (tmp_path / "model-2.safetensors").write_bytes(FOREIGN["pointer"][0])
+    index = {"metadata": {}, "weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(apr.SafetensorError, match="model-2.safetensors is a Git LFS pointer"):
+        apr.open(tmp_path)
 
 
 def test_files_of_our_formats_are_named_where_another_is_wanted(tmp_path):
     plain, blocks = tmp_path / "a.gguf", tmp_path / "b.safetensors"
     st.save_file({"w": np.ones((2, 256), np.float32)}, plain)
     gguf.save(blocks, {"w": np.ones((2, 256), np.float32)})
-    with pytest.raises(apr.SafetensorError, match="this is a GGUF model, not a safetensors file: apr.gguf.open opens it"):
+    with pytest.raises(apr.SafetensorError, match="b.safetensors is a GGUF model, not a safetensors file: apr.gguf.open opens it"):
         st.load_file(blocks)
     with pytest.raises(apr.AprError, match="GGUF"):
         gguf.open(plain)

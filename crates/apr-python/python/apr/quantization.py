@@ -115,6 +115,8 @@ def quantize(
 
 def _answer(args: Sequence[str]) -> tuple[int, str]:
     """Exit code and JSON of a command of the program. As a process of its own, it can be interrupted."""
+    if not sys.executable:
+        raise OSError("sys.executable is empty: apr.quantize needs an interpreter to run the program in")
     # It imports what this process would: without the path, `-c` would begin to look in the working directory.
     code = f"import sys; sys.path[:] = {[*map(str, sys.path)]}; from apr.__main__ import main; main()"
     child = subprocess.Popen(

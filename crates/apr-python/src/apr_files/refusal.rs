@@ -100,13 +100,14 @@ impl Refusal {
         let mut told = self.told();
         let wanted = match told.code {
             "gg-magic" => Some("a GGUF file"),
+            "ac-sealed-magic" => Some("a sealed file"),
             code if code == "ac-magic" || code.starts_with("st-header-") => Some("a model file"),
             _ => None,
         };
         if let (Some(wanted), Some(refused)) = (wanted, refused)
             && let Some(named) = foreign::named(refused, wanted)
         {
-            told.text = named;
+            told.text = format!("this {named}");
         }
         let file = path.map(|path| path.display().to_string());
         // Errors of files name theirs themselves.
