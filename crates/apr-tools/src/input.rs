@@ -304,8 +304,8 @@ fn open_file(path: &Path, rules: &Rules) -> Result<SafeTensorsFile, Failure> {
         if failure.exit() != Exit::Invalid || failure.code().starts_with("df-") {
             return failure;
         }
-        if let Some(named) = first_bytes(path).and_then(|first| foreign_failure(&first, &failure, path)) {
-            return named;
+        if let Some(format) = foreign::of_file(path) {
+            return foreign::not_a_model(format, path);
         }
         if rules.is_strict() && SafeTensorsFile::open_with(path, &Rules::COMPAT.safetensors).is_ok() {
             return failure.help(
@@ -315,11 +315,4 @@ fn open_file(path: &Path, rules: &Rules) -> Result<SafeTensorsFile, Failure> {
         }
         failure
     })
-}
-
-/// A refusal that names the format, if the first bytes announce one.
-fn foreign_failure(first: &[u8], refusal: &Failure, path: &Path) -> Option<Failure> {
-    let foreign = foreign::sniff(first)?;
-    let failure = Failure::new(CODE_FOREIGN_FORMAT, format!("this is {}, not safetensors", foreign.name));
-    Some(failure.in_file(path).because(format!("read as safetensors: {}", refusal.what())).help(foreign.help))
 }

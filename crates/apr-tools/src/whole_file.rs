@@ -7,6 +7,7 @@ use apr_container::{Access, RawModel, inspect_bytes_with};
 
 use crate::console::Console;
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
+use crate::foreign;
 use crate::input::{Format, Rules, Source};
 use crate::output::{Output, Run};
 use crate::render::escape;
@@ -34,9 +35,12 @@ pub(crate) fn source(path: &Path, instead: &str) -> Result<Source, Failure> {
 }
 
 fn foreign(source: &Source, instead: &str) -> Failure {
-    let what = match source.format() {
-        Format::SafeTensors => "this is not an .apr model".to_owned(),
-        format => format!("this is {}", format.title()),
+    let what = match (source.format(), foreign::of_file(source.path())) {
+        (Format::SafeTensors, Some(format)) if format.help().is_some() => {
+            return foreign::refusal(format, "an .apr model", source.label());
+        }
+        (Format::SafeTensors, _) => "this is not an .apr model".to_owned(),
+        (format, _) => format!("this is {}", format.title()),
     };
     Failure::new(CODE_FOREIGN_FORMAT, what)
         .in_file(source.label())

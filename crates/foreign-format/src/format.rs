@@ -174,6 +174,21 @@ formats! {
 }
 
 impl Format {
+    /// Whether it is text, which a reader of lines or tables may be meant to read.
+    #[must_use]
+    pub const fn is_text(self) -> bool {
+        matches!(
+            self,
+            Self::Csv
+                | Self::ShardIndex
+                | Self::Json
+                | Self::Text
+                | Self::WebPage
+                | Self::Xml
+                | Self::ErrorReply
+        )
+    }
+
     /// Whether the usual way of loading it runs what the file says: it carries a pickle or a program.
     #[must_use]
     pub const fn can_run_code(self) -> bool {

@@ -65,8 +65,11 @@ pub fn sniff(first: &[u8]) -> Option<Format> {
     if begins_safetensors {
         return None;
     }
-    let has = |&&(_, at, magic): &&(Format, usize, &[u8])| {
-        first.get(at..).is_some_and(|bytes| bytes.starts_with(magic))
+    let readable = readable(first);
+    let has = |&&(format, at, magic): &&(Format, usize, &[u8])| {
+        // Text can begin with a short magic number of letters: `MZ,intensity` names two columns.
+        let is_proof = magic.len() > 4 || readable.is_none() || format.help().is_none();
+        is_proof && first.get(at..).is_some_and(|bytes| bytes.starts_with(magic))
     };
     if let Some(&(format, ..)) = MAGICS.iter().find(has) {
         return Some(format);
@@ -82,7 +85,13 @@ pub fn sniff(first: &[u8]) -> Option<Format> {
     if u64::from_le_bytes(length) <= SAFETENSORS_HEADER {
         return None;
     }
-    binary(first).or_else(|| text(first))
+    if is_text_pickle(first) {
+        return Some(Format::Pickle);
+    }
+    match readable {
+        Some(readable) => Some(text(readable)),
+        None => binary(first),
+    }
 }
 
 /// The format of a file of `len` bytes. `read(offset, buf)` fills `buf` with the bytes at `offset`, all of which are in the file.
@@ -113,7 +122,6 @@ fn binary(first: &[u8]) -> Option<Format> {
         [0x80, 2..=5, ..] => Some(Format::Pickle),
         // A map of few entries, then a short string: its first key.
         [0x81..=0x8f, 0xa1..=0xbf, letter, ..] if letter.is_ascii_graphic() => Some(Format::MessagePack),
-        _ if is_text_pickle(first) => Some(Format::Pickle),
         [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => Some(Format::Zlib),
         // A message of Protocol Buffers: field 1, a small version; then field 2 or a later one.
         [0x08, version @ 1..=31, rest @ ..] => protobuf(*version, rest),
@@ -145,25 +153,28 @@ fn protobuf(version: u8, rest: &[u8]) -> Option<Format> {
     }
 }
 
-/// Text, told by its first words.
-fn text(first: &[u8]) -> Option<Format> {
+/// The bytes as text, if they are.
+fn readable(first: &[u8]) -> Option<&str> {
     let first = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first);
-    // The prefix may end within a character.
-    let readable = match core::str::from_utf8(first) {
+    let text = match core::str::from_utf8(first) {
         Ok(text) => text,
+        // The prefix may end within a character.
         Err(error) if error.error_len().is_none() => {
             core::str::from_utf8(&first[..error.valid_up_to()]).ok()?
         }
         Err(_) => return None,
     };
-    if readable.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
-        return None;
-    }
+    let is_readable = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\x0c');
+    text.chars().all(is_readable).then_some(text)
+}
+
+/// The format of text, told by its first words.
+fn text(readable: &str) -> Format {
     let text = readable.trim_ascii_start();
     let begins = |word: &str| {
         text.as_bytes().get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word.as_bytes()))
     };
-    Some(if begins("<!doctype html") || begins("<html") || begins("<head") || begins("<!--") {
+    if begins("<!doctype html") || begins("<html") || begins("<head") || begins("<!--") {
         Format::WebPage
     } else if begins("<?xml") || begins("<error") {
         Format::Xml
@@ -185,7 +196,7 @@ fn text(first: &[u8]) -> Option<Format> {
         Format::Csv
     } else {
         Format::Text
-    })
+    }
 }
 
 /// Pickles of protocols 0 and 1 are nearly text: a class by module and name, or a container put into the memo.
@@ -251,6 +262,8 @@ mod tests {
             (b"{\"architectures\": [\"BertModel\"]}", Format::Json),
             (b"<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", Format::Xml),
             (b"age,size\n1,2\n", Format::Csv),
+            (b"MZ,intensity\n1,2\n", Format::Csv),
+            (b"x^2;y\n1;2\n", Format::Csv),
             (b"Repository not found, or access denied\n", Format::Text),
             (&[0; 4096], Format::Zeros),
             (&tar, Format::Tar),

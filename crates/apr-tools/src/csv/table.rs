@@ -1,7 +1,7 @@
 //! A table of comma-separated values: columns by name or number, cells as numbers.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
@@ -9,6 +9,7 @@ use clap::{Arg, ArgMatches};
 
 use super::{CsvReader, Record};
 use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_USAGE, Failure, Place};
+use crate::foreign;
 use crate::render::escape;
 use crate::render::human;
 
@@ -103,7 +104,17 @@ impl Input {
 }
 
 fn open(path: &Path) -> Result<File, Failure> {
-    Ok(durable_file::open_regular(path, u64::MAX)?.into_file())
+    let regular = durable_file::open_regular(path, u64::MAX)?;
+    let len = regular.len();
+    let mut file = regular.into_file();
+    let failed = |error: io::Error| Failure::io("read", path, &error);
+    match foreign::of_open(&mut file, len).map_err(failed)? {
+        Some(format) if !format.is_text() => Err(foreign::refusal(format, "text", path)),
+        _ => {
+            file.seek(SeekFrom::Start(0)).map_err(failed)?;
+            Ok(file)
+        }
+    }
 }
 
 impl Read for Input {

@@ -4,9 +4,10 @@ use alloc::rc::Rc;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use foreign_format::PREFIX;
+
 use super::spool::Spool;
 use crate::error::Failure;
-use crate::foreign::SNIFFED;
 use crate::secrets::Keys;
 
 /// What a model is stored as, told by the first bytes.
@@ -124,8 +125,8 @@ fn format_of(path: &Path) -> Format {
 
 /// The beginning of a regular file, as much as telling formats apart needs.
 pub(crate) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
-    let mut first = Vec::with_capacity(SNIFFED);
+    let mut first = Vec::with_capacity(PREFIX);
     let file = durable_file::open_regular(path, u64::MAX).ok()?.into_file();
-    file.take(SNIFFED as u64).read_to_end(&mut first).ok()?;
+    file.take(PREFIX as u64).read_to_end(&mut first).ok()?;
     Some(first)
 }

@@ -1,7 +1,7 @@
 //! Standard input in a temporary file, because a model is read in any order.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,6 +10,7 @@ use st_core::{Header, ReadOptions};
 
 use super::Format;
 use crate::error::{CODE_STDIN_TOO_LARGE, Failure};
+use crate::foreign;
 
 /// Most bytes taken from standard input.
 const CAP: u64 = 64 << 30;
@@ -30,12 +31,12 @@ impl Spool {
     pub(super) fn from_stdin() -> Result<Self, Failure> {
         let label = Path::new("-");
         let read_failed = |error: io::Error| Failure::io("read standard input", label, &error);
-        let mut input = io::stdin().lock();
+        let mut input = BufReader::new(io::stdin().lock());
 
         let mut first = Vec::with_capacity(8);
         input.by_ref().take(8).read_to_end(&mut first).map_err(read_failed)?;
-        if let Some(first) = first.first_chunk::<8>() {
-            plausible(*first, label)?;
+        if let Some(&first) = first.first_chunk::<8>() {
+            plausible(first, input.buffer(), label)?;
         }
 
         let (spool, mut file) = Self::create()?;
@@ -91,16 +92,14 @@ impl Drop for Spool {
     }
 }
 
-/// Refuses a beginning that no file of any length can have.
-fn plausible(first: [u8; 8], label: &Path) -> Result<(), Failure> {
+/// Refuses a beginning that no file of any length can have; `more` is what has arrived behind it.
+fn plausible(first: [u8; 8], more: &[u8], label: &Path) -> Result<(), Failure> {
     if Format::of(&first) != Format::SafeTensors {
         return Ok(());
     }
-    match Header::declared_len(first, u64::MAX, &ReadOptions::COMPAT) {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            let failure = Failure::from(error).in_file(label);
-            Err(super::foreign_failure(&first, &failure, label).unwrap_or(failure))
-        }
-    }
+    let Err(error) = Header::declared_len(first, u64::MAX, &ReadOptions::COMPAT) else { return Ok(()) };
+    Err(match foreign_format::sniff(&[&first, more].concat()) {
+        Some(format) => foreign::not_a_model(format, label),
+        None => Failure::from(error).in_file(label),
+    })
 }

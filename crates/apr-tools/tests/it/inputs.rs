@@ -64,27 +64,99 @@ fn what_is_no_regular_file_is_refused_at_once() {
     assert_eq!(sandbox.run(&["inspect", "folder.safetensors"]).exit, 3);
 }
 
+/// A ZIP archive of empty members.
+fn archive(names: &[&str]) -> Vec<u8> {
+    let (mut file, mut directory) = (Vec::new(), Vec::new());
+    for name in names {
+        let len = (name.len() as u16).to_le_bytes();
+        file.extend([&b"PK\x03\x04"[..], &[0; 22], &len, &[0; 2], name.as_bytes()].concat());
+        directory.extend([&b"PK\x01\x02"[..], &[0; 24], &len, &[0; 16], name.as_bytes()].concat());
+    }
+    let size = (directory.len() as u32).to_le_bytes();
+    [&file[..], &directory, b"PK\x05\x06", &[0; 8], &size, &[0; 6]].concat()
+}
+
 #[test]
 fn other_formats_are_named() {
     let sandbox = Sandbox::empty();
     let mut tar = vec![0; 600];
     tar[257..262].copy_from_slice(b"ustar");
-    for (name, bytes) in [
-        ("m.pt", &b"PK\x03\x04\x14\0\0\0\0\0\0\0\0\0\0\0"[..]),
-        ("old.pt", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80"),
-        ("a.npy", b"\x93NUMPY\x01\0v\0{'descr': '<f4'"),
-        ("m.h5", b"\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08\0"),
-        ("m.onnx", b"\x08\x08\x12\x07pytorch\x1a\x052.0.0:"),
-        ("m.tflite", b"\x1c\0\0\0TFL3\x14\0\x20\0\x1c\0\x18\0"),
-        ("lfs.safetensors", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
-        ("page.safetensors", b"<!DOCTYPE html><html><body>404</body></html>"),
-        ("m.tar", &tar),
-    ] {
+    let files: &[(&str, &[u8], &str, &str)] = &[
+        ("m.pt", &archive(&["m/data.pkl", "m/data/0"]), "PyTorch checkpoint", "torch.load"),
+        ("traced.pt", &archive(&["m/data.pkl", "m/constants.pkl"]), "TorchScript", "torch.jit.load"),
+        ("a.npz", &archive(&["w.npy"]), "NumPy .npz archive", "dict(numpy.load(FILE))"),
+        ("m.keras", &archive(&["metadata.json", "model.weights.h5"]), "Keras model", "h5py"),
+        ("m.zip", &archive(&["model.safetensors"]), "a ZIP archive", "unzip"),
+        ("old.pt", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80", "PyTorch checkpoint", "torch.load"),
+        ("a.npy", b"\x93NUMPY\x01\0v\0{'descr': '<f4'", "NumPy .npy array", "numpy.load"),
+        ("m.h5", b"\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08\0", "HDF5", "h5py"),
+        ("m.onnx", b"\x08\x08\x12\x07pytorch\x1a\x052.0.0:", "ONNX", "initializers"),
+        (
+            "saved_model.pb",
+            b"\x08\x01\x12\xef\x3b\x0a\xdb\x0a\x12\xab\x0a\x0a\x38",
+            "SavedModel",
+            "variables",
+        ),
+        ("m.tflite", b"\x1c\0\0\0TFL3\x14\0\x20\0\x1c\0\x18\0", "TensorFlow Lite", "export"),
+        ("t.parquet", b"PAR1\x15\x04\x15\x10\x15\x14\x4c", "Parquet", "to_csv"),
+        ("t.arrow", b"ARROW1\0\0\xff\xff\xff\xff", "Arrow", "to_csv"),
+        ("t.csv", b"age,size\n1,2\n3,4\n", "CSV", "apr train"),
+        (
+            "lfs.safetensors",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+            "LFS pointer",
+            "git lfs pull",
+        ),
+        (
+            "page.safetensors",
+            b"<!DOCTYPE html><html><body>404</body></html>",
+            "web page",
+            "download it again",
+        ),
+        (
+            "hub.safetensors",
+            b"{\"error\":\"Invalid username or password.\"}",
+            "error message of a server",
+            "access rights",
+        ),
+        ("config.json", b"{\"architectures\": [\"BertModel\"]}", "JSON text", "model.safetensors"),
+        ("zeros.safetensors", &[0; 4096], "a file of zeros", "did not finish"),
+        ("m.tar", &tar, "tar archive", "tar -xf"),
+    ];
+    for (name, bytes, title, help) in files {
         sandbox.write(name, bytes);
+        // A name that ends in .json is taken for an index.
+        let name = if *name == "config.json" {
+            sandbox.write("config", bytes);
+            "config"
+        } else {
+            name
+        };
         let ran = sandbox.run(&["inspect", name]);
         assert_eq!(ran.exit, 6, "{name}\n{}", ran.stderr);
-        assert!(ran.stderr.contains("error[cli-foreign-format]") && ran.stderr.contains("help:"), "{name}");
+        assert!(ran.stderr.contains("error[cli-foreign-format]: this is "), "{name}\n{}", ran.stderr);
+        for part in [title, help] {
+            assert!(ran.stderr.contains(part), "{name}: {part}\n{}", ran.stderr);
+        }
+        assert!(!ran.stderr.contains("why:"), "{name}: nothing more is to say\n{}", ran.stderr);
         assert_eq!(sandbox.run(&["check", name]).exit, 3, "{name}");
+        let piped = sandbox.run_with_input(&["inspect", "-"], bytes);
+        if !matches!(name, "zeros.safetensors" | "m.tar") {
+            assert!(piped.stderr.contains("cli-foreign-format"), "{name}\n{}", piped.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_table_of_another_format_is_named() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("t.parquet", b"PAR1\x15\x04\x15\x10\x15\x14\x4c");
+    sandbox.write("t.xlsx", &archive(&["[Content_Types].xml", "xl/workbook.xml"]));
+    for (name, title) in [("t.parquet", "Apache Parquet"), ("t.xlsx", "Office document")] {
+        let args = ["train", "linear-regression", "--data", name, "--target", "y", "-o", "m.apr"];
+        let ran = sandbox.run(&args);
+        assert_eq!(ran.exit, 6, "{}", ran.stderr);
+        assert!(ran.stderr.contains(title) && ran.stderr.contains("to_csv"), "{}", ran.stderr);
     }
 }
 
