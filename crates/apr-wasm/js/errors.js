@@ -9,6 +9,7 @@ export class AprError extends Error {
     this.offset = details.offset ?? null;
     this.tensor = details.tensor ?? null;
     this.key = details.key ?? null;
+    this.format = details.format ?? null;
     this.help = details.help ?? HELP[code] ?? null;
   }
 }

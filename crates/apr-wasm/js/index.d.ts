@@ -5,6 +5,8 @@ export class AprError extends Error {
   readonly offset: number | null;
   readonly tensor: string | null;
   readonly key: string | null;
+  /** Of `aw-foreign-format`: what the file is, for example `web-page`, `torch`, `npz`. */
+  readonly format: string | null;
   readonly help: string | null;
 }
 /** The file is not sound, is damaged, or is of another kind than what was asked for. */

@@ -24,13 +24,22 @@ struct Reason {
     tensor: Option<String>,
     /// The key of the metadata concerned.
     key: Option<String>,
+    /// The format that the file has instead.
+    format: Option<foreign_format::Format>,
 }
 
 impl Failure {
     /// Without a place.
     #[must_use]
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self(Box::new(Reason { code, message: message.into(), offset: None, tensor: None, key: None }))
+        Self(Box::new(Reason {
+            code,
+            message: message.into(),
+            offset: None,
+            tensor: None,
+            key: None,
+            format: None,
+        }))
     }
 
     /// What one of the crates below refuses.
@@ -53,6 +62,14 @@ impl Failure {
         self
     }
 
+    /// A file of a format that is known and not read.
+    pub(crate) fn foreign(format: foreign_format::Format) -> Self {
+        let message = ["this is ", format.title(), ", not safetensors, .apr or GGUF"].concat();
+        let mut failure = Self::new("aw-foreign-format", message);
+        failure.0.format = Some(format);
+        failure
+    }
+
     /// A question that no caller of the package's own asks.
     pub(crate) fn message() -> Self {
         Self::new("aw-message", "a message to the module that it does not understand")
@@ -69,7 +86,7 @@ impl Failure {
 
     pub(crate) fn to_json(&self) -> String {
         let mut json = Json::object();
-        let Reason { code, message, offset, tensor, key } = &*self.0;
+        let Reason { code, message, offset, tensor, key, format } = &*self.0;
         json.text("code", code);
         json.text("message", message);
         if let Some(offset) = *offset {
@@ -80,6 +97,12 @@ impl Failure {
         }
         if let Some(key) = key {
             json.text("key", key);
+        }
+        if let Some(format) = format {
+            json.text("format", format.name());
+            if let Some(help) = format.help() {
+                json.text("help", help);
+            }
         }
         json.finish()
     }

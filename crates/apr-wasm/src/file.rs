@@ -170,7 +170,10 @@ impl OpenFile {
             let mut json = Json::object();
             json.text("format", format.name());
             match format {
-                Format::SafeTensors => plain::describe(pages, &self.rules, &mut json)?,
+                Format::SafeTensors => match foreign_format::sniff(first) {
+                    Some(foreign) => return Err(Failure::foreign(foreign).into()),
+                    None => plain::describe(pages, &self.rules, &mut json)?,
+                },
                 #[cfg(feature = "gguf")]
                 Format::Gguf => gguf::describe(pages, &self.rules, &mut json)?,
                 #[cfg(not(feature = "gguf"))]

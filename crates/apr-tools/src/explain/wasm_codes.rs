@@ -73,6 +73,12 @@ pub(super) const ENTRIES: &[Entry] = &[
         "open it in the program that wrote it",
     ),
     entry(
+        "aw-foreign-format",
+        Unsupported,
+        "The content is that of another format, which the error names: a web page, a PyTorch checkpoint, an archive.",
+        "the error's `help` says what to do with a file of that format",
+    ),
+    entry(
         "aw-nothing-to-verify",
         Usage,
         "The file has neither a checksum nor a signature inside.",

@@ -43,6 +43,26 @@ fn a_file_is_opened_when_the_bytes_it_needs_have_been_provided() {
 }
 
 #[test]
+fn a_file_of_a_foreign_format_is_named_with_help() {
+    let page = b"<!DOCTYPE html><html><body>404</body></html>";
+    let mut session = Session::new();
+    let file = new_file(&mut session, page.len() as u64);
+    let provided = [file.as_slice(), &0_u64.to_le_bytes(), page].concat();
+    assert_eq!(ask(&mut session, Operation::Provide, &provided).0, 0);
+    let (status, json, _) = ask(&mut session, Operation::Open, &file);
+    assert_eq!(status, 1);
+    for part in [
+        r#""code":"aw-foreign-format""#,
+        "this is a web page",
+        r#""format":"web-page""#,
+        r#""help":"the server"#,
+    ] {
+        assert!(json.contains(part), "{json}");
+    }
+    assert!(!json.contains("offset"), "{json}");
+}
+
+#[test]
 fn bytes_beyond_the_end_are_refused() {
     let mut session = Session::new();
     let file = new_file(&mut session, 8);
