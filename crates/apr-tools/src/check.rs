@@ -7,12 +7,14 @@ mod report;
 use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
+use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use st_core::ShardProblem;
 use st_mmap::{Checkpoints, LoadOptions};
 
 use crate::console::Console;
-use crate::error::{Exit, Failure};
+use crate::ending::Ending;
+use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
 use crate::input::{self, Format, Model, Rules, Source, Tensor};
 use crate::secrets::{Keys, SignedBy};
 
@@ -81,6 +83,13 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("Files, indexes of shards, folders with one, checkpoints, or `-` for standard input"),
         )
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .value_parser(PossibleValuesParser::new(["safetensors", "apr1", "apr2", "gguf"]))
+                .help("Refuse files of any other format, whatever their names"),
+        )
         .arg(input::compat_arg())
         .arg(input::trusted_arg())
         .args(Keys::args())
@@ -109,7 +118,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let rules = Rules::from_matches(matches);
     let paths = || matches.get_many::<PathBuf>("input").into_iter().flatten();
     let keys = Rc::new(Keys::from_matches(matches, paths().map(PathBuf::as_path))?);
-    let verdicts: Vec<Verdict> = paths().map(|path| judge(path, &rules, &keys)).collect();
+    let expected = matches.get_one::<String>("format").map(String::as_str);
+    let verdicts: Vec<Verdict> = paths().map(|path| judge(path, expected, &rules, &keys)).collect();
     let exit =
         verdicts.iter().map(Verdict::exit).find(|&exit| exit != Exit::Success).unwrap_or(Exit::Success);
     let printed = if console.is_json() {
@@ -125,19 +135,33 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     }
 }
 
-fn judge(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Verdict {
+/// `expected` is the format that the file must have.
+fn judge(path: &Path, expected: Option<&str>, rules: &Rules, keys: &Rc<Keys>) -> Verdict {
     let outcome = match checkpoint(path) {
         Some((folder, step)) => keys
             .refuse_for("a checkpoint", path)
             .and_then(|()| verify(&folder, step, rules))
             .map_err(Refusal::Unsound),
-        None => examine(path, rules, keys),
+        None => examine(path, expected, rules, keys),
     };
     Verdict { path: path.to_owned(), outcome }
 }
 
-fn examine(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<Sound, Refusal> {
+fn examine(path: &Path, expected: Option<&str>, rules: &Rules, keys: &Rc<Keys>) -> Result<Sound, Refusal> {
     let source = Source::open(path).map_err(Refusal::Unsound)?.with_keys(keys);
+    let format = source.format();
+    let mut sound = sound(source, rules)?;
+    if let Some(expected) = expected.filter(|&expected| expected != format.name()) {
+        let what = format!("this is {}, and `--format {expected}` was asked for", format.title());
+        return Err(Refusal::Unsound(Failure::new(CODE_FOREIGN_FORMAT, what).in_file(path).help(
+            "the content decides about the format, not the name: give the file the right ending, or convert it with `apr convert`",
+        )));
+    }
+    sound.warnings.extend(Ending::disagreement(format, path));
+    Ok(sound)
+}
+
+fn sound(source: Source, rules: &Rules) -> Result<Sound, Refusal> {
     match source.format() {
         Format::AprModel => apr::model(&source, rules).map_err(Refusal::Unsound),
         Format::AprTensors => apr::tensors(source, rules).map_err(Refusal::Unsound),

@@ -15,6 +15,7 @@ use st_core::{Alignment, Dtype, Order, WriteOptions};
 use self::target::Target;
 pub(crate) use self::target::{compression, compression_arg};
 use crate::console::Console;
+use crate::ending::Ending;
 use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
 use crate::glob::{Rename, Selection};
 use crate::input::{self, Format, Model, Rules, Tensor};
@@ -67,8 +68,8 @@ pub(crate) fn command() -> Command {
             "Tensors are copied byte for byte, one chunk at a time, whatever their size. The output is complete or \
              not there. Patterns of --select and --exclude see the old names, and the first --rename that fits \
              applies. Without options, the output is what the official writer would make of the same tensors.\n\n\
-             The name of OUT decides about the format unless --format does: .safetensors, .gguf, or .apr of the version that \
-             IN has. Tensors become an .apr model (version 1) if their metadata name one (`apr.model`), else an .apr \
+             Without --format, the ending of OUT's name is the format: .safetensors, .gguf, or .apr of the version that IN has. \
+             Other endings are refused. `-` and a name without an ending keep the format of IN. Tensors become an .apr model (version 1) if their metadata name one (`apr.model`), else an .apr \
              file of tensors (version 2). What the new format cannot hold is refused if it is a tensor, and listed if \
              it is anything else. Quantized tensors stay as they are, or become plain numbers with --dequantize; nothing \
              else changes a number.\n\n\
@@ -76,7 +77,7 @@ pub(crate) fn command() -> Command {
              apr convert model.safetensors part.safetensors --select 'encoder.*' --rename 'encoder.*=*'\n  \
              apr convert model.apr small.apr --compression zstd\n  \
              apr convert model.gguf plain.safetensors --dequantize f16\n  apr convert model.apr model2.safetensors\n\n\
-             Exit codes: 0 written, 2 OUT exists, nothing selected or the format cannot hold it, 3 not a sound model \
+             Exit codes: 0 written, 2 OUT exists or has a foreign ending, nothing selected or the format cannot hold it, 3 not a sound model \
              file, 4 damaged or signed, 5 I/O, 6 another format or encrypted.",
         )
 }
@@ -175,11 +176,12 @@ impl Args {
             None if matches.get_flag("no-metadata") => Base::Nothing,
             None => Base::Input,
         };
+        let output = Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires OUT"));
         Ok(Self {
             input: input::path(matches).to_owned(),
             rules: Rules::from_matches(matches),
-            target: Target::from_matches(matches)?,
-            output: Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires OUT")),
+            target: Target::from_matches(matches, &output)?,
+            output,
             write: write_options(matches),
             selection: Selection::from_matches(matches),
             dequantize: matches.get_one::<String>("dequantize").map(|name| match name.as_str() {
@@ -207,6 +209,9 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let args = Args::from_matches(matches)?;
     args.output.check(args.overwrite, args.run, console)?;
     let model = Model::open(&args.input, &args.rules)?;
+    if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
+        console.remark(disagreement);
+    }
     let all = model.tensors()?;
     let mut selected: Vec<Tensor<'_>> =
         all.iter().filter(|tensor| args.selection.includes(tensor.name())).copied().collect();
@@ -231,7 +236,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
             _ => metadata.iter_mut().for_each(|entries| metadata::gguf::dequantized(entries, to)),
         }
     }
-    let format = args.target.format(&model, args.output.label(), metadata.as_ref())?;
+    let format = args.target.format(&model, metadata.as_ref())?;
     let is_whole = n_renamed == 0 && selected.len() == all.len();
     let lost_parts = lost::parts(&model, format).map_err(|failure| failure.in_file(&args.input))?;
     lost.extend(lost_parts);

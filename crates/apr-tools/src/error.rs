@@ -13,6 +13,7 @@ use crate::verify;
 
 pub(crate) const CODE_USAGE: &str = "cli-usage";
 pub(crate) const CODE_OUTPUT_EXISTS: &str = "cli-output-exists";
+pub(crate) const CODE_OUTPUT_FORMAT: &str = "cli-output-format";
 pub(crate) const CODE_OUTPUT_KIND: &str = "cli-output-kind";
 pub(crate) const CODE_OUTPUT_TERMINAL: &str = "cli-output-terminal";
 pub(crate) const CODE_NOTHING_SELECTED: &str = "cli-nothing-selected";
@@ -42,6 +43,7 @@ pub(crate) const CODE_INTERNAL: &str = "cli-internal";
 pub(crate) const CODES: &[&str] = &[
     CODE_USAGE,
     CODE_OUTPUT_EXISTS,
+    CODE_OUTPUT_FORMAT,
     CODE_OUTPUT_KIND,
     CODE_OUTPUT_TERMINAL,
     CODE_NOTHING_SELECTED,

@@ -149,6 +149,8 @@ impl<'m> Summary<'m> {
         let count =
             |aligned: fn(&Tensor<'_>) -> bool| tensors.iter().filter(|tensor| aligned(tensor)).count() as u64;
         let files: Vec<_> = model.parts()?.into_iter().map(FileSummary::new).collect();
+        let mut warnings = warnings::all(&tensors, &files, rules);
+        warnings.extend(Warning::misnamed(model.format(), model.label()));
         Ok(Self {
             model,
             rules: *rules,
@@ -159,7 +161,7 @@ impl<'m> Summary<'m> {
             aligned_to_64: count(|tensor| {
                 tensor.file_offset().is_some_and(|offset| offset.is_multiple_of(64))
             }),
-            warnings: warnings::all(&tensors, &files, rules),
+            warnings,
             files,
         })
     }

@@ -46,6 +46,7 @@ mod console;
 mod csv;
 mod error;
 mod file_digest;
+mod ending;
 mod foreign;
 mod gguf_stream;
 mod glob;

@@ -22,11 +22,12 @@ use self::file::NewFile;
 use self::report::Report;
 use self::work::Work;
 use crate::console::Console;
+use crate::ending::Ending;
 use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
 use crate::glob::Selection;
 use crate::input::{self, Kind, Model, Rules, Source, Tensor};
 use crate::known;
-use crate::output::{self, Output, Run};
+use crate::output::{self, Destination, Output, Run};
 
 /// Most bytes of a file of importance: those of the largest models take some hundred megabytes.
 const MAX_IMPORTANCE: u64 = 4 << 30;
@@ -91,6 +92,8 @@ pub(crate) fn command() -> Command {
 struct Args {
     target: Target,
     container: Option<Container>,
+    /// Of the output's name; not looked at if the format was given.
+    ending: Option<Ending>,
     overrides: Vec<Override>,
     output_tensor: OutputTensor,
     token_embedding: Option<BlockFormat>,
@@ -109,7 +112,7 @@ enum Provenance {
 }
 
 impl Args {
-    fn from_matches(matches: &ArgMatches) -> Result<Self, Failure> {
+    fn from_matches(matches: &ArgMatches, output: &Destination) -> Result<Self, Failure> {
         let text = |name| matches.get_one::<String>(name).map(String::as_str);
         let format = |name| text(name).map(writable_format).transpose();
         let overrides = matches.get_many::<String>("tensor-type").into_iter().flatten();
@@ -120,6 +123,7 @@ impl Args {
         };
         Ok(Self {
             target: Target::from_name(text("type").expect("clap requires --type"))?,
+            ending: if text("format").is_none() { Ending::of_output(output)? } else { None },
             container: text("format").map(|name| match name {
                 "apr2" => Container::Apr,
                 "safetensors" => Container::SafeTensors,
@@ -143,14 +147,12 @@ impl Args {
     }
 
     /// The format of the output: the one asked for, the one its name says, or that of the input.
-    fn container(&self, output: &Path, model: &Model) -> Result<Container, Failure> {
-        let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        let by_name = match ending.to_ascii_lowercase().as_str() {
-            "gguf" => Some(Container::Gguf),
-            "apr" => Some(Container::Apr),
-            "safetensors" => Some(Container::SafeTensors),
-            _ => None,
-        };
+    fn container(&self, model: &Model) -> Result<Container, Failure> {
+        let by_name = self.ending.map(|ending| match ending {
+            Ending::Gguf => Container::Gguf,
+            Ending::Apr => Container::Apr,
+            Ending::SafeTensors => Container::SafeTensors,
+        });
         let by_input = match model.kind() {
             Kind::Gguf(_) => Some(Container::Gguf),
             Kind::AprModel(_) | Kind::AprTensors(_) => Some(Container::Apr),
@@ -170,13 +172,16 @@ impl Args {
 /// If the input cannot be read or holds numbers that no block can, if the target is none or does not fit the format of the output,
 /// if the output cannot be written.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let args = Args::from_matches(matches)?;
     let output = Output::from_matches(matches, console)?;
+    let args = Args::from_matches(matches, &output.destination)?;
     let rules = Rules::from_matches(matches);
     let model = Model::from_source(Source::open(input::path(matches))?, &rules)?;
     let label = model.label().to_owned();
     let in_model = |failure: Failure| failure.in_file(&label);
 
+    if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
+        console.remark(disagreement);
+    }
     let all = model.tensors()?;
     let tensors: Vec<Tensor<'_>> =
         all.iter().filter(|tensor| args.selection.includes(tensor.name())).copied().collect();
@@ -199,7 +204,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let specs: Vec<TensorSpec<'_>> =
         tensors.iter().zip(&shapes).map(|(tensor, shape)| spec(tensor, shape)).collect();
     let options = Options {
-        container: args.container(output.destination.label(), &model)?,
+        container: args.container(&model)?,
         mixture: args.mixture,
         requantize: args.requantize,
         output_tensor: args.output_tensor,

@@ -17,7 +17,9 @@ use self::data::{Data, Needs};
 use crate::console::Console;
 use crate::convert::{compression, compression_arg};
 use crate::csv::{self, Dialect, Input};
+use crate::ending::Ending;
 use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::input::Format;
 use crate::known;
 use crate::output::{self, Destination, Run};
 
@@ -118,6 +120,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let (source, destination) = (path("data"), Destination::new(path("output")));
     let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
     destination.check(overwrite, run, console)?;
+    Ending::check_output(&destination, Format::AprModel)?;
 
     let data = Data::read(Input::open(source)?, Dialect::from_matches(matches)?, algorithm.needs, matches)?;
     let begun = Instant::now();

@@ -9,8 +9,9 @@ use st_core::WriteOptions;
 
 use crate::console::Console;
 use crate::convert;
+use crate::ending::Ending;
 use crate::error::{Exit, Failure};
-use crate::input::{self, Model, Rules, Source};
+use crate::input::{self, Format, Model, Rules, Source};
 use crate::output::{self, Destination};
 use crate::rewrite::{self, Job, Plan};
 use crate::shard::gguf::refuse_options;
@@ -63,6 +64,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let destination = Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires -o"));
     let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
     destination.check(overwrite, run, console)?;
+    Ending::check_output(&destination, Format::SafeTensors)?;
     let model = Model::of_safetensors(Source::open(input::path(matches))?, &rules)?;
     let options =
         WriteOptions { metadata: rewrite::metadata_of(&model, console)?, ..convert::write_options(matches) };

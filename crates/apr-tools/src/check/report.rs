@@ -141,9 +141,10 @@ fn write_sound<W: Write>(sound: &Sound, json: &mut JsonWriter<W>) -> io::Result<
             if let Some(files) = verified {
                 json.field_uint("verified_files", *files as u64)?;
             }
-            let Some(checksum) = checksum else { return Ok(()) };
-            json.field_str("format", "apr2")?;
-            json.field_str("checksum", checksum)?;
+            if let Some(checksum) = checksum {
+                json.field_str("format", "apr2")?;
+                json.field_str("checksum", checksum)?;
+            }
         }
         Content::Gguf { tensors, bytes, version } => {
             json.field_uint("tensors", *tensors)?;

@@ -1,15 +1,15 @@
 //! What the output is to be.
 
-use std::path::Path;
-
 use apr_container::{Compression, Generation};
 use clap::builder::PossibleValuesParser;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 
+use crate::ending::Ending;
 use crate::error::{CODE_USAGE, Failure};
 use crate::input::{Format, Model};
 use crate::metadata::Entries;
+use crate::output::Destination;
 
 pub(super) fn args() -> [Arg; 3] {
     [
@@ -50,6 +50,8 @@ pub(crate) fn compression(matches: &ArgMatches) -> Option<Compression> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     format: Option<Format>,
+    /// Of the output's name; not looked at if the format was given.
+    ending: Option<Ending>,
     /// Whether an option was given that only safetensors files heed.
     wants_header_layout: bool,
     pub(super) compression: Option<Compression>,
@@ -57,10 +59,16 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn from_matches(matches: &ArgMatches) -> Result<Self, Failure> {
+    /// What the command line and the name of the output say.
+    ///
+    /// # Errors
+    ///
+    /// If the name has an ending of no format that is written, and no format was given.
+    pub(super) fn from_matches(matches: &ArgMatches, output: &Destination) -> Result<Self, Failure> {
         let text = |name| matches.get_one::<String>(name).map(String::as_str);
         let is_given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         Ok(Self {
+            ending: if text("format").is_none() { Ending::of_output(output)? } else { None },
             format: text("format").map(|name| match name {
                 "apr1" => Format::AprModel,
                 "apr2" => Format::AprTensors,
@@ -78,23 +86,17 @@ impl Target {
     /// # Errors
     ///
     /// If an option was given that this format has no use for.
-    pub(super) fn format(
-        &self,
-        model: &Model,
-        output: &Path,
-        metadata: Option<&Entries>,
-    ) -> Result<Format, Failure> {
-        let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    pub(super) fn format(&self, model: &Model, metadata: Option<&Entries>) -> Result<Format, Failure> {
         let names_model = metadata.is_some_and(|entries| entries.contains_key(apr_models::MODEL_KEY));
-        let format = self.format.unwrap_or(match ending.to_ascii_lowercase().as_str() {
-            "safetensors" => Format::SafeTensors,
-            "gguf" => Format::Gguf,
-            "apr" => match model.format() {
+        let format = self.format.unwrap_or(match self.ending {
+            Some(Ending::SafeTensors) => Format::SafeTensors,
+            Some(Ending::Gguf) => Format::Gguf,
+            Some(Ending::Apr) => match model.format() {
                 Format::SafeTensors | Format::Gguf if names_model => Format::AprModel,
                 Format::SafeTensors | Format::Gguf => Format::AprTensors,
                 same => same,
             },
-            _ => model.format(),
+            None => model.format(),
         });
         let useless = |option: &str| {
             let what = format!("{option} has no effect on {}", format.title());

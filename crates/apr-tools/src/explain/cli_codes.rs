@@ -5,8 +5,8 @@ use crate::error::Exit::{Internal, Invalid, Io, Refused, Success, Unsupported, U
 use crate::error::{
     CODE_CLOSED_PIPE, CODE_DEMO, CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_IO,
     CODE_NO_PREDICTION, CODE_NO_SIGNATURE, CODE_NO_TERMINAL, CODE_NOT_CARRIED, CODE_NOT_PUBLISHED,
-    CODE_NOTHING_SELECTED, CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_PASSWORD,
-    CODE_SECRET_ARGUMENT, CODE_SHARDS, CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL,
+    CODE_NOTHING_SELECTED, CODE_OUTPUT_EXISTS, CODE_OUTPUT_FORMAT, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL,
+    CODE_PASSWORD, CODE_SECRET_ARGUMENT, CODE_SHARDS, CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL,
     CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX, CODE_UNKNOWN_CODE, CODE_USAGE,
 };
 
@@ -23,6 +23,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         Usage,
         "The output is there already. Nothing is overwritten unless you say so.",
         "choose another name, or add --force to replace it",
+    ),
+    entry(
+        CODE_OUTPUT_FORMAT,
+        Usage,
+        "The ending of the output's name is not that of a format that the command writes. Under a foreign ending, other \
+         programs and people would take the file for something it is not.",
+        "name the output .safetensors, .gguf or .apr; with --format, `convert` and `quantize` accept any name",
     ),
     entry(
         CODE_OUTPUT_KIND,
@@ -139,8 +146,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         CODE_FOREIGN_FORMAT,
         Unsupported,
-        "The first bytes are those of another format. This version reads safetensors files, sharded safetensors \
-         models, .apr files and GGUF files; `shard` and `unshard` work on safetensors alone.",
+        "The content is that of another format. This version reads safetensors files, sharded safetensors models, \
+         .apr files, sealed files and GGUF files; `shard` and `unshard` work on safetensors and GGUF.",
         "convert the file to safetensors with the library that made it",
     ),
     entry(

@@ -79,6 +79,7 @@ pub(super) fn run(
         (info, payload)
     };
     let mut warnings = warnings(source, &info, payload.as_ref(), rules);
+    warnings.extend(Warning::misnamed(source.format(), source.label()));
     // What the keys have settled.
     warnings.retain(|warning| match warning.kind {
         "signature-unchecked" => signer.is_none(),

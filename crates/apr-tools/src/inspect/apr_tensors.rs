@@ -51,6 +51,8 @@ pub(super) fn run(
     let footer = if verify { Some(file.verify(rules)?) } else { None };
     let tensors = model.tensors()?;
     let (dtypes, totals) = by_dtype(&tensors);
+    let mut warnings = warnings(file, footer, rules, &tensors);
+    warnings.extend(Warning::misnamed(model.format(), model.label()));
     let summary = Summary {
         model: &model,
         file,
@@ -59,7 +61,7 @@ pub(super) fn run(
         dtypes,
         totals,
         footer,
-        warnings: warnings(file, footer, rules, &tensors),
+        warnings,
     };
     if console.is_json() { json(&summary, console) } else { text(&summary, extent, console) }
 }

@@ -52,6 +52,8 @@ pub(super) fn run(
     let header = file.header()?;
     let tensors = model.tensors()?;
     let (dtypes, totals) = by_dtype(&tensors);
+    let mut warnings = warnings(file, &header, rules, &tensors);
+    warnings.extend(Warning::misnamed(model.format(), model.label()));
     let summary = Summary {
         model: &model,
         file,
@@ -59,7 +61,7 @@ pub(super) fn run(
         items: tensors.iter().map(item).collect(),
         dtypes,
         totals,
-        warnings: warnings(file, &header, rules, &tensors),
+        warnings,
         header,
     };
     if console.is_json() { json(&summary, console) } else { text(&summary, extent, console) }

@@ -1,10 +1,13 @@
 //! What is allowed and still worth knowing.
 
+use std::path::Path;
+
 use st_mmap::SafeTensorsFile;
 
 use super::{FileSummary, is_aligned};
+use crate::ending::Ending;
 use crate::error::Failure;
-use crate::input::{Rules, Tensor};
+use crate::input::{Format, Rules, Tensor};
 use crate::render::escape::{cut, is_hazard};
 use crate::render::human;
 
@@ -20,6 +23,14 @@ pub(super) struct Warning {
     /// Stable identifier.
     pub(super) kind: &'static str,
     pub(super) message: String,
+}
+
+impl Warning {
+    /// That name and content of a file disagree.
+    pub(super) fn misnamed(format: Format, path: &Path) -> Option<Self> {
+        let message = Ending::disagreement(format, path)?;
+        Some(Self { kind: "misnamed", message })
+    }
 }
 
 /// All warnings about a model, in a fixed order of kinds.

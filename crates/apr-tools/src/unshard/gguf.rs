@@ -8,6 +8,7 @@ use clap::ArgMatches;
 use gguf_core::{ErrorKind, Header, MergePlan, ShardName, SplitKeys};
 
 use crate::console::Console;
+use crate::ending::Ending;
 use crate::error::{CODE_SHARDS, CODE_USAGE, Exit, Failure};
 use crate::gguf_stream;
 use crate::input::{Format, Kind, Model, Rules, Source, Tensor};
@@ -78,6 +79,7 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     refuse_options(matches, &LAYOUT_OPTIONS, "GGUF files")?;
     let output = Output::from_matches(matches, console)?;
+    Ending::check_output(&output.destination, Format::Gguf)?;
     // All of them, before the first is read: whoever lacks one hears of every other, too.
     let is_missing =
         |path: &&PathBuf| matches!(path.metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);

@@ -133,3 +133,84 @@ fn header_room_is_reserved() {
     let (_, value) = sandbox.json(&["inspect", "x"]);
     assert!(value["files"][0]["spare_header_bytes"].as_u64().unwrap() >= 1000);
 }
+
+#[test]
+fn an_output_with_an_ending_of_another_format_is_refused() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("table.csv", b"x,y\n1,2\n2,4\n3,6\n");
+    let before = sandbox.listing();
+    for ending in ["onnx", "pt", "bin", "npz", "h5", "mlmodel", "json"] {
+        let out = format!("x.{ending}");
+        for args in [
+            &["convert", "model.safetensors", &out][..],
+            &["quantize", "model.safetensors", "--type", "q8_0", "-o", &out],
+            &["unshard", "sharded", "-o", &out],
+            &["train", "linear-regression", "--data", "table.csv", "--target", "y", "-o", &out],
+        ] {
+            let ran = sandbox.run(args);
+            assert_eq!(ran.exit, 2, "{args:?}\n{}", ran.stderr);
+            let said = format!("error[cli-output-format]: apr cannot write .{ending} files");
+            assert!(ran.stderr.contains(&said) && ran.stderr.contains("help:"), "{args:?}\n{}", ran.stderr);
+        }
+    }
+    for args in [
+        &["unshard", "sharded", "-o", "x.gguf"][..],
+        &["train", "linear-regression", "--data", "table.csv", "--target", "y", "-o", "x.safetensors"],
+    ] {
+        let ran = sandbox.run(args);
+        assert!(ran.exit == 2 && ran.stderr.contains("cli-output-format"), "{args:?}\n{}", ran.stderr);
+    }
+    assert_eq!(sandbox.listing(), before);
+
+    for args in [
+        &["convert", "model.safetensors", "x.onnx", "--format", "safetensors"][..],
+        &["convert", "model.safetensors", "copy"],
+        &[
+            "quantize",
+            "model.safetensors",
+            "--type",
+            "q8_0",
+            "-o",
+            "x.bin",
+            "--format",
+            "gguf",
+            "--exclude",
+            "mask",
+        ],
+    ] {
+        let ran = sandbox.run(args);
+        assert_eq!(ran.exit, 0, "{args:?}\n{}", ran.stderr);
+    }
+    assert_eq!(sandbox.run(&["diff", "model.safetensors", "copy"]).exit, 0);
+}
+
+#[test]
+fn a_name_that_disagrees_with_the_content_is_reported() {
+    let sandbox = Sandbox::with_models();
+    sandbox.write("wrong.gguf", &sandbox.read("model.safetensors"));
+    let message = "the name ends in .gguf, but the content is a safetensors model";
+    let (exit, value) = sandbox.json(&["inspect", "wrong.gguf"]);
+    assert_eq!(exit, 0);
+    let warnings = value["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|w| w["kind"] == "misnamed" && w["message"] == message), "{warnings:?}");
+    let (exit, value) = sandbox.json(&["check", "wrong.gguf"]);
+    assert_eq!((exit, &value["files"][0]["warnings"][0]), (0, &message.into()));
+    let ran = sandbox.run(&["convert", "wrong.gguf", "right.safetensors"]);
+    assert!(ran.exit == 0 && ran.stderr.contains(message), "{}", ran.stderr);
+
+    for (name, format, exit) in [
+        ("wrong.gguf", "safetensors", 0),
+        ("wrong.gguf", "gguf", 3),
+        ("model.safetensors", "apr1", 3),
+        ("sharded", "safetensors", 0),
+    ] {
+        let ran = sandbox.run(&["check", name, "--format", format]);
+        assert_eq!(ran.exit, exit, "{name} {format}\n{}", ran.stderr);
+    }
+    let ran = sandbox.run(&["check", "wrong.gguf", "--format", "gguf"]);
+    assert!(
+        ran.stderr.contains("this is a safetensors model, and `--format gguf` was asked for"),
+        "{}",
+        ran.stderr
+    );
+}
