@@ -185,6 +185,16 @@ impl Checkpoints {
         folder::read(&self.path_of(step), step, options)
     }
 
+    /// What the checkpoint of a step says about itself. Only its `meta.json` is read, and nothing is verified.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::StepNotFound`], [`ErrorKind::BadMeta`], [`ErrorKind::StepMismatch`]; [`ErrorKind::File`] if the file cannot
+    /// be read.
+    pub fn meta(&self, step: u64) -> Result<Meta, Error> {
+        folder::read_meta(&self.path_of(step), step)
+    }
+
     /// The steps that have a checkpoint, ascending. Names of any other form are ignored; nothing is verified.
     ///
     /// # Errors

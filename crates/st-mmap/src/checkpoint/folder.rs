@@ -199,11 +199,33 @@ fn create_text(folder: &Path, name: &str, text: &str) -> Result<Digest, Error> {
     seal::create(&folder.join(name), |out| out.write_all(text.as_bytes()))
 }
 
+fn require_folder(folder: &Path, step: u64) -> Result<(), Error> {
+    match fs::symlink_metadata(folder) {
+        Ok(found) if found.is_dir() => Ok(()),
+        _ => Err(ErrorKind::StepNotFound { step }.at(folder)),
+    }
+}
+
+/// Reads `meta.json` of the checkpoint in `folder`, which is not verified.
+pub(super) fn read_meta(folder: &Path, step: u64) -> Result<Meta, Error> {
+    require_folder(folder, step)?;
+    let bytes = durable_file::read(&folder.join(meta::NAME), meta::MAX_LEN)?;
+    parse_meta(folder, step, bytes)
+}
+
+fn parse_meta(folder: &Path, step: u64, bytes: Vec<u8>) -> Result<Meta, Error> {
+    let path = folder.join(meta::NAME);
+    let meta = meta::parse(bytes).in_file(&path)?;
+    if meta.step() == step {
+        Ok(meta)
+    } else {
+        Err(ErrorKind::StepMismatch { folder: step, meta: meta.step() }.at(&path))
+    }
+}
+
 /// Opens the checkpoint in `folder`: every digest first, then the content.
 pub(super) fn read(folder: &Path, step: u64, options: &LoadOptions) -> Result<Checkpoint, Error> {
-    if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
-        return Err(ErrorKind::StepNotFound { step }.at(folder));
-    }
+    require_folder(folder, step)?;
     let manifest = read_manifest(folder, options.verification)?;
     let digests = list(folder, manifest.as_ref())?;
     let mut content = Content { folder, options, model: None, optimizer: None, json: BTreeMap::new() };
@@ -212,12 +234,8 @@ pub(super) fn read(folder: &Path, step: u64, options: &LoadOptions) -> Result<Ch
     }
 
     let missing = |file: &str| ErrorKind::MissingFile { file: file.to_owned() }.at(folder);
-    let meta_path = folder.join(meta::NAME);
     let meta = content.json.remove(meta::NAME).ok_or_else(|| missing(meta::NAME))?;
-    let meta = meta::parse(meta).in_file(&meta_path)?;
-    if meta.step() != step {
-        return Err(ErrorKind::StepMismatch { folder: step, meta: meta.step() }.at(&meta_path));
-    }
+    let meta = parse_meta(folder, step, meta)?;
     let model = content.model.ok_or_else(|| missing(MODEL))?.into_tensors(&options.read)?;
     let optimizer = match (content.optimizer, content.json.remove(OPTIMIZER_JSON)) {
         (None, None) => None,

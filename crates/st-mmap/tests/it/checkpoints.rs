@@ -284,6 +284,23 @@ fn without_manifest_only_on_request() {
 }
 
 #[test]
+fn meta_is_read_without_the_other_files() {
+    let scratch = Scratch::new();
+    let checkpoints = Checkpoints::new(scratch.path());
+    write_recipe(&checkpoints, 7, "");
+    std::fs::remove_file(checkpoints.path_of(7).join("manifest.json")).unwrap();
+    std::fs::remove_file(checkpoints.path_of(7).join("model.safetensors")).unwrap();
+    assert_eq!(checkpoints.meta(7).unwrap().step(), 7);
+    assert_eq!(checkpoints.meta(8).unwrap_err().code(), "sm-step-not-found");
+    std::fs::rename(checkpoints.path_of(7), checkpoints.path_of(8)).unwrap();
+    assert_eq!(checkpoints.meta(8).unwrap_err().code(), "sm-step-mismatch");
+    std::fs::write(checkpoints.path_of(8).join("meta.json"), "{").unwrap();
+    assert_eq!(checkpoints.meta(8).unwrap_err().code(), "sm-meta");
+    std::fs::remove_file(checkpoints.path_of(8).join("meta.json")).unwrap();
+    assert_eq!(checkpoints.meta(8).unwrap_err().code(), "df-io");
+}
+
+#[test]
 fn manifest_names_cannot_leave_the_folder() {
     let scratch = Scratch::new();
     let checkpoints = Checkpoints::new(scratch.path());
