@@ -1,75 +1,20 @@
 //! Where a command may speak: data on standard output, narration on standard error.
 
+pub(crate) mod progress;
+mod style;
+
 use alloc::rc::Rc;
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::fmt;
-use std::env;
-use std::ffi::OsStr;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::time::Instant;
 
+use terminal_size::{Height, Width, terminal_size_of};
+
+pub(crate) use self::progress::{Busy, Progress};
+pub(crate) use self::style::{ColorChoice, Style};
 use crate::error::Failure;
-use crate::render::human;
 use crate::render::json::JsonWriter;
-
-/// When to colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ColorChoice {
-    Auto,
-    Always,
-    Never,
-}
-
-/// Colours text, or leaves it as it is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Style {
-    enabled: bool,
-}
-
-impl Style {
-    pub(crate) const PLAIN: Self = Self { enabled: false };
-
-    /// Colour for a stream, given whether it is a terminal. `NO_COLOR`, if set and not empty, and a dumb
-    /// terminal turn `auto` off; an explicit choice wins over both.
-    fn choose(choice: ColorChoice, is_terminal: bool) -> Self {
-        let set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let dumb = env::var_os("TERM").as_deref() == Some(OsStr::new("dumb"));
-        let enabled = match choice {
-            ColorChoice::Always => true,
-            ColorChoice::Never => false,
-            ColorChoice::Auto => is_terminal && !set("NO_COLOR") && !dumb,
-        };
-        Self { enabled }
-    }
-
-    pub(crate) fn bold(self, text: &str) -> String {
-        self.paint("1", text)
-    }
-
-    pub(crate) fn dim(self, text: &str) -> String {
-        self.paint("2", text)
-    }
-
-    pub(crate) fn red(self, text: &str) -> String {
-        self.paint("1;31", text)
-    }
-
-    pub(crate) fn green(self, text: &str) -> String {
-        self.paint("32", text)
-    }
-
-    pub(crate) fn yellow(self, text: &str) -> String {
-        self.paint("33", text)
-    }
-
-    pub(crate) fn cyan(self, text: &str) -> String {
-        self.paint("36", text)
-    }
-
-    fn paint(self, code: &str, text: &str) -> String {
-        if self.enabled { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
-    }
-}
 
 /// How much narration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,6 +79,8 @@ pub(crate) struct Console {
     pub(crate) verbosity: Verbosity,
     stdout_is_terminal: bool,
     stderr_is_terminal: bool,
+    /// When work with a progress line began.
+    begun: Cell<Option<Instant>>,
 }
 
 impl Console {
@@ -146,14 +93,21 @@ impl Console {
                 Data::Memory(memory) => Out::Memory(Rc::clone(memory)),
             }),
             style: match format {
-                OutputFormat::Text => Style::choose(color, stdout_is_terminal),
+                OutputFormat::Text => {
+                    let size = stdout_is_terminal.then(|| terminal_size_of(io::stdout())).flatten();
+                    Style::choose(color, stdout_is_terminal, size.map(columns))
+                }
                 OutputFormat::Json => Style::PLAIN,
             },
-            err_style: Style::choose(color, stderr_is_terminal),
+            err_style: {
+                let size = stderr_is_terminal.then(|| terminal_size_of(io::stderr())).flatten();
+                Style::choose(color, stderr_is_terminal, size.map(columns))
+            },
             format,
             verbosity,
             stdout_is_terminal,
             stderr_is_terminal,
+            begun: Cell::new(None),
         }
     }
 
@@ -173,6 +127,7 @@ impl Console {
     /// Narration, unless `--quiet`. A standard error that is closed loses it: there is nowhere left to complain.
     pub(crate) fn note(&self, text: impl fmt::Display) {
         if self.verbosity > Verbosity::Quiet {
+            progress::erase();
             let _ = writeln!(io::stderr(), "{text}");
         }
     }
@@ -185,12 +140,13 @@ impl Console {
     /// Narration that only `--verbose` shows.
     pub(crate) fn detail(&self, text: impl fmt::Display) {
         if self.is_verbose() {
-            let _ = writeln!(io::stderr(), "{text}");
+            self.note(text);
         }
     }
 
     /// Shows a failure on standard error, whatever the verbosity.
     pub(crate) fn failure(&self, failure: &Failure) {
+        progress::erase();
         let _ = io::stderr().write_all(failure.block(self.err_style).as_bytes());
     }
 
@@ -229,53 +185,41 @@ impl Console {
 
     /// A progress line for work on `total` bytes, shown only on a terminal.
     pub(crate) fn progress(&self, label: &'static str, total: u64) -> Progress {
-        let enabled = self.stderr_is_terminal && self.verbosity > Verbosity::Quiet;
-        Progress { label, total, done: 0, begun: Instant::now(), shown: enabled.then(Instant::now) }
-    }
-}
-
-/// A line on standard error that shows how far the work is; it removes itself when dropped.
-#[derive(Debug)]
-pub(crate) struct Progress {
-    label: &'static str,
-    total: u64,
-    done: u64,
-    begun: Instant,
-    /// When the line was last drawn; `None` when it is not wanted.
-    shown: Option<Instant>,
-}
-
-impl Progress {
-    /// Sets how many bytes there will be.
-    pub(crate) fn expect(&mut self, total: u64) {
-        self.total = total;
+        Progress::new(label, total, self.begin(), self.err_style)
     }
 
-    /// Counts `len` more bytes as done and redraws at most five times a second.
-    pub(crate) fn advance(&mut self, len: usize) {
-        self.done = self.done.saturating_add(len as u64);
-        let Some(shown) = &mut self.shown else { return };
-        if shown.elapsed().as_millis() < 200 {
-            return;
-        }
-        *shown = Instant::now();
-        let rate = self.done as f64 / self.begun.elapsed().as_secs_f64().max(1e-6);
-        let _ = write!(
-            io::stderr(),
-            "\r\u{1b}[2K{} {} of {} ({}), {}/s",
-            self.label,
-            human::bytes(self.done),
-            human::bytes(self.total),
-            human::percent(self.done, self.total),
-            human::bytes(rate as u64)
-        );
+    /// A line for work whose end is not known, shown only on a terminal.
+    pub(crate) fn busy(&self, label: &'static str) -> Busy {
+        Busy::new(label, self.begin())
     }
-}
 
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.shown.is_some() {
-            let _ = write!(io::stderr(), "\r\u{1b}[2K");
+    /// Now, if a progress line is wanted.
+    fn begin(&self) -> Option<Instant> {
+        let enabled = self.stderr_is_terminal && self.verbosity > Verbosity::Quiet && !self.is_json();
+        let now = enabled.then(Instant::now);
+        self.begun.set(self.begun.get().or(now));
+        now
+    }
+
+    /// How long the work took since its first progress line: `, in 41 s`, or nothing if it was short or has no line.
+    pub(crate) fn took(&self) -> String {
+        self.begun.get().map_or_else(String::new, |begun| progress::took(begun.elapsed()))
+    }
+
+    /// Narrates that a file was written, and how long the work took.
+    pub(crate) fn wrote(&self, text: impl fmt::Display) {
+        self.note(format_args!("wrote {text}{}", self.took()));
+    }
+
+    /// Narrates how long work took that has no other narration: `compared, in 41 s`.
+    pub(crate) fn finished(&self, what: &str) {
+        let took = self.took();
+        if !took.is_empty() {
+            self.note(format_args!("{what}{took}"));
         }
     }
+}
+
+fn columns((width, _): (Width, Height)) -> usize {
+    width.0.into()
 }

@@ -31,6 +31,7 @@ pub(crate) fn write<'m>(
         let Some(tensor) = tensor(planned.idx) else {
             return Err(io::Error::other("a tensor that was not given"));
         };
+        progress.item(tensor.name());
         let pulled = tensor.stream(&mut buf, |chunk| -> Result<(), Failure> {
             progress.advance(chunk.len());
             sink.write_all(chunk).map_err(|error| place.write_failure(&error))

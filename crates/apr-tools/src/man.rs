@@ -94,7 +94,7 @@ fn report(pages: &[Page], dir: &std::path::Path, run: Run, console: &mut Console
     let place = escape::path(dir);
     match run {
         Run::Write => {
-            console.note(format_args!("wrote {} to {place}", human::plural(pages.len() as u64, "page")));
+            console.wrote(format_args!("{} to {place}", human::plural(pages.len() as u64, "page")));
             Ok(())
         }
         Run::Dry => console.text(|out, _| {

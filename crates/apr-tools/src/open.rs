@@ -141,7 +141,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     };
     let text = format!("{label}: {described}, {}", exact_bytes(len));
     match run {
-        Run::Write => console.note(format_args!("wrote {text}")),
+        Run::Write => console.wrote(text),
         Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
     }
     Ok(Exit::Success)

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::panic::{self, PanicHookInfo};
 
-use crate::console::{Console, Data, Style};
+use crate::console::{Console, Data, Style, progress};
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
 use crate::render::escape::Escaped;
 use crate::{cli, secrets};
@@ -127,5 +127,6 @@ fn report_panic(info: &PanicHookInfo<'_>) {
     let place = info.location().map(ToString::to_string).unwrap_or_default();
     let failure = Failure::new(CODE_INTERNAL, "internal error")
         .because(format!("{} at {place}", info.payload_as_str().unwrap_or("panic")));
+    progress::close();
     let _ = std::io::stderr().write_all(failure.block(Style::PLAIN).as_bytes());
 }

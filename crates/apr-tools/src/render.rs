@@ -6,3 +6,4 @@ pub(crate) mod json;
 pub(crate) mod table;
 pub(crate) mod tree;
 pub(crate) mod value;
+pub(crate) mod width;

@@ -58,6 +58,7 @@ impl<'m> Plan<'m> {
             let Some(tensor) = self.tensors.get(planned.input_idx) else {
                 return Err(io::Error::other("a tensor that was not given"));
             };
+            progress.item(tensor.name());
             tensor.stream(&mut buf, |chunk| {
                 progress.advance(chunk.len());
                 sink.write_all(chunk)
@@ -180,7 +181,7 @@ impl Job<'_> {
             .iter()
             .for_each(|part| console.remark(format_args!("not in the new file: {}", escape::escaped(part))));
         match self.run {
-            Run::Write => console.note(format_args!("wrote {text}")),
+            Run::Write => console.wrote(text),
             Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
         }
         Ok(())

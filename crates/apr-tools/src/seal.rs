@@ -168,7 +168,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let label = escape::path(out_path);
     let text = format!("{label}: sealed, {}, {whom}{by}, {}", plural(tensors, "tensor"), exact_bytes(total));
     match run {
-        Run::Write => console.note(format_args!("wrote {text}")),
+        Run::Write => console.wrote(text),
         Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
     }
     Ok(Exit::Success)

@@ -259,7 +259,7 @@ impl Report<'_> {
                 table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))
             })?,
             Run::Write => {
-                console.note(format_args!("wrote to {place}:"));
+                console.note(format_args!("wrote to {place}{}:", console.took()));
                 table.lines().iter().for_each(|line| console.note(line));
                 if self.index.is_none() && !is_gguf {
                     console.remark("everything fits into one file, so there is no index");

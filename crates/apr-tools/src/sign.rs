@@ -182,8 +182,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         };
         if !console.is_json() {
             let files = human::plural(n_files, "file");
-            console.note(format_args!(
-                "wrote {}: {} signature of {files}, {}",
+            console.wrote(format_args!(
+                "{}: {} signature of {files}, {}",
                 escape::path(&output),
                 format.name(),
                 human::bytes(n_bytes)

@@ -6,14 +6,14 @@ use std::io::{self, Write};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use sha2::{Digest, Sha256};
 
-use crate::console::Console;
+use crate::console::{Console, Style};
 use crate::error::{Exit, Failure};
 use crate::glob::Selection;
 use crate::input::{self, Model, Rules, Tensor};
 use crate::render::escape::escaped;
 use crate::render::human;
 use crate::render::json::JsonWriter;
-use crate::render::table::{Align, Table};
+use crate::render::table::{Align, Dispensable, Table};
 use crate::secrets::Keys;
 
 pub(crate) fn command() -> Command {
@@ -66,7 +66,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     } else {
         let table = table(&tensors, digests.as_deref(), &model);
         console.text(|out, style| {
-            let mut lines = table.lines().into_iter();
+            let mut lines = fitted(&table, digests.is_some(), style).into_iter();
             if let Some(head) = lines.next() {
                 writeln!(out, "{}", style.bold(&head))?;
             }
@@ -74,9 +74,10 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         })?;
         let bytes = tensors.iter().map(Tensor::byte_len).sum();
         console.note(format_args!(
-            "{}, {}",
+            "{}, {}{}",
             human::plural(tensors.len() as u64, "tensor"),
-            human::bytes(bytes)
+            human::bytes(bytes),
+            console.took()
         ));
     }
     Ok(Exit::Success)
@@ -133,10 +134,23 @@ fn table(tensors: &[Tensor<'_>], digests: Option<&[String]>, model: &Model) -> T
     table
 }
 
+/// Without what is too much for a narrow terminal. A digest is as wide as most terminals and shown whole.
+fn fitted(table: &Table, has_digests: bool, style: Style) -> Vec<String> {
+    if has_digests {
+        table.lines()
+    } else {
+        table.fitted(style, Dispensable { first: &[3, 5], last: &[2, 4] })
+    }
+}
+
 fn digests(tensors: &[Tensor<'_>], console: &Console) -> Result<Vec<String>, Failure> {
     let mut progress = console.progress("hashing", tensors.iter().map(Tensor::byte_len).sum());
     let mut buf = Vec::new();
-    tensors.iter().map(|tensor| digest(tensor, &mut buf, |len| progress.advance(len))).collect()
+    let digests = tensors.iter().map(|tensor| {
+        progress.item(tensor.name());
+        digest(tensor, &mut buf, |len| progress.advance(len))
+    });
+    digests.collect()
 }
 
 /// SHA-256 of the bytes of a tensor, read a chunk at a time.

@@ -122,6 +122,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     destination.check(overwrite, run, console)?;
     Ending::check_output(&destination, Format::AprModel)?;
 
+    let busy = console.busy("training");
     let data = Data::read(Input::open(source)?, Dialect::from_matches(matches)?, algorithm.needs, matches)?;
     let begun = Instant::now();
     let trained = (algorithm.train)(matches, &data).map_err(|failure| match failure.code() {
@@ -130,6 +131,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         _ => failure.in_file(source),
     })?;
     let time = begun.elapsed();
+    drop(busy);
 
     let mut metadata = metadata(&trained, &data, source);
     // A file that has to come out the same says nothing of how long it took.

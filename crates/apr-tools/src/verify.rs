@@ -113,6 +113,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         (None, None) => Trust::Anyone,
     };
     let found = check(input, matches.get_one::<PathBuf>("signature"), &trust, console)?;
+    console.finished("verified");
     if console.is_json() {
         console.json("apr.verify/1", |json| found.write_json(input, json))?;
     } else {

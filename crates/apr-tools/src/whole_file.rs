@@ -108,7 +108,7 @@ impl Output {
         let label = escape::path(self.destination.label());
         let text = format!("{label}: .apr version 1, {how}, {}", exact_bytes(len as u64));
         match self.run {
-            Run::Write => console.note(format_args!("wrote {text}")),
+            Run::Write => console.wrote(text),
             Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
         }
         Ok(())

@@ -3,6 +3,7 @@
 use apr_quant::BlockFormat;
 
 use super::{Content, Sound};
+use crate::console::Console;
 use crate::error::{CODE_INTERNAL, Failure};
 use crate::input::{self, Dtype, Kind, Model, Rules, Source, Tensor};
 use crate::render::escape;
@@ -18,7 +19,7 @@ const CHUNK: u64 = 1 << 20;
 /// # Errors
 ///
 /// If it cannot be read or is not sound.
-pub(super) fn tensors(source: Source, rules: &Rules) -> Result<Sound, Failure> {
+pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Result<Sound, Failure> {
     let model = Model::from_source(source, rules)?;
     let Kind::Gguf(file) = model.kind() else {
         return Err(Failure::new(CODE_INTERNAL, "a GGUF file became something else"));
@@ -26,8 +27,10 @@ pub(super) fn tensors(source: Source, rules: &Rules) -> Result<Sound, Failure> {
     let version = file.header()?.version();
     let tensors = model.tensors()?;
     let (mut warnings, mut more) = (Vec::new(), 0);
+    let mut progress = console.progress("checking", tensors.iter().map(Tensor::byte_len).sum());
     for tensor in &tensors {
-        let Some(fault) = Fault::of(tensor)? else { continue };
+        progress.item(tensor.name());
+        let Some(fault) = Fault::of(tensor, |len| progress.advance(len))? else { continue };
         if warnings.len() < NAMED {
             warnings.push(fault.message(tensor.name()));
         } else {
@@ -52,7 +55,7 @@ struct Fault {
 }
 
 impl Fault {
-    fn of(tensor: &Tensor<'_>) -> Result<Option<Self>, Failure> {
+    fn of(tensor: &Tensor<'_>, mut advance: impl FnMut(usize)) -> Result<Option<Self>, Failure> {
         let Some(probe) = Probe::of(tensor.dtype()) else { return Ok(None) };
         // Of what nobody turns round, the bytes say nothing.
         if tensor.check_order().is_err() {
@@ -66,6 +69,7 @@ impl Fault {
             // At most CHUNK, which fits any usize.
             buf.resize(len as usize, 0);
             tensor.read(offset, &mut buf)?;
+            advance(buf.len());
             for (idx, block) in buf.chunks_exact(probe.period).enumerate() {
                 if (probe.is_finite)(block) {
                     continue;

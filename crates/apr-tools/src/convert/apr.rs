@@ -75,6 +75,7 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
             let mut out = BufWriter::with_capacity(256 << 10, out);
             let written = layout.write_streamed(&mut out, |planned, sink| {
                 let Some(tensor) = tensors.get(planned.input_idx) else { return Ok(()) };
+                progress.item(tensor.name());
                 let pulled = tensor.stream(&mut buf, |chunk| -> Result<(), Failure> {
                     progress.advance(chunk.len());
                     sink.write_all(chunk).map_err(|error| job.destination.write_failure(&error))

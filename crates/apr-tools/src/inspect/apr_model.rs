@@ -68,6 +68,8 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     // With keys everything is read: what they protect is the whole file.
     let verify = verify || source.keys().is_given();
+    // Beside a question for a password no line is drawn.
+    let busy = (verify && !source.keys().is_given()).then(|| console.busy("verifying"));
     let (mut signer, mut is_decrypted) = (None, false);
     let (info, payload) = if source.keys().is_given() {
         let opened: Protected = apr_protected(source, &rules.for_looking())?;
@@ -90,6 +92,7 @@ pub(super) fn run(
         warnings.push(Warning { kind: "any-signer", message: ANYONE.to_owned() });
     }
     let protection = Protection::new(source, &info, verify, signer, is_decrypted, rules);
+    drop(busy);
     let metadata = info.metadata.to_value().map_err(|error| source.relabel(error.into()))?;
     let summary = Summary { source, rules: *rules, info, metadata, payload, protection, warnings };
     if console.is_json() { json(&summary, console) } else { text(&summary, console) }
@@ -186,7 +189,7 @@ fn text(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     console.text(|out, style| {
         let title = style.bold(&escape::path(summary.source.label()));
         writeln!(out, "{title}: .apr version 1, {}\n", human::exact_bytes(summary.info.file_size))?;
-        facts(summary).lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        facts(summary).wrapped(style).iter().try_for_each(|line| writeln!(out, "{line}"))?;
         metadata(&summary.metadata, shorten, out, style)?;
         heading_of_warnings(&summary.warnings, out, style)
     })

@@ -48,7 +48,9 @@ pub(super) fn run(
     let Kind::AprTensors(file) = model.kind() else {
         return Err(Failure::new(CODE_INTERNAL, "a file of tensors became something else"));
     };
+    let busy = verify.then(|| console.busy("verifying"));
     let footer = if verify { Some(file.verify(rules)?) } else { None };
+    drop(busy);
     let tensors = model.tensors()?;
     let (dtypes, totals) = by_dtype(&tensors);
     let mut warnings = warnings(file, footer, rules, &tensors);
@@ -113,7 +115,7 @@ fn text(summary: &Summary<'_>, tree: Option<Extent>, console: &mut Console) -> R
         let title = style.bold(&escape::path(summary.model.label()));
         let bytes = human::exact_bytes(summary.file.index().file_len());
         writeln!(out, "{title}: .apr version 2, {bytes}\n")?;
-        facts(summary).lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        facts(summary).wrapped(style).iter().try_for_each(|line| writeln!(out, "{line}"))?;
         write_metadata(&metadata::members(summary.file.index().metadata()), shorten, out, style)?;
         write_tree(&summary.items, summary.totals.bytes, tree, out, style)?;
         heading_of_warnings(&summary.warnings, out, style)

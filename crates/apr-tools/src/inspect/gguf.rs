@@ -133,7 +133,7 @@ fn text(summary: &Summary<'_>, tree: Option<Extent>, console: &mut Console) -> R
         let title = style.bold(&escape::path(summary.model.label()));
         let bytes = human::exact_bytes(summary.file.file_len());
         writeln!(out, "{title}: GGUF version {}, {bytes}\n", summary.header.version())?;
-        facts(summary).lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        facts(summary).wrapped(style).iter().try_for_each(|line| writeln!(out, "{line}"))?;
         let elements = if is_verbose { usize::MAX } else { ELEMENTS };
         keys(summary.header.entries(), shorten, elements, out, style)?;
         write_tree(&summary.items, summary.totals.bytes, tree, out, style)?;

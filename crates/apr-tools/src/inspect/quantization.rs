@@ -8,7 +8,7 @@ use crate::error::Failure;
 use crate::input::{Dtype, Model, Totals};
 use crate::render::escape;
 use crate::render::human::{float, grouped, percent};
-use crate::render::table::{Align, Table};
+use crate::render::table::{Align, Dispensable, Table};
 
 /// Elements and bytes of a block, and bits of an element.
 struct Block {
@@ -89,7 +89,7 @@ fn text(
     ]);
     console.text(|out, style| {
         writeln!(out, "{}: {}\n", style.bold(&escape::path(model.label())), model.format().title())?;
-        let mut lines = table.lines().into_iter();
+        let mut lines = table.fitted(style, Dispensable { first: &[3, 2], last: &[1, 6] }).into_iter();
         if let Some(head) = lines.next() {
             writeln!(out, "{}", style.bold(&head))?;
         }

@@ -43,6 +43,7 @@ pub(super) fn run(matches: &ArgMatches, source: &Source, console: &mut Console) 
         let keys = file.keys(trusted, &identity)?;
         let reader = file.reader(&keys)?;
         if verify {
+            let _busy = console.busy("verifying");
             reader.verify_all().map_err(|error| file.refused(error))?;
         }
         signer = reader.signer().map(|signer| keys.signed_by(signer));

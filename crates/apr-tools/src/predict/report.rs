@@ -329,7 +329,7 @@ fn separated(between: char, parts: impl Iterator<Item = impl fmt::Display>, out:
 /// Says where the predictions are.
 pub(super) fn wrote(destination: &Destination, n_rows: u64, console: &Console) {
     let label = escape::path(destination.label());
-    console.note(format_args!("wrote {label}: {}", plural(n_rows, "prediction")));
+    console.wrote(format_args!("{label}: {}", plural(n_rows, "prediction")));
 }
 
 #[cfg(test)]

@@ -158,6 +158,7 @@ impl NewFile {
         output.destination.fill(output.overwrite, |out| {
             let mut stop = None;
             let mut pull = |idx: usize, sink: &mut dyn Write| {
+                progress.item(work.name(idx));
                 let made = work.make(idx, |piece| {
                     progress.advance(usize::try_from(piece.consumed).unwrap_or(usize::MAX));
                     sink.write_all(piece.bytes).map_err(|error| output.destination.write_failure(&error))

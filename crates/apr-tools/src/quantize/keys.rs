@@ -122,7 +122,8 @@ fn source_digest(model: &Model, run: Run, console: &Console) -> Result<String, F
         files.push((None, model.path().to_owned()));
     }
     let lens = files.iter().filter_map(|(_, path)| Some(path.metadata().ok()?.len()));
-    let mut progress = console.progress("hashing", lens.sum());
+    let mut progress = console.progress("hashing the source for its provenance record", lens.sum());
+    progress.item("--no-provenance skips this");
     let lines = files.iter().map(|(name, path)| {
         let digest = digest(path, run, |len| progress.advance(len))?;
         Ok(name.map_or_else(|| digest.clone(), |name| format!("{digest}  {name}")))

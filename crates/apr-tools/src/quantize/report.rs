@@ -14,7 +14,7 @@ use crate::output::{Destination, Output, Run};
 use crate::render::escape::{self, escaped};
 use crate::render::human::{self, exact_bytes, plural};
 use crate::render::json::JsonWriter;
-use crate::render::table::{Align, Table};
+use crate::render::table::{Align, Dispensable, Table};
 
 /// Everything there is to tell.
 pub(super) struct Report<'a> {
@@ -39,11 +39,12 @@ impl Report<'_> {
         }
         let written = self.output.run == Run::Write;
         if !(written && self.output.destination == Destination::Stdout) {
-            let lines = self.table().lines();
+            let table = self.table();
             console.text(|out, style| {
-                let mut lines = lines.iter();
+                let mut lines =
+                    table.fitted(style, Dispensable { first: &[1, 6, 2], last: &[4] }).into_iter();
                 if let Some(head) = lines.next() {
-                    writeln!(out, "{}", style.bold(head))?;
+                    writeln!(out, "{}", style.bold(&head))?;
                 }
                 lines.try_for_each(|line| writeln!(out, "{line}"))
             })?;
@@ -57,7 +58,7 @@ impl Report<'_> {
         let label = escape::path(self.output.destination.label());
         let text = format!("{label}: {}, {}", self.title(), exact_bytes(self.file_len));
         if written {
-            console.note(format_args!("wrote {text}"));
+            console.wrote(text);
             return Ok(());
         }
         console.text(|out, _| writeln!(out, "would write {text}"))

@@ -32,6 +32,12 @@ impl<'a> Work<'a> {
             .map(move |decision| (decision, &specs[decision.tensor_idx], &tensors[decision.tensor_idx]))
     }
 
+    /// Name of the tensor of a decision.
+    pub(super) fn name(&self, decision_idx: usize) -> &'a str {
+        let decision = self.plan.decisions().get(decision_idx);
+        decision.map_or("", |decision| self.specs[decision.tensor_idx].name)
+    }
+
     /// Makes the tensor of a decision; copies it if nobody here knows its type.
     ///
     /// # Errors
@@ -62,6 +68,7 @@ impl<'a> Work<'a> {
     pub(super) fn estimate(&self, console: &Console) -> Result<Errors, Failure> {
         let mut progress = console.progress("estimating", self.plan.totals().bytes_before);
         let rows = self.rows().map(|(decision, spec, tensor)| {
+            progress.item(spec.name);
             let found = match self.transcoder(decision, spec)? {
                 Some(mut transcoder) => transcoder.estimate(|offset, piece| tensor.read(offset, piece)),
                 None => Ok(None),

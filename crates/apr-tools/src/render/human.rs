@@ -108,6 +108,16 @@ pub(crate) fn duration(time: core::time::Duration) -> String {
     }
 }
 
+/// A duration in whole seconds, minutes and hours: `41 s`, `3 min 20 s`, `1 h 05 min`.
+pub(crate) fn span(time: core::time::Duration) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    match seconds {
+        ..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", grouped(seconds / 3600), seconds % 3600 / 60),
+    }
+}
+
 /// Seconds since 1970 as a date and a time: `2026-11-21 06:12:05 UTC`.
 pub(crate) fn unix_time(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
@@ -204,6 +214,16 @@ mod tests {
             ("0.0 %".into(), "0.0 %".into(), "100.0 %".into())
         );
         assert_eq!((percent(1, 100_000), percent(99_999, 100_000)), ("< 0.1 %".into(), "> 99.9 %".into()));
+    }
+
+    #[test]
+    fn spans_are_in_whole_units() {
+        let shown = [0.4, 59.4, 60.0, 200.0, 3599.6, 3_900.0, 1e9];
+        let shown = shown.map(|seconds| span(core::time::Duration::from_secs_f64(seconds)));
+        assert_eq!(
+            shown,
+            ["0 s", "59 s", "1 min 00 s", "3 min 20 s", "1 h 00 min", "1 h 05 min", "277,777 h 46 min"]
+        );
     }
 
     #[test]

@@ -4,14 +4,14 @@ use core::cmp::Ordering;
 
 use super::escape::cut;
 use super::human;
-use super::table::{Align, Table};
+use super::table::{Align, Dispensable, Table};
 use crate::console::Style;
 
 /// Parts of a name beyond this many stay together, so that no name makes the tree deep.
 const MAX_DEPTH: usize = 16;
 
 /// Cells of the longest bar.
-const BAR_CELLS: u64 = 12;
+const BAR_CELLS: usize = 12;
 
 /// Longest label shown.
 const LABEL_CHARS: usize = 80;
@@ -43,16 +43,68 @@ pub(crate) struct Node<'a> {
     numbers: Vec<(u64, u64)>,
 }
 
+/// Tensors that a report can name in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group<'a> {
+    /// The name of a tensor, or of the node of the tree they were folded into: `encoder.layer.0..5`.
+    pub(crate) label: String,
+    /// How many groups of one structure were folded into it.
+    pub(crate) copies: u64,
+    pub(crate) names: Vec<&'a str>,
+}
+
 /// Builds the tree. Names are split at dots, or at slashes if no name has a dot.
 pub(crate) fn build<'a>(items: &[Item<'a>]) -> Vec<Node<'a>> {
+    let (split, separator) = split(items);
+    level(&split, 0, separator)
+}
+
+/// The nodes into which something was folded, and the tensors besides, in the order of the tree.
+pub(crate) fn groups<'a>(items: &[Item<'a>]) -> Vec<Group<'a>> {
+    let (split, separator) = split(items);
+    let nodes = level(&split, 0, separator);
+    // Each node stands for neighbours in the order of the names.
+    let mut names = split.iter().map(|(_, item)| item.name);
+    let mut groups = Vec::new();
+    collect(&nodes, "", separator, &mut names, &mut groups);
+    groups
+}
+
+fn collect<'a>(
+    nodes: &[Node<'a>],
+    above: &str,
+    separator: char,
+    names: &mut impl Iterator<Item = &'a str>,
+    groups: &mut Vec<Group<'a>>,
+) {
+    for mut node in nodes {
+        let mut label = format!("{above}{}", node.label);
+        let (copies, count) = (node.copies, node.tensors);
+        if copies == 1 && node.leaf.is_none() {
+            label.push(separator);
+            collect(&node.children, &label, separator, names, groups);
+            continue;
+        }
+        while let [only] = node.children.as_slice() {
+            label.push(separator);
+            label.push_str(&only.label);
+            node = only;
+        }
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        groups.push(Group { label, copies, names: names.take(count).collect() });
+    }
+}
+
+/// The names in the order of the tree, split into their parts.
+fn split<'a>(items: &[Item<'a>]) -> (Vec<(Vec<&'a str>, Item<'a>)>, char) {
     let separator = if items.iter().any(|item| item.name.contains('.')) { '.' } else { '/' };
-    let mut split: Vec<(Vec<&str>, Item<'a>)> =
+    let mut split: Vec<(Vec<&'a str>, Item<'a>)> =
         items.iter().map(|item| (item.name.splitn(MAX_DEPTH, separator).collect(), *item)).collect();
     split.sort_by(|(a, _), (b, _)| {
         let parts = a.iter().zip(b).map(|(a, b)| natural(a, b)).find(|order| order.is_ne());
         parts.unwrap_or_else(|| a.len().cmp(&b.len()))
     });
-    level(&split, 0, separator)
+    (split, separator)
 }
 
 /// Numbers by value, before words; words by their bytes.
@@ -204,20 +256,21 @@ pub(crate) fn lines(nodes: &[Node<'_>], total: u64, extent: Extent, style: Style
     let mut table =
         Table::new(&[Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Left]);
     table.row(["NAME", "TENSOR", "PARAMETERS", "SIZE", "SHARE", ""]);
-    rows(nodes, "", total, extent, &mut table);
-    let mut lines = table.lines();
+    rows(nodes, "", total, extent, style, &mut table);
+    // In a narrow terminal the bar goes first; the name and the size stay.
+    let mut lines = table.fitted(style, Dispensable { first: &[5, 4, 2], last: &[1] });
     if let Some(head) = lines.first_mut() {
         *head = style.bold(head);
     }
     lines
 }
 
-fn rows(nodes: &[Node<'_>], indent: &str, total: u64, extent: Extent, table: &mut Table) {
+fn rows(nodes: &[Node<'_>], indent: &str, total: u64, extent: Extent, style: Style, table: &mut Table) {
     let hidden = nodes.len().saturating_sub(extent.per_group);
     for (idx, node) in nodes.iter().take(extent.per_group).enumerate() {
         let last = idx + 1 == nodes.len();
-        let (branch, below) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        let mut label = format!("{indent}{branch}{}", cut(&node.label, LABEL_CHARS));
+        let (branch, below) = style.branch(last);
+        let mut label = cut(&node.label, LABEL_CHARS);
         if node.copies > 1 {
             label.push_str(&format!(" x{}", node.copies));
         }
@@ -226,33 +279,21 @@ fn rows(nodes: &[Node<'_>], indent: &str, total: u64, extent: Extent, table: &mu
             None => human::plural(node.tensors, "tensor"),
         };
         let share = human::percent(node.bytes, total);
-        table.row([
-            label,
-            what,
-            human::count(node.elements),
-            human::bytes(node.bytes),
-            share,
-            bar(node.bytes, total),
-        ]);
+        let bar = style.bar(node.bytes, total, BAR_CELLS);
+        table.indented_row(
+            &format!("{indent}{branch}"),
+            [label, what, human::count(node.elements), human::bytes(node.bytes), share, bar],
+        );
         if extent.depth > 1 {
             let extent = Extent { depth: extent.depth - 1, ..extent };
-            rows(&node.children, &format!("{indent}{below}"), total, extent, table);
+            rows(&node.children, &format!("{indent}{below}"), total, extent, style, table);
         }
     }
     if hidden > 0 {
-        table.row([format!("{indent}└─ ... and {} more (-v shows all)", human::grouped(hidden as u64))]);
+        let (branch, _) = style.branch(true);
+        let more = format!("... and {} more (-v shows all)", human::grouped(hidden as u64));
+        table.indented_row(&format!("{indent}{branch}"), [more]);
     }
-}
-
-/// A bar as long as the share, in eighths of a cell.
-fn bar(part: u64, whole: u64) -> String {
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    if whole == 0 {
-        return String::new();
-    }
-    let eighths = (part as f64 / whole as f64 * (BAR_CELLS * 8) as f64).round() as usize;
-    let eighths = eighths.min(BAR_CELLS as usize * 8);
-    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
 #[cfg(test)]
@@ -280,6 +321,28 @@ mod tests {
     }
 
     #[test]
+    fn groups_name_every_tensor_once() {
+        let mut names: Vec<String> =
+            (0..6).flat_map(|idx| [format!("h.{idx}.w"), format!("h.{idx}.b")]).collect();
+        names.extend((0..3).map(|idx| format!("v.{idx}.attn.q")));
+        names.extend(["h.7.w", "head.w", "head.b"].map(str::to_owned));
+        let items: Vec<Item<'_>> = names.iter().map(|name| item(name, &[])).collect();
+        let groups = groups(&items);
+        let labels: Vec<_> =
+            groups.iter().map(|group| (group.label.as_str(), group.copies, group.names.len())).collect();
+        assert_eq!(
+            labels,
+            [("h.0..5", 6, 12), ("h.7.w", 1, 1), ("head.b", 1, 1), ("head.w", 1, 1), ("v.0..2.attn.q", 3, 3)]
+        );
+        let mut listed: Vec<&str> = groups.iter().flat_map(|group| group.names.iter().copied()).collect();
+        listed.sort_unstable();
+        let mut all: Vec<&str> = names.iter().map(String::as_str).collect();
+        all.sort_unstable();
+        assert_eq!(listed, all);
+        assert!(groups[0].names.iter().all(|name| name.starts_with("h.")));
+    }
+
+    #[test]
     fn gaps_in_numbers_are_kept() {
         let items = [item("h.0", &[1]), item("h.1", &[1]), item("h.3", &[1]), item("h.x", &[1])];
         let tree = build(&items);
@@ -301,14 +364,5 @@ mod tests {
         let items = [item(&dots, &[1]), item("", &[1]), item("..", &[1])];
         let tree = build(&items);
         assert!(!lines(&tree, 12, Extent::ALL, Style::PLAIN).is_empty());
-    }
-
-    #[test]
-    fn bars_show_the_share() {
-        assert_eq!(bar(1, 1), "█".repeat(12));
-        assert_eq!(bar(1, 96), "▏");
-        assert_eq!(bar(1, 1_000_000), "");
-        assert_eq!(bar(0, 1), "");
-        assert_eq!(bar(0, 0), "");
     }
 }

@@ -55,7 +55,7 @@ impl Report<'_> {
         let (model, bytes) = (self.trained.model.name(), exact_bytes(self.bytes));
         let text = format!("{label}: .apr version 1, {model}{compression}, {bytes}");
         match self.run {
-            Run::Write => console.note(format_args!("wrote {text}")),
+            Run::Write => console.wrote(text),
             Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
         }
         Ok(())

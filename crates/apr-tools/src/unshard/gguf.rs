@@ -162,7 +162,7 @@ fn report(
         grouped(layout.data_start()),
     );
     match is_written {
-        true => console.note(format_args!("wrote {text}")),
+        true => console.wrote(text),
         false => console.text(|out, _| writeln!(out, "would write {text}"))?,
     }
     Ok(())
