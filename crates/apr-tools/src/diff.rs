@@ -25,10 +25,10 @@ pub(crate) fn command() -> Command {
         .arg(side("b", "B", "The new model"))
         .arg(input::compat_arg())
         .arg(
-            Arg::new("changes-only")
-                .long("changes-only")
+            Arg::new("all")
+                .long("all")
                 .action(ArgAction::SetTrue)
-                .help("Leave out tensors that are equal"),
+                .help("List every tensor, equal ones too, each in a line of its own"),
         )
         .arg(
             Arg::new("ignore-metadata")
@@ -38,13 +38,16 @@ pub(crate) fn command() -> Command {
         )
         .arg(input::trusted_arg())
         .after_help(
-            "Equal means the same type, shape and bytes. Where values differ, the number of differing elements, the \
-             greatest absolute difference and the cosine of the angle between the two tensors are shown. NaN differs \
+            "Differences are listed as the tree of tensors has them, the same difference in several layers in one line, after the five \
+             tensors with the largest relative errors. \
+             Equal means the same type, shape and bytes. Where values differ, the number of differing elements, the \
+             greatest absolute difference, the relative error and the cosine of the angle between the two tensors are shown. NaN differs \
              from every number, and from a NaN of other bits. The order of tensors and the way they are \
              spread over files are not compared. The formats of the two models may differ: an .apr model of version 1 is \
              compared by the tensors it becomes as safetensors. Quantized tensors are compared by the numbers in \
              their blocks where the bytes differ; keys of GGUF files by their values as text.\n\n\
              Examples:\n  apr diff model.safetensors same.safetensors\n  \
+             apr diff model.safetensors sharded --all\n  \
              apr diff model.safetensors sharded --ignore-metadata --json\n\n\
              Exit codes: 0 equal, 1 different, 3 not a sound model file, 4 damaged, 5 I/O, 6 another format or encrypted.",
         )
@@ -67,7 +70,7 @@ struct Entry<'m> {
 
 enum EntryKind<'m> {
     Equal(Tensor<'m>),
-    Changed { a: Tensor<'m>, b: Tensor<'m>, change: Change },
+    Changed { a: Tensor<'m>, b: Tensor<'m>, change: Box<Change> },
     Added(Tensor<'m>),
     Removed(Tensor<'m>),
 }
@@ -98,12 +101,12 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         tensors: compare_tensors(&a, &b, console)?,
         metadata: if matches.get_flag("ignore-metadata") { None } else { Some(compare_metadata(&a, &b)?) },
     };
+    console.finished("compared");
     let exit = if comparison.is_equal() { Exit::Success } else { Exit::Different };
     let printed = if console.is_json() {
         report::json(&comparison, console)
     } else {
-        let shown =
-            if matches.get_flag("changes-only") { report::Shown::Changes } else { report::Shown::All };
+        let shown = if matches.get_flag("all") { report::Shown::All } else { report::Shown::Differences };
         report::text(&comparison, shown, console)
     };
     match printed {
@@ -126,14 +129,16 @@ fn compare_tensors<'m>(a: &'m Model, b: &'m Model, console: &Console) -> Result<
     let (tensors_a, tensors_b) = (a.tensors()?, b.tensors()?);
     let mut only_b: BTreeMap<&str, Tensor<'_>> =
         tensors_b.iter().map(|tensor| (tensor.name(), *tensor)).collect();
-    let mut progress = console.progress("comparing", tensors_a.iter().map(Tensor::byte_len).sum());
+    let on_both = tensors_a.iter().filter(|a| only_b.contains_key(a.name()));
+    let mut progress = console.progress("comparing", on_both.map(Tensor::byte_len).sum());
     let mut entries = Vec::with_capacity(tensors_a.len());
     for a in &tensors_a {
+        progress.item(a.name());
         let kind = match only_b.remove(a.name()) {
             None => EntryKind::Removed(*a),
             Some(b) => match pair(a, &b, &mut progress)? {
                 None => EntryKind::Equal(*a),
-                Some(change) => EntryKind::Changed { a: *a, b, change },
+                Some(change) => EntryKind::Changed { a: *a, b, change: Box::new(change) },
             },
         };
         entries.push(Entry { name: a.name(), kind });

@@ -22,6 +22,9 @@ pub(crate) struct Change {
     pub(crate) differing: u64,
     /// Elements that are NaN on one side only.
     pub(crate) nan_on_one_side: u64,
+    /// Length of the difference of the two tensors divided by that of the first, over the elements that are finite on both
+    /// sides; `None` if the first is zero there.
+    pub(crate) relative_error: Option<f64>,
     /// Greatest absolute difference; infinite where only one side is. Elements with a NaN are left out.
     pub(crate) max_abs: f64,
     /// Cosine of the angle between the two tensors, over the elements that are finite on both sides; `None` if one of
@@ -37,7 +40,7 @@ impl Change {
 }
 
 /// Compares two tensors of any types and shapes; `None` if type, number of elements and bytes are equal. Quantized ones are
-/// compared by the numbers in them.
+/// compared by the numbers in them. `advance` hears of the bytes of `a` as they are done.
 ///
 /// # Errors
 ///
@@ -52,9 +55,20 @@ pub(crate) fn compare(
         && a.byte_len() == b.byte_len()
         && a.check_order().is_ok() == b.check_order().is_ok();
     // Most tensors of two versions of a model are equal, and equal bytes need no numbers.
-    if may_be_same && equal_bytes(a, b, &mut advance)? {
+    let (len, mut counted) = (a.byte_len(), 0);
+    let compared = |bytes: usize| {
+        counted += bytes as u64;
+        advance(bytes);
+    };
+    if may_be_same && equal_bytes(a, b, compared)? {
         return Ok(None);
     }
+    // What was compared as bytes is not counted again.
+    let compared = |done: u64, count: u64| {
+        let bytes = (u128::from(len) * u128::from(done) / u128::from(count.max(1))) as u64;
+        advance(usize::try_from(bytes.saturating_sub(counted)).unwrap_or(usize::MAX));
+        counted = counted.max(bytes);
+    };
     let (Ok(a), Ok(b)) = (a.dequantized(Dtype::F32), b.dequantized(Dtype::F32)) else {
         // Nobody here knows the numbers in them.
         return Ok(Some(Change::default()));
@@ -65,7 +79,7 @@ pub(crate) fn compare(
     if a.elements() != b.elements() || is_complex(dtype_a) != is_complex(dtype_b) {
         return Ok(Some(Change::default()));
     }
-    Ok(Some(values((&a, dtype_a), (&b, dtype_b))?))
+    Ok(Some(values((&a, dtype_a), (&b, dtype_b), compared)?))
 }
 
 fn is_complex(dtype: Dtype) -> bool {
@@ -90,7 +104,12 @@ fn equal_bytes(a: &Tensor<'_>, b: &Tensor<'_>, mut advance: impl FnMut(usize)) -
     Ok(true)
 }
 
-fn values(a: (&Tensor<'_>, Dtype), b: (&Tensor<'_>, Dtype)) -> Result<Change, Failure> {
+/// `compared` hears how many of how many elements are done.
+fn values(
+    a: (&Tensor<'_>, Dtype),
+    b: (&Tensor<'_>, Dtype),
+    mut compared: impl FnMut(u64, u64),
+) -> Result<Change, Failure> {
     let mut tally = Tally::default();
     let count = a.0.elements();
     let (mut chunk_a, mut chunk_b) = (Vec::new(), Vec::new());
@@ -105,6 +124,7 @@ fn values(a: (&Tensor<'_>, Dtype), b: (&Tensor<'_>, Dtype)) -> Result<Change, Fa
         }
         tally.add(a.1, &chunk_a, b.1, &chunk_b, elements as usize)?;
         done += elements;
+        compared(done, count);
     }
     Ok(tally.change(if is_complex(a.1) { 2 * count } else { count }))
 }
@@ -118,6 +138,7 @@ struct Tally {
     dot: f64,
     squares_a: f64,
     squares_b: f64,
+    squares_difference: f64,
 }
 
 impl Tally {
@@ -165,6 +186,7 @@ impl Tally {
             self.dot += a * b;
             self.squares_a += a * a;
             self.squares_b += b * b;
+            self.squares_difference += difference * difference;
         }
     }
 
@@ -182,12 +204,14 @@ impl Tally {
     }
 
     fn change(self, elements: u64) -> Change {
-        let norms = self.squares_a.sqrt() * self.squares_b.sqrt();
+        let norm = self.squares_a.sqrt();
+        let norms = norm * self.squares_b.sqrt();
         Change {
             is_comparable: true,
             elements,
             differing: self.differing,
             nan_on_one_side: self.nan_on_one_side,
+            relative_error: (norm > 0.0).then(|| self.squares_difference.sqrt() / norm),
             max_abs: self.max_abs,
             // Rounding can lead a hair beyond 1.
             cosine: (norms > 0.0).then(|| (self.dot / norms).clamp(-1.0, 1.0)),
@@ -215,6 +239,7 @@ mod tests {
         assert_eq!((change.differing, change.max_abs, change.nan_on_one_side), (2, 0.5, 0));
         let cosine = 6.0 / (5.0_f64.sqrt() * 7.25_f64.sqrt());
         assert!((change.cosine.unwrap() - cosine).abs() < 1e-12);
+        assert!((change.relative_error.unwrap() - 0.5 / 5.0_f64.sqrt()).abs() < 1e-12);
     }
 
     #[test]
@@ -227,7 +252,7 @@ mod tests {
         assert_eq!((found.differing, found.nan_on_one_side, found.max_abs), (3, 1, 2.0));
         assert_eq!(found.cosine, Some(1.0));
         let found = change(Dtype::F32, &f32s(&[inf]), Dtype::F32, &f32s(&[1.0]), 1);
-        assert_eq!((found.max_abs, found.cosine), (f64::INFINITY, None));
+        assert_eq!((found.max_abs, found.cosine, found.relative_error), (f64::INFINITY, None, None));
     }
 
     #[test]

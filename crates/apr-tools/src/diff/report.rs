@@ -1,5 +1,6 @@
 //! The comparison as text and as JSON.
 
+use alloc::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use super::{Change, Comparison, Entry, EntryKind};
@@ -9,59 +10,154 @@ use crate::input::Tensor;
 use crate::render::escape::{cut, escaped};
 use crate::render::human::{float, grouped, percent, plural, shape};
 use crate::render::json::JsonWriter;
-use crate::render::table::{Align, Table};
+use crate::render::tree::{self, Group, Item};
+use crate::render::width;
 
 /// Longest metadata value shown.
 const VALUE_CHARS: usize = 60;
 
+/// Tensors with the largest errors that are shown.
+const WORST: usize = 5;
+
+/// Most rows of differences.
+const LISTED: usize = 40;
+
 /// Which tensors are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
+    /// Every tensor.
     All,
-    Changes,
+    /// Those that differ, in groups.
+    Differences,
 }
 
-#[derive(Default)]
-struct Counts {
-    equal: u64,
-    changed: u64,
-    added: u64,
-    removed: u64,
+/// How a tensor fares, as text has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Status {
+    Equal,
+    /// The same values in another type.
+    Stored,
+    Changed,
+    Added,
+    Removed,
 }
 
-impl Counts {
-    fn new(entries: &[Entry<'_>]) -> Self {
-        let mut counts = Self::default();
-        for entry in entries {
-            match entry.kind {
-                EntryKind::Equal(_) => counts.equal += 1,
-                EntryKind::Changed { .. } => counts.changed += 1,
-                EntryKind::Added(_) => counts.added += 1,
-                EntryKind::Removed(_) => counts.removed += 1,
+impl Status {
+    const ALL: [Self; 5] = [Self::Equal, Self::Stored, Self::Changed, Self::Added, Self::Removed];
+
+    fn of(entry: &Entry<'_>) -> Self {
+        match &entry.kind {
+            EntryKind::Equal(_) => Self::Equal,
+            EntryKind::Changed { a, b, change } if change.is_equal() && a.shape() == b.shape() => {
+                Self::Stored
             }
+            EntryKind::Changed { .. } => Self::Changed,
+            EntryKind::Added(_) => Self::Added,
+            EntryKind::Removed(_) => Self::Removed,
         }
-        counts
+    }
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Stored => "stored",
+            Self::Changed => "changed",
+            Self::Added => "added",
+            Self::Removed => "removed",
+        }
+    }
+
+    /// For counts: `3 changed`.
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Stored => "stored differently (same values)",
+            other => other.label(),
+        }
+    }
+
+    fn paint(self, style: Style) -> String {
+        match self {
+            Self::Equal => style.dim(self.label()),
+            Self::Stored => style.cyan(self.label()),
+            Self::Changed => style.yellow(self.label()),
+            Self::Added => style.green(self.label()),
+            Self::Removed => style.red(self.label()),
+        }
+    }
+}
+
+/// How many tensors have each status.
+fn counts<'e>(entries: impl Iterator<Item = &'e Entry<'e>>) -> BTreeMap<Status, u64> {
+    let mut counts = BTreeMap::new();
+    for entry in entries {
+        *counts.entry(Status::of(entry)).or_default() += 1;
+    }
+    counts
+}
+
+/// A line of the report.
+struct Row {
+    status: Status,
+    name: String,
+    detail: String,
+}
+
+impl Row {
+    fn of(entry: &Entry<'_>) -> Self {
+        let detail = match &entry.kind {
+            EntryKind::Equal(_) => String::new(),
+            EntryKind::Added(tensor) | EntryKind::Removed(tensor) => kind(tensor),
+            EntryKind::Changed { a, b, change } => changed(a, b, change),
+        };
+        Self { status: Status::of(entry), name: escaped(entry.name), detail }
+    }
+
+    /// One for a group of tensors.
+    fn of_group(group: &Group<'_>, entries: &[&Entry<'_>]) -> Self {
+        if let [entry] = entries {
+            return Self::of(entry);
+        }
+        let counts = counts(entries.iter().copied());
+        let mut parts: Vec<String> =
+            counts.iter().map(|(status, count)| format!("{} {}", grouped(*count), status.title())).collect();
+        let types = entries.iter().filter_map(|entry| match &entry.kind {
+            EntryKind::Changed { a, b, .. } if a.dtype() != b.dtype() => Some((a.dtype(), b.dtype())),
+            _ => None,
+        });
+        let types: Vec<String> =
+            types.collect::<BTreeSet<_>>().iter().map(|(a, b)| format!("{a} -> {b}")).collect();
+        if !types.is_empty() {
+            parts.push(format!("type {}", types.join(", ")));
+        }
+        let changes = || entries.iter().filter_map(|entry| change(entry)).filter(|change| !change.is_equal());
+        if let Some(cosine) = changes().filter_map(|change| change.cosine).min_by(f64::total_cmp) {
+            // Rounded down: it is a bound.
+            parts.push(format!("cosine >= {:.6}", (cosine * 1e6).floor() / 1e6));
+        }
+        if let Some(error) = changes().filter_map(|change| change.relative_error).max_by(f64::total_cmp) {
+            parts.push(format!("relative error <= {}", float(error)));
+        }
+        let status = if counts.len() == 1 { counts.keys().next().copied() } else { None };
+        let name = format!("{} x{}", escaped(&group.label), group.copies);
+        Self { status: status.unwrap_or(Status::Changed), name, detail: parts.join(", ") }
     }
 }
 
 pub(super) fn text(comparison: &Comparison<'_>, shown: Shown, console: &mut Console) -> Result<(), Failure> {
-    let counts = Counts::new(&comparison.tensors);
+    let listed = if console.is_verbose() { usize::MAX } else { LISTED };
     console.text(|out, style| {
-        let is_shown = |entry: &&Entry<'_>| shown == Shown::All || !matches!(entry.kind, EntryKind::Equal(_));
-        let mut table = Table::new(&[Align::Left, Align::Left]);
-        let mut paints = Vec::new();
-        for entry in comparison.tensors.iter().filter(is_shown) {
-            let (label, paint, detail) = describe(entry);
-            paints.push((label, paint));
-            table.row([format!("{label:<8} {}", escaped(entry.name)), detail]);
-        }
-        for (line, (label, paint)) in table.lines().iter().zip(paints) {
-            let rest = line.strip_prefix(label).unwrap_or(line);
-            writeln!(out, "{}{rest}", paint(style, label))?;
+        match shown {
+            Shown::All => rows(&comparison.tensors.iter().map(Row::of).collect::<Vec<_>>(), out, style)?,
+            Shown::Differences => differences(&comparison.tensors, listed, out, style)?,
         }
         metadata(comparison, out, style)?;
-        let Counts { equal, changed, added, removed } = counts;
-        let tensors = format!("{equal} equal, {changed} changed, {added} added, {removed} removed");
+        let counts = counts(comparison.tensors.iter());
+        let told = Status::ALL.into_iter().filter_map(|status| {
+            let count = counts.get(&status).copied().unwrap_or(0);
+            // What is rarely there is told only then.
+            (count > 0 || status != Status::Stored).then(|| format!("{count} {}", status.title()))
+        });
+        let tensors = told.collect::<Vec<_>>().join(", ");
         let metadata = match &comparison.metadata {
             None => "metadata not compared".to_owned(),
             Some(changes) if changes.is_empty() => "metadata equal".to_owned(),
@@ -72,14 +168,80 @@ pub(super) fn text(comparison: &Comparison<'_>, shown: Shown, console: &mut Cons
     })
 }
 
-/// Label, how to paint it, and what there is to say.
-fn describe(entry: &Entry<'_>) -> (&'static str, fn(Style, &str) -> String, String) {
-    match &entry.kind {
-        EntryKind::Equal(_) => ("equal", Style::dim, String::new()),
-        EntryKind::Added(tensor) => ("added", Style::green, kind(tensor)),
-        EntryKind::Removed(tensor) => ("removed", Style::red, kind(tensor)),
-        EntryKind::Changed { a, b, change } => ("changed", Style::yellow, changed(a, b, change)),
+/// The tensors with the largest errors, then all that differ, in groups.
+fn differences(entries: &[Entry<'_>], listed: usize, out: &mut impl Write, style: Style) -> io::Result<()> {
+    let differing: Vec<&Entry<'_>> =
+        entries.iter().filter(|entry| !matches!(entry.kind, EntryKind::Equal(_))).collect();
+    let by_name: BTreeMap<&str, &Entry<'_>> = differing.iter().map(|entry| (entry.name, *entry)).collect();
+    let items: Vec<Item<'_>> = differing
+        .iter()
+        .map(|entry| {
+            // Layers fold where the same tensors fare alike, whatever their shapes.
+            Item { name: entry.name, dtype: Status::of(entry).label(), shape: &[], elements: 0, bytes: 0 }
+        })
+        .collect();
+    let groups = tree::groups(&items);
+    let mut found: Vec<Row> = Vec::new();
+    for group in groups.iter().take(listed) {
+        let entries: Vec<&Entry<'_>> =
+            group.names.iter().filter_map(|name| by_name.get(name).copied()).collect();
+        found.push(Row::of_group(group, &entries));
     }
+    if groups.len() < differing.len() || groups.len() > listed {
+        let mut worst: Vec<(f64, &Entry<'_>)> =
+            differing.iter().filter_map(|entry| Some((error(change(entry)?)?, *entry))).collect();
+        worst.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        if !worst.is_empty() {
+            writeln!(out, "{}", style.bold("Largest errors"))?;
+            let worst: Vec<Row> = worst.iter().take(WORST).map(|(_, entry)| Row::of(entry)).collect();
+            rows(&worst, out, style)?;
+            writeln!(out, "\n{}", style.bold("Differences"))?;
+        }
+    }
+    rows(&found, out, style)?;
+    match groups.len().saturating_sub(listed) {
+        0 => Ok(()),
+        hidden => writeln!(out, "... and {} more (-v shows all)", grouped(hidden as u64)),
+    }
+}
+
+fn change<'e>(entry: &'e Entry<'_>) -> Option<&'e Change> {
+    match &entry.kind {
+        EntryKind::Changed { change, .. } => Some(change),
+        _ => None,
+    }
+}
+
+/// What tensors are ranked by; infinite where a tensor was zero or NaN is on one side only, nothing where values are equal or
+/// were not compared.
+fn error(change: &Change) -> Option<f64> {
+    let is_measured = change.is_comparable && !change.is_equal();
+    let error = change.relative_error.filter(|_| change.nan_on_one_side == 0 && change.max_abs.is_finite());
+    is_measured.then(|| error.unwrap_or(f64::INFINITY))
+}
+
+/// Label, name and detail in columns, or the detail below the name where a terminal is too narrow for that.
+fn rows(rows: &[Row], out: &mut impl Write, style: Style) -> io::Result<()> {
+    const LABEL: usize = 9;
+    let widest = |of: fn(&Row) -> &String| rows.iter().map(|row| width::of(of(row))).max().unwrap_or(0);
+    let name_width = widest(|row| &row.name);
+    let room = style.width().filter(|&room| LABEL + name_width + 2 + widest(|row| &row.detail) > room);
+    for Row { status, name, detail } in rows {
+        let label = status.paint(style) + &" ".repeat(LABEL - status.label().len());
+        match room {
+            Some(room) => {
+                writeln!(out, "{label}{}", style.shorten(name, room.saturating_sub(LABEL)))?;
+                let mut lines = style.wrap(detail, LABEL).into_iter().filter(|line| !line.is_empty());
+                lines.try_for_each(|line| writeln!(out, "{:LABEL$}{line}", ""))?;
+            }
+            None if detail.is_empty() => writeln!(out, "{label}{name}")?,
+            None => {
+                let pad = " ".repeat(name_width - width::of(name));
+                writeln!(out, "{label}{name}{pad}  {detail}")?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn kind(tensor: &Tensor<'_>) -> String {
@@ -100,6 +262,9 @@ fn changed(a: &Tensor<'_>, b: &Tensor<'_>, change: &Change) -> String {
         let share = percent(change.differing, change.elements);
         parts.push(format!("{} of {} values ({share})", grouped(change.differing), grouped(change.elements)));
         parts.push(format!("max abs {}", float(change.max_abs)));
+        if let Some(error) = change.relative_error {
+            parts.push(format!("relative error {}", float(error)));
+        }
         parts.push(
             change.cosine.map_or("cosine undefined".to_owned(), |cosine| format!("cosine {cosine:.9}")),
         );
@@ -127,17 +292,19 @@ fn metadata(comparison: &Comparison<'_>, out: &mut impl Write, style: Style) -> 
 }
 
 pub(super) fn json(comparison: &Comparison<'_>, console: &mut Console) -> Result<(), Failure> {
-    let counts = Counts::new(&comparison.tensors);
+    let counts = counts(comparison.tensors.iter());
+    let count = |status| counts.get(&status).copied().unwrap_or(0);
     console.json("apr.diff/1", |json| {
         json.field_str("a", &comparison.a.to_string_lossy())?;
         json.field_str("b", &comparison.b.to_string_lossy())?;
         json.field_bool("equal", comparison.is_equal())?;
         json.key("summary")?;
         json.object()?;
-        json.field_uint("equal", counts.equal)?;
-        json.field_uint("changed", counts.changed)?;
-        json.field_uint("added", counts.added)?;
-        json.field_uint("removed", counts.removed)?;
+        json.field_uint("equal", count(Status::Equal))?;
+        json.field_uint("changed", count(Status::Changed) + count(Status::Stored))?;
+        json.field_uint("stored_differently", count(Status::Stored))?;
+        json.field_uint("added", count(Status::Added))?;
+        json.field_uint("removed", count(Status::Removed))?;
         json.end_object()?;
         json.key("tensors")?;
         json.array()?;
@@ -160,7 +327,11 @@ pub(super) fn json(comparison: &Comparison<'_>, console: &mut Console) -> Result
 fn write_entry<W: Write>(entry: &Entry<'_>, json: &mut JsonWriter<W>) -> io::Result<()> {
     json.object()?;
     json.field_str("name", entry.name)?;
-    json.field_str("status", status(entry))?;
+    let status = match Status::of(entry) {
+        Status::Stored => Status::Changed,
+        status => status,
+    };
+    json.field_str("status", status.label())?;
     match &entry.kind {
         EntryKind::Equal(tensor) | EntryKind::Added(tensor) | EntryKind::Removed(tensor) => {
             json.field_str("dtype", tensor.dtype().name())?;
@@ -181,13 +352,10 @@ fn write_entry<W: Write>(entry: &Entry<'_>, json: &mut JsonWriter<W>) -> io::Res
                 json.field_uint("differing", change.differing)?;
                 json.field_uint("nan_on_one_side", change.nan_on_one_side)?;
                 json.field_float("max_abs", change.max_abs)?;
+                json.field_opt_float("relative_error", change.relative_error)?;
                 json.field_opt_float("cosine", change.cosine)?;
             }
         }
     }
     json.end_object()
-}
-
-fn status(entry: &Entry<'_>) -> &'static str {
-    describe(entry).0
 }

@@ -54,6 +54,15 @@ impl Sandbox {
         changed[0] = new[0].clone();
         changed.push(Tensor::new("new", Dtype::U8, &[3], vec![1, 2, 3]));
         sandbox.write("changed.safetensors", &file(&changed, &metadata("2")));
+        // Every layer changed, one tensor stored in another type.
+        let mut halves: Vec<_> = old.iter().cloned().collect();
+        for tensor in halves.iter_mut().filter(|tensor| tensor.name.starts_with("encoder")) {
+            *tensor = Tensor::counting(&tensor.name, &tensor.shape.clone(), 0.25);
+        }
+        let wide = 1_f32.to_le_bytes().repeat(8);
+        let head = halves.iter_mut().find(|tensor| tensor.name == "head.weight").unwrap();
+        *head = Tensor::new("head.weight", Dtype::F32, &[2, 4], wide);
+        sandbox.write("halves.safetensors", &file(&halves, &metadata("1")));
         let views: Vec<_> = old.iter().map(Tensor::view).collect();
         let options = WriteOptions { metadata: Some(metadata("1")), ..WriteOptions::default() };
         st_mmap::write_sharded(sandbox.path("sharded"), &views, 200, &options).unwrap();
@@ -157,6 +166,7 @@ impl Sandbox {
         let mut command = Command::new(env!("CARGO_BIN_EXE_apr"));
         command.args(args).current_dir(self.base.join("work")).env("TMPDIR", self.base.join("tmp"));
         command.env_remove("NO_COLOR").env_remove("COLUMNS").env_remove("LINES").env("TERM", "xterm");
+        command.env_remove("LC_ALL").env_remove("LC_CTYPE").env_remove("LANG");
         // Files come out the same in every run.
         command.env("SOURCE_DATE_EPOCH", "1795241427");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
