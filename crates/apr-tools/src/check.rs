@@ -8,10 +8,12 @@ use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use st_core::ShardProblem;
-use st_mmap::{Checkpoints, LoadOptions};
+use st_mmap::{LoadOptions, Verification};
 
+use crate::checkpoints::{Checkpoint, Layout};
+use crate::code_files;
 use crate::console::Console;
 use crate::ending::Ending;
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
@@ -90,13 +92,21 @@ pub(crate) fn command() -> Command {
                 .value_parser(PossibleValuesParser::new(["safetensors", "apr1", "apr2", "gguf"]))
                 .help("Refuse files of any other format, whatever their names"),
         )
+        .arg(
+            Arg::new("allow-missing-manifest")
+                .long("allow-missing-manifest")
+                .action(ArgAction::SetTrue)
+                .help("Accept a checkpoint without manifest.json, of which only the headers are checked then"),
+        )
         .arg(input::compat_arg())
         .arg(input::trusted_arg())
         .args(Keys::args())
         .after_help(
             "Of a safetensors file the header and the length are checked. The values of the tensors are not: the format \
              has no checksum for them. Compare digests (`apr tensors --digest`) or files (`apr diff`) for that. The \
-             folder step_N of a checkpoint is verified in full, by its manifest. An .apr file is read to its end: \
+             folder step_N of a checkpoint is verified in full, by its manifest; of a folder of checkpoints, each is checked. \
+             Files in a folder that can run code when they are loaded, such as pickles, are named and not examined: they do not \
+             change the verdict. An .apr file is read to its end: \
              checksum, metadata, and the payload, which has to become its model. A GGUF file is read to its end too: every key and \
              tensor lies inside it, and scales and numbers that are not finite are reported. With --signer, --trusted-keys or \
              --any-signer every file has to be signed, and the signature is verified first; with --identity or a \
@@ -118,15 +128,35 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let rules = Rules::from_matches(matches);
     let paths = || matches.get_many::<PathBuf>("input").into_iter().flatten();
     let keys = Rc::new(Keys::from_matches(matches, paths().map(PathBuf::as_path))?);
-    let expected = matches.get_one::<String>("format").map(String::as_str);
-    let verdicts: Vec<Verdict> = paths().map(|path| judge(path, expected, &rules, &keys)).collect();
+    let judge = Judge {
+        expected: matches.get_one::<String>("format").map(String::as_str),
+        rules: &rules,
+        keys: &keys,
+        verification: match matches.get_flag("allow-missing-manifest") {
+            true => Verification::ManifestOptional,
+            false => Verification::Required,
+        },
+        console,
+    };
+    let (mut verdicts, mut folders) = (Vec::new(), Vec::new());
+    for path in paths() {
+        let below = Checkpoint::all_below(path)?;
+        if below.is_empty() {
+            verdicts.push(judge.verdict(path));
+        }
+        verdicts.extend(below.iter().map(|checkpoint| judge.verdict(&checkpoint.path)));
+        if path.is_dir() {
+            folders.push(code_files::scan(path)?);
+        }
+    }
     let exit =
         verdicts.iter().map(Verdict::exit).find(|&exit| exit != Exit::Success).unwrap_or(Exit::Success);
     let printed = if console.is_json() {
-        report::json(&verdicts, &rules, console)
+        report::json(&verdicts, &folders, &rules, console)
     } else {
-        report::text(&verdicts, &rules, console)
+        report::text(&verdicts, &folders, &rules, console)
     };
+    console.finished("checked");
     match printed {
         // The verdict stands even if nobody reads it.
         Err(failure) if failure.is_closed_pipe() => Ok(exit),
@@ -135,37 +165,58 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     }
 }
 
-/// `expected` is the format that the file must have.
-fn judge(path: &Path, expected: Option<&str>, rules: &Rules, keys: &Rc<Keys>) -> Verdict {
-    let outcome = match checkpoint(path) {
-        Some((folder, step)) => keys
-            .refuse_for("a checkpoint", path)
-            .and_then(|()| verify(&folder, step, rules))
-            .map_err(Refusal::Unsound),
-        None => examine(path, expected, rules, keys),
-    };
-    Verdict { path: path.to_owned(), outcome }
+/// What a file must be to be accepted.
+struct Judge<'a> {
+    /// The format that it must have.
+    expected: Option<&'a str>,
+    rules: &'a Rules,
+    keys: &'a Rc<Keys>,
+    verification: Verification,
+    console: &'a Console,
 }
 
-fn examine(path: &Path, expected: Option<&str>, rules: &Rules, keys: &Rc<Keys>) -> Result<Sound, Refusal> {
-    let source = Source::open(path).map_err(Refusal::Unsound)?.with_keys(keys);
-    let format = source.format();
-    let mut sound = sound(source, rules)?;
-    if let Some(expected) = expected.filter(|&expected| expected != format.name()) {
-        let what = format!("this is {}, and `--format {expected}` was asked for", format.title());
-        return Err(Refusal::Unsound(Failure::new(CODE_FOREIGN_FORMAT, what).in_file(path).help(
-            "the content decides about the format, not the name: give the file the right ending, or convert it with `apr convert`",
-        )));
+impl Judge<'_> {
+    fn verdict(&self, path: &Path) -> Verdict {
+        // Libraries read these files to their end; only a GGUF file is read here, where pieces can be counted. Beside a
+        // question for a password no line is drawn.
+        let is_read_elsewhere = Source::peek(path) != Format::Gguf && !self.keys.is_given();
+        let _busy = is_read_elsewhere.then(|| self.console.busy("checking"));
+        let outcome = match Checkpoint::at(path) {
+            Some(checkpoint) if checkpoint.layout == Layout::Steps => self
+                .keys
+                .refuse_for("a checkpoint", path)
+                .and_then(|()| verify(&checkpoint, self.rules, self.verification))
+                .map_err(Refusal::Unsound),
+            Some(_) => self.examine(path).map(|mut sound| {
+                let warning = "a trainer's checkpoint has no manifest: only the headers were checked";
+                sound.warnings.push(warning.to_owned());
+                sound
+            }),
+            None => self.examine(path),
+        };
+        Verdict { path: path.to_owned(), outcome }
     }
-    sound.warnings.extend(Ending::disagreement(format, path));
-    Ok(sound)
+
+    fn examine(&self, path: &Path) -> Result<Sound, Refusal> {
+        let source = Source::open(path).map_err(Refusal::Unsound)?.with_keys(self.keys);
+        let format = source.format();
+        let mut sound = sound(source, self.rules, self.console)?;
+        if let Some(expected) = self.expected.filter(|&expected| expected != format.name()) {
+            let what = format!("this is {}, and `--format {expected}` was asked for", format.title());
+            return Err(Refusal::Unsound(Failure::new(CODE_FOREIGN_FORMAT, what).in_file(path).help(
+                "the content decides about the format, not the name: give the file the right ending, or convert it with `apr convert`",
+            )));
+        }
+        sound.warnings.extend(Ending::disagreement(format, path));
+        Ok(sound)
+    }
 }
 
-fn sound(source: Source, rules: &Rules) -> Result<Sound, Refusal> {
+fn sound(source: Source, rules: &Rules, console: &Console) -> Result<Sound, Refusal> {
     match source.format() {
         Format::AprModel => apr::model(&source, rules).map_err(Refusal::Unsound),
         Format::AprTensors => apr::tensors(source, rules).map_err(Refusal::Unsound),
-        Format::Gguf => gguf::tensors(source, rules).map_err(Refusal::Unsound),
+        Format::Gguf => gguf::tensors(source, rules, console).map_err(Refusal::Unsound),
         Format::SafeTensors => match Model::with_problems(source, rules) {
             Err(failure) => Err(Refusal::Unsound(failure)),
             Ok((_, problems)) if !problems.is_empty() => Err(Refusal::Shards(problems)),
@@ -174,26 +225,24 @@ fn sound(source: Source, rules: &Rules) -> Result<Sound, Refusal> {
     }
 }
 
-/// The parent and the step of a checkpoint: a folder `step_N` with what only checkpoints have.
-fn checkpoint(path: &Path) -> Option<(PathBuf, u64)> {
-    if !["manifest.json", "meta.json"].iter().any(|name| path.join(name).is_file()) {
-        return None;
-    }
-    // `.` and links have other names than the folder they lead to.
-    let folder = path.canonicalize().ok()?;
-    let name = folder.file_name()?.to_str()?;
-    let step: u64 = name.strip_prefix("step_")?.parse().ok()?;
-    // Checkpoints are found by their step, which `step_07` would not be.
-    (name == format!("step_{step}")).then(|| Some((folder.parent()?.to_owned(), step)))?
-}
-
-fn verify(folder: &Path, step: u64, rules: &Rules) -> Result<Sound, Failure> {
-    let options = LoadOptions { read: rules.safetensors, ..LoadOptions::default() };
-    let checkpoint = Checkpoints::new(folder).load_with(step, &options)?;
-    let header = checkpoint.model().header();
+fn verify(checkpoint: &Checkpoint, rules: &Rules, verification: Verification) -> Result<Sound, Failure> {
+    let options = LoadOptions { verification, read: rules.safetensors };
+    let loaded = checkpoint.folder().load_with(checkpoint.step, &options).map_err(Failure::from);
+    let loaded = loaded.map_err(|failure| match failure.code() {
+        "sm-missing-manifest" => failure.help(
+            "go back to a checkpoint that has one; or accept this one with --allow-missing-manifest, if you know where it \
+             comes from",
+        ),
+        _ => failure,
+    })?;
+    let header = loaded.model().header();
     let (tensors, bytes) = (header.len() as u64, header.data_len());
-    let verified = Some(checkpoint.files().len());
-    Ok(Sound::new(Content::Tensors { tensors, bytes, shards: None, verified, checksum: None }))
+    let verified = loaded.is_verified().then(|| loaded.files().len());
+    let mut sound = Sound::new(Content::Tensors { tensors, bytes, shards: None, verified, checksum: None });
+    if verified.is_none() {
+        sound.warnings.push("no manifest: nothing was verified but the headers".to_owned());
+    }
+    Ok(sound)
 }
 
 fn count(model: &Model) -> Result<Sound, Failure> {

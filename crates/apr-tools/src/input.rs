@@ -3,6 +3,7 @@
 mod apr_model;
 mod apr_tensors;
 mod blocks;
+mod folder;
 mod gguf_file;
 mod source;
 mod spool;
@@ -21,6 +22,7 @@ pub(crate) use self::apr_model::{
 };
 pub(crate) use self::apr_tensors::AprTensors;
 pub(crate) use self::blocks::halves;
+pub(crate) use self::folder::holds_model;
 pub(crate) use self::gguf_file::GgufFile;
 pub(crate) use self::source::{Format, Source, first_bytes};
 pub(crate) use self::tensor::{Dtype, Tensor, Totals};
@@ -207,7 +209,8 @@ impl Model {
             Format::AprTensors => Kind::AprTensors(Box::new(AprTensors::open(&source, rules)?)),
             Format::Gguf => Kind::Gguf(Box::new(GgufFile::open(&source, rules)?)),
             Format::SafeTensors if is_index || path.is_dir() => {
-                let set = ShardedSafeTensors::open_with(path, &rules.safetensors)?;
+                let set = ShardedSafeTensors::open_with(path, &rules.safetensors)
+                    .map_err(|error| folder::describe(error.into(), path))?;
                 if set.index().is_some() {
                     problems = set.check()?;
                     Kind::Sharded(set)

@@ -2,6 +2,7 @@
 
 mod apr_model;
 mod apr_tensors;
+mod checkpoints;
 mod gguf;
 mod protection;
 mod quantization;
@@ -18,6 +19,7 @@ use st_core::{Layout, Order, TensorSpec, WriteOptions};
 pub(crate) use self::apr_model::{ANYONE, stored};
 pub(crate) use self::apr_tensors::footer_state;
 use self::warnings::Warning;
+use crate::checkpoints::{About, Checkpoint};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::input::{self, Dtype, Format, Model, Part, Rules, Source, Tensor, Totals};
@@ -75,6 +77,11 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let rules = Rules::from_matches(matches);
     let path = input::path(matches);
+    let checkpoints = Checkpoint::all_below(path)?;
+    if !checkpoints.is_empty() {
+        Keys::from_matches(matches, [path])?.refuse_for("a folder of checkpoints", path)?;
+        return checkpoints::run(path, checkpoints, matches.get_flag("verify"), &rules, console);
+    }
     let source = Source::open(path)?;
     if sealed_file::is_sealed(source.path()) {
         return sealed::run(matches, &source, console);
@@ -106,7 +113,9 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
                     .remark("safetensors has no checksum: `apr tensors --digest` gives digests to compare");
             }
             let model = Model::from_source(source, &rules)?;
-            let summary = Summary::new(&model, &rules)?;
+            let checkpoint =
+                Checkpoint::at(path).map(|found| Ok::<_, Failure>((found.about()?, found))).transpose()?;
+            let summary = Summary::new(&model, &rules, checkpoint)?;
             if console.is_json() {
                 report::json(&summary, console)?;
             } else {
@@ -131,6 +140,8 @@ struct Summary<'m> {
     /// Tensors whose offset is a multiple of 64.
     aligned_to_64: u64,
     warnings: Vec<Warning>,
+    /// If the folder of a checkpoint was named.
+    checkpoint: Option<(About, Checkpoint)>,
 }
 
 /// One file of the model.
@@ -143,13 +154,18 @@ struct FileSummary<'m> {
 }
 
 impl<'m> Summary<'m> {
-    fn new(model: &'m Model, rules: &Rules) -> Result<Self, Failure> {
+    fn new(
+        model: &'m Model,
+        rules: &Rules,
+        checkpoint: Option<(About, Checkpoint)>,
+    ) -> Result<Self, Failure> {
         let tensors = model.tensors()?;
         let (dtypes, totals) = by_dtype(&tensors);
         let count =
             |aligned: fn(&Tensor<'_>) -> bool| tensors.iter().filter(|tensor| aligned(tensor)).count() as u64;
         let files: Vec<_> = model.parts()?.into_iter().map(FileSummary::new).collect();
-        let mut warnings = warnings::all(&tensors, &files, rules);
+        let mut warnings =
+            warnings::all(&tensors, &files, rules, checkpoint.as_ref().map(|(about, _)| about));
         warnings.extend(Warning::misnamed(model.format(), model.label()));
         Ok(Self {
             model,
@@ -163,6 +179,7 @@ impl<'m> Summary<'m> {
             }),
             warnings,
             files,
+            checkpoint,
         })
     }
 

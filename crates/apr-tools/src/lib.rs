@@ -42,6 +42,8 @@ mod train;
 mod unshard;
 mod verify;
 
+mod checkpoints;
+mod code_files;
 mod console;
 mod csv;
 mod error;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Content, Payload, Refusal, Sound, Verdict};
+use crate::code_files::{self, Contents};
 use crate::console::Console;
 use crate::error::Failure;
 use crate::explain;
@@ -14,7 +15,12 @@ use crate::render::json::JsonWriter;
 /// Code of a [`ShardProblem`](st_core::ShardProblem), as `st-mmap` gives it.
 const CODE_SHARD: &str = "sm-shard";
 
-pub(super) fn text(verdicts: &[Verdict], rules: &Rules, console: &mut Console) -> Result<(), Failure> {
+pub(super) fn text(
+    verdicts: &[Verdict],
+    folders: &[Contents],
+    rules: &Rules,
+    console: &mut Console,
+) -> Result<(), Failure> {
     for Verdict { path, outcome } in verdicts {
         let file = escape::path(path);
         console.text(|out, style| match outcome {
@@ -48,7 +54,11 @@ pub(super) fn text(verdicts: &[Verdict], rules: &Rules, console: &mut Console) -
             Err(Refusal::Shards(problems)) => console.failure(&input::disagreement(path, problems)),
         }
     }
-    Ok(())
+    console.text(|out, style| {
+        let mark = style.yellow("!");
+        let mut warnings = folders.iter().flat_map(Contents::warnings);
+        warnings.try_for_each(|warning| writeln!(out, "{mark} {}", Escaped(&warning)))
+    })
 }
 
 fn describe(content: &Content) -> String {
@@ -93,7 +103,12 @@ fn describe(content: &Content) -> String {
     }
 }
 
-pub(super) fn json(verdicts: &[Verdict], rules: &Rules, console: &mut Console) -> Result<(), Failure> {
+pub(super) fn json(
+    verdicts: &[Verdict],
+    folders: &[Contents],
+    rules: &Rules,
+    console: &mut Console,
+) -> Result<(), Failure> {
     console.json("apr.check/1", |json| {
         json.field_str("mode", rules.name())?;
         json.field_bool("ok", verdicts.iter().all(|verdict| verdict.outcome.is_ok()))?;
@@ -126,7 +141,8 @@ pub(super) fn json(verdicts: &[Verdict], rules: &Rules, console: &mut Console) -
             json.end_array()?;
             json.end_object()?;
         }
-        json.end_array()
+        json.end_array()?;
+        code_files::write_json(folders, json)
     })
 }
 

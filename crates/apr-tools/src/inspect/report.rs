@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use st_core::Metadata;
 
 use super::warnings::Warning;
-use super::{FileSummary, Summary};
+use super::{FileSummary, Summary, checkpoints};
 use crate::console::{Console, Style};
 use crate::error::Failure;
 use crate::input::{Dtype, Totals};
@@ -32,6 +32,9 @@ pub(super) fn text(
         head(summary, out, style)?;
         if summary.model.is_sharded() {
             shards(summary, shorten, out, style)?;
+        }
+        if let Some((about, checkpoint)) = &summary.checkpoint {
+            checkpoints::section(checkpoint, about, out, style)?;
         }
         metadata(summary, shorten, out, style)?;
         write_tree(&summary.items, summary.totals.bytes, tree, out, style)?;
@@ -62,7 +65,12 @@ pub(super) fn heading_of_warnings(
         writeln!(out, "\n{}", style.bold("Warnings"))?;
     }
     let mark = style.yellow("!");
-    warnings.iter().try_for_each(|warning| writeln!(out, "  {mark} {}", escaped(&warning.message)))
+    for warning in warnings {
+        let mut lines = style.wrap(&escaped(&warning.message), 4).into_iter();
+        writeln!(out, "  {mark} {}", lines.next().unwrap_or_default())?;
+        lines.try_for_each(|line| writeln!(out, "    {line}"))?;
+    }
+    Ok(())
 }
 
 fn head(summary: &Summary<'_>, out: &mut impl Write, style: Style) -> io::Result<()> {
@@ -82,7 +90,7 @@ fn head(summary: &Summary<'_>, out: &mut impl Write, style: Style) -> io::Result
     }
     line("alignment", alignment(summary));
     line("read as", summary.rules.name().to_owned());
-    table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))
+    table.wrapped(style).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// Lines about all tensors together.
@@ -201,6 +209,12 @@ pub(super) fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), F
         json.end_array()?;
         json.key("tree")?;
         write_nodes(&tree::build(&summary.items), json)?;
+        if let Some((about, checkpoint)) = &summary.checkpoint {
+            json.key("checkpoint")?;
+            json.object()?;
+            checkpoints::write_about(checkpoint, about, json)?;
+            json.end_object()?;
+        }
         write_warnings(&summary.warnings, json)
     })
 }

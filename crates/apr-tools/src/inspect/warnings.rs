@@ -5,6 +5,7 @@ use std::path::Path;
 use st_mmap::SafeTensorsFile;
 
 use super::{FileSummary, is_aligned};
+use crate::checkpoints::About;
 use crate::ending::Ending;
 use crate::error::Failure;
 use crate::input::{Format, Rules, Tensor};
@@ -34,18 +35,27 @@ impl Warning {
 }
 
 /// All warnings about a model, in a fixed order of kinds.
-pub(super) fn all(tensors: &[Tensor<'_>], files: &[FileSummary<'_>], rules: &Rules) -> Vec<Warning> {
+pub(super) fn all(
+    tensors: &[Tensor<'_>],
+    files: &[FileSummary<'_>],
+    rules: &Rules,
+    checkpoint: Option<&About>,
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn =
         |kind, message: Option<String>| warnings.extend(message.map(|message| Warning { kind, message }));
     warn("quirk", quirk(files, rules));
     warn("unaligned", unaligned(tensors));
     warn("order", order(files));
-    warn("no-metadata", no_metadata(files));
+    // What a checkpoint is, its own files say.
+    warn("no-metadata", if checkpoint.is_none() { no_metadata(files) } else { None });
     warn("header-padding", padding(files));
     warn("zero-size", zero_size(tensors));
     warn("name", names(tensors));
     warn("metadata-text", metadata_text(files));
+    for message in checkpoint.into_iter().flat_map(About::warnings) {
+        warn("runs-code", Some(message));
+    }
     warnings
 }
 

@@ -6,6 +6,7 @@
 extern crate alloc;
 
 mod apr_files;
+mod checkpoints;
 mod contract;
 mod conversions;
 mod embed;
@@ -31,5 +32,7 @@ mod serving;
 mod signatures;
 mod snapshots;
 mod tables;
+#[cfg(target_os = "linux")]
+mod terminals;
 mod training;
 mod vectors;

@@ -197,9 +197,25 @@ fn verdicts() {
         ("check-quirk", &["check", "quirk.safetensors"]),
         ("check-foreign", &["check", "model.npy"]),
         ("diff-equal", &["diff", "model.safetensors", "sharded"]),
-        ("diff", &["diff", "model.safetensors", "changed.safetensors", "--changes-only"]),
+        ("diff", &["diff", "model.safetensors", "changed.safetensors"]),
+        ("diff-all", &["diff", "model.safetensors", "changed.safetensors", "--all"]),
+        ("diff-groups", &["diff", "model.safetensors", "halves.safetensors"]),
         ("diff-json", &["diff", "model.safetensors", "changed.safetensors", "--json"]),
     ]);
+}
+
+#[test]
+fn checkpoints() {
+    let sandbox = Sandbox::empty();
+    crate::checkpoints::add_run(&sandbox);
+    for (name, args) in [
+        ("checkpoints", &["run1"][..]),
+        ("checkpoints-json", &["inspect", "run1", "--verify", "--json"]),
+        ("checkpoints-step", &["run1/step_30"]),
+        ("checkpoints-check", &["check", "run1"]),
+    ] {
+        check(name, args, &sandbox.run(args));
+    }
 }
 
 #[test]

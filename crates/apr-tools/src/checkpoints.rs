@@ -1,0 +1,195 @@
+//! Checkpoints of a training run: the folders `step_N` that `st_mmap::Checkpoints` writes, and the folders `checkpoint-N` of
+//! other trainers.
+
+use alloc::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use st_mmap::Checkpoints;
+
+use crate::code_files::{self, Contents};
+use crate::error::Failure;
+use crate::input;
+
+/// What a trainer calls its folders, before the step.
+const TRAINER_PREFIX: &str = "checkpoint-";
+
+/// The state that a trainer keeps beside the weights.
+const TRAINER_STATE: &str = "trainer_state.json";
+
+/// Longest state of a trainer that is read.
+const MAX_STATE: u64 = 64 << 20;
+
+/// Who wrote a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Layout {
+    /// `step_N`, with a manifest: `docs/checkpoint-format.md`.
+    Steps,
+    /// `checkpoint-N`, without one.
+    Trainer,
+}
+
+impl Layout {
+    /// As JSON calls it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Steps => "steps",
+            Self::Trainer => "trainer",
+        }
+    }
+}
+
+/// A checkpoint, told by the name of its folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Checkpoint {
+    pub(crate) layout: Layout,
+    pub(crate) step: u64,
+    /// As the user named it, or below what they named.
+    pub(crate) path: PathBuf,
+    /// Its folder, where the name counts and not what leads to it.
+    parent: PathBuf,
+}
+
+/// What a checkpoint says about itself, and what is in its folder.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct About {
+    pub(crate) metrics: BTreeMap<String, f64>,
+    pub(crate) model_class: Option<String>,
+    pub(crate) optimizer_class: Option<String>,
+    pub(crate) has_manifest: bool,
+    /// The files in its folder.
+    pub(crate) contents: Contents,
+}
+
+impl About {
+    /// The files that can run code when they are loaded.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.contents.warnings()
+    }
+}
+
+impl Checkpoint {
+    /// The checkpoint that a path leads to, if it is the folder of one.
+    pub(crate) fn at(path: &Path) -> Option<Self> {
+        let marks = ["manifest.json", "meta.json", TRAINER_STATE];
+        if !marks.iter().any(|name| path.join(name).is_file()) {
+            return None;
+        }
+        // `.` and links have other names than the folder they lead to.
+        let folder = path.canonicalize().ok()?;
+        let (layout, step) = meaning(folder.file_name()?.to_str()?)?;
+        Some(Self { layout, step, path: path.to_owned(), parent: folder.parent()?.to_owned() })
+    }
+
+    /// The checkpoints below a folder by layout and step, unless the folder is a model itself.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be listed.
+    pub(crate) fn all_below(folder: &Path) -> Result<Vec<Self>, Failure> {
+        if !folder.is_dir() || input::holds_model(folder) {
+            return Ok(Vec::new());
+        }
+        let failed = |error| Failure::io("list the folder", folder, &error);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            // Links are not followed, as the library does not follow them.
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if let Some((layout, step)) = entry.file_name().to_str().and_then(meaning).filter(|_| is_folder) {
+                let (path, parent) = (folder.join(entry.file_name()), folder.to_owned());
+                found.push(Self { layout, step, path, parent });
+            }
+        }
+        found.sort_unstable_by_key(|checkpoint| (checkpoint.layout, checkpoint.step));
+        Ok(found)
+    }
+
+    /// Name of its folder.
+    pub(crate) fn name(&self) -> String {
+        match self.layout {
+            Layout::Steps => format!("step_{}", self.step),
+            Layout::Trainer => format!("{TRAINER_PREFIX}{}", self.step),
+        }
+    }
+
+    /// The folder of checkpoints, for the library.
+    pub(crate) fn folder(&self) -> Checkpoints {
+        Checkpoints::new(&self.parent)
+    }
+
+    /// What it says about itself; nothing of it is verified.
+    ///
+    /// # Errors
+    ///
+    /// If what it says cannot be read.
+    pub(crate) fn about(&self) -> Result<About, Failure> {
+        let mut about = About {
+            has_manifest: self.layout == Layout::Steps && self.path.join("manifest.json").is_file(),
+            contents: code_files::scan(&self.path)?,
+            ..About::default()
+        };
+        match self.layout {
+            Layout::Steps => {
+                let meta = self
+                    .folder()
+                    .meta(self.step)
+                    .map_err(|error| Failure::from(error).in_file(&self.path))?;
+                about.metrics = meta.metrics().clone();
+                let class = |class: Option<&str>| class.filter(|class| !class.is_empty()).map(str::to_owned);
+                (about.model_class, about.optimizer_class) =
+                    (class(meta.model_class()), class(meta.optimizer_class()));
+            }
+            Layout::Trainer => about.metrics = trainer_metrics(&self.path.join(TRAINER_STATE)),
+        }
+        Ok(about)
+    }
+}
+
+/// The last value of each number that a trainer logged; none of a state that cannot be read, which is not ours to judge.
+fn trainer_metrics(path: &Path) -> BTreeMap<String, f64> {
+    let state = durable_file::read(path, MAX_STATE).ok();
+    let state: Option<Value> = state.and_then(|text| serde_json::from_slice(&text).ok());
+    let Some(state) = state else { return BTreeMap::new() };
+    let logged = state.get("log_history").and_then(Value::as_array).into_iter().flatten();
+    let numbers = logged.filter_map(Value::as_object).flatten();
+    let numbers = numbers
+        .filter(|(name, _)| *name != "step")
+        .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
+    numbers.collect()
+}
+
+/// What the name of a folder stands for.
+fn meaning(name: &str) -> Option<(Layout, u64)> {
+    let (layout, digits) = match name.strip_prefix("step_") {
+        Some(digits) => (Layout::Steps, digits),
+        None => (Layout::Trainer, name.strip_prefix(TRAINER_PREFIX)?),
+    };
+    // `step_07` would not be found by its step.
+    let step: u64 = digits.parse().ok()?;
+    (digits == step.to_string()).then_some((layout, step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_canonical_names_are_checkpoints() {
+        assert_eq!(meaning("step_30"), Some((Layout::Steps, 30)));
+        assert_eq!(meaning("checkpoint-500"), Some((Layout::Trainer, 500)));
+        for name in [
+            "step_07",
+            "step_+7",
+            "step_",
+            "checkpoint-",
+            "checkpoint-05",
+            "checkpoint_5",
+            "step-5",
+            "latest",
+        ] {
+            assert_eq!(meaning(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Folders that are named where a model is expected.
+
+use std::fs;
+use std::path::Path;
+
+use crate::checkpoints::Checkpoint;
+use crate::error::Failure;
+use crate::render::escape;
+use crate::render::human::plural;
+
+/// Endings of the files that this program reads.
+const MODEL_ENDINGS: [&str; 4] = [".safetensors", ".apr", ".gguf", ".sealed"];
+
+/// Most names in a message.
+const NAMED: usize = 5;
+
+/// Whether the folder itself can be read as a model: through an index of shards, or a `model.safetensors`.
+pub(crate) fn holds_model(folder: &Path) -> bool {
+    let is_index = |name: &String| name.ends_with(".index.json");
+    folder.join("model.safetensors").exists() || names(folder).iter().any(is_index)
+}
+
+/// Of a folder without a model, the failure that says what is there instead; every other failure as it is.
+pub(super) fn describe(failure: Failure, folder: &Path) -> Failure {
+    if failure.code() != "sm-no-model" {
+        return failure;
+    }
+    let below = |name: &str| escape::path(&folder.join(name));
+    if let Ok(checkpoints) = Checkpoint::all_below(folder)
+        && let Some(last) = checkpoints.last()
+    {
+        let listed: Vec<String> = checkpoints.iter().map(Checkpoint::name).collect();
+        let what =
+            format!("the folder holds {}, not a model", plural(checkpoints.len() as u64, "checkpoint"));
+        return Failure::new("sm-no-model", what)
+            .in_file(folder)
+            .because(some(&listed))
+            .help(format!("name one of them, for example {}", below(&last.name())));
+    }
+    let names = names(folder);
+    let of_models = |name: &&String| MODEL_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    let models: Vec<String> = names.iter().filter(of_models).cloned().collect();
+    let of_set: Vec<(&String, u64)> = models
+        .iter()
+        .filter_map(|name| Some((name, set_size(name.strip_suffix(".safetensors")?)?)))
+        .collect();
+    if let Some((first, of)) = of_set.first() {
+        let shards = match of_set.len() as u64 {
+            count if count == *of => plural(count, "shard"),
+            count => format!("{count} of {}", plural(*of, "shard")),
+        };
+        let index = first.split_once("-00").map_or("model", |(prefix, _)| prefix);
+        return Failure::new("sm-no-model", format!("the folder has {shards}, and the index is missing"))
+            .in_file(folder)
+            .because(some(&models))
+            .help(format!(
+                "get {index}.safetensors.index.json from where the shards come from; one shard alone can be named: {}",
+                below(first)
+            ));
+    }
+    let because =
+        if names.is_empty() { "it is empty".to_owned() } else { format!("it has {}", some(&names)) };
+    let failure = failure.because(because);
+    match models.first() {
+        Some(first) => failure.help(format!("name the file, for example {}", below(first))),
+        None => failure,
+    }
+}
+
+/// How many files a set has by the name of one of them: `model-00001-of-00004` is one of 4.
+fn set_size(stem: &str) -> Option<u64> {
+    let (before, of) = stem.rsplit_once("-of-")?;
+    let (_, number) = before.rsplit_once('-')?;
+    let is_number = |text: &str| text.len() >= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number(number) && is_number(of) { of.parse().ok() } else { None }
+}
+
+/// The first of some names, and how many more there are.
+fn some(names: &[String]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named: Vec<String> = names.iter().take(NAMED).map(|name| escape::cut(name, 80)).collect();
+    named.join(", ") + &more
+}
+
+/// Names in a folder, sorted; none of one that cannot be listed.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_shards_say_how_many_there_are() {
+        assert_eq!(set_size("model-00001-of-00004"), Some(4));
+        assert_eq!(set_size("a-b-000002-of-000012"), Some(12));
+        for stem in ["model", "model-1-of-4", "model-00001", "model-0000x-of-00004", "-of-"] {
+            assert_eq!(set_size(stem), None, "{stem}");
+        }
+    }
+}
