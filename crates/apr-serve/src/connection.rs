@@ -7,7 +7,6 @@ use alloc::sync::Arc;
 use core::cell::RefCell;
 use core::future::{Future as _, poll_fn};
 use core::pin::{Pin, pin};
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 use std::io;
@@ -22,6 +21,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{sleep, timeout};
 
+use crate::connections::{Phase, Progress};
 use crate::metrics::Endpoint;
 use crate::refusal::Refusal;
 use crate::route::respond;
@@ -35,31 +35,11 @@ const WRITE_LEN: usize = 64 << 10;
 const LINGER_TIME: Duration = Duration::from_secs(1);
 const LINGER_LEN: usize = 4 << 20;
 
-/// What a connection waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Phase {
-    /// A request.
-    Idle,
-    /// The rest of its head.
-    Head,
-    /// The rest of its body.
-    Body,
-    /// The model.
-    Work,
-    /// A client that takes the answer.
-    Answered,
-}
-
-const PHASES: [Phase; 5] = [Phase::Idle, Phase::Head, Phase::Body, Phase::Work, Phase::Answered];
-
 /// What those who work on a connection share.
 #[derive(Debug)]
 pub(crate) struct Link {
     worker: Arc<Worker>,
-    phase: AtomicU8,
-    /// When the phase has to be over, in milliseconds since the server's start.
-    end: AtomicU64,
+    progress: Arc<Progress>,
     out: Mutex<Out>,
 }
 
@@ -74,25 +54,27 @@ struct Out {
 impl Link {
     /// Goes over to what comes next.
     pub(crate) fn enter(&self, phase: Phase) {
-        let shared = &self.worker.shared;
-        let time = match phase {
-            Phase::Idle => shared.options.idle_time,
-            Phase::Head => shared.options.head_time,
-            Phase::Body | Phase::Work | Phase::Answered => shared.options.request_time,
-        };
-        let end = (shared.start.elapsed() + time).as_millis() as u64;
-        self.end.store(end, Ordering::Relaxed);
-        self.phase.store(phase as u8, Ordering::Relaxed);
+        self.progress.enter(phase, self.worker.shared.now());
     }
 
     fn phase(&self) -> Phase {
-        PHASES[usize::from(self.phase.load(Ordering::Relaxed))]
+        self.progress.phase()
     }
 
-    /// Whether the time of the phase is over. Work looks at the clock itself.
+    /// Whether the time of the phase is over. Work and the end look at the clock themselves.
     fn is_over(&self) -> bool {
-        let now = self.worker.shared.start.elapsed().as_millis() as u64;
-        self.phase() != Phase::Work && now > self.end.load(Ordering::Relaxed)
+        let shared = &self.worker.shared;
+        let options = &shared.options;
+        let time = match self.phase() {
+            Phase::Idle if shared.connections.is_crowded() => {
+                options.idle_time.min(options.crowded_idle_time)
+            }
+            Phase::Idle => options.idle_time,
+            Phase::Head => options.head_time,
+            Phase::Body | Phase::Answered => options.request_time,
+            Phase::Work | Phase::Last | Phase::Closed => return false,
+        };
+        self.progress.age(shared.now()) > time
     }
 
     fn out(&self) -> MutexGuard<'_, Out> {
@@ -147,8 +129,13 @@ impl Read for Io {
             let mut buffer = ReadBuf::new(scratch.get_mut(..len).unwrap_or_default());
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
             let found = buffer.filled();
-            if !found.is_empty() && self.link.phase() == Phase::Idle {
-                self.link.enter(Phase::Head);
+            let link = &self.link;
+            if !found.is_empty()
+                && link.phase() == Phase::Idle
+                && !link.progress.step(Phase::Idle, Phase::Head, link.worker.shared.now())
+            {
+                // The connection has just been closed for another one.
+                return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
             }
             cursor.put_slice(found);
             Poll::Ready(Ok(()))
@@ -191,13 +178,12 @@ enum End {
 }
 
 /// Answers the requests of a connection until it ends.
-pub(crate) async fn serve(stream: TcpStream, worker: Arc<Worker>) {
+pub(crate) async fn serve(stream: TcpStream, worker: Arc<Worker>, progress: Arc<Progress>) {
     // Answers are written in one piece: there is nothing to wait for.
     let _ = stream.set_nodelay(true);
     let (reader, writer) = stream.into_split();
     let out = Mutex::new(Out { stream: writer, bytes: Vec::new(), sent: 0 });
-    let link = Arc::new(Link { worker, phase: AtomicU8::new(0), end: AtomicU64::new(0), out });
-    link.enter(Phase::Idle);
+    let link = Arc::new(Link { worker, progress, out });
     let options = &link.worker.shared.options;
     let service = {
         let (worker, link) = (Arc::clone(&link.worker), Arc::clone(&link));
@@ -239,6 +225,7 @@ pub(crate) async fn serve(stream: TcpStream, worker: Arc<Worker>) {
     .await;
     let reader = connection.into_parts().io.stream;
     last_words(&link, &end);
+    link.enter(Phase::Last);
     finish(&link, reader, &end).await;
 }
 

@@ -32,6 +32,7 @@ mod admit;
 mod answer;
 mod body;
 mod connection;
+mod connections;
 mod json;
 mod metrics;
 mod model;

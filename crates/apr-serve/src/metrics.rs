@@ -74,6 +74,7 @@ pub(crate) struct Rare {
     reloads: AtomicU64,
     failed_reloads: AtomicU64,
     rejected: AtomicU64,
+    closed_for_others: AtomicU64,
 }
 
 impl Rare {
@@ -87,6 +88,11 @@ impl Rare {
 
     pub(crate) fn reload_failed(&self) {
         add(&self.failed_reloads, 1);
+    }
+
+    /// An idle connection was closed for a new one.
+    pub(crate) fn closed_for_another(&self) {
+        add(&self.closed_for_others, 1);
     }
 
     /// A connection over the limit.
@@ -155,6 +161,13 @@ pub(crate) fn to_text(all: &[Counters], rare: &Rare, state: State) -> Vec<u8> {
     text.one("apr_serve_connections_total", "counter", "Connections accepted.", opened);
     let rejected = rare.rejected.load(Ordering::Relaxed);
     text.one("apr_serve_connections_rejected_total", "counter", "Connections over the limit.", rejected);
+    let evicted = rare.closed_for_others.load(Ordering::Relaxed);
+    text.one(
+        "apr_serve_connections_evicted_total",
+        "counter",
+        "Idle connections closed for new ones.",
+        evicted,
+    );
     text.one("apr_serve_connections", "gauge", "Connections open.", state.open_connections as u64);
     text.one(
         "apr_serve_buffered_bytes",

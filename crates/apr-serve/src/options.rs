@@ -16,8 +16,11 @@ pub struct Options {
     pub max_answer: usize,
     /// Most bytes of bodies and answers that are in memory at one time, but for those of a few KiB: 256 MiB.
     pub max_memory: usize,
-    /// Most connections at one time: 512.
+    /// Most connections at one time: 512. For one more, the connection that has been idle for longest is closed; if none is idle, the
+    /// new one is refused.
     pub max_connections: usize,
+    /// The same for the connections of one address, or of one IPv6 network of 64 bits: half of `max_connections` unless it is given.
+    pub max_connections_per_address: Option<usize>,
     /// Longest head of a request, in bytes: 16 KiB. At least 8 KiB.
     pub max_head: usize,
     /// Most headers of a request: 64.
@@ -28,6 +31,8 @@ pub struct Options {
     pub request_time: Duration,
     /// How long a connection may stay open without a request: 60 s.
     pub idle_time: Duration,
+    /// The same while more than half of all connections are open: 15 s.
+    pub crowded_idle_time: Duration,
     /// How long requests in progress may take when the server stops: 10 s.
     pub grace: Duration,
     /// Names under which the server answers beside those of the loopback interface: hosts without a port. On a loopback address it answers
@@ -56,11 +61,13 @@ impl Default for Options {
             max_answer: 64 << 20,
             max_memory: 256 << 20,
             max_connections: 512,
+            max_connections_per_address: None,
             max_head: 16 << 10,
             max_headers: 64,
             head_time: Duration::from_secs(5),
             request_time: Duration::from_secs(10),
             idle_time: Duration::from_secs(60),
+            crowded_idle_time: Duration::from_secs(15),
             grace: Duration::from_secs(10),
             allowed_hosts: Vec::new(),
             signals: Signals::Obey,

@@ -11,7 +11,8 @@ use hyper::{Method, Request, Response, StatusCode};
 
 use crate::answer::RawKind;
 use crate::body::{self, Answer};
-use crate::connection::{Link, Phase};
+use crate::connection::Link;
+use crate::connections::Phase;
 use crate::metrics::{self, Endpoint};
 use crate::predict::{self, Answered, Ask, Form};
 use crate::refusal::Refusal;

@@ -140,7 +140,7 @@ impl Server {
                 }
             }
         }
-        report(Event::Draining { open: shared.open_connections() });
+        report(Event::Draining { open: shared.connections.open() });
         shared.drain();
         for thread in threads {
             // A thread that panicked has said so; the others still finish.

@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::admit::Hosts;
 use crate::connection;
+use crate::connections::{Connections, Entrance};
 use crate::metrics::{Counters, Rare, State};
 use crate::options::Options;
 use crate::refusal::Refusal;
@@ -29,10 +30,10 @@ pub(crate) struct Shared {
     pub(crate) slot: Slot,
     pub(crate) counters: Vec<Counters>,
     pub(crate) rare: Rare,
+    pub(crate) connections: Connections,
     /// What times are counted from.
-    pub(crate) start: Instant,
+    start: Instant,
     is_draining: AtomicBool,
-    open_connections: AtomicUsize,
     buffered: AtomicUsize,
 }
 
@@ -41,13 +42,13 @@ impl Shared {
         let counters = (0..options.threads.max(1)).map(|_| Counters::default()).collect();
         Self {
             hosts: Hosts::new(addr, &options.allowed_hosts),
+            connections: Connections::new(&options),
             options,
             slot,
             counters,
             rare: Rare::default(),
             start: Instant::now(),
             is_draining: AtomicBool::new(false),
-            open_connections: AtomicUsize::new(0),
             buffered: AtomicUsize::new(0),
         }
     }
@@ -60,14 +61,15 @@ impl Shared {
         self.is_draining.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn open_connections(&self) -> usize {
-        self.open_connections.load(Ordering::Relaxed)
+    /// Milliseconds since the server's start.
+    pub(crate) fn now(&self) -> u64 {
+        self.start.elapsed().as_millis() as u64
     }
 
     pub(crate) fn state(&self) -> State {
         let served = self.slot.current();
         State {
-            open_connections: self.open_connections(),
+            open_connections: self.connections.open(),
             buffered: self.buffered.load(Ordering::Relaxed),
             generation: served.generation,
             loaded_at: served.loaded_at,
@@ -126,20 +128,20 @@ pub(crate) struct Worker {
 /// A connection that counts as open.
 struct Open {
     worker: Arc<Worker>,
+    id: u64,
 }
 
 impl Open {
-    fn new(worker: &Arc<Worker>) -> Self {
+    fn new(worker: &Arc<Worker>, id: u64) -> Self {
         worker.open_connections.fetch_add(1, Ordering::Relaxed);
-        worker.shared.open_connections.fetch_add(1, Ordering::Relaxed);
-        Self { worker: Arc::clone(worker) }
+        Self { worker: Arc::clone(worker), id }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
         self.worker.open_connections.fetch_sub(1, Ordering::Relaxed);
-        self.worker.shared.open_connections.fetch_sub(1, Ordering::Relaxed);
+        self.worker.shared.connections.leave(self.id);
     }
 }
 
@@ -163,9 +165,13 @@ impl Worker {
             // What this thread keeps of the model must not outlive it for long.
             drop(self.shared.slot.current());
             match timeout(TICK, listener.accept()).await {
-                Ok(Ok((stream, _))) => self.take(stream),
+                Ok(Ok((stream, peer))) => self.take(stream, peer),
                 Ok(Err(error)) if is_of_one_connection(&error) => {}
-                // No descriptors or no memory: some will come back.
+                // No descriptors or no memory: an idle connection gives some back, or one that ends.
+                Ok(Err(_)) if self.shared.connections.close_one(self.shared.now()) => {
+                    self.shared.rare.closed_for_another();
+                    sleep(Duration::from_millis(1)).await;
+                }
                 Ok(Err(_)) => sleep(TICK).await,
                 Err(_) => {}
             }
@@ -177,21 +183,28 @@ impl Worker {
         }
     }
 
-    fn take(self: &Arc<Self>, stream: TcpStream) {
-        if self.shared.open_connections() >= self.shared.options.max_connections {
+    fn take(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr) {
+        let connections = &self.shared.connections;
+        let Entrance::Open { id, progress, closed_another } = connections.enter(peer.ip(), self.shared.now())
+        else {
             self.shared.rare.rejected();
-            let refusal = Refusal::busy("there are as many connections as there may be");
+            let refusal =
+                Refusal::busy("there are as many connections as there may be, and none of them is idle");
             // A new socket takes so little at once, and the runtime does not know yet that it does.
             let _ = stream.into_std().and_then(|mut stream| stream.write_all(&refusal.to_response()));
             return;
+        };
+        if closed_another {
+            self.shared.rare.closed_for_another();
         }
         self.counters().connected();
-        let open = Open::new(self);
+        let open = Open::new(self, id);
         let worker = Arc::clone(self);
-        tokio::spawn(async move {
-            connection::serve(stream, worker).await;
+        let task = tokio::spawn(async move {
+            connection::serve(stream, worker, progress).await;
             drop(open);
         });
+        connections.set_task(id, task.abort_handle());
     }
 }
 

@@ -47,7 +47,14 @@ pub(crate) fn command() -> Command {
                 .help("Longest body of a request"),
         )
         .arg(number("max-rows", "Most rows of a request").default_value("10000"))
-        .arg(number("max-connections", "Most connections at a time; one more gets 503").default_value("512"))
+        .arg(
+            number("max-connections", "Most connections at a time; idle ones are closed for new ones")
+                .default_value("512"),
+        )
+        .arg(number(
+            "max-connections-per-address",
+            "Most connections of one address at a time [default: half of all]",
+        ))
         .arg(
             Arg::new("allow-host")
                 .long("allow-host")
@@ -120,6 +127,7 @@ fn options(matches: &ArgMatches) -> Result<Options, Failure> {
         max_body: usize::try_from(max_body).unwrap_or(usize::MAX),
         max_rows: number("max-rows").unwrap_or(default.max_rows),
         max_connections: number("max-connections").unwrap_or(default.max_connections),
+        max_connections_per_address: number("max-connections-per-address"),
         allowed_hosts: matches.get_many::<String>("allow-host").into_iter().flatten().cloned().collect(),
         request_time: time("timeout"),
         grace: time("grace"),

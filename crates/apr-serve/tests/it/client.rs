@@ -56,6 +56,19 @@ impl Running {
         Client::new(self.addr)
     }
 
+    /// A connection from another address of the loopback interface.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn connect_from(&self, address: &str) -> Client {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let stream = runtime.block_on(async {
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.bind(format!("{address}:0").parse().unwrap()).unwrap();
+            socket.connect(self.addr).await.unwrap().into_std().unwrap()
+        });
+        stream.set_nonblocking(false).unwrap();
+        Client::over(stream)
+    }
+
     /// One request on a connection of its own.
     pub(crate) fn ask(&self, request: &str, body: &[u8]) -> Response {
         let mut client = self.connect();
@@ -146,7 +159,10 @@ impl Response {
 
 impl Client {
     fn new(addr: SocketAddr) -> Self {
-        let stream = TcpStream::connect(addr).unwrap();
+        Self::over(TcpStream::connect(addr).unwrap())
+    }
+
+    pub(crate) fn over(stream: TcpStream) -> Self {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         Self { stream, read: Vec::new() }

@@ -145,30 +145,6 @@ fn an_answer_that_nobody_takes_is_given_up() {
 }
 
 #[test]
-fn connections_over_the_limit_are_told() {
-    let server = start_with(Model::new(line()).unwrap(), Options { max_connections: 2, ..options() });
-    let mut kept: Vec<_> = (0..2).map(|_| server.connect()).collect();
-    for client in &mut kept {
-        client.send(&row("[1,2]"));
-        assert_eq!(client.response().status, 200);
-    }
-    let mut third = server.connect();
-    let response = third.response();
-    assert_eq!((response.status, response.code().as_str()), (503, "sv-busy"));
-    assert!(third.is_closed());
-    drop(kept.pop());
-    // The server sees sooner or later that one is gone.
-    loop {
-        let mut client = server.connect();
-        client.send(&row("[1,2]"));
-        match client.try_response() {
-            Ok(Some(response)) if response.status == 200 => break,
-            _ => sleep(Duration::from_millis(10)),
-        }
-    }
-}
-
-#[test]
 fn what_is_no_http_is_answered_and_closed() {
     let server = start(line());
     let many = format!("GET /health HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(100));

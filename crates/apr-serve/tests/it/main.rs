@@ -6,6 +6,7 @@
 extern crate alloc;
 
 mod client;
+mod crowds;
 mod endpoints;
 mod hostile;
 mod messages;

@@ -101,7 +101,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "sv-busy",
         Io,
-        "The server has as many connections, or as much in memory, as it may have, or an answer took too long.",
+        "The server has as many busy connections, or as much in memory, as it may have, or an answer took too long.",
         "try again later, or start the server with larger limits",
     ),
 ];
