@@ -28,6 +28,7 @@ pub const CODES: &[&str] = &[
     "sv-bind",
     "sv-start",
     "sv-shape",
+    "sv-rollback",
     "sv-request",
     "sv-host",
     "sv-cross-site",

@@ -45,6 +45,7 @@ mod slot;
 mod watch;
 mod worker;
 mod write;
+mod succession;
 
 pub use crate::admit::is_host;
 pub use crate::error::{CODES, Error, ErrorKind};
@@ -52,3 +53,4 @@ pub use crate::model::Model;
 pub use crate::options::{Options, Signals};
 pub use crate::server::{Handle, Server};
 pub use crate::watch::{Event, Shape, Watch};
+pub use crate::succession::{Rollback, Signed, Succession};

@@ -1,6 +1,6 @@
 //! A model and what is told about it.
 
-use apr_container::{Value, inspect_bytes};
+use apr_container::inspect_bytes;
 use apr_models::{
     Accepts, AnyModel, CLASSES_KEY, Error, ErrorKind, Head, Input, Label, Model as _, Samples, Wanted,
 };
@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::options::Options;
 use crate::predict::{self, Ask, Form};
 use crate::write;
+use crate::succession::Signed;
 
 /// A model that answers about samples, with what a server tells about it.
 #[derive(Clone, Debug)]
@@ -20,6 +21,7 @@ pub struct Model {
     about: Option<String>,
 }
 
+    signed: Option<Signed>,
 impl Model {
     /// Takes a model.
     ///
@@ -28,7 +30,7 @@ impl Model {
     /// [`ErrorKind::NoPredictions`] if it says nothing about samples.
     pub fn new(model: AnyModel) -> Result<Self, Error> {
         let samples = model.samples().ok_or(ErrorKind::NoPredictions { model: model.name() })?;
-        Ok(Self { any: model, samples, classes: None, digest: None, about: None })
+        Ok(Self { any: model, samples, classes: None, digest: None, about: None, signed: None })
     }
 
     /// Reads the model of an `.apr` file of either generation, for example from `include_bytes!`; the names of classes in its metadata
@@ -92,6 +94,18 @@ impl Model {
         wanted: Wanted,
         options: &Options,
     ) -> Result<Vec<u8>, (u16, Vec<u8>)> {
+    /// Says what a trusted signature says of it. When a file replaces a model that has this, [`Succession`](crate::Succession) holds.
+    #[must_use]
+    pub fn with_signed(mut self, signed: Signed) -> Self {
+        self.signed = Some(signed);
+        self
+    }
+
+    /// What a trusted signature says of it.
+    pub(crate) const fn signed(&self) -> Option<&Signed> {
+        self.signed.as_ref()
+    }
+
         let ask = Ask { form: Form::Json, wanted };
         match predict::answer_at_once(self, &self.tag(1), body, ask, options) {
             Ok(answered) => Ok(answered.body),

@@ -20,6 +20,7 @@ use crate::model::Model;
 use crate::options::{Options, Signals};
 use crate::slot::Slot;
 use crate::watch::{Event, Shape, Watch};
+use crate::succession::{Rollback, Succession};
 use crate::worker::{Shared, TICK, Worker};
 
 /// A server that listens, and answers once it has a model.
@@ -210,6 +211,14 @@ fn replace<E>(
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    if watch.succession == Succession::Newer
+        && let Err(rollback) = Rollback::check(&served.model, &model)
+    {
+        shared.rare.reload_failed();
+        shared.rare.error("sv-rollback");
+        report(Event::RolledBack(rollback));
+        return;
+    }
 enum Signal {
     Stop,
     Reload,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use crate::model::Model;
+use crate::succession::{Rollback, Succession};
 
 /// A file whose changes replace the model.
 ///
@@ -20,6 +21,8 @@ pub struct Watch {
     pub interval: Duration,
     /// Whether another model may take other inputs.
     pub shape: Shape,
+    /// Whether a signed model may take over from a newer one.
+    pub succession: Succession,
 }
 
 /// Whether a new model has to take what the old one takes.
@@ -52,6 +55,8 @@ pub enum Event<'e, E> {
         /// What the new one takes.
         found: String,
     },
+    /// The file changed, and its signed model must not take over from the one that is served.
+    RolledBack(Rollback),
     /// The server stops; so many connections are open.
     Draining {
         /// Connections.
@@ -92,7 +97,14 @@ impl Watch {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let seen = Stamp::of(&path);
-        Self { path, seen, looked: Instant::now(), interval: Duration::from_secs(1), shape: Shape::Keep }
+        Self {
+            path,
+            seen,
+            looked: Instant::now(),
+            interval: Duration::from_secs(1),
+            shape: Shape::Keep,
+            succession: Succession::Newer,
+        }
     }
 
     /// Whether the file has changed since it was looked at last. One that is gone has not.

@@ -26,6 +26,9 @@ pub(crate) struct Known {
     /// The names of the features in their order.
     pub(crate) features: Option<Vec<String>>,
     /// The names of the classes, by their numbers.
+    /// Name of the model, and when its file was made, in seconds since 1970.
+    pub(crate) name: Option<String>,
+    pub(crate) created_at: Option<u64>,
     pub(crate) classes: Option<Vec<String>>,
     pub(crate) path: std::path::PathBuf,
 }
@@ -72,7 +75,14 @@ impl Known {
             let values = metadata.custom.get(key)?.as_array()?;
             values.iter().map(|value| Some(value.as_str()?.to_owned())).collect::<Option<Vec<String>>>()
         };
-        Self { features: texts(FEATURES), classes: texts(CLASSES_KEY), model, path: path.to_owned() }
+        Self {
+            features: texts(FEATURES),
+            classes: texts(CLASSES_KEY),
+            model,
+            name: metadata.model_name.clone(),
+            created_at: metadata.created_at_unix(),
+            path: path.to_owned(),
+        }
     }
 
     /// What to call a class.

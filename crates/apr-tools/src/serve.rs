@@ -5,7 +5,8 @@ use core::time::Duration;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use apr_serve::{Event, Options, Server, Shape, Signals, Watch};
+use apr_container::Trust;
+use apr_serve::{Event, Options, Server, Shape, Signals, Signed, Succession, Watch};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::console::Console;
@@ -71,6 +72,12 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Let a new file take other inputs than the old one"),
         )
+        .arg(
+            Arg::new("allow-rollback")
+                .long("allow-rollback")
+                .action(ArgAction::SetTrue)
+                .help("Let a new file signed by a trusted key be older than the old one, or of another model"),
+        )
         .arg(input::compat_arg())
         .arg(input::unverified_arg())
         .arg(input::trusted_arg())
@@ -83,7 +90,8 @@ pub(crate) fn command() -> Command {
              signed by whom it must be, or takes other inputs leaves the old one answering. SIGTERM and SIGINT let requests in \
              progress finish.\n\n\
              With --signer, --trusted-keys or --any-signer, the signature is verified before anything else of the model \
-             is looked at, at the start and at every reload.\n\n\
+             is looked at, at the start and at every reload. With a trusted key a new file must also be newer than the old \
+             one by its signed creation time, and of the same model name.\n\n\
              Examples:\n  apr serve model.apr\n  apr serve model.apr --addr 0.0.0.0:8080 --threads 4 --max-rows 1000\n  \
              apr serve sold.apr --identity buyer.key --signer maker.key.pub\n\n\
              Exit codes: 0 stopped by a signal, 2 it predicts nothing, 3 the model is not sound, 4 damaged, not verified or \
@@ -156,6 +164,9 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     if matches.get_flag("allow-shape-change") {
         watch.shape = Shape::MayChange;
     }
+    if matches.get_flag("allow-rollback") {
+        watch.succession = Succession::MayRollBack;
+    }
     let load = || load(path, &rules, &keys);
     let model = load()?;
     let addr = matches.get_one::<String>("addr").expect("it has a default");
@@ -174,6 +185,9 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
             let what = format!("the new model takes {found}, the one that is served {expected}");
             console.failure(&Failure::new("sv-shape", what).in_file(path));
         }
+        Event::RolledBack(rollback) => {
+            console.failure(&Failure::new("sv-rollback", rollback.to_string()).in_file(path));
+        }
         Event::Draining { open } => {
             console.note(format_args!("stopping: {open} connections open"));
         }
@@ -190,6 +204,9 @@ fn load(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<apr_serve::Model,
     let mut model = apr_serve::Model::new(known.model).map_err(refused)?;
     if let Some(names) = known.classes {
         model = model.with_classes(names);
+    }
+    if matches!(keys.trusted().trust(), Trust::Key(_) | Trust::AnyOf(_)) {
+        model = model.with_signed(Signed { name: known.name, created_at: known.created_at });
     }
     // A folder has no digest; a file of shards has one, its index.
     if path.is_file() {

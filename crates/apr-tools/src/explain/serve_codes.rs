@@ -27,6 +27,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         "start a second server for it, or allow it with --allow-shape-change",
     ),
     entry(
+        "sv-rollback",
+        Usage,
+        "The file of a served model changed, and the new one is signed, but older than the model that is served, of another name, or not \
+         shown to be newer. Old signed files stay valid: this keeps a model from being replaced by its predecessors. The old one goes on \
+         answering.",
+        "put a newer file in its place, start the server anew, or allow it with --allow-rollback",
+    ),
+    entry(
         "sv-request",
         Invalid,
         "What came over a connection is no HTTP/1.1 request, or it has no Host field, two of them, or a malformed one.",

@@ -7,10 +7,13 @@ use std::net::TcpStream;
 use std::process::Child;
 use std::thread::sleep;
 
+use apr_container::{ModelType, Protection, SaveOptions, to_vec_protected};
+use apr_crypto::OsRandom;
+use apr_models::{LinearRegression, Vector};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::sandbox::{Ran, Sandbox};
+use crate::sandbox::{Ran, Sandbox, maker};
 
 /// A running server; it is killed when this is dropped.
 pub(crate) struct Serving {
@@ -152,6 +155,58 @@ fn where_a_key_is_demanded_no_other_model_is_served() {
     assert_eq!(ran.exit, 0);
     assert!(ran.stderr.contains("error[ac-not-signed]"), "{}", ran.stderr);
     assert!(ran.stderr.contains("generation 2"), "{}", ran.stderr);
+}
+
+/// A signed model of the maker that says `value` for zeros.
+fn signed(name: &str, created_at: u64, value: f32) -> Vec<u8> {
+    let line = LinearRegression::from_parts(Vector::from_vec(vec![1.0, 1.0]), value).unwrap();
+    let options = SaveOptions::default().with_name(name).with_created_at(created_at);
+    let key = maker();
+    let protection = Protection::default().signed_by(&key);
+    to_vec_protected(&line, ModelType::LinearRegression, &options, &protection, &mut OsRandom).unwrap()
+}
+
+#[test]
+fn an_older_signed_model_does_not_take_over() {
+    let sandbox = Sandbox::with_models();
+    let replace = |bytes: &[u8]| {
+        sandbox.write("new.apr", bytes);
+        fs::rename(sandbox.path("new.apr"), sandbox.path("served.apr")).unwrap();
+    };
+    let (first, second) = (signed("price", 1_000, 1.0), signed("price", 2_000, 2.0));
+    for keys in [["--signer", "maker.key.pub"], ["--trusted-keys", "trusted.txt"]] {
+        replace(&second);
+        let server = Serving::start(&sandbox, &[&["serve", "served.apr"], &keys[..]].concat());
+        // It answers, so it listens to signals.
+        assert_eq!(server.predict("[[0, 0]]")["predictions"], json!([2.0]));
+        for (number, refused) in
+            [&first, &signed("other", 3_000, 3.0), &signed("price", 2_000, 3.0)].into_iter().enumerate()
+        {
+            replace(refused);
+            server.signal(Signal::HUP);
+            server.wait_for(&format!("{FAILED} {}", number + 1));
+            assert_eq!(server.predict("[[0, 0]]")["predictions"], json!([2.0]));
+        }
+        // The same once more, then a newer one.
+        replace(&second);
+        server.signal(Signal::HUP);
+        server.wait_for("apr_serve_model_generation 2");
+        replace(&signed("price", 2_001, 4.0));
+        server.signal(Signal::HUP);
+        server.wait_for("apr_serve_model_generation 3");
+        assert_eq!(server.predict("[[0, 0]]")["predictions"], json!([4.0]));
+        assert!(server.get("/metrics").1.contains("apr_serve_errors_total{code=\"sv-rollback\"} 3"));
+        let ran = server.stop(Signal::TERM);
+        assert_eq!(ran.stderr.matches("error[sv-rollback]").count(), 3, "{}", ran.stderr);
+    }
+    for args in [&["--signer", "maker.key.pub", "--allow-rollback"][..], &["--any-signer"]] {
+        replace(&second);
+        let server = Serving::start(&sandbox, &[&["serve", "served.apr"], args].concat());
+        assert_eq!(server.predict("[[0, 0]]")["predictions"], json!([2.0]));
+        replace(&first);
+        server.signal(Signal::HUP);
+        server.wait_for("apr_serve_model_generation 2");
+    }
 }
 
 #[test]
