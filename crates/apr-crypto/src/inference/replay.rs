@@ -58,6 +58,9 @@ impl ReplayToken {
 /// With a window, requests that are older are refused, so they can be forgotten. Without a clock nothing is ever
 /// forgotten. In both cases a guard that is full refuses what is new: it never forgets a request that could come again.
 ///
+/// Anyone who has the public key can fill the guard and so have honest clients refused, for a window, or without a clock until the key changes. Limit
+/// the requests of each client before they are decrypted.
+///
 /// ```
 /// use apr_crypto::inference::ReplayGuard;
 ///
