@@ -125,12 +125,12 @@ pub use crate::payload::{
 #[cfg(feature = "crypto")]
 pub use crate::protect::{
     Access, AuthenticMetadata, InferenceKey, KeyHint, Opened, Protection, RawModel, Signer, Trust,
-    authenticate, open_protected, to_vec_protected, verify_signature,
+    authenticate, open_protected, to_vec_protected, verify_signature, verify_source,
 };
 #[cfg(all(feature = "crypto", feature = "std"))]
 pub use crate::protect::{
-    load_as_recipient, load_encrypted, load_protected, load_verified, save_encrypted, save_for_recipient,
-    save_protected, save_signed,
+    check_before_reading, load_as_recipient, load_encrypted, load_protected, load_verified, save_encrypted,
+    save_for_recipient, save_protected, save_signed,
 };
 pub use crate::save::{SaveOptions, to_vec};
 #[cfg(feature = "std")]

@@ -9,6 +9,7 @@ mod binding;
 mod open;
 mod raw;
 mod seal;
+mod streamed;
 mod trust;
 
 pub use self::authentic::{AuthenticMetadata, InferenceKey, authenticate};
@@ -20,6 +21,9 @@ pub use self::raw::RawModel;
 pub use self::seal::{Protection, to_vec_protected};
 #[cfg(feature = "std")]
 pub use self::seal::{save_encrypted, save_for_recipient, save_protected, save_signed};
+#[cfg(feature = "std")]
+pub use self::streamed::check_before_reading;
+pub use self::streamed::verify_source;
 pub use self::trust::{Signer, Trust, verify_signature};
 
 use crate::metadata::Metadata;

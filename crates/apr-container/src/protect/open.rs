@@ -10,6 +10,8 @@ use apr_crypto::{
 };
 
 use super::binding::Surroundings;
+#[cfg(feature = "std")]
+use super::streamed::check_before_reading;
 use super::trust::{Signer, Trust};
 use super::{COMMITMENT_KEY, COMMITMENT_LABEL};
 use crate::candidates::Candidates;
@@ -242,8 +244,9 @@ pub fn load_protected<'k, M: DecodePayload>(
     access: &Access<'k>,
     options: &ReadOptions,
 ) -> Result<Opened<'k, M>, Error> {
-    let file = durable_file::read(path.as_ref(), crate::file::FILE_LEN_MAX)?;
-    open_protected(&file, expect, access, options)
+    let regular = durable_file::open_regular(path.as_ref(), crate::file::FILE_LEN_MAX)?;
+    check_before_reading(regular.file(), regular.len(), access.trust, options)?;
+    open_protected(&regular.into_bytes()?, expect, access, options)
 }
 
 /// Loads a model that was saved for a password.

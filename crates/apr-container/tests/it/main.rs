@@ -18,4 +18,6 @@ mod sample;
 mod sealed;
 mod serde_codec;
 mod serde_refusals;
+#[cfg(all(feature = "crypto", feature = "std"))]
+mod streamed;
 mod v2;

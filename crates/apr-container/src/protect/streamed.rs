@@ -1,0 +1,166 @@
+//! Files that are judged before they are in memory.
+
+use alloc::vec;
+
+use apr_crypto::{ReadAt, Signature, VerifyingKey};
+
+use super::trust::{Signer, Trust, verify_signature};
+use crate::crc::Crc32;
+use crate::error::{Error, ErrorKind};
+use crate::header::{CHECKSUM_LEN, Geometry, HEADER_LEN, Header, SIGNATURE_LEN};
+use crate::limits::ReadOptions;
+
+/// Longest file that is read as a whole, whatever its header says: of a damaged one the checksum then says more than the
+/// first length that is wrong.
+const SHORT_LEN: u64 = 16 << 20;
+
+/// What is held of a longer file at a time.
+const BUFFER_LEN: usize = 256 << 10;
+
+/// Who signed a file that is read once, piece by piece: memory does not grow with it. `None` for [`Trust::NoSignature`].
+///
+/// The verdicts are those of [`verify_signature`]. A file longer than 16 MiB is refused before more than its header and its
+/// signature are read if its lengths do not fit, it is not signed, or the signer is not trusted.
+///
+/// ```
+/// # use apr_container::{EncodePayload, Error, ModelType, PayloadWriter, Protection, SaveOptions, to_vec_protected};
+/// # struct Weights;
+/// # impl EncodePayload for Weights {
+/// #     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> { out.f32s(&[0.5]) }
+/// # }
+/// use apr_container::{ReadOptions, Signer, verify_source};
+/// use apr_crypto::{OsRandom, SigningKey};
+///
+/// let maker = SigningKey::generate(&mut OsRandom)?;
+/// # let (options, protection) = (SaveOptions::default(), Protection::default().signed_by(&maker));
+/// # let file = to_vec_protected(&Weights, ModelType::Custom, &options, &protection, &mut OsRandom)?;
+/// // Any `ReadAt`: bytes, an open file, a range of a remote object.
+/// let signer = verify_source(&file, &maker.verifying_key(), &ReadOptions::STRICT)?;
+/// assert_eq!(signer, Some(Signer::Trusted(None)));
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+///
+/// Those of [`verify_signature`]; [`ErrorKind::Crypto`] if the source cannot be read.
+pub fn verify_source<'k>(
+    source: &(impl ReadAt + ?Sized),
+    trust: impl Into<Trust<'k>>,
+    options: &ReadOptions,
+) -> Result<Option<Signer<'k>>, Error> {
+    let (len, trust) = (source.total_len(), trust.into());
+    if len <= SHORT_LEN {
+        // It fits, since it is short.
+        let mut file = vec![0; len as usize];
+        source.read_exact_at(0, &mut file)?;
+        return verify_signature(&file, trust, options);
+    }
+    let Claim { geometry, signed } = Claim::read(source, trust, options)?;
+    let invalid = || ErrorKind::SignatureInvalid.at(geometry.payload_end);
+    let mut verification = match &signed {
+        Some((key, signature, _)) => Some(key.verification(signature).map_err(|_| invalid())?),
+        None => None,
+    };
+
+    let mut checksum = Crc32::default();
+    let mut buffer = vec![0; BUFFER_LEN];
+    let mut offset = 0;
+    while offset < geometry.checksum_at {
+        let left = geometry.checksum_at - offset;
+        let step = usize::try_from(left).unwrap_or(usize::MAX).min(BUFFER_LEN);
+        let (piece, _) = buffer.split_at_mut(step);
+        source.read_exact_at(offset, piece)?;
+        checksum.update(piece);
+        let left = geometry.payload_end.saturating_sub(offset);
+        let (covered, _) = piece.split_at(usize::try_from(left).unwrap_or(usize::MAX).min(step));
+        if let Some(verification) = &mut verification {
+            verification.update(covered);
+        }
+        offset += step as u64;
+    }
+    let mut expected = [0; CHECKSUM_LEN];
+    source.read_exact_at(geometry.checksum_at, &mut expected)?;
+    let (expected, actual) = (u32::from_le_bytes(expected), checksum.get());
+    if expected != actual {
+        return Err(ErrorKind::ChecksumMismatch { expected, actual }.at(geometry.checksum_at));
+    }
+    if let Some(verification) = verification {
+        verification.finish().map_err(|_| invalid())?;
+    }
+    Ok(signed.map(|(_, _, signer)| signer))
+}
+
+/// Refuses a file longer than 16 MiB that [`verify_signature`] would refuse for its header or for the key of its signature,
+/// before the rest of it is read. The file is left at its beginning. Shorter files are not looked at.
+///
+/// For programs that go on with the bytes of a file: what they use has to be what they verified, so it is read as a whole.
+///
+/// # Errors
+///
+/// Those of [`Header::from_bytes`]; [`ErrorKind::Truncated`], [`ErrorKind::Limit`], and in strict reading
+/// [`ErrorKind::Unowned`] and [`ErrorKind::UncompressedSize`]; [`ErrorKind::NotSigned`], [`ErrorKind::UntrustedSigner`];
+/// [`ErrorKind::Io`].
+#[cfg(feature = "std")]
+pub fn check_before_reading<'k>(
+    file: &std::fs::File,
+    len: u64,
+    trust: impl Into<Trust<'k>>,
+    options: &ReadOptions,
+) -> Result<(), Error> {
+    if len <= SHORT_LEN {
+        return Ok(());
+    }
+    Claim::read(&Sought { file, len }, trust.into(), options)?;
+    std::io::Seek::rewind(&mut &*file)?;
+    Ok(())
+}
+
+/// What a long file says of itself: lengths that fit, and a signature whose key is acceptable if one is demanded.
+struct Claim<'k> {
+    geometry: Geometry,
+    signed: Option<(VerifyingKey, Signature, Signer<'k>)>,
+}
+
+impl<'k> Claim<'k> {
+    fn read(source: &(impl ReadAt + ?Sized), trust: Trust<'k>, options: &ReadOptions) -> Result<Self, Error> {
+        let mut header = [0; HEADER_LEN];
+        source.read_exact_at(0, &mut header)?;
+        let header = Header::from_bytes(&header, options)?;
+        let geometry = header.geometry(source.total_len(), options)?;
+        if matches!(trust, Trust::NoSignature) {
+            return Ok(Self { geometry, signed: None });
+        }
+        if !header.is_signed() {
+            return Err(ErrorKind::NotSigned.at(21));
+        }
+        let mut signature = [0; Signature::LEN];
+        let mut embedded = [0; VerifyingKey::LEN];
+        const { assert!(Signature::LEN + VerifyingKey::LEN == SIGNATURE_LEN) };
+        source.read_exact_at(geometry.payload_end, &mut signature)?;
+        source.read_exact_at(geometry.payload_end + Signature::LEN as u64, &mut embedded)?;
+        let accepted = trust.accept(&embedded).map_err(|kind| kind.at(geometry.payload_end))?;
+        let signed = accepted.map(|(key, signer)| (key, Signature::from_bytes(signature), signer));
+        Ok(Self { geometry, signed })
+    }
+}
+
+/// A file that is read by seeking, which every system has.
+#[cfg(feature = "std")]
+struct Sought<'f> {
+    file: &'f std::fs::File,
+    len: u64,
+}
+
+#[cfg(feature = "std")]
+impl ReadAt for Sought<'_> {
+    fn total_len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), apr_crypto::Error> {
+        use std::io::{Read as _, Seek as _, SeekFrom};
+        let mut file = self.file;
+        let read = file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(out));
+        read.map_err(|error| apr_crypto::Error::wrap(apr_crypto::ErrorKind::Source, error))
+    }
+}
