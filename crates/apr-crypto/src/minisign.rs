@@ -36,7 +36,7 @@ mod key;
 mod locked;
 mod signature;
 
-pub use key::{KeyId, PublicKey, SecretKey};
+pub use key::{FileVerification, KeyId, PublicKey, SecretKey};
 pub use signature::Signature;
 
 use core::fmt;

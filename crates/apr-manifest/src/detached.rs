@@ -7,7 +7,6 @@ use apr_crypto::minisign::{Prehash, PublicKey, SecretKey, Signature};
 
 use crate::error::Error;
 use crate::hashing::{Watch, read_range};
-use crate::limits::Limits;
 
 const BUFFER_LEN: usize = 256 * 1024;
 
@@ -26,6 +25,13 @@ impl VerifiedFile {
     #[must_use]
     pub fn trusted_comment(&self) -> &str {
         &self.trusted_comment
+    }
+
+    /// The name the file had when it was signed, where the comment says it as minisign's do: `file:NAME`, one of the fields
+    /// between tabs. Files of one signer can be exchanged under their names unless it is compared.
+    #[must_use]
+    pub fn signed_name(&self) -> Option<&str> {
+        self.trusted_comment.split('\t').find_map(|field| field.strip_prefix("file:"))
     }
 
     /// Length of the file in bytes.
@@ -55,11 +61,11 @@ pub fn minisign_path(path: &Path) -> PathBuf {
 /// # let path = std::env::temp_dir().join(format!("apr-manifest-doc-file-{}", std::process::id()));
 /// # std::fs::write(&path, "weights")?;
 /// use apr_crypto::{OsRandom, SigningKey, minisign::SecretKey};
-/// use apr_manifest::{Limits, sign_file, verify_file};
+/// use apr_manifest::{sign_file, verify_file};
 ///
 /// let key = SecretKey::from(SigningKey::generate(&mut OsRandom)?);
 /// let signature = sign_file(&path, &key, "version 1.2", "signed with apr", &|_, _| ())?;
-/// let verified = verify_file(&path, &key.public(), &signature, &Limits::default(), &|_, _| ())?;
+/// let verified = verify_file(&path, &key.public(), &signature, &|_, _| ())?;
 /// assert_eq!(verified.trusted_comment(), "version 1.2");
 /// # std::fs::remove_file(&path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -80,21 +86,20 @@ pub fn sign_file(
     Ok(key.sign(&hash, trusted_comment, untrusted_comment)?)
 }
 
-/// Checks that `key` signed the file.
+/// Checks that `key` signed the file, which goes by once, whatever kind of signature it has.
 ///
 /// # Errors
 ///
 /// An [`apr_crypto::Error`] if the signature names another key or does not match; a [`durable_file::Error`] or
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the file cannot be read, or if it has a signature of the old kind and is longer
-/// than the limit for those; [`ErrorKind::Unstable`](crate::ErrorKind::Unstable).
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the file cannot be read;
+/// [`ErrorKind::Unstable`](crate::ErrorKind::Unstable) if it changes meanwhile.
 pub fn verify_file(
     path: &Path,
     key: &PublicKey,
     signature: &Signature,
-    limits: &Limits,
     watch: Watch<'_>,
 ) -> Result<VerifiedFile, Error> {
-    verify_file_any(path, core::slice::from_ref(key), signature, limits, watch).map(|(_, verified)| verified)
+    verify_file_any(path, core::slice::from_ref(key), signature, watch).map(|(_, verified)| verified)
 }
 
 /// Checks that one of `keys` signed the file, and says which: its place among them. The file goes by once.
@@ -106,36 +111,33 @@ pub fn verify_file_any(
     path: &Path,
     keys: &[PublicKey],
     signature: &Signature,
-    limits: &Limits,
     watch: Watch<'_>,
 ) -> Result<(usize, VerifiedFile), Error> {
-    let (signed, len) = if signature.is_prehashed() {
-        let (hash, len) = hash(path, watch)?;
-        (Signed::Hash(Box::new(hash)), len)
+    let mut checked: Vec<Result<&str, apr_crypto::Error>>;
+    let len;
+    if signature.is_prehashed() {
+        let hash;
+        (hash, len) = self::hash(path, watch)?;
+        checked = keys.iter().map(|key| key.verify(&hash, signature)).collect();
     } else {
-        let file = durable_file::read(path, limits.legacy_len)?;
-        let len = file.len() as u64;
-        watch(len, len);
-        (Signed::File(file), len)
-    };
-    let mut refused = apr_crypto::Error::from(apr_crypto::ErrorKind::Signature);
-    for (idx, key) in keys.iter().enumerate() {
-        let checked = match &signed {
-            Signed::Hash(hash) => key.verify(hash, signature),
-            Signed::File(file) => key.verify_file(file, signature),
-        };
-        match checked {
-            Ok(comment) => return Ok((idx, VerifiedFile { trusted_comment: comment.to_owned(), len })),
-            Err(error) => refused = error,
+        // What is hashed depends on the key.
+        let mut pending: Vec<_> = keys.iter().map(|key| key.verification(signature)).collect();
+        len = stream(path, watch, |data| {
+            pending.iter_mut().flatten().for_each(|verification| verification.update(data));
+        })?;
+        checked = pending.into_iter().map(|verification| verification?.finish()).collect();
+    }
+    match checked.iter().position(Result::is_ok) {
+        Some(idx) => {
+            let trusted_comment = checked.swap_remove(idx)?.to_owned();
+            Ok((idx, VerifiedFile { trusted_comment, len }))
+        }
+        None => {
+            let refused = checked.pop().and_then(Result::err);
+            let refused = refused.unwrap_or_else(|| apr_crypto::ErrorKind::Signature.into());
+            Err(Error::from(refused).in_file(path))
         }
     }
-    Err(Error::from(refused).in_file(path))
-}
-
-/// What a signature is of.
-enum Signed {
-    Hash(Box<[u8; Prehash::LEN]>),
-    File(Vec<u8>),
 }
 
 /// Reads a signature's file.
@@ -156,12 +158,18 @@ pub fn read_signature(path: &Path) -> Result<Signature, Error> {
 }
 
 fn hash(path: &Path, watch: Watch<'_>) -> Result<([u8; Prehash::LEN], u64), Error> {
-    let len = durable_file::open_regular(path, u64::MAX)?.len();
     let mut hash = Prehash::new();
+    let len = stream(path, watch, |data| hash.update(data))?;
+    Ok((hash.finish(), len))
+}
+
+/// Hands a file to `take`, piece by piece; its length.
+fn stream(path: &Path, watch: Watch<'_>, mut take: impl FnMut(&[u8])) -> Result<u64, Error> {
+    let len = durable_file::open_regular(path, u64::MAX)?.len();
     let mut buffer = vec![0; BUFFER_LEN];
     read_range(path, len, &(0..len), &mut buffer, |data| {
-        hash.update(data);
+        take(data);
         watch(data.len() as u64, len);
     })?;
-    Ok((hash.finish(), len))
+    Ok(len)
 }

@@ -14,13 +14,10 @@ pub struct Limits {
     pub bundle_len: u64,
     /// Most files in a folder, and most entries in a list; 1,000,000.
     pub files: usize,
-    /// Longest file in bytes with a minisign signature of the old kind, which needs all of it in memory; 1 GiB, as
-    /// minisign has it.
-    pub legacy_len: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bundle_len: 64 << 20, files: 1_000_000, legacy_len: 1 << 30 }
+        Self { bundle_len: 64 << 20, files: 1_000_000 }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use apr_container::sealed::{self, SealedLimits};
-use apr_container::{ErrorKind as ContainerError, ReadOptions, Signer, verify_signature};
+use apr_container::{ErrorKind as ContainerError, ReadOptions, Signer, verify_source};
 use apr_crypto::{FileSource, ReadAt as _, TrustedKeys, VerifyingKey, minisign};
 use apr_manifest::{Limits, minisign_path, read_signature, verify_file_any, verify_model};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
@@ -17,9 +17,6 @@ use crate::render::human::{self, plural};
 use crate::sealed_file::is_sealed;
 use crate::secrets::{Verifier, load_verifier};
 use crate::sign::{bundle_places, watched};
-
-/// Longest `.apr` file of the first generation that its signature is looked for in: what its header can announce.
-const MAX_APR_LEN: u64 = 9 << 30;
 
 /// Names shown of each kind of difference.
 const MAX_NAMES: usize = 10;
@@ -224,7 +221,7 @@ fn file(input: &Path, path: &Path, trust: &Trust, console: &Console) -> Result<F
         Trust::Key(Verifier::P256(_)) | Trust::Anyone => (Vec::new(), Vec::new()),
     };
     let (idx, verified) = watched(console, "hashing", &Mutex::new(0), |watch| {
-        verify_file_any(input, &keys, &signature, &Limits::default(), watch)
+        verify_file_any(input, &keys, &signature, watch)
     })?;
     let fingerprint = keys.get(idx).map(|key| key.key().fingerprint().to_string()).unwrap_or_default();
     Ok(Finding {
@@ -257,13 +254,11 @@ fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
         ContainerError::NotSigned => no_signature(input),
         _ => Failure::from(error).in_file(input),
     };
-    let (signer, n_bytes) = if is_sealed(input) {
-        let source = FileSource::new(durable_file::open_regular(input, u64::MAX)?.into_file())?;
-        let signer = sealed::verify(&source, accepted, &SealedLimits::default()).map_err(refused)?;
-        (Some(signer), source.total_len())
+    let source = FileSource::new(durable_file::open_regular(input, u64::MAX)?.into_file())?;
+    let signer = if is_sealed(input) {
+        Some(sealed::verify(&source, accepted, &SealedLimits::default()).map_err(refused)?)
     } else {
-        let bytes = durable_file::read(input, MAX_APR_LEN)?;
-        (verify_signature(&bytes, accepted, &ReadOptions::STRICT).map_err(refused)?, bytes.len() as u64)
+        verify_source(&source, accepted, &ReadOptions::STRICT).map_err(refused)?
     };
     let (name, key) = match (signer, trust) {
         (Some(Signer::Unknown(key)), _) => (None, key),
@@ -282,7 +277,7 @@ fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
         is_trusted: !matches!(trust, Trust::Anyone),
         comment: None,
         n_files: 1,
-        n_bytes,
+        n_bytes: source.total_len(),
         not_covered: Vec::new(),
     })
 }

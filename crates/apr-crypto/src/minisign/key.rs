@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::key_text::check_line;
 use crate::minisign::{Prehash, Signature};
 use crate::secret::{SecretText, constant_time_eq};
-use crate::sign::{SigningKey, VerifyingKey};
+use crate::sign::{SigningKey, Verification, VerifyingKey};
 
 const PUBLIC_FORMAT: &str = "a minisign public key";
 const SECRET_FORMAT: &str = "a minisign secret key";
@@ -88,13 +88,14 @@ impl PublicKey {
     /// # Errors
     ///
     /// [`ErrorKind::KeyId`] if the signature names another key; [`ErrorKind::Signature`] if it does not match; [`ErrorKind::Text`] if it is
-    /// of the old kind, which needs [`verify_file`](Self::verify_file).
+    /// of the old kind, which needs [`verification`](Self::verification).
     pub fn verify<'a>(&self, hash: &[u8; Prehash::LEN], signature: &'a Signature) -> Result<&'a str, Error> {
         if !signature.is_prehashed() {
-            let what = "of the old kind, which signs the file itself and needs all of it in memory";
-            return Err(wrong("a signature of a hash", what));
+            return Err(wrong("a signature of a hash", "of the old kind, which signs the file itself"));
         }
-        self.verify_message(hash, signature)
+        self.check_id(signature)?;
+        self.key.verify(hash, signature.signature())?;
+        signature.verify_comment(&self.key)
     }
 
     /// Checks a signature of a file that lies in memory, of either kind, and of its comment.
@@ -103,20 +104,83 @@ impl PublicKey {
     ///
     /// [`ErrorKind::KeyId`] if the signature names another key; [`ErrorKind::Signature`] if it does not match.
     pub fn verify_file<'a>(&self, file: &[u8], signature: &'a Signature) -> Result<&'a str, Error> {
-        if !signature.is_prehashed() {
-            return self.verify_message(file, signature);
-        }
-        let mut hash = Prehash::new();
-        hash.update(file);
-        self.verify_message(&hash.finish(), signature)
+        let mut verification = self.verification(signature)?;
+        verification.update(file);
+        verification.finish()
     }
 
-    fn verify_message<'a>(&self, message: &[u8], signature: &'a Signature) -> Result<&'a str, Error> {
-        if !constant_time_eq(&signature.key_id().0, &self.id.0) {
-            return Err(ErrorKind::KeyId.into());
+    /// Checks a signature of a file that is read piece by piece, of either kind, and of its comment.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::KeyId`] if the signature names another key; [`ErrorKind::Signature`] if no file could have it.
+    pub fn verification<'a>(&self, signature: &'a Signature) -> Result<FileVerification<'a>, Error> {
+        self.check_id(signature)?;
+        let message = match signature.is_prehashed() {
+            true => Message::Hash(Prehash::new()),
+            false => Message::File(self.key.verification(signature.signature())?),
+        };
+        Ok(FileVerification { key: self.key, signature, message })
+    }
+
+    fn check_id(&self, signature: &Signature) -> Result<(), Error> {
+        match constant_time_eq(&signature.key_id().0, &self.id.0) {
+            true => Ok(()),
+            false => Err(ErrorKind::KeyId.into()),
         }
-        self.key.verify(message, signature.signature())?;
-        signature.verify_comment(&self.key)
+    }
+}
+
+/// A file whose signature is being checked; see [`PublicKey::verification`].
+///
+/// ```
+/// # let key = apr_crypto::SigningKey::generate(&mut apr_crypto::OsRandom)?;
+/// # let key = apr_crypto::minisign::SecretKey::from(key);
+/// # let mut hash = apr_crypto::minisign::Prehash::new();
+/// # hash.update(b"weights");
+/// # let signature = key.sign(&hash.finish(), "version 1.2", "")?;
+/// let mut verification = key.public().verification(&signature)?;
+/// verification.update(b"wei");
+/// verification.update(b"ghts");
+/// assert_eq!(verification.finish()?, "version 1.2");
+/// # Ok::<(), apr_crypto::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is checked before `finish`"]
+pub struct FileVerification<'a> {
+    key: VerifyingKey,
+    signature: &'a Signature,
+    message: Message,
+}
+
+/// What is signed.
+#[derive(Debug)]
+enum Message {
+    Hash(Prehash),
+    /// Old signatures.
+    File(Verification),
+}
+
+impl<'a> FileVerification<'a> {
+    /// Takes the next piece of the file.
+    pub fn update(&mut self, data: &[u8]) {
+        match &mut self.message {
+            Message::Hash(hash) => hash.update(data),
+            Message::File(verification) => verification.update(data),
+        }
+    }
+
+    /// The trusted comment, if the file and the comment are the signed ones. Escape control characters before showing it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Signature`] if they are not.
+    pub fn finish(self) -> Result<&'a str, Error> {
+        match self.message {
+            Message::Hash(hash) => self.key.verify(&hash.finish(), self.signature.signature())?,
+            Message::File(verification) => verification.finish()?,
+        }
+        self.signature.verify_comment(&self.key)
     }
 }
 

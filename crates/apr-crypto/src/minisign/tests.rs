@@ -71,6 +71,25 @@ fn signatures_of_minisign_are_checked() {
 }
 
 #[test]
+fn files_of_either_kind_are_checked_in_any_pieces() {
+    let public = PublicKey::from_text(PUBLIC).unwrap();
+    for (text, comment) in [(PREHASHED, "trusted ünï"), (LEGACY, "timestamp:1795261181\tfile:f")] {
+        let signature = Signature::from_text(text).unwrap();
+        for len in 1..=FILE.len() {
+            let check = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+                let mut verification = public.verification(&signature).unwrap();
+                pieces.for_each(|piece| verification.update(piece));
+                verification.finish()
+            };
+            assert_eq!(check(&mut FILE.chunks(len)).unwrap(), comment);
+            assert_eq!(check(&mut FILE.chunks(len).skip(1)).unwrap_err().kind(), ErrorKind::Signature);
+        }
+        let other = SigningKey::from_seed(&[9; 32]).verifying_key();
+        assert_eq!(PublicKey::from(other).verification(&signature).unwrap_err().kind(), ErrorKind::KeyId);
+    }
+}
+
+#[test]
 fn changed_signatures_are_refused() {
     let public = PublicKey::from_text(PUBLIC).unwrap();
     let check = |text: &str| {

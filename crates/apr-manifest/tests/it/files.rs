@@ -3,8 +3,9 @@
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use apr_crypto::SigningKey;
 use apr_crypto::minisign::{PublicKey, SecretKey};
-use apr_manifest::{Limits, minisign_path, read_signature, sign_file, verify_file};
+use apr_manifest::{minisign_path, read_signature, sign_file, verify_file, verify_file_any};
 
 use crate::folder::{Folder, text};
 
@@ -24,34 +25,47 @@ fn long_files_go_by_once() {
     let beside = minisign_path(&path);
     fs::write(&beside, signature.to_string()).unwrap();
     let signature = read_signature(&beside).unwrap();
-    let limits = Limits::default();
-    assert_eq!(
-        verify_file(&path, &public, &signature, &limits, &|_, _| ()).unwrap().trusted_comment(),
-        "file:a"
-    );
+    assert_eq!(verify_file(&path, &public, &signature, &|_, _| ()).unwrap().trusted_comment(), "file:a");
     for len in [0, 1, 262_144, 1_499_999, 1_500_001] {
         let mut other = bytes.clone();
         other.resize(len, 0);
         fs::write(&path, other).unwrap();
-        assert_eq!(
-            verify_file(&path, &public, &signature, &limits, &|_, _| ()).unwrap_err().code(),
-            "cy-signature"
-        );
+        assert_eq!(verify_file(&path, &public, &signature, &|_, _| ()).unwrap_err().code(), "cy-signature");
     }
     assert_eq!(sign_file(&path, &key, "a\nb", "", &|_, _| ()).unwrap_err().code(), "cy-comment");
     assert!(sign_file(&folder.join("none"), &key, "", "", &|_, _| ()).unwrap_err().code().starts_with("df-"));
     assert!(sign_file(folder.path(), &key, "", "", &|_, _| ()).unwrap_err().code().starts_with("df-"));
 }
 
-/// A signature of the old kind needs the file in memory: there is a limit, and it is the caller's.
+/// What is hashed depends on the key: the file goes by once for all of them, and is never in memory.
 #[test]
-fn old_signatures_of_long_files_are_refused() {
-    let file = crate::folder::vector("model/weights.safetensors");
+fn files_with_old_signatures_go_by_once() {
+    let folder = Folder::new("old");
+    let bytes = fs::read(crate::folder::vector("model/weights.safetensors")).unwrap();
     let public = PublicKey::from_text(&text("minisign.pub")).unwrap();
     let old = read_signature(&crate::folder::vector("weights.legacy.minisig")).unwrap();
-    let limits = Limits { legacy_len: 100, ..Limits::default() };
-    let error = verify_file(&file, &public, &old, &limits, &|_, _| ()).unwrap_err();
-    assert!(error.code().starts_with("df-"), "{error}");
+    let other = SigningKey::from_seed(&[9; 32]).verifying_key();
+    // One that names another key, one that is another key, and the right one.
+    let keys = [other.into(), PublicKey::new(public.id(), other), public];
+    let path = folder.write("a", &bytes);
+    let seen = AtomicU64::new(0);
+    let watch = |count, _| {
+        seen.fetch_add(count, Ordering::Relaxed);
+    };
+    let (idx, verified) = verify_file_any(&path, &keys, &old, &watch).unwrap();
+    assert_eq!((idx, verified.n_bytes()), (2, bytes.len() as u64));
+    assert_eq!(seen.load(Ordering::Relaxed), bytes.len() as u64);
+    let code = |keys: &[PublicKey]| verify_file_any(&path, keys, &old, &|_, _| ()).unwrap_err().code();
+    assert_eq!(
+        (code(&keys[..1]), code(&keys[..2]), code(&[])),
+        ("cy-key-id", "cy-signature", "cy-signature")
+    );
+    for len in [0, 1, bytes.len() - 1, bytes.len() + 1, 600_000] {
+        let mut other = bytes.clone();
+        other.resize(len, 0);
+        fs::write(&path, other).unwrap();
+        assert_eq!(code(&keys), "cy-signature");
+    }
 }
 
 #[test]

@@ -125,17 +125,16 @@ fn signatures_of_minisign_verify() {
     for name in ["weights.minisig", "weights.legacy.minisig"] {
         let signature = read_signature(&vector(name)).unwrap();
         assert_eq!(signature.is_prehashed(), name == "weights.minisig");
-        let verified = verify_file(&file, &key, &signature, &limits(), &|_, _| ()).unwrap();
+        let verified = verify_file(&file, &key, &signature, &|_, _| ()).unwrap();
         assert_eq!(verified.trusted_comment(), "version 1.2");
         assert_eq!(verified.n_bytes(), fs::metadata(&file).unwrap().len());
-        let error =
-            verify_file(&vector("model/sub.txt"), &key, &signature, &limits(), &|_, _| ()).unwrap_err();
+        let error = verify_file(&vector("model/sub.txt"), &key, &signature, &|_, _| ()).unwrap_err();
         assert_eq!((error.code(), error.path()), ("cy-signature", Some(&*vector("model/sub.txt"))));
-        let error = verify_file(&file, &other, &signature, &limits(), &|_, _| ()).unwrap_err();
+        let error = verify_file(&file, &other, &signature, &|_, _| ()).unwrap_err();
         assert_eq!(error.code(), "cy-key-id");
-        let (idx, _) = verify_file_any(&file, &[other, key], &signature, &limits(), &|_, _| ()).unwrap();
+        let (idx, _) = verify_file_any(&file, &[other, key], &signature, &|_, _| ()).unwrap();
         assert_eq!(idx, 1);
-        let none = verify_file_any(&file, &[], &signature, &limits(), &|_, _| ()).unwrap_err();
+        let none = verify_file_any(&file, &[], &signature, &|_, _| ()).unwrap_err();
         assert_eq!(none.code(), "cy-signature");
     }
     assert_eq!(read_signature(&vector("model.sig")).unwrap_err().code(), "cy-text");
