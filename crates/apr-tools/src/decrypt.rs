@@ -52,13 +52,13 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     refuse_shared_stdin(identity.takes_stdin(), path)?;
     let output = Output::from_matches(matches, console)?;
     let source = whole_file::source(path, "`apr open` opens sealed files; other formats are not encrypted")?;
-    let bytes = whole_file::read(&source, console)?;
+    let keys = Keys::of_signers(trust.load()?);
+    let bytes = whole_file::read(&source, &rules, keys.trusted().trust(), console)?;
     let refused = |error: apr_container::Error, rules: &Rules| {
         whole_file::refused(error.into(), &bytes, &source, rules)
     };
 
     // The signature first, then what the file says of itself, then the question for the password.
-    let keys = Keys::of_signers(trust.load()?);
     let signer = verify_signature(&bytes, keys.trusted().trust(), &rules.apr)
         .map_err(|error| refused(error, &rules))?
         .map(|signer| keys.signed_by(signer));

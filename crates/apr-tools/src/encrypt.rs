@@ -1,6 +1,6 @@
 //! `apr encrypt`: an `.apr` model for one recipient, or under a password.
 
-use apr_container::{Metadata, Protection};
+use apr_container::{Metadata, Protection, Trust};
 use apr_crypto::OsRandom;
 use clap::{ArgMatches, Command};
 
@@ -55,7 +55,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), path)?;
     let output = Output::from_matches(matches, console)?;
     let source = whole_file::source(path, SEAL)?;
-    let bytes = whole_file::read(&source, console)?;
+    let bytes = whole_file::read(&source, &rules, Trust::NoSignature, console)?;
     let model = whole_file::open_plain(&bytes, &source, &rules).map_err(already_protected)?;
     let was_signed =
         apr_container::inspect_bytes_with(&bytes, &rules.for_looking().apr).is_ok_and(|info| info.signed);

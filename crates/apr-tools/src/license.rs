@@ -5,7 +5,7 @@ mod report;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use apr_container::{
-    License, LicenseTier, Metadata, UncheckedSignature, inspect_bytes_with, verify_signature,
+    License, LicenseTier, Metadata, Trust, UncheckedSignature, inspect_bytes_with, verify_signature,
 };
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -183,7 +183,7 @@ fn read(matches: &ArgMatches, console: &Console) -> Result<(Option<License>, Rep
     let (path, mut rules) = (input::path(matches), Rules::from_matches(matches));
     let keys = Keys::of_signers(TrustArgs::from_matches(matches).load()?);
     let source = whole_file::source(path, INSTEAD)?;
-    let bytes = whole_file::read(&source, console)?;
+    let bytes = whole_file::read(&source, &rules, keys.trusted().trust(), console)?;
     let refused = |error: apr_container::Error, rules: &Rules| {
         whole_file::refused(error.into(), &bytes, &source, rules)
     };
@@ -238,7 +238,7 @@ fn set(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     }
     let output = Output::from_matches(matches, console)?;
     let source = whole_file::source(path, INSTEAD)?;
-    let bytes = whole_file::read(&source, console)?;
+    let bytes = whole_file::read(&source, &rules, Trust::NoSignature, console)?;
     let mut model = whole_file::open_plain(&bytes, &source, &rules)?;
     let mut license = model.metadata.license.take().unwrap_or_default();
     license.licensee = licensee.or(license.licensee);

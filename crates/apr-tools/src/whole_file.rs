@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-use apr_container::{Access, RawModel, inspect_bytes_with};
+use apr_container::{Access, RawModel, Trust, check_before_reading, inspect_bytes_with};
 
 use crate::console::Console;
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
@@ -52,12 +52,20 @@ fn foreign(source: &Source, instead: &str) -> Failure {
 ///
 /// # Errors
 ///
-/// If it cannot be read.
-pub(crate) fn read(source: &Source, console: &Console) -> Result<Vec<u8>, Failure> {
+/// If it cannot be read; if it is long and its header does not fit its length or what is demanded of its signature, which
+/// is found before it is read.
+pub(crate) fn read(
+    source: &Source,
+    rules: &Rules,
+    trust: Trust<'_>,
+    console: &Console,
+) -> Result<Vec<u8>, Failure> {
     let at_source = |failure: Failure| source.relabel(failure);
     let regular =
         durable_file::open_regular(source.path(), FILE_LEN_MAX).map_err(|error| at_source(error.into()))?;
     let len = regular.len();
+    let check = |rules: &Rules| check_before_reading(regular.file(), len, trust, &rules.apr);
+    check(rules).map_err(|error| advised(error.into(), source, rules, |compat| check(compat).is_ok()))?;
     let mut progress = console.progress("reading", len);
     let mut bytes = Vec::new();
     let room = usize::try_from(len).ok().filter(|&len| bytes.try_reserve_exact(len).is_ok());
@@ -90,9 +98,19 @@ pub(crate) fn open_plain(file: &[u8], source: &Source, rules: &Rules) -> Result<
 
 /// The failure, with the name the user knows, and with what helps if a less strict reader takes the file.
 pub(crate) fn refused(failure: Failure, file: &[u8], source: &Source, rules: &Rules) -> Failure {
+    advised(failure, source, rules, |compat| inspect_bytes_with(file, &compat.apr).is_ok())
+}
+
+/// The failure, with the name the user knows, and with what helps if a less strict reader `accepts` the file.
+pub(crate) fn advised(
+    failure: Failure,
+    source: &Source,
+    rules: &Rules,
+    accepts: impl FnOnce(&Rules) -> bool,
+) -> Failure {
     let failure = source.relabel(failure);
-    let compat = Rules::COMPAT.apr.with_limits(rules.apr.limits);
-    if rules.is_strict() && failure.exit() == Exit::Invalid && inspect_bytes_with(file, &compat).is_ok() {
+    let compat = Rules { apr: Rules::COMPAT.apr.with_limits(rules.apr.limits), ..Rules::COMPAT };
+    if rules.is_strict() && failure.exit() == Exit::Invalid && accepts(&compat) {
         return failure.help("other readers accept this file: if you trust it, repeat with --compat");
     }
     failure

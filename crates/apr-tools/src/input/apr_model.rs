@@ -2,14 +2,15 @@
 
 use apr_container::{
     Checksum, DecodePayload, Error, ErrorKind, Expect, Generation, ModelInfo, ModelType, PayloadReader,
-    ReadOptions, UncheckedSignature, inspect_bytes_with, inspect_with, load_with, open_protected,
-    verify_signature,
+    ReadOptions, UncheckedSignature, check_before_reading, inspect_bytes_with, inspect_with, load_with,
+    open_protected, verify_signature,
 };
 use apr_models::{AnyModel, Model as _, Tensors};
 
 use super::{Rules, Source, Tensor};
-use crate::error::{CODE_FOREIGN_PAYLOAD, Exit, Failure};
+use crate::error::{CODE_FOREIGN_PAYLOAD, Failure};
 use crate::secrets::{Keys, SignedBy};
+use crate::whole_file::advised;
 
 /// A loaded file: the model, and the tensors it becomes.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ impl DecodePayload for Payload {
 /// If the file cannot be read, is not sound, or is damaged.
 pub(crate) fn info(source: &Source, checksum: Checksum, rules: &Rules) -> Result<ModelInfo, Failure> {
     let inspect = |rules: &Rules| inspect_with(source.path(), checksum, &rules.apr);
-    inspect(rules).map_err(|error| refused(error, source, rules, |compat| inspect(compat).is_ok()))
+    inspect(rules).map_err(|error| advised(error.into(), source, rules, |compat| inspect(compat).is_ok()))
 }
 
 /// The payload, decoded; the checksum is compared on the way.
@@ -67,7 +68,7 @@ pub(crate) fn info(source: &Source, checksum: Checksum, rules: &Rules) -> Result
 /// If the file cannot be read, is not sound, is damaged, or needs a key or a permission.
 pub(crate) fn payload(source: &Source, rules: &Rules) -> Result<Payload, Failure> {
     let load = |rules: &Rules| load_with::<Payload>(source.path(), Expect::AnyKnown, &rules.apr);
-    load(rules).map_err(|error| refused(error, source, rules, |compat| load(compat).is_ok()))
+    load(rules).map_err(|error| advised(error.into(), source, rules, |compat| load(compat).is_ok()))
 }
 
 /// What a file holds that was opened with keys.
@@ -92,10 +93,15 @@ const FILE_LEN_MAX: u64 = 1 << 34;
 ///
 /// If the file cannot be read, is not sound or damaged; is not signed by whom it must be; cannot be decrypted.
 pub(crate) fn protected(source: &Source, rules: &Rules) -> Result<Protected, Failure> {
-    let file = durable_file::read(source.path(), FILE_LEN_MAX)
+    let regular = durable_file::open_regular(source.path(), FILE_LEN_MAX)
         .map_err(|error| source.relabel(Failure::from(error)))?;
+    let check = |rules: &Rules| {
+        check_before_reading(regular.file(), regular.len(), source.keys().trusted().trust(), &rules.apr)
+    };
+    check(rules).map_err(|error| advised(error.into(), source, rules, |compat| check(compat).is_ok()))?;
+    let file = regular.into_bytes().map_err(|error| source.relabel(Failure::from(error)))?;
     let open = |rules: &Rules| open_bytes(&file, source.keys(), &rules.apr);
-    open(rules).map_err(|error| refused(error, source, rules, |compat| open(compat).is_ok()))
+    open(rules).map_err(|error| advised(error.into(), source, rules, |compat| open(compat).is_ok()))
 }
 
 fn open_bytes(file: &[u8], keys: &Keys, options: &ReadOptions) -> Result<Protected, Error> {
@@ -114,21 +120,6 @@ fn open_bytes(file: &[u8], keys: &Keys, options: &ReadOptions) -> Result<Protect
     };
     let is_decrypted = info.encrypted && payload.is_some();
     Ok(Protected { info, payload, signer: signer.map(|signer| keys.signed_by(signer)), is_decrypted })
-}
-
-/// The failure, with what helps if other readers are less strict.
-fn refused(
-    error: Error,
-    source: &Source,
-    rules: &Rules,
-    is_accepted: impl FnOnce(&Rules) -> bool,
-) -> Failure {
-    let failure = source.relabel(Failure::from(error));
-    let compat = Rules { apr: Rules::COMPAT.apr.with_limits(rules.apr.limits), ..Rules::COMPAT };
-    if rules.is_strict() && failure.exit() == Exit::Invalid && is_accepted(&compat) {
-        return failure.help("other readers accept this file: if you trust it, repeat with --compat");
-    }
-    failure
 }
 
 impl AprModel {

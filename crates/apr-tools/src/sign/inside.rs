@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use apr_container::{Protection, inspect_bytes_with};
+use apr_container::{Protection, Trust, inspect_bytes_with};
 use apr_crypto::OsRandom;
 use clap::ArgMatches;
 
@@ -52,8 +52,8 @@ pub(super) fn run(
         }
     };
     let source = whole_file::source(path, "`apr sign` without --inside signs files of every format")?;
-    let bytes = whole_file::read(&source, console)?;
     let rules = Rules::from_matches(matches);
+    let bytes = whole_file::read(&source, &rules, Trust::NoSignature, console)?;
     let model = whole_file::open_plain(&bytes, &source, &rules).map_err(already_protected)?;
     let was_signed = inspect_bytes_with(&bytes, &rules.for_looking().apr).is_ok_and(|info| info.signed);
     drop(bytes);

@@ -17,6 +17,8 @@ mod hostile;
 mod inputs;
 mod keys;
 mod licenses;
+#[cfg(target_os = "linux")]
+mod memory;
 mod outputs;
 #[cfg(target_os = "linux")]
 mod passwords;
