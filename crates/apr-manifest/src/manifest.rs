@@ -47,7 +47,7 @@ pub struct Part {
 }
 
 impl Manifest {
-    /// What its maker called the folder or file. Nothing depends on it.
+    /// What its maker called the folder or file: see [`model_name`](crate::model_name). No check depends on it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -31,6 +31,8 @@ pub struct SignOptions {
 pub struct Verified {
     manifest: Manifest,
     not_covered: Vec<String>,
+    /// The signature's name in the folder, if it lies there.
+    signature: Option<String>,
     n_bytes: u64,
 }
 
@@ -46,6 +48,12 @@ impl Verified {
     #[must_use]
     pub fn not_covered(&self) -> &[String] {
         &self.not_covered
+    }
+
+    /// Those of [`not_covered`](Self::not_covered) that are not the signature itself.
+    pub fn strangers(&self) -> impl Iterator<Item = &str> {
+        let names = self.not_covered.iter().map(String::as_str);
+        names.filter(|name| Some(*name) != self.signature.as_deref())
     }
 
     /// Bytes of the files on the list.
@@ -140,10 +148,8 @@ impl Manifest {
                 entry.parts.push(Part { range, digest });
             }
         }
-        let whole = path.canonicalize();
-        let name = whole.as_deref().unwrap_or(path).file_name().and_then(|name| name.to_str());
         Ok(Self {
-            name: name.unwrap_or("model").to_owned(),
+            name: model_name(path),
             method: options.method,
             algorithm,
             ignored,
@@ -169,8 +175,8 @@ impl Manifest {
     ) -> Result<Verified, Error> {
         let is_listed = |folder: &str| self.files.iter().any(|file| is_within(&file.name, folder));
         // What is signed is looked at, whatever it is called.
-        let unlisted = DEFAULT_IGNORED.into_iter().map(str::to_owned);
-        let unlisted = unlisted.chain(signature.and_then(|signature| name_below(path, signature)));
+        let signature = signature.and_then(|signature| name_below(path, signature));
+        let unlisted = DEFAULT_IGNORED.into_iter().map(str::to_owned).chain(signature.clone());
         let mut ignored = self.ignored.clone();
         ignored.extend(unlisted.filter(|name| !is_listed(name)));
         let Walk { mut files, skipped } = walk(path, is_ignored(&ignored), limits)?;
@@ -218,8 +224,22 @@ impl Manifest {
             return Err(Error::from(differences).in_file(path));
         }
         let n_bytes = files.iter().map(|file| file.len).sum();
-        Ok(Verified { manifest: self, not_covered: skipped, n_bytes })
+        Ok(Verified { manifest: self, not_covered: skipped, signature, n_bytes })
     }
+}
+
+/// What a list calls the file or folder at `path`: its name behind links, `model` if that is not UTF-8.
+///
+/// ```
+/// use std::path::Path;
+///
+/// assert_eq!(apr_manifest::model_name(Path::new("models/not-there.gguf")), "not-there.gguf");
+/// ```
+#[must_use]
+pub fn model_name(path: &Path) -> String {
+    let whole = path.canonicalize();
+    let name = whole.as_deref().unwrap_or(path).file_name().and_then(|name| name.to_str());
+    name.unwrap_or("model").to_owned()
 }
 
 fn is_ignored(folders: &[String]) -> impl Fn(&str) -> bool {

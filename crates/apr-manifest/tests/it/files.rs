@@ -68,6 +68,29 @@ fn files_with_old_signatures_go_by_once() {
     }
 }
 
+/// minisign 0.11 writes the name behind a time: `-S -l` over a file called `f`.
+#[test]
+fn the_signed_name_is_that_of_the_comment() {
+    const PUBLIC: &str = "RWTpfMmKHSd407PSPQuO7Hx1tBkEZTryG8DYsM5VHjRAu7B6w2C5s3C2";
+    const THEIRS: &str = "untrusted comment: signature from minisign secret key\n\
+        RWTpfMmKHSd40yqnz3lfdYLuIwO5c12MkCNxQyLtcVWP6yLO+nSvasMiiziU9WuTNAKvBy45oGtAr8NafCdyEFdo1jpX5MdJzws=\n\
+        trusted comment: timestamp:1795261181\tfile:f\n\
+        cooCFAnXwxDI1lGVrnNnKLAyW8fK5y0GNuDsQ408z4uRYqC0nQ21t6itckDr8+NxUHQ+3RZ+8wqiFfkfRzH8Bg==\n";
+    let folder = Folder::new("name");
+    let path = folder.write("renamed", b"hello\n");
+    let signature = folder.write("signature", THEIRS.as_bytes());
+    let (theirs, key) = (read_signature(&signature).unwrap(), PublicKey::from_text(PUBLIC).unwrap());
+    assert_eq!(verify_file(&path, &key, &theirs, &|_, _| ()).unwrap().signed_name(), Some("f"));
+    let key = SecretKey::from(SigningKey::from_seed(&[9; 32]));
+    for (comment, expected) in
+        [("file:a b", Some("a b")), ("version 1.2", None), ("a file:b", None), ("", None)]
+    {
+        let ours = sign_file(&path, &key, comment, "", &|_, _| ()).unwrap();
+        let verified = verify_file(&path, &key.public(), &ours, &|_, _| ()).unwrap();
+        assert_eq!(verified.signed_name(), expected);
+    }
+}
+
 #[test]
 fn signature_files_are_short_text() {
     let folder = Folder::new("short");
