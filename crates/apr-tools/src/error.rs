@@ -29,6 +29,8 @@ pub(crate) const CODE_NO_TERMINAL: &str = "cli-no-terminal";
 pub(crate) const CODE_PASSWORD: &str = "cli-password";
 pub(crate) const CODE_SECRET_ARGUMENT: &str = "cli-secret-argument";
 pub(crate) const CODE_NO_SIGNATURE: &str = "cli-no-signature";
+pub(crate) const CODE_SIGNED_NAME: &str = "cli-signed-name";
+pub(crate) const CODE_NOT_COVERED: &str = "cli-not-covered";
 pub(crate) const CODE_STDIN_TOO_LARGE: &str = "cli-stdin-too-large";
 pub(crate) const CODE_NOT_PUBLISHED: &str = "cli-not-published";
 pub(crate) const CODE_FOREIGN_FORMAT: &str = "cli-foreign-format";
@@ -59,6 +61,8 @@ pub(crate) const CODES: &[&str] = &[
     CODE_PASSWORD,
     CODE_SECRET_ARGUMENT,
     CODE_NO_SIGNATURE,
+    CODE_SIGNED_NAME,
+    CODE_NOT_COVERED,
     CODE_STDIN_TOO_LARGE,
     CODE_NOT_PUBLISHED,
     CODE_FOREIGN_FORMAT,

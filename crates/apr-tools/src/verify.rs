@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use apr_container::sealed::{self, SealedLimits};
 use apr_container::{ErrorKind as ContainerError, ReadOptions, Signer, verify_source};
 use apr_crypto::{FileSource, ReadAt as _, TrustedKeys, VerifyingKey, minisign};
-use apr_manifest::{Limits, minisign_path, read_signature, verify_file_any, verify_model};
+use apr_manifest::{Limits, minisign_path, model_name, read_signature, verify_file_any, verify_model};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 
 use crate::console::Console;
-use crate::error::{CODE_NO_SIGNATURE, CODE_USAGE, Exit, Failure};
+use crate::error::{CODE_NO_SIGNATURE, CODE_NOT_COVERED, CODE_SIGNED_NAME, CODE_USAGE, Exit, Failure};
 use crate::render::escape;
 use crate::render::human::{self, plural};
 use crate::sealed_file::is_sealed;
@@ -62,12 +62,18 @@ pub(crate) fn command() -> Command {
                 .conflicts_with("any-signer")
                 .help("The signature [default: PATH.minisig; PATH.sig, of a folder also PATH/model.sig; or inside an .apr or sealed file]"),
         )
+        .arg(
+            Arg::new("strict")
+                .long("strict")
+                .action(ArgAction::SetTrue)
+                .help("Refuse what is only warned about: a file signed under another name, files in the folder that the signature does not cover"),
+        )
         .after_help(
             "An Ed25519 key checks minisign signatures and those inside .apr (version 1) and sealed files, a P-256 key model signatures. A model \
              signature lists the files of a folder: those that were changed, added or taken away are named. A key that came with \
              the file proves nothing about who signed it: get the public key another way.\n\n\
              Examples:\n  apr verify published.safetensors --key publisher.pub\n  \
-             apr verify checkpoint --key publisher-p256.pub --signature checkpoint.sig\n\n\
+             apr verify checkpoint --key publisher-p256.pub --signature checkpoint.sig --strict\n\n\
              Exit codes: 0 the signed bytes by that key, 2 usage, 3 no key, 4 refused, 5 I/O, 6 another kind of signature.",
         )
 }
@@ -95,6 +101,10 @@ struct Finding {
     n_files: u64,
     n_bytes: u64,
     not_covered: Vec<String>,
+    /// Those of them that are not the signature.
+    strangers: Vec<String>,
+    /// What the signer called the file or folder, if it is called otherwise now.
+    other_name: Option<String>,
 }
 
 /// Runs `apr verify`.
@@ -110,6 +120,9 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         (None, None) => Trust::Anyone,
     };
     let found = check(input, matches.get_one::<PathBuf>("signature"), &trust, console)?;
+    if matches.get_flag("strict") {
+        found.check_strictly(input)?;
+    }
     console.finished("verified");
     if console.is_json() {
         console.json("apr.verify/1", |json| found.write_json(input, json))?;
@@ -199,6 +212,8 @@ fn model(
         n_files: verified.manifest().files().len() as u64,
         n_bytes: verified.n_bytes(),
         not_covered: verified.not_covered().to_vec(),
+        strangers: verified.strangers().map(str::to_owned).collect(),
+        other_name: other_name(input, Some(verified.manifest().name())),
     })
 }
 
@@ -234,6 +249,8 @@ fn file(input: &Path, path: &Path, trust: &Trust, console: &Console) -> Result<F
         n_files: 1,
         n_bytes: verified.n_bytes(),
         not_covered: Vec::new(),
+        strangers: Vec::new(),
+        other_name: other_name(input, verified.signed_name()),
     })
 }
 
@@ -279,7 +296,19 @@ fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
         n_files: 1,
         n_bytes: source.total_len(),
         not_covered: Vec::new(),
+        strangers: Vec::new(),
+        other_name: None,
     })
+}
+
+/// The name under which a file or folder was signed, unless it has that name: as it is given, behind links, or escaped as in
+/// the comments that `apr sign` writes.
+fn other_name(input: &Path, signed: Option<&str>) -> Option<String> {
+    let given = input.file_name().map(|name| name.to_string_lossy().into_owned());
+    let names = given.into_iter().chain([model_name(input)]);
+    let is_its =
+        |signed: &str| names.into_iter().any(|name| name == signed || escape::escaped(&name) == signed);
+    signed.filter(|signed| !is_its(signed)).map(str::to_owned)
 }
 
 /// Whether a signature's file is minisign's, by its first letter: the other kind is a JSON object.
@@ -297,6 +326,20 @@ fn is_apr(path: &Path) -> bool {
 }
 
 impl Finding {
+    /// Refuses what is otherwise a warning.
+    fn check_strictly(&self, input: &Path) -> Result<(), Failure> {
+        if let Some(name) = &self.other_name {
+            let what = "the file or folder was signed under another name";
+            return Err(Failure::new(CODE_SIGNED_NAME, what).in_file(input).because(format!("as {name}")));
+        }
+        if !self.strangers.is_empty() {
+            let what = "the folder holds files that the signature does not cover";
+            let names = some_of(&self.strangers);
+            return Err(Failure::new(CODE_NOT_COVERED, what).in_file(input).because(names));
+        }
+        Ok(())
+    }
+
     /// Whose signature it is, as far as anybody knows.
     fn sentence(&self) -> String {
         let Self { format, fingerprint, .. } = self;
@@ -331,6 +374,9 @@ impl Finding {
         if !self.not_covered.is_empty() {
             lines.push(format!("not covered:  {}", some_of(&self.not_covered)));
         }
+        if let Some(name) = &self.other_name {
+            lines.push(format!("warning:      signed under another name: {}", escape::cut(name, 200)));
+        }
         lines
     }
 
@@ -349,7 +395,8 @@ impl Finding {
         json.field_opt_str("comment", self.comment.as_deref())?;
         json.field_uint("files", self.n_files)?;
         json.field_uint("bytes", self.n_bytes)?;
-        json.field_strings("not_covered", self.not_covered.iter().map(String::as_str))
+        json.field_strings("not_covered", self.not_covered.iter().map(String::as_str))?;
+        json.field_opt_str("other_name", self.other_name.as_deref())
     }
 }
 

@@ -4,10 +4,11 @@ use super::{Entry, MEND_SHARDS, SHARDS_DISAGREE, entry};
 use crate::error::Exit::{Internal, Invalid, Io, Refused, Success, Unsupported, Usage};
 use crate::error::{
     CODE_CLOSED_PIPE, CODE_DEMO, CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_IO,
-    CODE_NO_PREDICTION, CODE_NO_SIGNATURE, CODE_NO_TERMINAL, CODE_NOT_CARRIED, CODE_NOT_PUBLISHED,
-    CODE_NOTHING_SELECTED, CODE_OUTPUT_EXISTS, CODE_OUTPUT_FORMAT, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL,
-    CODE_PASSWORD, CODE_SECRET_ARGUMENT, CODE_SHARDS, CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL,
-    CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX, CODE_UNKNOWN_CODE, CODE_USAGE,
+    CODE_NO_PREDICTION, CODE_NO_SIGNATURE, CODE_NO_TERMINAL, CODE_NOT_CARRIED, CODE_NOT_COVERED,
+    CODE_NOT_PUBLISHED, CODE_NOTHING_SELECTED, CODE_OUTPUT_EXISTS, CODE_OUTPUT_FORMAT, CODE_OUTPUT_KIND,
+    CODE_OUTPUT_TERMINAL, CODE_PASSWORD, CODE_SECRET_ARGUMENT, CODE_SHARDS, CODE_SIGNED_NAME,
+    CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX,
+    CODE_UNKNOWN_CODE, CODE_USAGE,
 };
 
 pub(super) const ENTRIES: &[Entry] = &[
@@ -128,6 +129,20 @@ pub(super) const ENTRIES: &[Entry] = &[
         "There is no signature: neither beside the file or folder, under the names that signatures usually have, nor inside it. Without one \
          nothing is known about where it comes from.",
         "fetch the signature too, or name it with --signature",
+    ),
+    entry(
+        CODE_SIGNED_NAME,
+        Refused,
+        "The signature is right, and it was made of a file or folder with another name, as its comment or its list says. Files \
+         of one signer can be exchanged under their names; `apr verify` warns, and with --strict it refuses.",
+        "use the file under the name it was signed with; if you renamed it yourself, verify it without --strict",
+    ),
+    entry(
+        CODE_NOT_COVERED,
+        Refused,
+        "The folder holds files that the signature does not cover: what the signer ignored, or a `.git` that was put there. \
+         `apr verify` lists them, and with --strict it refuses. A `.git/config` can make git run programs.",
+        "remove them, or verify without --strict if nothing uses them",
     ),
     entry(
         CODE_STDIN_TOO_LARGE,

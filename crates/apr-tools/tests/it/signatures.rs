@@ -196,6 +196,65 @@ fn folders_are_signed_inside_and_beside() {
     refused(&sandbox, (4, "cli-no-signature"), &args[..4]);
 }
 
+/// Files of one signer, exchanged together with their signatures: both verify, and only the signed name tells.
+#[test]
+fn another_name_than_the_signed_one_is_a_warning_and_refused_strictly() {
+    let sandbox = Sandbox::with_models();
+    let key = ["--key", "publisher.pub"];
+    sandbox.write("r1.bin", b"first");
+    assert_eq!(
+        sandbox.run(&[&["sign", "r1.bin", "model.gguf"], &["--key", "publisher.key"][..]].concat()).exit,
+        0
+    );
+    assert_eq!(sandbox.run(&[&["verify", "r1.bin", "--strict"], &key[..]].concat()).exit, 0);
+    for (from, to) in [("r1.bin", "r2.bin"), ("r1.bin.minisig", "r2.bin.minisig")] {
+        fs::rename(sandbox.path(from), sandbox.path(to)).unwrap();
+    }
+    let verify = [&["verify", "r2.bin"], &key[..]].concat();
+    let ran = sandbox.run(&verify);
+    assert!(ran.exit == 0 && ran.stdout.contains("signed under another name: r1.bin"), "{}", ran.stdout);
+    assert_eq!(sandbox.json(&verify).1["other_name"], "r1.bin");
+    refused(&sandbox, (4, "cli-signed-name"), &[&verify[..], &["--strict"]].concat());
+    // A comment of another kind names no file.
+    let strict = ["verify", "published.safetensors", "--key", "publisher.pub", "--strict"];
+    assert_eq!(sandbox.run(&strict).exit, 0);
+
+    // The same for the subject of a list: of a folder, also through `.` and links, and of a single file.
+    let verify = ["verify", "checkpoint", "--key", "publisher-p256.pub", "--strict"];
+    assert_eq!(sandbox.run(&verify).exit, 0);
+    fs::rename(sandbox.path("checkpoint"), sandbox.path("other")).unwrap();
+    let other = ["verify", "other", "--key", "publisher-p256.pub", "--signature", "checkpoint.sig"];
+    assert_eq!(sandbox.json(&other).1["other_name"], "checkpoint");
+    refused(&sandbox, (4, "cli-signed-name"), &[&other[..], &["--strict"]].concat());
+}
+
+#[test]
+fn what_a_signature_does_not_cover_is_refused_strictly() {
+    let sandbox = Sandbox::with_models();
+    let sign = ["sign", "checkpoint", "--key", "publisher.pem"];
+    assert_eq!(sandbox.run(&sign).exit, 0);
+    let verify = ["verify", "checkpoint", "--key", "publisher-p256.pub"];
+    let strict = [&verify[..], &["--strict"]].concat();
+    // The signature in the folder cannot cover itself.
+    assert_eq!(sandbox.json(&strict).1["not_covered"], serde_json::json!(["model.sig"]));
+    for name in [".git", ".github", ".gitignore", ".gitattributes"] {
+        let path = sandbox.path("checkpoint").join(name);
+        if name.len() > 7 {
+            fs::write(&path, "* filter=x").unwrap();
+        } else {
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("config"), "[core]\nfsmonitor = evil").unwrap();
+        }
+        assert_eq!(sandbox.run(&verify).exit, 0);
+        refused(&sandbox, (4, "cli-not-covered"), &strict);
+        assert!(sandbox.run(&strict).stderr.contains(&format!("why:    {name}\n")));
+        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    }
+    // What the signer left out is not covered either.
+    assert_eq!(sandbox.run(&[&sign[..], &["--ignore", "sub", "--force"]].concat()).exit, 0);
+    refused(&sandbox, (4, "cli-not-covered"), &strict);
+}
+
 /// What model-signing and minisign made.
 #[test]
 fn signatures_of_other_programs_verify() {
