@@ -19,6 +19,7 @@ use crate::ending::Ending;
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
 use crate::input::{self, Format, Model, Rules, Source, Tensor};
 use crate::secrets::{Keys, SignedBy};
+use crate::verify::signature_beside;
 
 /// What was found about one FILE.
 struct Verdict {
@@ -181,7 +182,7 @@ impl Judge<'_> {
         // question for a password no line is drawn.
         let is_read_elsewhere = Source::peek(path) != Format::Gguf && !self.keys.is_given();
         let _busy = is_read_elsewhere.then(|| self.console.busy("checking"));
-        let outcome = match Checkpoint::at(path) {
+        let mut outcome = match Checkpoint::at(path) {
             Some(checkpoint) if checkpoint.layout == Layout::Steps => self
                 .keys
                 .refuse_for("a checkpoint", path)
@@ -194,6 +195,14 @@ impl Judge<'_> {
             }),
             None => self.examine(path),
         };
+        if let Ok(sound) = &mut outcome
+            && let Some(signature) = signature_beside(path)
+        {
+            let (signature, path) = (signature.display(), path.display());
+            sound.warnings.push(format!(
+                "the signature {signature} was not checked: apr verify {path} --key KEY-OR-FILE"
+            ));
+        }
         Verdict { path: path.to_owned(), outcome }
     }
 

@@ -194,6 +194,8 @@ const SHARDS_DISAGREE: &str = "The index and the shards of a model do not agree:
          load stale ones.";
 /// What to do about it.
 const MEND_SHARDS: &str = "`apr check FOLDER` lists every disagreement; fetch the files again, or make the set anew with `apr shard`";
+/// What to do about a signature that does not match.
+const NOT_AS_SIGNED: &str = "do not use the file: get it from its maker again, and compare the fingerprint of the key with the maker's";
 
 #[cfg(test)]
 mod tests {

@@ -53,7 +53,7 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Take the key inside an .apr file as it comes: that shows damage and says nothing of its origin"),
         )
-        .group(ArgGroup::new("trust").args(["key", "trusted-keys", "any-signer"]).required(true))
+        .group(ArgGroup::new("trust").args(["key", "trusted-keys", "any-signer"]))
         .arg(
             Arg::new("signature")
                 .long("signature")
@@ -117,7 +117,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let trust = match (matches.get_one::<PathBuf>("key"), matches.get_one::<PathBuf>("trusted-keys")) {
         (Some(key), _) => Trust::Key(load_verifier(key)?),
         (None, Some(list)) => Trust::List(trusted(list)?),
-        (None, None) => Trust::Anyone,
+        (None, None) if matches.get_flag("any-signer") => Trust::Anyone,
+        (None, None) => return Err(no_key(input)),
     };
     let found = check(input, matches.get_one::<PathBuf>("signature"), &trust, console)?;
     if matches.get_flag("strict") {
@@ -133,6 +134,13 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         })?;
     }
     Ok(Exit::Success)
+}
+
+fn no_key(input: &Path) -> Failure {
+    Failure::new(CODE_USAGE, "no key is given: whose signature should it be?").in_file(input).help(
+        "give the signer's public key, which the signer publishes apart from the file: --key KEY-OR-FILE takes a line or file of \
+         `apr`, PEM, or minisign's .pub; --trusted-keys FILE takes a list",
+    )
 }
 
 fn trusted(list: &Path) -> Result<TrustedKeys, Failure> {
@@ -299,6 +307,12 @@ fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
         strangers: Vec::new(),
         other_name: None,
     })
+}
+
+/// The signature that lies where `apr verify` looks for one beside a file, or in a folder.
+pub(crate) fn signature_beside(input: &Path) -> Option<PathBuf> {
+    let mut places = core::iter::once(minisign_path(input)).chain(bundle_places(input));
+    places.find(|place| place.is_file())
 }
 
 /// The name under which a file or folder was signed, unless it has that name: as it is given, behind links, or escaped as in

@@ -1,6 +1,6 @@
 //! Codes of `apr-container` (`ac-`): `.apr` files of both generations and sealed files.
 
-use super::{Entry, entry};
+use super::{Entry, NOT_AS_SIGNED, entry};
 use crate::error::Exit::{Internal, Invalid, Io, Refused, Unsupported, Usage};
 
 const FETCH: &str = "fetch the file again and compare its SHA-256 with the publisher's";
@@ -123,7 +123,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         Refused,
         "The signature does not belong to these bytes and this key: the file was changed after it was signed, or signed by \
          someone else.",
-        FETCH,
+        NOT_AS_SIGNED,
     ),
     entry(
         "ac-untrusted-signer",

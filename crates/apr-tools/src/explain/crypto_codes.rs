@@ -1,10 +1,8 @@
 //! Codes of keys, encryption and signatures.
 
-use super::{Entry, entry};
+use super::{Entry, NOT_AS_SIGNED, entry};
 use crate::error::Exit::{Invalid, Io, Refused, Unsupported, Usage};
 
-const FETCH: &str =
-    "get the file from its maker again, and compare the fingerprint of the key with the maker's";
 const KEY_TEXT: &str = "copy the key line again, as a whole: it begins with `apr-` and has no spaces";
 const SMALLER: &str = "make room for it, or take a smaller piece";
 
@@ -21,19 +19,19 @@ pub(super) const ENTRIES: &[Entry] = &[
         Refused,
         "The signature does not belong to these bytes and this key: the data were changed after they were signed, or signed by \
          someone else.",
-        FETCH,
+        NOT_AS_SIGNED,
     ),
     entry(
         "cy-tree",
         Refused,
         "The data do not belong to the tree hash that is trusted: they were changed, or are a part of another file.",
-        FETCH,
+        NOT_AS_SIGNED,
     ),
     entry(
         "cy-mac",
         Refused,
         "The header of the file has another authentication code than its key gives: it was changed, or the key is another one.",
-        FETCH,
+        NOT_AS_SIGNED,
     ),
     entry(
         "cy-weak-key",
@@ -78,7 +76,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "cy-truncated",
         Invalid,
         "The data are shorter than the format needs: the file was cut off.",
-        FETCH,
+        NOT_AS_SIGNED,
     ),
     entry(
         "cy-too-long",
@@ -90,7 +88,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "cy-chunked-length",
         Invalid,
         "No message encrypted in chunks has this length: the file was cut off or something was added.",
-        FETCH,
+        NOT_AS_SIGNED,
     ),
     entry(
         "cy-range",
@@ -108,7 +106,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "cy-leaf-len",
         Invalid,
         "The tree hash has leaves of a length that this version does not know.",
-        FETCH,
+        NOT_AS_SIGNED,
     ),
     entry(
         "cy-algorithm",

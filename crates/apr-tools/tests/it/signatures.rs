@@ -7,6 +7,7 @@ use apr_container::Protection;
 use apr_crypto::{PublicKey, RecipientSecret, SecretKey, SigningKey, minisign, p256};
 use apr_manifest::{Manifest, Method, SignOptions, minisign_path, sign_file, sign_model};
 
+use crate::protection::reseal;
 use crate::sandbox::{Sandbox, protected};
 
 /// Of `a0150_linreg_none_signed.apr`: 0x11, then seven more each time.
@@ -253,6 +254,53 @@ fn what_a_signature_does_not_cover_is_refused_strictly() {
     // What the signer left out is not covered either.
     assert_eq!(sandbox.run(&[&sign[..], &["--ignore", "sub", "--force"]].concat()).exit, 0);
     refused(&sandbox, (4, "cli-not-covered"), &strict);
+}
+
+#[test]
+fn check_names_a_signature_that_it_does_not_check() {
+    let sandbox = Sandbox::with_models();
+    let mut bytes = sandbox.read("published.safetensors");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    sandbox.write("published.safetensors", &bytes);
+    let ran = sandbox.run(&["check", "published.safetensors"]);
+    let expected =
+        "the signature published.safetensors.minisig was not checked: apr verify published.safetensors --key";
+    assert!(ran.exit == 0 && ran.stdout.contains(expected), "{}", ran.stdout);
+    let (_, value) = sandbox.json(&["check", "published.safetensors", "model.safetensors"]);
+    assert!(value["files"][0]["warnings"][0].as_str().unwrap().contains(expected), "{value:#}");
+    assert_eq!(value["files"][1]["warnings"], serde_json::json!([]));
+    // Model signatures, beside and in a folder.
+    fs::rename(sandbox.path("checkpoint.sig"), sandbox.path("model.gguf.sig")).unwrap();
+    assert!(sandbox.run(&["check", "model.gguf"]).stdout.contains("model.gguf.sig was not checked"));
+    fs::rename(sandbox.path("model.gguf.sig"), sandbox.path("sharded/model.sig")).unwrap();
+    assert!(sandbox.run(&["check", "sharded"]).stdout.contains("sharded/model.sig was not checked"));
+}
+
+#[test]
+fn without_a_key_verify_says_where_one_comes_from() {
+    let sandbox = Sandbox::with_models();
+    let args = ["verify", "published.safetensors"];
+    refused(&sandbox, (2, "cli-usage"), &args);
+    let ran = sandbox.run(&args);
+    for expected in
+        ["no key is given", "file:   published.safetensors", "--key KEY-OR-FILE", "minisign's .pub"]
+    {
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+}
+
+/// After tampering, a digest from the place where the file came from proves nothing.
+#[test]
+fn a_failed_signature_inside_leads_to_the_maker() {
+    let sandbox = Sandbox::with_models();
+    let mut bytes = SIGNED.to_vec();
+    let signature = bytes.len() - 100;
+    bytes[signature] ^= 1;
+    sandbox.write("published.apr", &reseal(bytes));
+    let ran = sandbox.run(&["verify", "published.apr", "--key", "publisher.pub"]);
+    assert!(ran.exit == 4 && ran.stderr.contains("[ac-signature]"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("do not use the file") && !ran.stderr.contains("SHA-256"), "{}", ran.stderr);
 }
 
 /// What model-signing and minisign made.
