@@ -8,7 +8,7 @@ use std::panic::{self, PanicHookInfo};
 
 use crate::console::{Console, Data, Style, progress};
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
-use crate::render::escape::Escaped;
+use crate::render::escape::{Escaped, escaped};
 use crate::{cli, secrets};
 
 /// Runs the program with its arguments, the first of which is its name, and gives its exit code.
@@ -64,7 +64,7 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
         }
         Err(error) => {
             let mut console = cli::fallback_console(&args, data);
-            let result = usage(&error, &mut console);
+            let result = usage(error, &mut console);
             (console, result)
         }
     };
@@ -75,8 +75,9 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
 }
 
 /// What the argument parser has to say: help and version are data, the rest are usage errors.
-fn usage(error: &clap::Error, console: &mut Console) -> Result<Exit, Failure> {
+fn usage(mut error: clap::Error, console: &mut Console) -> Result<Exit, Failure> {
     use clap::error::ErrorKind;
+    escape_words(&mut error);
     let text = error.render().to_string();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -96,6 +97,25 @@ fn usage(error: &clap::Error, console: &mut Console) -> Result<Exit, Failure> {
             };
             Err(Failure::new(CODE_USAGE, what).instead(block))
         }
+    }
+}
+
+/// Escapes what an error repeats of the command line: a word may hold line feeds, which would look like lines of the program.
+fn escape_words(error: &mut clap::Error) {
+    use clap::error::ContextValue::{String, Strings, StyledStrs};
+    let escape = |value: &_| match value {
+        String(text) => Some(String(escaped(text))),
+        Strings(texts) => Some(Strings(texts.iter().map(|text| escaped(text)).collect())),
+        // Suggestions, which repeat words too.
+        StyledStrs(texts) => {
+            Some(StyledStrs(texts.iter().map(|text| escaped(&text.to_string()).into()).collect()))
+        }
+        _ => None,
+    };
+    let values: Vec<_> =
+        error.context().filter_map(|(kind, value)| escape(value).map(|value| (kind, value))).collect();
+    for (kind, value) in values {
+        error.insert(kind, value);
     }
 }
 

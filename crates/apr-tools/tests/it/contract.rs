@@ -355,3 +355,19 @@ fn the_demo_cleans_up_behind_itself() {
     std::fs::remove_file(sandbox.path("kept/checkpoints/step_1/manifest.json")).unwrap();
     assert_eq!(sandbox.run(&["check", "kept/checkpoints/step_1"]).exit, 4);
 }
+
+/// A line feed in a word of the command line would otherwise look like a line of the program.
+#[test]
+fn words_of_the_command_line_are_repeated_on_one_line() {
+    let sandbox = Sandbox::empty();
+    let forged = "x\nok: verified\u{1b}[2J";
+    for args in [&[forged][..], &["inspect", &format!("--{forged}")], &["check", "f", &format!("--{forged}")]]
+    {
+        let ran = sandbox.run(args);
+        assert_eq!(ran.exit, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("x\\nok: verified\\u{1b}[2J"), "{}", ran.stderr);
+        assert!(!ran.stderr.lines().any(|line| line.trim_start().starts_with("ok:")), "{}", ran.stderr);
+        let (_, value) = sandbox.json(args);
+        assert!(!value["error"]["message"].as_str().unwrap().contains('\n'), "{value}");
+    }
+}
