@@ -2,10 +2,13 @@
 //!
 //! A buffer is reserved by `apr_alloc`, filled by JavaScript, and handed to `apr_call`, which leaves the answer where `apr_answer`
 //! says. There is no pointer arithmetic here: the memory belongs to vectors, and JavaScript writes into one of them between two calls.
+//! A question may hold a password or a secret key: its buffer is wiped before the memory is used again.
 
 #![expect(unsafe_code, reason = "a name that the linker keeps may be another library's too: these are not")]
 
 use core::cell::RefCell;
+
+use zeroize::Zeroizing;
 
 use crate::session::Session;
 
@@ -20,12 +23,20 @@ struct Door {
     answer: Vec<u8>,
 }
 
+impl Door {
+    /// The question, which is wiped when it is dropped.
+    fn take_question(&mut self) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(core::mem::take(&mut self.question))
+    }
+}
+
 /// Where the next question of `len` bytes is to be written; 0 if there is no memory for it.
 // SAFETY: the name is this package's own, and no other library has it.
 #[unsafe(no_mangle)]
 extern "C" fn apr_alloc(len: usize) -> usize {
     DOOR.with_borrow_mut(|door| {
-        (door.question, door.answer) = (Vec::new(), Vec::new());
+        drop(door.take_question());
+        door.answer = Vec::new();
         // So that there is a place even for no bytes.
         if door.question.try_reserve_exact(len.max(1)).is_err() {
             return 0;
@@ -40,8 +51,8 @@ extern "C" fn apr_alloc(len: usize) -> usize {
 #[unsafe(no_mangle)]
 extern "C" fn apr_call(operation: u32) -> usize {
     DOOR.with_borrow_mut(|door| {
-        door.answer = door.session.answer(operation, &door.question);
-        door.question = Vec::new();
+        let question = door.take_question();
+        door.answer = door.session.answer(operation, &question);
         door.answer.len()
     })
 }
