@@ -62,4 +62,4 @@ pub use crate::error::{Differences, Error, ErrorKind};
 pub use crate::hashing::Watch;
 pub use crate::limits::Limits;
 pub use crate::manifest::{FileEntry, Manifest, Method, Part};
-pub use crate::model::{SignOptions, Verified, model_name, sign_model, verify_model};
+pub use crate::model::{SignOptions, Verified, model_name, sign_model, verify_model, verify_model_file};

@@ -51,7 +51,7 @@ impl Verified {
     }
 
     /// Those of [`not_covered`](Self::not_covered) that are not the signature itself.
-    pub fn strangers(&self) -> impl Iterator<Item = &str> {
+    pub fn uncovered(&self) -> impl Iterator<Item = &str> {
         let names = self.not_covered.iter().map(String::as_str);
         names.filter(|name| Some(*name) != self.signature.as_deref())
     }
@@ -93,9 +93,29 @@ pub fn verify_model(
     limits: &Limits,
     watch: Watch<'_>,
 ) -> Result<Verified, Error> {
+    signed_list(signature, key, limits)?.check(path, Some(signature), limits, watch)
+}
+
+/// Checks that `key` signed the bundle, and that the one file it speaks of is the one at `path`, which is called `name` there.
+///
+/// # Errors
+///
+/// Those of [`verify_model`].
+pub fn verify_model_file(
+    path: &Path,
+    name: &str,
+    signature: &Path,
+    key: &VerifyingKey,
+    limits: &Limits,
+    watch: Watch<'_>,
+) -> Result<Verified, Error> {
+    signed_list(signature, key, limits)?.check_as(Some(name), path, None, limits, watch)
+}
+
+fn signed_list(signature: &Path, key: &VerifyingKey, limits: &Limits) -> Result<Manifest, Error> {
     let json = durable_file::read(signature, limits.bundle_len)?;
     let manifest = Bundle::from_json(&json, limits).and_then(|bundle| bundle.verify(key, limits));
-    manifest.map_err(|error| error.in_file(signature))?.check(path, Some(signature), limits, watch)
+    manifest.map_err(|error| error.in_file(signature))
 }
 
 impl Manifest {
@@ -173,6 +193,19 @@ impl Manifest {
         limits: &Limits,
         watch: Watch<'_>,
     ) -> Result<Verified, Error> {
+        let name = path.file_name().and_then(|name| name.to_str());
+        self.check_as(name, path, signature, limits, watch)
+    }
+
+    /// As [`check`](Self::check); a single file is called `name`.
+    fn check_as(
+        self,
+        name: Option<&str>,
+        path: &Path,
+        signature: Option<&Path>,
+        limits: &Limits,
+        watch: Watch<'_>,
+    ) -> Result<Verified, Error> {
         let is_listed = |folder: &str| self.files.iter().any(|file| is_within(&file.name, folder));
         // What is signed is looked at, whatever it is called.
         let signature = signature.and_then(|signature| name_below(path, signature));
@@ -184,7 +217,7 @@ impl Manifest {
         let is_dot = matches!(&self.files[..], [listed] if listed.name == ".");
         if let ([only], false) = (&mut files[..], is_dot)
             && only.name == "."
-            && let Some(name) = path.file_name().and_then(|name| name.to_str())
+            && let Some(name) = name
         {
             name.clone_into(&mut only.name);
         }

@@ -15,10 +15,11 @@ use st_core::{Alignment, Dtype, Order, WriteOptions};
 use self::target::Target;
 pub(crate) use self::target::{compression, compression_arg};
 use crate::console::Console;
+use crate::detached::Detached;
 use crate::ending::Ending;
 use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
 use crate::glob::{Rename, Selection};
-use crate::input::{self, Format, Model, Rules, Tensor};
+use crate::input::{self, Format, Model, Rules, Source, Tensor};
 use crate::metadata::{self, Entries};
 use crate::output::{self, Destination, Overwrite, Run};
 use crate::render::escape;
@@ -64,6 +65,7 @@ pub(crate) fn command() -> Command {
         .arg(output::dry_run_arg())
         .arg(input::unverified_arg())
         .arg(input::trusted_arg())
+        .args(Detached::args())
         .after_help(
             "Tensors are copied byte for byte, one chunk at a time, whatever their size. The output is complete or \
              not there. Patterns of --select and --exclude see the old names, and the first --rename that fits \
@@ -76,7 +78,8 @@ pub(crate) fn command() -> Command {
              Examples:\n  apr convert model.safetensors aligned.safetensors --align 64 --set licence=MIT\n  \
              apr convert model.safetensors part.safetensors --select 'encoder.*' --rename 'encoder.*=*'\n  \
              apr convert model.apr small.apr --compression zstd\n  \
-             apr convert model.gguf plain.safetensors --dequantize f16\n  apr convert model.apr model2.safetensors\n\n\
+             apr convert model.gguf plain.safetensors --dequantize f16\n  apr convert model.apr model2.safetensors\n  \
+             apr convert published.safetensors checked.safetensors --key publisher.pub\n\n\
              Exit codes: 0 written, 2 OUT exists or has a foreign ending, nothing selected or the format cannot hold it, 3 not a sound model \
              file, 4 damaged or signed, 5 I/O, 6 another format or encrypted.",
         )
@@ -208,7 +211,9 @@ impl Args {
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let args = Args::from_matches(matches)?;
     args.output.check(args.overwrite, args.run, console)?;
-    let model = Model::open(&args.input, &args.rules)?;
+    let detached = Detached::from_matches(matches)?;
+    let source = Source::open_verified(&args.input, detached.as_ref(), console)?;
+    let model = Model::from_source(source, &args.rules)?;
     if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
         console.remark(disagreement);
     }

@@ -197,6 +197,14 @@ impl Failure {
         self
     }
 
+    /// Names the file at `path` as the user does.
+    pub(crate) fn called(self, path: &Path, label: &Path) -> Self {
+        match self.0.file.as_deref() == Some(path) {
+            true => self.in_place_of_file(label),
+            false => self,
+        }
+    }
+
     /// Names a file below `from` as what it was to become below `to`.
     pub(crate) fn moved(mut self, from: &Path, to: &Path) -> Self {
         if let Some(below) = self.0.file.as_ref().and_then(|file| file.strip_prefix(from).ok()) {

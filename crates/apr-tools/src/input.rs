@@ -203,6 +203,9 @@ impl Model {
             source.keys().refuse_for(source.format().title(), source.label())?;
         }
         let (path, mut problems) = (source.path(), Vec::new());
+        // A signature of the whole file covers the one inside as well.
+        let looking = rules.for_looking();
+        let rules = if source.is_verified() { &looking } else { rules };
         let is_index = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
         let kind = match source.format() {
             Format::AprModel => Kind::AprModel(Box::new(AprModel::open(&source, rules)?)),

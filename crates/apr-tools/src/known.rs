@@ -40,14 +40,23 @@ impl Known {
     ///
     /// If the file cannot be read, opened with these keys, or is not sound, or holds no model that is known here.
     pub(crate) fn load(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<Self, Failure> {
-        let opened = Model::open_with(path, rules, keys)?;
+        Self::of(&Model::open_with(path, rules, keys)?)
+    }
+
+    /// Loads the model in an open file of any format.
+    ///
+    /// # Errors
+    ///
+    /// If it holds no model that is known here, or a tensor cannot be read.
+    pub(crate) fn of(opened: &Model) -> Result<Self, Failure> {
+        let path = opened.label();
         if let Kind::AprModel(file) = opened.kind()
             && let Some(model) = file.model()
         {
             return Ok(Self::new(model.clone(), &file.info().metadata, path));
         }
         let tensors = opened.tensors()?;
-        let (entries, _) = metadata::entries(&opened)?;
+        let (entries, _) = metadata::entries(opened)?;
         let total: u64 = tensors.iter().map(Tensor::byte_len).sum();
         if total > MAX_UNNAMED && !entries.contains_key(MODEL_KEY) {
             let failure = Failure::new(CODE_NO_PREDICTION, "these tensors say of no model that they are one");

@@ -16,6 +16,7 @@ mod check;
 mod completions;
 mod convert;
 mod decrypt;
+mod detached;
 mod demo;
 mod diff;
 mod embed;

@@ -15,8 +15,9 @@ use self::answer::Asked;
 use self::report::Report;
 use crate::console::Console;
 use crate::csv::{self, Dialect, Header, Input};
+use crate::detached::Detached;
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::{self, Rules};
+use crate::input::{self, Model, Rules, Source};
 use crate::known::Known;
 use crate::output::{self, Destination, Overwrite, Run};
 use crate::secrets::Keys;
@@ -64,6 +65,7 @@ pub(crate) fn command() -> Command {
         .arg(input::unverified_arg())
         .arg(input::trusted_arg())
         .args(Keys::args())
+        .args(Detached::args())
         .after_help(
             "If the model knows the names of its features and the table has a header, columns are taken by name and \
              others are left out, with a note. Otherwise the table has exactly the features, in their order. An empty \
@@ -72,7 +74,8 @@ pub(crate) fn command() -> Command {
              A regression gives a number, a classification the class, a transformation the new row, a language \
              model the logarithm of a line's probability, a vectorizer pairs of term number and weight.\n\n\
              With --signer, --trusted-keys or --any-signer, the signature is verified before anything else of the model \
-             is looked at; an encrypted model needs --identity or a password.\n\n\
+             is looked at; an encrypted model needs --identity or a password. With --key, the signature beside the model \
+             is verified; the model is copied to a temporary file for that, and read from there.\n\n\
              Examples:\n  apr predict model.apr --input rows.csv\n  \
              apr predict model.apr -i rows.csv --json\n  \
              apr predict sold.apr -i rows.csv --identity buyer.key --signer maker.key.pub\n\n\
@@ -104,7 +107,9 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let dialect = Dialect::from_matches(matches)?;
     let column = matches.get_one::<String>("column").map(String::as_str);
     let keys = Rc::new(Keys::from_matches(matches, [model_path, rows_path.as_path()])?);
-    let known = Known::load(model_path, &rules, &keys)?;
+    let detached = Detached::from_matches(matches)?;
+    let source = Source::open_verified(model_path, detached.as_ref(), console)?.with_keys(&keys);
+    let known = Known::of(&Model::from_source(source, &rules)?)?;
     let wanted = if matches.get_flag("proba") { Wanted::Probabilities } else { Wanted::Predictions };
     let asked = Asked::new(&known, wanted)?;
     let input = Input::open(rows_path)?;

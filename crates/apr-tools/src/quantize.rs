@@ -22,6 +22,7 @@ use self::file::NewFile;
 use self::report::Report;
 use self::work::Work;
 use crate::console::Console;
+use crate::detached::Detached;
 use crate::ending::Ending;
 use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
 use crate::glob::Selection;
@@ -72,6 +73,7 @@ pub(crate) fn command() -> Command {
         .arg(output::dry_run_arg())
         .arg(input::unverified_arg())
         .arg(input::trusted_arg())
+        .args(Detached::args())
         .after_help(
             "A GGUF model of a known architecture becomes, byte for byte, what llama-quantize makes of it (with \
              --no-provenance; without, four keys more). In every other model, each matrix becomes TYPE; vectors and \
@@ -175,7 +177,9 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let output = Output::from_matches(matches, console)?;
     let args = Args::from_matches(matches, &output.destination)?;
     let rules = Rules::from_matches(matches);
-    let model = Model::from_source(Source::open(input::path(matches))?, &rules)?;
+    let detached = Detached::from_matches(matches)?;
+    let source = Source::open_verified(input::path(matches), detached.as_ref(), console)?;
+    let model = Model::from_source(source, &rules)?;
     let label = model.label().to_owned();
     let in_model = |failure: Failure| failure.in_file(&label);
 

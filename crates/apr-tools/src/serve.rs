@@ -10,9 +10,10 @@ use apr_serve::{Event, Options, Server, Shape, Signals, Signed, Succession, Watc
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::console::Console;
+use crate::detached::Detached;
 use crate::error::{CODE_NO_PREDICTION, CODE_USAGE, Exit, Failure};
 use crate::file_digest::sha256;
-use crate::input::{self, Rules};
+use crate::input::{self, Model, Rules, Source};
 use crate::known::Known;
 use crate::render::escape;
 use crate::render::human::parse_size;
@@ -82,6 +83,7 @@ pub(crate) fn command() -> Command {
         .arg(input::unverified_arg())
         .arg(input::trusted_arg())
         .args(Keys::args())
+        .args(Detached::args())
         .after_help(
             "POST /predict takes {\"rows\": [[1, 2], [3, 4]]} as application/json, or raw 32-bit floats as \
              application/vnd.apr.f32. GET /model, /health and /metrics say what is served and how it is. docs/serve.md is the \
@@ -167,13 +169,16 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     if matches.get_flag("allow-rollback") {
         watch.succession = Succession::MayRollBack;
     }
-    let load = || load(path, &rules, &keys);
-    let model = load()?;
+    let detached = Detached::from_matches(matches)?;
+    let load = |console: &Console| load(path, &rules, &keys, detached.as_ref(), console);
+    let model = load(console)?;
     let addr = matches.get_one::<String>("addr").expect("it has a default");
     let server = Server::bind(addr.as_str(), options)?;
     announce(path, &server, model.any(), console)?;
     let shown = escape::path(path).to_string();
-    server.serve_watched(model, watch, load, |event| match event {
+    let console = &*console;
+    let again = || load(console);
+    server.serve_watched(model, watch, again, |event| match event {
         Event::Reloaded { generation, .. } => {
             console.note(format_args!("{shown}: loaded again, generation {generation}"));
         }
@@ -197,8 +202,19 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
 }
 
 /// The model of a file, verified and opened with the keys.
-fn load(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<apr_serve::Model, Failure> {
-    let known = Known::load(path, rules, keys)?;
+fn load(
+    path: &Path,
+    rules: &Rules,
+    keys: &Rc<Keys>,
+    detached: Option<&Detached>,
+    console: &Console,
+) -> Result<apr_serve::Model, Failure> {
+    let source = Source::open_verified(path, detached, console)?.with_keys(keys);
+    let opened = Model::from_source(source, rules)?;
+    let known = Known::of(&opened)?;
+    // A folder has no digest; a file of shards has one, its index.
+    let digest = opened.path().is_file().then(|| sha256(opened.path(), |_| ())).transpose()?;
+    drop(opened);
     let refused =
         |error: apr_models::Error| Failure::new(CODE_NO_PREDICTION, error.to_string()).in_file(path);
     let mut model = apr_serve::Model::new(known.model).map_err(refused)?;
@@ -208,9 +224,8 @@ fn load(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<apr_serve::Model,
     if matches!(keys.trusted().trust(), Trust::Key(_) | Trust::AnyOf(_)) {
         model = model.with_signed(Signed { name: known.name, created_at: known.created_at });
     }
-    // A folder has no digest; a file of shards has one, its index.
-    if path.is_file() {
-        model = model.with_digest(sha256(path, |_| ())?);
+    if let Some(digest) = digest {
+        model = model.with_digest(digest);
     }
     let (_, about) =
         crate::run_json(["inspect".into(), "--no-tree".into(), "--".into(), PathBuf::from(path).into()]);

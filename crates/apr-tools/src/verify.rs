@@ -7,7 +7,9 @@ use std::sync::Mutex;
 use apr_container::sealed::{self, SealedLimits};
 use apr_container::{ErrorKind as ContainerError, ReadOptions, Signer, verify_source};
 use apr_crypto::{FileSource, ReadAt as _, TrustedKeys, VerifyingKey, minisign};
-use apr_manifest::{Limits, minisign_path, model_name, read_signature, verify_file_any, verify_model};
+use apr_manifest::{
+    Limits, minisign_path, model_name, read_signature, verify_file_any, verify_model, verify_model_file,
+};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 
 use crate::console::Console;
@@ -102,7 +104,7 @@ struct Finding {
     n_bytes: u64,
     not_covered: Vec<String>,
     /// Those of them that are not the signature.
-    strangers: Vec<String>,
+    uncovered: Vec<String>,
     /// What the signer called the file or folder, if it is called otherwise now.
     other_name: Option<String>,
 }
@@ -158,19 +160,14 @@ fn check(
     console: &Console,
 ) -> Result<Finding, Failure> {
     std::fs::metadata(input).map_err(|error| Failure::io("read", input, &error))?;
-    let (bundles, minisigs) = match signature {
-        Some(path) if is_minisign(path)? => (Vec::new(), vec![path.clone()]),
-        Some(path) => (vec![path.clone()], Vec::new()),
-        None => (bundle_places(input), vec![minisign_path(input)]),
-    };
-    let is_there = |path: &&PathBuf| signature.is_some() || path.symlink_metadata().is_ok();
-    let (bundle, minisig) = (bundles.iter().find(is_there), minisigs.iter().find(is_there));
+    let beside = Beside::find(input, signature)?;
+    let (bundle, minisig) = (beside.bundle.as_deref(), beside.minisig.as_deref());
     match (trust, bundle, minisig) {
-        (Trust::Key(Verifier::P256(key)), Some(bundle), _) => model(input, bundle, key, console),
+        (Trust::Key(Verifier::P256(key)), Some(bundle), _) => model(input, input, bundle, key, console),
         (Trust::Key(Verifier::P256(_)), None, Some(minisig)) => {
             Err(misfit("the signature is minisign's, and the key is a P-256 key", minisig))
         }
-        (Trust::Key(_) | Trust::List(_), _, Some(minisig)) => file(input, minisig, trust, console),
+        (Trust::Key(_) | Trust::List(_), _, Some(minisig)) => file(input, input, minisig, trust, console),
         (Trust::Key(_) | Trust::List(_) | Trust::Anyone, ..) if is_apr(input) || is_sealed(input) => {
             embedded(input, trust)
         }
@@ -184,6 +181,60 @@ fn check(
         }
         _ => Err(no_signature(input)),
     }
+}
+
+/// Signatures that lie beside a file or folder.
+struct Beside {
+    bundle: Option<PathBuf>,
+    minisig: Option<PathBuf>,
+}
+
+impl Beside {
+    /// The one that is named, else those in the usual places.
+    fn find(input: &Path, named: Option<&PathBuf>) -> Result<Self, Failure> {
+        if let Some(path) = named {
+            let (bundle, minisig) = match is_minisign(path)? {
+                true => (None, Some(path.clone())),
+                false => (Some(path.clone()), None),
+            };
+            return Ok(Self { bundle, minisig });
+        }
+        let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+        Ok(Self {
+            bundle: bundle_places(input).into_iter().find(is_there),
+            minisig: Some(minisign_path(input)).filter(is_there),
+        })
+    }
+}
+
+/// Verifies the file `bytes`, a copy of the file `input`, by a signature beside that: what the signer called it, if it is
+/// called otherwise now.
+///
+/// # Errors
+///
+/// If there is no signature, it is not that of the key, or the bytes are not the signed ones.
+pub(crate) fn bytes_of(
+    input: &Path,
+    bytes: &Path,
+    signature: Option<&PathBuf>,
+    key: &Verifier,
+    console: &Console,
+) -> Result<Option<String>, Failure> {
+    let beside = Beside::find(input, signature)?;
+    let found = match (key, beside.bundle, beside.minisig) {
+        (Verifier::P256(key), Some(bundle), _) => model(input, bytes, &bundle, key, console),
+        (Verifier::Ed25519 { .. }, _, Some(minisig)) => {
+            file(input, bytes, &minisig, &Trust::Key(key.clone()), console)
+        }
+        (_, None, None) => Err(no_signature(input).help(
+            "fetch the signature too, or name it with --signature; for one inside the file, use --signer instead of --key",
+        )),
+        (_, bundle, minisig) => Err(misfit(
+            "the signature is of another kind than the key: minisign needs Ed25519, model signing P-256",
+            &bundle.or(minisig).unwrap_or_default(),
+        )),
+    };
+    Ok(found?.other_name)
 }
 
 fn misfit(what: &str, signature: &Path) -> Failure {
@@ -200,15 +251,17 @@ fn no_signature(input: &Path) -> Failure {
         .because(format!("looked for {}", places.join(", ")))
 }
 
-/// A bundle with its list, over a file or a folder.
+/// A bundle with its list, over a file or a folder, or over the file `bytes` that is a copy of it.
 fn model(
     input: &Path,
+    bytes: &Path,
     signature: &Path,
     key: &apr_crypto::p256::VerifyingKey,
     console: &Console,
 ) -> Result<Finding, Failure> {
-    let verified = watched(console, "hashing", &Mutex::new(0), |watch| {
-        verify_model(input, signature, key, &Limits::default(), watch)
+    let verified = watched(console, "hashing", &Mutex::new(0), |watch| match bytes == input {
+        true => verify_model(input, signature, key, &Limits::default(), watch),
+        false => verify_model_file(bytes, &model_name(input), signature, key, &Limits::default(), watch),
     })?;
     Ok(Finding {
         format: "model-signing",
@@ -220,13 +273,19 @@ fn model(
         n_files: verified.manifest().files().len() as u64,
         n_bytes: verified.n_bytes(),
         not_covered: verified.not_covered().to_vec(),
-        strangers: verified.strangers().map(str::to_owned).collect(),
+        uncovered: verified.uncovered().map(str::to_owned).collect(),
         other_name: other_name(input, Some(verified.manifest().name())),
     })
 }
 
-/// A minisign signature of a file.
-fn file(input: &Path, path: &Path, trust: &Trust, console: &Console) -> Result<Finding, Failure> {
+/// A minisign signature of a file, whose bytes are in the file `bytes`.
+fn file(
+    input: &Path,
+    bytes: &Path,
+    path: &Path,
+    trust: &Trust,
+    console: &Console,
+) -> Result<Finding, Failure> {
     if input.is_dir() {
         let what = "minisign signatures are of files, and this is a folder";
         return Err(Failure::new(CODE_USAGE, what).in_file(input).help("verify its files one by one"));
@@ -244,7 +303,7 @@ fn file(input: &Path, path: &Path, trust: &Trust, console: &Console) -> Result<F
         Trust::Key(Verifier::P256(_)) | Trust::Anyone => (Vec::new(), Vec::new()),
     };
     let (idx, verified) = watched(console, "hashing", &Mutex::new(0), |watch| {
-        verify_file_any(input, &keys, &signature, watch)
+        verify_file_any(bytes, &keys, &signature, watch)
     })?;
     let fingerprint = keys.get(idx).map(|key| key.key().fingerprint().to_string()).unwrap_or_default();
     Ok(Finding {
@@ -257,7 +316,7 @@ fn file(input: &Path, path: &Path, trust: &Trust, console: &Console) -> Result<F
         n_files: 1,
         n_bytes: verified.n_bytes(),
         not_covered: Vec::new(),
-        strangers: Vec::new(),
+        uncovered: Vec::new(),
         other_name: other_name(input, verified.signed_name()),
     })
 }
@@ -304,7 +363,7 @@ fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
         n_files: 1,
         n_bytes: source.total_len(),
         not_covered: Vec::new(),
-        strangers: Vec::new(),
+        uncovered: Vec::new(),
         other_name: None,
     })
 }
@@ -346,9 +405,9 @@ impl Finding {
             let what = "the file or folder was signed under another name";
             return Err(Failure::new(CODE_SIGNED_NAME, what).in_file(input).because(format!("as {name}")));
         }
-        if !self.strangers.is_empty() {
+        if !self.uncovered.is_empty() {
             let what = "the folder holds files that the signature does not cover";
-            let names = some_of(&self.strangers);
+            let names = some_of(&self.uncovered);
             return Err(Failure::new(CODE_NOT_COVERED, what).in_file(input).because(names));
         }
         Ok(())

@@ -4,9 +4,12 @@ use alloc::rc::Rc;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use durable_file::Scratch;
 use foreign_format::PREFIX;
 
 use super::spool::Spool;
+use crate::console::Console;
+use crate::detached::Detached;
 use crate::error::Failure;
 use crate::secrets::Keys;
 
@@ -55,12 +58,16 @@ impl Format {
     }
 }
 
-/// A path, or standard input in a temporary file, which lives as long as this.
+/// A path; or a temporary file with standard input, or with bytes that were verified, which lives as long as this.
 #[derive(Debug)]
 pub(crate) struct Source {
     label: PathBuf,
     format: Format,
     spool: Option<Spool>,
+    /// A copy that nobody else can change.
+    copy: Option<Scratch>,
+    /// Whether a signature beside the file was verified.
+    is_verified: bool,
     keys: Rc<Keys>,
 }
 
@@ -71,13 +78,34 @@ impl Source {
     ///
     /// If standard input cannot be read, or cannot begin a model. What is wrong with a file shows when it is read.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let spool = if path.as_os_str() == "-" { Some(Spool::from_stdin()?) } else { None };
+        let format = format_of(spool.as_ref().map_or(path, Spool::path));
         let label = path.to_owned();
-        if path.as_os_str() == "-" {
-            let spool = Spool::from_stdin()?;
-            let format = format_of(spool.path());
-            return Ok(Self { label, format, spool: Some(spool), keys: Rc::default() });
+        Ok(Self { label, format, spool, copy: None, is_verified: false, keys: Rc::default() })
+    }
+
+    /// Looks at what FILE names, and verifies the signature beside it if there has to be one. What is read from then on are the
+    /// bytes that were verified.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open); if the file cannot be copied, or the signature is missing or not right.
+    pub(crate) fn open_verified(
+        path: &Path,
+        detached: Option<&Detached>,
+        console: &Console,
+    ) -> Result<Self, Failure> {
+        let Some(detached) = detached else { return Self::open(path) };
+        let mut source = Self::open(path)?;
+        // Standard input is in a file of our own already.
+        if source.spool.is_none() {
+            let copy = Detached::copy(path, console)?;
+            source.format = format_of(copy.path());
+            source.copy = Some(copy);
         }
-        Ok(Self { label, format: format_of(path), spool: None, keys: Rc::default() })
+        detached.verify(source.path(), path, console)?;
+        source.is_verified = true;
+        Ok(source)
     }
 
     /// What a file or folder is stored as.
@@ -103,7 +131,13 @@ impl Source {
 
     /// Where its bytes are.
     pub(crate) fn path(&self) -> &Path {
-        self.spool.as_ref().map_or(&self.label, Spool::path)
+        let copy = self.copy.as_ref().map(Scratch::path);
+        copy.or(self.spool.as_ref().map(Spool::path)).unwrap_or(&self.label)
+    }
+
+    /// Whether its bytes are those of a signature beside it.
+    pub(crate) fn is_verified(&self) -> bool {
+        self.is_verified
     }
 
     pub(crate) fn format(&self) -> Format {
@@ -112,9 +146,9 @@ impl Source {
 
     /// The failure with the name the user knows: of this one file, nothing else is named by it.
     pub(crate) fn relabel(&self, failure: Failure) -> Failure {
-        match self.spool {
-            Some(_) => failure.in_place_of_file(&self.label),
-            None => failure.in_file(&self.label),
+        match self.spool.is_some() || self.copy.is_some() {
+            true => failure.in_place_of_file(&self.label),
+            false => failure.in_file(&self.label),
         }
     }
 }

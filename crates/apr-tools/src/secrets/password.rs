@@ -36,7 +36,7 @@ enum Source {
     Descriptor(u32),
 }
 
-pub(super) const HEADING: &str = "Keys and passwords";
+pub(crate) const HEADING: &str = "Keys and passwords";
 pub(super) const ASK: &str = "ask-password";
 pub(super) const FILE: &str = "password-file";
 pub(super) const DESCRIPTOR: &str = "password-fd";

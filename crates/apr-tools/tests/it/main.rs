@@ -9,6 +9,7 @@ mod apr_files;
 mod checkpoints;
 mod contract;
 mod conversions;
+mod detached;
 mod embed;
 mod examples;
 mod gguf;

@@ -1,0 +1,121 @@
+//! `--key` and `--signature`: files that are used only if the signature beside them is right.
+//!
+//! Others may change a file between a look that verifies it and a second one that uses it. It is therefore copied once, to a
+//! file that only this process can open; the copy is verified, and the copy is used.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgMatches, value_parser};
+use durable_file::Scratch;
+
+use crate::console::Console;
+use crate::error::{CODE_USAGE, Failure};
+use crate::render::escape;
+use crate::secrets::{HEADING, Verifier, load_verifier};
+use crate::verify;
+
+const KEY: &str = "detached-key";
+const SIGNATURE: &str = "detached-signature";
+
+/// Bytes between two looks at the progress.
+const PIECE_LEN: u64 = 64 << 20;
+
+/// Whose signature must lie beside a file, and where.
+#[derive(Debug)]
+pub(crate) struct Detached {
+    key: Verifier,
+    signature: Option<PathBuf>,
+}
+
+impl Detached {
+    pub(crate) fn args() -> [Arg; 2] {
+        let arg = |id: &'static str, name: &'static str, value: &'static str| {
+            Arg::new(id)
+                .long(name)
+                .value_name(value)
+                .value_parser(value_parser!(PathBuf))
+                .help_heading(HEADING)
+        };
+        [
+            arg(KEY, "key", "KEY-OR-FILE").help(
+                "Require a signature beside the file (minisign or model signing) by this public key, and use the bytes that were verified",
+            ),
+            arg(SIGNATURE, "signature", "SIG")
+                .requires(KEY)
+                .help("The signature for --key [default: FILE.minisig; FILE.sig]"),
+        ]
+    }
+
+    /// `None` if no signature beside the file is required.
+    ///
+    /// # Errors
+    ///
+    /// If the key cannot be read or is of another kind.
+    pub(crate) fn from_matches(matches: &ArgMatches) -> Result<Option<Self>, Failure> {
+        let Some(key) = matches.get_one::<PathBuf>(KEY) else { return Ok(None) };
+        Ok(Some(Self { key: load_verifier(key)?, signature: matches.get_one::<PathBuf>(SIGNATURE).cloned() }))
+    }
+
+    /// Copies a file to where nobody else can change it.
+    ///
+    /// # Errors
+    ///
+    /// If it is not one file, or cannot be read or copied.
+    pub(crate) fn copy(path: &Path, console: &Console) -> Result<Scratch, Failure> {
+        let is_index = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+        if is_index || path.is_dir() {
+            let what = "--key verifies one file, and this model is several";
+            return Err(Failure::new(CODE_USAGE, what).in_file(path).help(
+                "join the files first (`apr unshard`) and sign the result; `apr verify` checks the signature of a folder",
+            ));
+        }
+        let regular = durable_file::open_regular(path, u64::MAX)?;
+        let len = regular.len();
+        let folder = std::env::temp_dir();
+        let scratch = Scratch::create(&folder, "apr-verified")?;
+        let mut progress = console.progress("copying", len);
+        let mut file = regular.into_file();
+        let mut left = len;
+        while left > 0 {
+            // The system copies, where it can, without the bytes passing through this process.
+            let mut piece = (&mut file).take(left.min(PIECE_LEN));
+            let copied = io::copy(&mut piece, &mut scratch.file()).map_err(|error| {
+                Failure::io("copy it to a temporary file", path, &error).help(format!(
+                    "the copy is made in {}: TMPDIR can name another folder",
+                    escape::path(&folder)
+                ))
+            })?;
+            if copied == 0 {
+                return Err(
+                    Failure::new("df-changed", "the file became shorter while it was read").in_file(path)
+                );
+            }
+            progress.advance(usize::try_from(copied).unwrap_or(usize::MAX));
+            left = left.saturating_sub(copied);
+        }
+        Ok(scratch)
+    }
+
+    /// Verifies the bytes in the file `bytes`, which are those of the file that the user calls `label`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no signature, it is not that of the key, or the bytes are not the signed ones.
+    pub(crate) fn verify(&self, bytes: &Path, label: &Path, console: &Console) -> Result<(), Failure> {
+        if label.as_os_str() == "-" && self.signature.is_none() {
+            return Err(Failure::new(CODE_USAGE, "there is no signature beside standard input")
+                .help("name it: --signature SIG"));
+        }
+        let other_name = verify::bytes_of(label, bytes, self.signature.as_ref(), &self.key, console)
+            .map_err(|failure| failure.called(bytes, label))?;
+        if let Some(name) = other_name.filter(|_| label.as_os_str() != "-") {
+            console.remark(format_args!(
+                "{} was signed under another name: {}",
+                escape::path(label),
+                escape::cut(&name, 200)
+            ));
+        }
+        Ok(())
+    }
+}
