@@ -52,5 +52,5 @@ pub use crate::error::{CODES, Error, ErrorKind};
 pub use crate::model::Model;
 pub use crate::options::{Options, Signals};
 pub use crate::server::{Handle, Server};
-pub use crate::watch::{Event, Shape, Watch};
 pub use crate::succession::{Rollback, Signed, Succession};
+pub use crate::watch::{Event, Shape, Watch};

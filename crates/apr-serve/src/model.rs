@@ -1,6 +1,6 @@
 //! A model and what is told about it.
 
-use apr_container::inspect_bytes;
+use apr_container::{Value, inspect_bytes};
 use apr_models::{
     Accepts, AnyModel, CLASSES_KEY, Error, ErrorKind, Head, Input, Label, Model as _, Samples, Wanted,
 };
@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::options::Options;
 use crate::predict::{self, Ask, Form};
-use crate::write;
 use crate::succession::Signed;
+use crate::write;
 
 /// A model that answers about samples, with what a server tells about it.
 #[derive(Clone, Debug)]
@@ -19,9 +19,9 @@ pub struct Model {
     classes: Option<Vec<String>>,
     digest: Option<[u8; 32]>,
     about: Option<String>,
+    signed: Option<Signed>,
 }
 
-    signed: Option<Signed>,
 impl Model {
     /// Takes a model.
     ///
@@ -72,6 +72,18 @@ impl Model {
         self
     }
 
+    /// Says what a trusted signature says of it. When a file replaces a model that has this, [`Succession`](crate::Succession) holds.
+    #[must_use]
+    pub fn with_signed(mut self, signed: Signed) -> Self {
+        self.signed = Some(signed);
+        self
+    }
+
+    /// What a trusted signature says of it.
+    pub(crate) const fn signed(&self) -> Option<&Signed> {
+        self.signed.as_ref()
+    }
+
     /// What `POST /predict` answers to a body of JSON, without a server: for functions that something else calls over HTTP.
     ///
     /// ```
@@ -94,18 +106,6 @@ impl Model {
         wanted: Wanted,
         options: &Options,
     ) -> Result<Vec<u8>, (u16, Vec<u8>)> {
-    /// Says what a trusted signature says of it. When a file replaces a model that has this, [`Succession`](crate::Succession) holds.
-    #[must_use]
-    pub fn with_signed(mut self, signed: Signed) -> Self {
-        self.signed = Some(signed);
-        self
-    }
-
-    /// What a trusted signature says of it.
-    pub(crate) const fn signed(&self) -> Option<&Signed> {
-        self.signed.as_ref()
-    }
-
         let ask = Ask { form: Form::Json, wanted };
         match predict::answer_at_once(self, &self.tag(1), body, ask, options) {
             Ok(answered) => Ok(answered.body),

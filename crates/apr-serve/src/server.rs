@@ -19,8 +19,8 @@ use crate::error::{Error, ErrorKind};
 use crate::model::Model;
 use crate::options::{Options, Signals};
 use crate::slot::Slot;
-use crate::watch::{Event, Shape, Watch};
 use crate::succession::{Rollback, Succession};
+use crate::watch::{Event, Shape, Watch};
 use crate::worker::{Shared, TICK, Worker};
 
 /// A server that listens, and answers once it has a model.
@@ -202,6 +202,14 @@ fn replace<E>(
         report(Event::OtherShape { expected: served.model.taken(), found: model.taken() });
         return;
     }
+    if watch.succession == Succession::Newer
+        && let Err(rollback) = Rollback::check(&served.model, &model)
+    {
+        shared.rare.reload_failed();
+        shared.rare.error("sv-rollback");
+        report(Event::RolledBack(rollback));
+        return;
+    }
     shared.slot.replace(model);
     shared.rare.reloaded();
     // This thread lets go of the old one, too.
@@ -211,14 +219,6 @@ fn replace<E>(
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    if watch.succession == Succession::Newer
-        && let Err(rollback) = Rollback::check(&served.model, &model)
-    {
-        shared.rare.reload_failed();
-        shared.rare.error("sv-rollback");
-        report(Event::RolledBack(rollback));
-        return;
-    }
 enum Signal {
     Stop,
     Reload,

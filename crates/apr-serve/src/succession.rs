@@ -82,16 +82,23 @@ impl fmt::Display for Rollback {
             Self::NotSigned => f.write_str("no trusted signature says which model the new file is"),
             Self::OtherName { served, found } => {
                 let name = |name: &Option<String>| {
-                    name.as_ref().map_or_else(|| "has no name".to_owned(), |name| format!("is named {name:?}"))
+                    name.as_ref()
+                        .map_or_else(|| "has no name".to_owned(), |name| format!("is named {name:?}"))
                 };
                 write!(f, "the new model {}, the one that is served {}", name(found), name(served))
             }
             Self::NoTime => f.write_str("the new file has no creation time to show that it is newer"),
             Self::Older { served, found } => {
-                write!(f, "the new file was made at {found}, before the one that is served (at {served}, Unix time)")
+                write!(
+                    f,
+                    "the new file was made at {found}, before the one that is served (at {served}, Unix time)"
+                )
             }
             Self::SameTime { created_at } => {
-                write!(f, "the new file differs and was made in the same second as the one that is served ({created_at}, Unix time)")
+                write!(
+                    f,
+                    "the new file differs and was made in the same second as the one that is served ({created_at}, Unix time)"
+                )
             }
         }
     }

@@ -26,10 +26,10 @@ pub(crate) struct Known {
     /// The names of the features in their order.
     pub(crate) features: Option<Vec<String>>,
     /// The names of the classes, by their numbers.
+    pub(crate) classes: Option<Vec<String>>,
     /// Name of the model, and when its file was made, in seconds since 1970.
     pub(crate) name: Option<String>,
     pub(crate) created_at: Option<u64>,
-    pub(crate) classes: Option<Vec<String>>,
     pub(crate) path: std::path::PathBuf,
 }
 

@@ -55,7 +55,7 @@ impl Sandbox {
         changed.push(Tensor::new("new", Dtype::U8, &[3], vec![1, 2, 3]));
         sandbox.write("changed.safetensors", &file(&changed, &metadata("2")));
         // Every layer changed, one tensor stored in another type.
-        let mut halves: Vec<_> = old.iter().cloned().collect();
+        let mut halves = old.to_vec();
         for tensor in halves.iter_mut().filter(|tensor| tensor.name.starts_with("encoder")) {
             *tensor = Tensor::counting(&tensor.name, &tensor.shape.clone(), 0.25);
         }
