@@ -52,7 +52,7 @@ pub(crate) struct Checkpoint {
 }
 
 /// What a checkpoint says about itself, and what is in its folder.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct About {
     pub(crate) metrics: BTreeMap<String, f64>,
     pub(crate) model_class: Option<String>,
@@ -60,12 +60,16 @@ pub(crate) struct About {
     pub(crate) has_manifest: bool,
     /// The files in its folder.
     pub(crate) contents: Contents,
+    /// Why metrics and class names cannot be told.
+    pub(crate) problem: Option<Failure>,
 }
 
 impl About {
-    /// The files that can run code when they are loaded.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        self.contents.warnings()
+    /// Why something cannot be told, and the files that can run code when they are loaded.
+    pub(crate) fn warnings(&self) -> Vec<(&'static str, String)> {
+        let problem = self.problem.iter().map(|problem| ("checkpoint", problem.to_string()));
+        let code = self.contents.warnings().into_iter().map(|warning| ("runs-code", warning));
+        problem.chain(code).collect()
     }
 }
 
@@ -82,19 +86,14 @@ impl Checkpoint {
         Some(Self { layout, step, path: path.to_owned(), parent: folder.parent()?.to_owned() })
     }
 
-    /// The checkpoints below a folder by layout and step, unless the folder is a model itself.
-    ///
-    /// # Errors
-    ///
-    /// If the folder cannot be listed.
-    pub(crate) fn all_below(folder: &Path) -> Result<Vec<Self>, Failure> {
+    /// The checkpoints below a folder by layout and step, unless the folder is a model itself. Why a folder cannot be listed is
+    /// told where it is read as a model.
+    pub(crate) fn all_below(folder: &Path) -> Vec<Self> {
         if !folder.is_dir() || input::holds_model(folder) {
-            return Ok(Vec::new());
+            return Vec::new();
         }
-        let failed = |error| Failure::io("list the folder", folder, &error);
         let mut found = Vec::new();
-        for entry in fs::read_dir(folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             // Links are not followed, as the library does not follow them.
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             if let Some((layout, step)) = entry.file_name().to_str().and_then(meaning).filter(|_| is_folder) {
@@ -103,7 +102,7 @@ impl Checkpoint {
             }
         }
         found.sort_unstable_by_key(|checkpoint| (checkpoint.layout, checkpoint.step));
-        Ok(found)
+        found
     }
 
     /// Name of its folder.
@@ -120,30 +119,25 @@ impl Checkpoint {
     }
 
     /// What it says about itself; nothing of it is verified.
-    ///
-    /// # Errors
-    ///
-    /// If what it says cannot be read.
-    pub(crate) fn about(&self) -> Result<About, Failure> {
-        let mut about = About {
-            has_manifest: self.layout == Layout::Steps && self.path.join("manifest.json").is_file(),
-            contents: code_files::scan(&self.path)?,
-            ..About::default()
-        };
+    pub(crate) fn about(&self) -> About {
+        let mut about = About { contents: code_files::scan(&self.path), ..About::default() };
         match self.layout {
-            Layout::Steps => {
-                let meta = self
-                    .folder()
-                    .meta(self.step)
-                    .map_err(|error| Failure::from(error).in_file(&self.path))?;
-                about.metrics = meta.metrics().clone();
-                let class = |class: Option<&str>| class.filter(|class| !class.is_empty()).map(str::to_owned);
-                (about.model_class, about.optimizer_class) =
-                    (class(meta.model_class()), class(meta.optimizer_class()));
-            }
             Layout::Trainer => about.metrics = trainer_metrics(&self.path.join(TRAINER_STATE)),
+            Layout::Steps => {
+                about.has_manifest = self.path.join("manifest.json").is_file();
+                match self.folder().meta(self.step) {
+                    Err(error) => about.problem = Some(Failure::from(error).in_file(&self.path)),
+                    Ok(meta) => {
+                        let class =
+                            |class: Option<&str>| class.filter(|class| !class.is_empty()).map(str::to_owned);
+                        about.metrics = meta.metrics().clone();
+                        about.model_class = class(meta.model_class());
+                        about.optimizer_class = class(meta.optimizer_class());
+                    }
+                }
+            }
         }
-        Ok(about)
+        about
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use foreign_format::Format;
 
 use crate::error::Failure;
-use crate::render::human::plural;
+use crate::render::human::{grouped, plural};
 use crate::render::json::JsonWriter;
 
 /// Most files that are looked at; folders of models have a few dozen.
@@ -33,25 +33,30 @@ pub(crate) struct Contents {
     pub(crate) bytes: u64,
     /// By path.
     pub(crate) code: Vec<CodeFile>,
-    /// Whether there are more files than are looked at.
-    pub(crate) is_cut: bool,
+    /// Sentences about what could not be looked at.
+    skipped: Vec<String>,
 }
 
 /// Looks at the beginning of every file in a folder and the folders below. Hidden folders are left out, links to folders are
 /// not followed.
-///
-/// # Errors
-///
-/// If a folder cannot be listed.
-pub(crate) fn scan(folder: &Path) -> Result<Contents, Failure> {
+pub(crate) fn scan(folder: &Path) -> Contents {
     let mut contents = Contents::default();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        let failed = |error| Failure::io("list the folder", &folder, &error);
-        for entry in fs::read_dir(&folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
+        if let Err(error) = contents.add_folder(&folder, &mut folders) {
+            contents.skipped.push(format!("{}: not looked at: {error}", folder.display()));
+        }
+    }
+    contents.code.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    contents
+}
+
+impl Contents {
+    fn add_folder(&mut self, folder: &Path, folders: &mut Vec<PathBuf>) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
             let (path, is_hidden) = (entry.path(), entry.file_name().as_encoded_bytes().starts_with(b"."));
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            if entry.file_type()?.is_dir() {
                 folders.extend((!is_hidden).then_some(path));
                 continue;
             }
@@ -60,27 +65,31 @@ pub(crate) fn scan(folder: &Path) -> Result<Contents, Failure> {
             else {
                 continue;
             };
-            if contents.files == MAX_FILES {
-                contents.is_cut = true;
-                return Ok(contents);
+            self.files += 1;
+            self.bytes = self.bytes.saturating_add(len);
+            if self.files <= MAX_FILES {
+                self.add_file(path);
             }
-            contents.files += 1;
-            contents.bytes = contents.bytes.saturating_add(len);
-            contents.code.extend(dangerous(&path).map(|format| CodeFile { path, format }));
+        }
+        Ok(())
+    }
+
+    fn add_file(&mut self, path: PathBuf) {
+        match dangerous(&path) {
+            Ok(format) => self.code.extend(format.map(|format| CodeFile { path, format })),
+            Err(failure) => self.skipped.push(format!("{}: not looked at: {failure}", path.display())),
         }
     }
-    contents.code.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    Ok(contents)
-}
 
-impl Contents {
     /// A sentence for each of the first files, then how many more there are.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let named = self.code.iter().take(NAMED).map(CodeFile::warning);
         let more = self.code.len().saturating_sub(NAMED) as u64;
         let more = (more > 0).then(|| format!("{} more that can run code when loaded", plural(more, "file")));
-        let cut = self.is_cut.then(|| format!("only the first {} were looked at", plural(MAX_FILES, "file")));
-        named.chain(more).chain(cut).collect()
+        let skipped = self.skipped.iter().take(NAMED).cloned();
+        let cut = (self.files > MAX_FILES)
+            .then(|| format!("{} of {} files were looked at", grouped(MAX_FILES), grouped(self.files)));
+        named.chain(more).chain(skipped).chain(cut).collect()
     }
 }
 
@@ -108,8 +117,8 @@ impl CodeFile {
 }
 
 /// The format of a file that can run code, by its content; by its name only where the content is compressed or unknown.
-fn dangerous(path: &Path) -> Option<Format> {
-    let file = durable_file::open_regular(path, u64::MAX).ok()?;
+fn dangerous(path: &Path) -> Result<Option<Format>, Failure> {
+    let file = durable_file::open_regular(path, u64::MAX)?;
     let len = file.len();
     let mut file = file.into_file();
     let format = foreign_format::identify(len, |offset, buf| {
@@ -118,7 +127,7 @@ fn dangerous(path: &Path) -> Option<Format> {
     });
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let is_called_pickle = PICKLE_ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known));
-    match format.ok()? {
+    Ok(match format.map_err(|error| Failure::io("read", path, &error))? {
         Some(format) if format.can_run_code() => Some(format),
         None | Some(Format::Zlib | Format::Gzip | Format::Bzip2 | Format::Xz | Format::Lz4)
             if is_called_pickle =>
@@ -126,5 +135,5 @@ fn dangerous(path: &Path) -> Option<Format> {
             Some(Format::Pickle)
         }
         _ => None,
-    }
+    })
 }

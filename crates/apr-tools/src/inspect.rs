@@ -77,7 +77,7 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let rules = Rules::from_matches(matches);
     let path = input::path(matches);
-    let checkpoints = Checkpoint::all_below(path)?;
+    let checkpoints = Checkpoint::all_below(path);
     if !checkpoints.is_empty() {
         Keys::from_matches(matches, [path])?.refuse_for("a folder of checkpoints", path)?;
         return checkpoints::run(path, checkpoints, matches.get_flag("verify"), &rules, console);
@@ -113,8 +113,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
                     .remark("safetensors has no checksum: `apr tensors --digest` gives digests to compare");
             }
             let model = Model::from_source(source, &rules)?;
-            let checkpoint =
-                Checkpoint::at(path).map(|found| Ok::<_, Failure>((found.about()?, found))).transpose()?;
+            let checkpoint = Checkpoint::at(path).map(|found| (found.about(), found));
             let summary = Summary::new(&model, &rules, checkpoint)?;
             if console.is_json() {
                 report::json(&summary, console)?;

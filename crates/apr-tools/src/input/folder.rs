@@ -26,9 +26,8 @@ pub(super) fn describe(failure: Failure, folder: &Path) -> Failure {
         return failure;
     }
     let below = |name: &str| escape::path(&folder.join(name));
-    if let Ok(checkpoints) = Checkpoint::all_below(folder)
-        && let Some(last) = checkpoints.last()
-    {
+    let checkpoints = Checkpoint::all_below(folder);
+    if let Some(last) = checkpoints.last() {
         let listed: Vec<String> = checkpoints.iter().map(Checkpoint::name).collect();
         let what =
             format!("the folder holds {}, not a model", plural(checkpoints.len() as u64, "checkpoint"));

@@ -21,7 +21,7 @@ const METRICS: usize = 4;
 /// A checkpoint and what was found out about it.
 struct Row {
     checkpoint: Checkpoint,
-    about: Result<About, Failure>,
+    about: About,
     /// Whether all files are as listed; `None` if nothing was compared.
     verified: Option<Result<(), Failure>>,
 }
@@ -43,8 +43,7 @@ pub(super) fn run(
         .into_iter()
         .map(|checkpoint| {
             let about = checkpoint.about();
-            let has_manifest = about.as_ref().is_ok_and(|about| about.has_manifest);
-            let verified = (verify && has_manifest).then(|| compare(&checkpoint, rules));
+            let verified = (verify && about.has_manifest).then(|| compare(&checkpoint, rules));
             Row { checkpoint, about, verified }
         })
         .collect();
@@ -54,7 +53,7 @@ pub(super) fn run(
     } else {
         text(folder, &rows, console)?;
     }
-    let refused = rows.iter().filter_map(|row| row.verified.as_ref()?.as_ref().err()).next();
+    let refused = rows.iter().find_map(Row::refusal);
     Ok(refused.map_or(Exit::Success, Failure::exit))
 }
 
@@ -67,13 +66,16 @@ fn compare(checkpoint: &Checkpoint, rules: &Rules) -> Result<(), Failure> {
 impl Row {
     /// What is known of the digests of its files.
     fn state(&self) -> &'static str {
-        match (&self.verified, &self.about) {
-            (Some(Ok(())), _) => "verified",
-            (Some(Err(_)), _) => "refused",
-            (None, Ok(about)) if about.has_manifest => "not compared",
-            (None, Ok(_)) => "no manifest",
-            (None, Err(_)) => "unreadable",
+        match &self.verified {
+            Some(Ok(())) => "verified",
+            Some(Err(_)) => "refused",
+            None if self.about.has_manifest => "not compared",
+            None => "no manifest",
         }
+    }
+
+    fn refusal(&self) -> Option<&Failure> {
+        self.verified.as_ref()?.as_ref().err()
     }
 }
 
@@ -81,17 +83,15 @@ fn text(folder: &Path, rows: &[Row], console: &mut Console) -> Result<(), Failur
     let mut table = Table::new(&[Align::Left, Align::Right, Align::Left, Align::Left]);
     table.row(["CHECKPOINT", "SIZE", "VERIFIED", "METRICS"]);
     for row in rows {
-        let about = row.about.as_ref().ok();
         table.row([
             row.checkpoint.name(),
-            about.map_or_else(|| "-".to_owned(), |about| human::bytes(about.contents.bytes)),
+            human::bytes(row.about.contents.bytes),
             row.state().to_owned(),
-            about.map_or_else(String::new, |about| metrics(about, METRICS)),
+            metrics(&row.about, METRICS),
         ]);
     }
     console.text(|out, style| {
-        let bytes =
-            rows.iter().filter_map(|row| row.about.as_ref().ok()).map(|about| about.contents.bytes).sum();
+        let bytes = rows.iter().map(|row| row.about.contents.bytes).sum();
         let count = plural(rows.len() as u64, "checkpoint");
         writeln!(out, "{}: {count}, {}\n", style.bold(&escape::path(folder)), human::bytes(bytes))?;
         let mut lines = table.fitted(style, Dispensable { first: &[1], last: &[3] }).into_iter();
@@ -102,13 +102,11 @@ fn text(folder: &Path, rows: &[Row], console: &mut Console) -> Result<(), Failur
         let mark = style.yellow("!");
         for row in rows {
             let name = row.checkpoint.name();
-            let refusals =
-                [row.about.as_ref().err(), row.verified.as_ref().and_then(|found| found.as_ref().err())];
-            for failure in refusals.into_iter().flatten() {
+            if let Some(failure) = row.refusal().or(row.about.problem.as_ref()) {
                 writeln!(out, "  {mark} {name}: {failure}")?;
             }
-            let warnings = row.about.iter().flat_map(About::warnings);
-            warnings.into_iter().try_for_each(|warning| writeln!(out, "  {mark} {}", escaped(&warning)))?;
+            let warnings = row.about.contents.warnings();
+            warnings.iter().try_for_each(|warning| writeln!(out, "  {mark} {}", escaped(warning)))?;
         }
         Ok(())
     })?;
@@ -173,12 +171,7 @@ fn json(folder: &Path, rows: &[Row], console: &mut Console) -> Result<(), Failur
         for row in rows {
             json.object()?;
             json.field_str("file", &row.checkpoint.path.to_string_lossy())?;
-            match &row.about {
-                Ok(about) => write_about(&row.checkpoint, about, json)?,
-                Err(_) => write_name(&row.checkpoint, json)?,
-            }
-            let problems =
-                [row.about.as_ref().err(), row.verified.as_ref().and_then(|found| found.as_ref().err())];
+            write_about(&row.checkpoint, &row.about, json)?;
             json.key("verified")?;
             match &row.verified {
                 None => json.null()?,
@@ -186,6 +179,7 @@ fn json(folder: &Path, rows: &[Row], console: &mut Console) -> Result<(), Failur
             }
             json.key("problems")?;
             json.array()?;
+            let problems = [row.about.problem.as_ref(), row.refusal()];
             problems.into_iter().flatten().try_for_each(|failure| failure.write_json(json))?;
             json.end_array()?;
             json.end_object()?;
@@ -194,18 +188,14 @@ fn json(folder: &Path, rows: &[Row], console: &mut Console) -> Result<(), Failur
     })
 }
 
-fn write_name<W: Write>(checkpoint: &Checkpoint, json: &mut JsonWriter<W>) -> io::Result<()> {
-    json.field_str("layout", checkpoint.layout.name())?;
-    json.field_uint("step", checkpoint.step)
-}
-
 /// The fields about a checkpoint.
 pub(super) fn write_about<W: Write>(
     checkpoint: &Checkpoint,
     about: &About,
     json: &mut JsonWriter<W>,
 ) -> io::Result<()> {
-    write_name(checkpoint, json)?;
+    json.field_str("layout", checkpoint.layout.name())?;
+    json.field_uint("step", checkpoint.step)?;
     json.key("metrics")?;
     json.object()?;
     about.metrics.iter().try_for_each(|(name, value)| json.field_float(name, *value))?;

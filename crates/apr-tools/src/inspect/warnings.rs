@@ -53,8 +53,8 @@ pub(super) fn all(
     warn("zero-size", zero_size(tensors));
     warn("name", names(tensors));
     warn("metadata-text", metadata_text(files));
-    for message in checkpoint.into_iter().flat_map(About::warnings) {
-        warn("runs-code", Some(message));
+    for (kind, message) in checkpoint.into_iter().flat_map(About::warnings) {
+        warn(kind, Some(message));
     }
     warnings
 }

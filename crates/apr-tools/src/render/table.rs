@@ -193,7 +193,7 @@ mod tests {
             ]
         );
         assert_eq!(fitted(40)[1], "├─ model.la…oj.weight  F32 [11008, 4096]");
-        assert_eq!(fitted(30)[1], "├─ model.layers…_proj.weight");
+        assert_eq!(fitted(30)[1], "├─ model.layers.…p_proj.weight");
         for width in 16..90 {
             assert!(
                 fitted(width).iter().all(|line| width::of(line) <= width),

@@ -86,6 +86,11 @@ fn one_damaged_checkpoint_of_a_folder_is_refused() {
     sandbox.write("run1/step_10/meta.json", b"{");
     let shown = sandbox.run(&["run1"]);
     assert!(shown.stdout.contains("sm-meta") && shown.stdout.contains("step_30"), "{}", shown.stdout);
+    assert_eq!((shown.exit, sandbox.run(&["inspect", "run1", "--verify"]).exit), (0, 4));
+    // The tensors are shown all the same.
+    let shown = sandbox.run(&["run1/step_10"]);
+    assert_eq!(shown.exit, 0, "{}", shown.stderr);
+    assert!(shown.stdout.contains("sm-meta") && shown.stdout.contains("└─ w"), "{}", shown.stdout);
 }
 
 #[test]
