@@ -18,15 +18,17 @@ pub(super) const MOST_LANES: usize = 16;
 /// Groups of `N` elements: vector `idx` holds element `idx` of each.
 pub(super) type Groups<V, const N: usize> = [V; N];
 
-/// Puts groups of these numbers into lanes, from the `first` on; where one is missing, another.
+/// Puts the group of each lane into it.
 #[inline(always)]
-pub(super) fn load<S: Simd, const N: usize>(simd: S, x: &[[f32; N]], first: usize) -> Groups<S::f32s, N> {
+pub(super) fn load<'x, S: Simd, const N: usize>(
+    simd: S,
+    group_of: impl Fn(usize) -> &'x [f32; N],
+) -> Groups<S::f32s, N> {
     let mut groups = [S::f32s::splat(simd, 0.0); N];
     let mut tile = [S::f32s::splat(simd, 0.0); MOST_LANES];
     for (place, groups) in groups.chunks_exact_mut(S::f32s::LEN).enumerate() {
         for (lane, row) in tile[..S::f32s::LEN].iter_mut().enumerate() {
-            let group = x.get(first + lane).unwrap_or(&x[0]);
-            *row = S::f32s::from_slice(simd, &group[place * S::f32s::LEN..][..S::f32s::LEN]);
+            *row = S::f32s::from_slice(simd, &group_of(lane)[place * S::f32s::LEN..][..S::f32s::LEN]);
         }
         turn::<S>(&mut tile);
         groups.copy_from_slice(&tile[..S::f32s::LEN]);
@@ -127,64 +129,84 @@ pub(super) fn signed<S: Simd, const N: usize>(simd: S, most: f32, x: &Groups<S::
     magnitude.simd_lt(S::f32s::splat(simd, ZERO)).select(zero, scale)
 }
 
-/// What a search by sweeps knows of its groups.
+/// Packs of groups that are swept in turns: each change waits for the one before in its pack.
+pub(super) const SWEPT: usize = 4;
+
+/// Scales found by changing a code at a time, and where the last sweep still did: see
+/// [`by_sweeps`](crate::blocks::k_search::by_sweeps), which ends after five.
+///
+/// A group that a sweep leaves as it is stays so in later ones, which others still need.
+///
+/// Where a lane keeps what memory holds, the compiler stores under a mask, which costs a processor with AVX2 a dozen cycles and keeps
+/// the next load from being forwarded (AMD Zen: twice the time). So the sums of each pack are a variable of their own, which stays in
+/// registers, and a sweep writes codes into another array than it reads.
+#[inline(always)]
+pub(super) fn by_sweeps<S: Simd, const N: usize>(
+    simd: S,
+    most: f32,
+    x: &[Groups<S::f32s, N>; SWEPT],
+    n_sweeps: usize,
+) -> [(S::f32s, S::mask32s); SWEPT] {
+    let zero = S::f32s::splat(simd, 0.0);
+    let (mut codes, mut new_codes) = ([[zero; N]; SWEPT], [[zero; N]; SWEPT]);
+    let mut magnitudes = [zero; SWEPT];
+    let mut sums = [Sums { dot: zero, squares: zero }; SWEPT];
+    for pack in 0..SWEPT {
+        let (largest, magnitude) = signed_largest::<S, N>(simd, &x[pack]);
+        magnitudes[pack] = magnitude;
+        let inverse = S::f32s::splat(simd, -most) / largest;
+        codes[pack] = changed(
+            &x[pack],
+            #[inline(always)]
+            |value| code(simd, inverse * value, -most, most - 1.0),
+        );
+        let (dot, squares) = signed_sums::<S, N>(simd, most, &x[pack], inverse);
+        sums[pack] = Sums { dot, squares };
+    }
+    let [mut first, mut second, mut third, mut fourth] = sums;
+    let mut changed = [S::mask32s::splat(simd, false); SWEPT];
+    let (mut from, mut to) = (&mut codes, &mut new_codes);
+    for _ in 0..n_sweeps {
+        let [mut one, mut two, mut three, mut four] = [S::mask32s::splat(simd, false); SWEPT];
+        for idx in 0..N {
+            one |= change(simd, most, &mut first, x[0][idx], from[0][idx], &mut to[0][idx]);
+            two |= change(simd, most, &mut second, x[1][idx], from[1][idx], &mut to[1][idx]);
+            three |= change(simd, most, &mut third, x[2][idx], from[2][idx], &mut to[2][idx]);
+            four |= change(simd, most, &mut fourth, x[3][idx], from[3][idx], &mut to[3][idx]);
+        }
+        changed = [one, two, three, four];
+        if !any::<S>(one | two | three | four) {
+            break;
+        }
+        (from, to) = (to, from);
+    }
+    let mut found = [(zero, changed[0]); SWEPT];
+    for (pack, Sums { dot, squares }) in [first, second, third, fourth].into_iter().enumerate() {
+        let is_found = squares.simd_gt(zero) & magnitudes[pack].simd_ge(S::f32s::splat(simd, ZERO));
+        found[pack] = (is_found.select(dot / squares, zero), changed[pack]);
+    }
+    found
+}
+
+/// Weighted products of the numbers of groups and their codes, and of codes and codes.
 #[derive(Clone, Copy)]
-struct Sweeps<V, const N: usize> {
-    codes: [V; N],
-    magnitude: V,
+struct Sums<V> {
     dot: V,
     squares: V,
 }
 
-/// Scales found by changing a code at a time: see [`by_sweeps`](crate::blocks::k_search::by_sweeps).
-///
-/// A group that no sweep changes any more stays as it is in later ones, which others still need. Each change waits for the one before:
-/// several packs of groups take turns.
+/// Changes the code of this element where that helps; says where it did.
 #[inline(always)]
-pub(super) fn by_sweeps<S: Simd, const N: usize, const PACKS: usize>(
+fn change<S: Simd>(
     simd: S,
     most: f32,
-    x: &[Groups<S::f32s, N>; PACKS],
-) -> [S::f32s; PACKS] {
-    let zero = S::f32s::splat(simd, 0.0);
-    let mut packs = [Sweeps { codes: [zero; N], magnitude: zero, dot: zero, squares: zero }; PACKS];
-    for (pack, x) in packs.iter_mut().zip(x) {
-        let (largest, magnitude) = signed_largest::<S, N>(simd, x);
-        pack.magnitude = magnitude;
-        let inverse = S::f32s::splat(simd, -most) / largest;
-        pack.codes = changed(x, |value| code(simd, inverse * value, -most, most - 1.0));
-        (pack.dot, pack.squares) = signed_sums::<S, N>(simd, most, x, inverse);
-    }
-    for _ in 0..5 {
-        let mut changed = S::mask32s::splat(simd, false);
-        for idx in 0..N {
-            for (pack, x) in packs.iter_mut().zip(x) {
-                changed |= change(simd, most, pack, x[idx], idx);
-            }
-        }
-        if !any::<S>(changed) {
-            break;
-        }
-    }
-    let mut scales = [zero; PACKS];
-    for (scale, pack) in scales.iter_mut().zip(&packs) {
-        let found = pack.squares.simd_gt(zero) & pack.magnitude.simd_ge(S::f32s::splat(simd, ZERO));
-        *scale = found.select(pack.dot / pack.squares, zero);
-    }
-    scales
-}
-
-/// Changes the code of this element where that helps.
-#[inline(always)]
-fn change<S: Simd, const N: usize>(
-    simd: S,
-    most: f32,
-    pack: &mut Sweeps<S::f32s, N>,
+    sums: &mut Sums<S::f32s>,
     value: S::f32s,
-    idx: usize,
+    old: S::f32s,
+    kept: &mut S::f32s,
 ) -> S::mask32s {
     let zero = S::f32s::splat(simd, 0.0);
-    let (dot, squares, old) = (pack.dot, pack.squares, pack.codes[idx]);
+    let Sums { dot, squares } = *sums;
     let weight = value * value;
     let rest = dot - weight * value * old;
     let rest_squares = squares - weight * old * old;
@@ -193,9 +215,8 @@ fn change<S: Simd, const N: usize>(
     let new_squares = rest_squares + weight * new * new;
     let better = (new_dot * new_dot * squares).simd_gt(dot * dot * new_squares);
     let taken = rest.simd_gt(zero) & new.simd_ne(old) & new_squares.simd_gt(zero) & better;
-    pack.dot = taken.select(new_dot, dot);
-    pack.squares = taken.select(new_squares, squares);
-    pack.codes[idx] = taken.select(new, old);
+    *sums = Sums { dot: taken.select(new_dot, dot), squares: taken.select(new_squares, squares) };
+    *kept = taken.select(new, old);
     taken
 }
 
