@@ -2,6 +2,8 @@
 
 use libm::sqrtf;
 
+use crate::shared::shared;
+
 /// The weights of one block's elements, and what their row tells about the size of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Importance<'w, const LEN: usize> {
@@ -19,7 +21,7 @@ impl<const LEN: usize> Importance<'_, LEN> {
     }
 
     /// Weights that count with the number and this mean square.
-    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+    #[inline(always)]
     pub(crate) fn by(&self, sigma2: f32, x: &[f32; LEN]) -> [f32; LEN] {
         let mut weights = *self.weights;
         for (weight, value) in weights.iter_mut().zip(x) {
@@ -29,12 +31,13 @@ impl<const LEN: usize> Importance<'_, LEN> {
     }
 }
 
-/// The squares, added up in order.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn sum_of_squares(values: &[f32]) -> f32 {
-    let mut sum = 0.0;
-    for value in values {
-        sum += value * value;
+shared! {
+    /// The squares, added up in order.
+    pub(crate) fn sum_of_squares(values: &[f32]) -> f32 {
+        let mut sum = 0.0;
+        for value in values {
+            sum += value * value;
+        }
+        sum
     }
-    sum
 }

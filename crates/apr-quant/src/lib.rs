@@ -12,6 +12,7 @@ mod format;
 mod blocks;
 mod dot;
 mod each;
+mod shared;
 mod half_float;
 mod importance;
 #[cfg_attr(

@@ -1,5 +1,7 @@
 //! Roundings, bit by bit as the reference's code on x86-64 has them.
 
+use crate::shared::shared;
+
 /// Nearest integer, ties to even: the mantissa after 1.5 · 2^23 was added.
 ///
 /// Right for magnitudes up to 4,194,303; beyond, and for what is not finite, the same bits as the reference.
@@ -9,25 +11,25 @@ pub(crate) fn nearest_int(value: f32) -> i32 {
     (bits & 0x007f_ffff).cast_signed() - 0x0040_0000
 }
 
-/// Nearest whole number, ties away from zero: C's `roundf`.
-///
-/// The largest float below one half, added before the fraction is cut off, gives `roundf` for each float up to 128.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn round_away(value: f32) -> f32 {
-    let magnitude = value.abs();
-    // From 2^23 on, every float is whole; not-a-number goes through as well.
-    if magnitude < 8_388_608.0 {
-        let whole = if magnitude <= 128.0 { magnitude + 0.499_999_97 } else { magnitude + 0.5 };
-        (whole as i32 as f32).copysign(value)
-    } else {
-        value
+shared! {
+    /// Nearest whole number, ties away from zero: C's `roundf`.
+    ///
+    /// The largest float below one half, added before the fraction is cut off, gives `roundf` for each float up to 128.
+    pub(crate) fn round_away(value: f32) -> f32 {
+        let magnitude = value.abs();
+        // From 2^23 on, every float is whole; not-a-number goes through as well.
+        if magnitude < 8_388_608.0 {
+            let whole = if magnitude <= 128.0 { magnitude + 0.499_999_97 } else { magnitude + 0.5 };
+            (whole as i32 as f32).copysign(value)
+        } else {
+            value
+        }
     }
-}
 
-/// A float cut to an integer as `cvttss2si` does: `i32::MIN` for what does not fit.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn truncate(value: f32) -> i32 {
-    if (-2_147_483_648.0..2_147_483_648.0).contains(&value) { value as i32 } else { i32::MIN }
+    /// A float cut to an integer as `cvttss2si` does: `i32::MIN` for what does not fit.
+    pub(crate) fn truncate(value: f32) -> i32 {
+        if (-2_147_483_648.0..2_147_483_648.0).contains(&value) { value as i32 } else { i32::MIN }
+    }
 }
 
 #[cfg(test)]

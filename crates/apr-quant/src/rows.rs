@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::format::BlockFormat;
 use crate::importance::{Importance, sum_of_squares};
 use crate::quantizer::NonFinite;
+use crate::shared::shared;
 
 /// Whole rows of numbers, and how they are to be taken.
 #[derive(Clone, Copy, Debug)]
@@ -230,33 +231,33 @@ fn encode_blocks<const LEN: usize, const BYTES: usize>(
     Ok(())
 }
 
-/// Weights of the block that begins at this value.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn weights_at<'a, const LEN: usize>(
-    rows: &Rows<'a>,
-    rules: &Rules,
-    first: usize,
-    row_sigma2: &mut f32,
-) -> Result<Option<Importance<'a, LEN>>, Error> {
-    let Some(importance) = rows.importance else { return Ok(None) };
-    let column = first % rows.row_len;
-    if column == 0 && rules.weighed == Weighed::ByRow {
-        *row_sigma2 = mean_square(rows, rules, first)?;
+shared! {
+    /// Weights of the block that begins at this value.
+    fn weights_at<'a, const LEN: usize>(
+        rows: &Rows<'a>,
+        rules: &Rules,
+        first: usize,
+        row_sigma2: &mut f32,
+    ) -> Result<Option<Importance<'a, LEN>>, Error> {
+        let Some(importance) = rows.importance else { return Ok(None) };
+        let column = first % rows.row_len;
+        if column == 0 && rules.weighed == Weighed::ByRow {
+            *row_sigma2 = mean_square(rows, rules, first)?;
+        }
+        let weights = importance[column..].first_chunk();
+        Ok(weights.map(|weights| Importance { weights, row_sigma2: *row_sigma2 }))
     }
-    let weights = importance[column..].first_chunk();
-    Ok(weights.map(|weights| Importance { weights, row_sigma2: *row_sigma2 }))
-}
 
-/// Mean of the squares of a row. Where it is infinite, an element is beyond what any `f16` scale reaches: it is named here, since
-/// every block of the row would be weighed by it.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn mean_square(rows: &Rows<'_>, rules: &Rules, first: usize) -> Result<f32, Error> {
-    let row = &rows.values[first..first + rows.row_len];
-    let mean = sum_of_squares(row) / rows.row_len as f32;
-    if !mean.is_finite() && rows.non_finite == NonFinite::Refuse {
-        refuse_input(rows, rules, row, first)?;
+    /// Mean of the squares of a row. Where it is infinite, an element is beyond what any `f16` scale reaches: it is named here, since
+    /// every block of the row would be weighed by it.
+    fn mean_square(rows: &Rows<'_>, rules: &Rules, first: usize) -> Result<f32, Error> {
+        let row = &rows.values[first..first + rows.row_len];
+        let mean = sum_of_squares(row) / rows.row_len as f32;
+        if !mean.is_finite() && rows.non_finite == NonFinite::Refuse {
+            refuse_input(rows, rules, row, first)?;
+        }
+        Ok(mean)
     }
-    Ok(mean)
 }
 
 #[inline(always)]
@@ -272,16 +273,17 @@ fn decode_blocks<const LEN: usize, const BYTES: usize>(
     }
 }
 
-/// Refuses numbers that are not finite, unless the reference's answer to them is wanted and known; says whether the numbers are
-/// ordinary ones.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn check_input(rows: &Rows<'_>, rules: &Rules, x: &[f32], first: usize) -> Result<bool, Error> {
-    let largest = x.iter().fold(0, |max: u32, value| max.max(value.to_bits() & 0x7fff_ffff));
-    if largest < rules.limit.to_bits() {
-        return Ok(true);
+shared! {
+    /// Refuses numbers that are not finite, unless the reference's answer to them is wanted and known; says whether the numbers are
+    /// ordinary ones.
+    pub(crate) fn check_input(rows: &Rows<'_>, rules: &Rules, x: &[f32], first: usize) -> Result<bool, Error> {
+        let largest = x.iter().fold(0, |max: u32, value| max.max(value.to_bits() & 0x7fff_ffff));
+        if largest < rules.limit.to_bits() {
+            return Ok(true);
+        }
+        refuse_input(rows, rules, x, first)?;
+        Ok(false)
     }
-    refuse_input(rows, rules, x, first)?;
-    Ok(false)
 }
 
 /// From 2^30 on every scale is infinite, or the search itself overflows.
@@ -301,34 +303,35 @@ fn refuse_input(rows: &Rows<'_>, rules: &Rules, x: &[f32], first: usize) -> Resu
     }
 }
 
-/// Refuses a block whose scale left the range of what can be stored or divided by.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn check_output(
-    rows: &Rows<'_>,
-    rules: &Rules,
-    x: &[f32],
-    first: usize,
-    block: &[u8],
-) -> Result<(), Error> {
-    if rows.non_finite == NonFinite::AsReference {
-        return Ok(());
-    }
-    let mut small = rules.halves.is_empty();
-    for (idx, &at) in rules.halves.iter().enumerate() {
-        let magnitude = u16::from_le_bytes([block[at], block[at + 1]]) & 0x7fff;
-        if magnitude > 0x7c00 && rows.importance.is_some() {
-            let element = largest_element(x, first);
-            return Err(ErrorKind::ImportanceZero { format: rows.format, element }.into());
+shared! {
+    /// Refuses a block whose scale left the range of what can be stored or divided by.
+    pub(crate) fn check_output(
+        rows: &Rows<'_>,
+        rules: &Rules,
+        x: &[f32],
+        first: usize,
+        block: &[u8],
+    ) -> Result<(), Error> {
+        if rows.non_finite == NonFinite::AsReference {
+            return Ok(());
         }
-        if magnitude >= 0x7c00 {
-            return Err(refused_scale(rows.format, x, first, false));
+        let mut small = rules.halves.is_empty();
+        for (idx, &at) in rules.halves.iter().enumerate() {
+            let magnitude = u16::from_le_bytes([block[at], block[at + 1]]) & 0x7fff;
+            if magnitude > 0x7c00 && rows.importance.is_some() {
+                let element = largest_element(x, first);
+                return Err(ErrorKind::ImportanceZero { format: rows.format, element }.into());
+            }
+            if magnitude >= 0x7c00 {
+                return Err(refused_scale(rows.format, x, first, false));
+            }
+            small |= idx == 0 && magnitude == 0;
         }
-        small |= idx == 0 && magnitude == 0;
+        if small && rules.step.is_too_small(x) {
+            return Err(refused_scale(rows.format, x, first, true));
+        }
+        Ok(())
     }
-    if small && rules.step.is_too_small(x) {
-        return Err(refused_scale(rows.format, x, first, true));
-    }
-    Ok(())
 }
 
 /// The element with the largest magnitude: the scale comes from it.

@@ -12,6 +12,8 @@ use set::Codebook;
 #[cfg(not(target_arch = "wasm32"))]
 use table::Codebook;
 
+use crate::shared::shared;
+
 /// Magnitudes of the formats with two and a half bits, eight to a point.
 pub(super) static IQ2_XXS: Codebook<256, 8> = Codebook::new(const { &eights(points::IQ2_XXS) }, &TWO_BITS);
 pub(super) static IQ2_XS: Codebook<512, 8> = Codebook::new(const { &eights(points::IQ2_XS) }, &TWO_BITS);
@@ -39,11 +41,12 @@ pub(super) fn sign(signs: u8, place: usize) -> f32 {
     if signs >> place & 1 == 1 { -1.0 } else { 1.0 }
 }
 
-/// Writes the eight magnitudes of a point with their signs, times the scale.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(super) fn write(point: [i8; 8], signs: u8, scale: f32, out: &mut [f32; 8]) {
-    for (place, (out, magnitude)) in out.iter_mut().zip(&point).enumerate() {
-        *out = scale * f32::from(*magnitude) * sign(signs, place);
+shared! {
+    /// Writes the eight magnitudes of a point with their signs, times the scale.
+    pub(super) fn write(point: [i8; 8], signs: u8, scale: f32, out: &mut [f32; 8]) {
+        for (place, (out, magnitude)) in out.iter_mut().zip(&point).enumerate() {
+            *out = scale * f32::from(*magnitude) * sign(signs, place);
+        }
     }
 }
 

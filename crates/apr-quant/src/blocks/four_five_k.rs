@@ -10,41 +10,42 @@ use crate::each::each;
 use crate::half_float::{f16_bits, f16_value};
 use crate::importance::{Importance, sum_of_squares};
 use crate::round::nearest_int;
+use crate::shared::shared;
 
-/// Scales and codes from 0 to `most`. With importance, a scale or minimum of a wrong sign is 255 at first: `fit` makes six
-/// bits of it.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn search(
-    tries: &Tries,
-    most: u8,
-    x: &[f32; 256],
-    importance: Option<Importance<'_, 256>>,
-    fit: impl Fn(&[u8; 8], &[u8; 8]) -> ([u8; 8], [u8; 8]),
-) -> (Scales<8>, [u8; 256]) {
-    let mut codes = [0; 256];
-    let found = match importance {
-        None => {
-            let (scales, mins) = search_spans::<32, 8>(tries, most, x, &mut codes, weights);
-            linear(&scales, &mins)
-        }
-        Some(importance) => {
-            let (weights, sums) = weights_of::<32, 8>(&importance, 2.0 * sum_of_squares(x) / 256.0, x);
-            let (scales, mins) = search_spans(&WEIGHTED, most, x, &mut codes, |idx, _| weights[idx]);
-            let (scale, scales) = k_search::unsigned(&sums, 63, &scales);
-            let (min, mins) = k_search::unsigned(&sums, 63, &mins);
-            let (scales, mins) = fit(&scales, &mins);
-            Scales { scale, min, scales, mins }
-        }
-    };
-    choose_codes(&found, most, x, &mut codes);
-    (found, codes)
-}
+shared! {
+    /// Scales and codes from 0 to `most`. With importance, a scale or minimum of a wrong sign is 255 at first: `fit` makes six
+    /// bits of it.
+    pub(crate) fn search(
+        tries: &Tries,
+        most: u8,
+        x: &[f32; 256],
+        importance: Option<Importance<'_, 256>>,
+        fit: impl Fn(&[u8; 8], &[u8; 8]) -> ([u8; 8], [u8; 8]),
+    ) -> (Scales<8>, [u8; 256]) {
+        let mut codes = [0; 256];
+        let found = match importance {
+            None => {
+                let (scales, mins) = search_spans::<32, 8>(tries, most, x, &mut codes, weights);
+                linear(&scales, &mins)
+            }
+            Some(importance) => {
+                let (weights, sums) = weights_of::<32, 8>(&importance, 2.0 * sum_of_squares(x) / 256.0, x);
+                let (scales, mins) = search_spans(&WEIGHTED, most, x, &mut codes, |idx, _| weights[idx]);
+                let (scale, scales) = k_search::unsigned(&sums, 63, &scales);
+                let (min, mins) = k_search::unsigned(&sums, 63, &mins);
+                let (scales, mins) = fit(&scales, &mins);
+                Scales { scale, min, scales, mins }
+            }
+        };
+        choose_codes(&found, most, x, &mut codes);
+        (found, codes)
+    }
 
-/// Weights of a group without importance: its size and that of the number.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn weights(_: usize, x: &[f32; 32]) -> [f32; 32] {
-    let size = sqrtf(sum_of_squares(x) / 32.0);
-    each(x, |value| size + value.abs())
+    /// Weights of a group without importance: its size and that of the number.
+    fn weights(_: usize, x: &[f32; 32]) -> [f32; 32] {
+        let size = sqrtf(sum_of_squares(x) / 32.0);
+        each(x, |value| size + value.abs())
+    }
 }
 
 /// As [`search`], for scales and minima that were found elsewhere, without importance.
@@ -68,12 +69,13 @@ pub(crate) fn finish(
     (found, codes)
 }
 
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn choose_codes(found: &Scales<8>, most: u8, x: &[f32; 256], codes: &mut [u8; 256]) {
-    let (scale, min) = (f16_value(f16_bits(found.scale)), f16_value(f16_bits(found.min)));
-    codes_with::<32>(x, codes, 0, i32::from(most), |idx| {
-        (scale * f32::from(found.scales[idx]), min * f32::from(found.mins[idx]))
-    });
+shared! {
+    fn choose_codes(found: &Scales<8>, most: u8, x: &[f32; 256], codes: &mut [u8; 256]) {
+        let (scale, min) = (f16_value(f16_bits(found.scale)), f16_value(f16_bits(found.min)));
+        codes_with::<32>(x, codes, 0, i32::from(most), |idx| {
+            (scale * f32::from(found.scales[idx]), min * f32::from(found.mins[idx]))
+        });
+    }
 }
 
 #[inline(always)]
@@ -81,14 +83,15 @@ pub(crate) fn at_most_63(code: u8) -> u8 {
     code.min(63)
 }
 
-/// The largest scale and the largest minimum become 63.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn linear(scales: &[f32; 8], mins: &[f32; 8]) -> Scales<8> {
-    let codes = |numbers: &[f32; 8]| {
-        let largest = largest_positive(numbers);
-        let inverse = if largest > 0.0 { 63.0 / largest } else { 0.0 };
-        (largest / 63.0, each(numbers, |number| at_most_63(nearest_int(inverse * number) as u8)))
-    };
-    let ((scale, scales), (min, mins)) = (codes(scales), codes(mins));
-    Scales { scale, min, scales, mins }
+shared! {
+    /// The largest scale and the largest minimum become 63.
+    fn linear(scales: &[f32; 8], mins: &[f32; 8]) -> Scales<8> {
+        let codes = |numbers: &[f32; 8]| {
+            let largest = largest_positive(numbers);
+            let inverse = if largest > 0.0 { 63.0 / largest } else { 0.0 };
+            (largest / 63.0, each(numbers, |number| at_most_63(nearest_int(inverse * number) as u8)))
+        };
+        let ((scale, scales), (min, mins)) = (codes(scales), codes(mins));
+        Scales { scale, min, scales, mins }
+    }
 }

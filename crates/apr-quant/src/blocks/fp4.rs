@@ -1,55 +1,55 @@
 //! Four-bit floats (E2M1): a sign, two bits of exponent, one of mantissa.
 
+use crate::shared::shared;
+
 /// Twice the magnitudes, so that they are whole; the scales beside them are halves of what the formats say.
 const MAGNITUDES: [f32; 8] = [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0];
 
-/// The codes of `N` numbers: of the nearest values the one with the lowest code, by distances rounded as `f32`.
-///
-/// A value with the other sign is never nearer than zero, and a negative zero never than a positive one, so eight
-/// distances do for sixteen codes.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(super) fn codes<const N: usize>(x: &[f32; N], scale: f32) -> [u8; N] {
-    let (mut codes, mut least) = ([0; N], [0.0; N]);
-    for (least, value) in least.iter_mut().zip(x) {
-        *least = (0.0 * scale - value.abs()).abs();
+shared! {
+    /// The codes of `N` numbers: of the nearest values the one with the lowest code, by distances rounded as `f32`.
+    ///
+    /// A value with the other sign is never nearer than zero, and a negative zero never than a positive one, so eight
+    /// distances do for sixteen codes.
+    pub(super) fn codes<const N: usize>(x: &[f32; N], scale: f32) -> [u8; N] {
+        let (mut codes, mut least) = ([0; N], [0.0; N]);
+        for (least, value) in least.iter_mut().zip(x) {
+            *least = (0.0 * scale - value.abs()).abs();
+        }
+        for (code, magnitude) in (0..).zip(MAGNITUDES).skip(1) {
+            for ((best, least), value) in codes.iter_mut().zip(&mut least).zip(x) {
+                let distance = (magnitude * scale - value.abs()).abs();
+                *best = if distance < *least { code } else { *best };
+                *least = if distance < *least { distance } else { *least };
+            }
+        }
+        for (code, value) in codes.iter_mut().zip(x) {
+            *code |= u8::from(*value < 0.0 && *code > 0) << 3;
+        }
+        codes
     }
-    for (code, magnitude) in (0..).zip(MAGNITUDES).skip(1) {
-        for ((best, least), value) in codes.iter_mut().zip(&mut least).zip(x) {
-            let distance = (magnitude * scale - value.abs()).abs();
-            *best = if distance < *least { code } else { *best };
-            *least = if distance < *least { distance } else { *least };
+
+    /// The value of a code, times the scale; code 8 is a positive zero.
+    pub(super) fn value(code: u8, scale: f32) -> f32 {
+        /// Whole numbers, as the reference has them: no negative zero.
+        const VALUES: [f32; 16] =
+            [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 0.0, -1.0, -2.0, -3.0, -4.0, -6.0, -8.0, -12.0];
+        VALUES[usize::from(code & 15)] * scale
+    }
+
+    /// Two codes a byte: the first half of the numbers in the lower bits.
+    pub(super) fn pack<const N: usize>(codes: &[u8; N], out: &mut [u8]) {
+        for (idx, byte) in out.iter_mut().enumerate().take(N / 2) {
+            *byte = codes[idx] | codes[idx + N / 2] << 4;
         }
     }
-    for (code, value) in codes.iter_mut().zip(x) {
-        *code |= u8::from(*value < 0.0 && *code > 0) << 3;
-    }
-    codes
-}
 
-/// The value of a code, times the scale; code 8 is a positive zero.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(super) fn value(code: u8, scale: f32) -> f32 {
-    /// Whole numbers, as the reference has them: no negative zero.
-    const VALUES: [f32; 16] =
-        [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 0.0, -1.0, -2.0, -3.0, -4.0, -6.0, -8.0, -12.0];
-    VALUES[usize::from(code & 15)] * scale
-}
-
-/// Two codes a byte: the first half of the numbers in the lower bits.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(super) fn pack<const N: usize>(codes: &[u8; N], out: &mut [u8]) {
-    for (idx, byte) in out.iter_mut().enumerate().take(N / 2) {
-        *byte = codes[idx] | codes[idx + N / 2] << 4;
-    }
-}
-
-/// The values of a run of bytes, first those of the lower bits.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(super) fn unpack(bytes: &[u8], scale: f32, out: &mut [f32]) {
-    let (low, high) = out.split_at_mut(bytes.len());
-    for ((low, high), byte) in low.iter_mut().zip(high).zip(bytes) {
-        *low = value(byte & 15, scale);
-        *high = value(byte >> 4, scale);
+    /// The values of a run of bytes, first those of the lower bits.
+    pub(super) fn unpack(bytes: &[u8], scale: f32, out: &mut [f32]) {
+        let (low, high) = out.split_at_mut(bytes.len());
+        for ((low, high), byte) in low.iter_mut().zip(high).zip(bytes) {
+            *low = value(byte & 15, scale);
+            *high = value(byte >> 4, scale);
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::blocks::k_search;
 use crate::each::each;
 use crate::importance::Importance;
 use crate::round::nearest_int;
+use crate::shared::shared;
 
 /// The groups of a block.
 #[inline(always)]
@@ -26,60 +27,58 @@ pub(crate) struct Scales<const COUNT: usize> {
     pub(crate) mins: [u8; COUNT],
 }
 
-/// Searches each group, with weights that follow from its numbers.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn search_spans<const N: usize, const COUNT: usize>(
-    tries: &k_search::Tries,
-    most: u8,
-    x: &[f32; 256],
-    codes: &mut [u8; 256],
-    weights: impl Fn(usize, &[f32; N]) -> [f32; N],
-) -> ([f32; COUNT], [f32; COUNT]) {
-    let (mut scales, mut mins) = ([0.0; COUNT], [0.0; COUNT]);
-    for (idx, (x, codes)) in groups(x).iter().zip(groups_mut::<_, N>(codes)).enumerate() {
-        let found = k_search::span(tries, &weights(idx, x), most, x);
-        (scales[idx], mins[idx], *codes) = (found.scale, found.min, found.codes);
+shared! {
+    /// Searches each group, with weights that follow from its numbers.
+    pub(crate) fn search_spans<const N: usize, const COUNT: usize>(
+        tries: &k_search::Tries,
+        most: u8,
+        x: &[f32; 256],
+        codes: &mut [u8; 256],
+        weights: impl Fn(usize, &[f32; N]) -> [f32; N],
+    ) -> ([f32; COUNT], [f32; COUNT]) {
+        let (mut scales, mut mins) = ([0.0; COUNT], [0.0; COUNT]);
+        for (idx, (x, codes)) in groups(x).iter().zip(groups_mut::<_, N>(codes)).enumerate() {
+            let found = k_search::span(tries, &weights(idx, x), most, x);
+            (scales[idx], mins[idx], *codes) = (found.scale, found.min, found.codes);
+        }
+        (scales, mins)
     }
-    (scales, mins)
-}
 
-/// The largest of numbers above zero, else zero.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn largest_positive(numbers: &[f32]) -> f32 {
-    numbers.iter().fold(0.0, |largest, &number| if number > largest { number } else { largest })
-}
+    /// The largest of numbers above zero, else zero.
+    pub(crate) fn largest_positive(numbers: &[f32]) -> f32 {
+        numbers.iter().fold(0.0, |largest, &number| if number > largest { number } else { largest })
+    }
 
-/// Codes from `low` to `high`, less `low`, by the scales as they were stored.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn codes_with<const N: usize>(
-    x: &[f32; 256],
-    codes: &mut [u8; 256],
-    low: i32,
-    high: i32,
-    scale_and_min: impl Fn(usize) -> (f32, f32),
-) {
-    for (idx, (x, codes)) in groups::<_, N>(x).iter().zip(groups_mut::<_, N>(codes)).enumerate() {
-        let (scale, min) = scale_and_min(idx);
-        // A scale that became zero in storage leaves the codes of the search.
-        if scale != 0.0 {
-            *codes = each(x, |value| (nearest_int((value + min) / scale).min(high).max(low) - low) as u8);
+    /// Codes from `low` to `high`, less `low`, by the scales as they were stored.
+    pub(crate) fn codes_with<const N: usize>(
+        x: &[f32; 256],
+        codes: &mut [u8; 256],
+        low: i32,
+        high: i32,
+        scale_and_min: impl Fn(usize) -> (f32, f32),
+    ) {
+        for (idx, (x, codes)) in groups::<_, N>(x).iter().zip(groups_mut::<_, N>(codes)).enumerate() {
+            let (scale, min) = scale_and_min(idx);
+            // A scale that became zero in storage leaves the codes of the search.
+            if scale != 0.0 {
+                *codes = each(x, |value| (nearest_int((value + min) / scale).min(high).max(low) - low) as u8);
+            }
         }
     }
-}
 
-/// Weights of all elements, by the importance of their columns and this mean square.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn weights_of<const N: usize, const COUNT: usize>(
-    importance: &Importance<'_, 256>,
-    sigma2: f32,
-    x: &[f32; 256],
-) -> ([[f32; N]; COUNT], [f32; COUNT]) {
-    let (mut weights, mut sums) = ([[0.0; N]; COUNT], [0.0; COUNT]);
-    for (idx, x) in groups(x).iter().enumerate() {
-        let (part, _) = importance.weights.as_chunks::<N>();
-        let group = Importance { weights: &part[idx], row_sigma2: 0.0 };
-        weights[idx] = group.by(sigma2, x);
-        sums[idx] = weights[idx].iter().fold(0.0, |sum, weight| sum + weight);
+    /// Weights of all elements, by the importance of their columns and this mean square.
+    pub(crate) fn weights_of<const N: usize, const COUNT: usize>(
+        importance: &Importance<'_, 256>,
+        sigma2: f32,
+        x: &[f32; 256],
+    ) -> ([[f32; N]; COUNT], [f32; COUNT]) {
+        let (mut weights, mut sums) = ([[0.0; N]; COUNT], [0.0; COUNT]);
+        for (idx, x) in groups(x).iter().enumerate() {
+            let (part, _) = importance.weights.as_chunks::<N>();
+            let group = Importance { weights: &part[idx], row_sigma2: 0.0 };
+            weights[idx] = group.by(sigma2, x);
+            sums[idx] = weights[idx].iter().fold(0.0, |sum, weight| sum + weight);
+        }
+        (weights, sums)
     }
-    (weights, sums)
 }

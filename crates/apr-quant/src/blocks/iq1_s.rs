@@ -8,6 +8,7 @@
 
 use crate::blocks::codebook::IQ1;
 use crate::half_float::read_f16;
+use crate::shared::shared;
 
 /// How far the points are moved off the whole numbers, up or down.
 pub(super) const SHIFT: f32 = 0.125;
@@ -26,10 +27,11 @@ pub(crate) fn decode(block: &[u8; 50], out: &mut [f32; 256]) {
     }
 }
 
-/// Writes the eight numbers of a point, moved and scaled.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(super) fn write_shifted(index: usize, shift: f32, scale: f32, out: &mut [f32; 8]) {
-    for (out, value) in out.iter_mut().zip(&IQ1.point(index)) {
-        *out = scale * (f32::from(*value) + shift);
+shared! {
+    /// Writes the eight numbers of a point, moved and scaled.
+    pub(super) fn write_shifted(index: usize, shift: f32, scale: f32, out: &mut [f32; 8]) {
+        for (out, value) in out.iter_mut().zip(&IQ1.point(index)) {
+            *out = scale * (f32::from(*value) + shift);
+        }
     }
 }

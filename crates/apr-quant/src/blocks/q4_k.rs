@@ -8,6 +8,7 @@ use crate::blocks::six_bit;
 use crate::each::each;
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
+use crate::shared::shared;
 
 pub(crate) const TRIES: Tries = Tries { first: -1.0, delta: 0.1, count: 20, error: Distance::Squared };
 
@@ -40,36 +41,35 @@ fn write(found: &Scales<8>, codes: &[u8; 256], out: &mut [u8; 144]) {
     write_nibbles(codes, part_mut(out, 16));
 }
 
-/// Of each 64 codes, the first 32 are lower nibbles.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn write_nibbles(codes: &[u8; 256], out: &mut [u8; 128]) {
-    for (bytes, codes) in out.as_chunks_mut::<32>().0.iter_mut().zip(groups::<_, 64>(codes)) {
-        for (idx, byte) in bytes.iter_mut().enumerate() {
-            *byte = codes[idx] & 0x0f | codes[idx + 32] << 4;
+shared! {
+    /// Of each 64 codes, the first 32 are lower nibbles.
+    pub(crate) fn write_nibbles(codes: &[u8; 256], out: &mut [u8; 128]) {
+        for (bytes, codes) in out.as_chunks_mut::<32>().0.iter_mut().zip(groups::<_, 64>(codes)) {
+            for (idx, byte) in bytes.iter_mut().enumerate() {
+                *byte = codes[idx] & 0x0f | codes[idx + 32] << 4;
+            }
         }
     }
-}
 
-/// The codes of 128 bytes.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn read_nibbles(bytes: &[u8; 128]) -> [u8; 256] {
-    let mut codes = [0; 256];
-    for (bytes, codes) in bytes.as_chunks::<32>().0.iter().zip(groups_mut::<_, 64>(&mut codes)) {
-        for (idx, byte) in bytes.iter().enumerate() {
-            codes[idx] = byte & 0x0f;
-            codes[idx + 32] = byte >> 4;
+    /// The codes of 128 bytes.
+    pub(crate) fn read_nibbles(bytes: &[u8; 128]) -> [u8; 256] {
+        let mut codes = [0; 256];
+        for (bytes, codes) in bytes.as_chunks::<32>().0.iter().zip(groups_mut::<_, 64>(&mut codes)) {
+            for (idx, byte) in bytes.iter().enumerate() {
+                codes[idx] = byte & 0x0f;
+                codes[idx + 32] = byte >> 4;
+            }
         }
+        codes
     }
-    codes
-}
 
-/// Codes times the scales of their groups, less the minima.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn values(codes: &[u8; 256], halves: (f32, f32), pairs: &[u8; 12], out: &mut [f32; 256]) {
-    let (scales, mins) = six_bit::read_pairs(pairs);
-    for (idx, (out, codes)) in groups_mut::<_, 32>(out).iter_mut().zip(groups(codes)).enumerate() {
-        let (scale, min) = (halves.0 * f32::from(scales[idx]), halves.1 * f32::from(mins[idx]));
-        *out = each(codes, |code| scale * f32::from(code) - min);
+    /// Codes times the scales of their groups, less the minima.
+    pub(crate) fn values(codes: &[u8; 256], halves: (f32, f32), pairs: &[u8; 12], out: &mut [f32; 256]) {
+        let (scales, mins) = six_bit::read_pairs(pairs);
+        for (idx, (out, codes)) in groups_mut::<_, 32>(out).iter_mut().zip(groups(codes)).enumerate() {
+            let (scale, min) = (halves.0 * f32::from(scales[idx]), halves.1 * f32::from(mins[idx]));
+            *out = each(codes, |code| scale * f32::from(code) - min);
+        }
     }
 }
 

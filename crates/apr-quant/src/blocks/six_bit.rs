@@ -1,53 +1,53 @@
 //! Scales and minima of six bits each: `Q4_K` and `Q5_K` pack eight of both into twelve bytes, `Q3_K` sixteen scales.
 
-/// Eight scales and eight minima.
-///
-/// Bytes 0-3 and 4-7 begin with six bits of scales and minima 0-3; bytes 8-11 hold the lower four bits of both of 4-7, whose
-/// upper two lie in bits 6 and 7 of the bytes before.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn write_pairs(scales: &[u8; 8], mins: &[u8; 8], out: &mut [u8; 12]) {
-    for idx in 0..4 {
-        let (scale, min) = (scales[idx + 4], mins[idx + 4]);
-        out[idx] = scales[idx] | scale >> 4 << 6;
-        out[idx + 4] = mins[idx] | min >> 4 << 6;
-        out[idx + 8] = scale & 0x0f | min << 4;
-    }
-}
+use crate::shared::shared;
 
-/// The scales and minima of twelve bytes.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn read_pairs(bytes: &[u8; 12]) -> ([u8; 8], [u8; 8]) {
-    let (mut scales, mut mins) = ([0; 8], [0; 8]);
-    for idx in 0..4 {
-        scales[idx] = bytes[idx] & 63;
-        mins[idx] = bytes[idx + 4] & 63;
-        scales[idx + 4] = bytes[idx + 8] & 0x0f | bytes[idx] >> 6 << 4;
-        mins[idx + 4] = bytes[idx + 8] >> 4 | bytes[idx + 4] >> 6 << 4;
+shared! {
+    /// Eight scales and eight minima.
+    ///
+    /// Bytes 0-3 and 4-7 begin with six bits of scales and minima 0-3; bytes 8-11 hold the lower four bits of both of 4-7, whose
+    /// upper two lie in bits 6 and 7 of the bytes before.
+    pub(crate) fn write_pairs(scales: &[u8; 8], mins: &[u8; 8], out: &mut [u8; 12]) {
+        for idx in 0..4 {
+            let (scale, min) = (scales[idx + 4], mins[idx + 4]);
+            out[idx] = scales[idx] | scale >> 4 << 6;
+            out[idx + 4] = mins[idx] | min >> 4 << 6;
+            out[idx + 8] = scale & 0x0f | min << 4;
+        }
     }
-    (scales, mins)
-}
 
-/// Sixteen scales: lower four bits in eight bytes, `j` beside `j + 8`; upper two bits in four, every fourth in a byte.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn write_scales(scales: &[u8; 16], out: &mut [u8; 12]) {
-    out.fill(0);
-    for idx in 0..8 {
-        out[idx] = scales[idx] & 0x0f | scales[idx + 8] << 4;
+    /// The scales and minima of twelve bytes.
+    pub(crate) fn read_pairs(bytes: &[u8; 12]) -> ([u8; 8], [u8; 8]) {
+        let (mut scales, mut mins) = ([0; 8], [0; 8]);
+        for idx in 0..4 {
+            scales[idx] = bytes[idx] & 63;
+            mins[idx] = bytes[idx + 4] & 63;
+            scales[idx + 4] = bytes[idx + 8] & 0x0f | bytes[idx] >> 6 << 4;
+            mins[idx + 4] = bytes[idx + 8] >> 4 | bytes[idx + 4] >> 6 << 4;
+        }
+        (scales, mins)
     }
-    for (idx, scale) in scales.iter().enumerate() {
-        out[8 + idx % 4] |= scale >> 4 << (2 * (idx / 4));
-    }
-}
 
-/// The scales of twelve bytes.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn read_scales(bytes: &[u8; 12]) -> [u8; 16] {
-    let mut scales = [0; 16];
-    for (idx, scale) in scales.iter_mut().enumerate() {
-        let low = bytes[idx % 8] >> (4 * (idx / 8)) & 0x0f;
-        *scale = low | (bytes[8 + idx % 4] >> (2 * (idx / 4)) & 3) << 4;
+    /// Sixteen scales: lower four bits in eight bytes, `j` beside `j + 8`; upper two bits in four, every fourth in a byte.
+    pub(crate) fn write_scales(scales: &[u8; 16], out: &mut [u8; 12]) {
+        out.fill(0);
+        for idx in 0..8 {
+            out[idx] = scales[idx] & 0x0f | scales[idx + 8] << 4;
+        }
+        for (idx, scale) in scales.iter().enumerate() {
+            out[8 + idx % 4] |= scale >> 4 << (2 * (idx / 4));
+        }
     }
-    scales
+
+    /// The scales of twelve bytes.
+    pub(crate) fn read_scales(bytes: &[u8; 12]) -> [u8; 16] {
+        let mut scales = [0; 16];
+        for (idx, scale) in scales.iter_mut().enumerate() {
+            let low = bytes[idx % 8] >> (4 * (idx / 8)) & 0x0f;
+            *scale = low | (bytes[8 + idx % 4] >> (2 * (idx / 4)) & 3) << 4;
+        }
+        scales
+    }
 }
 
 #[cfg(test)]

@@ -1,26 +1,28 @@
 //! 256 codes of two bits: 32 bytes for 128 of them, those of one byte 32 apart.
 
-/// Only the lower two bits of a code count.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn write(codes: &[u8; 256], out: &mut [u8; 64]) {
-    for half in 0..2 {
-        for idx in 0..32 {
-            let code = |shift: usize| (codes[128 * half + 32 * shift + idx] & 3) << (2 * shift);
-            out[32 * half + idx] = code(0) | code(1) | code(2) | code(3);
-        }
-    }
-}
+use crate::shared::shared;
 
-/// Code `idx` of 64 bytes.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(crate) fn read(bytes: &[u8; 64]) -> [u8; 256] {
-    let mut codes = [0; 256];
-    for half in 0..2 {
-        for shift in 0..4 {
+shared! {
+    /// Only the lower two bits of a code count.
+    pub(crate) fn write(codes: &[u8; 256], out: &mut [u8; 64]) {
+        for half in 0..2 {
             for idx in 0..32 {
-                codes[128 * half + 32 * shift + idx] = bytes[32 * half + idx] >> (2 * shift) & 3;
+                let code = |shift: usize| (codes[128 * half + 32 * shift + idx] & 3) << (2 * shift);
+                out[32 * half + idx] = code(0) | code(1) | code(2) | code(3);
             }
         }
     }
-    codes
+
+    /// Code `idx` of 64 bytes.
+    pub(crate) fn read(bytes: &[u8; 64]) -> [u8; 256] {
+        let mut codes = [0; 256];
+        for half in 0..2 {
+            for shift in 0..4 {
+                for idx in 0..32 {
+                    codes[128 * half + 32 * shift + idx] = bytes[32 * half + idx] >> (2 * shift) & 3;
+                }
+            }
+        }
+        codes
+    }
 }

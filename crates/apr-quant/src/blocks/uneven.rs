@@ -2,6 +2,7 @@
 
 use crate::blocks::extremes::signed_largest;
 use crate::each::each;
+use crate::shared::shared;
 
 /// What the codes stand for, times the scale.
 pub(super) const VALUES: [f32; 16] = [
@@ -25,71 +26,69 @@ const TRIES: usize = 16;
 /// Largest magnitude that counts as nothing.
 const NOTHING: f32 = 1e-15;
 
-/// The code of the nearest step; the last one for not-a-number.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(super) fn nearest(value: f32) -> u8 {
-    let mut code = 15;
-    for middle in &MIDDLES {
-        code -= u8::from(value < *middle);
+shared! {
+    /// The code of the nearest step; the last one for not-a-number.
+    pub(super) fn nearest(value: f32) -> u8 {
+        let mut code = 15;
+        for middle in &MIDDLES {
+            code -= u8::from(value < *middle);
+        }
+        code
     }
-    code
-}
 
-/// The scale with the least weighted error, or 0 if all numbers are close to nothing.
-///
-/// The tries are lanes: each adds up its own sums in the order of the numbers, as the reference does one try after another.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(super) fn search(x: &[f32; 32], weights: &[f32; 32]) -> f32 {
-    let largest = signed_largest(x);
-    if largest.abs() < NOTHING {
-        return 0.0;
-    }
-    let mut inverse = [1.0 / (largest / 127.0); TRIES];
-    for (idx, inverse) in inverse.iter_mut().enumerate().skip(1) {
-        *inverse = (idx as f32 - 135.0) / largest;
-    }
-    let (mut products, mut squares) = ([0.0f32; TRIES], [0.0f32; TRIES]);
-    for (value, weight) in x.iter().zip(weights) {
-        let mut steps = [VALUES[15]; TRIES];
-        let scaled = each(&inverse, |inverse| inverse * value);
-        for (idx, &middle) in MIDDLES.iter().enumerate() {
-            let width = VALUES[idx + 1] - VALUES[idx];
-            for (step, &scaled) in steps.iter_mut().zip(&scaled) {
-                *step -= if scaled < middle { width } else { 0.0 };
+    /// The scale with the least weighted error, or 0 if all numbers are close to nothing.
+    ///
+    /// The tries are lanes: each adds up its own sums in the order of the numbers, as the reference does one try after another.
+    pub(super) fn search(x: &[f32; 32], weights: &[f32; 32]) -> f32 {
+        let largest = signed_largest(x);
+        if largest.abs() < NOTHING {
+            return 0.0;
+        }
+        let mut inverse = [1.0 / (largest / 127.0); TRIES];
+        for (idx, inverse) in inverse.iter_mut().enumerate().skip(1) {
+            *inverse = (idx as f32 - 135.0) / largest;
+        }
+        let (mut products, mut squares) = ([0.0f32; TRIES], [0.0f32; TRIES]);
+        for (value, weight) in x.iter().zip(weights) {
+            let mut steps = [VALUES[15]; TRIES];
+            let scaled = each(&inverse, |inverse| inverse * value);
+            for (idx, &middle) in MIDDLES.iter().enumerate() {
+                let width = VALUES[idx + 1] - VALUES[idx];
+                for (step, &scaled) in steps.iter_mut().zip(&scaled) {
+                    *step -= if scaled < middle { width } else { 0.0 };
+                }
+            }
+            for ((product, square), step) in products.iter_mut().zip(&mut squares).zip(steps) {
+                let weighted = weight * step;
+                *product += weighted * value;
+                *square += weighted * step;
             }
         }
-        for ((product, square), step) in products.iter_mut().zip(&mut squares).zip(steps) {
-            let weighted = weight * step;
-            *product += weighted * value;
-            *square += weighted * step;
+        let mut scale = products[0] / squares[0];
+        let mut best = scale * products[0];
+        for (&product, &square) in products.iter().zip(&squares).skip(1) {
+            if square > 0.0 && product * product > best * square {
+                scale = product / square;
+                best = scale * product;
+            }
+        }
+        scale
+    }
+
+    /// Two codes a byte: the first sixteen in the lower halves.
+    pub(super) fn encode_codes(x: &[f32; 32], inverse: f32, out: &mut [u8; 16]) {
+        let codes = each(x, |value| nearest(inverse * value));
+        for (idx, byte) in out.iter_mut().enumerate() {
+            *byte = codes[idx] | codes[idx + 16] << 4;
         }
     }
-    let mut scale = products[0] / squares[0];
-    let mut best = scale * products[0];
-    for (&product, &square) in products.iter().zip(&squares).skip(1) {
-        if square > 0.0 && product * product > best * square {
-            scale = product / square;
-            best = scale * product;
+
+    /// The steps of both halves, times the scale.
+    pub(super) fn decode_codes(bytes: &[u8; 16], scale: f32, out: &mut [f32; 32]) {
+        for (idx, byte) in bytes.iter().enumerate() {
+            out[idx] = scale * VALUES[usize::from(byte & 15)];
+            out[idx + 16] = scale * VALUES[usize::from(byte >> 4)];
         }
-    }
-    scale
-}
-
-/// Two codes a byte: the first sixteen in the lower halves.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(super) fn encode_codes(x: &[f32; 32], inverse: f32, out: &mut [u8; 16]) {
-    let codes = each(x, |value| nearest(inverse * value));
-    for (idx, byte) in out.iter_mut().enumerate() {
-        *byte = codes[idx] | codes[idx + 16] << 4;
-    }
-}
-
-/// The steps of both halves, times the scale.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-pub(super) fn decode_codes(bytes: &[u8; 16], scale: f32, out: &mut [f32; 32]) {
-    for (idx, byte) in bytes.iter().enumerate() {
-        out[idx] = scale * VALUES[usize::from(byte & 15)];
-        out[idx + 16] = scale * VALUES[usize::from(byte >> 4)];
     }
 }
 
