@@ -1,15 +1,16 @@
 //! The numbers of one tensor in another format, a piece at a time.
 
 use apr_quant::{
-    BlockFormat, ErrorKind as QuantErrorKind, ErrorMeter, ErrorReport, Quantizer, dequantize_parallel,
+    BlockFormat, ErrorKind as QuantErrorKind, ErrorMeter, ErrorReport, Quantizer, Repack,
+    dequantize_parallel, repack,
 };
 
 use crate::error::{Error, ErrorKind};
 
 /// Elements of a piece: a whole number of blocks of every format, 1 MiB as `f32`.
 const PIECE: u64 = 1 << 18;
-/// Bytes that are copied at once.
-const COPY: u64 = 1 << 20;
+/// Bytes that are copied at once: whole blocks of every format that is repacked.
+const COPY: u64 = 18 << 16;
 /// Row length that pieces have as far as the blocks are concerned: long enough that rows cost nothing, short enough to divide.
 const VIRTUAL_ROW: usize = 4096;
 /// Bytes in front of the codes of `AprQ8`: its scale.
@@ -146,7 +147,7 @@ impl<'w> Transcoder<'w> {
     }
 
     /// Makes the tensor. `read` fills a buffer with the old tensor's bytes from an offset on, `write` takes the new ones. Nothing
-    /// is reported of a tensor that is copied.
+    /// is reported of a tensor that is copied, or [repacked](repack) without a change to any number.
     ///
     /// # Errors
     ///
@@ -156,8 +157,8 @@ impl<'w> Transcoder<'w> {
         mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
         mut write: impl FnMut(Piece<'_>) -> Result<(), E>,
     ) -> Result<Option<ErrorReport>, E> {
-        if self.from == self.to {
-            self.copy(&mut read, &mut write)?;
+        if let Some(change) = self.exact() {
+            self.copy(change, &mut read, &mut write)?;
             return Ok(None);
         }
         let whole = self.whole(&mut read)?;
@@ -193,7 +194,7 @@ impl<'w> Transcoder<'w> {
     ) -> Result<Option<ErrorReport>, E> {
         let piece_len = self.piece_len();
         let stride = self.sample.stride(self.count.div_ceil(piece_len.max(1)));
-        let Some(stride) = stride.filter(|_| self.from != self.to) else { return Ok(None) };
+        let Some(stride) = stride.filter(|_| self.exact().is_none()) else { return Ok(None) };
         let whole = self.whole(&mut read)?;
         let mut meter = ErrorMeter::new();
         let mut begin = 0;
@@ -208,8 +209,14 @@ impl<'w> Transcoder<'w> {
         Ok(Some(meter.report()))
     }
 
+    /// How the bytes change if no number does.
+    fn exact(&self) -> Option<Repack> {
+        if self.from == self.to { Some(|_| ()) } else { repack(self.from, self.to) }
+    }
+
     fn copy<E: From<Error>>(
         &mut self,
+        change: Repack,
         read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
         write: &mut impl FnMut(Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -219,6 +226,7 @@ impl<'w> Transcoder<'w> {
             let len = COPY.min(total - begin);
             self.buffers.source.resize(len as usize, 0);
             read(begin, &mut self.buffers.source)?;
+            change(&mut self.buffers.source);
             write(Piece { bytes: &self.buffers.source, consumed: len })?;
             begin += len;
         }
@@ -429,15 +437,28 @@ mod tests {
             let (blocks, _, _) = made(&mut transcoder, &source);
             assert!(blocks == at_once(format, &values, values.len()), "{format}");
         }
-        // From one of them to the other's counterpart in ggml: converted, not relabelled.
-        let values = numbers(64);
-        let own = at_once(BlockFormat::AprQ4, &values, 64);
-        let mut transcoder = Transcoder::new(BlockFormat::AprQ4, BlockFormat::Q4_0, &[2, 32]).unwrap();
-        let (blocks, _, _) = made(&mut transcoder, &own);
-        let mut decoded = vec![0.0; 64];
-        dequantize(BlockFormat::AprQ4, &own, &mut decoded).unwrap();
-        assert_eq!(blocks, at_once(BlockFormat::Q4_0, &decoded, 32));
-        assert_ne!(blocks, own);
+    }
+
+    #[test]
+    fn four_bits_change_their_layout_and_no_number() {
+        // More than is copied at once.
+        let (rows, columns) = (2_500, 512);
+        let count = rows * columns;
+        let own = at_once(BlockFormat::AprQ4, &numbers(count), count);
+        assert!(own.len() as u64 > COPY / 2 && COPY.is_multiple_of(18));
+        let own: Vec<u8> = [&own[..], &own[..]].concat();
+        let shape = [2 * rows as u64, columns as u64];
+        let mut there = Transcoder::new(BlockFormat::AprQ4, BlockFormat::Q4_0, &shape).unwrap();
+        let (blocks, report, consumed) = made(&mut there, &own);
+        assert!(report.is_none() && consumed == own.len() as u64 && blocks != own);
+        let (mut before, mut after) = (vec![0.0; 2 * count], vec![0.0; 2 * count]);
+        dequantize(BlockFormat::AprQ4, &own, &mut before).unwrap();
+        dequantize(BlockFormat::Q4_0, &blocks, &mut after).unwrap();
+        assert!(before == after);
+        let mut back = Transcoder::new(BlockFormat::Q4_0, BlockFormat::AprQ4, &shape).unwrap();
+        assert!(made(&mut back, &blocks).0 == own);
+        // Blocks that cross rows have no place in the other layout.
+        assert!(Transcoder::new(BlockFormat::AprQ4, BlockFormat::Q4_0, &[3, 33]).is_err());
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod meter;
 mod parallel;
 mod path;
 mod quantizer;
+mod repack;
 mod round;
 mod rows;
 
@@ -40,3 +41,4 @@ pub use meter::{ErrorMeter, ErrorReport, measure_error};
 pub use parallel::dequantize_parallel;
 pub use path::Path;
 pub use quantizer::{NonFinite, Quantizer, dequantize, dequantize_on};
+pub use repack::{Repack, repack};

@@ -328,7 +328,7 @@ impl<'a> Planner<'a> {
 
     fn check_conversion(&self, spec: &TensorSpec<'_>, decision: &Decision) -> Result<(), Error> {
         let (Some(from), Some(to)) = (decision.from, decision.to) else { return Ok(()) };
-        let again = from.is_quantized() && to.is_quantized();
+        let again = from.is_quantized() && to.is_quantized() && apr_quant::repack(from, to).is_none();
         // Blocks that only this file has go into another one as its blocks of the same kind, or not at all.
         let is_forced = matches!(decision.reason, Reason::Container { .. });
         if again && !is_forced && self.options.requantize == Requantize::Refuse {
