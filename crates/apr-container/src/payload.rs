@@ -39,6 +39,15 @@ pub trait EncodePayload {
         None
     }
 
+    /// Whether there is anything to save: asked before a file is made. A model that was never fitted says no.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::model`] with what the model says.
+    fn check_fitted(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Writes the model's values in the layout of [`PayloadWriter::generation`]. Called twice for one file, the first
     /// time to learn the length: both calls must write the same.
     ///
@@ -78,6 +87,10 @@ impl<M: EncodePayload + ?Sized> EncodePayload for &M {
 
     fn model_name(&self) -> Option<&str> {
         (**self).model_name()
+    }
+
+    fn check_fitted(&self) -> Result<(), Error> {
+        (**self).check_fitted()
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {

@@ -222,6 +222,7 @@ impl Plan {
         if let Some(found) = options.quality.filter(|score| !(1..=100).contains(score)) {
             return Err(ErrorKind::Limit { what: "quality score", found: found.into(), limit: 100 }.into());
         }
+        model.check_fitted()?;
         let mut metadata = options.metadata.clone();
         if metadata.created_at.is_empty() {
             metadata.created_at = now();

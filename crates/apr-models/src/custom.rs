@@ -16,6 +16,10 @@ macro_rules! wrapper {
                 self.0.model_name()
             }
 
+            fn check_fitted(&self) -> Result<(), Error> {
+                self.0.check_fitted()
+            }
+
             fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
                 self.0.encode_payload(out)
             }

@@ -7,7 +7,7 @@ use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, Payl
 use crate::error::{Error, ErrorKind, Operation};
 use crate::fields::read;
 use crate::layout::write_option;
-use crate::model::Model;
+use crate::model::{self, Model};
 use crate::part;
 use crate::tensors::Tensors;
 
@@ -106,6 +106,10 @@ impl Model for Dbscan {
 impl EncodePayload for Dbscan {
     fn model_name(&self) -> Option<&str> {
         Some(self.name())
+    }
+
+    fn check_fitted(&self) -> Result<(), apr_container::Error> {
+        model::check_fitted(self.labels.is_some())
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {

@@ -5,7 +5,7 @@ use apr_container::{DecodePayload, EncodePayload, Generation, ModelType, Payload
 use crate::error::{Error, ErrorKind, Operation};
 use crate::fields::read;
 use crate::layout::{read_option, read_optional_usize, skip_option, write_option, write_optional_usize};
-use crate::model::{Classifier, Model, Regressor, row_width};
+use crate::model::{self, Classifier, Model, Regressor, row_width};
 use crate::tensors::Tensors;
 use crate::tree::{self, Says, Tree, TreeNode};
 
@@ -336,6 +336,10 @@ impl EncodePayload for DecisionTreeClassifier {
         Some(self.name())
     }
 
+    fn check_fitted(&self) -> Result<(), apr_container::Error> {
+        model::check_fitted(self.tree.is_some())
+    }
+
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         write_option(out, self.tree.as_ref(), |out, tree| tree::payload::write(out, tree, Says::Class))?;
         write_optional_usize(out, self.max_depth)?;
@@ -377,6 +381,10 @@ impl EncodePayload for DecisionTreeRegressor {
 
     fn model_name(&self) -> Option<&str> {
         Some(self.name())
+    }
+
+    fn check_fitted(&self) -> Result<(), apr_container::Error> {
+        model::check_fitted(self.tree.is_some())
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {

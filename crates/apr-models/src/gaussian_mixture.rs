@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Operation};
 use crate::fields::read;
 use crate::layout::{write_matrices, write_matrix, write_option, write_optional_u64};
 use crate::matrix::Matrix;
-use crate::model::{Classifier, Model, check_rows};
+use crate::model::{self, Classifier, Model, check_rows};
 use crate::part;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
@@ -330,6 +330,10 @@ impl Classifier for GaussianMixture {
 impl EncodePayload for GaussianMixture {
     fn model_name(&self) -> Option<&str> {
         Some(self.name())
+    }
+
+    fn check_fitted(&self) -> Result<(), apr_container::Error> {
+        model::check_fitted(self.parts.is_some())
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {

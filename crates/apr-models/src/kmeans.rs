@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Operation};
 use crate::fields::read;
 use crate::layout::{skip_list, skip_matrix, skip_option, write_matrix, write_option, write_optional_u64};
 use crate::matrix::Matrix;
-use crate::model::{Classifier, Model, check_rows};
+use crate::model::{self, Classifier, Model, check_rows};
 use crate::tensors::Tensors;
 
 mod train;
@@ -278,6 +278,10 @@ impl EncodePayload for KMeans {
 
     fn model_name(&self) -> Option<&str> {
         Some(self.name())
+    }
+
+    fn check_fitted(&self) -> Result<(), apr_container::Error> {
+        model::check_fitted(self.centroids.is_some())
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::fields::{Fields, read};
 use crate::linear::regressor::linear_regressor;
 use crate::linear::{self, Intercept, Plane};
-use crate::model::Model;
+use crate::model::{self, Model};
 use crate::ridge::NOT_NEGATIVE;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
@@ -243,6 +243,10 @@ impl EncodePayload for Lasso {
         Some(self.name())
     }
 
+    fn check_fitted(&self) -> Result<(), apr_container::Error> {
+        model::check_fitted(self.is_fitted())
+    }
+
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         out.f32(self.alpha)?;
         self.plane.encode(out)?;
@@ -271,6 +275,10 @@ impl EncodePayload for ElasticNet {
 
     fn model_name(&self) -> Option<&str> {
         Some(self.name())
+    }
+
+    fn check_fitted(&self) -> Result<(), apr_container::Error> {
+        model::check_fitted(self.is_fitted())
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {

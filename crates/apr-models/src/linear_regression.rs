@@ -8,7 +8,7 @@ use crate::least_squares;
 use crate::linear::regressor::linear_regressor;
 use crate::linear::{self, Intercept, Plane};
 use crate::matrix::Matrix;
-use crate::model::{Model, Regressor};
+use crate::model::{self, Model, Regressor};
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
@@ -192,6 +192,10 @@ impl EncodePayload for LinearRegression {
 
     fn model_name(&self) -> Option<&str> {
         Some(self.name())
+    }
+
+    fn check_fitted(&self) -> Result<(), apr_container::Error> {
+        model::check_fitted(self.is_fitted())
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {

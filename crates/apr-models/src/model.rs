@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use apr_container::ModelType;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Operation};
 use crate::matrix::Matrix;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
@@ -192,6 +192,14 @@ pub(crate) fn transformed(
     let mut out = vec![0.0; len];
     transform(&mut out)?;
     Matrix::from_vec(x.n_rows(), n_cols, out)
+}
+
+/// Refuses to save a model that was not fitted.
+pub(crate) fn check_fitted(is_fitted: bool) -> Result<(), apr_container::Error> {
+    match is_fitted {
+        true => Ok(()),
+        false => Err(Error::from(ErrorKind::NotFitted { operation: Operation::Save }).into()),
+    }
 }
 
 /// Values of one sample, if `rows` holds `n_rows` samples of as many values each.

@@ -7,7 +7,7 @@ use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, Payl
 use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, sample, tree_row_width};
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
-use crate::model::{Classifier, Model, Regressor};
+use crate::model::{self, Classifier, Model, Regressor};
 use crate::random_forest::forest::Forest;
 use crate::random_forest::votes::Votes;
 use crate::tensors::Tensors;
@@ -139,6 +139,10 @@ macro_rules! forest {
 
             fn model_name(&self) -> Option<&str> {
                 Some(self.name())
+            }
+
+            fn check_fitted(&self) -> Result<(), apr_container::Error> {
+                model::check_fitted(!self.0.trees.is_empty())
             }
 
             fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {

@@ -7,7 +7,7 @@ use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, Payl
 use crate::error::{Error, ErrorKind, Operation};
 use crate::fields::{Fields, read};
 use crate::layout::write_option;
-use crate::model::{Model, Transformer, check_rows};
+use crate::model::{self, Model, Transformer, check_rows};
 use crate::tensors::Tensors;
 
 /// A spread up to this counts as none: the feature is not stretched.
@@ -331,6 +331,10 @@ impl EncodePayload for StandardScaler {
         Some(self.name())
     }
 
+    fn check_fitted(&self) -> Result<(), apr_container::Error> {
+        model::check_fitted(self.mean.is_some() && self.std.is_some())
+    }
+
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         write_option(out, self.mean.as_ref(), |out, mean| out.f32s(mean))?;
         write_option(out, self.std.as_ref(), |out, std| out.f32s(std))?;
@@ -352,6 +356,10 @@ impl DecodePayload for StandardScaler {
 impl EncodePayload for MinMaxScaler {
     fn model_name(&self) -> Option<&str> {
         Some(self.name())
+    }
+
+    fn check_fitted(&self) -> Result<(), apr_container::Error> {
+        model::check_fitted(self.data_min.is_some() && self.data_max.is_some())
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {

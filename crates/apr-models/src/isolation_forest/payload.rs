@@ -13,7 +13,7 @@ use crate::fields::read;
 use crate::layout::{
     read_option, read_optional_usize, write_option, write_optional_u64, write_optional_usize,
 };
-use crate::model::Model;
+use crate::model::{self, Model};
 use crate::tree::payload::make_room;
 use crate::tree::{Tree, TreeNode};
 
@@ -23,6 +23,10 @@ const MIN_TREE_LEN: u64 = 9;
 impl EncodePayload for IsolationForest {
     fn model_name(&self) -> Option<&str> {
         Some(self.name())
+    }
+
+    fn check_fitted(&self) -> Result<(), Error> {
+        model::check_fitted(!self.trees.is_empty() && self.trees.iter().all(|tree| tree.root.is_some()))
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {

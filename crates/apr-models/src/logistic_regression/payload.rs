@@ -12,7 +12,7 @@ use super::{ClassWeight, FitMode, LogisticRegression, LogisticRegressionView};
 use crate::fields::read;
 use crate::layout::skip_list;
 use crate::linear::{Plane, PlaneView};
-use crate::model::Model;
+use crate::model::{self, Model};
 
 fn has_training(generation: Generation) -> bool {
     generation >= Generation::V0_72
@@ -23,6 +23,10 @@ impl EncodePayload for LogisticRegression {
 
     fn model_name(&self) -> Option<&str> {
         Some(self.name())
+    }
+
+    fn check_fitted(&self) -> Result<(), Error> {
+        model::check_fitted(self.is_fitted())
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {

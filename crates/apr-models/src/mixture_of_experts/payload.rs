@@ -20,6 +20,10 @@ impl<E: EncodePayload, G: EncodePayload> EncodePayload for MixtureOfExperts<E, G
         Some("MixtureOfExperts")
     }
 
+    fn check_fitted(&self) -> Result<(), Error> {
+        self.experts.iter().try_for_each(EncodePayload::check_fitted)
+    }
+
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
         out.usize(self.experts.len())?;
         self.experts.iter().try_for_each(|expert| expert.encode_payload(out))?;

@@ -7,8 +7,8 @@ use apr_container::{
     SaveOptions, decode_payload_from_slice, encode_payload_to_vec, load_from_bytes_with, to_vec,
 };
 use apr_models::{
-    AnyModel, ClassWeight, CovarianceType, Dbscan, DecisionTreeClassifier, DecisionTreeRegressor, ElasticNet,
-    FitMode, GaussianMixture, Intercept, IsolationForest, KMeans, Lasso, LinearRegression,
+    AnyModel, ClassWeight, CovarianceType, Custom, Dbscan, DecisionTreeClassifier, DecisionTreeRegressor,
+    ElasticNet, FitMode, GaussianMixture, Intercept, IsolationForest, KMeans, Lasso, LinearRegression,
     LogisticRegression, Matrix, MinMaxScaler, MixtureOfExperts, Model, MoeConfig, Numbers, QuantType,
     QuantizedBlock, RandomForestClassifier, RandomForestRegressor, Ridge, SoftmaxGating, StandardScaler,
     Tensors, TreeNode, Vector,
@@ -406,6 +406,64 @@ fn unfitted_models_and_weights_that_are_no_numbers_are_read_as_they_are() {
     assert!(!model.is_fitted());
     assert_eq!(model.intercept_rule(), Intercept::Zero);
     assert_eq!(model.to_tensors().unwrap_err().code(), "am-not-fitted");
+}
+
+/// Proves that a model without weights is not saved, and that one in a file is read and written again.
+fn check_unfitted<M>(model: &M)
+where
+    M: Model + EncodePayload + Debug,
+    AnyModel: From<M>,
+    M: Clone,
+{
+    let model_type = model.model_type();
+    let refused = to_vec(model, model_type, &SaveOptions::default()).unwrap_err();
+    assert_eq!(refused.code(), "am-not-fitted", "{model:?}");
+    assert_eq!(refused.to_string(), "Cannot save unfitted model. Call fit() first.");
+    assert!(to_vec(&&Custom(model), ModelType::Custom, &SaveOptions::default()).is_err());
+    let any = AnyModel::from(model.clone());
+    let file = to_vec(&any, model_type, &SaveOptions::default()).unwrap();
+    let read = load_from_bytes_with::<AnyModel>(&file, Expect::AnyKnown, &ReadOptions::STRICT).unwrap();
+    assert_eq!(read, any);
+}
+
+#[test]
+fn unfitted_models_are_not_saved() {
+    /// Of models that only files hold without weights.
+    fn read<M: Model + EncodePayload + DecodePayload + Debug + Clone>(payload: &[u8], model_type: ModelType)
+    where
+        AnyModel: From<M>,
+    {
+        check_unfitted(&decode_payload_from_slice::<M>(payload, Generation::V0_72, model_type).unwrap());
+    }
+    check_unfitted(&LinearRegression::new());
+    check_unfitted(&Ridge::new(1.0).unwrap());
+    check_unfitted(&LogisticRegression::new());
+    check_unfitted(&DecisionTreeClassifier::default());
+    check_unfitted(&DecisionTreeRegressor::default());
+    check_unfitted(&RandomForestClassifier::default());
+    check_unfitted(&RandomForestRegressor::default());
+    check_unfitted(&KMeans::new(2).unwrap());
+    check_unfitted(&IsolationForest::default());
+    // Alpha (of an elastic net also the share of absolute values), no coefficients, intercept, rule, steps, tolerance.
+    let plane = [&[0, 0, 0, 0, 0, 1][..], &7_u64.to_le_bytes(), &1e-4_f32.to_le_bytes()].concat();
+    let alpha = 0.5_f32.to_le_bytes();
+    read::<Lasso>(&[&alpha[..], &plane].concat(), ModelType::LinearRegression);
+    read::<ElasticNet>(&[&alpha[..], &alpha, &plane].concat(), ModelType::LinearRegression);
+    read::<StandardScaler>(&[0, 0, 1, 1], ModelType::Custom);
+    read::<MinMaxScaler>(&[0; 10], ModelType::Custom);
+    read::<Dbscan>(&[0; 13], ModelType::Custom);
+    read::<GaussianMixture>(&[&[1][..], &[0; 28]].concat(), ModelType::Custom);
+    // One expert that was fitted does not make up for one that was not.
+    let mut fitted = LinearRegression::new();
+    let x = Matrix::from_vec(3, 1, vec![0.0, 1.0, 2.0]).unwrap();
+    fitted.fit(&x, &Vector::from_vec(vec![1.0, 3.0, 5.0])).unwrap();
+    let experts = |[first, second]: [LinearRegression; 2]| {
+        let builder = MixtureOfExperts::builder().gating(SoftmaxGating::new(1, 2));
+        let experts = builder.expert(first).expert(second).build().unwrap();
+        to_vec(&experts, ModelType::MixtureOfExperts, &SaveOptions::default())
+    };
+    assert!(experts([fitted.clone(), fitted.clone()]).is_ok());
+    assert_eq!(experts([fitted, LinearRegression::new()]).unwrap_err().code(), "am-not-fitted");
 }
 
 #[test]
