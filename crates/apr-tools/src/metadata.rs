@@ -29,6 +29,10 @@ pub(crate) const OF_MODEL: &str = "apr.metadata";
 pub(crate) const QUALITY: &str = "apr.quality";
 /// Key of the JSON that holds the metadata of the second generation.
 pub(crate) const OF_TENSORS: &str = "apr2.metadata";
+/// The member of the second generation that names the family of models.
+const MODEL_TYPE: &str = "model_type";
+/// What it says where nothing is known.
+const NO_MODEL_TYPE: &str = "unknown";
 
 /// The entries of a model, and what of its metadata they cannot carry. Of shards that carry different values the first
 /// one counts.
@@ -142,6 +146,13 @@ fn of_tensors(metadata: &v2::Metadata, totals: Totals) -> Entries {
             _ => drop(rest.insert(key, raw)),
         }
     }
+    // A file of version 2 has to say something there; the way back says it again.
+    let model_type = entries.get(MODEL_TYPE);
+    if model_type
+        .is_some_and(|text| text == NO_MODEL_TYPE || entries.get(apr_models::MODEL_KEY) == Some(text))
+    {
+        entries.remove(MODEL_TYPE);
+    }
     if !rest.is_empty() {
         entries.insert(OF_TENSORS.to_owned(), serde_json::to_string(&rest).unwrap_or_default());
     }
@@ -190,7 +201,7 @@ pub(crate) fn to_model(
     let quality = entries.get(QUALITY).map(score).transpose()?;
     for (key, text) in entries {
         // What a file of the second generation has to say of any model, and tells nothing new.
-        let is_derived = key == "model_type" && entries.get(apr_models::MODEL_KEY) == Some(text);
+        let is_derived = key == MODEL_TYPE && entries.get(apr_models::MODEL_KEY) == Some(text);
         if !(key == OF_MODEL || key == QUALITY || is_of_tensors(key) || is_derived) {
             metadata.custom.insert(key.clone(), Value::from(text.as_str()));
         }
@@ -231,7 +242,12 @@ pub(crate) fn to_tensors(
         serde_json::to_string(&members)
     })();
     let json = json.map_err(|error: serde_json::Error| changed(error.to_string()))?;
-    v2::Metadata::from_json(json.as_bytes(), rules).map_err(Failure::of_tensors)
+    let mut metadata = v2::Metadata::from_json(json.as_bytes(), rules).map_err(Failure::of_tensors)?;
+    if metadata.model_type.is_empty() {
+        let named = entries.get(apr_models::MODEL_KEY).map(String::as_str);
+        metadata.model_type = named.unwrap_or(NO_MODEL_TYPE).to_owned();
+    }
+    Ok(metadata)
 }
 
 /// JSON text as a value.
