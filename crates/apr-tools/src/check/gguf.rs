@@ -6,6 +6,7 @@ use super::{Content, Sound};
 use crate::console::Console;
 use crate::error::{CODE_INTERNAL, Failure};
 use crate::input::{self, Dtype, Kind, Model, Rules, Source, Tensor};
+use crate::metadata;
 use crate::render::escape;
 use crate::render::human::{grouped, plural};
 
@@ -24,7 +25,8 @@ pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Resul
     let Kind::Gguf(file) = model.kind() else {
         return Err(Failure::new(CODE_INTERNAL, "a GGUF file became something else"));
     };
-    let version = file.header()?.version();
+    let header = file.header()?;
+    let version = header.version();
     let tensors = model.tensors()?;
     let (mut warnings, mut more) = (Vec::new(), 0);
     let mut progress = console.progress("checking", tensors.iter().map(Tensor::byte_len).sum());
@@ -40,6 +42,7 @@ pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Resul
     if more > 0 {
         warnings.push(format!("{} more of this kind", plural(more, "tensor")));
     }
+    warnings.extend(metadata::gguf::note_on_header(&header));
     let (count, bytes) = (tensors.len() as u64, tensors.iter().map(Tensor::byte_len).sum());
     Ok(Sound { content: Content::Gguf { tensors: count, bytes, version }, warnings })
 }

@@ -15,7 +15,7 @@ use crate::render::escape;
 /// Key of the JSON that holds what is not text.
 pub(crate) const OF_GGUF: &str = "gguf.metadata";
 /// The key without which a GGUF file is not complete.
-const ARCHITECTURE: &str = "general.architecture";
+pub(crate) const ARCHITECTURE: &str = "general.architecture";
 /// What it says of a model that nobody named.
 const UNKNOWN: &str = "unknown";
 /// The key that is a number wherever it comes from.
@@ -25,6 +25,26 @@ const ALIGNMENT: &str = "general.alignment";
 const QUANTIZATION_VERSION: &str = "general.quantization_version";
 /// The key that says which type most tensors have.
 const FILE_TYPE: &str = "general.file_type";
+
+/// What will and what will not run a GGUF file of this architecture that holds this model (`apr.model`); `None` if
+/// it names an architecture.
+pub(crate) fn note_on_architecture(architecture: Option<&str>, model: Option<&str>) -> Option<String> {
+    if architecture.is_some_and(|name| name != UNKNOWN) {
+        return None;
+    }
+    let predicts = model.is_some_and(|name| apr_models::AnyModel::NAMES.contains(&name));
+    let and = if predicts { " and `apr predict` predicts with it" } else { "" };
+    Some(format!(
+        "the file names no architecture ({ARCHITECTURE}): programs that read GGUF find the tensors{and}, but llama.cpp cannot run the model"
+    ))
+}
+
+/// The same of a file with this header. The later files of a model in several have no architecture of their own.
+pub(crate) fn note_on_header(header: &Header<'_>) -> Option<String> {
+    let is_later = header.get("split.no").and_then(|value| value.to_u64()).is_some_and(|number| number > 0);
+    let text = |key: &str| header.get(key).and_then(|value| value.as_str());
+    note_on_architecture(text(ARCHITECTURE), text(apr_models::MODEL_KEY)).filter(|_| !is_later)
+}
 
 /// A row of the list.
 type Row<'a> = Vec<&'a RawValue>;
