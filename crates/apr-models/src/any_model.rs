@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use std::path::Path;
 
 use apr_container::{
-    Container, DecodePayload, EncodePayload, Expect, ModelType, PayloadReader, PayloadWriter, ReadOptions,
-    Strictness, v2,
+    Container, DecodePayload, EncodePayload, Expect, Generation, ModelType, PayloadReader, PayloadWriter,
+    ReadOptions, Strictness, v2,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -289,6 +289,7 @@ macro_rules! any_model {
             }
         }
 
+        /// What a file held can be written again, also a model that was not fitted.
         impl EncodePayload for AnyModel {
             fn model_name(&self) -> Option<&str> {
                 match self {
@@ -374,6 +375,47 @@ any_model! {
         GradientBoosting Pca NaiveBayes Knn Svm NgramLm TfIdf CountVectorizer NeuralSequential NeuralCustom
         ContentRecommender Custom
     ] silent;
+}
+
+impl AnyModel {
+    /// The layout of the oldest aprender releases that read such models; `None` if no known release does. Later ones read them
+    /// too.
+    #[must_use]
+    pub const fn oldest_reader(&self) -> Option<Generation> {
+        match self {
+            Self::LinearRegression(_)
+            | Self::Ridge(_)
+            | Self::Lasso(_)
+            | Self::ElasticNet(_)
+            | Self::LogisticRegression(_)
+            | Self::DecisionTreeClassifier(_)
+            | Self::DecisionTreeRegressor(_)
+            | Self::RandomForestClassifier(_)
+            | Self::RandomForestRegressor(_)
+            | Self::KMeans(_)
+            | Self::StandardScaler(_)
+            | Self::MinMaxScaler(_)
+            | Self::GaussianMixture(_)
+            | Self::Dbscan(_)
+            | Self::IsolationForest(_)
+            | Self::QuantizedBlock(_)
+            | Self::Numbers(_) => Some(Generation::V0_10),
+            Self::MixtureOfExperts(_) => Some(Generation::V0_15),
+            Self::GradientBoostingClassifier(_)
+            | Self::GradientBoostingRegressor(_)
+            | Self::Pca(_)
+            | Self::NaiveBayes(_)
+            | Self::KnnClassifier(_)
+            | Self::KnnRegressor(_)
+            | Self::Svm(_)
+            | Self::NgramLm(_)
+            | Self::CountVectorizer(_)
+            | Self::TfIdf(_)
+            | Self::NeuralSequential(_)
+            | Self::ContentRecommender(_)
+            | Self::Pipeline(_) => None,
+        }
+    }
 }
 
 /// The model that the file names. Without a name the first of its type whose payload has exactly this length,
