@@ -2,6 +2,7 @@
 //! tensors.
 
 mod apr;
+mod blocks;
 mod gguf;
 mod lost;
 mod target;
@@ -12,14 +13,16 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use st_core::{Alignment, Dtype, Order, WriteOptions};
 
+pub(crate) use self::blocks::Blocks;
+pub(crate) use self::lost::parts as lost_parts;
 use self::target::Target;
-pub(crate) use self::target::{compression, compression_arg};
+pub(crate) use self::target::{compression, compression_arg, remark_on_size};
 use crate::console::Console;
 use crate::detached::Detached;
 use crate::ending::Ending;
 use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
 use crate::glob::{Rename, Selection};
-use crate::input::{self, Format, Model, Rules, Source, Tensor};
+use crate::input::{self, Format, Kind, Model, Rules, Source, Tensor};
 use crate::metadata::{self, Entries};
 use crate::output::{self, Destination, Overwrite, Run};
 use crate::render::escape;
@@ -209,6 +212,15 @@ impl Args {
 ///
 /// If the input cannot be read, nothing is selected, or the output cannot be written.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    rewrite(matches, Blocks::Exact, console)
+}
+
+/// Runs `apr convert`, or what `apr export` makes of it.
+///
+/// # Errors
+///
+/// Those of [`run`].
+pub(crate) fn rewrite(matches: &ArgMatches, blocks: Blocks, console: &mut Console) -> Result<Exit, Failure> {
     let args = Args::from_matches(matches)?;
     args.output.check(args.overwrite, args.run, console)?;
     let detached = Detached::from_matches(matches)?;
@@ -217,7 +229,14 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
         console.remark(disagreement);
     }
-    let all = model.tensors()?;
+    let table = match model.kind() {
+        Kind::AprModel(file) if blocks == Blocks::Nearest || args.target.is_gguf() => file.table(),
+        _ => None,
+    };
+    let all = match table {
+        Some(table) => vec![table],
+        None => model.tensors()?,
+    };
     let mut selected: Vec<Tensor<'_>> =
         all.iter().filter(|tensor| args.selection.includes(tensor.name())).copied().collect();
     if selected.is_empty() && !all.is_empty() {
@@ -230,6 +249,10 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         console.remark("no tensor has a name that --rename applies to");
     }
     let Edited { mut metadata, mut lost } = args.metadata.apply(&model, &args.rules, console)?;
+    if let Some(entries) = metadata.as_mut().filter(|_| table.is_some()) {
+        // One tensor of numbers is what the model was made of, and not that model.
+        entries.remove(apr_models::MODEL_KEY);
+    }
     if let Some(to) = args.dequantize {
         let mut count = 0;
         for tensor in &mut selected {
@@ -241,7 +264,13 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
             _ => metadata.iter_mut().for_each(|entries| metadata::gguf::dequantized(entries, to)),
         }
     }
-    let format = args.target.format(&model, metadata.as_ref())?;
+    let format = args.target.format(&model, metadata.as_ref(), &selected)?;
+    let changed =
+        blocks::fit(&mut selected, format, blocks).map_err(|failure| failure.in_file(&args.input))?;
+    if format == Format::SafeTensors && !changed.is_empty() {
+        metadata.iter_mut().for_each(|entries| metadata::gguf::dequantized(entries, Dtype::F32));
+    }
+    lost.extend(changed);
     let is_whole = n_renamed == 0 && selected.len() == all.len();
     let lost_parts = lost::parts(&model, format).map_err(|failure| failure.in_file(&args.input))?;
     lost.extend(lost_parts);

@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use crate::console::Console;
-use crate::convert;
+use crate::convert::{self, Blocks};
 use crate::error::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Run};
@@ -41,7 +41,10 @@ pub(crate) fn command() -> Command {
         .arg(input::unverified_arg())
         .arg(input::trusted_arg())
         .after_help(
-            "The same as `apr convert MODEL OUT --format FORMAT`, which has more options.\n\n\
+            "The same as `apr convert MODEL OUT --format FORMAT`, which has more options, but for quantized tensors that \
+             FORMAT has no type for: they become the nearest type it has, and each is named. In a GGUF file q4_0 of .apr \
+             files stays q4_0, bit by bit, where rows are whole blocks; q8_0 has its one scale rounded to 16 bits; all others \
+             become F32. In a safetensors file all become F32, or F16 with --dequantize f16.\n\n\
              Examples:\n  apr export model.apr --format safetensors --output exported/\n  \
              apr export model.apr --format gguf --output exported.gguf\n\n\
              Exit codes: those of `apr convert`.",
@@ -56,7 +59,7 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let format = matches.get_one::<String>("format").map_or("safetensors", String::as_str);
     let output = matches.get_one::<PathBuf>("output").expect("clap requires OUT");
-    let output = file(output, format, output::run_mode(matches))?;
+    let (output, folder) = file(output, format, output::run_mode(matches))?;
     let mut args: Vec<OsString> = vec!["convert".into(), "--format".into(), format.into()];
     for flag in ["compat", "force", "dry-run", "allow-unverified", "trusted"] {
         if matches.get_flag(flag) {
@@ -68,21 +71,50 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     }
     args.extend(["--".into(), input::path(matches).into(), output.into()]);
     let matches = convert::command().get_matches_from(args);
-    convert::run(&matches, console)
+    let exit = convert::rewrite(&matches, Blocks::Nearest, console)?;
+    folder.keep();
+    Ok(exit)
 }
 
 /// The file to write: in a folder, it has a name of its own.
-fn file(output: &Path, format: &str, run: Run) -> Result<PathBuf, Failure> {
+fn file(output: &Path, format: &str, run: Run) -> Result<(PathBuf, NewFolders), Failure> {
     let names_folder = output
         .as_os_str()
         .as_encoded_bytes()
         .last()
         .is_some_and(|&last| std::path::is_separator(last.into()));
     if !names_folder && !output.is_dir() {
-        return Ok(output.to_owned());
+        return Ok((output.to_owned(), NewFolders::default()));
     }
-    if run == Run::Write {
-        fs::create_dir_all(output).map_err(|error| Failure::io("make the folder", output, &error))?;
+    let folders = match run {
+        Run::Write => NewFolders::create(output)?,
+        Run::Dry => NewFolders::default(),
+    };
+    Ok((output.join("model").with_extension(format), folders))
+}
+
+/// Folders that were made for the output. Without [`keep`](Self::keep) those that are still empty are removed again.
+#[derive(Debug, Default)]
+struct NewFolders(Vec<PathBuf>);
+
+impl NewFolders {
+    fn create(path: &Path) -> Result<Self, Failure> {
+        let missing = path.ancestors().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let folders = Self(missing.map(Path::to_owned).collect());
+        fs::create_dir_all(path).map_err(|error| Failure::io("make the folder", path, &error))?;
+        Ok(folders)
     }
-    Ok(output.join("model").with_extension(format))
+
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for NewFolders {
+    fn drop(&mut self) {
+        // The innermost first; what holds something by now stays.
+        for folder in &self.0 {
+            let _ = fs::remove_dir(folder);
+        }
+    }
 }

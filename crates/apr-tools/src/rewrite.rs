@@ -13,6 +13,9 @@ use crate::render::escape;
 use crate::render::human::{exact_bytes, grouped, plural};
 use crate::render::json::JsonWriter;
 
+/// Most parts that are named of what the output does not hold.
+const MAX_LOST: usize = 12;
+
 /// A file to be: which tensors under which names, and every offset.
 pub(crate) struct Plan<'m> {
     tensors: Vec<Tensor<'m>>,
@@ -177,9 +180,13 @@ impl Job<'_> {
     ///
     /// If standard output does not take it.
     pub(crate) fn tell(&self, text: &str, console: &mut Console) -> Result<(), Failure> {
-        self.lost
-            .iter()
-            .for_each(|part| console.remark(format_args!("not in the new file: {}", escape::escaped(part))));
+        let shown = if console.is_verbose() { self.lost.len() } else { MAX_LOST };
+        for part in self.lost.iter().take(shown) {
+            console.remark(format_args!("not in the new file: {}", escape::escaped(part)));
+        }
+        if let Some(more @ 1..) = self.lost.len().checked_sub(shown) {
+            console.remark(format_args!("not in the new file: {more} more parts, which -v lists"));
+        }
         match self.run {
             Run::Write => console.wrote(text),
             Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,

@@ -15,7 +15,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use self::algorithms::{ALGORITHMS, Algorithm};
 use self::data::{Data, Needs};
 use crate::console::Console;
-use crate::convert::{compression, compression_arg};
+use crate::convert::{compression, compression_arg, remark_on_size};
 use crate::csv::{self, Dialect, Input};
 use crate::ending::Ending;
 use crate::error::{CODE_USAGE, Exit, Failure};
@@ -145,6 +145,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let compression = compression(matches).unwrap_or_default();
     let options = SaveOptions { compression, metadata, ..SaveOptions::default() };
     let bytes = to_vec(&trained.model, trained.model.model_type(), &options)?;
+    remark_on_size(&bytes, console);
     if run == Run::Write {
         destination.fill(overwrite, |out| {
             std::io::Write::write_all(out, &bytes).map_err(|error| destination.write_failure(&error))

@@ -7,7 +7,7 @@ use apr_container::{Compression, ErrorKind, Generation, SaveOptions, to_vec};
 use apr_models::{AnyModel, MODEL_KEY, Model as _};
 
 use super::lost;
-use super::target::Target;
+use super::target::{Target, remark_on_size};
 use crate::console::Console;
 use crate::error::{CODE_NOT_CARRIED, CODE_USAGE, Failure};
 use crate::input::{Dtype, Format, Kind, Model, Rules, Tensor, Totals};
@@ -30,14 +30,12 @@ pub(super) fn tensor_options(
     order: st_core::Order,
     rules: &Rules,
 ) -> Result<v2::WriteOptions, Failure> {
-    let mut metadata = metadata::to_tensors(entries, Totals::of(tensors), &rules.apr)?;
+    let metadata = metadata::to_tensors(entries, Totals::of(tensors), &rules.apr)?;
     let flags = match model.kind() {
         Kind::AprTensors(file) => v2::WriteOptions::like(file.index()).flags,
+        _ if tensors.iter().any(|tensor| tensor.dtype().plain().is_none()) => v2::Flags::QUANTIZED,
         _ => v2::Flags::default(),
     };
-    if metadata.model_type.is_empty() {
-        metadata.model_type = entries.get(MODEL_KEY).cloned().unwrap_or_else(|| "unknown".to_owned());
-    }
     let order = match order {
         st_core::Order::AsGiven => v2::Order::AsGiven,
         _ => v2::Order::ByName,
@@ -62,7 +60,11 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     let specs = names.iter().zip(&tensors).zip(&shapes).map(|((name, tensor), shape)| {
         let dtype = tensor.dtype().in_apr().ok_or_else(|| {
             let what = format!("an .apr file has no element type {}", tensor.dtype());
-            Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()))
+            let failure = Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
+            failure.help(match tensor.dtype() {
+                Dtype::Plain(_) => "leave the tensor out with --exclude NAME, or choose another --format",
+                _ => "add --dequantize f32 (or f16) to make plain numbers of the blocks, or write GGUF: --format gguf",
+            })
         })?;
         Ok(TensorSpec { name, dtype, shape, byte_len: Some(tensor.byte_len()) })
     });
@@ -132,8 +134,10 @@ pub(super) fn content<'n, 'm: 'n>(
                 .help("leave --select, --exclude and --rename out, or choose --format apr2")),
         };
     }
+    let tensors: Vec<_> = tensors.collect();
+    let is_plain = tensors.iter().all(|(_, tensor)| tensor.dtype().plain().is_some());
     // Models compute with 32 bits; nothing is lost on the way there.
-    let tensors = tensors.map(|(name, tensor)| match tensor.dtype() {
+    let tensors = tensors.into_iter().map(|(name, tensor)| match tensor.dtype() {
         Dtype::Plain(_) => Ok((name, tensor.widened()?)),
         _ => Ok((name, tensor)),
     });
@@ -145,7 +149,10 @@ pub(super) fn content<'n, 'm: 'n>(
     });
     made.map_err(|failure| {
         let failure = failure.in_file(model.label());
-        failure.help("these tensors are no model that `apr` knows: --format apr2 keeps them as tensors")
+        failure.help(match is_plain {
+            true => "these tensors are no model that `apr` knows: --format apr2 keeps them as tensors",
+            false => "a model of version 1 holds plain numbers: add --dequantize f32",
+        })
     })
 }
 
@@ -172,6 +179,7 @@ pub(super) fn write_model(
     mut job: Job<'_>,
     console: &mut Console,
 ) -> Result<(), Failure> {
+    check_readers(content, target.layout)?;
     let (metadata, quality) = metadata::to_model(entries, |key| key == MODEL_KEY)?;
     let (mut model_type, mut compression, mut generation) =
         (content.model_type(), Compression::default(), Generation::from_version(&metadata.aprender_version));
@@ -187,6 +195,9 @@ pub(super) fn write_model(
         quality,
     };
     let bytes = to_vec(content, model_type, &options)?;
+    if target.compression.is_some() {
+        remark_on_size(&bytes, console);
+    }
     job.lost.extend(lost::in_layout(content, &bytes, options.generation)?);
     if job.run == Run::Write {
         job.destination.fill(job.overwrite, |out| {
@@ -215,6 +226,19 @@ pub(super) fn write_model(
         exact_bytes(bytes.len() as u64)
     );
     job.tell(&text, console)
+}
+
+/// Refuses a layout that was asked for if the releases it is for do not read the model at all.
+fn check_readers(content: &AnyModel, layout: Option<Generation>) -> Result<(), Failure> {
+    let Some(layout) = layout.filter(|layout| content.oldest_reader().is_none_or(|oldest| *layout < oldest))
+    else {
+        return Ok(());
+    };
+    let what = format!("aprender {layout} does not read models of type {}", content.name());
+    Err(Failure::new(CODE_NOT_CARRIED, what).help(match content.oldest_reader() {
+        Some(oldest) => format!("choose --layout {oldest}, the oldest that does, or leave --layout out"),
+        None => "leave --layout out: no release of aprender reads such models".to_owned(),
+    }))
 }
 
 pub(super) fn write_head<W: Write>(

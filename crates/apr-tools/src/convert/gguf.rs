@@ -37,6 +37,12 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     metadata::gguf::to_builder(entries, is_quantized, &mut builder)?;
     tensors.iter().try_for_each(|(name, tensor)| add(&mut builder, name, tensor))?;
     let layout = builder.layout()?;
+    let entry = |key: &str| entries.get(key).map(String::as_str);
+    let note = metadata::gguf::note_on_architecture(
+        entry(metadata::gguf::ARCHITECTURE),
+        entry(apr_models::MODEL_KEY),
+    );
+    note.into_iter().for_each(|note| console.remark(note));
     if job.run == Run::Write {
         write(&layout, &tensors, job, console)?;
     }
@@ -70,12 +76,12 @@ fn add(builder: &mut GgufBuilder, name: &str, tensor: &Tensor<'_>) -> Result<(),
     }
     let Some(format) = tensor.dtype().block_format().filter(|format| format.ggml_type().is_some()) else {
         let failure = refused(format!("a GGUF file has no element type {}", tensor.dtype()));
-        return Err(match tensor.dtype() {
+        return Err(failure.help(match tensor.dtype() {
             Dtype::Packed(_) => {
-                failure.help("add --dequantize f32 (or f16), or leave the tensor out with --exclude")
+                "add --dequantize f32 (or f16); `apr export` finds the nearest type by itself"
             }
-            _ => failure,
-        });
+            _ => "leave the tensor out with `apr convert --exclude NAME`, or choose another --format",
+        }));
     };
     let row_len = shape.last().copied().unwrap_or(1);
     let n_rows = tensor.elements().checked_div(row_len).unwrap_or(0);

@@ -14,7 +14,7 @@ use crate::render::human::plural;
 /// # Errors
 ///
 /// If a model cannot be encoded.
-pub(super) fn parts(model: &Model, to: Format) -> Result<Vec<String>, Failure> {
+pub(crate) fn parts(model: &Model, to: Format) -> Result<Vec<String>, Failure> {
     match model.kind() {
         Kind::File(_) | Kind::Sharded(_) | Kind::Gguf(_) => Ok(Vec::new()),
         Kind::AprModel(file) => of_model(file, to),
@@ -24,8 +24,8 @@ pub(super) fn parts(model: &Model, to: Format) -> Result<Vec<String>, Failure> {
                 Format::AprTensors => v2::WriteOptions::like(file.index()).flags,
                 Format::AprModel | Format::SafeTensors | Format::Gguf => v2::Flags::default(),
             };
-            // Always set, and true of safetensors too.
-            let lost = flags.without(kept).without(v2::Flags::ROW_MAJOR);
+            // Always set, and true of safetensors too; and what the types of the tensors say.
+            let lost = flags.without(kept).without(v2::Flags::ROW_MAJOR).without(v2::Flags::QUANTIZED);
             Ok(flags_named(lost.names().collect()))
         }
     }

@@ -1,15 +1,17 @@
 //! What the output is to be.
 
-use apr_container::{Compression, Generation};
+use apr_container::{Compression, Generation, Header, ReadOptions};
 use clap::builder::PossibleValuesParser;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 
+use crate::console::Console;
 use crate::ending::Ending;
 use crate::error::{CODE_USAGE, Failure};
-use crate::input::{Format, Model};
+use crate::input::{Format, Model, Tensor};
 use crate::metadata::Entries;
 use crate::output::Destination;
+use crate::render::human::exact_bytes;
 
 pub(super) fn args() -> [Arg; 3] {
     [
@@ -44,6 +46,21 @@ pub(crate) fn compression(matches: &ArgMatches) -> Option<Compression> {
         "lz4" => Compression::Lz4,
         _ => Compression::None,
     })
+}
+
+/// Says if a compression that was asked for does not make the payload of this `.apr` model smaller.
+pub(crate) fn remark_on_size(file: &[u8], console: &Console) {
+    let header = file.first_chunk().and_then(|head| Header::from_bytes(head, &ReadOptions::COMPAT).ok());
+    let Some(header) = header.filter(|header| header.compression != Compression::None) else { return };
+    let (compressed, plain) = (u64::from(header.payload_len), u64::from(header.uncompressed_len));
+    if compressed >= plain {
+        console.remark(format_args!(
+            "{} does not make this model smaller: {} compressed, {} without; --compression none is the better choice",
+            header.compression,
+            exact_bytes(compressed),
+            exact_bytes(plain),
+        ));
+    }
 }
 
 /// What the command line says about the output.
@@ -81,13 +98,26 @@ impl Target {
         })
     }
 
-    /// The format of the output: the one asked for, the one its name says, or that of the input.
+    /// Whether the output is a GGUF file whatever the input is.
+    pub(super) fn is_gguf(&self) -> bool {
+        self.format == Some(Format::Gguf) || self.ending == Some(Ending::Gguf)
+    }
+
+    /// The format of the output: the one asked for, the one its name says, or that of the input. Only plain numbers become
+    /// a model of version 1.
     ///
     /// # Errors
     ///
     /// If an option was given that this format has no use for.
-    pub(super) fn format(&self, model: &Model, metadata: Option<&Entries>) -> Result<Format, Failure> {
-        let names_model = metadata.is_some_and(|entries| entries.contains_key(apr_models::MODEL_KEY));
+    pub(super) fn format(
+        &self,
+        model: &Model,
+        metadata: Option<&Entries>,
+        tensors: &[Tensor<'_>],
+    ) -> Result<Format, Failure> {
+        let is_plain = tensors.iter().all(|tensor| tensor.dtype().plain().is_some());
+        let names_model =
+            is_plain && metadata.is_some_and(|entries| entries.contains_key(apr_models::MODEL_KEY));
         let format = self.format.unwrap_or(match self.ending {
             Some(Ending::SafeTensors) => Format::SafeTensors,
             Some(Ending::Gguf) => Format::Gguf,
@@ -104,6 +134,15 @@ impl Target {
         };
         if self.wants_header_layout && format != Format::SafeTensors {
             return useless("--align or --header-room");
+        }
+        if self.compression.is_some_and(|how| how != Compression::None) && format == Format::AprTensors {
+            let failure = Failure::new(CODE_USAGE, "an .apr file of version 2 is not written compressed");
+            return Err(failure
+                .because("its tensors lie open to be mapped, and the readers of compressed files disagree")
+                .help(match names_model {
+                    true => "choose --format apr1, whose payload is compressed",
+                    false => "leave --compression out, and compress the whole file to store or send it: `zstd FILE`",
+                }));
         }
         if self.compression.is_some() && format != Format::AprModel {
             return useless("--compression");

@@ -62,7 +62,7 @@ impl ModelFile {
                     CODE_FOREIGN_FORMAT,
                     "no program is written around a model in this form",
                 ))
-                .help("make an .apr file of it first: `apr convert MODEL model.apr`")),
+                .help("make an .apr file of it first: `apr convert MODEL model.apr --dequantize f32`")),
             };
         }
         let options = apr_container::ReadOptions::STRICT.with_unchecked_signature(UncheckedSignature::Allow);

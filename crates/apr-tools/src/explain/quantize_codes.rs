@@ -26,7 +26,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         Usage,
         "The format of the new file has no such type. An .apr file has its own 4 and 8 bits (q4_0, q8_0), Q4_K, Q6_K and plain floats; safetensors \
          has plain floats only.",
-        "choose another --type, or --format gguf, which has them all",
+        "write GGUF, which has them all (a name that ends in .gguf, or --format gguf), or choose another --type",
     ),
     entry(
         "cv-requantize",

@@ -3,14 +3,18 @@
 use apr_container::{
     Checksum, DecodePayload, Error, ErrorKind, Expect, Generation, ModelInfo, ModelType, PayloadReader,
     ReadOptions, UncheckedSignature, check_before_reading, inspect_bytes_with, inspect_with, load_with,
-    open_protected, verify_signature,
+    open_protected, v2, verify_signature,
 };
-use apr_models::{AnyModel, Model as _, Tensors};
+use apr_models::{AnyModel, Model as _, QuantType, Tensors};
+use apr_quant::BlockFormat;
 
-use super::{Rules, Source, Tensor};
+use super::{Dtype, Rules, Source, Tensor};
 use crate::error::{CODE_FOREIGN_PAYLOAD, Failure};
 use crate::secrets::{Keys, SignedBy};
 use crate::whole_file::advised;
+
+/// Name of the one tensor that a table of quantized numbers becomes.
+const TABLE: &str = "weight";
 
 /// A loaded file: the model, and the tensors it becomes.
 #[derive(Debug)]
@@ -180,8 +184,21 @@ impl AprModel {
         let Some(tensors) = &self.tensors else { return Ok(Vec::new()) };
         let tensor = |name| {
             let view = tensors.view(name)?;
-            Ok(Tensor::in_memory(name, view.dtype(), view.shape(), view.data()))
+            Ok(Tensor::in_memory(name, Dtype::Plain(view.dtype()), view.shape(), view.data()))
         };
         tensors.names().map(tensor).collect()
+    }
+
+    /// The table of a `QuantizedBlock` as what it is: one tensor of blocks. `None` for every other model, and for a table whose
+    /// bytes nobody knows.
+    pub(crate) fn table(&self) -> Option<Tensor<'_>> {
+        let Some(AnyModel::QuantizedBlock(table)) = self.model() else { return None };
+        let dtype = match table.quant_type() {
+            // Neighbours share a byte: not what GGUF files call Q4_0.
+            QuantType::Q4_0 => Dtype::Packed(v2::Dtype::AprQ4),
+            QuantType::Q8_0 => Dtype::Block(BlockFormat::Q8_0),
+            _ => return None,
+        };
+        Some(Tensor::in_memory(TABLE, dtype, table.shape(), table.blocks()))
     }
 }

@@ -1,6 +1,7 @@
-//! Blocks of quantized numbers: where their scales stand, how the other byte order has them, and the numbers themselves.
+//! Blocks of quantized numbers: where their scales stand, how the other byte order and other formats have them, and the
+//! numbers themselves.
 
-use apr_quant::{BlockFormat, Quantizer, dequantize};
+use apr_quant::{BlockFormat, Quantizer, dequantize, repack};
 use st_core::Dtype;
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
@@ -70,20 +71,92 @@ impl Swap {
         byte_len: u64,
         read: impl FnOnce(u64, &mut [u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let begin = offset - offset % self.period;
-        let end = (offset + buf.len() as u64).next_multiple_of(self.period).min(byte_len);
-        // Little more than `buf`, which is in memory.
-        let mut whole = vec![0; (end - begin) as usize];
-        read(begin, &mut whole)?;
-        for block in whole.chunks_exact_mut(self.period as usize) {
-            for &place in self.places {
-                block[place..place + self.width].reverse();
+        read_changed(self.period, offset, buf, byte_len, read, |whole| {
+            for block in whole.chunks_exact_mut(self.period as usize) {
+                for &place in self.places {
+                    block[place..place + self.width].reverse();
+                }
             }
-        }
-        let skipped = (offset - begin) as usize;
-        buf.copy_from_slice(&whole[skipped..skipped + buf.len()]);
-        Ok(())
+        })
     }
+}
+
+/// Reads bytes from `offset` on, of `byte_len` in all, of which `change` makes others: it is given whole periods.
+fn read_changed(
+    period: u64,
+    offset: u64,
+    buf: &mut [u8],
+    byte_len: u64,
+    read: impl FnOnce(u64, &mut [u8]) -> Result<(), Failure>,
+    change: impl FnOnce(&mut [u8]),
+) -> Result<(), Failure> {
+    let begin = offset - offset % period;
+    let end = (offset + buf.len() as u64).next_multiple_of(period).min(byte_len);
+    // Little more than `buf`, which is in memory.
+    let mut whole = vec![0; (end - begin) as usize];
+    read(begin, &mut whole)?;
+    change(&mut whole);
+    let skipped = (offset - begin) as usize;
+    buf.copy_from_slice(&whole[skipped..skipped + buf.len()]);
+    Ok(())
+}
+
+/// Stored blocks shown as something else.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Shown {
+    /// As plain numbers.
+    Plain(Decoded),
+    /// As blocks of the same length that stand for the same numbers.
+    Repacked { from: BlockFormat, to: BlockFormat },
+    /// The bytes of `AprQ8` as blocks of `Q8_0`, each with this scale.
+    Scaled([u8; 2]),
+}
+
+/// Bytes of a block of `Q8_0`, and of its codes.
+const Q8_0: u64 = BlockFormat::Q8_0.block_bytes() as u64;
+const Q8_0_CODES: u64 = BlockFormat::Q8_0.block_len() as u64;
+/// Bytes of the scale in front of `AprQ8`.
+pub(super) const APR_Q8_SCALE: u64 = 4;
+
+impl Shown {
+    /// Reads bytes from `offset` on, of `byte_len` in all, taking stored ones from `read`.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read`; if a number does not fit a half.
+    pub(super) fn read(
+        self,
+        offset: u64,
+        buf: &mut [u8],
+        byte_len: u64,
+        read: impl FnMut(u64, &mut [u8]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Plain(decoded) => decoded.read(offset, buf, read),
+            Self::Repacked { from, to } => {
+                read_changed(from.block_bytes() as u64, offset, buf, byte_len, read, |blocks| {
+                    repack(from, to).into_iter().for_each(|change| change(blocks));
+                })
+            }
+            Self::Scaled(scale) => read_scaled(scale, offset, buf, read),
+        }
+    }
+}
+
+fn read_scaled(
+    scale: [u8; 2],
+    offset: u64,
+    buf: &mut [u8],
+    mut read: impl FnMut(u64, &mut [u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (first, last) = (offset / Q8_0, (offset + buf.len() as u64).div_ceil(Q8_0));
+    // Less than `buf` and a block, which is in memory.
+    let mut codes = vec![0; ((last - first) * Q8_0_CODES) as usize];
+    read(APR_Q8_SCALE + first * Q8_0_CODES, &mut codes)?;
+    let blocks = codes.chunks_exact(Q8_0_CODES as usize).flat_map(|codes| scale.iter().chain(codes));
+    let bytes = blocks.skip((offset - first * Q8_0) as usize);
+    buf.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    Ok(())
 }
 
 /// Packed numbers shown as plain ones.
@@ -123,13 +196,15 @@ impl Decoded {
             read(0, scale)?;
         }
         read(head as u64 + begin * block_bytes, blocks)?;
+        let mut values = vec![0.0; ((end - begin) * block_len) as usize];
         let begin = begin * block_len;
-        let mut values = vec![0.0; ((end * block_len).min(self.elements) - begin) as usize];
         let wrong = |error: apr_quant::Error| {
             let failure = Failure::new(CODE_NOT_CARRIED, format!("{} cannot become {}", self.from, self.to));
             failure.because(error.to_string())
         };
         dequantize(self.from, &packed, &mut values).map_err(wrong)?;
+        // What fills up the last block is no number of the tensor.
+        values.truncate((self.elements - begin) as usize);
         let plain: Vec<u8> = if self.to == Dtype::F16 {
             // From here on, rounding leads to infinity.
             if let Some(idx) = values.iter().position(|value| value.is_nan() || value.abs() >= 65_520.0) {

@@ -6,16 +6,19 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use apr_container::v2;
-use apr_quant::BlockFormat;
+use apr_quant::{BlockFormat, Quantizer, dequantize, repack};
 use gguf_core::Endian;
 use st_core::TensorInfo;
 
 use super::Part;
-use super::blocks::{Decoded, Swap};
+use super::blocks::{APR_Q8_SCALE, Decoded, Shown, Swap};
 use crate::error::{CODE_NOT_CARRIED, Failure};
 
 /// Bytes read from a tensor at once.
 const CHUNK: u64 = 1 << 20;
+/// The smallest number that a half holds with all of its digits, and the first that rounds to infinity.
+const HALF_MIN_NORMAL: f32 = 1.0 / 16_384.0;
+const HALF_OVERFLOW: f32 = 65_520.0;
 
 /// A tensor and where it is.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +29,8 @@ pub(crate) struct Tensor<'m> {
     elements: u64,
     byte_len: u64,
     place: Place<'m>,
-    /// Of what this shows as other numbers than are stored.
-    decoded: Option<Decoded>,
+    /// If this shows other bytes than are stored.
+    shown: Option<Shown>,
 }
 
 /// Several tensors together.
@@ -90,20 +93,15 @@ impl<'m> Tensor<'m> {
             elements: info.element_count(),
             byte_len: info.byte_len(),
             place: Place::SafeTensors(part, info),
-            decoded: None,
+            shown: None,
         }
     }
 
-    pub(super) fn in_memory(
-        name: &'m str,
-        dtype: st_core::Dtype,
-        shape: &'m [usize],
-        data: &'m [u8],
-    ) -> Self {
+    pub(super) fn in_memory(name: &'m str, dtype: Dtype, shape: &'m [usize], data: &'m [u8]) -> Self {
         let elements = shape.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
         let byte_len = data.len() as u64;
-        let (dtype, place) = (Dtype::Plain(dtype), Place::Memory(data));
-        Self { name, dtype, shape, elements, byte_len, place, decoded: None }
+        let place = Place::Memory(data);
+        Self { name, dtype, shape, elements, byte_len, place, shown: None }
     }
 
     pub(super) fn in_file(
@@ -128,7 +126,7 @@ impl<'m> Tensor<'m> {
             elements: info.shape().iter().fold(1, |count: u64, &dim| count.saturating_mul(dim)),
             byte_len: info.byte_len(),
             place,
-            decoded: None,
+            shown: None,
         }
     }
 
@@ -150,7 +148,7 @@ impl<'m> Tensor<'m> {
             Endian::Little => Place::File(origin),
             Endian::Big => Place::Swapped(origin, swap),
         };
-        Self { name, dtype, shape, elements, byte_len, place, decoded: None }
+        Self { name, dtype, shape, elements, byte_len, place, shown: None }
     }
 
     /// The same tensor as plain numbers, `F32` or `F16`, made of its blocks as they are read; of plain numbers themselves,
@@ -178,18 +176,78 @@ impl<'m> Tensor<'m> {
         }
     }
 
-    fn decoded_to(self, to: st_core::Dtype) -> Result<Self, Failure> {
-        self.check_order()?;
+    /// Whether it is as long as rows that are whole blocks of this format.
+    pub(crate) fn has_rows_of(&self, format: BlockFormat) -> bool {
         let row_len = self.shape.last().map_or(1, |&dim| dim as u64);
         let n_rows = self.elements.checked_div(row_len).unwrap_or(0);
-        let is_whole = |format: &BlockFormat| format.byte_len(row_len, n_rows).ok() == Some(self.byte_len);
-        let Some(from) = self.dtype.block_format().filter(is_whole) else {
+        format.byte_len(row_len, n_rows).ok() == Some(self.byte_len)
+    }
+
+    /// The same numbers in blocks of another format, if it holds each of them and the rows are whole blocks.
+    pub(crate) fn repacked(self, to: BlockFormat) -> Option<Self> {
+        let from = self.dtype.block_format().filter(|&from| repack(from, to).is_some())?;
+        // Blocks of both formats have the same length.
+        let is_whole = self.shown.is_none() && self.check_order().is_ok() && self.has_rows_of(to);
+        let dtype = match to {
+            BlockFormat::AprQ4 => Dtype::Packed(v2::Dtype::AprQ4),
+            _ => Dtype::Block(to),
+        };
+        is_whole.then_some(Self { dtype, shown: Some(Shown::Repacked { from, to }), ..self })
+    }
+
+    /// `AprQ8` as `Q8_0`, its one scale rounded to 16 bits, with the largest difference that this makes to a number; `None` for
+    /// every other type, for rows that are no whole blocks, and for a scale that is beyond the normal numbers of 16 bits.
+    ///
+    /// # Errors
+    ///
+    /// If the scale cannot be read.
+    pub(crate) fn with_half_scale(self) -> Result<Option<(Self, f64)>, Failure> {
+        let row_len = self.shape.last().map_or(1, |&dim| dim as u64);
+        let n_rows = self.elements.checked_div(row_len).unwrap_or(0);
+        let Ok(byte_len) = BlockFormat::Q8_0.byte_len(row_len, n_rows) else { return Ok(None) };
+        if self.dtype != Dtype::Packed(v2::Dtype::AprQ8) || self.shown.is_some() {
+            return Ok(None);
+        }
+        let mut scale = [0; APR_Q8_SCALE as usize];
+        if self.elements > 0 {
+            self.read(0, &mut scale)?;
+        }
+        let scale = f32::from_le_bytes(scale);
+        let (mut half, mut rounded) = ([0; 2], [0.0]);
+        let is_normal = (HALF_MIN_NORMAL..HALF_OVERFLOW).contains(&scale.abs());
+        let made = is_normal
+            && Quantizer::new(BlockFormat::F16)
+                .and_then(|quantizer| quantizer.quantize(&[scale], 1, &mut half))
+                .and_then(|()| dequantize(BlockFormat::F16, &half, &mut rounded))
+                .is_ok();
+        if !made && self.elements > 0 {
+            return Ok(None);
+        }
+        // No code is larger than -128; with the scale as it was, its product is rounded too.
+        let difference = match (f64::from(scale) - f64::from(rounded[0])).abs() {
+            0.0 => 0.0,
+            of_scale => 128.0 * (of_scale + f64::from(scale.abs() * f32::EPSILON)),
+        };
+        let shown = Some(Shown::Scaled(half));
+        Ok(Some((Self { dtype: Dtype::Block(BlockFormat::Q8_0), byte_len, shown, ..self }, difference)))
+    }
+
+    fn decoded_to(self, to: st_core::Dtype) -> Result<Self, Failure> {
+        self.check_order()?;
+        // Blocks of 32 may run on over the ends of rows, as those of tables in `.apr` files of version 1 do.
+        let runs_on = |format: BlockFormat| {
+            format.block_len() == 32
+                && self.elements.div_ceil(32).checked_mul(format.block_bytes() as u64) == Some(self.byte_len)
+        };
+        let is_whole = |format: &BlockFormat| self.has_rows_of(*format) || runs_on(*format);
+        let from = self.dtype.block_format().filter(is_whole).filter(|_| self.shown.is_none());
+        let Some(from) = from else {
             let what = format!("the numbers of a tensor of type {} are not known here", self.dtype);
             return Err(Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(self.name)));
         };
         let byte_len = self.elements.saturating_mul(u64::from(to.bits() / 8));
-        let decoded = Some(Decoded { from, to, elements: self.elements });
-        Ok(Self { dtype: Dtype::Plain(to), byte_len, decoded, ..self })
+        let shown = Some(Shown::Plain(Decoded { from, to, elements: self.elements }));
+        Ok(Self { dtype: Dtype::Plain(to), byte_len, shown, ..self })
     }
 
     /// The same tensor with its bytes as they lie, in whatever order its file has them.
@@ -257,8 +315,8 @@ impl<'m> Tensor<'m> {
     ///
     /// If the file cannot be read or became shorter; of a tensor that is dequantized, if a number does not fit.
     pub(crate) fn read(&self, offset: u64, buf: &mut [u8]) -> Result<(), Failure> {
-        let Some(decoded) = &self.decoded else { return self.read_stored(offset, buf) };
-        let read = decoded.read(offset, buf, |offset, buf| self.read_stored(offset, buf));
+        let Some(shown) = self.shown else { return self.read_stored(offset, buf) };
+        let read = shown.read(offset, buf, self.byte_len, |offset, buf| self.read_stored(offset, buf));
         read.map_err(|failure| failure.of_tensor(Some(self.name)))
     }
 
@@ -322,6 +380,15 @@ impl Dtype {
             Self::Plain(dtype) => dtype.name(),
             Self::Block(format) => format.name(),
             Self::Packed(dtype) => dtype.name().unwrap_or("unknown"),
+        }
+    }
+
+    /// What quantization of this kind is called: ggml's name also of the blocks of `.apr` files that hold the same bits.
+    pub(crate) fn common_name(self) -> &'static str {
+        match self {
+            Self::Packed(v2::Dtype::AprQ4) => BlockFormat::Q4_0.name(),
+            Self::Packed(v2::Dtype::AprQ8) => BlockFormat::Q8_0.name(),
+            _ => self.name(),
         }
     }
 

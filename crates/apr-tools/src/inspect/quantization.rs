@@ -5,7 +5,7 @@ use std::io::Write as _;
 use super::by_dtype;
 use crate::console::Console;
 use crate::error::Failure;
-use crate::input::{Dtype, Model, Totals};
+use crate::input::{Dtype, Kind, Model, Totals};
 use crate::render::escape;
 use crate::render::human::{float, grouped, percent};
 use crate::render::table::{Align, Dispensable, Table};
@@ -40,7 +40,14 @@ fn bits(totals: Totals) -> Option<f64> {
 ///
 /// If its tensors cannot be told.
 pub(super) fn run(model: &Model, console: &mut Console) -> Result<(), Failure> {
-    let tensors = model.tensors()?;
+    let table = match model.kind() {
+        Kind::AprModel(file) => file.table(),
+        _ => None,
+    };
+    let tensors = match table {
+        Some(table) => vec![table],
+        None => model.tensors()?,
+    };
     let (dtypes, totals) = by_dtype(&tensors);
     if console.is_json() {
         json(model, &dtypes, totals, console)
@@ -68,8 +75,9 @@ fn text(
     for (dtype, part) in dtypes {
         let block = block(*dtype);
         let of_block = |text: fn(&Block) -> String| block.as_ref().map_or_else(|| "?".to_owned(), text);
+        let (name, stored) = (dtype.common_name(), dtype.name());
         table.row([
-            dtype.to_string(),
+            if name == stored { stored.to_owned() } else { format!("{name} ({stored})") },
             grouped(part.tensors),
             grouped(part.elements),
             of_block(|block| block.elements.to_string()),
@@ -112,6 +120,7 @@ fn json(
             let block = block(*dtype);
             json.object()?;
             json.field_str("dtype", dtype.name())?;
+            json.field_str("type", dtype.common_name())?;
             json.field_uint("tensors", part.tensors)?;
             json.field_uint("parameters", part.elements)?;
             json.field_uint("bytes", part.bytes)?;

@@ -126,6 +126,58 @@ fn layouts_of_older_readers_can_be_written() {
 }
 
 #[test]
+fn a_layout_is_refused_if_its_readers_do_not_read_the_model() {
+    let sandbox = Sandbox::with_models();
+    let train = |algorithm: &str, options: &[&str]| {
+        let args = ["train", algorithm, "--data", "table.csv", "-o"];
+        let output = format!("{algorithm}.apr");
+        assert_eq!(sandbox.run(&[&args[..], &[&output], options].concat()).exit, 0, "{algorithm}");
+    };
+    train("moe", &["--target", "price"]);
+    train("mlp", &["--target", "price"]);
+    train("pca", &[]);
+    for (input, layout, is_read) in [
+        ("moe.apr", "0.10.0", false),
+        ("moe.apr", "0.15.0", true),
+        ("mlp.apr", "0.10.0", false),
+        ("mlp.apr", "0.72.3", false),
+        ("pca.apr", "0.15.0", false),
+    ] {
+        let (exit, value) = sandbox.json(&["convert", input, "o.apr", "--layout", layout]);
+        assert_eq!(exit == 0, is_read, "{input} {layout}: {value:#}");
+        assert_eq!(sandbox.path("o.apr").exists(), is_read);
+        if is_read {
+            std::fs::remove_file(sandbox.path("o.apr")).unwrap();
+        } else {
+            assert_eq!(value["error"]["code"], "cli-not-carried");
+        }
+    }
+    convert(&sandbox, &["mlp.apr", "o.apr"]);
+}
+
+#[test]
+fn compression_that_makes_a_model_larger_is_said() {
+    let sandbox = Sandbox::with_models();
+    for (algorithm, compression, is_larger) in [
+        ("linear-regression", "none", false),
+        ("linear-regression", "lz4", true),
+        ("linear-regression", "zstd", true),
+        ("mlp", "lz4", false),
+        ("mlp", "zstd", false),
+    ] {
+        let train =
+            ["train", algorithm, "--data", "table.csv", "--target", "price", "-o", "m.apr", "--force"];
+        let convert = ["convert", "m.apr", "small.apr", "--force"];
+        for args in [&train[..], &convert] {
+            let ran = sandbox.run(&[args, &["--compression", compression]].concat());
+            assert_eq!(ran.exit, 0, "{}", ran.stderr);
+            let said = ran.stderr.contains("does not make this model smaller");
+            assert_eq!(said, is_larger, "{args:?} {compression}\n{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn what_gets_lost_is_said() {
     let sandbox = Sandbox::with_models();
     let args =

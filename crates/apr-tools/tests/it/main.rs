@@ -12,6 +12,7 @@ mod conversions;
 mod detached;
 mod embed;
 mod examples;
+mod exports;
 mod gguf;
 mod gguf_shards;
 mod hostile;
