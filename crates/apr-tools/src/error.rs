@@ -17,6 +17,7 @@ pub(crate) const CODE_OUTPUT_FORMAT: &str = "cli-output-format";
 pub(crate) const CODE_OUTPUT_KIND: &str = "cli-output-kind";
 pub(crate) const CODE_OUTPUT_TERMINAL: &str = "cli-output-terminal";
 pub(crate) const CODE_NOTHING_SELECTED: &str = "cli-nothing-selected";
+pub(crate) const CODE_NOTHING_CONVERTED: &str = "cli-nothing-converted";
 pub(crate) const CODE_UNKNOWN_CODE: &str = "cli-unknown-code";
 pub(crate) const CODE_SHARDS: &str = "cli-shards";
 pub(crate) const CODE_TABLE_SYNTAX: &str = "cli-table-syntax";
@@ -49,6 +50,7 @@ pub(crate) const CODES: &[&str] = &[
     CODE_OUTPUT_KIND,
     CODE_OUTPUT_TERMINAL,
     CODE_NOTHING_SELECTED,
+    CODE_NOTHING_CONVERTED,
     CODE_UNKNOWN_CODE,
     CODE_SHARDS,
     CODE_TABLE_SYNTAX,

@@ -5,11 +5,11 @@ mod keys;
 mod report;
 mod work;
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use apr_convert::quantize::{
-    Mixture, ModelFacts, Options, OutputTensor, Override, Plan, Requantize, Target, TensorSpec,
+    Mixture, ModelFacts, Options, OutputTensor, Override, Plan, Reason, Requantize, Target, TensorSpec,
     writable_format,
 };
 use apr_convert::{Container, Importance};
@@ -22,13 +22,18 @@ use self::file::NewFile;
 use self::report::Report;
 use self::work::Work;
 use crate::console::Console;
+use crate::convert;
 use crate::detached::Detached;
 use crate::ending::Ending;
-use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
+use crate::error::{
+    CODE_NOT_CARRIED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure,
+};
 use crate::glob::Selection;
 use crate::input::{self, Kind, Model, Rules, Source, Tensor};
 use crate::known;
+use crate::metadata;
 use crate::output::{self, Destination, Output, Run};
+use crate::render::human::plural;
 
 /// Most bytes of a file of importance: those of the largest models take some hundred megabytes.
 const MAX_IMPORTANCE: u64 = 4 << 30;
@@ -84,7 +89,7 @@ pub(crate) fn command() -> Command {
              tells sizes, and the error from a sample. Memory does not grow with the model.\n\n\
              Examples:\n  apr quantize tiny_llama.gguf --type q4_k_m --output small.gguf\n  \
              apr quantize model.safetensors --type q8_0 --output half.gguf --exclude mask\n  \
-             apr quantize model.apr --type q4_0 --output model-q4.apr --dry-run\n\n\
+             apr quantize tiny_llama.gguf --type q4_0 --output tiny-q4.apr --dry-run\n\n\
              Exit codes: 0 written, 2 OUT exists, no such type or the format cannot hold it, 3 not a sound model, or numbers that \
              no block can hold, 4 damaged or signed, 5 I/O, 6 another format or encrypted.",
         )
@@ -223,12 +228,18 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         if failure.tensor().is_some() { in_model(failure) } else { failure }
     })?;
 
+    if plan.totals().converted == 0 {
+        return Err(in_model(nothing_converted(&plan, args.target)));
+    }
+
     let work = Work { model: &model, tensors: &tensors, specs: &specs, options: &options, plan: &plan };
     let record = match args.provenance {
         Provenance::Record => Some(keys::options_text(matches)),
         Provenance::Omit => None,
     };
-    let (file, lost) = NewFile::new(&work, args.imatrix.as_deref(), record, output.run, &rules, console)?;
+    let (file, mut lost) = NewFile::new(&work, args.imatrix.as_deref(), record, output.run, &rules, console)?;
+    lost.extend(convert::lost_parts(&model, file.format()).map_err(in_model)?);
+    remarks(&work, console)?;
     let errors = match output.run {
         Run::Write => file.write(&work, &output, console),
         Run::Dry => work.estimate(console),
@@ -238,6 +249,44 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     Report { work: &work, output: &output, file_len: file.len(), errors: &errors, lost: &lost }
         .print(console)?;
     Ok(Exit::Success)
+}
+
+/// Of a plan that changes no tensor.
+fn nothing_converted(plan: &Plan, target: Target) -> Failure {
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    for decision in plan.decisions() {
+        let reason = match (decision.reason, decision.to) {
+            (reason @ Reason::Kept(_), _) => reason.to_string(),
+            (_, Some(format)) => format!("{format} already"),
+            (reason, None) => reason.to_string(),
+        };
+        *reasons.entry(reason).or_default() += 1;
+    }
+    let reasons = reasons.into_iter().map(|(reason, count)| format!("{} {reason}", plural(count, "tensor")));
+    Failure::new(CODE_NOTHING_CONVERTED, format!("no tensor of this model becomes {}", target.name()))
+        .because(reasons.collect::<Vec<_>>().join("; "))
+}
+
+/// What is worth knowing of the new file before it is written.
+fn remarks(work: &Work<'_>, console: &Console) -> Result<(), Failure> {
+    match (work.model.kind(), work.options.container) {
+        (Kind::AprModel(_), Container::Apr) => console.remark(
+            "the new file is an .apr file of version 2: it has no signature, encryption or license inside; use `apr seal`, or \
+             `apr sign` for a signature beside it",
+        ),
+        (Kind::Gguf(file), Container::Gguf) => {
+            metadata::gguf::note_on_header(&file.header()?).into_iter().for_each(|note| console.remark(note));
+        }
+        (_, Container::Gguf) => {
+            let (entries, _) = metadata::entries(work.model)?;
+            let entry = |key: &str| entries.get(key).map(String::as_str);
+            let (architecture, model) = (entry(metadata::gguf::ARCHITECTURE), entry(apr_models::MODEL_KEY));
+            let note = metadata::gguf::note_on_architecture(architecture, model);
+            note.into_iter().for_each(|note| console.remark(note));
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// The tensors of a model that predicts without which it would be another one.

@@ -5,10 +5,10 @@ use crate::error::Exit::{Internal, Invalid, Io, Refused, Success, Unsupported, U
 use crate::error::{
     CODE_CLOSED_PIPE, CODE_DEMO, CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_IO,
     CODE_NO_PREDICTION, CODE_NO_SIGNATURE, CODE_NO_TERMINAL, CODE_NOT_CARRIED, CODE_NOT_COVERED,
-    CODE_NOT_PUBLISHED, CODE_NOTHING_SELECTED, CODE_OUTPUT_EXISTS, CODE_OUTPUT_FORMAT, CODE_OUTPUT_KIND,
-    CODE_OUTPUT_TERMINAL, CODE_PASSWORD, CODE_SECRET_ARGUMENT, CODE_SHARDS, CODE_SIGNED_NAME,
-    CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_TABLE_SYNTAX,
-    CODE_UNKNOWN_CODE, CODE_USAGE,
+    CODE_NOT_PUBLISHED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_OUTPUT_EXISTS,
+    CODE_OUTPUT_FORMAT, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_PASSWORD, CODE_SECRET_ARGUMENT,
+    CODE_SHARDS, CODE_SIGNED_NAME, CODE_STDIN_TOO_LARGE, CODE_STDOUT, CODE_TABLE_CELL, CODE_TABLE_COLUMNS,
+    CODE_TABLE_SYNTAX, CODE_UNKNOWN_CODE, CODE_USAGE,
 };
 
 pub(super) const ENTRIES: &[Entry] = &[
@@ -50,6 +50,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         Usage,
         "No tensor is left after --select and --exclude. An empty model is hardly what was meant.",
         "list the names with `apr tensors FILE`; patterns match whole names, so write '*.weight', not 'weight'",
+    ),
+    entry(
+        CODE_NOTHING_CONVERTED,
+        Usage,
+        "No tensor of the model would become anything else: it has no matrix of weights, or all of them are of that type \
+         already. A copy would be larger or the same, and it is not written.",
+        "keep the file as it is, or choose another --type; `apr tensors FILE` shows shapes and types, docs/quantize.md says what is \
+         quantized",
     ),
     entry(
         CODE_UNKNOWN_CODE,

@@ -12,7 +12,7 @@ use super::keys;
 use super::work::{Errors, Work};
 use crate::console::Console;
 use crate::error::Failure;
-use crate::input::{Kind, Rules, Tensor, Totals};
+use crate::input::{Format, Kind, Rules, Tensor, Totals};
 use crate::metadata::{self, Entries};
 use crate::output::{Output, Run};
 
@@ -102,11 +102,7 @@ impl NewFile {
         let totals = work.plan.totals();
         let totals =
             Totals { tensors: work.tensors.len() as u64, elements: totals.count, bytes: totals.bytes_after };
-        let mut metadata = metadata::to_tensors(entries, totals, &rules.apr)?;
-        if metadata.model_type.is_empty() {
-            let named = entries.get(apr_models::MODEL_KEY).cloned();
-            metadata.model_type = named.unwrap_or_else(|| "unknown".to_owned());
-        }
+        let metadata = metadata::to_tensors(entries, totals, &rules.apr)?;
         let flags = match work.model.kind() {
             Kind::AprTensors(file) => v2::WriteOptions::like(file.index()).flags,
             _ => v2::Flags::default(),
@@ -131,6 +127,14 @@ impl NewFile {
         let metadata = (!entries.is_empty()).then_some(entries);
         let options = st_core::WriteOptions { metadata, ..st_core::WriteOptions::default() };
         Ok(Self::SafeTensors(st_core::Layout::new(specs, &options)?))
+    }
+
+    pub(super) const fn format(&self) -> Format {
+        match self {
+            Self::Gguf(_) => Format::Gguf,
+            Self::Apr(_) => Format::AprTensors,
+            Self::SafeTensors(_) => Format::SafeTensors,
+        }
     }
 
     /// Length of the file in bytes.

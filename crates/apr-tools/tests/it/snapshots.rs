@@ -78,7 +78,7 @@ fn quantized_files() {
         ("quantize-dry-run", &["quantize", "tiny_llama.gguf", "-t", "q4_0", "-o", "small.apr", "--dry-run"]),
         (
             "quantize-json",
-            &["quantize", "model.safetensors", "-t", "q8_0", "-o", "q.gguf", "--select", "head.*", "--json"],
+            &["quantize", "model.safetensors", "-t", "bf16", "-o", "q.gguf", "--select", "head.*", "--json"],
         ),
         ("quantize-refused", &["quantize", "model.safetensors", "-t", "q8_0", "-o", "r.gguf"]),
     ]);
