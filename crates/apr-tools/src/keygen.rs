@@ -11,6 +11,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 
 use crate::console::Console;
 use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::interruption;
 use crate::output::{self, Overwrite};
 use crate::render::escape;
 use crate::secrets::{PasswordArgs, Purpose, key_password_args, load_secret};
@@ -100,17 +101,22 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let secret_comment = comment.map_or_else(|| format!("public key: {public}"), str::to_owned);
     let password = PasswordArgs::from_matches(matches);
     let is_locked = password.is_given();
-    if is_locked {
-        let password = password.read(&path.to_string_lossy(), Purpose::Lock)?;
-        key.lock(&mut OsRandom, &password, &Argon2Cost::RFC_9106)?.create_file(path, &secret_comment)?;
-    } else {
-        key.create_file(path, &secret_comment)?;
-    }
-    if let Err(failure) = write_public(&public_path, &public_text) {
-        // Nobody has used it yet; half a pair would be in the way of the next try.
-        let _ = fs::remove_file(path);
-        return Err(failure);
-    }
+    let locked = match is_locked {
+        true => {
+            let password = password.read(&path.to_string_lossy(), Purpose::Lock)?;
+            Some(key.lock(&mut OsRandom, &password, &Argon2Cost::RFC_9106)?)
+        }
+        false => None,
+    };
+    write_pair(
+        path,
+        &public_path,
+        || match &locked {
+            Some(locked) => Ok(locked.create_file(path, &secret_comment)?),
+            None => Ok(key.create_file(path, &secret_comment)?),
+        },
+        || write_public(&public_path, &public_text),
+    )?;
     let made = Made {
         kind: kind(&public),
         public: public.to_string(),
@@ -137,11 +143,7 @@ fn p256_pair(
         None => p256::SigningKey::generate(&mut OsRandom)?,
     };
     let public = key.verifying_key();
-    key.create_file(path)?;
-    if let Err(error) = public.create_file(public_path) {
-        let _ = fs::remove_file(path);
-        return Err(error.into());
-    }
+    write_pair(path, public_path, || Ok(key.create_file(path)?), || Ok(public.create_file(public_path)?))?;
     let made = Made {
         kind: SIGN_P256,
         public: public.to_pem(),
@@ -150,6 +152,22 @@ fn p256_pair(
     };
     report(path, public_path, &made, console)?;
     Ok(Exit::Success)
+}
+
+/// Writes both files or none.
+fn write_pair(
+    path: &Path,
+    public_path: &Path,
+    write_secret: impl FnOnce() -> Result<(), Failure>,
+    write_public: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    interruption::in_place(&[path, public_path], || {
+        write_secret()?;
+        write_public().inspect_err(|_| {
+            // Nobody has used it yet; half a pair would be in the way of the next try.
+            let _ = fs::remove_file(path);
+        })
+    })
 }
 
 /// What can be told of a new pair.

@@ -54,6 +54,7 @@ mod foreign;
 mod gguf_stream;
 mod glob;
 mod input;
+mod interruption;
 mod known;
 mod metadata;
 mod output;

@@ -9,6 +9,7 @@ use st_core::{Layout, Planned};
 
 use crate::console::Console;
 use crate::error::{CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_USAGE, Failure};
+use crate::interruption;
 
 /// Bytes between two looks at the progress.
 const PIECE_LEN: usize = 1 << 20;
@@ -112,6 +113,7 @@ impl Destination {
     ) -> Result<(), Failure> {
         match self {
             Self::Stdout => {
+                interruption::output_is_stdout();
                 let mut out = io::stdout().lock();
                 fill(&mut out)?;
                 out.flush().map_err(Failure::stdout)
@@ -145,6 +147,7 @@ impl Destination {
     ) -> Result<(), Failure> {
         match self {
             Self::Stdout => {
+                interruption::output_is_stdout();
                 stream(layout, io::stdout().lock(), pull).map_err(|stop| stop.failure(Failure::stdout))
             }
             Self::File(path) => {

@@ -9,12 +9,13 @@ use std::panic::{self, PanicHookInfo};
 use crate::console::{Console, Data, Style, progress};
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
 use crate::render::escape::{Escaped, escaped};
-use crate::{cli, secrets};
+use crate::{cli, interruption, secrets};
 
 /// Runs the program with its arguments, the first of which is its name, and gives its exit code.
 ///
-/// It uses what belongs to the process: its standard streams, its environment and its panic hook, which it sets so that a
-/// defect is told as every other failure is. Call it where the process has nothing else to do.
+/// It uses what belongs to the process: its standard streams, its environment, its panic hook, which it sets so that a
+/// defect is told as every other failure is, and its signals: SIGINT, SIGTERM and SIGHUP remove what is unfinished and end the
+/// process, also after this has returned. Call it where the process has nothing else to do.
 ///
 /// # Examples
 ///
@@ -23,10 +24,13 @@ use crate::{cli, secrets};
 /// assert_eq!(apr_tools::run(["apr".into(), "inspect".into(), "no-such-file.gguf".into()]), 5);
 /// ```
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    interruption::install();
     let args = args.into_iter().collect();
     panic::set_hook(Box::new(report_panic));
     // Arguments of the run that panicked are not used again.
-    panic::catch_unwind(|| answer(args, &Data::Stdout)).unwrap_or(Exit::Internal) as u8
+    let exit = panic::catch_unwind(|| answer(args, &Data::Stdout)).unwrap_or(Exit::Internal);
+    interruption::finish();
+    exit as u8
 }
 
 /// Runs a command as [`run`] does, and gives its exit code with what it says instead of printing it: one JSON object,
@@ -125,6 +129,8 @@ fn first_line(lines: &[String]) -> &str {
 
 /// Shows a failure where the reader looks for it and says how the run ends.
 fn report(failure: &Failure, console: &mut Console) -> Exit {
+    // What fails because a signal took it away is no failure of its own.
+    interruption::wait_if_ending();
     if failure.is_closed_pipe() {
         return Exit::Success;
     }

@@ -7,6 +7,7 @@ use apr_container::sealed::{self, RekeyOptions, StanzaKind};
 use crate::console::Console;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{self, Source};
+use crate::interruption;
 use crate::render::escape;
 use crate::render::human::plural;
 use crate::sealed_file::SealedFile;
@@ -77,7 +78,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         options = options.signed_by(signer);
     }
     let before = described(file.header().stanzas());
-    sealed::rekey(path, &file.access(&keys), &options, file.limits()).map_err(|error| file.refused(error))?;
+    interruption::in_place(&[path], || sealed::rekey(path, &file.access(&keys), &options, file.limits()))
+        .map_err(|error| file.refused(error))?;
     let changed = SealedFile::open(&source)?;
     let after = described(changed.header().stanzas());
 

@@ -19,3 +19,4 @@ pub(crate) use self::key_file::{KeyFile, load_any, load_secret};
 pub(crate) use self::keys::{Keys, SignedBy, refuse_shared_stdin};
 pub(crate) use self::password::{HEADING, PasswordArgs, Purpose};
 pub(crate) use self::signer::{Signer, Verifier, load_signer, load_verifier};
+pub(crate) use self::terminal::restore as restore_terminal;

@@ -14,6 +14,7 @@ use crate::detached::Detached;
 use crate::error::{CODE_NO_PREDICTION, CODE_USAGE, Exit, Failure};
 use crate::file_digest::sha256;
 use crate::input::{self, Model, Rules, Source};
+use crate::interruption::{self, Asked};
 use crate::known::Known;
 use crate::render::escape;
 use crate::render::human::parse_size;
@@ -160,7 +161,11 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
             failure.help("write it to a file first; when that changes, the server takes the new model")
         );
     }
-    let options = options(matches)?;
+    let mut options = options(matches)?;
+    if interruption::is_installed() {
+        // They reach the server through its handle.
+        options.signals = Signals::Leave;
+    }
     let keys = Rc::new(Keys::from_matches(matches, [path])?);
     let mut watch = Watch::new(path);
     if matches.get_flag("allow-shape-change") {
@@ -174,6 +179,11 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let model = load(console)?;
     let addr = matches.get_one::<String>("addr").expect("it has a default");
     let server = Server::bind(addr.as_str(), options)?;
+    let handle = server.handle();
+    interruption::take_over(move |asked| match asked {
+        Asked::Stop => handle.stop(),
+        Asked::Reload => handle.reload(),
+    });
     announce(path, &server, model.any(), console)?;
     let shown = escape::path(path).to_string();
     let console = &*console;

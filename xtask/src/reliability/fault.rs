@@ -133,7 +133,12 @@ pub(crate) fn run(session: &mut Session, lab: &Lab, scenes: &[Scene], report: &m
     let result = format!("{refused} typed errors, {saved} read all the same");
     report.add("error at every call of a read", runs, result, broken);
     let broken = bench.lacking()?;
-    report.add("file systems without unnamed files, locks, links, folder syncs", LACKING.len(), "all saved", broken);
+    report.add(
+        "file systems without unnamed files, locks, links, folder syncs",
+        LACKING.len(),
+        "all saved",
+        broken,
+    );
     let broken = bench.undecided()?;
     report.add("folder sync and way back both fail", UNDECIDED.len(), "all `df-unconfirmed`", broken);
     Ok(())

@@ -154,7 +154,10 @@ mod tests {
             .filter(|call| call.name != "renameat")
             .map(|call| Call { text: call.text.replace(".m.bin.00ff.df-new", "m.bin"), ..call.clone() })
             .collect();
-        assert!(check_order(Scene::Fresh, &direct, Path::new("/f")).is_empty(), "where nothing is, the link places");
+        assert!(
+            check_order(Scene::Fresh, &direct, Path::new("/f")).is_empty(),
+            "where nothing is, the link places"
+        );
         let mut swapped = calls;
         swapped.swap(1, 2);
         assert_eq!(check_order(Scene::Replace, &swapped, Path::new("/f")).len(), 1);

@@ -1,8 +1,6 @@
 //! The folder the demonstration works in.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process;
 
 use durable_file::StagedDir;
@@ -12,7 +10,8 @@ use crate::error::{CODE_OUTPUT_EXISTS, Failure};
 /// A folder that ends under the name the user wants to keep, or not at all.
 pub(super) enum Workspace {
     Kept(StagedDir),
-    Temporary(Temporary),
+    /// It never gets a name, so it goes with everything in it.
+    Temporary(StagedDir),
 }
 
 impl Workspace {
@@ -29,14 +28,16 @@ impl Workspace {
                     .help("choose the name of a new folder"))
             }
             Some(path) => Ok(Self::Kept(StagedDir::create(path)?)),
-            None => Ok(Self::Temporary(Temporary::create()?)),
+            None => {
+                let name = format!("apr-demo-{}", process::id());
+                Ok(Self::Temporary(StagedDir::create(&std::env::temp_dir().join(name))?))
+            }
         }
     }
 
     pub(super) fn path(&self) -> &Path {
         match self {
-            Self::Kept(staged) => staged.path(),
-            Self::Temporary(temporary) => &temporary.path,
+            Self::Kept(staged) | Self::Temporary(staged) => staged.path(),
         }
     }
 
@@ -50,32 +51,5 @@ impl Workspace {
             Self::Kept(staged) => Ok(staged.commit()?),
             Self::Temporary(_) => Ok(()),
         }
-    }
-}
-
-/// A folder that is removed with everything in it.
-pub(super) struct Temporary {
-    path: PathBuf,
-}
-
-impl Temporary {
-    fn create() -> Result<Self, Failure> {
-        let mut attempt = 0_u32;
-        loop {
-            let path = std::env::temp_dir().join(format!("apr-demo-{}-{attempt}", process::id()));
-            // Made exclusively, so it is this process's own whatever was there before.
-            match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self { path }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
-                Err(error) => return Err(Failure::io("create a temporary folder", &path, &error)),
-            }
-        }
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // A temporary folder that does not go away is no reason to fail.
-        let _ = fs::remove_dir_all(&self.path);
     }
 }

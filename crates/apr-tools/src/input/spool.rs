@@ -1,11 +1,9 @@
 //! Standard input in a temporary file, because a model is read in any order.
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
-use std::process;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::Path;
 
+use durable_file::Scratch;
 use st_core::{Header, ReadOptions};
 
 use super::Format;
@@ -17,9 +15,7 @@ const CAP: u64 = 64 << 30;
 
 /// A temporary file that is removed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Spool {
-    path: PathBuf,
-}
+pub(super) struct Spool(Scratch);
 
 impl Spool {
     /// Copies standard input to its end.
@@ -39,14 +35,15 @@ impl Spool {
             plausible(first, input.buffer(), label)?;
         }
 
-        let (spool, mut file) = Self::create()?;
-        let write_failed = |error: io::Error| Failure::io("write a temporary file", &spool.path, &error);
+        let folder = std::env::temp_dir();
+        let mut file = Scratch::create(&folder, "apr-stdin")?;
+        let write_failed = |error: io::Error| Failure::io("write a temporary file", &folder, &error);
         file.write_all(&first).map_err(write_failed)?;
         let mut buf = vec![0; 1 << 20];
         let mut len = first.len() as u64;
         loop {
             let got = match input.read(&mut buf) {
-                Ok(0) => return Ok(spool),
+                Ok(0) => return Ok(Self(file)),
                 Ok(got) => got,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(read_failed(error)),
@@ -62,33 +59,7 @@ impl Spool {
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// A new file that no one else can read, under a name no one else has.
-    fn create() -> Result<(Self, File), Failure> {
-        let folder = std::env::temp_dir();
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut attempt = 0_u32;
-        loop {
-            let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.subsec_nanos());
-            let path = folder.join(format!("apr-stdin-{}-{nanos:08x}-{attempt}", process::id()));
-            match options.open(&path) {
-                Ok(file) => return Ok((Self { path }, file)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
-                Err(error) => return Err(Failure::io("create a temporary file", &path, &error)),
-            }
-        }
-    }
-}
-
-impl Drop for Spool {
-    fn drop(&mut self) {
-        // Nothing better can be done about a temporary file that does not go away.
-        let _ = fs::remove_file(&self.path);
+        self.0.path()
     }
 }
 

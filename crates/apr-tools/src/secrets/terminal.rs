@@ -1,8 +1,13 @@
 //! Asking for a password at the terminal, where nobody sees it.
 
+#[cfg(unix)]
+use std::sync::{Mutex, PoisonError};
+
 use zeroize::Zeroizing;
 
 use crate::error::{CODE_NO_TERMINAL, Failure};
+#[cfg(unix)]
+use crate::interruption;
 
 /// Most bytes of a password: what a terminal takes as one line.
 pub(super) const MAX_LEN: usize = 4095;
@@ -24,9 +29,10 @@ pub(super) fn ask(prompt: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let Ok(tty) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
         return Err(no_terminal());
     };
-    let silence = Silence::begin(&tty).map_err(|_| no_terminal())?;
+    let silence = tty.try_clone().and_then(|tty| Ok(Silence::begin(tty)?)).map_err(|_| no_terminal())?;
+    *SILENCE.lock().unwrap_or_else(PoisonError::into_inner) = Some(silence);
     let asked = write!(&tty, "{prompt}: ").and_then(|()| read_line(&tty));
-    drop(silence);
+    restore();
     // The line feed that was typed and not shown.
     let _ = writeln!(&tty);
     match asked {
@@ -91,37 +97,48 @@ fn read_line(mut tty: &std::fs::File) -> std::io::Result<Typed> {
 fn interrupted() -> Failure {
     use rustix::process::{Signal, getpid, kill_process};
     let _ = kill_process(getpid(), Signal::INT);
+    interruption::wait_for_interrupt();
     Failure::new(CODE_NO_TERMINAL, "interrupted while asking for a password")
+}
+
+/// The terminal while it is silent.
+#[cfg(unix)]
+static SILENCE: Mutex<Option<Silence>> = Mutex::new(None);
+
+/// Lets the terminal show what is typed again: after the answer, or before a signal ends the process.
+pub(crate) fn restore() {
+    #[cfg(unix)]
+    drop(SILENCE.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
 /// A terminal that does not show what is typed, until this is dropped.
 ///
-/// Ctrl-C and the like are letters meanwhile (the first ends the line): a signal would end the program with the terminal
-/// still silent.
+/// Ctrl-C and the like are letters meanwhile (the first ends the line): in a program that handles no signals, one would
+/// end it with the terminal still silent.
 #[cfg(unix)]
-struct Silence<'t> {
-    tty: &'t std::fs::File,
+struct Silence {
+    tty: std::fs::File,
     before: rustix::termios::Termios,
 }
 
 #[cfg(unix)]
-impl<'t> Silence<'t> {
-    fn begin(tty: &'t std::fs::File) -> rustix::io::Result<Self> {
+impl Silence {
+    fn begin(tty: std::fs::File) -> rustix::io::Result<Self> {
         use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
-        let before = tcgetattr(tty)?;
+        let before = tcgetattr(&tty)?;
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ISIG);
         silent.local_modes.insert(LocalModes::ICANON);
         silent.special_codes[SpecialCodeIndex::VEOL] = INTERRUPT;
         // What was typed before the question was seen on the screen, and is no answer to it.
-        tcsetattr(tty, OptionalActions::Flush, &silent)?;
+        tcsetattr(&tty, OptionalActions::Flush, &silent)?;
         Ok(Self { tty, before })
     }
 }
 
 #[cfg(unix)]
-impl Drop for Silence<'_> {
+impl Drop for Silence {
     fn drop(&mut self) {
-        let _ = rustix::termios::tcsetattr(self.tty, rustix::termios::OptionalActions::Now, &self.before);
+        let _ = rustix::termios::tcsetattr(&self.tty, rustix::termios::OptionalActions::Now, &self.before);
     }
 }

@@ -17,6 +17,8 @@ mod gguf;
 mod gguf_shards;
 mod hostile;
 mod inputs;
+#[cfg(target_os = "linux")]
+mod interruption;
 mod keys;
 mod licenses;
 #[cfg(target_os = "linux")]

@@ -150,6 +150,12 @@ impl Sandbox {
         fs::write(self.path(name), bytes).unwrap();
     }
 
+    /// A safetensors file of one tensor.
+    pub(crate) fn write_large(&self, name: &str, len: usize) {
+        let tensor = Tensor::new("weight", Dtype::U8, &[len], vec![7; len]);
+        self.write(name, &file(&[tensor], &metadata("1")));
+    }
+
     pub(crate) fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.path(name)).unwrap()
     }
