@@ -27,6 +27,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("deny", &[]),
     ("fuzz", &["10"]),
     ("reliability", &["--quick"]),
+    ("interrupt", &["10"]),
 ];
 
 /// Runs all of them, also after one has failed, and closes with a table, what was skipped, and the test runner's lines.

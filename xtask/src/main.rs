@@ -14,6 +14,7 @@ mod foreign;
 mod fuzz;
 mod ggml;
 mod gguf;
+mod interrupt;
 mod json;
 mod layers;
 mod lint;
@@ -150,6 +151,11 @@ const TASKS: &[Task] = &[
         name: "reliability",
         run: reliability::run,
         help: "[ROUNDS] [--quick] [--write]  saves under kill -9, failing system calls, a full disk, a power cut",
+    },
+    Task {
+        name: "interrupt",
+        run: interrupt::run,
+        help: "[ROUNDS]  commands of `apr` under SIGINT, SIGTERM and SIGKILL at random moments; 200 each unless told",
     },
     Task {
         name: "bench",

@@ -10,13 +10,13 @@ mod full_disk;
 #[cfg(unix)]
 mod kill;
 #[cfg(unix)]
-mod lab;
+pub(crate) mod lab;
 #[cfg(unix)]
 mod power_cut;
 #[cfg(unix)]
 mod report;
 #[cfg(unix)]
-mod scene;
+pub(crate) mod scene;
 #[cfg(unix)]
 mod seal;
 #[cfg(unix)]
