@@ -3,16 +3,21 @@
 
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, StatusCode, Version};
 
 use crate::refusal::Refusal;
+
+/// Where a browser says which site asks (Fetch Metadata, section 2.1).
+const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The names under which the server answers.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     /// Lower case, without a trailing dot.
     names: Vec<String>,
+    /// Host fields with its own port, as clients on the same machine write them.
+    own: [String; 2],
     /// Whether it answers under any name.
     any: bool,
 }
@@ -23,7 +28,10 @@ impl Hosts {
     pub(crate) fn new(addr: SocketAddr, names: &[String]) -> Self {
         let names: Vec<String> =
             names.iter().map(|name| without_dot(name.as_bytes()).to_ascii_lowercase()).map(text).collect();
-        Self { any: names.is_empty() && !addr.ip().to_canonical().is_loopback(), names }
+        let is_local = addr.ip().to_canonical().is_loopback();
+        let localhost = format!("localhost:{}", addr.port());
+        let own = [if is_local { addr.to_string() } else { localhost.clone() }, localhost];
+        Self { any: names.is_empty() && !is_local, own, names }
     }
 
     /// Whether the request is one that the server answers. Everything else about it comes later.
@@ -33,23 +41,28 @@ impl Hosts {
     /// 400 for a missing, repeated or malformed Host field, 421 for the name of another server, 403 for a page of another site, 501
     /// for a transfer coding that is not known.
     pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
-        let host = host_of(request)?;
-        let mut codings = request.headers().get_all(header::TRANSFER_ENCODING).iter();
-        if let Some(first) = codings.next()
-            && (codings.next().is_some() || !first.as_bytes().eq_ignore_ascii_case(b"chunked"))
-        {
+        let fields = Fields::of(request.headers());
+        if fields.n_codings > 0 && !fields.is_chunked {
             let what = "the body has a transfer coding other than chunked";
             let help = "send the body as it is, with Content-Length";
             return Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, "sv-body", what, help).closing());
         }
-        let is_https = request.uri().scheme_str().is_some_and(|scheme| !scheme.eq_ignore_ascii_case("http"));
-        if is_https || host.is_some_and(|host| !self.answers_to(host)) {
-            let what = "this server does not answer under the name in the Host field";
-            let help =
-                "ask for it as localhost, 127.0.0.1 or [::1], or start the server with --allow-host NAME";
-            return Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "sv-host", what, help));
+        let target = request.uri();
+        // What most clients send; it need not be taken apart.
+        let is_own = fields.n_hosts == 1
+            && target.authority().is_none()
+            && fields.host.is_some_and(|host| self.own.iter().any(|own| host == own.as_bytes()));
+        if !is_own {
+            let host = host_of(request, &fields)?;
+            let is_https = target.scheme_str().is_some_and(|scheme| !scheme.eq_ignore_ascii_case("http"));
+            if is_https || host.is_some_and(|host| !self.answers_to(host)) {
+                let what = "this server does not answer under the name in the Host field";
+                let help =
+                    "ask for it as localhost, 127.0.0.1 or [::1], or start the server with --allow-host NAME";
+                return Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "sv-host", what, help));
+            }
         }
-        if is_of_another_site(request.method(), request.headers()) {
+        if fields.names_site && is_of_another_site(request.method(), request.headers()) {
             let what = "a web page of another site sent this request";
             let help = "ask from a page of this server, or from a program that is not a browser";
             return Err(Refusal::new(StatusCode::FORBIDDEN, "sv-cross-site", what, help).closing());
@@ -73,6 +86,37 @@ impl Hosts {
     }
 }
 
+/// What the checks look at, found in one pass: looking a name up costs more.
+#[derive(Debug, Default)]
+struct Fields<'r> {
+    n_hosts: usize,
+    host: Option<&'r [u8]>,
+    n_codings: usize,
+    /// Whether the one transfer coding is `chunked`.
+    is_chunked: bool,
+    /// Whether a browser says which site asks.
+    names_site: bool,
+}
+
+impl<'r> Fields<'r> {
+    fn of(headers: &'r HeaderMap) -> Self {
+        let mut fields = Self::default();
+        for (name, value) in headers {
+            if name == header::HOST {
+                fields.n_hosts += 1;
+                fields.host = Some(value.as_bytes());
+            } else if name == header::TRANSFER_ENCODING {
+                fields.n_codings += 1;
+                fields.is_chunked =
+                    fields.n_codings == 1 && value.as_bytes().eq_ignore_ascii_case(b"chunked");
+            } else if name == SITE {
+                fields.names_site = true;
+            }
+        }
+        fields
+    }
+}
+
 /// Whether this is a host, as [`Options::allowed_hosts`](crate::Options::allowed_hosts) takes one: a name or an address, without a port.
 #[must_use]
 pub fn is_host(text: &str) -> bool {
@@ -84,20 +128,19 @@ pub fn is_host(text: &str) -> bool {
 /// # Errors
 ///
 /// If HTTP/1.1 has no Host field, or there are several, or one is malformed (RFC 9112, section 3.2).
-fn host_of<B>(request: &Request<B>) -> Result<Option<&[u8]>, Refusal> {
+fn host_of<'r, B>(request: &'r Request<B>, fields: &Fields<'r>) -> Result<Option<&'r [u8]>, Refusal> {
     let malformed = |what: &str| {
         let help = "send HTTP/1.1 as RFC 9112 describes it, with one field `Host: NAME`";
         Refusal::new(StatusCode::BAD_REQUEST, "sv-request", what, help).closing()
     };
-    let mut fields = request.headers().get_all(header::HOST).iter();
-    let named = match (fields.next(), fields.next()) {
-        (_, Some(_)) => return Err(malformed("the request has more than one Host field")),
-        (None, None) if request.version() == Version::HTTP_10 => None,
-        (None, None) => return Err(malformed("the request has no Host field")),
-        (Some(field), None) => match host(field.as_bytes()) {
+    let named = match (fields.n_hosts, fields.host) {
+        (0, _) if request.version() == Version::HTTP_10 => None,
+        (0, _) | (_, None) => return Err(malformed("the request has no Host field")),
+        (1, Some(field)) => match host(field) {
             Some(host) => Some(host),
             None => return Err(malformed("the Host field is neither a name nor an address")),
         },
+        _ => return Err(malformed("the request has more than one Host field")),
     };
     // RFC 9112, section 3.2.2: a host in the request target counts, and the field does not.
     match request.uri().authority() {
@@ -151,7 +194,7 @@ fn text(bytes: Vec<u8>) -> String {
 /// shown, and no page can read it. Programs that are not browsers say nothing.
 fn is_of_another_site(method: &Method, headers: &HeaderMap) -> bool {
     let is = |name: &'static str, value: &[u8]| headers.get(name).map(HeaderValue::as_bytes) == Some(value);
-    let Some(site) = headers.get("sec-fetch-site") else { return false };
+    let Some(site) = headers.get(SITE) else { return false };
     let is_navigation = (method == Method::GET || method == Method::HEAD)
         && is("sec-fetch-mode", b"navigate")
         && is("sec-fetch-dest", b"document");

@@ -61,6 +61,11 @@ impl Progress {
 
     pub(crate) fn enter(&self, phase: Phase, now: u64) {
         self.since.store(now, Ordering::Relaxed);
+        self.set(phase);
+    }
+
+    /// Goes over to a phase whose age does not matter.
+    pub(crate) fn set(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
