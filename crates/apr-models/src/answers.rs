@@ -14,6 +14,8 @@ use crate::vocabulary::Vocabulary;
 
 /// Key of the custom metadata of an `.apr` file with the names of the classes, by their numbers.
 pub const CLASSES_KEY: &str = "apr.classes";
+/// Key of the custom metadata of an `.apr` file with the names of the features, in their order.
+pub const FEATURES_KEY: &str = "apr.features";
 
 /// What samples of a model are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

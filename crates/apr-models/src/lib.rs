@@ -111,7 +111,7 @@ mod tree;
 mod vector;
 mod vocabulary;
 
-pub use crate::answers::{Answers, CLASSES_KEY, Samples, Terms, Wanted};
+pub use crate::answers::{Answers, CLASSES_KEY, FEATURES_KEY, Samples, Terms, Wanted};
 pub use crate::any_model::{AnyModel, Predictions};
 pub use crate::content_recommender::{ContentRecommender, Recommendation};
 pub use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, DocumentCount};

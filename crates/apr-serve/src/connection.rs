@@ -54,7 +54,11 @@ struct Out {
 impl Link {
     /// Goes over to what comes next.
     pub(crate) fn enter(&self, phase: Phase) {
-        self.progress.enter(phase, self.worker.shared.now());
+        // Work looks at a clock of its own, and nothing asks how old it is.
+        match phase {
+            Phase::Work => self.progress.set(phase),
+            _ => self.progress.enter(phase, self.worker.shared.now()),
+        }
     }
 
     fn phase(&self) -> Phase {
@@ -247,6 +251,7 @@ fn last_words(link: &Link, end: &End) {
             let refusal = Refusal::new(status, "sv-request", why, help);
             shared.rare.error(refusal.code);
             link.worker.counters().request(Endpoint::Other, status);
+            shared.log_other(status);
             out.bytes.extend_from_slice(&refusal.to_response());
             return;
         }
@@ -254,6 +259,7 @@ fn last_words(link: &Link, end: &End) {
     };
     shared.rare.error(refusal.code);
     link.worker.counters().request(Endpoint::Other, refusal.status);
+    shared.log_other(refusal.status);
     let mut out = link.out();
     // Behind half an answer, another one would be taken for its rest.
     if out.bytes.is_empty() {

@@ -43,6 +43,8 @@ pub const CODES: &[&str] = &[
     "sv-json",
     "sv-number",
     "sv-columns",
+    "sv-feature",
+    "sv-csv",
     "sv-raw",
     "sv-timeout",
     "sv-busy",

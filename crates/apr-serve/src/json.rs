@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! body  := rows | { "rows": rows }
-//! rows  := [ row, ... ] | row          for models of numbers, row := [ number, ... ]
+//! rows  := [ row, ... ] | row          for models of numbers, row := [ number, ... ] | { "name": number, ... }
 //! texts := [ text, ... ] | text        for models of texts
 //! ```
 
@@ -11,9 +11,10 @@ use core::str;
 
 use apr_models::{Accepts, Samples};
 
+use crate::features::{Features, Named, unnamed};
 use crate::refusal::Refusal;
 
-const HELP: &str = "the body is {\"rows\": [[1, 2], [3, 4]]}, [[1, 2], [3, 4]], or one row [1, 2]; for models of texts [\"a text\"]";
+const HELP: &str = "the body is {\"rows\": [[1, 2], [3, 4]]}, [[1, 2], [3, 4]], or one row [1, 2], where a row may name its features: {\"age\": 1, \"size\": 2}; for models of texts [\"a text\"]";
 
 /// A number that a row is made of.
 pub(crate) trait Number: Copy {
@@ -60,6 +61,8 @@ pub(crate) struct Rows<'b> {
     in_object: bool,
     next: Next,
     n_rows: usize,
+    features: Option<&'b Features>,
+    named: Named,
 }
 
 /// What comes next.
@@ -69,6 +72,8 @@ enum Next {
     First,
     /// The only row, whose bracket has been read.
     OnlyRow,
+    /// The only row, which names its features and whose brace has been read.
+    OnlyNamed,
     /// The only text.
     OnlyText,
     /// A comma, or the end of the list.
@@ -83,8 +88,20 @@ impl<'b> Rows<'b> {
     /// # Errors
     ///
     /// If the body does not begin as one.
-    pub(crate) fn new(body: &'b [u8], samples: Samples) -> Result<Self, Refusal> {
-        let mut rows = Self { body, at: 0, in_object: false, next: Next::First, n_rows: 0 };
+    pub(crate) fn new(
+        body: &'b [u8],
+        samples: Samples,
+        features: Option<&'b Features>,
+    ) -> Result<Self, Refusal> {
+        let mut rows = Self {
+            body,
+            at: 0,
+            in_object: false,
+            next: Next::First,
+            n_rows: 0,
+            features,
+            named: Named::default(),
+        };
         if rows.peek() == Some(b'{') {
             rows.at += 1;
             rows.in_object = true;
@@ -100,11 +117,15 @@ impl<'b> Rows<'b> {
             Some(b'[') => {
                 rows.at += 1;
                 rows.next = match rows.peek() {
-                    Some(b'[' | b']') => Next::First,
+                    Some(b'[' | b']' | b'{') => Next::First,
                     // A number that JSON lacks is a string, too.
                     Some(b'"') if samples == Samples::Texts => Next::First,
                     _ => Next::OnlyRow,
                 };
+            }
+            Some(b'{') if rows.in_object => {
+                rows.at += 1;
+                rows.next = Next::OnlyNamed;
             }
             Some(b'"') => rows.next = Next::OnlyText,
             _ => return Err(rows.unexpected("`[`")),
@@ -123,14 +144,25 @@ impl<'b> Rows<'b> {
         n_columns: Option<usize>,
         out: &mut Vec<T>,
     ) -> Result<bool, Refusal> {
-        if self.next != Next::OnlyRow {
+        let is_only = matches!(self.next, Next::OnlyRow | Next::OnlyNamed);
+        let mut is_named = self.next == Next::OnlyNamed;
+        if !is_only {
             if !self.goes_on()? {
                 return Ok(false);
             }
-            self.expect(b'[', "a row, which begins with `[`")?;
+            is_named = match self.peek() {
+                Some(b'[') => false,
+                Some(b'{') => true,
+                _ => return Err(self.unexpected("a row, which begins with `[` or `{`")),
+            };
+            self.at += 1;
         }
         let len_before = out.len();
-        self.numbers(accepts, out)?;
+        if is_named {
+            self.named_numbers(accepts, out)?;
+        } else {
+            self.numbers(accepts, out)?;
+        }
         let found = out.len() - len_before;
         if let Some(expected) = n_columns
             && found != expected
@@ -138,7 +170,7 @@ impl<'b> Rows<'b> {
             return Err(columns(expected, found).at(format_args!("row {}", self.n_rows)));
         }
         self.n_rows += 1;
-        if self.next == Next::OnlyRow {
+        if is_only {
             self.end()?;
         }
         Ok(true)
@@ -177,7 +209,7 @@ impl<'b> Rows<'b> {
             (Next::More, Some(b',')) => self.at += 1,
             (Next::More, _) => return Err(self.unexpected("`,` or `]`")),
             // The model takes rows of the other kind.
-            (Next::OnlyRow, _) => return Err(self.unexpected("a text, in double quotes")),
+            (Next::OnlyRow | Next::OnlyNamed, _) => return Err(self.unexpected("a text, in double quotes")),
             (Next::OnlyText, _) => return Err(self.unexpected("a row, which begins with `[`")),
         }
         self.next = Next::More;
@@ -204,28 +236,7 @@ impl<'b> Rows<'b> {
             return Ok(());
         }
         loop {
-            let is_number = matches!(self.peek(), Some(b'-' | b'0'..=b'9'));
-            let at = self.at;
-            let refused = |rows: &Self, what: &str| {
-                let column = out.len() - len_before;
-                let place = format_args!("byte {at}, row {}, column {column}", rows.n_rows).to_string();
-                Refusal::of_body("sv-number", what, "GET /model says what the model takes").at(place)
-            };
-            let value = if is_number {
-                let value = T::parse(self.number()?).filter(|value| value.is_finite());
-                value.ok_or_else(|| refused(self, "the number is beyond what the model's floats can hold"))?
-            } else {
-                let Some(value) = self.word() else { return Err(self.unexpected("a number")) };
-                match accepts {
-                    Accepts::Anything => {}
-                    Accepts::Missing if value.is_nan() => {}
-                    _ if value.is_nan() => {
-                        return Err(refused(self, "a missing value, and the model takes none"));
-                    }
-                    _ => return Err(refused(self, "an infinite value, and the model takes none")),
-                }
-                T::of(value)
-            };
+            let value = self.value(accepts, out.len() - len_before)?;
             out.push(value);
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -236,6 +247,70 @@ impl<'b> Rows<'b> {
                 _ => return Err(self.unexpected("`,` or `]`")),
             }
         }
+    }
+
+    /// The numbers up to the closing brace, each behind the name of its feature, in the order of the features.
+    fn named_numbers<T: Number>(&mut self, accepts: Accepts, out: &mut Vec<T>) -> Result<(), Refusal> {
+        let n_rows = self.n_rows;
+        let row = || format!("row {n_rows}");
+        let Some(features) = self.features else { return Err(unnamed().at(row())) };
+        let begin = out.len();
+        out.resize(begin + features.names().len(), T::of(f64::NAN));
+        self.named.begin(features);
+        let mut is_first = true;
+        loop {
+            match self.peek() {
+                Some(b'}') if is_first => {
+                    self.at += 1;
+                    break;
+                }
+                Some(b'"') => {}
+                _ => return Err(self.unexpected("the name of a feature, in double quotes")),
+            }
+            is_first = false;
+            let at = self.at;
+            let name = self.string()?;
+            let refused = |refusal: Refusal| refusal.at(format_args!("byte {at}, row {n_rows}"));
+            let feature = self.named.next(features, &name).map_err(refused)?;
+            self.expect(b':', "`:`")?;
+            let value = self.value(accepts, feature)?;
+            if let Some(place) = out.get_mut(begin + feature) {
+                *place = value;
+            }
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    break;
+                }
+                _ => return Err(self.unexpected("`,` or `}`")),
+            }
+        }
+        self.named.end(features).map_err(|refusal| refusal.at(row()))
+    }
+
+    /// The next number of a row, or what stands for one. Not inlined, it made a request of 100 rows 5 % slower.
+    #[inline(always)]
+    fn value<T: Number>(&mut self, accepts: Accepts, column: usize) -> Result<T, Refusal> {
+        let is_number = matches!(self.peek(), Some(b'-' | b'0'..=b'9'));
+        let at = self.at;
+        let refused = |rows: &Self, what: &str| {
+            let place = format_args!("byte {at}, row {}, column {column}", rows.n_rows).to_string();
+            Refusal::of_body("sv-number", what, "GET /model says what the model takes").at(place)
+        };
+        if is_number {
+            let value = T::parse(self.number()?).filter(|value| value.is_finite());
+            return value
+                .ok_or_else(|| refused(self, "the number is beyond what the model's floats can hold"));
+        }
+        let Some(value) = self.word() else { return Err(self.unexpected("a number")) };
+        match accepts {
+            Accepts::Anything => {}
+            Accepts::Missing if value.is_nan() => {}
+            _ if value.is_nan() => return Err(refused(self, "a missing value, and the model takes none")),
+            _ => return Err(refused(self, "an infinite value, and the model takes none")),
+        }
+        Ok(T::of(value))
     }
 
     /// `null`, or one of the strings that stand for numbers which JSON lacks.

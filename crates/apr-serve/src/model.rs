@@ -1,11 +1,13 @@
 //! A model and what is told about it.
 
-use apr_container::{Value, inspect_bytes};
+use apr_container::inspect_bytes;
 use apr_models::{
-    Accepts, AnyModel, CLASSES_KEY, Error, ErrorKind, Head, Input, Label, Model as _, Samples, Wanted,
+    Accepts, AnyModel, CLASSES_KEY, Error, ErrorKind, FEATURES_KEY, Head, Input, Label, Model as _, Samples,
+    Wanted,
 };
 use sha2::{Digest as _, Sha256};
 
+use crate::features::Features;
 use crate::options::Options;
 use crate::predict::{self, Ask, Form};
 use crate::succession::Signed;
@@ -17,6 +19,7 @@ pub struct Model {
     any: AnyModel,
     samples: Samples,
     classes: Option<Vec<String>>,
+    features: Option<Features>,
     digest: Option<[u8; 32]>,
     about: Option<String>,
     signed: Option<Signed>,
@@ -30,11 +33,19 @@ impl Model {
     /// [`ErrorKind::NoPredictions`] if it says nothing about samples.
     pub fn new(model: AnyModel) -> Result<Self, Error> {
         let samples = model.samples().ok_or(ErrorKind::NoPredictions { model: model.name() })?;
-        Ok(Self { any: model, samples, classes: None, digest: None, about: None, signed: None })
+        Ok(Self {
+            any: model,
+            samples,
+            classes: None,
+            features: None,
+            digest: None,
+            about: None,
+            signed: None,
+        })
     }
 
-    /// Reads the model of an `.apr` file of either generation, for example from `include_bytes!`; the names of classes in its metadata
-    /// and its digest go with it.
+    /// Reads the model of an `.apr` file of either generation, for example from `include_bytes!`; the names of features and
+    /// classes in its metadata and its digest go with it.
     ///
     /// # Errors
     ///
@@ -43,12 +54,33 @@ impl Model {
         let model = Self::new(AnyModel::from_bytes(file)?)?.with_digest(Sha256::digest(file).into());
         // A file of the second generation has other metadata.
         let custom = inspect_bytes(file).ok().map(|info| info.metadata.custom);
-        let names = custom.as_ref().and_then(|custom| custom.get(CLASSES_KEY)?.as_array());
-        let names = names.and_then(|names| names.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
-        Ok(match names {
-            Some(names) => model.with_classes(names.into_iter().map(str::to_owned).collect()),
+        let names = |key: &str| {
+            let names = custom.as_ref()?.get(key)?.as_array()?.iter();
+            names.map(|name| name.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+        };
+        let model = match names(FEATURES_KEY) {
+            Some(names) => model.with_features(names),
+            None => model,
+        };
+        Ok(match names(CLASSES_KEY) {
+            Some(names) => model.with_classes(names),
             None => model,
         })
+    }
+
+    /// Names the features, so that rows may say which number is which. Names that are not one for each input of the model, or not
+    /// different from each other, are not used.
+    #[must_use]
+    pub fn with_features(mut self, names: Vec<String>) -> Self {
+        let fits =
+            self.samples != Samples::Texts && self.n_inputs().is_none_or(|n_inputs| n_inputs == names.len());
+        self.features = if fits { Features::new(names) } else { None };
+        self
+    }
+
+    /// The names of the features, if they are known.
+    pub(crate) const fn features(&self) -> Option<&Features> {
+        self.features.as_ref()
     }
 
     /// Names classes by their numbers.
@@ -198,6 +230,15 @@ impl Model {
         out.extend_from_slice(b",\"inputs\":");
         match self.n_inputs() {
             Some(n_inputs) => write::plain(n_inputs, out),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b",\"features\":");
+        match &self.features {
+            Some(features) => {
+                out.push(b'[');
+                write::list(features.names(), out, |name, out| write::string(name, out));
+                out.push(b']');
+            }
             None => out.extend_from_slice(b"null"),
         }
         out.extend_from_slice(b",\"missing_values\":");

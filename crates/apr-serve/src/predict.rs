@@ -8,6 +8,7 @@ use hyper::StatusCode;
 use tokio::task::yield_now;
 
 use crate::answer::{self, RawKind};
+use crate::csv::{CsvRows, Header};
 use crate::json::Rows;
 use crate::model::Model;
 use crate::options::Options;
@@ -31,6 +32,10 @@ pub(crate) struct Ask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Json,
+    /// Comma-separated values.
+    Csv {
+        header: Header,
+    },
     /// Little-endian 32-bit floats, so many a row if the request says it.
     Raw {
         n_columns: Option<usize>,
@@ -117,6 +122,7 @@ struct Work<'w> {
 
 enum Body<'w> {
     Json(Rows<'w>),
+    Csv(CsvRows<'w>),
     Raw(RawRows<'w>),
 }
 
@@ -128,19 +134,16 @@ impl<'w> Work<'w> {
         body: &'w [u8],
         ask: Ask,
     ) -> Result<Self, Refusal> {
+        if ask.form != Form::Json && model.samples() == Samples::Texts {
+            let what = "the model takes texts, which are sent as JSON";
+            let help = "send application/json: {\"rows\": [\"a text\"]}";
+            return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "sv-media-type", what, help));
+        }
+        let features = model.features();
         let (rows, raw) = match ask.form {
-            Form::Json => (Body::Json(Rows::new(body, model.samples())?), None),
+            Form::Json => (Body::Json(Rows::new(body, model.samples(), features)?), None),
+            Form::Csv { header } => (Body::Csv(CsvRows::new(body, header, features)?), None),
             Form::Raw { n_columns } => {
-                if model.samples() == Samples::Texts {
-                    let what = "the model takes texts, and raw numbers are none";
-                    let help = "send application/json: {\"rows\": [\"a text\"]}";
-                    return Err(Refusal::new(
-                        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                        "sv-media-type",
-                        what,
-                        help,
-                    ));
-                }
                 (Body::Raw(RawRows::new(body, n_columns, model.n_inputs())?), Some((RawKind::Floats, 0)))
             }
         };
@@ -153,7 +156,7 @@ impl<'w> Work<'w> {
             tag,
             wanted: ask.wanted,
             n_columns: match &rows {
-                Body::Json(_) => model.n_inputs(),
+                Body::Json(_) | Body::Csv(_) => model.n_inputs(),
                 Body::Raw(rows) => Some(rows.n_columns()),
             },
             rows,
@@ -187,6 +190,10 @@ impl<'w> Work<'w> {
                     }
                     None => false,
                 },
+                (Body::Csv(rows), Samples::Wide) => {
+                    rows.next_numbers(accepts, self.n_columns, &mut self.wide)?
+                }
+                (Body::Csv(rows), _) => rows.next_numbers(accepts, self.n_columns, &mut self.narrow)?,
                 (Body::Json(rows), Samples::Wide) => {
                     rows.next_numbers(accepts, self.n_columns, &mut self.wide)?
                 }
@@ -214,7 +221,7 @@ impl<'w> Work<'w> {
                 borrowed = texts.iter().map(AsRef::as_ref).collect();
                 RowsIn::Texts(&borrowed)
             }
-            (Body::Json(_), Samples::Wide) => RowsIn::F64(&self.wide),
+            (Body::Json(_) | Body::Csv(_), Samples::Wide) => RowsIn::F64(&self.wide),
             _ => RowsIn::F32(&self.narrow),
         };
         let answers = model.any().answers(rows, found, self.wanted);

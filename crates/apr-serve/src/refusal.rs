@@ -66,6 +66,11 @@ impl Refusal {
         Self::of_body(error.code(), error, help)
     }
 
+    #[cfg(test)]
+    pub(crate) fn place(&self) -> Option<&str> {
+        self.place.as_deref()
+    }
+
     /// As JSON.
     pub(crate) fn to_json(&self) -> Vec<u8> {
         let mut out = b"{\"error\":{\"code\":\"".to_vec();

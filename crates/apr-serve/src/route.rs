@@ -7,12 +7,14 @@ use std::time::Instant;
 use apr_models::Wanted;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 
 use crate::answer::RawKind;
 use crate::body::{self, Answer};
 use crate::connection::Link;
 use crate::connections::Phase;
+use crate::csv::Header;
+use crate::log::{Log, Logged};
 use crate::metrics::{self, Endpoint};
 use crate::predict::{self, Answered, Ask, Form};
 use crate::refusal::Refusal;
@@ -35,6 +37,7 @@ pub(crate) async fn respond(
     request: Request<Incoming>,
 ) -> Result<Response<Answer>, Infallible> {
     link.enter(Phase::Body);
+    let begun = worker.shared.log.is_some().then(|| Begun::new(&request));
     let endpoint = match request.uri().path() {
         "/predict" => Endpoint::Predict,
         "/health" => Endpoint::Health,
@@ -46,12 +49,51 @@ pub(crate) async fn respond(
         Ok(()) => answer(&worker, &link, endpoint, request).await,
         Err(refusal) => Err(refusal),
     };
-    let mut response = outcome.unwrap_or_else(|refusal| refuse(&worker, endpoint, &refusal));
+    let Reply { mut response, n_rows } =
+        outcome.unwrap_or_else(|refusal| refuse(&worker, endpoint, &refusal).into());
     // Names out of a model are in the answers; no browser shall take them for a page.
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     worker.counters().request(endpoint, response.status());
+    if let (Some(log), Some(begun)) = (&worker.shared.log, begun) {
+        begun.log(log, response.status(), n_rows);
+    }
     link.enter(Phase::Answered);
     Ok(response)
+}
+
+/// A response, and of how many rows.
+struct Reply {
+    response: Response<Answer>,
+    n_rows: usize,
+}
+
+impl From<Response<Answer>> for Reply {
+    fn from(response: Response<Answer>) -> Self {
+        Self { response, n_rows: 0 }
+    }
+}
+
+/// What a log wants to know of a request.
+struct Begun {
+    method: Method,
+    target: Uri,
+    at: Instant,
+}
+
+impl Begun {
+    fn new<B>(request: &Request<B>) -> Self {
+        Self { method: request.method().clone(), target: request.uri().clone(), at: Instant::now() }
+    }
+
+    fn log(&self, log: &Log, status: StatusCode, n_rows: usize) {
+        log.write(Logged {
+            method: self.method.as_str(),
+            target: self.target.path_and_query().map_or("-", |target| target.as_str()),
+            status: status.as_u16(),
+            elapsed: self.at.elapsed(),
+            n_rows,
+        });
+    }
 }
 
 async fn answer(
@@ -59,11 +101,11 @@ async fn answer(
     link: &Link,
     endpoint: Endpoint,
     request: Request<Incoming>,
-) -> Result<Response<Answer>, Refusal> {
+) -> Result<Reply, Refusal> {
     match endpoint {
         // RFC 9110, section 9.3.7: about the server as a whole.
         Endpoint::Other if request.method() == Method::OPTIONS && request.uri().path() == "*" => {
-            Ok(options(endpoint))
+            Ok(options(endpoint).into())
         }
         Endpoint::Other => Err(Refusal::new(
             StatusCode::NOT_FOUND,
@@ -71,11 +113,11 @@ async fn answer(
             "there is nothing at this address",
             "there are /predict, /model, /health and /metrics",
         )),
-        _ if request.method() == Method::OPTIONS => Ok(options(endpoint)),
+        _ if request.method() == Method::OPTIONS => Ok(options(endpoint).into()),
         Endpoint::Predict if request.method() == Method::POST => predict(worker, link, request).await,
         Endpoint::Predict => Err(wrong_method(endpoint)),
         _ if request.method() == Method::GET || request.method() == Method::HEAD => {
-            Ok(tell(worker, endpoint))
+            Ok(tell(worker, endpoint).into())
         }
         _ => Err(wrong_method(endpoint)),
     }
@@ -121,7 +163,7 @@ fn refuse(worker: &Worker, endpoint: Endpoint, refusal: &Refusal) -> Response<An
             headers.insert(
                 header::ACCEPT,
                 HeaderValue::from_static(
-                    "application/json, application/octet-stream, application/vnd.apr.f32",
+                    "application/json, text/csv, application/octet-stream, application/vnd.apr.f32",
                 ),
             );
         }
@@ -154,11 +196,7 @@ fn tell(worker: &Worker, endpoint: Endpoint) -> Response<Answer> {
     }
 }
 
-async fn predict(
-    worker: &Worker,
-    link: &Link,
-    request: Request<Incoming>,
-) -> Result<Response<Answer>, Refusal> {
+async fn predict(worker: &Worker, link: &Link, request: Request<Incoming>) -> Result<Reply, Refusal> {
     let began = Instant::now();
     let ask = ask(&request)?;
     let options = &worker.shared.options;
@@ -170,10 +208,10 @@ async fn predict(
     let end = began + options.request_time;
     let Answered { body, n_rows, raw } = predict::answer(worker, &served, &body, ask, end).await?;
     worker.counters().predicted(n_rows, body.len(), began.elapsed());
-    let Some((kind, n_columns)) = raw else { return Ok(with_body(JSON, body)) };
+    let Some((kind, n_columns)) = raw else { return Ok(Reply { response: with_body(JSON, body), n_rows }) };
     let mut response = with_body(if kind == RawKind::Floats { FLOATS } else { CLASSES }, body);
     response.headers_mut().insert(COLUMNS, HeaderValue::from(n_columns));
-    Ok(response)
+    Ok(Reply { response, n_rows })
 }
 
 /// How the request asks.
@@ -219,7 +257,8 @@ fn columns_of(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
 /// What the body is, as its headers say.
 fn form(headers: &HeaderMap, n_columns: Option<usize>) -> Result<Form, Refusal> {
     let refused = |what: String| {
-        let help = "send Content-Type: application/json, or application/vnd.apr.f32 with raw numbers";
+        let help =
+            "send Content-Type: application/json or text/csv, or application/vnd.apr.f32 with raw numbers";
         Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "sv-media-type", what, help)
     };
     let is_plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
@@ -234,7 +273,23 @@ fn form(headers: &HeaderMap, n_columns: Option<usize>) -> Result<Form, Refusal> 
         Ok(Form::Json)
     } else if is(FLOATS) || is("application/octet-stream") {
         Ok(Form::Raw { n_columns })
+    } else if is("text/csv") {
+        Ok(Form::Csv { header: header_of(text) })
     } else {
         Err(refused(format!("bodies of type `{essence}` are not read here")))
     }
+}
+
+/// Whether a table has a line of names, as the parameter of its media type says (RFC 4180, section 3).
+fn header_of(media_type: &str) -> Header {
+    let of = |parameter: &str| {
+        let (name, value) = parameter.split_once('=')?;
+        let value = value.trim().trim_matches('"');
+        match name.trim().eq_ignore_ascii_case("header") {
+            true if value.eq_ignore_ascii_case("present") => Some(Header::Present),
+            true if value.eq_ignore_ascii_case("absent") => Some(Header::Absent),
+            _ => None,
+        }
+    };
+    media_type.split(';').skip(1).find_map(of).unwrap_or(Header::Auto)
 }

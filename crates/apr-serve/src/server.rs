@@ -16,6 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
 use crate::error::{Error, ErrorKind};
+use crate::log::{Log, Logged};
 use crate::model::Model;
 use crate::options::{Options, Signals};
 use crate::slot::Slot;
@@ -29,6 +30,7 @@ pub struct Server {
     listener: TcpListener,
     addr: SocketAddr,
     options: Options,
+    log: Option<Log>,
     handle: Handle,
 }
 
@@ -71,7 +73,14 @@ impl Server {
         let (listener, addr) = bound.map_err(|cause| {
             Error::new(ErrorKind::Bind { addr: format!("{addr:?}").trim_matches('"').into() }, cause)
         })?;
-        Ok(Self { listener, addr, options, handle: Handle::default() })
+        Ok(Self { listener, addr, options, log: None, handle: Handle::default() })
+    }
+
+    /// Calls `log` for each request that was answered, from the thread that answered it: what takes long there takes long for clients.
+    #[must_use]
+    pub fn with_log(mut self, log: impl Fn(Logged<'_>) + Send + Sync + 'static) -> Self {
+        self.log = Some(Log::new(log));
+        self
     }
 
     /// Where it listens.
@@ -119,9 +128,9 @@ impl Server {
         mut load: impl FnMut() -> Result<Model, Option<E>>,
         mut report: impl FnMut(Event<'_, E>),
     ) -> Result<(), Error> {
-        let Self { listener, addr, options, handle } = self;
+        let Self { listener, addr, options, log, handle } = self;
         let runtime = runtime().map_err(Error::start)?;
-        let shared = Arc::new(Shared::new(options, addr, Slot::new(model)));
+        let shared = Arc::new(Shared::new(options, addr, log, Slot::new(model)));
         let mut signals = {
             let _entered = runtime.enter();
             SignalStreams::new(shared.options.signals).map_err(Error::start)?

@@ -7,6 +7,7 @@ use core::time::Duration;
 use std::io::{self, Write as _};
 use std::time::Instant;
 
+use hyper::StatusCode;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
@@ -14,6 +15,7 @@ use tokio::time::{sleep, timeout};
 use crate::admit::Hosts;
 use crate::connection;
 use crate::connections::{Connections, Entrance};
+use crate::log::{Log, Logged};
 use crate::metrics::{Counters, Rare, State};
 use crate::options::Options;
 use crate::refusal::Refusal;
@@ -27,6 +29,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(50);
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) hosts: Hosts,
+    pub(crate) log: Option<Log>,
     pub(crate) slot: Slot,
     pub(crate) counters: Vec<Counters>,
     pub(crate) rare: Rare,
@@ -38,18 +41,32 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(options: Options, addr: SocketAddr, slot: Slot) -> Self {
+    pub(crate) fn new(options: Options, addr: SocketAddr, log: Option<Log>, slot: Slot) -> Self {
         let counters = (0..options.threads.max(1)).map(|_| Counters::default()).collect();
         Self {
             hosts: Hosts::new(addr, &options.allowed_hosts),
             connections: Connections::new(&options),
             options,
+            log,
             slot,
             counters,
             rare: Rare::default(),
             start: Instant::now(),
             is_draining: AtomicBool::new(false),
             buffered: AtomicUsize::new(0),
+        }
+    }
+
+    /// Logs an answer to what was no request.
+    pub(crate) fn log_other(&self, status: StatusCode) {
+        if let Some(log) = &self.log {
+            log.write(Logged {
+                method: "-",
+                target: "-",
+                status: status.as_u16(),
+                elapsed: Duration::ZERO,
+                n_rows: 0,
+            });
         }
     }
 

@@ -4,6 +4,7 @@ use alloc::rc::Rc;
 use std::path::Path;
 
 use apr_container::{Metadata, Value};
+pub(crate) use apr_models::FEATURES_KEY as FEATURES;
 use apr_models::{AnyModel, CLASSES_KEY, Label, MODEL_KEY, Tensors};
 
 use crate::error::{CODE_NO_PREDICTION, Failure};
@@ -11,8 +12,6 @@ use crate::input::{Kind, Model, Rules, Tensor};
 use crate::metadata;
 use crate::secrets::Keys;
 
-/// Key of the custom metadata with the names of the features.
-pub(crate) const FEATURES: &str = "apr.features";
 /// Key of the custom metadata with the name of what is predicted.
 pub(crate) const TARGET: &str = "apr.target";
 

@@ -2,11 +2,11 @@
 
 use alloc::rc::Rc;
 use core::time::Duration;
-use std::io::Write as _;
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use apr_container::Trust;
-use apr_serve::{Event, Options, Server, Shape, Signals, Signed, Succession, Watch};
+use apr_serve::{Event, Logged, Options, Server, Shape, Signals, Signed, Succession, Watch};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::console::Console;
@@ -86,8 +86,9 @@ pub(crate) fn command() -> Command {
         .args(Keys::args())
         .args(Detached::args())
         .after_help(
-            "POST /predict takes {\"rows\": [[1, 2], [3, 4]]} as application/json, or raw 32-bit floats as \
-             application/vnd.apr.f32. GET /model, /health and /metrics say what is served and how it is. docs/serve.md is the \
+            "POST /predict takes {\"rows\": [[1, 2], [3, 4]]} or {\"rows\": [{\"age\": 1, \"size\": 2}]} as application/json, lines of text/csv, or \
+             raw 32-bit floats as \
+             application/vnd.apr.f32. GET /model, /health and /metrics say what is served and how it is; -v logs a line for each request. docs/serve.md is the \
              specification.\n\n\
              When MODEL changes, or at SIGHUP, it is loaded again and takes over at once; a file that is not sound, not \
              signed by whom it must be, or takes other inputs leaves the old one answering. SIGTERM and SIGINT let requests in \
@@ -178,7 +179,15 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let load = |console: &Console| load(path, &rules, &keys, detached.as_ref(), console);
     let model = load(console)?;
     let addr = matches.get_one::<String>("addr").expect("it has a default");
-    let server = Server::bind(addr.as_str(), options)?;
+    let mut server = Server::bind(addr.as_str(), options).map_err(|error| {
+        let is_taken = error.io_error().kind() == ErrorKind::AddrInUse;
+        let help = "another program listens there; for a free port use --addr 127.0.0.1:0 and the address that is printed";
+        let failure = Failure::from(error);
+        if is_taken { failure.help(help) } else { failure }
+    })?;
+    if console.is_verbose() {
+        server = server.with_log(log);
+    }
     let handle = server.handle();
     interruption::take_over(move |asked| match asked {
         Asked::Stop => handle.stop(),
@@ -211,6 +220,15 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     Ok(Exit::Success)
 }
 
+/// Writes a line for each answered request on standard error. One that is closed loses it.
+fn log(logged: Logged<'_>) {
+    let Logged { method, target, status, elapsed, n_rows, .. } = logged;
+    let (method, target) = (escape::Escaped(method), escape::Escaped(target));
+    let micros = elapsed.as_micros();
+    let _ =
+        io::stderr().write_all(format!("{method} {target} {status} {micros} us {n_rows} rows\n").as_bytes());
+}
+
 /// The model of a file, verified and opened with the keys.
 fn load(
     path: &Path,
@@ -228,6 +246,9 @@ fn load(
     let refused =
         |error: apr_models::Error| Failure::new(CODE_NO_PREDICTION, error.to_string()).in_file(path);
     let mut model = apr_serve::Model::new(known.model).map_err(refused)?;
+    if let Some(names) = known.features {
+        model = model.with_features(names);
+    }
     if let Some(names) = known.classes {
         model = model.with_classes(names);
     }

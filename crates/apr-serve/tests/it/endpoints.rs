@@ -114,7 +114,7 @@ fn what_is_wrong_has_a_status_and_a_code() {
         (server.ask("PUT /predict HTTP/1.1\r\n", b""), 405, "sv-method"),
         (server.ask("POST /health HTTP/1.1\r\n", b""), 405, "sv-method"),
         (server.ask("DELETE /model HTTP/1.1\r\n", b""), 405, "sv-method"),
-        (post("content-type: text/csv\r\n", b"1,2"), 415, "sv-media-type"),
+        (post("content-type: text/plain\r\n", b"1,2"), 415, "sv-media-type"),
         (post("content-encoding: gzip\r\n", b"[1,2]"), 415, "sv-media-type"),
         (server.ask("POST /predict?prob=1 HTTP/1.1\r\n", b"[1,2]"), 400, "sv-query"),
         (server.ask("POST /predict?proba=maybe HTTP/1.1\r\n", b"[1,2]"), 400, "sv-query"),

@@ -14,3 +14,4 @@ mod models;
 mod reload;
 mod scanner;
 mod stopping;
+mod tables;

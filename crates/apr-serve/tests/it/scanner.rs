@@ -121,6 +121,8 @@ fn what_json_forbids_is_refused() {
         "{\"rows\":[1,2],}",
         "{\"rows\":[1,2],\"rows\":[1,2]}",
         "{\"row\":[1,2]}",
+        "{\"rows\":{}}",
+        "[{}]",
         "[01,2]",
         "[1.,2]",
         "[.5,2]",
@@ -150,7 +152,10 @@ fn what_json_forbids_is_refused() {
     ] {
         let response = server.predict(body);
         assert_eq!(response.status, 400, "{body}: {}", response.text());
-        assert!(["sv-json", "sv-number", "sv-columns"].contains(&response.code().as_str()), "{body}");
+        assert!(
+            ["sv-json", "sv-number", "sv-columns", "sv-feature"].contains(&response.code().as_str()),
+            "{body}"
+        );
     }
     let deep = "[".repeat(60_000);
     assert_eq!(server.predict(&deep).code(), "sv-json");

@@ -75,7 +75,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "sv-media-type",
         Usage,
         "The body of the request is of a type that the server, or the model, does not read, or it is compressed.",
-        "send application/json, or application/vnd.apr.f32 with raw numbers",
+        "send application/json or text/csv, or application/vnd.apr.f32 with raw numbers",
     ),
     entry(
         "sv-body",
@@ -99,6 +99,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         "A row of a request has more or fewer numbers than the model takes.",
         "GET /model says how many inputs the model takes",
     ),
+    entry(
+        "sv-feature",
+        Invalid,
+        "A row, or the first line of a table, names a feature that the model does not have, names one twice, or leaves one out; or the \
+         model does not know the names of its features.",
+        "GET /model lists the names under `features`; without names, send the numbers of a row in their order",
+    ),
+    entry("sv-csv", Invalid, "A body of comma-separated values is not as RFC 4180 describes it.", BODY),
     entry("sv-raw", Invalid, "A raw body does not consist of rows of 32-bit floats.", BODY),
     entry(
         "sv-timeout",

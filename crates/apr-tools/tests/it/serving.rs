@@ -11,6 +11,8 @@ use apr_container::{ModelType, Protection, SaveOptions, to_vec_protected};
 use apr_crypto::OsRandom;
 use apr_models::{LinearRegression, Vector};
 use rustix::process::{Pid, Signal, kill_process};
+#[cfg(target_os = "linux")]
+use rustix::process::{Resource, Rlimit};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Ran, Sandbox, maker};
@@ -229,6 +231,59 @@ fn tensors_of_a_model_are_served_as_that_model() {
     let expected = Serving::start(&sandbox, &["serve", "model.apr"]).predict("[[1, 2]]");
     let server = Serving::start(&sandbox, &["serve", "plain.safetensors"]);
     assert_eq!(server.predict("[[1, 2]]")["predictions"], expected["predictions"]);
+}
+
+#[test]
+fn features_have_names_and_requests_are_logged() {
+    let sandbox = Sandbox::with_models();
+    let trained =
+        ["train", "linear-regression", "--data", "table.csv", "--target", "price", "-o", "named.apr"];
+    assert_eq!(sandbox.run(&trained).exit, 0);
+    let server = Serving::start(&sandbox, &["-v", "serve", "named.apr"]);
+    let expected = server.predict("[[1, 20]]");
+    assert_eq!(server.predict("{\"rows\":[{\"size\":20,\"age\":1}]}"), expected);
+    let (status, body) = server.http("POST /predict", "[{\"age\":1}]");
+    assert!(status == 400 && body.contains("sv-feature"), "{body}");
+    server.http("GET /\u{202e}", "");
+    let ran = server.stop(Signal::TERM);
+    let logged: Vec<&str> = ran.stderr.lines().filter(|line| line.contains(" us ")).collect();
+    assert_eq!(logged.len(), 4, "{}", ran.stderr);
+    assert!(
+        logged[0].starts_with("POST /predict 200 ") && logged[0].ends_with(" us 1 rows"),
+        "{}",
+        logged[0]
+    );
+    assert!(
+        logged[2].starts_with("POST /predict 400 ") && logged[2].ends_with(" us 0 rows"),
+        "{}",
+        logged[2]
+    );
+    assert!(!logged[3].contains('\u{202e}'), "{}", logged[3]);
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_with_a_way_out() {
+    let sandbox = Sandbox::with_models();
+    let server = Serving::start(&sandbox, &["serve", "model.apr"]);
+    let ran = sandbox.run(&["serve", "model.apr", "--addr", &server.address]);
+    assert_eq!(ran.exit, 5);
+    assert!(ran.stderr.contains("--addr 127.0.0.1:0"), "{}", ran.stderr);
+}
+
+/// Where the operating system has no descriptors left, idle connections are closed for new ones.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_lack_of_descriptors_closes_idle_connections() {
+    let sandbox = Sandbox::with_models();
+    let server = Serving::start(&sandbox, &["serve", "model.apr", "--threads", "1"]);
+    let pid = Pid::from_child(&server.child);
+    let limit = Rlimit { current: Some(40), maximum: Some(40) };
+    rustix::process::prlimit(Some(pid), Resource::Nofile, limit).unwrap();
+    let idle: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    for _ in 0..5 {
+        assert_eq!(server.predict("[[1, 2]]")["predictions"].as_array().unwrap().len(), 1);
+    }
+    drop(idle);
 }
 
 #[test]

@@ -1,0 +1,272 @@
+//! Rows out of comma-separated values (RFC 4180).
+//!
+//! The first line names the columns if the media type says so (`header=present`), or says nothing and no cell of the line is a number.
+
+use alloc::borrow::Cow;
+use core::str;
+
+use apr_models::Accepts;
+
+use crate::features::{Features, Named};
+use crate::json::{Number, columns};
+use crate::refusal::Refusal;
+
+const HELP: &str = "the body is lines of comma-separated values, with or without a line of names before them";
+
+/// Whether the first line names the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Header {
+    /// If no cell of it is a number.
+    Auto,
+    Present,
+    Absent,
+}
+
+/// Reads the rows of a body one after the other.
+#[derive(Debug)]
+pub(crate) struct CsvRows<'b> {
+    text: &'b str,
+    at: usize,
+    /// Of the next record, from 1.
+    line: usize,
+    /// The feature of each column, where a header names them in another order.
+    order: Option<Vec<usize>>,
+}
+
+impl<'b> CsvRows<'b> {
+    /// Begins to read, for a model whose features have these names.
+    ///
+    /// # Errors
+    ///
+    /// If the body is not UTF-8, or its header does not have exactly these names.
+    pub(crate) fn new(body: &'b [u8], header: Header, features: Option<&Features>) -> Result<Self, Refusal> {
+        let text = str::from_utf8(body).map_err(|error| {
+            Refusal::of_body("sv-csv", "the body is not UTF-8", HELP)
+                .at(format_args!("byte {}", error.valid_up_to()))
+        })?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut rows = Self { text, at: 0, line: 1, order: None };
+        if header == Header::Absent || rows.is_at_end() {
+            return Ok(rows);
+        }
+        let mut names = Vec::new();
+        rows.record(|name| {
+            names.push(name);
+            Ok(())
+        })?;
+        let is_value = |cell: &Cow<'_, str>| cell.trim().parse::<f64>().is_ok();
+        if header == Header::Auto
+            && (names.iter().any(is_value) || names.iter().all(|name| name.trim().is_empty()))
+        {
+            (rows.at, rows.line) = (0, 1);
+            return Ok(rows);
+        }
+        if let Some(features) = features {
+            let mut named = Named::default();
+            named.begin(features);
+            let order = names.iter().map(|name| named.next(features, name.trim()));
+            let order =
+                order.collect::<Result<Vec<_>, _>>().and_then(|order| named.end(features).map(|()| order));
+            rows.order = Some(order.map_err(|refusal| refusal.at("line 1"))?);
+        }
+        Ok(rows)
+    }
+
+    /// Appends the numbers of the next row, in the order of the features; `false` if there is none. A row has `n_columns`, if that is
+    /// known.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not as it should be, or a cell is no number that the model takes.
+    pub(crate) fn next_numbers<T: Number>(
+        &mut self,
+        accepts: Accepts,
+        n_columns: Option<usize>,
+        out: &mut Vec<T>,
+    ) -> Result<bool, Refusal> {
+        if self.is_at_end() {
+            return Ok(false);
+        }
+        let (begin, line) = (out.len(), self.line);
+        self.record(|cell| {
+            let value = number(cell.trim(), accepts).map_err(|what| {
+                let place = format_args!("line {line}, column {}", out.len() - begin + 1).to_string();
+                Refusal::of_body("sv-number", what, "GET /model says what the model takes").at(place)
+            })?;
+            out.push(value);
+            Ok(())
+        })?;
+        let found = out.len() - begin;
+        let expected = self.order.as_ref().map(Vec::len).or(n_columns);
+        if let Some(expected) = expected
+            && found != expected
+        {
+            return Err(columns(expected, found).at(format_args!("line {line}")));
+        }
+        if let Some(order) = &self.order
+            && let Some(row) = out.get_mut(begin..)
+        {
+            let found = row.to_vec();
+            for (&feature, value) in order.iter().zip(found) {
+                if let Some(place) = row.get_mut(feature) {
+                    *place = value;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether nothing follows; a line feed at the end of the last line begins no other one.
+    fn is_at_end(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    /// Passes the cells of the next record on, without their quotes.
+    fn record(&mut self, mut take: impl FnMut(Cow<'b, str>) -> Result<(), Refusal>) -> Result<(), Refusal> {
+        let line = self.line;
+        let refused = |what: &str| Refusal::of_body("sv-csv", what, HELP).at(format_args!("line {line}"));
+        loop {
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let (cell, len) = match rest.strip_prefix('"') {
+                Some(quoted) => {
+                    let (cell, len) =
+                        unquoted(quoted).ok_or_else(|| refused("a quoted cell has no closing quote"))?;
+                    (cell, len + 1)
+                }
+                None => {
+                    let len = rest.find([',', '\n', '"']).unwrap_or(rest.len());
+                    let cell = rest.get(..len).unwrap_or_default();
+                    let is_last_of_line = rest.as_bytes().get(len) != Some(&b',');
+                    (
+                        Cow::Borrowed(if is_last_of_line {
+                            cell.strip_suffix('\r').unwrap_or(cell)
+                        } else {
+                            cell
+                        }),
+                        len,
+                    )
+                }
+            };
+            self.line += rest.get(..len).unwrap_or_default().matches('\n').count();
+            self.at += len;
+            take(cell)?;
+            let rest = rest.get(len..).unwrap_or_default();
+            let end = ["\r\n", "\n", ","].into_iter().find(|end| rest.starts_with(end));
+            self.at += end.map_or(0, str::len);
+            match end {
+                Some(",") => {}
+                Some(_) => {
+                    self.line += 1;
+                    return Ok(());
+                }
+                None if rest.is_empty() => return Ok(()),
+                None => {
+                    return Err(refused("a quote stands inside a cell, or something behind a closing quote"));
+                }
+            }
+        }
+    }
+}
+
+/// The content of a cell whose opening quote has been read, and its length with the closing one. Two quotes inside are one.
+fn unquoted(rest: &str) -> Option<(Cow<'_, str>, usize)> {
+    let mut end = rest.find('"')?;
+    if rest.as_bytes().get(end + 1) != Some(&b'"') {
+        return Some((Cow::Borrowed(rest.get(..end)?), end + 1));
+    }
+    let (mut text, mut begin) = (String::new(), 0);
+    loop {
+        text.push_str(rest.get(begin..end)?);
+        if rest.as_bytes().get(end + 1) != Some(&b'"') {
+            return Some((Cow::Owned(text), end + 1));
+        }
+        text.push('"');
+        begin = end + 2;
+        end = begin + rest.get(begin..)?.find('"')?;
+    }
+}
+
+/// A number of a cell. A missing value is an empty cell or `nan`.
+fn number<T: Number>(text: &str, accepts: Accepts) -> Result<T, &'static str> {
+    if text.is_empty() || text.eq_ignore_ascii_case("nan") {
+        return match accepts {
+            Accepts::Finite => Err("a missing value, and the model takes none"),
+            _ => Ok(T::of(f64::NAN)),
+        };
+    }
+    match T::parse(text) {
+        Some(value) if value.is_finite() => Ok(value),
+        Some(_) if text.bytes().any(|byte| byte.is_ascii_digit()) => {
+            Err("the number is beyond what the model's floats can hold")
+        }
+        Some(value) if accepts == Accepts::Anything => Ok(value),
+        Some(_) => Err("an infinite value, and the model takes none"),
+        None => Err("the cell is not a number"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn features() -> Features {
+        Features::new(vec!["age".to_owned(), "size, m\"".to_owned()]).expect("the names differ")
+    }
+
+    fn read(
+        text: &str,
+        header: Header,
+        features: Option<&Features>,
+        n_columns: usize,
+    ) -> Result<Vec<f32>, Refusal> {
+        let mut rows = CsvRows::new(text.as_bytes(), header, features)?;
+        let mut out = Vec::new();
+        while rows.next_numbers(Accepts::Missing, Some(n_columns), &mut out)? {}
+        Ok(out)
+    }
+
+    #[test]
+    fn rows_come_by_place_and_by_name() {
+        let features = features();
+        for (text, header, expected) in [
+            ("1,2\n3,4\n", Header::Auto, &[1.0, 2.0, 3.0, 4.0][..]),
+            ("1,2\r\n3,4", Header::Auto, &[1.0, 2.0, 3.0, 4.0]),
+            ("\u{feff} 1 ,\"2\"\n", Header::Auto, &[1.0, 2.0]),
+            ("age,\"size, m\"\"\"\n1,2\n", Header::Auto, &[1.0, 2.0]),
+            ("\"size, m\"\"\",age\r\n1,2\r\n", Header::Auto, &[2.0, 1.0]),
+            ("\"size, m\"\"\",age", Header::Present, &[]),
+            ("", Header::Auto, &[]),
+            ("", Header::Present, &[]),
+        ] {
+            assert_eq!(read(text, header, Some(&features), 2), Ok(expected.to_vec()), "{text:?}");
+        }
+        // A model that knows no names takes the columns in their order.
+        assert_eq!(read("b,a\n1,2\n", Header::Auto, None, 2), Ok(vec![1.0, 2.0]));
+        assert_eq!(read("7,8\n1,2\n", Header::Present, None, 2), Ok(vec![1.0, 2.0]));
+        assert!(read("1,\n", Header::Auto, None, 2).expect("an empty cell is a missing value")[1].is_nan());
+    }
+
+    #[test]
+    fn other_texts_are_refused_with_their_place() {
+        let features = features();
+        for (text, header, code, place) in [
+            ("age\n1\n", Header::Auto, "sv-feature", "line 1"),
+            ("age,age\n1,2\n", Header::Auto, "sv-feature", "line 1"),
+            ("age,x\n1,2\n", Header::Auto, "sv-feature", "line 1"),
+            ("age,x\n1,2\n", Header::Absent, "sv-number", "line 1, column 1"),
+            ("1,2\n3\n", Header::Auto, "sv-columns", "line 2"),
+            ("1,2\n\n3,4\n", Header::Auto, "sv-columns", "line 2"),
+            ("1,2\n3,x\n", Header::Auto, "sv-number", "line 2, column 2"),
+            ("1,1e99\n", Header::Auto, "sv-number", "line 1, column 2"),
+            ("1,inf\n", Header::Auto, "sv-number", "line 1, column 2"),
+            ("1,\"2\n", Header::Auto, "sv-csv", "line 1"),
+            ("1,2\"\n", Header::Auto, "sv-csv", "line 1"),
+            ("1,\"2\"3\n", Header::Auto, "sv-csv", "line 1"),
+            ("1,2\n\"3\n\",4\n5,x", Header::Auto, "sv-number", "line 4, column 2"),
+            ("1\r2,3\n", Header::Auto, "sv-number", "line 1, column 1"),
+        ] {
+            let refusal = read(text, header, Some(&features), 2).expect_err(text);
+            assert_eq!((refusal.code, refusal.place()), (code, Some(place)), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! One call for each request that was answered.
+
+use core::fmt;
+use core::time::Duration;
+
+/// A request that was answered, for a log.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Logged<'r> {
+    /// As the client wrote it; `-` of what was no HTTP or ended too early.
+    pub method: &'r str,
+    /// Path and query, as the client wrote them; `-` as above.
+    pub target: &'r str,
+    /// Status of the answer.
+    pub status: u16,
+    /// From the end of the head to the answer, before that is sent.
+    pub elapsed: Duration,
+    /// Rows that were predicted.
+    pub n_rows: usize,
+}
+
+/// What is called.
+pub(crate) struct Log(Box<dyn Fn(Logged<'_>) + Send + Sync>);
+
+impl Log {
+    pub(crate) fn new(log: impl Fn(Logged<'_>) + Send + Sync + 'static) -> Self {
+        Self(Box::new(log))
+    }
+
+    pub(crate) fn write(&self, logged: Logged<'_>) {
+        (self.0)(logged);
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Log")
+    }
+}
