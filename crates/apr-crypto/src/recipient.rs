@@ -3,8 +3,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use x25519_dalek::{PublicKey, StaticSecret, x25519};
-use zeroize::Zeroize;
+use x25519_dalek::{PublicKey, StaticSecret};
 
 use crate::aead::AesKey;
 use crate::error::{Error, ErrorKind};
@@ -151,7 +150,11 @@ impl EphemeralPublic {
 /// write(&secret.public().as_bytes());
 /// write(&secret);
 /// ```
-pub struct RecipientSecret(Box<StaticSecret>);
+pub struct RecipientSecret {
+    secret: Box<StaticSecret>,
+    /// Computed once: a file may have thousands of stanzas to try, each of which binds it.
+    public: RecipientPublic,
+}
 
 impl RecipientSecret {
     /// Length in bytes.
@@ -169,19 +172,21 @@ impl RecipientSecret {
     /// Takes a copy of a key; wiping `bytes` is the caller's task. All 2^256 values are keys.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
-        Self(Box::new(StaticSecret::from(*bytes)))
+        let secret = Box::new(StaticSecret::from(*bytes));
+        let public = RecipientPublic(PublicKey::from(&*secret).to_bytes());
+        Self { secret, public }
     }
 
     /// Hands the key itself out: whoever has these bytes opens everything encrypted to it, past and future.
     #[must_use]
     pub fn expose(&self) -> &[u8; Self::LEN] {
-        self.0.as_bytes()
+        self.secret.as_bytes()
     }
 
     /// The public half.
     #[must_use]
-    pub fn public(&self) -> RecipientPublic {
-        RecipientPublic(PublicKey::from(&*self.0).to_bytes())
+    pub const fn public(&self) -> RecipientPublic {
+        self.public
     }
 
     /// The recipient's side of [`RecipientPublic::agree`].
@@ -190,7 +195,7 @@ impl RecipientSecret {
     ///
     /// [`ErrorKind::WeakKey`] if the shared secret does not depend on this key.
     pub fn agree(&self, ephemeral: &EphemeralPublic) -> Result<Agreement, Error> {
-        Ok(Agreement::of(&self.shared_with(&ephemeral.0)?, &ephemeral.0, &self.public().0))
+        Ok(Agreement::of(&self.shared_with(&ephemeral.0)?, &ephemeral.0, &self.public.0))
     }
 
     /// The recipient's side of [`RecipientPublic::agree_v1`].
@@ -204,7 +209,7 @@ impl RecipientSecret {
 
     /// The shared secret, unless it is the zero that a point of small order makes of every key.
     fn shared_with(&self, public: &[u8; 32]) -> Result<Secret<32>, Error> {
-        let shared = self.0.diffie_hellman(&PublicKey::from(*public));
+        let shared = self.secret.diffie_hellman(&PublicKey::from(*public));
         if shared.was_contributory() {
             Ok(Secret::copy_of(shared.as_bytes()))
         } else {
@@ -273,14 +278,39 @@ fn v1_key(shared: &Secret<32>) -> AesKey {
     AesKey::new(key_sha256(shared.bytes(), &[V1_INFO]))
 }
 
+/// The points of order 1, 2, 4 and 8 on the curve and on its twist, in each spelling below 2^255: 0, 1, the two of order 8,
+/// p - 1, p, p + 1. The list of libsodium's `crypto_scalarmult_curve25519`.
+const SMALL_ORDER: [[u8; 32]; 7] = [
+    [0; 32],
+    number(1, 0, 0),
+    [
+        0xe0, 0xeb, 0x7a, 0x7c, 0x3b, 0x41, 0xb8, 0xae, 0x16, 0x56, 0xe3, 0xfa, 0xf1, 0x9f, 0xc4, 0x6a, 0xda,
+        0x09, 0x8d, 0xeb, 0x9c, 0x32, 0xb1, 0xfd, 0x86, 0x62, 0x05, 0x16, 0x5f, 0x49, 0xb8, 0x00,
+    ],
+    [
+        0x5f, 0x9c, 0x95, 0xbc, 0xa3, 0x50, 0x8c, 0x24, 0xb1, 0xd0, 0xb1, 0x55, 0x9c, 0x83, 0xef, 0x5b, 0x04,
+        0x44, 0x5c, 0xc4, 0x58, 0x1c, 0x8e, 0x86, 0xd8, 0x22, 0x4e, 0xdd, 0xd0, 0x9f, 0x11, 0x57,
+    ],
+    number(0xec, 0xff, 0x7f),
+    number(0xed, 0xff, 0x7f),
+    number(0xee, 0xff, 0x7f),
+];
+
+/// The number with this first, middle and last bytes.
+const fn number(first: u8, middle: u8, last: u8) -> [u8; 32] {
+    let mut bytes = [middle; 32];
+    let [begin, .., end] = &mut bytes;
+    (*begin, *end) = (first, last);
+    bytes
+}
+
 /// Refuses points of small order and spellings that are not canonical.
 fn check_point(bytes: &[u8; 32]) -> Result<(), Error> {
-    // Clamped, zero is 2^254: it takes points of small order to zero and no other, for the other orders are odd primes
-    // or eight times such a prime.
-    let mut product = x25519([0; 32], *bytes);
-    let small = constant_time_eq(&product, &[0; 32]);
-    product.zeroize();
-    if small {
+    // A public key is no secret: comparing it need not take constant time. RFC 7748 ignores the highest bit.
+    let mut masked = *bytes;
+    let [.., last] = &mut masked;
+    *last &= 0x7f;
+    if SMALL_ORDER.contains(&masked) {
         return Err(ErrorKind::WeakKey.into());
     }
     // 2^255 - 19 is ed ff .. ff 7f.
@@ -410,6 +440,28 @@ mod tests {
         "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f11d7",
         "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
     ];
+
+    /// Clamped, zero is 2^254: it takes points of small order to zero and no other, for the other orders are odd primes or
+    /// eight times such a prime.
+    #[test]
+    fn the_list_of_small_orders_is_what_multiplication_finds() {
+        let is_small = |bytes: &[u8; 32]| x25519_dalek::x25519([0; 32], *bytes) == [0; 32];
+        let is_weak =
+            |bytes: &[u8; 32]| check_point(bytes).is_err_and(|error| error.kind() == ErrorKind::WeakKey);
+        let rng = &mut Seeded(11);
+        for listed in SMALL_ORDER.map(array::<32>) {
+            assert!(is_small(&listed) && is_weak(&listed), "{listed:?}");
+            for bit in 0..256 {
+                let mut near = listed;
+                near[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(is_small(&near), is_weak(&near), "{listed:?} bit {bit}");
+            }
+        }
+        for _ in 0..200 {
+            let random = *Secret::<32>::generate(rng).unwrap().bytes();
+            assert_eq!(is_small(&random), is_weak(&random), "{random:?}");
+        }
+    }
 
     #[test]
     fn points_of_small_order_are_refused_on_both_sides() {
