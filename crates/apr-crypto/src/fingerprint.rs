@@ -1,9 +1,11 @@
 //! Keys to read out on the telephone.
 
 use core::fmt;
+use core::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
+use crate::error::{Error, ErrorKind};
 use crate::recipient::RecipientPublic;
 use crate::sign::VerifyingKey;
 
@@ -51,11 +53,43 @@ impl VerifyingKey {
     }
 }
 
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+/// Letters of a fingerprint without its dashes.
+const LETTERS: usize = 26;
+
+impl FromStr for Fingerprint {
+    type Err = Error;
+
+    /// Reads what `Display` writes; capitals too, with or without the dashes.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = |what| Err(ErrorKind::Text { format: "a fingerprint", what }.into());
+        let (mut bits, mut count) = (0_u128, 0);
+        for letter in text.bytes().filter(|&letter| letter != b'-') {
+            let five = ALPHABET.iter().position(|&known| known == letter.to_ascii_lowercase());
+            let Some(five) = five else { return wrong("letters and the digits 2 to 7 are needed") };
+            // The last letter holds three bits, and two that are zero.
+            let (five, width) = match count {
+                25 if five % 4 != 0 => return wrong("its last letter does not end a fingerprint"),
+                25 => (five / 4, 3),
+                _ => (five, 5),
+            };
+            count += 1;
+            if count > LETTERS {
+                break;
+            }
+            bits = bits << width | five as u128;
+        }
+        if count != LETTERS {
+            return wrong("26 letters and digits are needed");
+        }
+        Ok(Self(bits.to_be_bytes()))
+    }
+}
+
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
         let bits = u128::from_be_bytes(self.0);
-        for idx in 0..26 {
+        for idx in 0..LETTERS {
             if idx > 0 && idx % 4 == 0 {
                 f.write_str("-")?;
             }
@@ -76,6 +110,7 @@ impl fmt::Debug for Fingerprint {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
     use alloc::string::ToString;
 
     use super::*;
@@ -86,6 +121,22 @@ mod tests {
         assert_eq!(Fingerprint(*b"foobarfoobarfoob").to_string(), "mzxw-6ytb-ojtg-633c-mfzg-m33p-mi");
         assert_eq!(Fingerprint([0xff; 16]).to_string(), "7777-7777-7777-7777-7777-7777-74");
         assert_eq!(Fingerprint([0; 16]).to_string(), "aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aa");
+    }
+
+    #[test]
+    fn a_fingerprint_is_read_as_it_is_shown() {
+        for bytes in [*b"foobarfoobarfoob", [0xff; 16], [0; 16], [0x81; 16]] {
+            let shown = Fingerprint(bytes).to_string();
+            for text in [shown.to_uppercase(), shown.replace('-', ""), shown] {
+                assert_eq!(text.parse::<Fingerprint>().unwrap(), Fingerprint(bytes), "{text}");
+            }
+        }
+        let shown = Fingerprint([0x81; 16]).to_string();
+        for wrong in
+            ["", "mzxw", &shown[1..], &format!("{shown}a"), &shown.replace('a', "1"), &"b".repeat(26)]
+        {
+            assert_eq!(wrong.parse::<Fingerprint>().unwrap_err().code(), "cy-text", "{wrong}");
+        }
     }
 
     #[test]
