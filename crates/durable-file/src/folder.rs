@@ -14,6 +14,14 @@ mod other;
 #[cfg(not(unix))]
 pub(crate) use other::{Entry, Folder, is_link_loop, open_without_waiting};
 
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    /// Reading, and writing in place.
+    Update,
+}
+
 /// Brings the names in a folder to the medium: after this, files created, renamed or removed in it stay so.
 ///
 /// A file system that cannot sync folders on principle counts as synced. The content of files is not synced.

@@ -67,7 +67,7 @@ mod test_folder;
 pub use error::{Error, ErrorKind, FileKind, Operation};
 pub use folder::sync_dir;
 pub use registry::abandon_all;
-pub use regular::{RegularFile, open_regular, read};
+pub use regular::{RegularFile, open_regular, open_regular_for_update, read};
 pub use replacement::{Replacement, write};
 pub use scratch::Scratch;
 pub use staged::StagedDir;

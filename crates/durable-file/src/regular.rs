@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Operation};
-use crate::folder::{Entry, open_without_waiting};
+use crate::folder::{Access, Entry, open_without_waiting};
 
 /// Opens a regular file of at most `max_len` bytes for reading.
 ///
@@ -29,12 +29,26 @@ use crate::folder::{Entry, open_without_waiting};
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 pub fn open_regular(path: &Path, max_len: u64) -> Result<RegularFile, Error> {
+    open(path, max_len, Access::Read)
+}
+
+/// Opens a regular file for reading and for writing into it, with the checks of [`open_regular`]: one call opens it, and what
+/// was opened is what is looked at, so that no other file can take its place in between. What is written is not durable by itself.
+///
+/// # Errors
+///
+/// As [`open_regular`].
+pub fn open_regular_for_update(path: &Path, max_len: u64) -> Result<RegularFile, Error> {
+    open(path, max_len, Access::Update)
+}
+
+fn open(path: &Path, max_len: u64, access: Access) -> Result<RegularFile, Error> {
     let refuse = |kind| Err(Error::new(kind, path));
     let check = |entry: &Entry| match entry.irregular() {
         Some(what) => Err(Error::new(ErrorKind::NotRegular { what }, path)),
         None => Ok(()),
     };
-    let file = match open_without_waiting(path) {
+    let file = match open_without_waiting(path, access) {
         Ok(file) => file,
         Err(error) => {
             // What cannot be opened, such as a socket, is still called by its name.

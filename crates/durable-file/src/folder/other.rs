@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::Access;
 use crate::error::FileKind;
 
 /// A folder, by name.
@@ -159,8 +160,8 @@ impl Entry {
     }
 }
 
-pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
-    File::open(path)
+pub(crate) fn open_without_waiting(path: &Path, access: Access) -> io::Result<File> {
+    File::options().read(true).write(access == Access::Update).open(path)
 }
 
 pub(crate) fn is_link_loop(_: &io::Error) -> bool {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::Access;
 use crate::error::FileKind;
 
 /// For opening what may be something else than it looks: never waits, never becomes a controlling terminal.
@@ -269,9 +270,13 @@ fn allowed(result: Result<(), Errno>) -> io::Result<bool> {
     }
 }
 
-/// Opens for reading, following symbolic links; a named pipe or a terminal does not keep us waiting.
-pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
-    Ok(retry_on_intr(|| fs::open(path, CAUTIOUS | OFlags::RDONLY, Mode::empty()))?.into())
+/// Opens, following symbolic links; a named pipe or a terminal does not keep us waiting.
+pub(crate) fn open_without_waiting(path: &Path, access: Access) -> io::Result<File> {
+    let flags = match access {
+        Access::Read => OFlags::RDONLY,
+        Access::Update => OFlags::RDWR,
+    };
+    Ok(retry_on_intr(|| fs::open(path, CAUTIOUS | flags, Mode::empty()))?.into())
 }
 
 /// Whether the kernel gave up on symbolic links.

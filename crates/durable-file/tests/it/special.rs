@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use durable_file::{ErrorKind, FileKind, StagedDir, open_regular, read, write};
+use durable_file::{ErrorKind, FileKind, StagedDir, open_regular, open_regular_for_update, read, write};
 
 use crate::scratch::Scratch;
 
@@ -44,6 +44,7 @@ fn special_files_are_refused_at_once_for_reading_and_writing() {
         let start = Instant::now();
         let errors = [
             open_regular(&path, u64::MAX).unwrap_err(),
+            open_regular_for_update(&path, u64::MAX).unwrap_err(),
             read(&path, u64::MAX).unwrap_err(),
             write(&path, b"new").unwrap_err(),
         ];
