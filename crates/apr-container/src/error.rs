@@ -527,6 +527,13 @@ error_kinds! {
         /// What opens it.
         expected: &'static str,
     } => "ac-sealed-lock" if "crypto", "the file opens with {expected}";
+    /// More stanzas than the reader tries a recipient's key on.
+    SealedStanzas {
+        /// Stanzas of the file.
+        found: u64,
+        /// Most accepted.
+        limit: u64,
+    } => "ac-sealed-stanzas" if "crypto", "the sealed file has {found} stanzas, at most {limit} are tried";
     /// The key slots have no room for that many recipients.
     SealedRoom {
         /// Bytes the stanzas need.
@@ -534,6 +541,12 @@ error_kinds! {
         /// Bytes there are.
         available: u64,
     } => "ac-sealed-room" if "crypto", "stanzas of {needed} bytes for key slots with room for {available}: seal the file anew with more room";
+    /// The file does not say whose its stanzas are.
+    RecipientsUnlisted => "ac-sealed-unlisted" if "crypto", "the file does not list its recipients: none of them can be removed by name";
+    /// None of the listed recipients has this key.
+    RecipientUnknown => "ac-sealed-recipient" if "crypto", "no recipient that the file lists has this key";
+    /// With all recipients removed, nobody could open the file.
+    RecipientsGone => "ac-sealed-nobody" if "crypto", "no recipient would be left who can open the file";
     /// Only the signer may change who can open the file.
     RecipientsBound => "ac-sealed-bound" if "crypto", "the list of recipients is signed: changing it needs the signing key of this file";
 }

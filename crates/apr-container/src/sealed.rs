@@ -38,6 +38,7 @@ mod limits;
 mod options;
 mod plan;
 mod reader;
+mod recipients;
 mod rekey;
 #[cfg(feature = "std")]
 mod sealer;

@@ -13,6 +13,7 @@ use super::fields::put_texts;
 use super::fixed::{FIXED_LEN, Fixed, PART_ALIGN, PRELUDE_LEN, Places, SIGNER_LEN};
 use super::header::{signed_bytes, signer_block, stanza_context};
 use super::plan::Plan;
+use super::recipients::{RECIPIENTS, Recipients};
 use super::slot::{self, NewSlot, Record};
 use super::{SealOptions, directory};
 use crate::error::{Error, ErrorKind};
@@ -182,7 +183,14 @@ impl<'k> Engine<'k> {
             let context = |purpose| fixed.context(purpose, &signer_key, &public);
             directory = file_key.seal_chunked(rng, &context(DIRECTORY), &directory)?;
             let stanzas = stanza_context(&fixed, &signer_key, &public);
-            let records = records(&file_key, options, &stanzas, rng)?;
+            let mut records = records(&file_key, options, &stanzas, rng)?;
+            if options.is_listed && options.password.is_none() {
+                let mut listed = Recipients::default();
+                let named = records.iter().zip(&options.recipients);
+                named.for_each(|(stanza, key)| listed.insert(stanza, *key));
+                let mut list = listed.to_records(&records, &file_key, &context(RECIPIENTS), rng)?;
+                records.append(&mut list);
+            }
             locks = Some(Locks { mac: slot::mac_key(&file_key), context: stanzas, records });
             encryptor = Some(ChunkedEncryptor::new(&file_key, rng, &context(PAYLOAD), &mut ready)?);
         }

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use apr_crypto::{ReadAt, Signature, TreeHasher, TreeRoot, VerifyingKey, dsse_pae};
+use apr_crypto::{Argon2Cost, Argon2Limits, ReadAt, Signature, TreeHasher, TreeRoot, VerifyingKey, dsse_pae};
 use sha2::{Digest as _, Sha256};
 
 use super::SealedLimits;
@@ -120,7 +120,7 @@ impl SealedHeader {
             let newest = slots.into_iter().filter_map(|(idx, slot)| Some((idx, slot?)));
             let newest = newest.max_by_key(|(idx, slot)| (slot.generation, usize::MAX - idx));
             let (idx, slot) = newest.ok_or_else(|| ErrorKind::SealedSlots.at(header.places.slot(0).start))?;
-            let kinds = slot.records.iter().map(super::slot::Record::kind).collect();
+            let kinds = slot.stanzas().map(super::slot::Record::kind).collect();
             header.slot = Some((idx, slot.generation, kinds));
         }
         header.directory_hash = Sha256::digest(header.part(&header.places.directory)).into();
@@ -193,6 +193,15 @@ impl SealedHeader {
     #[must_use]
     pub fn stanzas(&self) -> &[StanzaKind] {
         self.slot.as_ref().map(|(_, _, kinds)| kinds.as_slice()).unwrap_or_default()
+    }
+
+    /// What trying a password costs; none of a file that no password opens.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Crypto`] if the file asks for less or more than `limits` allow.
+    pub fn password_cost(&self, limits: &Argon2Limits) -> Result<Option<Argon2Cost>, Error> {
+        self.current_slot().and_then(|slot| slot.password_cost(limits)).transpose()
     }
 
     /// How often the list of recipients was written; 1 as sealed, 0 without encryption.

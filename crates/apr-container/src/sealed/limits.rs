@@ -12,6 +12,8 @@ pub struct SealedLimits {
     pub directory_bytes: u64,
     /// Most parts. Default 2^21.
     pub parts: usize,
+    /// Most stanzas that a recipient's key is tried on: each costs a multiplication on the curve. Default 1,024.
+    pub stanzas: usize,
     /// What a password may cost.
     pub argon2: Argon2Limits,
 }
@@ -22,6 +24,7 @@ impl Default for SealedLimits {
             public_bytes: 1 << 20,
             directory_bytes: 64 << 20,
             parts: 1 << 21,
+            stanzas: 1024,
             argon2: Argon2Limits::default(),
         }
     }

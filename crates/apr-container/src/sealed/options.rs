@@ -21,6 +21,7 @@ pub struct SealOptions<'k> {
     pub(super) signer: Option<&'k SigningKey>,
     pub(super) is_bound: bool,
     pub(super) room: usize,
+    pub(super) is_listed: bool,
     pub(super) algorithm: TreeAlgorithm,
     pub(super) leaf_len: LeafLen,
     /// What anyone can read. Authentic once the file was opened or its signature verified.
@@ -37,6 +38,7 @@ impl Default for SealOptions<'_> {
             signer: None,
             is_bound: false,
             room: ROOM,
+            is_listed: false,
             algorithm: TreeAlgorithm::Blake3,
             leaf_len: LeafLen::KIB_16,
             public: BTreeMap::new(),
@@ -81,11 +83,26 @@ impl<'k> SealOptions<'k> {
         self
     }
 
-    /// Room for so many recipients in all, for [`Rekeying`](super::Rekeying). Default 8; a recipient takes 168 bytes of the file.
+    /// With a list of the recipients' public keys, for those who can open the file. Without it nobody learns from the file who
+    /// else can open it, and no recipient can be [removed](super::RekeyOptions::without) by name.
+    #[must_use]
+    pub const fn with_listed_recipients(mut self) -> Self {
+        self.is_listed = true;
+        self
+    }
+
+    /// Room for so many recipients in all, for [`Rekeying`](super::Rekeying). Default 8; a recipient takes 168 bytes of the file,
+    /// one that is listed 264.
     #[must_use]
     pub const fn with_room_for(mut self, recipients: usize) -> Self {
         self.room = recipients;
         self
+    }
+
+    /// Recipients there is room for at least.
+    #[must_use]
+    pub const fn room(&self) -> usize {
+        self.room
     }
 
     /// With this tree hash. Default: BLAKE3, leaves of 16 KiB.
@@ -120,7 +137,7 @@ impl<'k> SealOptions<'k> {
     pub(super) fn slot_len(&self) -> Result<u32, Error> {
         match self.suite() {
             Suite::Plain => Ok(0),
-            Suite::Cobblestone256 => slot::len_for(self.recipients.len().max(self.room)),
+            Suite::Cobblestone256 => slot::len_for(self.recipients.len().max(self.room), self.is_listed),
         }
     }
 

@@ -8,10 +8,12 @@ use core::fmt;
 
 use apr_crypto::{
     ChunkedMessage, ChunkedReader, Error as CryptoError, ErrorKind as CryptoErrorKind, FileKey, ReadAt,
+    RecipientPublic,
 };
 
 use super::engine::{DIRECTORY, PAYLOAD};
 use super::header::room_for;
+use super::recipients::{RECIPIENTS, Recipients};
 use super::stored::Stored;
 use super::{Part, Plan, SealedHeader, SealedLimits, directory};
 use crate::error::{Error, ErrorKind};
@@ -29,6 +31,8 @@ pub struct SealedReader<'k, R> {
     header: SealedHeader,
     signer: Option<Signer<'k>>,
     private: BTreeMap<String, String>,
+    /// For each stanza, whose it is.
+    recipients: Option<Vec<Option<RecipientPublic>>>,
     plan: Plan,
     /// Of an encrypted file.
     message: Option<ChunkedMessage>,
@@ -42,7 +46,8 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     /// Those of [`SealedHeader::read`] and [`SealedHeader::verify`]: a signed file needs some trust, at least
     /// [`Trust::Anyone`](crate::Trust::Anyone). [`ErrorKind::Encrypted`] without a key for an encrypted file,
     /// [`ErrorKind::NotEncrypted`] with one for a plain one, [`ErrorKind::SealedLock`] with one of the other kind;
-    /// [`ErrorKind::DecryptionFailed`] for another key and for damage alike; [`ErrorKind::SealedDirectory`];
+    /// [`ErrorKind::SealedStanzas`]; [`ErrorKind::DecryptionFailed`] for another key and for damage alike;
+    /// [`ErrorKind::SealedDirectory`];
     /// [`ErrorKind::Crypto`] for a password whose cost is out of bounds and for a source that fails.
     pub fn open(source: R, access: &Access<'k>, limits: &SealedLimits) -> Result<Self, Error> {
         let mut header = SealedHeader::read(&source, limits)?;
@@ -63,6 +68,13 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
                 Some(ChunkedReader::open(stored, key, &header.context(PAYLOAD)).map_err(hide)?.message())
             }
         };
+        let recipients = match (&file_key, header.current_slot()) {
+            (Some(key), Some(slot)) => {
+                let listed = Recipients::read(&slot.records, key, &header.context(RECIPIENTS))?;
+                listed.map(|listed| slot.stanzas().map(|stanza| listed.of(stanza)).collect())
+            }
+            _ => None,
+        };
         let [_, stored_len, _] = header.lens();
         let payload_len = message.as_ref().map_or(stored_len, |message| message.layout().plaintext_len());
         if plan.payload_len() != payload_len {
@@ -70,7 +82,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
                 ErrorKind::SealedDirectory { what: "parts of another length than the payload" }.into()
             );
         }
-        Ok(Self { source, header, signer, private, plan, message })
+        Ok(Self { source, header, signer, private, recipients, plan, message })
     }
 
     /// The header, now verified.
@@ -95,6 +107,13 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     #[must_use]
     pub const fn private_metadata(&self) -> &BTreeMap<String, String> {
         &self.private
+    }
+
+    /// Whose key each of the [stanzas](SealedHeader::stanzas) is for, as far as the file says; none of a file that lists nobody. The
+    /// list is what its writer made it: any recipient, or with bound recipients the signer.
+    #[must_use]
+    pub fn recipients(&self) -> Option<&[Option<RecipientPublic>]> {
+        self.recipients.as_deref()
     }
 
     /// The parts in order.
@@ -201,12 +220,12 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     /// [`signer`](Self::signer) is `Trusted(None)` then.
     #[must_use]
     pub fn forget_names(self) -> SealedReader<'static, R> {
-        let Self { source, header, signer, private, plan, message } = self;
+        let Self { source, header, signer, private, recipients, plan, message } = self;
         let signer = signer.map(|signer| match signer {
             Signer::Trusted(_) => Signer::Trusted(None),
             Signer::Unknown(key) => Signer::Unknown(key),
         });
-        SealedReader { source, header, signer, private, plan, message }
+        SealedReader { source, header, signer, private, recipients, plan, message }
     }
 
     /// Gives the source back.
@@ -244,7 +263,7 @@ pub(super) fn unlock(
         (Some(_), None) => Err(ErrorKind::Encrypted.at(at)),
         (Some(slot), Some(key)) => {
             // Without a place: that of a wrong key would differ from that of damage.
-            slot.unlock(key, &header.stanza_context(), header.surroundings(), &limits.argon2).map(Some)
+            slot.unlock(key, &header.stanza_context(), header.surroundings(), limits).map(Some)
         }
     }
 }

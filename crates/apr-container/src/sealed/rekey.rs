@@ -1,11 +1,13 @@
 //! Other recipients for a sealed file, in place.
 
+use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
-use apr_crypto::{Argon2Cost, FileKey, Password, ReadAt, RecipientPublic, Rng, SigningKey};
+use apr_crypto::{Argon2Cost, FileKey, Fingerprint, Password, ReadAt, RecipientPublic, Rng, SigningKey};
 
 use super::options::check_password;
 use super::reader::unlock;
+use super::recipients::{RECIPIENTS, Recipients};
 use super::slot::{self, NewSlot, Record};
 use super::{SealedHeader, SealedLimits};
 use crate::error::{Error, ErrorKind};
@@ -18,6 +20,7 @@ pub struct RekeyOptions<'k> {
     recipients: Vec<RecipientPublic>,
     password: Option<(&'k Password, Argon2Cost)>,
     removes_others: bool,
+    removed: Vec<Fingerprint>,
     signer: Option<&'k SigningKey>,
 }
 
@@ -50,6 +53,14 @@ impl<'k> RekeyOptions<'k> {
     #[must_use]
     pub const fn without_others(mut self) -> Self {
         self.removes_others = true;
+        self
+    }
+
+    /// Without the recipient whose public key has this fingerprint, by the list of recipients that the file keeps. What
+    /// [`without_others`](Self::without_others) says of those who were removed holds here too.
+    #[must_use]
+    pub fn without(mut self, recipient: Fingerprint) -> Self {
+        self.removed.push(recipient);
         self
     }
 
@@ -99,8 +110,9 @@ impl Rekeying {
     /// # Errors
     ///
     /// Those of opening ([`SealedReader::open`](super::SealedReader::open)); [`ErrorKind::RecipientsBound`] without the
-    /// signing key of a file whose recipients are bound; [`ErrorKind::SealedRoom`]; [`ErrorKind::InvalidValue`] for a
-    /// password beside recipients, [`ErrorKind::Limit`] for an empty one; [`ErrorKind::NotEncrypted`];
+    /// signing key of a file whose recipients are bound; [`ErrorKind::RecipientsUnlisted`], [`ErrorKind::RecipientUnknown`] for a
+    /// recipient who cannot be removed by name, [`ErrorKind::RecipientsGone`] if none is left; [`ErrorKind::SealedRoom`];
+    /// [`ErrorKind::InvalidValue`] for a password beside recipients, [`ErrorKind::Limit`] for an empty one; [`ErrorKind::NotEncrypted`];
     /// [`ErrorKind::Crypto`] as sealing has it.
     pub fn prepare(
         source: &(impl ReadAt + ?Sized),
@@ -120,7 +132,12 @@ impl Rekeying {
         });
         let signer = signer.transpose()?;
         let context = header.stanza_context();
-        let records = records(slot.records, own, &file_key, &context, options, rng)?;
+        let list_context = header.context(RECIPIENTS);
+        let mut listed = Recipients::read(&slot.records, &file_key, &list_context)?;
+        let mut records = records(slot.records, own, &file_key, &context, listed.as_mut(), options, rng)?;
+        if let Some(listed) = listed.filter(|_| !records.iter().any(Record::is_password)) {
+            records.append(&mut listed.to_records(&records, &file_key, &list_context, rng)?);
+        }
         let len = header.fixed.slot_len;
         let generation = slot.generation.checked_add(1).ok_or(ErrorKind::SizeOverflow)?;
         let new = NewSlot { len: len as usize, generation, records: &records, context: &context, signer };
@@ -142,6 +159,7 @@ fn records(
     own: usize,
     file_key: &FileKey,
     context: &[u8; 32],
+    mut listed: Option<&mut Recipients>,
     options: &RekeyOptions<'_>,
     rng: &mut (impl Rng + ?Sized),
 ) -> Result<Vec<Record>, Error> {
@@ -163,10 +181,24 @@ fn records(
         (true, true, false) => Vec::new(),
         (true, ..) => old.into_iter().nth(own).into_iter().collect(),
     };
-    for recipient in &options.recipients {
-        records.push(Record::recipient(&file_key.wrap_for(rng, recipient, context)?));
+    records.retain(|record| !record.is_list());
+    for name in &options.removed {
+        let listed = listed.as_ref().ok_or(ErrorKind::RecipientsUnlisted)?;
+        let before = records.len();
+        records.retain(|record| !listed.is_of(record, name));
+        if records.len() == before {
+            return Err(Error::from(ErrorKind::RecipientUnknown).named(&name.to_string()));
+        }
     }
-    Ok(records)
+    for recipient in &options.recipients {
+        let stanza = Record::recipient(&file_key.wrap_for(rng, recipient, context)?);
+        listed.iter_mut().for_each(|listed| listed.insert(&stanza, *recipient));
+        records.push(stanza);
+    }
+    match records.is_empty() {
+        true => Err(ErrorKind::RecipientsGone.into()),
+        false => Ok(records),
+    }
 }
 
 /// Changes who can open the file at `path`, in place and without touching the payload. A crash at any point leaves a file that
@@ -174,7 +206,7 @@ fn records(
 ///
 /// # Errors
 ///
-/// Those of [`Rekeying::prepare`]; [`ErrorKind::Io`]. After an error of writing, the old list still counts unless the new one
+/// Those of [`Rekeying::prepare`]; [`ErrorKind::File`] if it is no regular file or cannot be opened; [`ErrorKind::Io`]. After an error of writing, the old list still counts unless the new one
 /// was whole.
 #[cfg(all(feature = "std", any(unix, windows)))]
 pub fn rekey(
@@ -185,9 +217,8 @@ pub fn rekey(
 ) -> Result<(), Error> {
     use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 
-    // Pipes and devices are refused before they are opened for writing.
-    drop(durable_file::open_regular(path.as_ref(), u64::MAX)?);
-    let mut file = std::fs::OpenOptions::new().read(true).write(true).open(path.as_ref())?;
+    // Opened once: what is looked at is what is written to.
+    let mut file = durable_file::open_regular_for_update(path.as_ref(), u64::MAX)?.into_file();
     // Two that change one file at once would each write over what the other wrote.
     file.lock()?;
     let source = apr_crypto::FileSource::new(file.try_clone()?)?;

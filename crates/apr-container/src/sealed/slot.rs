@@ -15,12 +15,14 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use apr_crypto::{
-    Argon2Limits, FileKey, MacKey, PasswordStanza, RecipientStanza, Signature, SigningKey, VerifyingKey,
-    dsse_pae,
+    Argon2Cost, Argon2Limits, FileKey, MacKey, PasswordStanza, RecipientStanza, Signature, SigningKey,
+    VerifyingKey, dsse_pae,
 };
 use sha2::{Digest as _, Sha256};
 
+use super::SealedLimits;
 use super::fixed::{SLOT_ALIGN, SLOT_MAX, take};
+use super::recipients::list_len;
 use crate::error::{Error, ErrorKind};
 use crate::protect::Key;
 
@@ -31,10 +33,12 @@ const MAC_LEN: usize = MacKey::TAG_LEN;
 const CHECKSUM_LEN: usize = 32;
 const TAIL_LEN: usize = MAC_LEN + CHECKSUM_LEN;
 /// Type and length of a stanza.
-const RECORD_HEAD_LEN: usize = 4;
+pub(super) const RECORD_HEAD_LEN: usize = 4;
 
 const RECIPIENT: u16 = 1;
 const PASSWORD: u16 = 2;
+/// No stanza: whose the stanzas are.
+const LIST: u16 = 3;
 
 /// Label of the key that authenticates slots and everything before them.
 const MAC_LABEL: &str = "apr-sealed-v1 header";
@@ -68,8 +72,21 @@ impl Record {
         Self { kind: PASSWORD, body: stanza.to_bytes().to_vec() }
     }
 
-    pub(super) fn is_password(&self) -> bool {
+    /// A list of recipients, encrypted.
+    pub(super) const fn list(body: Vec<u8>) -> Self {
+        Self { kind: LIST, body }
+    }
+
+    pub(super) const fn is_password(&self) -> bool {
         self.kind == PASSWORD
+    }
+
+    pub(super) const fn is_list(&self) -> bool {
+        self.kind == LIST
+    }
+
+    pub(super) fn body(&self) -> &[u8] {
+        &self.body
     }
 
     pub(super) fn kind(&self) -> StanzaKind {
@@ -78,6 +95,12 @@ impl Record {
             PASSWORD => StanzaKind::Password,
             other => StanzaKind::Other(other),
         }
+    }
+
+    /// None of a record that is no stanza of a password.
+    fn password_stanza(&self, limits: &Argon2Limits) -> Option<Result<PasswordStanza, Error>> {
+        let bytes = self.body.as_slice().try_into().ok().filter(|_| self.is_password())?;
+        Some(PasswordStanza::from_bytes(bytes, limits).map_err(Error::from))
     }
 
     /// The file key, if this stanza is for `key`.
@@ -89,8 +112,8 @@ impl Record {
                 Ok(stanza.and_then(|stanza| stanza.unwrap(secret, context).ok()))
             }
             (PASSWORD, Key::Password(password)) => {
-                let Ok(bytes) = self.body.as_slice().try_into() else { return Ok(None) };
-                match PasswordStanza::from_bytes(bytes, limits)?.unwrap(password, context) {
+                let Some(stanza) = self.password_stanza(limits) else { return Ok(None) };
+                match stanza?.unwrap(password, context) {
                     Ok(key) => Ok(Some(key)),
                     Err(error) if error.kind() == apr_crypto::ErrorKind::Open => Ok(None),
                     Err(error) => Err(error.into()),
@@ -106,15 +129,19 @@ pub(super) fn records_len(records: &[Record]) -> u64 {
     records.iter().map(|record| (RECORD_HEAD_LEN + record.body.len()) as u64).sum()
 }
 
-/// Length of a slot with room for so many recipients.
-pub(super) fn len_for(recipients: usize) -> Result<u32, Error> {
+/// Length of a slot with room for so many recipients, and for a list of them if the file has one.
+pub(super) fn len_for(recipients: usize, is_listed: bool) -> Result<u32, Error> {
     let stanza = (RECORD_HEAD_LEN + RecipientStanza::LEN) as u64;
-    let needed = (recipients as u64).saturating_mul(stanza).saturating_add((BODY_AT + TAIL_LEN) as u64);
-    if needed > SLOT_MAX {
-        let limit = (SLOT_MAX - (BODY_AT + TAIL_LEN) as u64) / stanza;
+    let needed = |recipients: usize| {
+        let list = if is_listed { list_len(recipients) } else { 0 };
+        (recipients as u64).saturating_mul(stanza).saturating_add((BODY_AT + TAIL_LEN) as u64 + list)
+    };
+    if needed(recipients) > SLOT_MAX {
+        let most = (SLOT_MAX / stanza) as usize;
+        let limit = (0..most).rev().find(|count| needed(*count) <= SLOT_MAX).unwrap_or_default() as u64;
         return Err(ErrorKind::Limit { what: "recipients", found: recipients as u64, limit }.into());
     }
-    Ok(needed.next_multiple_of(SLOT_ALIGN) as u32)
+    Ok(needed(recipients).next_multiple_of(SLOT_ALIGN) as u32)
 }
 
 /// What a slot authenticates beside itself: fixed header, signer block, public metadata.
@@ -199,8 +226,21 @@ impl<'f> Slot<'f> {
             stanzas = after;
         }
         let has_password = records.iter().any(Record::is_password);
-        let is_sound = stanzas.is_empty() && !records.is_empty() && (!has_password || records.len() == 1);
+        let is_sound = stanzas.is_empty()
+            && !records.iter().all(Record::is_list)
+            && (!has_password || records.len() == 1);
         is_sound.then_some(Self { bytes, generation, records })
+    }
+
+    /// The records that open the file.
+    pub(super) fn stanzas(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter().filter(|record| !record.is_list())
+    }
+
+    /// What trying a password costs.
+    pub(super) fn password_cost(&self, limits: &Argon2Limits) -> Option<Result<Argon2Cost, Error>> {
+        let stanza = self.records.iter().find_map(|record| record.password_stanza(limits))?;
+        Some(stanza.map(|stanza| *stanza.cost()))
     }
 
     /// Whether the signer of the file made this list of recipients.
@@ -218,7 +258,7 @@ impl<'f> Slot<'f> {
         key: Key<'_>,
         context: &[u8; 32],
         surroundings: Surroundings<'_>,
-        limits: &Argon2Limits,
+        limits: &SealedLimits,
     ) -> Result<(FileKey, usize), Error> {
         let is_for_password = self.records.iter().any(Record::is_password);
         match (key, is_for_password) {
@@ -228,11 +268,16 @@ impl<'f> Slot<'f> {
             }
             _ => {}
         }
+        let count = self.stanzas().count();
+        if count > limits.stanzas {
+            let (found, limit) = (count as u64, limits.stanzas as u64);
+            return Err(ErrorKind::SealedStanzas { found, limit }.into());
+        }
         let (covered, code) = self.bytes.split_last_chunk::<TAIL_LEN>().ok_or(ErrorKind::DecryptionFailed)?;
         let code = take::<MAC_LEN>(&mut code.as_slice());
         let [fixed, block, public] = surroundings;
         for (idx, record) in self.records.iter().enumerate() {
-            let Some(file_key) = record.unwrap(key, context, limits)? else { continue };
+            let Some(file_key) = record.unwrap(key, context, &limits.argon2)? else { continue };
             if mac_key(&file_key).verify(&[fixed, block, public, covered], &code).is_ok() {
                 return Ok((file_key, idx));
             }

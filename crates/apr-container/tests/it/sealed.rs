@@ -2,6 +2,7 @@
 
 mod damage;
 mod forgery;
+mod listed;
 mod reading;
 mod refusals;
 mod rekeying;

@@ -452,6 +452,32 @@ pub(super) const ENTRIES: &[Entry] = &[
         "`apr inspect FILE` says what opens it",
     ),
     entry(
+        "ac-sealed-stanzas",
+        Refused,
+        "A recipient's key is tried on every stanza of a sealed file, and this one has more of them than are tried: a file made \
+         to keep the machine busy, or one for very many recipients.",
+        "if you trust where the file comes from, raise the limit: --max-recipients N",
+    ),
+    entry(
+        "ac-sealed-unlisted",
+        Usage,
+        "A stanza of a sealed file does not say whose it is. Whoever sealed this file left out the list that says so, or did it with \
+         a release that writes none.",
+        "name those who are to stay: --remove-others with --recipient for each of them",
+    ),
+    entry(
+        "ac-sealed-recipient",
+        Usage,
+        "None of the recipients that the sealed file lists has the key or fingerprint that was given.",
+        "`apr inspect FILE --identity KEYFILE` lists them",
+    ),
+    entry(
+        "ac-sealed-nobody",
+        Usage,
+        "All recipients of the sealed file were to be removed: its content could never be read again.",
+        "name somebody who stays or comes: leave one out, or add --recipient KEY; to destroy the file, delete it",
+    ),
+    entry(
         "ac-sealed-room",
         Usage,
         "The list of recipients has a fixed length, chosen when the file was sealed, and there is no room in it for so \

@@ -30,21 +30,21 @@ fn sign(file: &mut [u8], key: &SigningKey) {
 }
 
 /// What binds messages to a file, written down a second time.
-fn context(file: &[u8], purpose: &str) -> [u8; 32] {
+pub(crate) fn context(file: &[u8], purpose: &str) -> [u8; 32] {
     let public = &file[map(file).public];
     let label = format!("apr-sealed-v1 {purpose}\0");
     Sha256::digest([label.as_bytes(), &file[..64], &file[112..144], public].concat()).into()
 }
 
 /// The file key, which every recipient can come by.
-fn file_key(file: &[u8], secret: &RecipientSecret) -> FileKey {
+pub(crate) fn file_key(file: &[u8], secret: &RecipientSecret) -> FileKey {
     let slot = map(file).slots[0].start;
     let stanza: [u8; 80] = file[slot + 84..slot + 164].try_into().unwrap();
     RecipientStanza::from_bytes(&stanza).unwrap().unwrap(secret, &context(file, "stanza")).unwrap()
 }
 
 /// Makes the code of the first slot right, as every recipient can.
-fn authenticate(file: &mut [u8], key: &FileKey) {
+pub(crate) fn authenticate(file: &mut [u8], key: &FileKey) {
     let places = map(file);
     let slot = places.slots[0].clone();
     let parts = [&file[..64], &file[64..208], &file[places.public], &file[slot.start..slot.end - 64]];
