@@ -14,7 +14,7 @@ use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::interruption;
 use crate::output::{self, Overwrite};
 use crate::render::escape;
-use crate::secrets::{PasswordArgs, Purpose, key_password_args, load_secret};
+use crate::secrets::{PasswordArgs, Purpose, keep_secrets, key_password_args, load_secret};
 
 /// What keys of P-256 are called here and in JSON.
 pub(crate) const SIGN_P256: &str = "sign-p256";
@@ -79,6 +79,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     if path.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "a secret key is not written to standard output"));
     }
+    keep_secrets();
     let public_path = beside(path);
     for path in [path, &public_path] {
         // With --force nothing changes: what a lost key opened stays closed.

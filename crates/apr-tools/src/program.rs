@@ -26,6 +26,7 @@ use crate::{cli, interruption, secrets};
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     interruption::install();
     let args = args.into_iter().collect();
+    secrets::is_the_program();
     panic::set_hook(Box::new(report_panic));
     // Arguments of the run that panicked are not used again.
     let exit = panic::catch_unwind(|| answer(args, &Data::Stdout)).unwrap_or(Exit::Internal);

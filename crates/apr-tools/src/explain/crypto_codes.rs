@@ -64,7 +64,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         Refused,
         "A password's cost is outside what is accepted: below it guessing is too cheap to call it protection, above it a file \
          could keep the machine busy for hours.",
-        "have the file or key made anew with a cost in that range",
+        "have the file or key made anew with a cost in that range, or raise the limit: --max-password-cost SIZE:PASSES",
     ),
     entry(
         "cy-memory",

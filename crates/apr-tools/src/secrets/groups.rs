@@ -4,10 +4,13 @@ use alloc::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use apr_container::{Access, Trust};
-use apr_crypto::{AnySecretKey, Password, RecipientPublic, RecipientSecret, SigningKey, TrustedKeys};
+use apr_crypto::{
+    AnySecretKey, Fingerprint, Password, RecipientPublic, RecipientSecret, SigningKey, TrustedKeys,
+};
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
 use super::key_file::{load_public, load_secret};
+use super::limits::Limits;
 use super::password::{ASK, DESCRIPTOR, FILE, HEADING, PasswordArgs, Purpose};
 use crate::error::{CODE_USAGE, Failure};
 
@@ -30,8 +33,8 @@ fn paths(matches: &ArgMatches, name: &str) -> Vec<PathBuf> {
     matches.try_get_many::<PathBuf>(name).ok().flatten().into_iter().flatten().cloned().collect()
 }
 
-/// `--key-password-file`, `--key-password-fd`: for commands that read secret keys' files. Once per command, whatever groups it has.
-pub(crate) fn key_password_args() -> [Arg; 2] {
+/// `--key-password-file`, `--key-password-fd`, `--max-password-cost`: for commands that read secret keys' files. Once per command, whatever groups it has.
+pub(crate) fn key_password_args() -> [Arg; 3] {
     PasswordArgs::key_args()
 }
 
@@ -56,7 +59,7 @@ impl IdentityArgs {
         let identity = path_arg(IDENTITY, "KEYFILE")
             .conflicts_with_all([ASK, FILE, DESCRIPTOR])
             .help("Open the file with this secret key of a recipient");
-        [identity].into_iter().chain(PasswordArgs::args()).collect()
+        [identity, Limits::recipients_arg()].into_iter().chain(PasswordArgs::args()).collect()
     }
 
     pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
@@ -70,6 +73,11 @@ impl IdentityArgs {
     /// Whether one of the options was given.
     pub(crate) fn is_given(&self) -> bool {
         self.file.is_some() || self.password.is_given()
+    }
+
+    /// What the file may ask for.
+    pub(crate) fn limits(&self) -> Limits {
+        self.password.limits()
     }
 
     /// Whether standard input is where a password comes from.
@@ -141,6 +149,16 @@ impl RecipientArgs {
         self.password.takes_stdin()
     }
 
+    /// How many recipients are named.
+    pub(crate) fn count(&self) -> usize {
+        self.recipients.len()
+    }
+
+    /// Whether one of the options was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.count() > 0 || self.password.is_given()
+    }
+
     /// The recipients or the password; `None` if no option was given.
     ///
     /// # Errors
@@ -173,6 +191,20 @@ impl RecipientArgs {
         }
         Ok(keys)
     }
+}
+
+/// The fingerprint of a recipient: the fingerprint itself, or that of a public key.
+///
+/// # Errors
+///
+/// If the key cannot be read, or is of another kind.
+pub(crate) fn load_fingerprint(word: &Path) -> Result<Fingerprint, Failure> {
+    let fingerprint = word.to_str().filter(|_| word.symlink_metadata().is_err()).map(str::parse);
+    if let Some(Ok(fingerprint)) = fingerprint {
+        return Ok(fingerprint);
+    }
+    let key = load_public(word)?.key.into_recipient().map_err(|error| named(error, word))?;
+    Ok(key.fingerprint())
 }
 
 /// An error about a key given as KEY-OR-FILE.

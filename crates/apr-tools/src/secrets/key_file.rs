@@ -4,10 +4,11 @@ use std::fs::File;
 use std::path::Path;
 
 use apr_crypto::minisign;
-use apr_crypto::{AnyPublicKey, AnySecretKey, Argon2Limits, KeyFormat, PublicKey, is_key_text};
+use apr_crypto::{AnyPublicKey, AnySecretKey, KeyFormat, PublicKey, is_key_text};
 use zeroize::Zeroizing;
 
 use super::password::{PasswordArgs, Purpose};
+use super::process::keep_secrets;
 use crate::error::Failure;
 
 /// Longest key file that is looked at.
@@ -50,6 +51,7 @@ pub(crate) fn load_any(key_or_file: &Path, password: &PasswordArgs) -> Result<Ke
 ///
 /// If it cannot be read or others can read it too; if it holds no secret key; if the password is another one.
 pub(crate) fn load_secret(path: &Path, password: &PasswordArgs) -> Result<AnySecretKey, Failure> {
+    keep_secrets();
     let regular = durable_file::open_regular(path, MAX_LEN)?;
     let exposed = refuse_exposed(regular.file(), path);
     let text = text_of(Zeroizing::new(regular.into_bytes()?), path)?;
@@ -58,7 +60,7 @@ pub(crate) fn load_secret(path: &Path, password: &PasswordArgs) -> Result<AnySec
         exposed?;
     }
     let ask = || password.read(&path.to_string_lossy(), Purpose::Open);
-    AnySecretKey::from_text_with(&text, &Argon2Limits::default(), ask)
+    AnySecretKey::from_text_with(&text, &password.limits().of_keys(), ask)
         .map_err(|failure: Failure| failure.in_file(path))
 }
 

@@ -7,16 +7,17 @@ use apr_container::{Access, Signer};
 use clap::{Arg, ArgMatches};
 
 use super::groups::{Identity, IdentityArgs, TrustArgs, Trusted, key_password_args};
+use super::limits::Limits;
 use crate::error::{CODE_USAGE, Failure};
 use crate::render::escape;
 use crate::render::json::JsonWriter;
-use crate::sealed_file::is_sealed;
 
 /// What opens files, and whose signature they must have.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     identity: Option<Identity>,
     trusted: Trusted,
+    limits: Limits,
 }
 
 /// Who signed a file, as far as anybody knows.
@@ -74,12 +75,12 @@ impl Keys {
         let trusted = trust.load()?;
         let asked_of = first.unwrap_or(Path::new("-"));
         let identity = if identity.is_given() { Some(identity.load(asked_of)?) } else { None };
-        Ok(Self { identity, trusted })
+        Ok(Self { identity, trusted, limits: Limits::from_matches(matches) })
     }
 
     /// Only whose signature a file must have.
     pub(crate) fn of_signers(trusted: Trusted) -> Self {
-        Self { identity: None, trusted }
+        Self { trusted, ..Self::default() }
     }
 
     /// With what opens the payload.
@@ -111,6 +112,11 @@ impl Keys {
         self.identity.as_ref().map(Identity::access).unwrap_or_default()
     }
 
+    /// What files may ask for.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
     pub(crate) fn trusted(&self) -> &Trusted {
         &self.trusted
     }
@@ -137,10 +143,6 @@ impl Keys {
     ///
     /// If there are keys.
     pub(crate) fn refuse_for(&self, title: &str, path: &Path) -> Result<(), Failure> {
-        // It is no such model, and whoever reads it says so.
-        if is_sealed(path) {
-            return Ok(());
-        }
         if self.demands_signature() {
             let what = format!("a signature was demanded, and {title} holds none");
             return Err(Failure::new("ac-not-signed", what)

@@ -10,6 +10,8 @@ use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use zeroize::Zeroizing;
 
 use super::key_file::refuse_exposed;
+use super::limits::Limits;
+use super::process::keep_secrets;
 use super::terminal::{self, MAX_LEN};
 use crate::error::{CODE_NO_TERMINAL, CODE_PASSWORD, Failure};
 use crate::render::escape::Escaped;
@@ -27,6 +29,7 @@ pub(crate) enum Purpose {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PasswordArgs {
     source: Option<Source>,
+    limits: Limits,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +73,9 @@ impl PasswordArgs {
     }
 
     /// The same for the password of a key file; without them it is asked for at the terminal.
-    pub(super) fn key_args() -> [Arg; 2] {
+    pub(super) fn key_args() -> [Arg; 3] {
         [
+            Limits::cost_arg(),
             Arg::new(KEY_FILE)
                 .long(KEY_FILE)
                 .value_name("PATH")
@@ -91,18 +95,25 @@ impl PasswordArgs {
     pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
         let asks = matches.try_get_one::<bool>(ASK).ok().flatten() == Some(&true);
         let named = Self::named(matches, FILE, DESCRIPTOR);
-        Self { source: named.or(asks.then_some(Source::Terminal)) }
+        let source = named.or(asks.then_some(Source::Terminal));
+        Self { source, limits: Limits::from_matches(matches) }
     }
 
     /// The options for key files.
     pub(crate) fn of_keys(matches: &ArgMatches) -> Self {
-        Self { source: Self::named(matches, KEY_FILE, KEY_DESCRIPTOR) }
+        let source = Self::named(matches, KEY_FILE, KEY_DESCRIPTOR);
+        Self { source, limits: Limits::from_matches(matches) }
     }
 
     fn named(matches: &ArgMatches, file: &str, descriptor: &str) -> Option<Source> {
         let file = matches.try_get_one::<PathBuf>(file).ok().flatten();
         let descriptor = matches.try_get_one::<u32>(descriptor).ok().flatten();
         file.cloned().map(Source::File).or(descriptor.copied().map(Source::Descriptor))
+    }
+
+    /// What opening may cost.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Whether one of the options was given.
@@ -122,6 +133,7 @@ impl PasswordArgs {
     /// If there is none to be had, it is too long or has several lines; if it is to lock something: if it is empty, or is not
     /// the same the second time it is asked for.
     pub(crate) fn read(&self, whose: &str, purpose: Purpose) -> Result<Password, Failure> {
+        keep_secrets();
         let password = match &self.source {
             None | Some(Source::Terminal) => return ask(whose, purpose),
             Some(Source::File(path)) => from_file(path)?,

@@ -6,6 +6,7 @@ use apr_crypto::{AnyPublicKey, AnySecretKey, Fingerprint, VerifyingKey, minisign
 
 use super::key_file::{load_public, load_secret};
 use super::password::PasswordArgs;
+use super::process::keep_secrets;
 use crate::error::Failure;
 
 /// A key that signs.
@@ -43,6 +44,7 @@ impl Signer {
 ///
 /// If it cannot be read or others can read it too; if it holds no signing key; if the password is another one.
 pub(crate) fn load_signer(path: &Path, password: &PasswordArgs) -> Result<Signer, Failure> {
+    keep_secrets();
     match p256::SigningKey::open_file(path) {
         Ok(key) => return Ok(Signer::P256(key)),
         Err(error) if error.code() == "cy-key-mismatch" => return Err(error.into()),
