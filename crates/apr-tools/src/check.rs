@@ -226,7 +226,7 @@ fn sound(source: Source, rules: &Rules, console: &Console) -> Result<Sound, Refu
         Format::AprModel => apr::model(&source, rules).map_err(Refusal::Unsound),
         Format::AprTensors => apr::tensors(source, rules).map_err(Refusal::Unsound),
         Format::Gguf => gguf::tensors(source, rules, console).map_err(Refusal::Unsound),
-        Format::SafeTensors => match Model::with_problems(source, rules) {
+        Format::SafeTensors | Format::Sealed => match Model::with_problems(source, rules) {
             Err(failure) => Err(Refusal::Unsound(failure)),
             Ok((_, problems)) if !problems.is_empty() => Err(Refusal::Shards(problems)),
             Ok((model, _)) => count(&model).map_err(Refusal::Unsound),

@@ -289,7 +289,8 @@ pub(crate) fn rewrite(matches: &ArgMatches, blocks: Blocks, console: &mut Consol
         _ => failure,
     };
     match format {
-        Format::SafeTensors => {
+        // No model comes out of a sealed file here, and none is written as one.
+        Format::SafeTensors | Format::Sealed => {
             let options = WriteOptions { metadata, ..args.write };
             let plan = Plan::new(tensors(), &options).map_err(of_names).map_err(at_input)?;
             rewrite::write_and_report(&plan, &job, &options, console)?;
@@ -337,9 +338,7 @@ impl MetadataEdit {
     fn apply(&self, model: &Model, rules: &Rules, console: &Console) -> Result<Edited, Failure> {
         let of = |model: &Model| match model.format() {
             Format::SafeTensors => Ok((rewrite::metadata_of(model, console)?, Vec::new())),
-            Format::AprModel | Format::AprTensors | Format::Gguf => {
-                metadata::entries(model).map(|(entries, lost)| (Some(entries), lost))
-            }
+            _ => metadata::entries(model).map(|(entries, lost)| (Some(entries), lost)),
         };
         let (mut metadata, lost) = match &self.base {
             Base::Input => of(model)?,

@@ -23,6 +23,7 @@ use crate::input::{self, Rules};
 use crate::known::Known;
 use crate::output::{self, Overwrite, Run};
 use crate::render::escape::{self, Escaped};
+use crate::sealed_file::is_sealed;
 use crate::secrets::{Keys, TrustArgs, Trusted};
 use crate::{predict, render::human};
 
@@ -108,6 +109,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
             .in_file(folder)
             .help("choose the name of a new folder"));
     }
+    refuse_sealed(path)?;
     let rules = Rules::from_matches(matches);
     let trusted = TrustArgs::from_matches(matches).load()?;
     let signer = signer(&trusted)?;
@@ -174,6 +176,21 @@ fn signer(trusted: &Trusted) -> Result<Option<apr_crypto::VerifyingKey>, Failure
 /// If it predicts nothing.
 pub(crate) fn check_predicts(known: &Known) -> Result<(), Failure> {
     Answer::of(known).map(|_| ())
+}
+
+/// Refuses a sealed file: the program would carry it as it is.
+///
+/// # Errors
+///
+/// If the file is one.
+pub(crate) fn refuse_sealed(path: &Path) -> Result<(), Failure> {
+    if !is_sealed(path) {
+        return Ok(());
+    }
+    Err(Failure::new(CODE_FOREIGN_FORMAT, "no program is written around a sealed file").in_file(path).help(
+        "a program that opens it would carry its key, for everybody to find: `apr open` it first, and keep the program as \
+         secret as the model; `apr serve` serves a sealed file as it is",
+    ))
 }
 
 /// Says what to do about a model that needs a key to be read.

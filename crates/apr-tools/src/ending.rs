@@ -34,7 +34,8 @@ impl Ending {
     /// The one that files of this format have.
     const fn of_format(format: Format) -> Self {
         match format {
-            Format::SafeTensors => Self::SafeTensors,
+            // No model is written as a sealed file.
+            Format::SafeTensors | Format::Sealed => Self::SafeTensors,
             Format::AprModel | Format::AprTensors => Self::Apr,
             Format::Gguf => Self::Gguf,
         }

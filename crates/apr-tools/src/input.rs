@@ -5,8 +5,10 @@ mod apr_tensors;
 mod blocks;
 mod folder;
 mod gguf_file;
+mod sealed;
 mod source;
 mod spool;
+mod stored;
 mod tensor;
 
 use alloc::rc::Rc;
@@ -24,7 +26,9 @@ pub(crate) use self::apr_tensors::AprTensors;
 pub(crate) use self::blocks::halves;
 pub(crate) use self::folder::holds_model;
 pub(crate) use self::gguf_file::GgufFile;
+pub(crate) use self::sealed::SealedTensors;
 pub(crate) use self::source::{Format, Source, first_bytes};
+pub(crate) use self::stored::{SealedContent, Stored};
 pub(crate) use self::tensor::{Dtype, Tensor, Totals};
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_SHARDS, Exit, Failure};
 use crate::foreign;
@@ -135,6 +139,8 @@ pub(crate) enum Kind {
     AprTensors(Box<AprTensors>),
     /// Tensors behind keys and values.
     Gguf(Box<GgufFile>),
+    /// A safetensors file inside a sealed one.
+    SealedTensors(Box<SealedTensors>),
 }
 
 /// One safetensors file of a model.
@@ -171,7 +177,7 @@ impl Model {
     /// Those of [`open`](Self::open), and for a file of another format.
     pub(crate) fn of_safetensors(source: Source, rules: &Rules) -> Result<Self, Failure> {
         match source.format() {
-            Format::SafeTensors => Self::from_source(source, rules),
+            Format::SafeTensors | Format::Sealed => Self::from_source(source, rules),
             format => {
                 Err(Failure::new(CODE_FOREIGN_FORMAT, format!("this is {}, not safetensors", format.title()))
                     .in_file(source.label())
@@ -199,7 +205,7 @@ impl Model {
     ///
     /// Those of [`open`](Self::open) but the last.
     pub(crate) fn with_problems(source: Source, rules: &Rules) -> Result<(Self, Vec<ShardProblem>), Failure> {
-        if source.format() != Format::AprModel {
+        if !matches!(source.format(), Format::AprModel | Format::Sealed) {
             source.keys().refuse_for(source.format().title(), source.label())?;
         }
         let (path, mut problems) = (source.path(), Vec::new());
@@ -223,6 +229,13 @@ impl Model {
             }
             Format::SafeTensors => {
                 Kind::File(open_file(path, rules).map_err(|failure| source.relabel(failure))?)
+            }
+            Format::Sealed => {
+                let what = "this is a sealed file, which this command does not open";
+                return Err(Failure::new(CODE_FOREIGN_FORMAT, what).in_file(source.label()).help(
+                    "`apr open FILE -o OUT` gives back what is inside; `apr inspect FILE` says what opens it; `apr predict` and \
+                     `apr serve` open it themselves",
+                ));
             }
         };
         Ok((Self { kind, source }, problems))
@@ -269,7 +282,9 @@ impl Model {
                 }
                 Ok(parts)
             }
-            Kind::AprModel(_) | Kind::AprTensors(_) | Kind::Gguf(_) => Ok(Vec::new()),
+            Kind::AprModel(_) | Kind::AprTensors(_) | Kind::Gguf(_) | Kind::SealedTensors(_) => {
+                Ok(Vec::new())
+            }
         }
     }
 
@@ -290,6 +305,7 @@ impl Model {
             Kind::AprModel(model) => model.tensors(),
             Kind::AprTensors(file) => file.tensors(),
             Kind::Gguf(file) => Ok(file.tensors()),
+            Kind::SealedTensors(file) => Ok(file.tensors()),
         }
     }
 }

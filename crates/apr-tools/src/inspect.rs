@@ -24,7 +24,6 @@ use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::input::{self, Dtype, Format, Model, Part, Rules, Source, Tensor, Totals};
 use crate::render::tree::{Extent, Item};
-use crate::sealed_file;
 use crate::secrets::Keys;
 
 pub(crate) fn command() -> Command {
@@ -83,7 +82,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         return checkpoints::run(path, checkpoints, matches.get_flag("verify"), &rules, console);
     }
     let source = Source::open(path)?;
-    if sealed_file::is_sealed(source.path()) {
+    if source.format() == Format::Sealed {
         return sealed::run(matches, &source, console);
     }
     let keys = Keys::from_matches(matches, [path])?;
@@ -107,7 +106,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
             }
             gguf::run(source, &rules, extent, console)?;
         }
-        Format::SafeTensors => {
+        Format::SafeTensors | Format::Sealed => {
             if verify {
                 console
                     .remark("safetensors has no checksum: `apr tensors --digest` gives digests to compare");

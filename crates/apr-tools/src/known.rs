@@ -8,7 +8,7 @@ pub(crate) use apr_models::FEATURES_KEY as FEATURES;
 use apr_models::{AnyModel, CLASSES_KEY, Label, MODEL_KEY, Tensors};
 
 use crate::error::{CODE_NO_PREDICTION, Failure};
-use crate::input::{Kind, Model, Rules, Tensor};
+use crate::input::{Kind, Model, Rules, Source, Tensor};
 use crate::metadata;
 use crate::secrets::Keys;
 
@@ -33,13 +33,13 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Loads the model in a file of any format.
+    /// Loads the model in a file of any format, also of one inside a sealed file.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, opened with these keys, or is not sound, or holds no model that is known here.
     pub(crate) fn load(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<Self, Failure> {
-        Self::of(&Model::open_with(path, rules, keys)?)
+        Self::of(&Model::of_content(Source::open(path)?.with_keys(keys), rules)?)
     }
 
     /// Loads the model in an open file of any format.

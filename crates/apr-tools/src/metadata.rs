@@ -41,16 +41,20 @@ const NO_MODEL_TYPE: &str = "unknown";
 ///
 /// If a shard cannot be opened.
 pub(crate) fn entries(model: &Model) -> Result<(Entries, Vec<String>), Failure> {
+    let of_headers = |headers: &mut dyn Iterator<Item = &st_core::Header>| {
+        let mut all = Entries::new();
+        for metadata in headers.filter_map(st_core::Header::metadata) {
+            for (key, value) in metadata.iter() {
+                all.entry(key.to_owned()).or_insert_with(|| value.to_owned());
+            }
+        }
+        Ok((all, Vec::new()))
+    };
     match model.kind() {
         Kind::File(_) | Kind::Sharded(_) => {
-            let mut all = Entries::new();
-            for part in model.parts()? {
-                for (key, value) in part.file.header().metadata().iter().flat_map(st_core::Metadata::iter) {
-                    all.entry(key.to_owned()).or_insert_with(|| value.to_owned());
-                }
-            }
-            Ok((all, Vec::new()))
+            of_headers(&mut model.parts()?.iter().map(|part| part.file.header()))
         }
+        Kind::SealedTensors(file) => of_headers(&mut [file.header()].into_iter()),
         Kind::AprModel(file) => of_model(file),
         Kind::AprTensors(file) => {
             let tensors = model.tensors()?;

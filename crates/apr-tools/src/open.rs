@@ -58,14 +58,25 @@ pub(crate) fn command() -> Command {
 /// written.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let path = input::path(matches);
+    refuse_shared_stdin(IdentityArgs::from_matches(matches).takes_stdin(), path)?;
+    // What cannot be written is told before anything is read from standard input.
+    Output::from_matches(matches, console)?;
+    open(&Source::open(path)?, matches, console)
+}
+
+/// Opens a sealed file as the options say, those of `apr decrypt` as well.
+///
+/// # Errors
+///
+/// Those of [`run`].
+pub(crate) fn open(source: &Source, matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let path = input::path(matches);
     let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
-    refuse_shared_stdin(identity.takes_stdin(), path)?;
     let Output { destination, overwrite, run } = Output::from_matches(matches, console)?;
-    let source = Source::open(path)?;
-    let file = SealedFile::open(&source)?;
-    let keys = file.keys(trust.load()?, &identity)?;
+    let file = SealedFile::open(source, identity.limits())?;
+    let keys = file.keys(trust.load()?, &identity, console)?;
     let reader = file.reader(&keys)?;
-    let what = match matches.get_one::<String>("tensor") {
+    let what = match matches.try_get_one::<String>("tensor").ok().flatten() {
         None => Wanted::All,
         Some(name) => Wanted::Tensor(find(&reader, name, path)?),
     };

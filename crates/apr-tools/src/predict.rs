@@ -20,6 +20,7 @@ use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{self, Model, Rules, Source};
 use crate::known::Known;
 use crate::output::{self, Destination, Overwrite, Run};
+use crate::sealed_file::tell_cost;
 use crate::secrets::Keys;
 
 pub(crate) fn command() -> Command {
@@ -109,7 +110,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let keys = Rc::new(Keys::from_matches(matches, [model_path, rows_path.as_path()])?);
     let detached = Detached::from_matches(matches)?;
     let source = Source::open_verified(model_path, detached.as_ref(), console)?.with_keys(&keys);
-    let known = Known::of(&Model::from_source(source, &rules)?)?;
+    tell_cost(&source, console)?;
+    let known = Known::of(&Model::of_content(source, &rules)?)?;
     let wanted = if matches.get_flag("proba") { Wanted::Probabilities } else { Wanted::Predictions };
     let asked = Asked::new(&known, wanted)?;
     let input = Input::open(rows_path)?;

@@ -163,7 +163,7 @@ impl Args {
         let by_input = match model.kind() {
             Kind::Gguf(_) => Some(Container::Gguf),
             Kind::AprModel(_) | Kind::AprTensors(_) => Some(Container::Apr),
-            Kind::File(_) | Kind::Sharded(_) => None,
+            Kind::File(_) | Kind::Sharded(_) | Kind::SealedTensors(_) => None,
         };
         self.container.or(by_name).or(by_input).ok_or_else(|| {
             Failure::new(CODE_USAGE, "the name of the output does not say in what format it is to be")

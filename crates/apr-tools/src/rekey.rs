@@ -59,7 +59,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
     let signer = SigningArgs::from_matches(matches).load()?;
     let source = Source::open(path)?;
-    let file = SealedFile::open(&source)?;
+    let file = SealedFile::open(&source, identity.limits())?;
     if !file.header().is_encrypted() {
         return Err(Failure::new("ac-not-encrypted", "the file is not encrypted").in_file(path));
     }
@@ -68,7 +68,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         Trusted::Unasked if file.header().is_signed() => Trusted::Anyone,
         trusted => trusted,
     };
-    let keys = file.keys(trusted, &identity)?;
+    let keys = file.keys(trusted, &identity, console)?;
     let mut options =
         recipients.iter().fold(RekeyOptions::default(), |options, key| options.for_recipient(*key));
     if removes {
@@ -80,7 +80,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let before = described(file.header().stanzas());
     interruption::in_place(&[path], || sealed::rekey(path, &file.access(&keys), &options, file.limits()))
         .map_err(|error| file.refused(error))?;
-    let changed = SealedFile::open(&source)?;
+    let changed = SealedFile::open(&source, identity.limits())?;
     let after = described(changed.header().stanzas());
 
     if removes {

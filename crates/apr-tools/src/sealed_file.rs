@@ -4,11 +4,13 @@ use std::path::Path;
 
 use apr_container::sealed::{MAGIC, SealedHeader, SealedLimits, SealedReader, StanzaKind};
 use apr_container::{Access, Trust};
-use apr_crypto::FileSource;
+use apr_crypto::{Argon2Cost, FileSource};
 
+use crate::console::Console;
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};
-use crate::input::Source;
-use crate::secrets::{IdentityArgs, Keys, Trusted};
+use crate::input::{Format, SealedContent, Source};
+use crate::render::human::plural;
+use crate::secrets::{IdentityArgs, Keys, Limits, Trusted};
 
 /// Whether a file begins as a sealed one does.
 pub(crate) fn is_sealed(path: &Path) -> bool {
@@ -24,14 +26,17 @@ pub(crate) struct SealedFile<'s> {
     limits: SealedLimits,
 }
 
+/// MiB that Argon2id fills in a second: measured, on one core.
+const MIB_PER_SECOND: u64 = 400;
+
 impl<'s> SealedFile<'s> {
     /// Reads the header.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, is of another format, or not sound.
-    pub(crate) fn open(source: &'s Source) -> Result<Self, Failure> {
-        let limits = SealedLimits::default();
+    pub(crate) fn open(source: &'s Source, limits: Limits) -> Result<Self, Failure> {
+        let limits = limits.of_sealed();
         let regular = durable_file::open_regular(source.path(), u64::MAX);
         let file = regular.map_err(|error| source.relabel(error.into()))?.into_file();
         let file = FileSource::new(file).map_err(|error| source.relabel(error.into()))?;
@@ -53,8 +58,14 @@ impl<'s> SealedFile<'s> {
     ///
     /// # Errors
     ///
-    /// If the signature is not as demanded, or is there and not demanded; if what opens the file cannot be had.
-    pub(crate) fn keys(&self, trusted: Trusted, identity: &IdentityArgs) -> Result<Keys, Failure> {
+    /// If the signature is not as demanded, or is there and not demanded; if what opens the file cannot be had, or costs too
+    /// much.
+    pub(crate) fn keys(
+        &self,
+        trusted: Trusted,
+        identity: &IdentityArgs,
+        console: &Console,
+    ) -> Result<Keys, Failure> {
         self.header.verify(trusted.trust()).map_err(|error| self.refused(error))?;
         let keys = Keys::of_signers(trusted);
         if !self.header.is_encrypted() {
@@ -70,7 +81,29 @@ impl<'s> SealedFile<'s> {
                 .in_file(self.source.label())
                 .help("open it with a recipient's key: --identity KEYFILE"));
         }
+        self.tell_cost(console)?;
         Ok(keys.with_identity(identity.load(self.source.label())?))
+    }
+
+    /// Says what the password will cost where that is more than a file of this program asks for.
+    ///
+    /// # Errors
+    ///
+    /// If it is more than the limits allow.
+    pub(crate) fn tell_cost(&self, console: &Console) -> Result<(), Failure> {
+        let cost = self.header.password_cost(&self.limits.argon2).map_err(|error| self.refused(error))?;
+        let Some(cost) = cost else { return Ok(()) };
+        let (mib, passes) = (u64::from(cost.memory_kib()) >> 10, cost.passes());
+        let work = mib * u64::from(passes);
+        let usual = Argon2Cost::RFC_9106;
+        if work > (u64::from(usual.memory_kib()) >> 10) * u64::from(usual.passes()) {
+            console.remark(format_args!(
+                "this file asks for {mib} MiB of memory and {passes} pass{} to try the password: about {} on one core",
+                if passes == 1 { "" } else { "es" },
+                plural(work.div_ceil(MIB_PER_SECOND), "second")
+            ));
+        }
+        Ok(())
     }
 
     /// Opens the file.
@@ -84,6 +117,19 @@ impl<'s> SealedFile<'s> {
     ) -> Result<SealedReader<'k, &'f FileSource>, Failure> {
         let access = self.access(keys);
         SealedReader::open(&self.file, &access, &self.limits).map_err(|error| self.refused(error))
+    }
+
+    /// Opens the file and keeps nothing but what reads it.
+    ///
+    /// # Errors
+    ///
+    /// If it is not as its maker left it, or the key is missing or another one.
+    pub(crate) fn into_content(self, keys: &Keys) -> Result<SealedContent, Failure> {
+        let access = self.access(keys);
+        let Self { source, file, header, limits } = self;
+        let reader = SealedReader::open(file, &access, &limits);
+        let reader = reader.map_err(|error| refusal(error, source, &header))?;
+        Ok(SealedContent::new(reader.forget_names()))
     }
 
     /// What the keys give access to.
@@ -107,13 +153,41 @@ impl<'s> SealedFile<'s> {
 
     /// The failure, with the name the user knows and the advice that fits sealed files.
     pub(crate) fn refused(&self, error: apr_container::Error) -> Failure {
-        let code = error.code();
-        let failure = self.source.relabel(error.into());
-        match code {
-            "ac-signed" => failure.help(
-                "say whose signature it must have: --signer KEY or --trusted-keys FILE; --any-signer shows damage only",
-            ),
-            _ => failure,
-        }
+        refusal(error, self.source, &self.header)
     }
+}
+
+fn refusal(error: apr_container::Error, source: &Source, header: &SealedHeader) -> Failure {
+    let code = error.code();
+    let failure = source.relabel(error.into());
+    let help = match code {
+        "ac-signed" => {
+            "say whose signature it must have: --signer KEY or --trusted-keys FILE; --any-signer shows damage only"
+        }
+        "ac-encrypted" => "open it with a recipient's key, --identity KEYFILE, or with its password",
+        "cy-cost" => match header.password_cost(&Limits::widest()) {
+            Ok(Some(cost)) => {
+                let (mib, passes) = (cost.memory_kib().div_ceil(1 << 10), cost.passes());
+                return failure.help(format!(
+                    "if you trust where the file comes from: --max-password-cost {mib}MiB:{passes}"
+                ));
+            }
+            _ => return failure,
+        },
+        _ => return failure,
+    };
+    failure.help(help)
+}
+
+/// Says what a password will cost that was read before the file was looked at.
+///
+/// # Errors
+///
+/// If the file is sealed and its header cannot be read, or it costs more than the limits allow.
+pub(crate) fn tell_cost(source: &Source, console: &Console) -> Result<(), Failure> {
+    let keys = source.keys();
+    if !keys.has_password() || source.format() != Format::Sealed {
+        return Ok(());
+    }
+    SealedFile::open(source, keys.limits())?.tell_cost(console)
 }

@@ -18,6 +18,7 @@ use crate::interruption::{self, Asked};
 use crate::known::Known;
 use crate::render::escape;
 use crate::render::human::parse_size;
+use crate::sealed_file::tell_cost;
 use crate::secrets::Keys;
 
 pub(crate) fn command() -> Command {
@@ -238,7 +239,8 @@ fn load(
     console: &Console,
 ) -> Result<apr_serve::Model, Failure> {
     let source = Source::open_verified(path, detached, console)?.with_keys(keys);
-    let opened = Model::from_source(source, rules)?;
+    tell_cost(&source, console)?;
+    let opened = Model::of_content(source, rules)?;
     let known = Known::of(&opened)?;
     // A folder has no digest; a file of shards has one, its index.
     let digest = opened.path().is_file().then(|| sha256(opened.path(), |_| ())).transpose()?;

@@ -114,6 +114,7 @@ fn of_model(path: &Path, measured: &Measured<'_>, console: &mut Console) -> Resu
     if path.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "the model must be a file"));
     }
+    embed::refuse_sealed(path)?;
     let known = Known::load(path, &Rules::STRICT.for_looking(), &Rc::new(Keys::default()))
         .map_err(embed::not_encrypted)?;
     embed::check_predicts(&known)?;

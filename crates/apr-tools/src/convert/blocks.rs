@@ -24,7 +24,7 @@ pub(super) fn fit(tensors: &mut [Tensor<'_>], to: Format, blocks: Blocks) -> Res
     let mut changed = Vec::new();
     for tensor in tensors {
         let fitted = match (to, tensor.dtype()) {
-            (_, Dtype::Plain(_)) | (Format::AprModel, _) => continue,
+            (_, Dtype::Plain(_)) | (Format::AprModel | Format::Sealed, _) => continue,
             (Format::AprTensors, dtype) if dtype.in_apr().is_some() => continue,
             (Format::AprTensors, _) => tensor.repacked(BlockFormat::AprQ4),
             (Format::Gguf, _) => in_gguf(tensor, blocks, &mut changed)?,

@@ -16,13 +16,13 @@ use crate::render::human::plural;
 /// If a model cannot be encoded.
 pub(crate) fn parts(model: &Model, to: Format) -> Result<Vec<String>, Failure> {
     match model.kind() {
-        Kind::File(_) | Kind::Sharded(_) | Kind::Gguf(_) => Ok(Vec::new()),
+        Kind::File(_) | Kind::Sharded(_) | Kind::Gguf(_) | Kind::SealedTensors(_) => Ok(Vec::new()),
         Kind::AprModel(file) => of_model(file, to),
         Kind::AprTensors(file) => {
             let flags = file.index().header().flags();
             let kept = match to {
                 Format::AprTensors => v2::WriteOptions::like(file.index()).flags,
-                Format::AprModel | Format::SafeTensors | Format::Gguf => v2::Flags::default(),
+                _ => v2::Flags::default(),
             };
             // Always set, and true of safetensors too; and what the types of the tensors say.
             let lost = flags.without(kept).without(v2::Flags::ROW_MAJOR).without(v2::Flags::QUANTIZED);

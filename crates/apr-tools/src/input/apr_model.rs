@@ -3,12 +3,12 @@
 use apr_container::{
     Checksum, DecodePayload, Error, ErrorKind, Expect, Generation, ModelInfo, ModelType, PayloadReader,
     ReadOptions, UncheckedSignature, check_before_reading, inspect_bytes_with, inspect_with, load_with,
-    open_protected, v2, verify_signature,
+    open_protected, prefix_len, v2, verify_signature,
 };
 use apr_models::{AnyModel, Model as _, QuantType, Tensors};
 use apr_quant::BlockFormat;
 
-use super::{Dtype, Rules, Source, Tensor};
+use super::{Dtype, Rules, Source, Stored, Tensor};
 use crate::error::{CODE_FOREIGN_PAYLOAD, Failure};
 use crate::secrets::{Keys, SignedBy};
 use crate::whole_file::advised;
@@ -140,6 +140,30 @@ impl AprModel {
         } else {
             (info(source, Checksum::Skip, rules)?, payload(source, rules)?)
         };
+        Self::new(info, payload, source)
+    }
+
+    /// The file inside a sealed one. What protects it further is opened by no key of the sealed file.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub(super) fn of(stored: &Stored, source: &Source, rules: &Rules) -> Result<Self, Failure> {
+        let refused = |error: Error| source.relabel(Failure::from(error));
+        let mut first = vec![0; stored.len().min(32) as usize];
+        stored.read_at(0, &mut first).map_err(refused)?;
+        // Nothing is reserved for a file that is not as long as it says.
+        prefix_len(&first, stored.len(), &rules.apr).map_err(refused)?;
+        let file = stored.read_all().map_err(refused)?;
+        let opened = open_bytes(&file, &Keys::default(), &rules.apr).map_err(refused)?;
+        let inner = || {
+            refused(ErrorKind::Encrypted.into())
+                .help("the file inside the sealed one is encrypted itself: `apr open` the sealed one first")
+        };
+        Self::new(opened.info, opened.payload.ok_or_else(inner)?, source)
+    }
+
+    fn new(info: ModelInfo, payload: Payload, source: &Source) -> Result<Self, Failure> {
         let tensors = match &payload.content {
             Content::Model(model) => match model.to_tensors() {
                 Ok(tensors) => Some(tensors),

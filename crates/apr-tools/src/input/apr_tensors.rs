@@ -1,12 +1,10 @@
 //! An `.apr` file of the second generation: many named tensors behind one index.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use apr_container::v2::{Footer, Index, Inflated, Warning};
 
-use super::{Rules, Source, Tensor};
+use super::{Rules, Source, Stored, Tensor};
 use crate::error::{Exit, Failure};
 
 /// An open file of which header, metadata and index have been read.
@@ -23,7 +21,7 @@ pub(crate) struct AprTensors {
 /// Where the tensors are.
 #[derive(Debug)]
 enum Bytes {
-    File(File),
+    Stored(Stored),
     /// Of a file that is compressed as a whole.
     Inflated(Box<Inflated>),
 }
@@ -35,7 +33,8 @@ impl AprTensors {
     ///
     /// If the file cannot be read or is not sound.
     pub(super) fn open(source: &Source, rules: &Rules) -> Result<Self, Failure> {
-        Self::open_at(source.path().to_owned(), source.label().to_owned(), rules)
+        Stored::open(source.path())
+            .and_then(|stored| Self::of(stored, source.path(), source.label(), rules))
             .map_err(|failure| source.relabel(failure))
     }
 
@@ -45,23 +44,18 @@ impl AprTensors {
     ///
     /// Those of [`open`](Self::open).
     pub(crate) fn reopen(&self, rules: &Rules) -> Result<Self, Failure> {
-        Self::open_at(self.path.clone(), self.label.clone(), rules)
+        Self::of(Stored::open(&self.path)?, &self.path, &self.label, rules)
     }
 
-    fn open_at(path: PathBuf, label: PathBuf, rules: &Rules) -> Result<Self, Failure> {
-        let regular = durable_file::open_regular(&path, u64::MAX)?;
-        let len = regular.len();
-        let mut file = regular.into_file();
-        let mut read = |rules: &Rules| {
-            Index::read(len, &rules.apr, |offset, bytes| {
-                file.seek(SeekFrom::Start(offset))?;
-                Ok(file.read_exact(bytes)?)
-            })
+    /// The same of bytes wherever they are.
+    pub(super) fn of(stored: Stored, path: &Path, label: &Path, rules: &Rules) -> Result<Self, Failure> {
+        let read = |rules: &Rules| {
+            Index::read(stored.len(), &rules.apr, |offset, bytes| stored.read_at(offset, bytes))
         };
         let (bytes, index) = match read(rules) {
-            Ok(index) => (Bytes::File(file), index),
+            Ok(index) => (Bytes::Stored(stored), index),
             Err(error) if error.code() == "ac-v2-compressed" => {
-                let stored = durable_file::read(&path, u64::MAX)?;
+                let stored = stored.read_all().map_err(Failure::of_tensors)?;
                 let inflated = Inflated::from_bytes(&stored, &rules.apr).map_err(Failure::of_tensors)?;
                 let index = inflated.container().index().clone();
                 (Bytes::Inflated(Box::new(inflated)), index)
@@ -81,11 +75,11 @@ impl AprTensors {
         let shapes = index.iter().map(|info| {
             shape(info.shape()).map_err(|_| {
                 let failure = Failure::new("ac-limit", "a dimension is beyond what this machine can count");
-                failure.of_tensor(Some(info.name())).in_file(&label)
+                failure.of_tensor(Some(info.name())).in_file(label)
             })
         });
         let shapes = shapes.collect::<Result<_, _>>()?;
-        Ok(Self { bytes, label, path, index, shapes })
+        Ok(Self { bytes, label: label.to_owned(), path: path.to_owned(), index, shapes })
     }
 
     pub(crate) fn index(&self) -> &Index {
@@ -98,12 +92,11 @@ impl AprTensors {
     ///
     /// If the file cannot be read, is damaged or is not sound.
     pub(crate) fn verify(&self, rules: &Rules) -> Result<Footer, Failure> {
-        let mut file = match &self.bytes {
+        let stored = match &self.bytes {
             Bytes::Inflated(inflated) => return Ok(inflated.container().footer()),
-            Bytes::File(file) => file,
+            Bytes::Stored(stored) => stored,
         };
-        file.rewind().map_err(|error| Failure::io("read the file", &self.label, &error))?;
-        let footer = self.index.verify(file, &rules.for_looking().apr);
+        let footer = self.index.verify(stored.reader(), &rules.for_looking().apr);
         footer.map_err(|error| Failure::of_tensors(error).in_file(&self.label))
     }
 
@@ -120,7 +113,7 @@ impl AprTensors {
     pub(super) fn tensors(&self) -> Result<Vec<Tensor<'_>>, Failure> {
         let tensors = self.index.iter().zip(&self.shapes);
         let tensors = tensors.map(|(info, shape)| match &self.bytes {
-            Bytes::File(file) => Ok(Tensor::in_file(info, shape, file, &self.label)),
+            Bytes::Stored(stored) => Ok(Tensor::stored(info, shape, stored, &self.label)),
             Bytes::Inflated(inflated) => {
                 let data = inflated.container().data(info.name()).map_err(Failure::of_tensors)?;
                 Ok(Tensor::inflated(info, shape, data))

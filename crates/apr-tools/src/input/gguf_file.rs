@@ -1,13 +1,11 @@
 //! A GGUF file: keys and values, a table of tensors, and their bytes.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use gguf_core::{Endian, Header, Prefix, ReadOptions};
 
 use super::tensor::{Dtype, Origin};
-use super::{Rules, Source, Tensor};
+use super::{Rules, Source, Stored, Tensor};
 use crate::error::{CODE_INTERNAL, Failure};
 
 /// Bytes read at first: the header of most models without a tokenizer.
@@ -16,20 +14,19 @@ const FIRST_READ: u64 = 256 << 10;
 /// An open file of which the header has been read, and nothing of the tensors.
 #[derive(Debug)]
 pub(crate) struct GgufFile {
-    file: File,
+    stored: Stored,
     label: PathBuf,
     path: PathBuf,
-    len: u64,
     /// The beginning of the file, with all of its header.
     head: Vec<u8>,
     rules: ReadOptions,
     endian: Endian,
-    tensors: Vec<Stored>,
+    tensors: Vec<Row>,
 }
 
 /// A row of the table of tensors, in the machine's own integers.
 #[derive(Debug)]
-struct Stored {
+struct Row {
     /// With replacement characters for what is not UTF-8.
     name: String,
     dtype: Dtype,
@@ -61,10 +58,13 @@ impl GgufFile {
     }
 
     fn open_at(path: &Path, label: &Path, rules: &Rules) -> Result<Self, Failure> {
-        let regular = durable_file::open_regular(path, u64::MAX)?;
-        let len = regular.len();
-        let file = regular.into_file();
-        let head = read_head(&file, label, len, &rules.gguf)?;
+        Self::of(Stored::open(path)?, path, label, rules)
+    }
+
+    /// The same of bytes wherever they are.
+    pub(super) fn of(stored: Stored, path: &Path, label: &Path, rules: &Rules) -> Result<Self, Failure> {
+        let len = stored.len();
+        let head = read_head(&stored, label, &rules.gguf)?;
         let header = header_in(&head, len, &rules.gguf)?;
         header.check_file_len(len, rules.gguf.level)?;
         let endian = header.endian();
@@ -75,7 +75,7 @@ impl GgufFile {
                     Failure::new("gg-dimension", "a dimension is beyond what this machine can count");
                 failure.of_tensor(Some(&name))
             })?;
-            Ok(Stored {
+            Ok(Row {
                 dtype: Dtype::from(info.format()),
                 shape,
                 elements: info.element_count(),
@@ -87,7 +87,7 @@ impl GgufFile {
         let tensors = tensors.collect::<Result<_, Failure>>()?;
         drop(header);
         let (label, path) = (label.to_owned(), path.to_owned());
-        Ok(Self { file, label, path, len, head, rules: rules.gguf, endian, tensors })
+        Ok(Self { stored, label, path, head, rules: rules.gguf, endian, tensors })
     }
 
     /// The header. It is read anew: it borrows the bytes that are kept.
@@ -96,11 +96,11 @@ impl GgufFile {
     ///
     /// None: they were told when the file was opened.
     pub(crate) fn header(&self) -> Result<Header<'_>, Failure> {
-        header_in(&self.head, self.len, &self.rules)
+        header_in(&self.head, self.stored.len(), &self.rules)
     }
 
     pub(crate) fn file_len(&self) -> u64 {
-        self.len
+        self.stored.len()
     }
 
     /// Why strict rules refuse the same file, if they do.
@@ -110,7 +110,7 @@ impl GgufFile {
 
     pub(super) fn tensors(&self) -> Vec<Tensor<'_>> {
         let tensors = self.tensors.iter().map(|stored| {
-            let origin = Origin { file: &self.file, label: &self.label, offset: stored.offset };
+            let origin = Origin { stored: &self.stored, label: &self.label, offset: stored.offset };
             let (kind, extent) = ((stored.name.as_str(), stored.dtype), (&stored.shape[..], stored.elements));
             Tensor::of_gguf(kind, extent, stored.byte_len, origin, self.endian)
         });
@@ -119,19 +119,15 @@ impl GgufFile {
 }
 
 /// As much of the beginning as the header takes, asked for in growing pieces.
-fn read_head(file: &File, label: &Path, len: u64, rules: &ReadOptions) -> Result<Vec<u8>, Failure> {
+fn read_head(stored: &Stored, label: &Path, rules: &ReadOptions) -> Result<Vec<u8>, Failure> {
+    let len = stored.len();
     let mut head = Vec::new();
     let mut wanted = FIRST_READ.min(len);
     loop {
-        let failed = |error| Failure::io("read the header", label, &error);
-        let mut file = file;
-        let at = head.len() as u64;
-        file.seek(SeekFrom::Start(at)).map_err(failed)?;
-        // The file says of its own length how much there is: nothing is reserved beyond it.
-        file.take(wanted - at).read_to_end(&mut head).map_err(failed)?;
-        if (head.len() as u64) < wanted {
-            return Err(Failure::io("read the header", label, &std::io::ErrorKind::UnexpectedEof.into()));
-        }
+        let at = head.len();
+        // Not beyond the length of the file.
+        head.resize(wanted as usize, 0);
+        stored.read(at as u64, &mut head[at..], ("read the header", label))?;
         match Header::from_prefix(&head, len, rules)? {
             Prefix::Header(_) => return Ok(head),
             Prefix::More { needed } => wanted = needed.max(wanted.saturating_mul(4)).min(len),

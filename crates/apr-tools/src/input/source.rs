@@ -24,11 +24,16 @@ pub(crate) enum Format {
     AprTensors,
     /// A GGUF file, which holds tensors, many of them quantized.
     Gguf,
+    /// A sealed file, which holds a file of any format.
+    Sealed,
 }
 
 impl Format {
     /// The format that the first bytes of a file announce.
     pub(super) fn of(first: &[u8]) -> Self {
+        if first.starts_with(&apr_container::sealed::MAGIC) {
+            return Self::Sealed;
+        }
         match first.first_chunk::<4>() {
             Some(b"APRN") => Self::AprModel,
             Some(b"APR\0" | b"APR2") => Self::AprTensors,
@@ -44,6 +49,7 @@ impl Format {
             Self::AprModel => "apr1",
             Self::AprTensors => "apr2",
             Self::Gguf => "gguf",
+            Self::Sealed => "sealed",
         }
     }
 
@@ -54,6 +60,7 @@ impl Format {
             Self::AprModel => "an .apr model (version 1)",
             Self::AprTensors => "an .apr model (version 2)",
             Self::Gguf => "a GGUF model",
+            Self::Sealed => "a sealed file",
         }
     }
 }

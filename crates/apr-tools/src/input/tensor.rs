@@ -1,8 +1,6 @@
 //! One tensor of a model, wherever its bytes are.
 
 use core::fmt;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use apr_container::v2;
@@ -10,8 +8,8 @@ use apr_quant::{BlockFormat, Quantizer, dequantize, repack};
 use gguf_core::Endian;
 use st_core::TensorInfo;
 
-use super::Part;
 use super::blocks::{APR_Q8_SCALE, Decoded, Shown, Swap};
+use super::{Part, Stored};
 use crate::error::{CODE_NOT_CARRIED, Failure};
 
 /// Bytes read from a tensor at once.
@@ -76,10 +74,10 @@ enum Place<'m> {
     Memory(&'m [u8]),
 }
 
-/// From this offset of a file.
+/// From this offset of a file, or of what is inside a sealed one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin<'m> {
-    pub(super) file: &'m File,
+    pub(super) stored: &'m Stored,
     pub(super) label: &'m Path,
     pub(super) offset: u64,
 }
@@ -97,6 +95,19 @@ impl<'m> Tensor<'m> {
         }
     }
 
+    /// Of a safetensors file whose bytes are read by offset.
+    pub(super) fn in_content(info: TensorInfo<'m>, origin: Origin<'m>) -> Self {
+        Self {
+            name: info.name(),
+            dtype: Dtype::Plain(info.dtype()),
+            shape: info.shape(),
+            elements: info.element_count(),
+            byte_len: info.byte_len(),
+            place: Place::File(origin),
+            shown: None,
+        }
+    }
+
     pub(super) fn in_memory(name: &'m str, dtype: Dtype, shape: &'m [usize], data: &'m [u8]) -> Self {
         let elements = shape.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
         let byte_len = data.len() as u64;
@@ -104,13 +115,13 @@ impl<'m> Tensor<'m> {
         Self { name, dtype, shape, elements, byte_len, place, shown: None }
     }
 
-    pub(super) fn in_file(
+    pub(super) fn stored(
         info: v2::TensorInfo<'m>,
         shape: &'m [usize],
-        file: &'m File,
+        stored: &'m Stored,
         label: &'m Path,
     ) -> Self {
-        Self::of_apr(info, shape, Place::File(Origin { file, label, offset: info.file_range().start }))
+        Self::of_apr(info, shape, Place::File(Origin { stored, label, offset: info.file_range().start }))
     }
 
     /// Of a file that was decompressed into memory.
@@ -368,9 +379,8 @@ impl<'m> Tensor<'m> {
 
 impl Origin<'_> {
     fn read(&self, offset: u64, buf: &mut [u8], tensor: &str) -> Result<(), Failure> {
-        let mut file = self.file;
-        let read = file.seek(SeekFrom::Start(self.offset + offset)).and_then(|_| file.read_exact(buf));
-        read.map_err(|error| Failure::io("read the tensor", self.label, &error).of_tensor(Some(tensor)))
+        let read = self.stored.read(self.offset + offset, buf, ("read the tensor", self.label));
+        read.map_err(|failure| failure.of_tensor(Some(tensor)))
     }
 }
 

@@ -26,7 +26,7 @@ use crate::secrets::{IdentityArgs, SignedBy, TrustArgs, Trusted, refuse_shared_s
 pub(super) fn run(matches: &ArgMatches, source: &Source, console: &mut Console) -> Result<Exit, Failure> {
     let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
     refuse_shared_stdin(identity.takes_stdin(), source.label())?;
-    let file = SealedFile::open(source)?;
+    let file = SealedFile::open(source, identity.limits())?;
     let demands = trust.is_given();
     let mut trusted = trust.load()?;
     let verify = matches.get_flag("verify");
@@ -40,7 +40,7 @@ pub(super) fn run(matches: &ArgMatches, source: &Source, console: &mut Console) 
         if matches!(trusted, Trusted::Unasked) && file.header().is_signed() {
             trusted = Trusted::Anyone;
         }
-        let keys = file.keys(trusted, &identity)?;
+        let keys = file.keys(trusted, &identity, console)?;
         let reader = file.reader(&keys)?;
         if verify {
             let _busy = console.busy("verifying");

@@ -59,7 +59,7 @@ impl Serving {
         self.http(&format!("GET {path}"), "")
     }
 
-    fn predict(&self, body: &str) -> Value {
+    pub(crate) fn predict(&self, body: &str) -> Value {
         let (status, body) = self.http("POST /predict", body);
         assert_eq!(status, 200, "{body}");
         serde_json::from_str(&body).unwrap()
@@ -222,6 +222,30 @@ fn encrypted_models_are_served_with_their_key() {
         let server = Serving::start(&sandbox, &[&["serve"], keys].concat());
         assert_eq!(server.predict("[[1, 2]]")["predictions"], plain["predictions"]);
     }
+}
+
+/// A crash must not leave the key on the disk.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_with_a_key_leaves_no_core() {
+    let sandbox = Sandbox::with_models();
+    let limits = |args: &[&str]| {
+        let server = Serving::start(&sandbox, &[&["serve"], args].concat());
+        fs::read_to_string(format!("/proc/{}/limits", server.child.id())).unwrap()
+    };
+    let core = |limits: &str| {
+        let line = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+        line.split_whitespace().rev().skip(1).take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for keys in [
+        &["sold.apr", "--identity", "buyer.key", "--signer", "maker.key.pub"][..],
+        &["locked.apr", "--password-file", "password.txt"],
+    ] {
+        assert_eq!(core(&limits(keys)), ["0", "0"]);
+    }
+    // Without a secret the limits are those it was started with.
+    let own = fs::read_to_string("/proc/self/limits").unwrap();
+    assert_eq!(core(&limits(&["model.apr"])), core(&own));
 }
 
 #[test]
