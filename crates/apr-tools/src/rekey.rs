@@ -1,6 +1,8 @@
 //! `apr rekey`: other recipients for a sealed file, in place.
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use apr_container::sealed::{self, RekeyOptions, StanzaKind};
 
@@ -11,13 +13,24 @@ use crate::interruption;
 use crate::render::escape;
 use crate::render::human::plural;
 use crate::sealed_file::SealedFile;
-use crate::secrets::{IdentityArgs, RecipientArgs, SigningArgs, TrustArgs, Trusted, key_password_args};
+use crate::secrets::{
+    IdentityArgs, RecipientArgs, SigningArgs, TrustArgs, Trusted, key_password_args, load_fingerprint,
+};
 
 pub(crate) fn command() -> Command {
     Command::new("rekey")
         .about("Change for whom a sealed file is encrypted, in place, without rewriting its content")
         .arg(input::input_arg().value_name("FILE").help("A sealed and encrypted file; it is changed in place"))
         .arg(RecipientArgs::recipient_arg().help("Open the file for the owner of this public key, too: the key, or its file"))
+        .arg(
+            Arg::new("remove")
+                .long("remove")
+                .value_name("KEY")
+                .value_parser(value_parser!(PathBuf))
+                .action(ArgAction::Append)
+                .conflicts_with("remove-others")
+                .help("Remove this recipient: a public key, its file, or its fingerprint, as `apr inspect --identity` lists it"),
+        )
         .arg(
             Arg::new("remove-others")
                 .long("remove-others")
@@ -34,8 +47,9 @@ pub(crate) fn command() -> Command {
              recipients, the signing key is needed: --sign. Who is removed may have kept the file's key or a copy \
              of the file: what they must not see any more has to be sealed anew.\n\n\
              Examples:\n  apr rekey model.sealed --identity buyer.key --recipient second.key.pub\n  \
+             apr rekey model.sealed --identity buyer.key --remove second.key.pub\n  \
              apr rekey model.sealed --identity buyer.key --recipient second.key.pub --remove-others\n\n\
-             Exit codes: 0 changed, 2 nothing to change, no room or no signing key, 3 not a sound file or key, 4 not \
+             Exit codes: 0 changed, 2 nothing to change, no such recipient, no room or no signing key, 3 not a sound file or key, 4 not \
              decrypted, not verified or not encrypted, 5 I/O, 6 another format, or a recipient's key is needed.",
         )
 }
@@ -52,9 +66,11 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     }
     let removes = matches.get_flag("remove-others");
     let recipients = RecipientArgs::from_matches(matches).load_recipients()?;
-    if recipients.is_empty() && !removes {
+    let removed = matches.get_many::<PathBuf>("remove").into_iter().flatten();
+    let removed = removed.map(|word| load_fingerprint(word)).collect::<Result<Vec<_>, _>>()?;
+    if recipients.is_empty() && removed.is_empty() && !removes {
         return Err(Failure::new(CODE_USAGE, "nothing to change")
-            .help("name --recipient KEY, or --remove-others, or both"));
+            .help("name --recipient KEY, --remove KEY or --remove-others"));
     }
     let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
     let signer = SigningArgs::from_matches(matches).load()?;
@@ -71,6 +87,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let keys = file.keys(trusted, &identity, console)?;
     let mut options =
         recipients.iter().fold(RekeyOptions::default(), |options, key| options.for_recipient(*key));
+    options = removed.iter().fold(options, |options, name| options.without(*name));
     if removes {
         options = options.without_others();
     }
@@ -83,7 +100,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let changed = SealedFile::open(&source, identity.limits())?;
     let after = described(changed.header().stanzas());
 
-    if removes {
+    if removes || !removed.is_empty() {
         console.remark(
             "who was removed may have kept a copy or the file's key: what they must not see is sealed anew",
         );
@@ -93,6 +110,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         console.json("apr.rekey/1", |json| {
             json.field_str("file", &path.to_string_lossy())?;
             json.field_strings("added", added.iter().map(String::as_str))?;
+            let removed: Vec<String> = removed.iter().map(ToString::to_string).collect();
+            json.field_strings("removed", removed.iter().map(String::as_str))?;
             json.field_bool("removed_others", removes)?;
             json.field_str("before", &before)?;
             json.field_str("after", &after)?;

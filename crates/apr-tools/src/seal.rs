@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
 
-use apr_container::sealed::{Part, PartKind, Plan, SealOptions, Sealer};
+use apr_container::sealed::{Part, PartKind, Plan, SealOptions, SealedLimits, Sealer};
 use apr_crypto::OsRandom;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
@@ -13,7 +13,7 @@ use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{self, Format, Model, Rules, Source};
 use crate::output::{self, Destination, Output, Run};
 use crate::render::escape;
-use crate::render::human::{exact_bytes, plural};
+use crate::render::human::{exact_bytes, grouped, plural};
 use crate::secrets::{Audience, RecipientArgs, SigningArgs, key_password_args, refuse_shared_stdin};
 
 /// Bytes between two looks at the progress.
@@ -50,6 +50,12 @@ pub(crate) fn command() -> Command {
                 .help("Room for so many recipients in all [default: 8, or as many as are named]"),
         )
         .arg(
+            Arg::new("hide-recipients")
+                .long("hide-recipients")
+                .action(ArgAction::SetTrue)
+                .help("No list of the recipients' public keys for those who can open the file; `apr rekey --remove` needs it"),
+        )
+        .arg(
             Arg::new("name")
                 .long("name")
                 .value_name("NAME")
@@ -64,7 +70,8 @@ pub(crate) fn command() -> Command {
              more than that tensor. With recipients or a password it is encrypted (AES-256-GCM in chunks), with --sign it is \
              signed, and anybody with the signer's public key can check it without opening it. Recipients can be added and \
              removed later without rewriting the file: apr rekey. Sizes, the number of recipients and public metadata \
-             can be seen by everybody.\n\n\
+             can be seen by everybody; who the recipients are, by each of them unless --hide-recipients says otherwise. Without \
+             --bind-recipients every recipient can add more, for whom the signature then holds as well.\n\n\
              Examples:\n  apr seal model.safetensors -o sold.sealed --recipient buyer.key.pub --sign maker.key\n  \
              apr seal model.apr -o locked.sealed --password-file password.txt\n\n\
              Exit codes: 0 written, 2 OUT exists, no recipient, password or key, 3 not a key, 4 a key that others can \
@@ -85,13 +92,25 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let path = input::path(matches);
     let (recipients, signing) = (RecipientArgs::from_matches(matches), SigningArgs::from_matches(matches));
     refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), path)?;
+    // What cannot be written is told before anything is read from standard input.
+    Output::from_matches(matches, console)?;
+    seal(Source::open(path)?, matches, console)
+}
+
+/// Seals a file for whom, by whom and where the options say, those of `apr encrypt` as well.
+///
+/// # Errors
+///
+/// Those of [`run`].
+pub(crate) fn seal(source: Source, matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let path = input::path(matches);
+    let (recipients, signing) = (RecipientArgs::from_matches(matches), SigningArgs::from_matches(matches));
     let Output { destination, overwrite, run } = Output::from_matches(matches, console)?;
     let Destination::File(out_path) = &destination else {
         return Err(Failure::new(CODE_USAGE, "a sealed file cannot go to standard output")
             .because("its header is written last, when everything it vouches for is known")
             .help("name an output file"));
     };
-    let source = Source::open(path)?;
     let regular = durable_file::open_regular(source.path(), u64::MAX)
         .map_err(|error| source.relabel(error.into()).help("seal each file of a sharded model by itself"))?;
     let len = regular.len();
@@ -127,8 +146,25 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     if let Some(signer) = &signer {
         options = options.signed_by(signer);
     }
-    if matches.get_flag("bind-recipients") {
+    let is_set = |name| matches.try_get_one::<bool>(name).ok().flatten() == Some(&true);
+    if is_set("bind-recipients") {
         options = options.with_bound_recipients();
+    } else if signer.is_some() && !to.is_empty() {
+        console.remark(
+            "each recipient can add others, who then find this signature valid and may take you for the sender: `apr seal \
+             --bind-recipients` leaves the list of recipients to the signing key",
+        );
+    }
+    if !is_set("hide-recipients") && !to.is_empty() {
+        options = options.with_listed_recipients();
+    }
+    let (room, most) = (options.room().max(to.len()), SealedLimits::default().stanzas);
+    if !to.is_empty() && room > most {
+        console.remark(format_args!(
+            "room for {}: a file with more than {} is opened only with --max-recipients",
+            plural(room as u64, "recipient"),
+            grouped(most as u64)
+        ));
     }
     let total = apr_container::sealed::SealedLayout::new(&plan, &options)?.total_len();
     if run == Run::Write {
@@ -205,13 +241,13 @@ fn options<'k>(matches: &ArgMatches, path: &Path) -> Result<SealOptions<'k>, Fai
     let mut options = SealOptions::default();
     let own =
         path.file_name().filter(|_| path.as_os_str() != "-").map(|name| name.to_string_lossy().into_owned());
-    if let Some(name) = matches.get_one::<String>("name").cloned().or(own) {
+    if let Some(name) = matches.try_get_one::<String>("name").ok().flatten().cloned().or(own) {
         options = options.with_private(NAME_KEY, &name);
     }
-    if let Some(room) = matches.get_one::<u16>("room") {
+    if let Some(room) = matches.try_get_one::<u16>("room").ok().flatten() {
         options = options.with_room_for((*room).into());
     }
-    let pairs = |name: &str| matches.get_many::<String>(name).into_iter().flatten();
+    let pairs = |name: &str| matches.try_get_many::<String>(name).ok().flatten().into_iter().flatten();
     for (arg, target) in [("metadata", &mut options.private), ("public-metadata", &mut options.public)] {
         for pair in pairs(arg) {
             let (key, value) = pair.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {

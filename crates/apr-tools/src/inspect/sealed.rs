@@ -48,7 +48,10 @@ pub(super) fn run(matches: &ArgMatches, source: &Source, console: &mut Console) 
         }
         signer = reader.signer().map(|signer| keys.signed_by(signer));
         let metadata = reader.private_metadata().clone().into_iter().collect();
-        inside = Inside { metadata, parts: reader.parts().to_vec() };
+        let recipients = reader
+            .recipients()
+            .map(|keys| keys.iter().map(|key| key.map(|key| key.fingerprint().to_string())).collect());
+        inside = Inside { metadata, recipients, parts: reader.parts().to_vec() };
         seen.inside = Some(&inside);
         seen.signer = signer.as_ref();
     } else if demands || (verify && file.header().is_signed()) {
@@ -73,6 +76,8 @@ pub(super) fn run(matches: &ArgMatches, source: &Source, console: &mut Console) 
 /// What is behind the encryption.
 struct Inside {
     metadata: Vec<(String, String)>,
+    /// The fingerprint of each recipient, as far as the file lists them.
+    recipients: Option<Vec<Option<String>>>,
     parts: Vec<Part>,
 }
 
@@ -143,7 +148,12 @@ impl Seen<'_> {
                 true => "changed by the signer alone",
                 false => "changed by each of them (apr rekey)",
             };
-            facts.push(("recipients", format!("{bound}; list number {}", header.generation_declared())));
+            let unlisted = match self.inside {
+                Some(inside) if inside.recipients.is_none() => "; the file does not say who they are",
+                _ => "",
+            };
+            let number = header.generation_declared();
+            facts.push(("recipients", format!("{bound}; list number {number}{unlisted}")));
         }
         if let Some(root) = header.root_declared() {
             let leaf = grouped(root.leaf_len().get());
@@ -177,6 +187,7 @@ impl Seen<'_> {
             let public: Vec<_> = self.header.public_declared().iter().collect();
             write_texts(&format!("Public metadata{vouched}"), &public, shorten, out, style)?;
             let Some(inside) = self.inside else { return Ok(()) };
+            write_recipients(inside, shorten, out, style)?;
             let private: Vec<_> = inside.metadata.iter().map(|(key, value)| (key, value)).collect();
             write_texts("Private metadata", &private, shorten, out, style)?;
             write_tensors(inside, shorten, out, style)
@@ -228,6 +239,20 @@ impl Inside {
     fn write_json<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
         json.object()?;
         json.field_uint("bytes", self.parts.iter().map(Part::len).sum())?;
+        json.key("recipients")?;
+        match &self.recipients {
+            None => json.null()?,
+            Some(recipients) => {
+                json.array()?;
+                for recipient in recipients {
+                    match recipient {
+                        Some(name) => json.string(name)?,
+                        None => json.null()?,
+                    }
+                }
+                json.end_array()?;
+            }
+        }
         json.key("private_metadata")?;
         write_object(self.metadata.iter().map(|(key, value)| (key, value)), json)?;
         json.key("tensors")?;
@@ -282,6 +307,16 @@ fn write_texts(
         writeln!(out, "  {}: {value}", style.cyan(&escaped(key)))?;
     }
     more(texts.len().saturating_sub(shown), out)
+}
+
+fn write_recipients(inside: &Inside, shorten: bool, out: &mut impl Write, style: Style) -> io::Result<()> {
+    let Some(recipients) = &inside.recipients else { return Ok(()) };
+    writeln!(out, "\n{}", style.bold("Recipients"))?;
+    let shown = if shorten { LISTED } else { usize::MAX };
+    for recipient in recipients.iter().take(shown) {
+        writeln!(out, "  {}", recipient.as_deref().unwrap_or("not listed"))?;
+    }
+    more(recipients.len().saturating_sub(shown), out)
 }
 
 fn write_tensors(inside: &Inside, shorten: bool, out: &mut impl Write, style: Style) -> io::Result<()> {

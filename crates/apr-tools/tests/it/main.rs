@@ -33,6 +33,7 @@ mod quantized_models;
 mod readme;
 mod sandbox;
 mod sealed;
+mod sealed_limits;
 mod sealed_models;
 #[cfg(unix)]
 mod serving;
