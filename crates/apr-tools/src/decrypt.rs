@@ -1,22 +1,22 @@
-//! `apr decrypt`: an encrypted `.apr` model as a plain one.
+//! `apr decrypt`: what was encrypted, as it was: an `.apr` model, or what is inside a sealed file.
 
 use apr_container::{KeyHint, RawModel, UncheckedSignature, inspect_bytes_with, verify_signature};
 use clap::{ArgMatches, Command};
 
 use crate::console::Console;
 use crate::error::{Exit, Failure};
-use crate::input::{self, Rules};
+use crate::input::{self, Format, Rules, Source};
 use crate::output::{self, Output, Run};
 use crate::secrets::{IdentityArgs, Keys, SignedBy, TrustArgs, key_password_args, refuse_shared_stdin};
-use crate::whole_file;
+use crate::{open, whole_file};
 
 pub(crate) fn command() -> Command {
     Command::new("decrypt")
-        .about("Decrypt an .apr model with a recipient's key or a password, and verify its signature")
+        .about("Decrypt a model with a recipient's key or a password, and verify its signature")
         .arg(
             input::input_arg()
                 .value_name("FILE")
-                .help("An encrypted .apr model of version 1, or `-` for standard input"),
+                .help("An encrypted .apr model of version 1 or a sealed file, or `-` for standard input"),
         )
         .arg(output::output_arg("The plain file, or `-` for standard output"))
         .arg(input::compat_arg())
@@ -32,7 +32,7 @@ pub(crate) fn command() -> Command {
              --any-signer the signature is verified before anything is decrypted; a signed file is not used unverified \
              unless --allow-unverified says so. Nothing is written unless all of it is as its maker left it. Wrong key, \
              wrong password and damage are one error. Files that other programs encrypted are bound to nothing: --compat \
-             opens them.\n\n\
+             opens them. Of a sealed file this is what `apr open` does; a signed one is never opened unverified.\n\n\
              Examples:\n  apr decrypt sold.apr -o bought.apr --identity buyer.key --signer maker.key.pub\n  \
              apr decrypt locked.apr -o unlocked.apr --password-file password.txt\n\n\
              Exit codes: 0 written, 2 OUT exists or no password, 3 not a sound file or key, 4 not decrypted, not \
@@ -51,7 +51,12 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
     refuse_shared_stdin(identity.takes_stdin(), path)?;
     let output = Output::from_matches(matches, console)?;
-    let source = whole_file::source(path, "`apr open` opens sealed files; other formats are not encrypted")?;
+    let source = Source::open(path)?;
+    if source.format() == Format::Sealed {
+        return open::open(&source, matches, console);
+    }
+    let source =
+        whole_file::of_version_1(source, "sealed files and .apr models of version 1 are what is encrypted")?;
     let keys = Keys::of_signers(trust.load()?);
     let bytes = whole_file::read(&source, &rules, keys.trusted().trust(), console)?;
     let refused = |error: apr_container::Error, rules: &Rules| {

@@ -1,28 +1,29 @@
-//! `apr encrypt`: an `.apr` model for one recipient, or under a password.
+//! `apr encrypt`: an `.apr` model for one recipient or under a password; every other file, or for several, as `apr seal` does it.
 
 use apr_container::{Metadata, Protection, Trust};
 use apr_crypto::OsRandom;
 use clap::{ArgMatches, Command};
 
 use crate::console::Console;
-use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::{self, Rules};
+use crate::error::{CODE_FOREIGN_FORMAT, CODE_USAGE, Exit, Failure};
+use crate::input::{self, Format, Rules, Source};
 use crate::output::{self, Output, Run};
 use crate::secrets::{Audience, RecipientArgs, SigningArgs, key_password_args, refuse_shared_stdin};
-use crate::whole_file;
+use crate::{seal, whole_file};
 
-/// What helps where this command does not.
-const SEAL: &str = "`apr seal` encrypts files of every format and size, for any number of recipients";
+/// What to do with a file that is sealed already.
+const SEALED: &str =
+    "`apr rekey` changes for whom a sealed file is encrypted; `apr open` gives back what is inside";
 
 pub(crate) fn command() -> Command {
     Command::new("encrypt")
-        .about("Encrypt an .apr model for a recipient or under a password, and sign it")
+        .about("Encrypt a model for recipients or under a password, and sign it")
         .arg(
             input::input_arg()
                 .value_name("MODEL")
-                .help("An .apr model of version 1, of any type, or `-` for standard input"),
+                .help("A file of any format, or `-` for standard input"),
         )
-        .arg(output::output_arg("The encrypted file, or `-` for standard output"))
+        .arg(output::output_arg("The encrypted file; `-` for standard output, which a sealed file cannot be"))
         .arg(input::compat_arg())
         .arg(output::force_arg())
         .arg(output::dry_run_arg())
@@ -32,14 +33,17 @@ pub(crate) fn command() -> Command {
         .args(SigningArgs::args())
         .args(key_password_args())
         .after_help(
-            "The payload is encrypted (AES-256-GCM), whatever type of model it is: nothing of it is decoded. Header and \
-             metadata stay readable for everybody, and are bound to the payload: who opens the file learns of every \
-             change. With --sign, everybody who has the signer's public key can check that without opening. The file \
-             opens in aprender 0.10 to 0.72 as well. Files of other formats, and several recipients: apr seal.\n\n\
+            "An .apr model of version 1 stays one if it is for one recipient or under a password: the payload is encrypted \
+             (AES-256-GCM), whatever type of model it is, and nothing of it is decoded. Header and metadata stay readable for \
+             everybody, and are bound to the payload: who opens the file learns of every change. Such a file opens in aprender \
+             0.10 to 0.72 as well. Files of every other format, and of several recipients, become sealed files, as `apr seal` \
+             makes them with more options. `apr decrypt` opens both. With --sign, everybody who has the signer's public key \
+             can check the file without opening it.\n\n\
              Examples:\n  apr encrypt model.apr -o order.apr --recipient buyer.key.pub --sign maker.key\n  \
-             apr encrypt model.apr -o secret.apr --password-file password.txt\n\n\
+             apr encrypt model.apr -o secret.apr --password-file password.txt\n  \
+             apr encrypt model.safetensors -o order.sealed --recipient buyer.key.pub\n\n\
              Exit codes: 0 written, 2 OUT exists, no recipient or no password, 3 not a sound file or key, 4 damaged, \
-             signed or a key that others can read, 5 I/O, 6 another format or encrypted already.",
+             signed or a key that others can read, 5 I/O, 6 encrypted already.",
         )
 }
 
@@ -47,14 +51,33 @@ pub(crate) fn command() -> Command {
 ///
 /// # Errors
 ///
-/// If the model cannot be read, is of another format or protected already; if a key or the password cannot be had; if the
+/// If the model cannot be read, or is protected already; if a key or the password cannot be had; if the
 /// output cannot be written.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let (path, rules) = (input::path(matches), Rules::from_matches(matches));
     let (recipients, signing) = (RecipientArgs::from_matches(matches), SigningArgs::from_matches(matches));
     refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), path)?;
     let output = Output::from_matches(matches, console)?;
-    let source = whole_file::source(path, SEAL)?;
+    if !recipients.is_given() {
+        return Err(Failure::new(CODE_USAGE, "for whom is the file to be encrypted?").help(
+            "name --recipient KEY, or take a password: --ask-password, --password-file, --password-fd",
+        ));
+    }
+    let source = Source::open(path)?;
+    match source.format() {
+        Format::AprModel if recipients.count() <= 1 => {}
+        Format::Sealed => {
+            let failure =
+                Failure::new(CODE_FOREIGN_FORMAT, "this is a sealed file, encrypted or signed already");
+            return Err(failure.in_file(path).help(SEALED));
+        }
+        format => {
+            if format == Format::AprModel {
+                console.remark("an .apr file has one recipient: for several, the output is a sealed file");
+            }
+            return seal::seal(source, matches, console);
+        }
+    }
     let bytes = whole_file::read(&source, &rules, Trust::NoSignature, console)?;
     let model = whole_file::open_plain(&bytes, &source, &rules).map_err(already_protected)?;
     let was_signed =
@@ -62,26 +85,20 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     drop(bytes);
 
     let signer = signing.load()?;
-    let Some(audience) = recipients.load(output.destination.label())? else {
-        return Err(Failure::new(CODE_USAGE, "for whom is the file to be encrypted?").help(
-            "name --recipient KEY, or take a password: --ask-password, --password-file, --password-fd",
-        ));
-    };
+    let audience = recipients.load(output.destination.label())?;
     let mut protection = Protection::default();
-    let (mode, recipient) = match &audience {
-        Audience::Password(password) => {
-            protection = protection.with_password(password);
-            ("password", None)
+    let (mut mode, mut recipient) = ("password", None);
+    match &audience {
+        Some(Audience::Password(password)) => protection = protection.with_password(password),
+        // One: several are sealed.
+        Some(Audience::Recipients(keys)) => {
+            for key in keys {
+                protection = protection.for_recipient(key);
+                (mode, recipient) = ("recipient", Some(key.fingerprint().to_string()));
+            }
         }
-        Audience::Recipients(keys) => {
-            let [key] = keys.as_slice() else {
-                let what = format!("{} recipients, and a file of this format has one", keys.len());
-                return Err(Failure::new(CODE_USAGE, what).help(SEAL));
-            };
-            protection = protection.for_recipient(key);
-            ("recipient", Some(key.fingerprint().to_string()))
-        }
-    };
+        None => {}
+    }
     if let Some(signer) = &signer {
         protection = protection.signed_by(signer);
     }

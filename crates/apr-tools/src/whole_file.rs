@@ -24,7 +24,15 @@ const PIECE_LEN: usize = 1 << 20;
 ///
 /// If it is of another format.
 pub(crate) fn source(path: &Path, instead: &str) -> Result<Source, Failure> {
-    let source = Source::open(path)?;
+    of_version_1(Source::open(path)?, instead)
+}
+
+/// The same of a source that was opened.
+///
+/// # Errors
+///
+/// If it is of another format.
+pub(crate) fn of_version_1(source: Source, instead: &str) -> Result<Source, Failure> {
     if source.format() == Format::AprModel {
         return Ok(source);
     }

@@ -87,7 +87,7 @@ fn every_class_has_its_exit_code() {
         (4, &["decrypt", "locked.apr", "-o", "n.apr", "--identity", "buyer.key"]),
         (4, &["check", "model.safetensors", "--signer", "maker.key.pub"]),
         (5, &["encrypt", "missing.apr", "-o", "n.apr", "--recipient", "buyer.key.pub"]),
-        (6, &["encrypt", "model.safetensors", "-o", "n.apr", "--recipient", "buyer.key.pub"]),
+        (6, &["encrypt", "model.sealed", "-o", "n.apr", "--recipient", "buyer.key.pub"]),
         (6, &["encrypt", "locked.apr", "-o", "n.apr", "--recipient", "buyer.key.pub"]),
         (6, &["decrypt", "tensors.apr", "-o", "n.apr", "--identity", "buyer.key"]),
         (6, &["decrypt", "sold.apr", "-o", "n.apr", "--signer", "maker.key.pub"]),

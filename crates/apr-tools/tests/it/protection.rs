@@ -376,8 +376,4 @@ fn what_is_left_behind_is_said() {
         "maker.key.pub",
     ]);
     assert!(ran.stderr.contains("the output has no signature"), "{}", ran.stderr);
-    let (exit, value) =
-        sandbox.json(&["encrypt", "model.safetensors", "-o", "n2.apr", "--recipient", "buyer.key.pub"]);
-    assert_eq!((exit, code(&value)), (6, "cli-foreign-format"));
-    assert!(value["error"]["help"].as_str().unwrap().contains("apr seal"), "{value}");
 }

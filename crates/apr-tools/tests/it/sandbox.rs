@@ -124,7 +124,10 @@ impl Sandbox {
         let second = PublicKey::from(RecipientSecret::from_bytes(&[9; 32]).public());
         self.write("second.key.pub", second.to_file_text("").unwrap().as_bytes());
         let options = SealOptions::default().for_recipient(to).signed_by(&key).with_public("model", "sample");
-        self.write("model.sealed", &sealed(&self.read("model.safetensors"), &options.with_listed_recipients()));
+        self.write(
+            "model.sealed",
+            &sealed(&self.read("model.safetensors"), &options.with_listed_recipients()),
+        );
     }
 
     /// Takes all rights from everybody else.

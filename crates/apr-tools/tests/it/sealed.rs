@@ -46,6 +46,11 @@ fn files_of_every_format_come_back_byte_for_byte() {
     let open = ["open", "word.sealed", "-o", "word.apr", "--password-file", "password.txt"];
     assert_eq!(sandbox.json(&open).1["name"], "m");
     assert_eq!(sandbox.read("word.apr"), sandbox.read("model.apr"));
+    // Standard input to open.
+    let word = sandbox.read("word.sealed");
+    let open = ["open", "-", "-o", "in.apr", "--password-file", "password.txt"];
+    let ran = sandbox.run_with_input(&open, &word);
+    assert_eq!((ran.exit, sandbox.read("in.apr")), (0, sandbox.read("model.apr")), "{}", ran.stderr);
     // Standard input to seal, standard output to open.
     let model = sandbox.read("model.safetensors");
     let seal = ["seal", "-", "-o", "in.sealed", "--recipient", "buyer.key.pub"];
@@ -160,6 +165,113 @@ fn recipients_change_in_place() {
     assert_eq!(sandbox.run(&[&rekey[..], &["--remove-others"]].concat()).exit, 0);
     assert_eq!(sandbox.run(&["open", "word.sealed", "-o", "w.apr", "--identity", "buyer.key"]).exit, 0);
     assert_eq!(sandbox.read("w.apr"), sandbox.read("model.apr"));
+}
+
+/// `encrypt` and `decrypt` go by the file: version 1 where that is what the file and its one reader have, else a sealed file.
+#[test]
+fn whatever_is_encrypted_is_decrypted() {
+    let sandbox = Sandbox::with_models();
+    write_secret(&sandbox, "second.key", 9);
+    let both = ["--recipient", "buyer.key.pub", "--recipient", "second.key.pub"];
+    let password = ["--password-file", "password.txt"];
+    for (file, lock, schema) in [
+        ("model.apr", &both[..2], "apr.encrypt/1"),
+        ("model.apr", &password, "apr.encrypt/1"),
+        ("model.apr", &both, "apr.seal/1"),
+        ("model.safetensors", &both[..2], "apr.seal/1"),
+        ("model.safetensors", &password, "apr.seal/1"),
+        ("tensors.apr", &both, "apr.seal/1"),
+        ("model.gguf", &[&both[..2], &["--sign", "maker.key"]].concat(), "apr.seal/1"),
+        ("rows.csv", &both[..2], "apr.seal/1"),
+    ] {
+        let (exit, value) = sandbox.json(&[&["encrypt", file, "-o", "e.bin", "--force"], lock].concat());
+        assert_eq!((exit, &value["schema"]), (0, &json!(schema)), "{file} {lock:?} {value}");
+        let is_sealed = schema == "apr.seal/1";
+        let format = if is_sealed { "sealed" } else { "apr1" };
+        assert_eq!(sandbox.json(&["inspect", "e.bin"]).1["format"], format);
+        let mut open = if lock == password { password.to_vec() } else { vec!["--identity", "buyer.key"] };
+        if lock.contains(&"--sign") {
+            let (exit, value) = sandbox.json(&[&["decrypt", "e.bin", "-o", "n.bin"], &open[..]].concat());
+            assert_eq!((exit, code(&value)), (4, "ac-signed"));
+            open.extend(["--signer", "maker.key.pub"]);
+        }
+        let (exit, value) =
+            sandbox.json(&[&["decrypt", "e.bin", "-o", "d.bin", "--force"], &open[..]].concat());
+        let schema = if is_sealed { "apr.open/1" } else { "apr.decrypt/1" };
+        assert_eq!((exit, &value["schema"]), (0, &json!(schema)), "{file} {value}");
+        assert_eq!(sandbox.read("d.bin"), sandbox.read(file), "{file}");
+    }
+    // Standard input is read once, whatever it turns out to be.
+    let model = sandbox.read("model.safetensors");
+    let ran = sandbox.run_with_input(&[&["encrypt", "-", "-o", "in.sealed"], &both[..]].concat(), &model);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let open = ["decrypt", "-", "-o", "in.bin", "--identity", "second.key"];
+    let ran = sandbox.run_with_input(&open, &sandbox.read("in.sealed"));
+    assert_eq!((ran.exit, sandbox.read("in.bin")), (0, model), "{}", ran.stderr);
+    for (args, exit, expected) in [
+        (
+            &["encrypt", "model.sealed", "-o", "n", "--recipient", "buyer.key.pub"][..],
+            6,
+            "cli-foreign-format",
+        ),
+        (&["encrypt", "locked.apr", "-o", "n", "--recipient", "buyer.key.pub"], 6, "ac-encrypted"),
+        (&["encrypt", "model.safetensors", "-o", "n"], 2, "cli-usage"),
+        (&["encrypt", "model.safetensors", "-o", "-", "--recipient", "buyer.key.pub"], 2, "cli-usage"),
+        (&["decrypt", "model.safetensors", "-o", "n", "--identity", "buyer.key"], 6, "cli-foreign-format"),
+        (&["rekey", "model.apr", "--identity", "buyer.key", "--remove-others"], 6, "cli-foreign-format"),
+    ] {
+        let (found, value) = sandbox.json(args);
+        assert_eq!((found, code(&value)), (exit, expected), "{args:?} {value}");
+        assert!(!sandbox.path("n").exists());
+    }
+    assert!(sandbox.leftovers().is_empty());
+}
+
+#[test]
+fn one_recipient_of_several_is_removed_by_name() {
+    let sandbox = Sandbox::with_models();
+    write_secret(&sandbox, "second.key", 9);
+    let second =
+        sandbox.json(&["key", "show", "second.key.pub"]).1["fingerprint"].as_str().unwrap().to_owned();
+    let buyer = sandbox.json(&["key", "show", "buyer.key.pub"]).1["fingerprint"].as_str().unwrap().to_owned();
+    let both = ["--recipient", "buyer.key.pub", "--recipient", "second.key.pub"];
+    let seal = [&["seal", "model.apr", "-o", "s.sealed", "--force"], &both[..]].concat();
+    let recipients =
+        |key| sandbox.json(&["inspect", "s.sealed", "--identity", key]).1["inside"]["recipients"].clone();
+    for name in ["second.key.pub", second.as_str(), &second.replace('-', "").to_uppercase()] {
+        assert_eq!(sandbox.run(&seal).exit, 0);
+        assert_eq!(recipients("second.key"), json!([buyer, second]));
+        let text = sandbox.run(&["inspect", "s.sealed", "--identity", "buyer.key"]).stdout;
+        assert!(text.contains(&format!("Recipients\n  {buyer}\n  {second}\n")), "{text}");
+        // Without a key nothing tells.
+        let text = sandbox.run(&["inspect", "s.sealed"]).stdout;
+        assert!(!text.contains(&buyer) && !text.contains(&second), "{text}");
+        let (exit, value) = sandbox.json(&["rekey", "s.sealed", "--identity", "buyer.key", "--remove", name]);
+        assert_eq!((exit, &value["removed"], &value["added"]), (0, &json!([second]), &json!([])), "{value}");
+        assert_eq!(recipients("buyer.key"), json!([buyer]));
+        let (exit, value) = sandbox.json(&["open", "s.sealed", "-o", "o", "--identity", "second.key"]);
+        assert_eq!((exit, code(&value)), (4, "ac-decryption"));
+    }
+    let rekey = ["rekey", "s.sealed", "--identity", "buyer.key", "--remove"];
+    let ran = sandbox.run(&[&rekey[..], &["second.key.pub"]].concat());
+    assert!(ran.exit == 2 && ran.stderr.contains("error[ac-sealed-recipient]"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&second) && ran.stderr.contains("apr inspect"), "{}", ran.stderr);
+    let ran = sandbox.run(&[&rekey[..], &["buyer.key.pub"]].concat());
+    assert!(ran.exit == 2 && ran.stderr.contains("error[ac-sealed-nobody]"), "{}", ran.stderr);
+    // The honest sentence.
+    let ran = sandbox.run(&[&rekey[..], &["buyer.key.pub", "--recipient", "second.key.pub"]].concat());
+    assert!(ran.exit == 0 && ran.stderr.contains("may have kept"), "{}", ran.stderr);
+
+    // A file that lists nobody, by choice or because an older release sealed it.
+    let seal = [&["seal", "model.apr", "-o", "h.sealed", "--hide-recipients"], &both[..]].concat();
+    assert_eq!(sandbox.run(&seal).exit, 0);
+    let inspect = ["inspect", "h.sealed", "--identity", "buyer.key"];
+    assert_eq!(sandbox.json(&inspect).1["inside"]["recipients"], json!(null));
+    assert!(sandbox.run(&inspect).stdout.contains("does not say who they are"));
+    let remove = ["rekey", "h.sealed", "--identity", "buyer.key", "--remove", "second.key.pub"];
+    let (exit, value) = sandbox.json(&remove);
+    assert_eq!((exit, code(&value)), (2, "ac-sealed-unlisted"), "{value}");
+    assert!(value["error"]["help"].as_str().unwrap().contains("--remove-others"), "{value}");
 }
 
 #[test]

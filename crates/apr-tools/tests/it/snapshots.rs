@@ -107,10 +107,7 @@ fn protected_files() {
             "encrypt-dry-run",
             &["encrypt", "model.apr", "-o", "e2.apr", "--recipient", "buyer.key.pub", "--dry-run"],
         ),
-        (
-            "encrypt-refused",
-            &["encrypt", "model.safetensors", "-o", "e3.apr", "--recipient", "buyer.key.pub"],
-        ),
+        ("encrypt-refused", &["encrypt", "model.sealed", "-o", "e3.apr", "--recipient", "buyer.key.pub"]),
         (
             "decrypt-json",
             &["decrypt", "sold.apr", "-o", "d.apr", "--identity", "buyer.key", "--any-signer", "--json"],
