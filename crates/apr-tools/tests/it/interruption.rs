@@ -117,7 +117,8 @@ fn signals_that_were_ignored_at_the_start_stay_ignored() {
     let sandbox = Sandbox::with_models();
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' HUP INT; exec \"$0\" inspect -", env!("CARGO_BIN_EXE_apr")]);
-    command.env("TMPDIR", sandbox.path("../tmp")).stdin(Stdio::piped()).stderr(Stdio::piped());
+    command.env("TMPDIR", sandbox.path("../tmp"));
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.as_mut().unwrap().write_all(&sandbox.read("model.safetensors")[..500]).unwrap();
     until("standard input is spooled", || has_open(&child, "/tmp/"));
