@@ -91,7 +91,7 @@ fn a_file_that_is_half_written_goes_and_the_old_one_stays() {
             let args = ["predict", "model.apr", "--input", "-", "-o", "out.csv", "--force"];
             let mut child = sandbox.command(&args).stdin(Stdio::piped()).spawn().unwrap();
             child.stdin.as_mut().unwrap().write_all(b"1,2\n3,4\n").unwrap();
-            until("the output is begun", || has_open(&child, "/work/#"));
+            until("the output is begun", || has_open(&child, "work/#"));
             send(&child, signal);
             assert_interrupted(child, signal, &format!("{name}: no file was written"));
             assert_eq!(sandbox.listing(), before);
