@@ -77,9 +77,9 @@ fn a_password_may_not_cost_more_than_the_reader_allows() {
     let file = seal(&plan, &content, &SealOptions::default().with_password_at(&keys.password, large));
     let access = Access::default().with_password(&keys.password);
     assert_eq!(read_all(&file, &access).unwrap(), content);
-    assert_eq!(super::header(&file).password_cost(&Argon2Limits::default()).unwrap(), Some(large));
+    assert_eq!(header(&file).password_cost(&Argon2Limits::default()).unwrap(), Some(large));
     let argon2 = Argon2Limits::default().with_memory_kib(8 * 1024..=32 * 1024);
-    assert_eq!(code(super::header(&file).password_cost(&argon2)), "cy-cost");
+    assert_eq!(code(header(&file).password_cost(&argon2)), "cy-cost");
     let small = SealedLimits { argon2, ..SealedLimits::default() };
     assert_eq!(code(sealed::SealedReader::open(&file, &access, &small)), "cy-cost");
     // And not less either.
