@@ -63,6 +63,20 @@ pub(crate) fn load<M: DecodePayload>(
     }
 }
 
+/// Compares the checksum that ends a file, of either version, with the bytes before it, whatever these say; `None` if it matches.
+///
+/// Of a file that a reader refuses, this tells damage from a file that was written wrongly. A file that is cut short does not match
+/// either, nor does one of version 2 that has no checksum.
+///
+/// # Errors
+///
+/// [`ErrorKind::File`], [`ErrorKind::Io`].
+pub fn checksum_mismatch(path: impl AsRef<Path>) -> Result<Option<Error>, Error> {
+    let regular = durable_file::open_regular(path.as_ref(), u64::MAX)?;
+    let len = regular.len();
+    FileReader::new(regular.into_file(), len).damage()
+}
+
 /// Reads forward and keeps the checksum of what it read.
 #[derive(Debug)]
 pub(crate) struct FileReader {

@@ -100,6 +100,8 @@ pub use crate::container::{Container, EncryptedPayload, Payload, PlainPayload, S
 pub use crate::embedded::Aligned;
 pub use crate::embedded::Embedded;
 pub use crate::error::{Error, ErrorKind, ModelError};
+#[cfg(feature = "std")]
+pub use crate::file::checksum_mismatch;
 pub use crate::flags::Flags;
 pub use crate::generation::Generation;
 pub use crate::header::Header;

@@ -246,6 +246,15 @@ impl Failure {
         failure
     }
 
+    /// The damage that the checksum found, with this failure as what it led to.
+    pub(crate) fn caused_by_damage(self, damage: Self) -> Self {
+        let why = match self.0.offset {
+            Some(offset) => format!("{} at byte {offset}", self.0.what),
+            None => self.0.what,
+        };
+        Self(Box::new(Details { file: self.0.file, why: Some(why), ..*damage.0 }))
+    }
+
     pub(crate) fn because(mut self, why: impl Into<String>) -> Self {
         self.0.why = Some(why.into());
         self

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-use apr_container::{Access, RawModel, Trust, check_before_reading, inspect_bytes_with};
+use apr_container::{Access, RawModel, Trust, check_before_reading, checksum_mismatch, inspect_bytes_with};
 
 use crate::console::Console;
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
@@ -13,6 +13,10 @@ use crate::output::{Output, Run};
 use crate::render::escape;
 use crate::render::human::exact_bytes;
 
+/// Longest file whose checksum is compared after it was refused: read in a tenth of a second.
+const COMPARED_LEN_MAX: u64 = 256 << 20;
+/// Codes of files that end too early, or go on behind their checksum.
+const OF_LENGTH: [&str; 3] = ["ac-truncated", "ac-too-small", "ac-unowned"];
 /// Longest file the format can describe.
 const FILE_LEN_MAX: u64 = 1 << 34;
 /// Bytes between two looks at the progress.
@@ -104,6 +108,23 @@ pub(crate) fn open_plain(file: &[u8], source: &Source, rules: &Rules) -> Result<
     opened.map(|opened| opened.model).map_err(|error| refused(error.into(), file, source, rules))
 }
 
+/// Of a damaged file the checksum says more than the first value that makes no sense: then the failure is that it does not match.
+///
+/// A file that ends too early or too late stays one, because its last bytes are no checksum. A large one is refused for its header
+/// without being read.
+pub(crate) fn or_damage(failure: Failure, path: &Path) -> Failure {
+    let is_unsound = failure.exit() == Exit::Invalid || failure.code() == "ac-version";
+    let is_small = || path.metadata().is_ok_and(|file| file.len() <= COMPARED_LEN_MAX);
+    let is_of_length = OF_LENGTH.contains(&failure.code());
+    if !is_unsound || !failure.code().starts_with("ac-") || is_of_length || !is_small() {
+        return failure;
+    }
+    match checksum_mismatch(path) {
+        Ok(Some(mismatch)) => failure.caused_by_damage(mismatch.into()),
+        _ => failure,
+    }
+}
+
 /// The failure, with the name the user knows, and with what helps if a less strict reader takes the file.
 pub(crate) fn refused(failure: Failure, file: &[u8], source: &Source, rules: &Rules) -> Failure {
     advised(failure, source, rules, |compat| inspect_bytes_with(file, &compat.apr).is_ok())
@@ -116,7 +137,7 @@ pub(crate) fn advised(
     rules: &Rules,
     accepts: impl FnOnce(&Rules) -> bool,
 ) -> Failure {
-    let failure = source.relabel(failure);
+    let failure = or_damage(source.relabel(failure), source.path());
     let compat = Rules { apr: Rules::COMPAT.apr.with_limits(rules.apr.limits), ..Rules::COMPAT };
     if rules.is_strict() && failure.exit() == Exit::Invalid && accepts(&compat) {
         return failure.help("other readers accept this file: if you trust it, repeat with --compat");

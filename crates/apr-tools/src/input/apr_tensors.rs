@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use apr_container::v2::{Footer, Index, Inflated, Warning};
+use apr_container::v2::{Footer, Header, Index, Inflated, Warning};
 
 use super::{Rules, Source, Stored, Tensor};
 use crate::error::{Exit, Failure};
+use crate::whole_file::or_damage;
 
 /// An open file of which header, metadata and index have been read.
 #[derive(Debug)]
@@ -61,7 +62,11 @@ impl AprTensors {
                 (Bytes::Inflated(Box::new(inflated)), index)
             }
             Err(error) => {
+                // The header has a checksum of its own, which matched if the magic did.
+                let is_of_header =
+                    error.code() != "ac-magic" && error.offset().is_some_and(|at| at < Header::LEN as u64);
                 let failure = Failure::of_tensors(error);
+                let failure = if is_of_header { failure } else { or_damage(failure, path) };
                 let is_strict_refusal = rules.is_strict() && failure.exit() == Exit::Invalid;
                 return Err(match is_strict_refusal && read(&Rules::COMPAT).is_ok() {
                     true => {

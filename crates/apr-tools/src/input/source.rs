@@ -30,6 +30,8 @@ pub(crate) enum Format {
 
 impl Format {
     /// The format that the first bytes of a file announce.
+    ///
+    /// With one bit of it wrong, the magic of an `.apr` file still counts: the reader will find that the checksum does not match.
     pub(super) fn of(first: &[u8]) -> Self {
         if first.starts_with(&apr_container::sealed::MAGIC) {
             return Self::Sealed;
@@ -38,6 +40,16 @@ impl Format {
             Some(b"APRN") => Self::AprModel,
             Some(b"APR\0" | b"APR2") => Self::AprTensors,
             Some(b"GGUF") => Self::Gguf,
+            Some(&magic) if !begins_otherwise(first) => {
+                let is_near = |known: &[u8; 4]| {
+                    (u32::from_le_bytes(magic) ^ u32::from_le_bytes(*known)).count_ones() == 1
+                };
+                match () {
+                    () if is_near(b"APRN") => Self::AprModel,
+                    () if is_near(b"APR\0") || is_near(b"APR2") => Self::AprTensors,
+                    () => Self::SafeTensors,
+                }
+            }
             _ => Self::SafeTensors,
         }
     }
@@ -158,6 +170,14 @@ impl Source {
             false => failure.in_file(&self.label),
         }
     }
+}
+
+/// Whether a file begins as safetensors, with a length and a brace, or as something foreign: text, for example.
+fn begins_otherwise(first: &[u8]) -> bool {
+    let is_safetensors = first.split_first_chunk::<8>().is_some_and(|(&length, rest)| {
+        rest.first() == Some(&b'{') && u64::from_le_bytes(length) <= st_core::MAX_HEADER_LEN
+    });
+    is_safetensors || foreign_format::sniff(first).is_some()
 }
 
 fn format_of(path: &Path) -> Format {

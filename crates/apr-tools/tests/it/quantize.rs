@@ -195,6 +195,7 @@ fn what_cannot_be_is_refused_and_nothing_is_written() {
         (&["q8.gguf", "-t", "q4_0", "-o", "x.gguf"], 2, "cv-requantize"),
         (&["part.gguf", "-t", "q8_0", "-o", "x.gguf"], 2, "cli-usage"),
         (&["model.safetensors", "-t", "q8_0", "-o", "x.gguf"], 2, "cli-not-carried"),
+        (&["model.safetensors", "-t", "q8_0", "-o", "x"], 2, "cli-usage"),
         (&["model.safetensors", "-t", "q8_0", "-o", "x.bin"], 2, "cli-output-format"),
         (&["model.safetensors", "-t", "q8_0", "-o", "x.gguf", "--select", "none"], 2, "cli-nothing-selected"),
         (&["model.apr", "-t", "q4_0", "-o", "x.apr"], 2, "cli-nothing-converted"),
