@@ -4,10 +4,13 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::builder::PossibleValuesParser;
+use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::console::{ColorChoice, Console, Data, OutputFormat, Verbosity};
-use crate::error::{Exit, Failure};
+use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::render::escape;
+use crate::suggest;
 use crate::{
     check, completions, convert, decrypt, demo, diff, embed, encrypt, explain, export, inspect, key, keygen,
     license, man, open, predict, quantize, rekey, seal, shard, sign, size, tensors, train, unshard, verify,
@@ -61,6 +64,7 @@ pub(crate) fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Inspect, check, compare, convert and shard model files; train small models and ask them")
         .override_usage("apr [OPTIONS] <COMMAND>\n       apr [OPTIONS] <FILE>    (the same as apr inspect FILE)")
+        .styles(HELP_STYLES)
         .subcommand_required(true)
         .arg_required_else_help(true)
         .args(global_args())
@@ -73,6 +77,16 @@ pub(crate) fn command() -> Command {
         )
 }
 
+/// How help is coloured on a terminal: headings, and the words to type.
+const HELP_STYLES: Styles = Styles::plain()
+    .header(AnsiColor::Yellow.on_default().effects(Effects::BOLD))
+    .usage(AnsiColor::Yellow.on_default().effects(Effects::BOLD))
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(AnsiColor::Green.on_default());
+
+/// Values of `--color`.
+const COLORS: [&str; 3] = ["auto", "always", "never"];
+
 fn global_args() -> [Arg; 4] {
     let global =
         |name: &'static str| Arg::new(name).long(name).global(true).help_heading("Options of all commands");
@@ -82,7 +96,7 @@ fn global_args() -> [Arg; 4] {
             .help("Print one JSON object, errors included, instead of text"),
         global("color")
             .value_name("WHEN")
-            .value_parser(PossibleValuesParser::new(["auto", "always", "never"]))
+            .value_parser(PossibleValuesParser::new(COLORS))
             .default_value("auto")
             .help("Colour: auto is on a terminal, unless NO_COLOR is set"),
         global("quiet")
@@ -92,6 +106,49 @@ fn global_args() -> [Arg; 4] {
             .help("No narration on standard error, only errors"),
         global("verbose").short('v').action(ArgAction::SetTrue).help("Leave nothing out, and narrate more"),
     ]
+}
+
+/// Words that people type for commands of other names, in the same sense.
+const ALIASES: &[(&str, &str)] =
+    &[("info", "inspect"), ("stat", "inspect"), ("list", "tensors"), ("ls", "tensors")];
+
+/// Words that people type for what no command does, and what comes close.
+const ELSEWHERE: &[(&str, &str)] = &[
+    (
+        "cat",
+        "`apr tensors FILE` lists the tensors; `apr convert FILE OUT --select NAME` takes some of them out",
+    ),
+    ("download", "apr has no network commands: download with curl, then `apr check FILE`"),
+    ("pull", "apr has no network commands: download with curl, then `apr check FILE`"),
+    (
+        "run",
+        "`apr predict MODEL --input ROWS` predicts each row of a table; `apr serve MODEL` does so over HTTP",
+    ),
+];
+
+/// A first word that is neither a command nor a file.
+pub(crate) fn unknown_command(args: &[OsString]) -> Option<Failure> {
+    let mut words = args.iter().skip(1).skip_while(|arg| {
+        arg.as_encoded_bytes().starts_with(b"-") || COLORS.iter().any(|color| *arg == *color)
+    });
+    let word = words.next()?.to_str()?;
+    if word == "help" || COMMANDS.iter().any(|entry| entry.name == word) || looks_like_file(Path::new(word)) {
+        return None;
+    }
+    let shown = escape::cut(word, 60);
+    let failure = Failure::new(CODE_USAGE, format!("`{shown}` is neither a command nor a file"));
+    let elsewhere = ELSEWHERE.iter().find(|(known, _)| *known == word).map(|(_, help)| (*help).to_owned());
+    let close = || {
+        let close = suggest::closest(word, COMMANDS.iter().map(|entry| entry.name))?;
+        Some(format!("did you mean `apr {close}`?"))
+    };
+    let here = || {
+        let names = Path::new(".").read_dir().ok()?.flatten().take(1000);
+        let names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        Some(format!("did you mean the file {}?", escape::cut(suggest::closest(word, &names)?, 100)))
+    };
+    let help = elsewhere.or_else(close).or_else(here);
+    Some(failure.help(help.unwrap_or_else(|| "`apr --help` lists the commands".to_owned())))
 }
 
 /// The function of the command on the command line, and its arguments.
@@ -124,7 +181,11 @@ fn color_choice(value: Option<&str>) -> ColorChoice {
 pub(crate) fn fallback_console(args: &[OsString], data: &Data) -> Console {
     let has = |word: &str| args.iter().any(|arg| arg == word);
     let format = if has("--json") { OutputFormat::Json } else { OutputFormat::Text };
-    let color = if has("--color=always") { ColorChoice::Always } else { ColorChoice::Auto };
+    let color = args.iter().enumerate().find_map(|(at, arg)| match arg.to_str()? {
+        "--color" => args.get(at + 1)?.to_str(),
+        arg => arg.strip_prefix("--color="),
+    });
+    let color = color_choice(color);
     Console::new(data, format, color, Verbosity::Normal)
 }
 
@@ -141,6 +202,16 @@ pub(crate) fn with_default_command(mut args: Vec<OsString>) -> Vec<OsString> {
         } else if arg != "-" && arg.as_encoded_bytes().starts_with(b"-") {
             at += 1;
         } else {
+            if arg == "version" && !Path::new(arg).exists() {
+                args[at] = "--version".into();
+                break;
+            }
+            if let Some((_, name)) = ALIASES.iter().find(|(alias, _)| arg == alias)
+                && !Path::new(arg).exists()
+            {
+                args[at] = name.into();
+                break;
+            }
             let is_command = arg == "help" || COMMANDS.iter().any(|entry| arg == entry.name);
             if !is_command && looks_like_file(Path::new(arg)) {
                 args.insert(at, "inspect".into());

@@ -1,7 +1,9 @@
 //! `apr completions`: scripts that complete commands and options in a shell.
 
+use std::ffi::OsStr;
 use std::io::Write;
 
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
 
@@ -25,6 +27,22 @@ pub(crate) fn command() -> Command {
              Examples:\n  apr completions bash\n  apr completions zsh --json\n\n\
              Exit codes: 0 printed, 2 unknown shell.",
         )
+}
+
+/// Accepts any text, and completes those that the function lists: for values whose wrong spellings get an error of their own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listed(pub(crate) fn() -> Vec<&'static str>);
+
+impl TypedValueParser for Listed {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.0)().into_iter().map(PossibleValue::new)))
+    }
 }
 
 /// Runs `apr completions`.

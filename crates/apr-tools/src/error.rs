@@ -1,5 +1,6 @@
 //! How a run of `apr` ends: exit codes, and failures as one block of text or one JSON object.
 
+use alloc::borrow::Cow;
 use core::error::Error;
 use core::fmt::{self, Write as _};
 use std::io;
@@ -9,7 +10,7 @@ use crate::console::Style;
 use crate::explain;
 use crate::render::escape::{self, Escaped};
 use crate::render::json::JsonWriter;
-use crate::verify;
+use crate::{suggest, verify};
 
 pub(crate) const CODE_USAGE: &str = "cli-usage";
 pub(crate) const CODE_OUTPUT_EXISTS: &str = "cli-output-exists";
@@ -296,8 +297,22 @@ impl Failure {
     }
 
     /// The advice: the one given, else the one that belongs to the code.
-    pub(crate) fn advice(&self) -> Option<&str> {
-        self.0.help.as_deref().or_else(|| explain::find(self.0.code).map(|entry| entry.help))
+    pub(crate) fn advice(&self) -> Option<Cow<'_, str>> {
+        if let Some(help) = &self.0.help {
+            return Some(help.into());
+        }
+        let is_missing = |path: &&PathBuf| {
+            path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        match self
+            .0
+            .file
+            .as_ref()
+            .filter(|path| self.exit() == Exit::Io && path.as_os_str() != "-" && is_missing(path))
+        {
+            Some(path) => Some(suggest::missing(path).into()),
+            None => explain::find(self.0.code).map(|entry| entry.help.into()),
+        }
     }
 
     /// The block for people, ending in a line feed.
@@ -329,7 +344,7 @@ impl Failure {
             line("why:", &Escaped(why));
         }
         if let Some(help) = self.advice() {
-            line("help:", &Escaped(help));
+            line("help:", &Escaped(&help));
         }
         line("more:", &format_args!("apr explain {}", details.code));
         let label = style.red(&format!("error[{}]", details.code));
@@ -367,7 +382,7 @@ impl Failure {
             json.field_str("why", why)?;
         }
         if let Some(help) = self.advice() {
-            json.field_str("help", help)?;
+            json.field_str("help", &help)?;
         }
         json.end_object()
     }

@@ -51,6 +51,7 @@ mod error;
 mod file_digest;
 mod ending;
 mod foreign;
+mod suggest;
 mod gguf_stream;
 mod glob;
 mod input;

@@ -23,6 +23,15 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("Folder for apr.1, apr-inspect.1 and so on; it is made if it is missing"),
         )
+        .arg(
+            Arg::new("output")
+                .short('o')
+                .long("output")
+                .value_name("DIR")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with("dir")
+                .help("The same as DIR"),
+        )
         .arg(output::force_arg())
         .arg(output::dry_run_arg())
         .after_help(
@@ -44,7 +53,7 @@ struct Page {
 ///
 /// If a page exists and may not be replaced, or cannot be written.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    match matches.get_one::<PathBuf>("dir") {
+    match matches.get_one::<PathBuf>("dir").or_else(|| matches.get_one("output")) {
         None => print(console)?,
         Some(dir) => {
             let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));

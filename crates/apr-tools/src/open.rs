@@ -16,6 +16,7 @@ use crate::render::human::exact_bytes;
 use crate::seal::NAME_KEY;
 use crate::sealed_file::SealedFile;
 use crate::secrets::{IdentityArgs, SignedBy, TrustArgs, key_password_args, refuse_shared_stdin};
+use crate::suggest;
 
 /// Bytes that are read and verified at once.
 const PIECE_LEN: u64 = 1 << 20;
@@ -162,10 +163,16 @@ pub(crate) fn open(source: &Source, matches: &ArgMatches, console: &mut Console)
 fn find<R: ReadAt>(reader: &SealedReader<'_, R>, name: &str, path: &Path) -> Result<usize, Failure> {
     reader.find(name).ok_or_else(|| {
         let failure = Failure::new("ac-v2-not-found", "the sealed file has no tensor of this name");
-        failure
-            .in_file(path)
-            .of_tensor(Some(name))
-            .help("`apr inspect FILE` with the same key lists the names; -v lists all of them")
+        let list = "`apr inspect FILE` with the same key lists the names; -v lists all of them";
+        // One tensor is usually called by the end of its name.
+        let names = || reader.parts().iter().map(apr_container::sealed::Part::name);
+        let ending =
+            || names().find(|known| known.strip_suffix(name).is_some_and(|rest| rest.ends_with('.')));
+        let help = match suggest::closest(name, names()).or_else(ending) {
+            Some(close) => format!("did you mean `{}`? {list}", escape::cut(close, 200)),
+            None => list.to_owned(),
+        };
+        failure.in_file(path).of_tensor(Some(name)).help(help)
     })
 }
 

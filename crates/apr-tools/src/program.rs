@@ -6,10 +6,12 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::panic::{self, PanicHookInfo};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
 use crate::console::{Console, Data, Style, progress};
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
 use crate::render::escape::{Escaped, escaped};
-use crate::{cli, interruption, secrets};
+use crate::{cli, interruption, secrets, suggest};
 
 /// Runs the program with its arguments, the first of which is its name, and gives its exit code.
 ///
@@ -58,6 +60,9 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
         return report(&failure, &mut cli::fallback_console(&args, data));
     }
     let args = cli::with_default_command(args);
+    if let Some(failure) = cli::unknown_command(&args) {
+        return report(&failure, &mut cli::fallback_console(&args, data));
+    }
     let (mut console, result) = match cli::command().try_get_matches_from(&args) {
         Ok(matches) => {
             let mut console = cli::console(&matches, data);
@@ -67,8 +72,9 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
             };
             (console, result)
         }
-        Err(error) => {
+        Err(mut error) => {
             let mut console = cli::fallback_console(&args, data);
+            forget_far_suggestions(&mut error);
             let result = usage(error, &mut console);
             (console, result)
         }
@@ -79,14 +85,33 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
     }
 }
 
+/// Drops the suggestion of an option that is far from what was typed, and the hint that an option may be meant as a value.
+fn forget_far_suggestions(error: &mut clap::Error) {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return;
+    }
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.trim_start_matches('-').to_owned()),
+        _ => None,
+    };
+    if let (Some(typed), Some(suggested)) = (text(ContextKind::InvalidArg), text(ContextKind::SuggestedArg))
+        && suggest::closest(&typed, [&suggested]).is_none()
+    {
+        error.remove(ContextKind::SuggestedArg);
+    }
+    error.remove(ContextKind::Suggested);
+}
+
 /// What the argument parser has to say: help and version are data, the rest are usage errors.
 fn usage(mut error: clap::Error, console: &mut Console) -> Result<Exit, Failure> {
-    use clap::error::ErrorKind;
     escape_words(&mut error);
     let text = error.render().to_string();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            console.text(|out, _| out.write_all(text.as_bytes()))?;
+            console.text(|out, style| match style.is_plain() {
+                true => out.write_all(text.as_bytes()),
+                false => write!(out, "{}", error.render().ansi()),
+            })?;
             Ok(Exit::Success)
         }
         kind => {

@@ -7,6 +7,7 @@ mod work;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use apr_convert::quantize::{
     Mixture, ModelFacts, Options, OutputTensor, Override, Plan, Reason, Requantize, Target, TensorSpec,
@@ -21,6 +22,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use self::file::NewFile;
 use self::report::Report;
 use self::work::Work;
+use crate::completions::Listed;
 use crate::console::Console;
 use crate::convert;
 use crate::detached::Detached;
@@ -34,6 +36,7 @@ use crate::known;
 use crate::metadata;
 use crate::output::{self, Destination, Output, Run};
 use crate::render::human::plural;
+use crate::suggest;
 
 /// Most bytes of a file of importance: those of the largest models take some hundred megabytes.
 const MAX_IMPORTANCE: u64 = 4 << 30;
@@ -50,8 +53,9 @@ pub(crate) fn command() -> Command {
         .arg(input::input_arg().value_name("MODEL"))
         .arg(output::output_arg("The new file, or `-` for standard output"))
         .arg(
-            option("type", "TYPE", "What the tensors become: q8_0, q4_0, q4_k_m, f16 ... (any case; llama-quantize's names)")
+            option("type", "TYPE", "What the tensors become, by llama-quantize's names in any case")
                 .short('t')
+                .value_parser(Listed(type_names))
                 .required(true),
         )
         .arg(
@@ -95,6 +99,28 @@ pub(crate) fn command() -> Command {
         )
 }
 
+/// The names of types, in the small letters in which they are typed.
+static TYPES: LazyLock<Vec<String>> = LazyLock::new(|| Target::names().map(str::to_lowercase).collect());
+
+fn type_names() -> Vec<&'static str> {
+    TYPES.iter().map(String::as_str).collect()
+}
+
+fn target(name: &str) -> Result<Target, Failure> {
+    Target::from_name(name).map_err(|error| {
+        let all = format!("the types are {}", TYPES.join(", "));
+        let is_unknown = error.code() == "cv-target";
+        let failure = Failure::from(error);
+        let bare = |name: &str| name.to_lowercase().replace(['_', '-', ' '], "");
+        let same = type_names().into_iter().find(|known| bare(known) == bare(name));
+        match same.or_else(|| suggest::closest(&name.to_lowercase(), type_names())) {
+            _ if !is_unknown => failure,
+            Some(close) => failure.help(format!("did you mean `{close}`? {all}")),
+            None => failure.help(all),
+        }
+    })
+}
+
 /// What the command line asks for, but for the input and the output.
 struct Args {
     target: Target,
@@ -129,7 +155,7 @@ impl Args {
             None => OutputTensor::Mixture,
         };
         Ok(Self {
-            target: Target::from_name(text("type").expect("clap requires --type"))?,
+            target: target(text("type").expect("clap requires --type"))?,
             ending: if text("format").is_none() { Ending::of_output(output)? } else { None },
             container: text("format").map(|name| match name {
                 "apr2" => Container::Apr,

@@ -42,6 +42,14 @@ pub(crate) fn command() -> Command {
                 .default_value("127.0.0.1:8080")
                 .help("Where to listen; port 0 is any that is free"),
         )
+        .arg(
+            Arg::new("port")
+                .long("port")
+                .value_name("PORT")
+                .value_parser(value_parser!(u16))
+                .conflicts_with("addr")
+                .help("The same as --addr 127.0.0.1:PORT"),
+        )
         .arg(number("threads", "Threads that accept, parse and predict [default: one a core]"))
         .arg(
             Arg::new("max-body")
@@ -179,7 +187,10 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let detached = Detached::from_matches(matches)?;
     let load = |console: &Console| load(path, &rules, &keys, detached.as_ref(), console);
     let model = load(console)?;
-    let addr = matches.get_one::<String>("addr").expect("it has a default");
+    let addr = match matches.get_one::<u16>("port") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => matches.get_one::<String>("addr").expect("it has a default").clone(),
+    };
     let mut server = Server::bind(addr.as_str(), options).map_err(|error| {
         let is_taken = error.io_error().kind() == ErrorKind::AddrInUse;
         let help = "another program listens there; for a free port use --addr 127.0.0.1:0 and the address that is printed";

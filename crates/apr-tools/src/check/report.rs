@@ -36,7 +36,7 @@ pub(super) fn text(
                 sound.warnings.iter().try_for_each(|warning| writeln!(out, "  {mark} {}", Escaped(warning)))
             }
             Err(Refusal::Unsound(failure)) => {
-                writeln!(out, "{} {file}: {failure}", style.red("refused"))
+                writeln!(out, "{} {file}: {}", style.red("refused"), failure.code())
             }
             Err(Refusal::Shards(problems)) => {
                 writeln!(

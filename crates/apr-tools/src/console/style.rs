@@ -113,6 +113,10 @@ impl Style {
         }
     }
 
+    pub(crate) const fn is_plain(self) -> bool {
+        !self.colored
+    }
+
     pub(crate) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }

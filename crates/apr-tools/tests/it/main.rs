@@ -39,6 +39,7 @@ mod sealed_models;
 mod serving;
 mod signatures;
 mod snapshots;
+mod suggestions;
 mod tables;
 #[cfg(target_os = "linux")]
 mod terminals;
