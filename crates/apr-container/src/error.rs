@@ -545,8 +545,8 @@ error_kinds! {
     RecipientsUnlisted => "ac-sealed-unlisted" if "crypto", "the file does not list its recipients: none of them can be removed by name";
     /// None of the listed recipients has this key.
     RecipientUnknown => "ac-sealed-recipient" if "crypto", "no recipient that the file lists has this key";
-    /// With all recipients removed, nobody could open the file.
-    RecipientsGone => "ac-sealed-nobody" if "crypto", "no recipient would be left who can open the file";
+    /// Without any recipient, the file could never be opened.
+    RecipientsGone => "ac-sealed-no-recipient" if "crypto", "no recipient would be left who can open the file";
     /// Only the signer may change who can open the file.
     RecipientsBound => "ac-sealed-bound" if "crypto", "the list of recipients is signed: changing it needs the signing key of this file";
 }

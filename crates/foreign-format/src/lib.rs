@@ -13,7 +13,7 @@
 //! assert!(format.help().is_some_and(|help| help.contains("download it again")));
 //! ```
 //!
-//! - [`sniff`] looks at the first [`PREFIX`] bytes alone.
+//! - [`sniff()`] looks at the first [`PREFIX`] bytes alone.
 //! - [`identify`] also reads the directory at the end of a ZIP archive, which tells PyTorch, TorchScript, NumPy and Keras
 //!   archives apart with certainty; it takes a function that reads bytes at an offset.
 //!

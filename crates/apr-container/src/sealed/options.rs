@@ -83,7 +83,7 @@ impl<'k> SealOptions<'k> {
         self
     }
 
-    /// With a list of the recipients' public keys, for those who can open the file. Without it nobody learns from the file who
+    /// With a list of the recipients' public keys, for those who can open the file. Without it the file does not tell who
     /// else can open it, and no recipient can be [removed](super::RekeyOptions::without) by name.
     #[must_use]
     pub const fn with_listed_recipients(mut self) -> Self {

@@ -109,7 +109,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
         &self.private
     }
 
-    /// Whose key each of the [stanzas](SealedHeader::stanzas) is for, as far as the file says; none of a file that lists nobody. The
+    /// Whose key each of the [stanzas](SealedHeader::stanzas) is for, as far as the file says; empty for a file without a list. The
     /// list is what its writer made it: any recipient, or with bound recipients the signer.
     #[must_use]
     pub fn recipients(&self) -> Option<&[Option<RecipientPublic>]> {

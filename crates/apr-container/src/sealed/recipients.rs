@@ -1,6 +1,6 @@
 //! The list of recipients: whose keys the stanzas are for, for those who can open the file.
 //!
-//! A stanza names nobody. A file may have records beside its stanzas that do: chunked messages of entries, 48 bytes each.
+//! A stanza does not name its recipient. A file may have records beside its stanzas that do: chunked messages of entries, 48 bytes each.
 //!
 //! | offset | size | field |
 //! |---:|---:|---|
@@ -57,7 +57,7 @@ impl Recipients {
             for entry in entries {
                 let mut fields = entry.as_slice();
                 let id: StanzaId = take(&mut fields);
-                // Whoever wrote the list could write anything: 32 bytes that are no key name nobody.
+                // The list is not trusted: 32 bytes that are not a public key are left out.
                 if let Ok(key) = RecipientPublic::from_bytes(&take(&mut fields)) {
                     listed.insert(id, key);
                 }

@@ -472,7 +472,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "`apr inspect FILE --identity KEYFILE` lists them",
     ),
     entry(
-        "ac-sealed-nobody",
+        "ac-sealed-no-recipient",
         Usage,
         "All recipients of the sealed file were to be removed: its content could never be read again.",
         "name somebody who stays or comes: leave one out, or add --recipient KEY; to destroy the file, delete it",

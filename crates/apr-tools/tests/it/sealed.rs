@@ -257,7 +257,7 @@ fn one_recipient_of_several_is_removed_by_name() {
     assert!(ran.exit == 2 && ran.stderr.contains("error[ac-sealed-recipient]"), "{}", ran.stderr);
     assert!(ran.stderr.contains(&second) && ran.stderr.contains("apr inspect"), "{}", ran.stderr);
     let ran = sandbox.run(&[&rekey[..], &["buyer.key.pub"]].concat());
-    assert!(ran.exit == 2 && ran.stderr.contains("error[ac-sealed-nobody]"), "{}", ran.stderr);
+    assert!(ran.exit == 2 && ran.stderr.contains("error[ac-sealed-no-recipient]"), "{}", ran.stderr);
     // The honest sentence.
     let ran = sandbox.run(&[&rekey[..], &["buyer.key.pub", "--recipient", "second.key.pub"]].concat());
     assert!(ran.exit == 0 && ran.stderr.contains("may have kept"), "{}", ran.stderr);

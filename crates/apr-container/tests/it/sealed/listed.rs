@@ -74,8 +74,8 @@ fn one_of_several_recipients_is_removed_by_name() {
         assert_eq!(listed(&file, who).unwrap(), [Some(alice), Some(eve)]);
     }
     let before = file.clone();
-    let nobody = RekeyOptions::default().without(alice.fingerprint()).without(eve.fingerprint());
-    for (change, expected) in [(change, "ac-sealed-recipient"), (nobody, "ac-sealed-nobody")] {
+    let all = RekeyOptions::default().without(alice.fingerprint()).without(eve.fingerprint());
+    for (change, expected) in [(change, "ac-sealed-recipient"), (all, "ac-sealed-no-recipient")] {
         assert_eq!(code(rekey(&mut file, &a, &change)), expected);
         assert_eq!(file, before);
     }
