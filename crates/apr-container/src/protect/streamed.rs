@@ -35,7 +35,8 @@ const BUFFER_LEN: usize = 256 << 10;
 /// # let (options, protection) = (SaveOptions::default(), Protection::default().signed_by(&maker));
 /// # let file = to_vec_protected(&Weights, ModelType::Custom, &options, &protection, &mut OsRandom)?;
 /// // Any `ReadAt`: bytes, an open file, a range of a remote object.
-/// let signer = verify_source(&file, &maker.verifying_key(), &ReadOptions::STRICT)?;
+/// let key = maker.verifying_key();
+/// let signer = verify_source(&file, &key, &ReadOptions::STRICT)?;
 /// assert_eq!(signer, Some(Signer::Trusted(None)));
 /// # Ok::<(), Error>(())
 /// ```
