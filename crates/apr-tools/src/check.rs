@@ -97,7 +97,7 @@ pub(crate) fn command() -> Command {
             Arg::new("allow-missing-manifest")
                 .long("allow-missing-manifest")
                 .action(ArgAction::SetTrue)
-                .help("Accept a checkpoint without manifest.json, of which only the headers are checked then"),
+                .help("Accept a checkpoint without manifest.json; only its headers are checked"),
         )
         .arg(input::compat_arg())
         .arg(input::trusted_arg())

@@ -29,7 +29,7 @@ pub(crate) fn command() -> Command {
         .arg(
             input::input_arg()
                 .value_name("MODEL")
-                .help("An .apr model, or a .safetensors or .apr file with the tensors of one; `-` for standard input"),
+                .help("A model in a file of any format, or a sealed file of one; `-` for standard input"),
         )
         .arg(
             Arg::new("rows")

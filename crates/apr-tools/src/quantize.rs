@@ -94,7 +94,7 @@ pub(crate) fn command() -> Command {
              Examples:\n  apr quantize tiny_llama.gguf --type q4_k_m --output small.gguf\n  \
              apr quantize model.safetensors --type q8_0 --output half.gguf --exclude mask\n  \
              apr quantize tiny_llama.gguf --type q4_0 --output tiny-q4.apr --dry-run\n\n\
-             Exit codes: 0 written, 2 OUT exists, no such type or the format cannot hold it, 3 not a sound model, or numbers that \
+             Exit codes: 0 written, 2 OUT exists or has the ending of another format, no such type, nothing to quantize, or the format cannot hold it, 3 not a sound model, or numbers that \
              no block can hold, 4 damaged or signed, 5 I/O, 6 another format or encrypted.",
         )
 }

@@ -35,7 +35,7 @@ pub(crate) fn command() -> Command {
             Arg::new("remove-others")
                 .long("remove-others")
                 .action(ArgAction::SetTrue)
-                .help("Nobody else but whoever does this can open the file any more; a password is removed, too"),
+                .help("Remove every recipient except your own key and those named with --recipient; a password is removed, too"),
         )
         .args(IdentityArgs::args())
         .args(TrustArgs::args())

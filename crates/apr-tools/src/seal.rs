@@ -53,7 +53,7 @@ pub(crate) fn command() -> Command {
             Arg::new("hide-recipients")
                 .long("hide-recipients")
                 .action(ArgAction::SetTrue)
-                .help("No list of the recipients' public keys for those who can open the file; `apr rekey --remove` needs it"),
+                .help("Leave out the list of the recipients' public keys, which all recipients can read; without it, `apr rekey --remove` does not work"),
         )
         .arg(
             Arg::new("name")

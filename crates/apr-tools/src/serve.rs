@@ -33,7 +33,7 @@ pub(crate) fn command() -> Command {
         .arg(
             input::input_arg()
                 .value_name("MODEL")
-                .help("An .apr model, or a .safetensors or .apr file with the tensors of one"),
+                .help("A model in a file of any format, or a sealed file of one"),
         )
         .arg(
             Arg::new("addr")
@@ -103,8 +103,7 @@ pub(crate) fn command() -> Command {
              signed by whom it must be, or takes other inputs leaves the old one answering. SIGTERM and SIGINT let requests in \
              progress finish.\n\n\
              With --signer, --trusted-keys or --any-signer, the signature is verified before anything else of the model \
-             is looked at, at the start and at every reload. With a trusted key a new file must also be newer than the old \
-             one by its signed creation time, and of the same model name.\n\n\
+             is looked at, at the start and at every reload. With --signer or --trusted-keys, a new file must also have a later signed creation time than the old one, and the same model name.\n\n\
              Examples:\n  apr serve model.apr\n  apr serve model.apr --addr 0.0.0.0:8080 --threads 4 --max-rows 1000\n  \
              apr serve sold.apr --identity buyer.key --signer maker.key.pub\n\n\
              Exit codes: 0 stopped by a signal, 2 it predicts nothing, 3 the model is not sound, 4 damaged, not verified or \

@@ -461,8 +461,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "ac-sealed-unlisted",
         Usage,
-        "A stanza of a sealed file does not say whose it is. Whoever sealed this file left out the list that says so, or did it with \
-         a release that writes none.",
+        "A stanza of a sealed file does not name its recipient. This file was sealed without the list of recipients, or by a release \
+         that does not write one.",
         "name those who are to stay: --remove-others with --recipient for each of them",
     ),
     entry(
@@ -475,7 +475,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "ac-sealed-no-recipient",
         Usage,
         "All recipients of the sealed file were to be removed: its content could never be read again.",
-        "name somebody who stays or comes: leave one out, or add --recipient KEY; to destroy the file, delete it",
+        "keep at least one recipient: remove fewer, or add --recipient KEY; to destroy the file, delete it",
     ),
     entry(
         "ac-sealed-room",

@@ -130,7 +130,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         Refused,
         "The checkpoint has no manifest.json, so none of its files can be verified. It was not written to its end, \
          or someone removed the file.",
-        OLDER,
+        "go back to an older checkpoint; if the trainer writes no manifests, `apr check --allow-missing-manifest` checks the headers alone",
     ),
     entry(
         "sm-manifest",

@@ -68,7 +68,7 @@ impl Limits {
             .value_name("N")
             .value_parser(value_parser!(u16).range(1..))
             .help_heading(HEADING)
-            .help("Most recipients of a sealed file among which the key is looked for [default: 1024]")
+            .help("Maximum number of recipients of a sealed file for which the key is tried [default: 1024]")
     }
 
     pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
