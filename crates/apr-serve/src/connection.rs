@@ -229,7 +229,8 @@ pub(crate) async fn serve(stream: TcpStream, worker: Arc<Worker>, progress: Arc<
     .await;
     let reader = connection.into_parts().io.stream;
     last_words(&link, &end);
-    link.enter(Phase::Last);
+    // An answer may still have to be sent: this connection is not idle yet.
+    link.enter(Phase::Answered);
     finish(&link, reader, &end).await;
 }
 
@@ -287,6 +288,7 @@ async fn finish(link: &Link, mut reader: OwnedReadHalf, end: &End) {
     }
     let stopped = async {
         poll_fn(|cx| link.poll_flush(cx)).await?;
+        link.enter(Phase::Last);
         poll_fn(|cx| Pin::new(&mut link.out().stream).poll_shutdown(cx)).await?;
         let (mut scratch, mut left) = (vec![0; READ_LEN], LINGER_LEN);
         while left > 0 {
