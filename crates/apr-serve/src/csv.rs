@@ -38,8 +38,14 @@ impl<'b> CsvRows<'b> {
     ///
     /// # Errors
     ///
-    /// If the body is not UTF-8, or its header does not have exactly these names.
-    pub(crate) fn new(body: &'b [u8], header: Header, features: Option<&Features>) -> Result<Self, Refusal> {
+    /// If the body is not UTF-8, its first line has more cells than the model has inputs (where that is known: memory for names is
+    /// bounded by it), or its header does not have exactly these names.
+    pub(crate) fn new(
+        body: &'b [u8],
+        header: Header,
+        features: Option<&Features>,
+        n_columns: Option<usize>,
+    ) -> Result<Self, Refusal> {
         let text = str::from_utf8(body).map_err(|error| {
             Refusal::of_body("sv-csv", "the body is not UTF-8", HELP)
                 .at(format_args!("byte {}", error.valid_up_to()))
@@ -49,15 +55,24 @@ impl<'b> CsvRows<'b> {
         if header == Header::Absent || rows.is_at_end() {
             return Ok(rows);
         }
+        let most = features.map(|features| features.names().len()).or(n_columns);
         let mut names = Vec::new();
+        let (mut n_cells, mut has_value, mut is_empty) = (0, false, true);
         rows.record(|name| {
-            names.push(name);
+            n_cells += 1;
+            // One more is refused by its name.
+            if let Some(most) = most.filter(|&most| n_cells > most + 1) {
+                return Err(columns(most, n_cells).at("line 1"));
+            }
+            has_value |= name.trim().parse::<f64>().is_ok();
+            is_empty &= name.trim().is_empty();
+            // Without features names are not used.
+            if features.is_some() {
+                names.push(name);
+            }
             Ok(())
         })?;
-        let is_value = |cell: &Cow<'_, str>| cell.trim().parse::<f64>().is_ok();
-        if header == Header::Auto
-            && (names.iter().any(is_value) || names.iter().all(|name| name.trim().is_empty()))
-        {
+        if header == Header::Auto && (has_value || is_empty) {
             (rows.at, rows.line) = (0, 1);
             return Ok(rows);
         }
@@ -219,7 +234,7 @@ mod tests {
         features: Option<&Features>,
         n_columns: usize,
     ) -> Result<Vec<f32>, Refusal> {
-        let mut rows = CsvRows::new(text.as_bytes(), header, features)?;
+        let mut rows = CsvRows::new(text.as_bytes(), header, features, None)?;
         let mut out = Vec::new();
         while rows.next_numbers(Accepts::Missing, Some(n_columns), &mut out)? {}
         Ok(out)

@@ -142,7 +142,9 @@ impl<'w> Work<'w> {
         let features = model.features();
         let (rows, raw) = match ask.form {
             Form::Json => (Body::Json(Rows::new(body, model.samples(), features)?), None),
-            Form::Csv { header } => (Body::Csv(CsvRows::new(body, header, features)?), None),
+            Form::Csv { header } => {
+                (Body::Csv(CsvRows::new(body, header, features, model.n_inputs())?), None)
+            }
             Form::Raw { n_columns } => {
                 (Body::Raw(RawRows::new(body, n_columns, model.n_inputs())?), Some((RawKind::Floats, 0)))
             }

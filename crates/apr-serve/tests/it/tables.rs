@@ -118,6 +118,14 @@ fn comma_separated_values_are_rows() {
     );
     let many = "1,2\n".repeat(1001);
     assert_eq!(csv(&server, "", &many).code(), "sv-rows");
+    // Memory for names does not grow with the line.
+    let wide = csv(&server, "", &",".repeat(1000));
+    assert_eq!(
+        (wide.code(), wide.json()["error"]["where"].as_str()),
+        ("sv-columns".into(), Some("line 1")),
+        "{}",
+        wide.json()
+    );
 }
 
 #[test]
