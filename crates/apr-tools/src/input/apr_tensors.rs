@@ -66,13 +66,22 @@ impl AprTensors {
                 let is_of_header =
                     error.code() != "ac-magic" && error.offset().is_some_and(|at| at < Header::LEN as u64);
                 let failure = Failure::of_tensors(error);
-                let failure = if is_of_header { failure } else { or_damage(failure, path) };
+                // A sealed file ends with something else.
+                let is_file = matches!(stored, Stored::File { .. });
                 let is_strict_refusal = rules.is_strict() && failure.exit() == Exit::Invalid;
-                return Err(match is_strict_refusal && read(&Rules::COMPAT).is_ok() {
-                    true => {
-                        failure.help("other readers accept this file: if you trust it, repeat with --compat")
+                return Err(match is_strict_refusal.then(|| read(&Rules::COMPAT)) {
+                    Some(Ok(index)) => {
+                        // A file may have no checksum at all, which is no damage.
+                        let footer = index.verify(stored.reader(), &Rules::COMPAT.for_looking().apr);
+                        match footer {
+                            Ok(Footer::Wrong { .. }) | Err(_) if is_file => or_damage(failure, path),
+                            _ => failure.help(
+                                "other readers accept this file: if you trust it, repeat with --compat",
+                            ),
+                        }
                     }
-                    false => failure,
+                    _ if is_file && !is_of_header => or_damage(failure, path),
+                    _ => failure,
                 });
             }
         };
