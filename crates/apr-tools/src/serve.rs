@@ -254,6 +254,8 @@ fn load(
     let known = Known::of(&opened)?;
     // A folder has no digest; a file of shards has one, its index.
     let digest = opened.path().is_file().then(|| sha256(opened.path(), |_| ())).transpose()?;
+    // Of a verified copy nothing more is told: whatever is at the path by now was not verified.
+    let is_at_path = opened.path() == path;
     drop(opened);
     let refused =
         |error: apr_models::Error| Failure::new(CODE_NO_PREDICTION, error.to_string()).in_file(path);
@@ -269,6 +271,9 @@ fn load(
     }
     if let Some(digest) = digest {
         model = model.with_digest(digest);
+    }
+    if !is_at_path {
+        return Ok(model);
     }
     let (_, about) =
         crate::run_json(["inspect".into(), "--no-tree".into(), "--".into(), PathBuf::from(path).into()]);
