@@ -80,22 +80,35 @@ pub(crate) fn is_installed() -> bool {
 /// Lets a command handle signals from now on, those too that this process was started to ignore.
 #[cfg(feature = "serve")]
 pub(crate) fn take_over(handler: impl Fn(Asked) + Send + 'static) {
-    wait_if_ending();
-    *phase() = Phase::Running(Some(Box::new(handler)));
+    enter(Phase::Running(Some(Box::new(handler))));
     system::add_ignored();
 }
 
 /// Ends the run: a signal that comes later finds nothing to interrupt. Does not return if one ends the process already.
 pub(crate) fn finish() {
-    wait_if_ending();
-    *phase() = Phase::Finished;
+    enter(Phase::Finished);
+}
+
+/// Enters a phase, unless a signal ends the process already: then waits for that.
+fn enter(next: Phase) {
+    let mut now = phase();
+    if matches!(*now, Phase::Ending) {
+        drop(now);
+        wait();
+    }
+    *now = next;
 }
 
 /// Waits for the end of the process if a signal ends it.
 pub(crate) fn wait_if_ending() {
-    if matches!(*phase(), Phase::Ending) {
+    if is_ending() {
         wait();
     }
+}
+
+/// Whether a signal ends the process.
+pub(crate) fn is_ending() -> bool {
+    matches!(*phase(), Phase::Ending)
 }
 
 /// Waits for the end of the process that a signal sent by the caller brings, if SIGINT is handled here.

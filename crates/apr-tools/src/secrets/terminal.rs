@@ -29,8 +29,7 @@ pub(super) fn ask(prompt: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let Ok(tty) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
         return Err(no_terminal());
     };
-    let silence = tty.try_clone().and_then(|tty| Ok(Silence::begin(tty)?)).map_err(|_| no_terminal())?;
-    *SILENCE.lock().unwrap_or_else(PoisonError::into_inner) = Some(silence);
+    begin_silence(&tty)?;
     let asked = write!(&tty, "{prompt}: ").and_then(|()| read_line(&tty));
     restore();
     // The line feed that was typed and not shown.
@@ -41,6 +40,20 @@ pub(super) fn ask(prompt: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
         Ok(Typed::End) => Err(no_terminal().because("the terminal's input ended")),
         Err(error) => Err(no_terminal().because(error.to_string())),
     }
+}
+
+/// Silences the terminal. The lock is held meanwhile: a signal finds either nothing to restore or all of it, and once it has
+/// restored the terminal, nothing silences it again.
+#[cfg(unix)]
+fn begin_silence(tty: &std::fs::File) -> Result<(), Failure> {
+    let mut kept = SILENCE.lock().unwrap_or_else(PoisonError::into_inner);
+    if interruption::is_ending() {
+        drop(kept);
+        interruption::wait_if_ending();
+        return Err(no_terminal());
+    }
+    *kept = Some(tty.try_clone().and_then(|tty| Ok(Silence::begin(tty)?)).map_err(|_| no_terminal())?);
+    Ok(())
 }
 
 #[cfg(not(unix))]
