@@ -220,7 +220,7 @@ pub fn rekey(
     // Opened once: what is looked at is what is written to.
     let mut file = durable_file::open_regular_for_update(path.as_ref(), u64::MAX)?.into_file();
     // Two that change one file at once would each write over what the other wrote.
-    file.lock()?;
+    lock(&file)?;
     let source = apr_crypto::FileSource::new(file.try_clone()?)?;
     let rekeying = Rekeying::prepare(&source, access, options, limits, &mut apr_crypto::OsRandom)?;
     for (offset, bytes) in rekeying.writes() {
@@ -235,4 +235,22 @@ pub fn rekey(
         }
     }
     Ok(())
+}
+
+/// Locks a file that another program may be changing, which takes it moments.
+#[cfg(all(feature = "std", any(unix, windows)))]
+fn lock(file: &std::fs::File) -> std::io::Result<()> {
+    use std::fs::TryLockError;
+    use std::{io, thread, time};
+
+    const ATTEMPTS: u32 = 50;
+    const PAUSE: time::Duration = time::Duration::from_millis(100);
+    for _ in 0..ATTEMPTS {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, "another program holds a lock on the file"))
 }
