@@ -27,7 +27,9 @@ pub(crate) struct Known {
     /// The names of the classes, by their numbers.
     pub(crate) classes: Option<Vec<String>>,
     /// Name of the model, and when its file was made, in seconds since 1970.
+    #[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "only the server asks for it"))]
     pub(crate) name: Option<String>,
+    #[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "only the server asks for it"))]
     pub(crate) created_at: Option<u64>,
     pub(crate) path: std::path::PathBuf,
 }

@@ -14,6 +14,7 @@ use super::{Asked, obey};
 
 /// What is installed.
 struct Installed {
+    #[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "only the server asks for it"))]
     signals: Handle,
     handled: Vec<c_int>,
 }
@@ -55,6 +56,7 @@ fn begin() -> Option<Installed> {
     Some(Installed { signals: handle, handled })
 }
 
+#[cfg(feature = "serve")]
 pub(super) fn is_installed() -> bool {
     matches!(INSTALLED.get(), Some(Some(_)))
 }
@@ -64,6 +66,7 @@ pub(super) fn handles_interrupt() -> bool {
 }
 
 /// Handles the signals that were ignored when the process started, too.
+#[cfg(feature = "serve")]
 pub(super) fn add_ignored() {
     if let Some(Some(installed)) = INSTALLED.get() {
         for signal in [SIGINT, SIGTERM, SIGHUP] {

@@ -93,4 +93,5 @@ pub(super) fn handles_interrupt() -> bool {
 }
 
 /// Nothing is ignored here from the start.
+#[cfg(feature = "serve")]
 pub(super) fn add_ignored() {}
