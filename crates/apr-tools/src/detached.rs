@@ -57,7 +57,7 @@ impl Detached {
         Ok(Some(Self { key: load_verifier(key)?, signature: matches.get_one::<PathBuf>(SIGNATURE).cloned() }))
     }
 
-    /// Copies a file to where nobody else can change it.
+    /// Copies a file to where no other user can change it.
     ///
     /// # Errors
     ///

@@ -62,7 +62,7 @@ fn long_files_get_the_verdicts_of_files_in_memory() {
         assert_eq!(streamed(&file, Trust::NoSignature).0, Ok(None));
         assert_eq!(streamed(&file, Trust::Key(&other_key)).0, Err("ac-untrusted-signer"));
 
-        // Damage, and a change by somebody who makes the checksum right.
+        // Damage, and a change with a recomputed checksum.
         let mut changed = file.clone();
         let middle = changed.len() / 2;
         changed[middle] ^= 1;

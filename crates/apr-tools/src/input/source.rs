@@ -83,7 +83,7 @@ pub(crate) struct Source {
     label: PathBuf,
     format: Format,
     spool: Option<Spool>,
-    /// A copy that nobody else can change.
+    /// A copy that no other user can change.
     copy: Option<Scratch>,
     /// Whether a signature beside the file was verified.
     is_verified: bool,

@@ -83,7 +83,7 @@ fn one_of_several_recipients_is_removed_by_name() {
     rekey(&mut file, &a, &RekeyOptions::default().without(alice.fingerprint())).unwrap();
     assert_eq!(code(open(&file, &a)), "ac-decryption");
     assert_eq!(listed(&file, &e).unwrap(), [Some(eve)]);
-    // Without the others, the list is about whoever is left.
+    // The list then has the remaining recipients only.
     rekey(&mut file, &e, &RekeyOptions::default().for_recipient(bob).without_others()).unwrap();
     assert_eq!(listed(&file, &b).unwrap(), [Some(eve), Some(bob)]);
 }
@@ -97,7 +97,7 @@ fn a_file_without_a_list_removes_nobody_by_name() {
     let access = Access::default().with_recipient(&keys.alice);
     let change = RekeyOptions::default().without(bob.fingerprint());
     assert_eq!(code(rekey(&mut file, &access, &change)), "ac-sealed-unlisted");
-    // Rekeying makes no list of its own accord: whoever sealed the file may not have wanted one.
+    // Rekeying makes no list of its own accord: the maker may not have wanted one.
     rekey(&mut file, &access, &RekeyOptions::default().for_recipient(keys.eve.public())).unwrap();
     assert_eq!(listed(&file, &access), None);
 }
