@@ -15,7 +15,7 @@ const NIBBLES: usize = 16;
 /// Rewrites whole blocks of one format as blocks of another, in place.
 pub type Repack = fn(&mut [u8]);
 
-/// How whole blocks of `from` become blocks of `to` that stand for the same numbers, bit by bit; `None` for formats where
+/// How whole blocks of `from` become blocks of `to` that stand for the same numbers, bit for bit; `None` for formats where
 /// numbers would have to be rounded. The length is the same, and the way back gives the same bytes again.
 ///
 /// `AprQ4` blocks run through a tensor, `Q4_0` blocks begin with each row: the rows must be whole blocks.

@@ -43,7 +43,7 @@ pub(crate) fn command() -> Command {
         .after_help(
             "The same as `apr convert MODEL OUT --format FORMAT`, which has more options, but for quantized tensors that \
              FORMAT has no type for: they become the nearest type it has, and each is named. In a GGUF file q4_0 of .apr \
-             files stays q4_0, bit by bit, where rows are whole blocks; q8_0 has its one scale rounded to 16 bits; all others \
+             files stays q4_0, losslessly, where rows are whole blocks; q8_0 has its one scale rounded to 16 bits; all others \
              become F32. In a safetensors file all become F32, or F16 with --dequantize f16.\n\n\
              Examples:\n  apr export model.apr --format safetensors --output exported/\n  \
              apr export model.apr --format gguf --output exported.gguf\n\n\

@@ -24,7 +24,7 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 
-/// How long the line may wait for a standard error that nobody reads.
+/// How long the line may wait for a standard error that is not read.
 const LINE_PATIENCE: Duration = Duration::from_secs(1);
 /// Most names in the line.
 const MAX_NAMES: usize = 3;

@@ -165,7 +165,7 @@ fn write_pair(
     interruption::in_place(&[path, public_path], || {
         write_secret()?;
         write_public().inspect_err(|_| {
-            // Nobody has used it yet; half a pair would be in the way of the next try.
+            // It is not in use yet; half a pair would be in the way of the next try.
             let _ = fs::remove_file(path);
         })
     })

@@ -29,7 +29,7 @@ pub(crate) const OF_MODEL: &str = "apr.metadata";
 pub(crate) const QUALITY: &str = "apr.quality";
 /// Key of the JSON that holds the metadata of the second generation.
 pub(crate) const OF_TENSORS: &str = "apr2.metadata";
-/// The member of the second generation that names the family of models.
+/// The member of `.apr` version 2 metadata that names the family of models.
 const MODEL_TYPE: &str = "model_type";
 /// What it says where nothing is known.
 const NO_MODEL_TYPE: &str = "unknown";

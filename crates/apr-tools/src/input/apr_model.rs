@@ -214,7 +214,7 @@ impl AprModel {
     }
 
     /// The table of a `QuantizedBlock` as what it is: one tensor of blocks. `None` for every other model, and for a table whose
-    /// bytes nobody knows.
+    /// bytes of an unknown type.
     pub(crate) fn table(&self) -> Option<Tensor<'_>> {
         let Some(AnyModel::QuantizedBlock(table)) = self.model() else { return None };
         let dtype = match table.quant_type() {

@@ -81,7 +81,7 @@ fn quantize_inspect_and_export_run_as_documented() {
     assert_eq!((&four["dtype"], &four["block_elements"]), (&json!("AprQ4"), &json!(32)));
     assert_eq!((&four["bits_per_weight"], &four["tensors"]), (&json!(4.5), &json!(2)));
 
-    // The same numbers, bit by bit, in blocks that ggml knows.
+    // The same numbers, bit for bit, in blocks that ggml knows.
     let (own, ggml) = (sandbox.read("model-q4.apr"), sandbox.read("model.gguf"));
     let names: Vec<String> = v2::Container::from_bytes(&own)
         .unwrap()

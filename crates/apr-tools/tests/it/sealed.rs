@@ -262,7 +262,7 @@ fn one_recipient_of_several_is_removed_by_name() {
     let ran = sandbox.run(&[&rekey[..], &["buyer.key.pub", "--recipient", "second.key.pub"]].concat());
     assert!(ran.exit == 0 && ran.stderr.contains("may have kept"), "{}", ran.stderr);
 
-    // A file that lists nobody, by choice or because an older release sealed it.
+    // A file without a list, by choice or because an older release sealed it.
     let seal = [&["seal", "model.apr", "-o", "h.sealed", "--hide-recipients"], &both[..]].concat();
     assert_eq!(sandbox.run(&seal).exit, 0);
     let inspect = ["inspect", "h.sealed", "--identity", "buyer.key"];
