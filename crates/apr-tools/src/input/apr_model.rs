@@ -213,8 +213,8 @@ impl AprModel {
         tensors.names().map(tensor).collect()
     }
 
-    /// The table of a `QuantizedBlock` as what it is: one tensor of blocks. `None` for every other model, and for a table whose
-    /// bytes of an unknown type.
+    /// The table of a `QuantizedBlock` as what it is: one tensor of blocks. `None` for every other model, and for a table of an
+    /// unknown block type.
     pub(crate) fn table(&self) -> Option<Tensor<'_>> {
         let Some(AnyModel::QuantizedBlock(table)) = self.model() else { return None };
         let dtype = match table.quant_type() {
