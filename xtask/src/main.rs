@@ -59,7 +59,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "layers",
         run: layers::run,
-        help: "the arrows between our crates are those of docs/architecture.md",
+        help: "the dependencies between our crates are those of docs/architecture.md",
     },
     Task {
         name: "nostd",
