@@ -2,10 +2,8 @@
 
 #![no_main]
 
-use apr_container::{
-    Container, DecodePayload, EncodePayload, Error, Expect, Generation, ModelType, PayloadReader,
-    ReadOptions, decode_payload_from_slice, encode_payload_to_vec, load_from_bytes_with,
-};
+use apr_container::{DecodePayload, EncodePayload, Error, Expect, Generation, ModelType, PayloadReader, ReadOptions, decode_payload_from_slice, encode_payload_to_vec, load_from_bytes_with};
+use apr_container::v1::Container;
 use apr_fuzz::Choices;
 use apr_fuzz::apr::payload::{KINDS, Kind};
 use apr_models::*;

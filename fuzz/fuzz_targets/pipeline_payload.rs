@@ -2,9 +2,8 @@
 
 #![no_main]
 
-use apr_container::{
-    Container, Generation, ModelType, ReadOptions, decode_payload_from_slice, encode_payload_to_vec,
-};
+use apr_container::{Generation, ModelType, ReadOptions, decode_payload_from_slice, encode_payload_to_vec};
+use apr_container::v1::Container;
 use apr_fuzz::{Choices, pipeline};
 use apr_models::{Model, Pipeline, RowsIn};
 use libfuzzer_sys::fuzz_target;

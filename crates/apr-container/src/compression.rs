@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::codec::{Sink, SliceSource, Source, collect};
 use crate::error::{Error, ErrorKind};
-use crate::payload::{Sink, SliceSource, Source, collect};
 
 #[cfg(feature = "lz4")]
 mod lz4;

@@ -67,75 +67,58 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-mod candidates;
+mod codec;
 mod compression;
-mod container;
 mod crc;
-mod embedded;
 mod error;
-#[cfg(feature = "std")]
-mod file;
-mod flags;
-mod generation;
-mod header;
-mod inspect;
 mod limits;
-mod load;
 mod map;
 mod metadata;
 mod model_type;
-mod payload;
-#[cfg(feature = "crypto")]
-mod protect;
-mod save;
 #[cfg(feature = "crypto")]
 pub mod sealed;
-#[cfg(feature = "serde")]
-mod serde_codec;
+pub mod v1;
 pub mod v2;
 
-pub use crate::compression::Compression;
-pub use crate::container::{Container, EncryptedPayload, Payload, PlainPayload, SignatureBlock};
-#[doc(hidden)]
-pub use crate::embedded::Aligned;
-pub use crate::embedded::Embedded;
-pub use crate::error::{Error, ErrorKind, ModelError};
-#[cfg(feature = "std")]
-pub use crate::file::checksum_mismatch;
-pub use crate::flags::Flags;
-pub use crate::generation::Generation;
-pub use crate::header::Header;
-pub use crate::inspect::{
-    Checksum, ModelInfo, Warning, inspect_bytes, inspect_bytes_with, inspect_prefix, prefix_len,
+pub use crate::codec::payload_layout::Generation;
+#[cfg(feature = "serde")]
+pub use crate::codec::serde::Serde;
+pub use crate::codec::{
+    DecodePayload, EncodePayload, F32s, PayloadReader, PayloadWriter, ViewPayload, decode_payload_from_slice,
+    encode_payload_to_vec,
 };
-#[cfg(feature = "std")]
-pub use crate::inspect::{inspect, inspect_reader, inspect_with};
+pub use crate::compression::Compression;
+pub use crate::error::{Error, ErrorKind, ModelError};
 pub use crate::limits::{Expansion, Limits, ReadOptions, Strictness, UncheckedSignature};
-pub use crate::load::{Expect, load_from_bytes, load_from_bytes_with, view_bytes, view_bytes_with};
-#[cfg(feature = "std")]
-pub use crate::load::{load, load_with};
 pub use crate::map::{Iter as MapIter, Map};
 pub use crate::metadata::{
     DistillationInfo, DistillationMethod, DistillationParams, LayerMapping, License, LicenseTier, Metadata,
     ModelCard, Teacher, Training, TrainingData, Value,
 };
 pub use crate::model_type::ModelType;
-pub use crate::payload::{
-    DecodePayload, EncodePayload, F32s, PayloadReader, PayloadWriter, ViewPayload, decode_payload_from_slice,
-    encode_payload_to_vec,
+#[doc(hidden)]
+pub use crate::v1::embedded::Aligned;
+pub use crate::v1::embedded::Embedded;
+#[cfg(feature = "std")]
+pub use crate::v1::file::checksum_mismatch;
+pub use crate::v1::inspect::{
+    Checksum, ModelInfo, Warning, inspect_bytes, inspect_bytes_with, inspect_prefix, prefix_len,
 };
+#[cfg(feature = "std")]
+pub use crate::v1::inspect::{inspect, inspect_reader, inspect_with};
+pub use crate::v1::load::{Expect, load_from_bytes, load_from_bytes_with, view_bytes, view_bytes_with};
+#[cfg(feature = "std")]
+pub use crate::v1::load::{load, load_with};
 #[cfg(feature = "crypto")]
-pub use crate::protect::{
+pub use crate::v1::protect::{
     Access, AuthenticMetadata, InferenceKey, KeyHint, Opened, Protection, RawModel, Signer, Trust,
     authenticate, open_protected, to_vec_protected, verify_signature, verify_source,
 };
 #[cfg(all(feature = "crypto", feature = "std"))]
-pub use crate::protect::{
+pub use crate::v1::protect::{
     check_before_reading, load_as_recipient, load_encrypted, load_protected, load_verified, save_encrypted,
     save_for_recipient, save_protected, save_signed,
 };
-pub use crate::save::{SaveOptions, to_vec};
+pub use crate::v1::save::{SaveOptions, to_vec};
 #[cfg(feature = "std")]
-pub use crate::save::{save, write_to};
-#[cfg(feature = "serde")]
-pub use crate::serde_codec::Serde;
+pub use crate::v1::save::{save, write_to};

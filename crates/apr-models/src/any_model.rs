@@ -5,9 +5,10 @@ use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use std::path::Path;
 
+use apr_container::v1::Container;
 use apr_container::{
-    Container, DecodePayload, EncodePayload, Expect, Generation, ModelType, PayloadReader, PayloadWriter,
-    ReadOptions, Strictness, v2,
+    DecodePayload, EncodePayload, Expect, Generation, ModelType, PayloadReader, PayloadWriter, ReadOptions,
+    Strictness, v2,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -152,7 +153,8 @@ macro_rules! any_model {
         /// A model of any type this crate knows.
         ///
         /// ```
-        /// use apr_container::{Container, ModelType, SaveOptions, to_vec};
+        /// use apr_container::{ModelType, SaveOptions, to_vec};
+        /// use apr_container::v1::Container;
         /// use apr_models::{AnyModel, LinearRegression, Matrix, Model, Predictions, Vector};
         ///
         /// let model = LinearRegression::from_parts(Vector::from_vec(vec![2.0]), 1.0)?;

@@ -1,6 +1,7 @@
 //! Containers of the first generation.
 
-use apr_container::{Compression, Container, EncodePayload, Error, PayloadWriter, SaveOptions, to_vec};
+use apr_container::{Compression, EncodePayload, Error, PayloadWriter, SaveOptions, to_vec};
+use apr_container::v1::Container;
 
 use super::{msgpack, payload, seal};
 use crate::choices::Choices;

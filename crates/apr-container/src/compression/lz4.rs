@@ -4,8 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::Bound;
+use crate::codec::Sink;
 use crate::error::{Error, ErrorKind};
-use crate::payload::Sink;
 
 const ALGORITHM: &str = "lz4";
 

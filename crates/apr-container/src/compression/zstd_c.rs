@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use zstd::stream::raw::{DParameter, Decoder, Encoder, InBuffer, Operation, OutBuffer};
 
 use super::{Bound, WINDOW_LOG_MAX};
+use crate::codec::{Sink, Source};
 use crate::error::{Error, ErrorKind};
-use crate::payload::{Sink, Source};
 
 /// What the library likes to be given: one block.
 const BUFFER_LEN: usize = 128 << 10;

@@ -8,8 +8,8 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use ruzstd::io::Read as _;
 
 use super::{Bound, WINDOW_LOG_MAX};
+use crate::codec::{Sink, Source};
 use crate::error::{Error, ErrorKind};
-use crate::payload::{Sink, Source};
 
 const BUFFER_LEN: usize = 128 << 10;
 

@@ -14,7 +14,7 @@ use super::fields::Fields;
 use super::fixed::{FIXED_LEN, Fixed, PRELUDE_LEN, Places, SIGNER_LEN, Suite, take};
 use super::slot::{Slot, StanzaKind, Surroundings};
 use crate::error::{Error, ErrorKind};
-use crate::protect::{Signer, Trust};
+use crate::v1::protect::{Signer, Trust};
 
 const SIGNED_TYPE: &str = "application/vnd.apr.sealed.v1";
 /// What a stanza is made for.

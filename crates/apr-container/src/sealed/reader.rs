@@ -17,7 +17,7 @@ use super::recipients::{RECIPIENTS, Recipients};
 use super::stored::Stored;
 use super::{Part, Plan, SealedHeader, SealedLimits, directory};
 use crate::error::{Error, ErrorKind};
-use crate::protect::{Access, Signer};
+use crate::v1::protect::{Access, Signer};
 
 /// What `restore` and `verify_all` read at once.
 const PIECE: u64 = 1 << 20;

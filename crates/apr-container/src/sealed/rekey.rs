@@ -11,7 +11,7 @@ use super::recipients::{RECIPIENTS, Recipients};
 use super::slot::{self, NewSlot, Record};
 use super::{SealedHeader, SealedLimits};
 use crate::error::{Error, ErrorKind};
-use crate::protect::Access;
+use crate::v1::protect::Access;
 
 /// Who can open a file from now on: who could before, and more; or, [without the others](Self::without_others), whoever asks
 /// for it and those named here.

@@ -24,7 +24,7 @@ use super::SealedLimits;
 use super::fixed::{SLOT_ALIGN, SLOT_MAX, take};
 use super::recipients::list_len;
 use crate::error::{Error, ErrorKind};
-use crate::protect::Key;
+use crate::v1::protect::Key;
 
 /// What stands before the stanzas and behind them.
 const HEAD_LEN: usize = 16;

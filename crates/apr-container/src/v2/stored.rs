@@ -3,10 +3,10 @@
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
+use crate::codec::SliceSource;
 use crate::compression::{self, Bound, Compression};
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
-use crate::payload::SliceSource;
 use crate::v2::body::Body;
 use crate::v2::container::{Container, Found};
 use crate::v2::flags::Flags;

@@ -3,9 +3,10 @@
 
 use std::collections::HashSet;
 
+use apr_container::v1::Container;
 use apr_container::{
-    Access, AuthenticMetadata, Container, Error, ModelType, Protection, ReadOptions, SaveOptions, Signer,
-    Trust, UncheckedSignature, Value, authenticate, to_vec, to_vec_protected,
+    Access, AuthenticMetadata, Error, ModelType, Protection, ReadOptions, SaveOptions, Signer, Trust,
+    UncheckedSignature, Value, authenticate, to_vec, to_vec_protected,
 };
 use apr_crypto::{OsRandom, Password, RecipientSecret, SigningKey, TrustedKeys};
 
@@ -184,7 +185,7 @@ fn nothing_of_a_file_repeats_in_the_next() {
         let file = protected(&Protection::default().for_recipient(&to));
         let container = Container::from_bytes(&file).unwrap();
         let metadata = container.metadata().unwrap();
-        let apr_container::Payload::Encrypted(payload) = container.payload() else { panic!("encrypted") };
+        let apr_container::v1::Payload::Encrypted(payload) = container.payload() else { panic!("encrypted") };
         let (ephemeral, rest) = payload.stored().split_at(32);
         let (nonce, ciphertext) = rest[8..].split_at(12);
         for part in [

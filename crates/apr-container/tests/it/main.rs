@@ -5,7 +5,7 @@
 
 #[cfg(feature = "crypto")]
 mod authentic;
-mod first_generation;
+mod v1;
 mod metadata;
 mod metadata_refusals;
 mod peer_metadata;

@@ -1,8 +1,9 @@
 //! Payloads as bytes: protected and unprotected without being decoded.
 
+use apr_container::v1::Flags;
 use apr_container::{
-    Access, Compression, Error, Flags, License, ModelType, Protection, RawModel, ReadOptions, SaveOptions,
-    Signer, load_from_bytes, open_protected, to_vec,
+    Access, Compression, Error, License, ModelType, Protection, RawModel, ReadOptions, SaveOptions, Signer,
+    load_from_bytes, open_protected, to_vec,
 };
 use apr_crypto::{OsRandom, Password, RecipientSecret, SigningKey};
 use proptest::prelude::*;

@@ -4,9 +4,10 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ops::Range;
 
+use apr_container::v1::Container;
 use apr_container::{
-    Compression, Container, DecodePayload, EncodePayload, Error, Generation, ModelType, PayloadReader,
-    PayloadWriter, decode_payload_from_slice, load_from_bytes,
+    Compression, DecodePayload, EncodePayload, Error, Generation, ModelType, PayloadReader, PayloadWriter,
+    decode_payload_from_slice, load_from_bytes,
 };
 
 use super::{GatingNetwork, MixtureOfExperts, MoeConfig};

@@ -5,8 +5,9 @@ pub(crate) mod dice;
 mod fields;
 mod heads;
 
+use apr_container::v1::Container;
 use apr_container::{
-    Container, DecodePayload, Error, Expect, Generation, ReadOptions, SaveOptions, decode_payload_from_slice,
+    DecodePayload, Error, Expect, Generation, ReadOptions, SaveOptions, decode_payload_from_slice,
     encode_payload_to_vec, load_from_bytes_with, to_vec,
 };
 use apr_models::{AnyModel, Matrix, Model, Tensors};

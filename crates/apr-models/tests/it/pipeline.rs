@@ -1,7 +1,8 @@
 //! Pipelines from outside: their bytes, what they refuse, what they say.
 
+use apr_container::v1::Container;
 use apr_container::{
-    Container, Generation, ModelType, SaveOptions, decode_payload_from_slice, encode_payload_to_vec, to_vec,
+    Generation, ModelType, SaveOptions, decode_payload_from_slice, encode_payload_to_vec, to_vec,
 };
 use apr_models::{
     Accepts, AnyModel, CentresStep, ClassHead, ClusterRule, Decide, Decision, Head, Input, KernelStep, Label,

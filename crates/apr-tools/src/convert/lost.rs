@@ -1,7 +1,8 @@
 //! What of a model another format does not hold, so that nothing goes missing in silence.
 
+use apr_container::v1::Flags;
 use apr_container::{
-    Expect, Flags, Generation, Limits, ReadOptions, encode_payload_to_vec, load_from_bytes_with, v2,
+    Expect, Generation, Limits, ReadOptions, encode_payload_to_vec, load_from_bytes_with, v2,
 };
 use apr_models::{AnyModel, Model as _, Tensors};
 

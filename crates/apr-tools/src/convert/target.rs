@@ -1,6 +1,7 @@
 //! What the output is to be.
 
-use apr_container::{Compression, Generation, Header, ReadOptions};
+use apr_container::v1::Header;
+use apr_container::{Compression, Generation, ReadOptions};
 use clap::builder::PossibleValuesParser;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};

@@ -5,9 +5,10 @@ use alloc::string::String;
 
 #[cfg(feature = "crypto")]
 use apr_container::KeyHint;
+use apr_container::v1::Flags;
 use apr_container::{
-    DecodePayload, Error, Expect, Flags, ModelInfo, ModelType, PayloadReader, UncheckedSignature, Value,
-    Warning, inspect_prefix, prefix_len,
+    DecodePayload, Error, Expect, ModelInfo, ModelType, PayloadReader, UncheckedSignature, Value, Warning,
+    inspect_prefix, prefix_len,
 };
 use apr_models::AnyModel;
 #[cfg(feature = "tensors-of-models")]
@@ -177,7 +178,7 @@ pub(super) fn verify(
     _: &mut Arguments<'_>,
     json: &mut Json,
 ) -> Result<(), Outcome> {
-    apr_container::Container::from_bytes_with(pages.whole()?, &rules.apr)?;
+    apr_container::v1::Container::from_bytes_with(pages.whole()?, &rules.apr)?;
     json.raw("signer", "null");
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Models in other clothes: payloads without a container, exports as safetensors and GGUF.
 
+use apr_container::v1::Container;
 use apr_container::{
-    Container, DecodePayload, Generation, ModelType, decode_payload_from_slice, encode_payload_to_vec,
-    load_from_bytes, v2,
+    DecodePayload, Generation, ModelType, decode_payload_from_slice, encode_payload_to_vec, load_from_bytes,
+    v2,
 };
 use apr_models::{
     DecisionTreeClassifier, Error as ModelError, KMeans, LinearRegression, LogisticRegression,

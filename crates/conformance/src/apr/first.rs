@@ -3,9 +3,9 @@
 use core::cell::Cell;
 use std::io::{self, Read};
 
+use apr_container::v1::{Container, Header, Payload};
 use apr_container::{
-    Compression, Container, Header, Metadata, Payload, ReadOptions, UncheckedSignature, inspect_bytes_with,
-    inspect_reader,
+    Compression, Metadata, ReadOptions, UncheckedSignature, inspect_bytes_with, inspect_reader,
 };
 use serde_json::Value;
 

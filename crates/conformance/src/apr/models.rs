@@ -2,9 +2,10 @@
 
 use std::{env, fs, process};
 
+use apr_container::v1::Container;
 use apr_container::{
-    Compression, Container, EncodePayload, Error as AprError, Expect, Generation, ModelType, PayloadWriter,
-    ReadOptions, SaveOptions, Serde, UncheckedSignature, decode_payload_from_slice, encode_payload_to_vec,
+    Compression, EncodePayload, Error as AprError, Expect, Generation, ModelType, PayloadWriter, ReadOptions,
+    SaveOptions, Serde, UncheckedSignature, decode_payload_from_slice, encode_payload_to_vec,
     load_from_bytes_with, load_with, to_vec,
 };
 use apr_models::{

@@ -1,8 +1,8 @@
 //! Files of the first generation.
 
+use apr_container::v1::Container;
 use apr_container::{
-    Access, Container, Expect, ModelType, Protection, ReadOptions, SaveOptions, Trust, open_protected,
-    to_vec_protected,
+    Access, Expect, ModelType, Protection, ReadOptions, SaveOptions, Trust, open_protected, to_vec_protected,
 };
 use apr_crypto::{SigningKey, VerifyingKey};
 use apr_models::{AnyModel, LinearRegression, Vector};

@@ -4,10 +4,11 @@
 use std::hint::black_box;
 use std::{env, fs, process};
 
+use apr_container::v1::Container;
 use apr_container::v2::{self, Stored};
 use apr_container::{
-    Container, Expect, Generation, ReadOptions, UncheckedSignature, encode_payload_to_vec,
-    inspect_bytes_with, inspect_reader, load_from_bytes_with, load_with,
+    Expect, Generation, ReadOptions, UncheckedSignature, encode_payload_to_vec, inspect_bytes_with,
+    inspect_reader, load_from_bytes_with, load_with,
 };
 use apr_models::{AnyModel, Model};
 use conformance::apr::manifest::{self, Content, Manifest, Protection};

@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 
 use self::decode::Decoder;
 use self::encode::Encoder;
+use crate::codec::{DecodePayload, EncodePayload, PayloadReader, PayloadWriter};
 use crate::error::Error;
-use crate::payload::{DecodePayload, EncodePayload, PayloadReader, PayloadWriter};
 
 /// A value of any serde type, as the payload of a container: `Serde(&model)` is saved, `Serde<Model>` is loaded.
 ///

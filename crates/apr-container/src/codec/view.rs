@@ -2,8 +2,8 @@
 
 use core::fmt;
 
+use crate::codec::{DecodePayload, PayloadReader};
 use crate::error::Error;
-use crate::payload::{DecodePayload, PayloadReader};
 
 /// A model that can predict from the bytes of its payload, without a copy of them.
 pub trait ViewPayload: DecodePayload {
@@ -97,10 +97,10 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::generation::Generation;
+    use crate::codec::payload_layout::Generation;
+    use crate::codec::{Context, SliceSource};
     use crate::limits::ReadOptions;
     use crate::model_type::ModelType;
-    use crate::payload::{Context, SliceSource};
 
     /// The list in the payload behind its first byte.
     fn list(payload: &[u8]) -> Result<F32s<'_>, Error> {

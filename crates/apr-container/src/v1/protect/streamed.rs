@@ -7,8 +7,8 @@ use apr_crypto::{ReadAt, Signature, VerifyingKey};
 use super::trust::{Signer, Trust, verify_signature};
 use crate::crc::Crc32;
 use crate::error::{Error, ErrorKind};
-use crate::header::{CHECKSUM_LEN, Geometry, HEADER_LEN, Header, SIGNATURE_LEN};
 use crate::limits::ReadOptions;
+use crate::v1::header::{CHECKSUM_LEN, Geometry, HEADER_LEN, Header, SIGNATURE_LEN};
 
 /// Longest file that is read as a whole, whatever its header says: of a damaged one the checksum then says more than the
 /// first length that is wrong.

@@ -2,14 +2,14 @@
 
 use alloc::vec::Vec;
 
-use crate::candidates::Candidates;
+use crate::codec::{DecodePayload, SliceSource, ViewPayload};
 use crate::compression::{self, Compression};
 use crate::crc::crc32;
 use crate::error::{Error, ErrorKind};
-use crate::header::{CHECKSUM_LEN, HEADER_LEN, Header, SIGNATURE_LEN, check_magic};
 use crate::limits::ReadOptions;
 use crate::metadata::Metadata;
-use crate::payload::{DecodePayload, SliceSource, ViewPayload};
+use crate::v1::candidates::Candidates;
+use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, Header, SIGNATURE_LEN, check_magic};
 
 /// A file whose parts lie where its header says, and whose checksum matches.
 ///

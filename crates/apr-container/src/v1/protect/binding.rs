@@ -13,7 +13,7 @@
 use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, ErrorKind};
-use crate::header::Header;
+use crate::v1::header::Header;
 
 /// Length in bytes.
 pub(super) const LEN: usize = 76;

@@ -2,9 +2,9 @@
 
 use apr_crypto::{Signature, TrustedKeys, VerifyingKey};
 
-use crate::container::{Container, SignatureBlock};
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
+use crate::v1::container::{Container, SignatureBlock};
 
 /// Whose signature a file must have to be loaded.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,12 +3,12 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use crate::codec::{DecodePayload, ViewPayload};
 use crate::error::Error;
-use crate::flags::Flags;
-use crate::header::{CHECKSUM_LEN, HEADER_LEN, MAGIC, SIGNATURE_LEN, VERSION};
 use crate::limits::ReadOptions;
-use crate::load::{Expect, load_from_bytes_with, view_bytes_with};
-use crate::payload::{DecodePayload, ViewPayload};
+use crate::v1::flags::Flags;
+use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, MAGIC, SIGNATURE_LEN, VERSION};
+use crate::v1::load::{Expect, load_from_bytes_with, view_bytes_with};
 
 /// Bytes that begin at a multiple of 64.
 #[doc(hidden)]
@@ -174,9 +174,9 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+    use crate::codec::{EncodePayload, PayloadReader, PayloadWriter};
     use crate::model_type::ModelType;
-    use crate::payload::{EncodePayload, PayloadReader, PayloadWriter};
-    use crate::save::{SaveOptions, to_vec};
+    use crate::v1::save::{SaveOptions, to_vec};
 
     #[derive(Debug, PartialEq)]
     struct Sample(u32);

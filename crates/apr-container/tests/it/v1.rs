@@ -4,11 +4,12 @@ use std::fs;
 use std::io::Cursor;
 use std::path::PathBuf;
 
+use apr_container::v1::Container;
 use apr_container::{
-    Checksum, Compression, Container, DecodePayload, Error, ErrorKind, Expansion, Expect, Generation, Limits,
-    ModelType, PayloadReader, ReadOptions, SaveOptions, Strictness, UncheckedSignature, Warning, inspect,
-    inspect_bytes, inspect_reader, inspect_with, load, load_from_bytes, load_from_bytes_with, load_with,
-    save, to_vec, write_to,
+    Checksum, Compression, DecodePayload, Error, ErrorKind, Expansion, Expect, Generation, Limits, ModelType,
+    PayloadReader, ReadOptions, SaveOptions, Strictness, UncheckedSignature, Warning, inspect, inspect_bytes,
+    inspect_reader, inspect_with, load, load_from_bytes, load_from_bytes_with, load_with, save, to_vec,
+    write_to,
 };
 use proptest::prelude::*;
 

@@ -8,16 +8,16 @@ use std::io::{Seek, SeekFrom, Write};
 #[cfg(feature = "std")]
 use std::path::Path;
 
+use crate::codec::MODEL_NAME_KEY;
+use crate::codec::payload_layout::Generation;
+use crate::codec::{EncodePayload, PayloadWriter, Sink, payload_len};
 use crate::compression::{Compression, compress};
 use crate::crc::Crc32;
 use crate::error::{Error, ErrorKind};
-use crate::flags::Flags;
-use crate::generation::Generation;
-use crate::header::{CHECKSUM_LEN, HEADER_LEN, Header, VERSION};
 use crate::metadata::{Metadata, Value};
 use crate::model_type::ModelType;
-use crate::payload::MODEL_NAME_KEY;
-use crate::payload::{EncodePayload, PayloadWriter, Sink, payload_len};
+use crate::v1::flags::Flags;
+use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, Header, VERSION};
 
 /// How to save a model, and what to say about it.
 ///

@@ -2,14 +2,14 @@
 
 use alloc::string::{String, ToString};
 
+use crate::codec::MODEL_NAME_KEY;
+use crate::codec::payload_layout::Generation;
+use crate::codec::{Context, DecodePayload, PayloadReader, Source};
 use crate::compression::Bound;
 use crate::error::Error;
-use crate::generation::Generation;
-use crate::header::{HEADER_LEN, Header};
 use crate::limits::ReadOptions;
 use crate::metadata::Metadata;
-use crate::payload::MODEL_NAME_KEY;
-use crate::payload::{Context, DecodePayload, PayloadReader, Source};
+use crate::v1::header::{HEADER_LEN, Header};
 
 /// What is known about a payload before it is decoded.
 #[derive(Clone, Debug)]

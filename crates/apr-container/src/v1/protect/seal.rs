@@ -14,14 +14,14 @@ use apr_crypto::{AesKey, Argon2Cost, Nonce, Password, RecipientPublic, Rng, Salt
 
 use super::binding::{self, Surroundings};
 use super::{COMMITMENT_KEY, COMMITMENT_LABEL, MODE_KEY, PASSWORD_MODE, RECIPIENT_MODE};
+use crate::codec::{EncodePayload, Sink as _};
 use crate::crc::crc32;
 use crate::error::{Error, ErrorKind};
-use crate::flags::Flags;
-use crate::header::HEADER_LEN;
 use crate::metadata::{Metadata, Value};
 use crate::model_type::ModelType;
-use crate::payload::{EncodePayload, Sink as _};
-use crate::save::{Plan, SaveOptions};
+use crate::v1::flags::Flags;
+use crate::v1::header::HEADER_LEN;
+use crate::v1::save::{Plan, SaveOptions};
 
 /// How to protect a file: encrypted for a password or a recipient, signed, or both. What is signed is the file with the
 /// encrypted payload, so that it can be verified without the key to read it.
@@ -215,7 +215,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Saves a protected model, replacing the file at `path` if there is one, as [`save`](crate::save()) does.
+/// Saves a protected model, replacing the file at `path` if there is one, as [`save`](crate::v1::save()) does.
 ///
 /// # Errors
 ///

@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
+use crate::codec::sink::Sink;
 use crate::error::{Error, ErrorKind};
-use crate::payload::sink::Sink;
 
 /// Gives bytes in order, in pieces of its own choice.
 pub(crate) trait Source {

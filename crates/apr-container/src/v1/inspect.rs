@@ -9,18 +9,18 @@ use std::io::Read;
 #[cfg(feature = "std")]
 use std::path::Path;
 
+use crate::codec::MODEL_NAME_KEY;
+use crate::codec::payload_layout::Generation;
 use crate::compression::Compression;
-use crate::container::Container;
 use crate::error::{Error, ErrorKind};
-use crate::flags::Flags;
-use crate::generation::Generation;
-use crate::header::{CHECKSUM_LEN, HEADER_LEN, Header, VERSION, check_magic};
 use crate::limits::ReadOptions;
 use crate::metadata::Metadata;
 use crate::model_type::ModelType;
-use crate::payload::MODEL_NAME_KEY;
+use crate::v1::container::Container;
+use crate::v1::flags::Flags;
+use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, Header, VERSION, check_magic};
 #[cfg(feature = "crypto")]
-use crate::protect::KeyHint;
+use crate::v1::protect::KeyHint;
 
 /// A file's header and metadata. Both are claims of whoever wrote the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +100,7 @@ impl ModelInfo {
     #[cfg(feature = "crypto")]
     #[must_use]
     pub fn has_key_commitment(&self) -> bool {
-        crate::protect::has_commitment(&self.metadata)
+        crate::v1::protect::has_commitment(&self.metadata)
     }
 
     /// What a reader of this information should know.
@@ -291,7 +291,7 @@ pub fn inspect_with(
     let info = inspect_reader(&mut file, len, options)?;
     if checksum == Checksum::Compare {
         std::io::Seek::rewind(&mut file)?;
-        if let Some(damage) = crate::file::FileReader::new(file, len).damage()? {
+        if let Some(damage) = crate::v1::file::FileReader::new(file, len).damage()? {
             return Err(damage);
         }
     }

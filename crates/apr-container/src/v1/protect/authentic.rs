@@ -4,11 +4,11 @@ use apr_crypto::RecipientPublic;
 
 use super::open::{Access, Key, from_hex, plaintext, verified};
 use super::trust::Signer;
-use crate::container::{Container, Payload};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{ReadOptions, Strictness};
 use crate::metadata::{Metadata, Value};
-use crate::save::SaveOptions;
+use crate::v1::container::{Container, Payload};
+use crate::v1::save::SaveOptions;
 
 /// Key of the custom metadata with the public key to which questions to the model are encrypted.
 const INFERENCE_KEY: &str = "inference_pub_key";

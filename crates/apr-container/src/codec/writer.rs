@@ -3,8 +3,8 @@
 use core::fmt;
 
 use super::sink::Sink;
+use crate::codec::payload_layout::Generation;
 use crate::error::Error;
-use crate::generation::Generation;
 
 /// Bytes gathered before they are handed on: single values are a few bytes each.
 const BUFFER_LEN: usize = 2048;

@@ -5,7 +5,10 @@
 //! structure is its fields in order, without names.
 
 mod list;
+pub(crate) mod payload_layout;
 mod reader;
+#[cfg(feature = "serde")]
+pub(crate) mod serde;
 mod sink;
 mod source;
 mod view;
@@ -20,8 +23,8 @@ pub use self::writer::PayloadWriter;
 
 use alloc::vec::Vec;
 
+use crate::codec::payload_layout::Generation;
 use crate::error::Error;
-use crate::generation::Generation;
 use crate::limits::ReadOptions;
 use crate::model_type::ModelType;
 

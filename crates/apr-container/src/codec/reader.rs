@@ -6,8 +6,8 @@ use core::fmt;
 
 use super::list::{Decoded, List, Pieces};
 use super::source::{Source, collect};
+use crate::codec::payload_layout::Generation;
 use crate::error::{Error, ErrorKind};
-use crate::generation::Generation;
 use crate::limits::{Limits, ReadOptions, Strictness};
 use crate::model_type::ModelType;
 

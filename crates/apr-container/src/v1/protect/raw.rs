@@ -7,14 +7,14 @@ use apr_crypto::{Error as CryptoError, ErrorKind as CryptoErrorKind, Rng};
 use super::open::{Access, Opened, plaintext, verified};
 use super::seal::{Protection, seal};
 use super::{COMMITMENT_KEY, MODE_KEY};
-use crate::container::{Container, Payload};
+use crate::codec::{EncodePayload, PayloadWriter};
 use crate::error::{Error, ErrorKind};
-use crate::header::Header;
 use crate::limits::ReadOptions;
 use crate::metadata::Metadata;
 use crate::model_type::ModelType;
-use crate::payload::{EncodePayload, PayloadWriter};
-use crate::save::{Plan, SaveOptions};
+use crate::v1::container::{Container, Payload};
+use crate::v1::header::Header;
+use crate::v1::save::{Plan, SaveOptions};
 
 /// A file taken apart: what its header says, its metadata, and the payload as bytes, decompressed and not decoded. With it, a
 /// program protects files and takes the protection off whatever they hold, types of their makers' own included.

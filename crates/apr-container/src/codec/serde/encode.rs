@@ -6,8 +6,8 @@ use serde::ser::{
 };
 
 use super::refusal::Refusal;
+use crate::codec::PayloadWriter;
 use crate::error::ErrorKind;
-use crate::payload::PayloadWriter;
 
 /// Writes one value.
 pub(super) struct Encoder<'o, 'w> {

@@ -14,16 +14,16 @@ use super::binding::Surroundings;
 use super::streamed::check_before_reading;
 use super::trust::{Signer, Trust};
 use super::{COMMITMENT_KEY, COMMITMENT_LABEL};
-use crate::candidates::Candidates;
+use crate::codec::{DecodePayload, SliceSource};
 use crate::compression::{Bound, decompress};
-use crate::container::{Container, EncryptedPayload, Payload};
 use crate::error::{Error, ErrorKind};
-use crate::header::HEADER_LEN;
 use crate::limits::{ReadOptions, UncheckedSignature};
-use crate::load::{Expect, check_type};
 #[cfg(feature = "std")]
 use crate::model_type::ModelType;
-use crate::payload::{DecodePayload, SliceSource};
+use crate::v1::candidates::Candidates;
+use crate::v1::container::{Container, EncryptedPayload, Payload};
+use crate::v1::header::HEADER_LEN;
+use crate::v1::load::{Expect, check_type};
 
 /// What a reader has and whom they trust.
 #[derive(Clone, Copy, Debug, Default)]
@@ -244,7 +244,7 @@ pub fn load_protected<'k, M: DecodePayload>(
     access: &Access<'k>,
     options: &ReadOptions,
 ) -> Result<Opened<'k, M>, Error> {
-    let regular = durable_file::open_regular(path.as_ref(), crate::file::FILE_LEN_MAX)?;
+    let regular = durable_file::open_regular(path.as_ref(), crate::v1::file::FILE_LEN_MAX)?;
     check_before_reading(regular.file(), regular.len(), access.trust, options)?;
     open_protected(&regular.into_bytes()?, expect, access, options)
 }

@@ -6,8 +6,8 @@ use serde::de::{
 };
 
 use super::refusal::Refusal;
+use crate::codec::PayloadReader;
 use crate::error::{Error, ErrorKind};
-use crate::payload::PayloadReader;
 
 /// What no payload says.
 const NO_TYPES: ErrorKind = ErrorKind::Unsupported {

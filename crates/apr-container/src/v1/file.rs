@@ -7,13 +7,13 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use crate::candidates::Candidates;
+use crate::codec::{DecodePayload, Source};
 use crate::compression::with_decompressed;
 use crate::crc::Crc32;
 use crate::error::{Error, ErrorKind};
-use crate::header::{CHECKSUM_LEN, HEADER_LEN, Header, check_magic};
 use crate::limits::ReadOptions;
-use crate::payload::{DecodePayload, Source};
+use crate::v1::candidates::Candidates;
+use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, Header, check_magic};
 
 /// Longest file any of whose parts a header can describe.
 pub(crate) const FILE_LEN_MAX: u64 = 1 << 34;

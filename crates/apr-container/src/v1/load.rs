@@ -3,12 +3,12 @@
 #[cfg(feature = "std")]
 use std::path::Path;
 
-use crate::container::Container;
+use crate::codec::{DecodePayload, ViewPayload};
 use crate::error::{Error, ErrorKind};
-use crate::header::Header;
 use crate::limits::{ReadOptions, UncheckedSignature};
 use crate::model_type::ModelType;
-use crate::payload::{DecodePayload, ViewPayload};
+use crate::v1::container::Container;
+use crate::v1::header::Header;
 
 /// Which model type a file must have to be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ pub fn load_with<M: DecodePayload>(
     options: &ReadOptions,
 ) -> Result<M, Error> {
     let expect = expect.into();
-    crate::file::load(path.as_ref(), options, |header| check_loadable::<M>(header, expect, options))
+    crate::v1::file::load(path.as_ref(), options, |header| check_loadable::<M>(header, expect, options))
 }
 
 fn check_loadable<M: DecodePayload>(

@@ -18,9 +18,9 @@
 
 use crate::compression::{Bound, Compression};
 use crate::error::{Error, ErrorKind};
-use crate::flags::Flags;
 use crate::limits::ReadOptions;
 use crate::model_type::ModelType;
+use crate::v1::flags::Flags;
 
 /// The first four bytes of a file of the first generation.
 pub(crate) const MAGIC: [u8; 4] = *b"APRN";
