@@ -7,14 +7,14 @@ use clap::builder::PossibleValuesParser;
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::console::{ColorChoice, Console, Data, OutputFormat, Verbosity};
-use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::render::escape;
-use crate::suggest;
-use crate::{
+use crate::commands::{
     check, completions, convert, decrypt, demo, diff, embed, encrypt, explain, export, inspect, key, keygen,
     license, man, open, predict, quantize, rekey, seal, shard, sign, size, tensors, train, unshard, verify,
 };
+use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::terminal::escape;
+use crate::terminal::suggest;
+use crate::terminal::{ColorChoice, Console, Data, OutputFormat, Verbosity};
 
 /// Runs a command with its arguments.
 pub(crate) type Run = fn(&ArgMatches, &mut Console) -> Result<Exit, Failure>;
@@ -42,7 +42,7 @@ const COMMANDS: &[Entry] = &[
     Entry { name: "embed", describe: embed::command, run: embed::run },
     Entry { name: "size", describe: size::command, run: size::run },
     #[cfg(feature = "serve")]
-    Entry { name: "serve", describe: crate::serve::command, run: crate::serve::run },
+    Entry { name: "serve", describe: crate::commands::serve::command, run: crate::commands::serve::run },
     Entry { name: "keygen", describe: keygen::command, run: keygen::run },
     Entry { name: "key", describe: key::command, run: key::run },
     Entry { name: "encrypt", describe: encrypt::command, run: encrypt::run },

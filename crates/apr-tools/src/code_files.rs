@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use foreign_format::Format;
 
 use crate::error::Failure;
-use crate::render::human::{grouped, plural};
-use crate::render::json::JsonWriter;
+use crate::report::json::JsonWriter;
+use crate::terminal::human::{grouped, plural};
 
 /// Most files that are looked at; folders of models have a few dozen.
 const MAX_FILES: u64 = 10_000;

@@ -315,7 +315,7 @@ mod tests {
         for step in 1..4 {
             let pieces = read(text, step);
             assert_eq!(whole.as_ref().ok(), pieces.as_ref().ok(), "{:?}", String::from_utf8_lossy(text));
-            let text_of = |failure: &Failure| failure.block(crate::console::Style::PLAIN);
+            let text_of = |failure: &Failure| failure.block(crate::terminal::Style::PLAIN);
             assert_eq!(whole.as_ref().err().map(text_of), pieces.as_ref().err().map(text_of));
         }
         whole
@@ -350,7 +350,7 @@ mod tests {
             (b"1\r2\n", "carriage return", "line 1, column 1"),
         ] {
             let failure = both(text).unwrap_err();
-            let block = failure.block(crate::console::Style::PLAIN);
+            let block = failure.block(crate::terminal::Style::PLAIN);
             assert!(block.contains(what) && block.contains(place), "{block}");
             assert_eq!(failure.code(), CODE_TABLE_SYNTAX);
         }

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgMatches, value_parser};
 use durable_file::Scratch;
 
-use crate::console::Console;
+use crate::commands::verify;
 use crate::error::{CODE_USAGE, Failure};
-use crate::render::escape;
 use crate::secrets::{HEADING, Verifier, load_verifier};
-use crate::verify;
+use crate::terminal::Console;
+use crate::terminal::escape;
 
 const KEY: &str = "detached-key";
 const SIGNATURE: &str = "detached-signature";

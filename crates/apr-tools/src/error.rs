@@ -6,11 +6,11 @@ use core::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::console::Style;
-use crate::explain;
-use crate::render::escape::{self, Escaped};
-use crate::render::json::JsonWriter;
-use crate::{suggest, verify};
+use crate::codes;
+use crate::report::json::JsonWriter;
+use crate::terminal::Style;
+use crate::terminal::escape::{self, Escaped};
+use crate::{commands::verify, terminal::suggest};
 
 pub(crate) const CODE_USAGE: &str = "cli-usage";
 pub(crate) const CODE_OUTPUT_EXISTS: &str = "cli-output-exists";
@@ -293,7 +293,7 @@ impl Failure {
     }
 
     pub(crate) fn exit(&self) -> Exit {
-        explain::find(self.0.code).map_or(Exit::Internal, |entry| entry.exit)
+        codes::find(self.0.code).map_or(Exit::Internal, |entry| entry.exit)
     }
 
     /// The advice: the one given, else the one that belongs to the code.
@@ -311,7 +311,7 @@ impl Failure {
             .filter(|path| self.exit() == Exit::Io && path.as_os_str() != "-" && is_missing(path))
         {
             Some(path) => Some(suggest::missing(path).into()),
-            None => explain::find(self.0.code).map(|entry| entry.help.into()),
+            None => codes::find(self.0.code).map(|entry| entry.help.into()),
         }
     }
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
-use crate::render::escape;
 use crate::secrets::restore_terminal;
+use crate::terminal::escape;
 
 #[cfg(unix)]
 mod unix;

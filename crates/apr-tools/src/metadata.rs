@@ -18,7 +18,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
 use crate::input::{AprModel, Kind, Model, Totals};
-use crate::render::value::flatten;
+use crate::terminal::value::flatten;
 
 /// Text by key.
 pub(crate) type Entries = BTreeMap<String, String>;

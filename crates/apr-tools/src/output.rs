@@ -1,5 +1,9 @@
 //! Where a model goes: a file replaced as a whole, or standard output.
 
+pub(crate) mod ending;
+pub(crate) mod gguf_stream;
+pub(crate) mod rewrite;
+
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -7,9 +11,9 @@ use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use durable_file::Replacement;
 use st_core::{Layout, Planned};
 
-use crate::console::Console;
 use crate::error::{CODE_OUTPUT_EXISTS, CODE_OUTPUT_KIND, CODE_OUTPUT_TERMINAL, CODE_USAGE, Failure};
 use crate::interruption;
+use crate::terminal::Console;
 
 /// Bytes between two looks at the progress.
 const PIECE_LEN: usize = 1 << 20;

@@ -8,10 +8,10 @@ use std::panic::{self, PanicHookInfo};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::console::{Console, Data, Style, progress};
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
-use crate::render::escape::{Escaped, escaped};
-use crate::{cli, interruption, secrets, suggest};
+use crate::terminal::escape::{Escaped, escaped};
+use crate::terminal::{Console, Data, Style, progress};
+use crate::{cli, interruption, secrets, terminal::suggest};
 
 /// Runs the program with its arguments, the first of which is its name, and gives its exit code.
 ///

@@ -6,11 +6,11 @@ use apr_container::sealed::{MAGIC, SealedHeader, SealedLimits, SealedReader, Sta
 use apr_container::{Access, Trust};
 use apr_crypto::{Argon2Cost, FileSource};
 
-use crate::console::Console;
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};
 use crate::input::{Format, SealedContent, Source};
-use crate::render::human::plural;
 use crate::secrets::{IdentityArgs, Keys, Limits, Trusted};
+use crate::terminal::Console;
+use crate::terminal::human::plural;
 
 /// Whether a file begins as a sealed one does.
 pub(crate) fn is_sealed(path: &Path) -> bool {

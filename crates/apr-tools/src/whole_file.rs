@@ -5,13 +5,13 @@ use std::path::Path;
 
 use apr_container::{Access, RawModel, Trust, check_before_reading, checksum_mismatch, inspect_bytes_with};
 
-use crate::console::Console;
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
 use crate::foreign;
 use crate::input::{Format, Rules, Source};
 use crate::output::{Output, Run};
-use crate::render::escape;
-use crate::render::human::exact_bytes;
+use crate::terminal::Console;
+use crate::terminal::escape;
+use crate::terminal::human::exact_bytes;
 
 /// Longest file whose checksum is compared after it was refused: read in a tenth of a second.
 const COMPARED_LEN_MAX: u64 = 256 << 20;

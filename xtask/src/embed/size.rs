@@ -9,7 +9,7 @@ use crate::task::{Failure, Outcome, Session};
 use crate::workspace::{Workspace, build_apr};
 
 /// The table that `apr size` prints, from the root of the project.
-const TABLE: &str = "crates/apr-tools/src/size/measured.txt";
+const TABLE: &str = "crates/apr-tools/src/commands/size/measured.txt";
 
 /// For which machines programs are built; where one is not installed, its column is left out.
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "x86_64-unknown-linux-musl"];

@@ -10,8 +10,8 @@ use clap::{Arg, ArgMatches};
 use super::{CsvReader, Record};
 use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_USAGE, Failure, Place};
 use crate::foreign;
-use crate::render::escape;
-use crate::render::human;
+use crate::terminal::escape;
+use crate::terminal::human;
 
 /// How other programs write that a value is missing.
 pub(crate) const MISSING: [&str; 7] = ["na", "n/a", "nan", "null", "none", "nil", "?"];
@@ -339,7 +339,7 @@ mod tests {
             assert!(table.next_numbers(&[1, 0], number, &mut row).unwrap());
             assert_eq!(row, [2.0, 1.0]);
             let failure = table.next_numbers(&[1], number, &mut row).unwrap_err();
-            let block = failure.block(crate::console::Style::PLAIN);
+            let block = failure.block(crate::terminal::Style::PLAIN);
             assert!(block.contains(part) && block.contains("line 3, column 2 (b)"), "{block}");
         }
         assert_eq!(number(" -1.5e3 "), Ok(-1500.0));

@@ -289,7 +289,7 @@ mod tests {
         assert!(decoded.read(0, &mut [0; 64], read).is_ok());
         let failure = decoded.read(64, &mut [0; 64], read).unwrap_err();
         assert_eq!(failure.code(), CODE_NOT_CARRIED);
-        assert!(failure.block(crate::console::Style::PLAIN).contains("element 36 is 131008,"));
+        assert!(failure.block(crate::terminal::Style::PLAIN).contains("element 36 is 131008,"));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::checkpoints::Checkpoint;
 use crate::error::Failure;
-use crate::render::escape;
-use crate::render::human::plural;
+use crate::terminal::escape;
+use crate::terminal::human::plural;
 
 /// Endings of the files that this program reads.
 const MODEL_ENDINGS: [&str; 4] = [".safetensors", ".apr", ".gguf", ".sealed"];

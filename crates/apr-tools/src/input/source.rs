@@ -8,10 +8,10 @@ use durable_file::Scratch;
 use foreign_format::PREFIX;
 
 use super::spool::Spool;
-use crate::console::Console;
 use crate::detached::Detached;
 use crate::error::Failure;
 use crate::secrets::Keys;
+use crate::terminal::Console;
 
 /// What a model is stored as, told by the first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::Entries;
 use crate::error::{CODE_NOT_CARRIED, Failure};
-use crate::render::escape;
+use crate::terminal::escape;
 
 /// Key of the JSON that holds what is not text.
 pub(crate) const OF_GGUF: &str = "gguf.metadata";

@@ -50,7 +50,7 @@ mod tests {
                 for arg in [line.to_owned(), format!("--identity={line}"), format!("x{line}y")] {
                     let failure = refuse_secrets(&["apr".into(), arg.into()]).unwrap_err();
                     assert!(
-                        !failure.block(crate::console::Style::PLAIN).to_lowercase().contains(&line[..20])
+                        !failure.block(crate::terminal::Style::PLAIN).to_lowercase().contains(&line[..20])
                     );
                 }
             }

@@ -9,8 +9,8 @@ use clap::{Arg, ArgMatches};
 use super::groups::{Identity, IdentityArgs, TrustArgs, Trusted, key_password_args};
 use super::limits::Limits;
 use crate::error::{CODE_USAGE, Failure};
-use crate::render::escape;
-use crate::render::json::JsonWriter;
+use crate::report::json::JsonWriter;
+use crate::terminal::escape;
 
 /// What opens files, and whose signature they must have.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use apr_crypto::Argon2Limits;
 use clap::{Arg, ArgMatches, value_parser};
 
 use super::password::HEADING;
-use crate::render::human::parse_size;
+use crate::terminal::human::parse_size;
 
 const COST: &str = "max-password-cost";
 const RECIPIENTS: &str = "max-recipients";

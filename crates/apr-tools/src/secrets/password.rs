@@ -14,7 +14,7 @@ use super::limits::Limits;
 use super::process::keep_secrets;
 use super::terminal::{self, MAX_LEN};
 use crate::error::{CODE_NO_TERMINAL, CODE_PASSWORD, Failure};
-use crate::render::escape::Escaped;
+use crate::terminal::escape::Escaped;
 
 /// What a password is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

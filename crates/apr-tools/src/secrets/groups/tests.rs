@@ -103,7 +103,7 @@ fn recipients_are_keys_or_files_and_none_twice() {
     let secret = folder.secret("a", a);
     let failure = load(&[&secret]).unwrap_err();
     assert_eq!(failure.code(), "cy-key-kind");
-    assert!(!failure.block(crate::console::Style::PLAIN).contains("apr-secret-"));
+    assert!(!failure.block(crate::terminal::Style::PLAIN).contains("apr-secret-"));
 }
 
 #[test]

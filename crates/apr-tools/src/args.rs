@@ -1,0 +1,3 @@
+//! Arguments that several commands share.
+
+pub(crate) mod glob;

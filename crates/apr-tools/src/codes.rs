@@ -1,0 +1,139 @@
+//! What every error code means. The table also decides the exit code of a failure.
+
+mod cli;
+mod container;
+mod crypto;
+mod file;
+mod format;
+mod gguf;
+mod manifest;
+mod model;
+mod quantize;
+mod quant;
+#[cfg(feature = "serve")]
+mod serve;
+mod structure;
+mod wasm;
+
+use crate::error::Exit;
+
+/// What a code means and what to do about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) code: &'static str,
+    pub(crate) exit: Exit,
+    /// What happened and why it is refused, in sentences.
+    pub(crate) means: &'static str,
+    /// The next step, one line.
+    pub(crate) help: &'static str,
+}
+
+/// One entry of the table.
+const fn entry(code: &'static str, exit: Exit, means: &'static str, help: &'static str) -> Entry {
+    Entry { code, exit, means, help }
+}
+
+/// All entries, in the order they are listed.
+pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
+    [
+        format::ENTRIES,
+        structure::ENTRIES,
+        gguf::ENTRIES,
+        container::ENTRIES,
+        crypto::ENTRIES,
+        manifest::ENTRIES,
+        file::ENTRIES,
+        model::ENTRIES,
+        quantize::ENTRIES,
+        quant::ENTRIES,
+        #[cfg(feature = "serve")]
+        serve::ENTRIES,
+        wasm::ENTRIES,
+        cli::ENTRIES,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// The entry of a code.
+pub(crate) fn find(code: &str) -> Option<&'static Entry> {
+    entries().find(|entry| entry.code == code)
+}
+
+/// What it means that shards and index disagree, whoever finds it.
+const SHARDS_DISAGREE: &str = "The index and the shards of a model do not agree: a shard is missing, a tensor is not where the index \
+         says or is not listed, or the total size differs. A program that loads the model would miss tensors or \
+         load stale ones.";
+/// What to do about it.
+const MEND_SHARDS: &str = "`apr check FOLDER` lists every disagreement; fetch the files again, or make the set anew with `apr shard`";
+/// What to do about a signature that does not match.
+const NOT_AS_SIGNED: &str = "do not use the file: get it from its maker again, and compare the fingerprint of the key with the maker's";
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_code_of_every_crate_is_explained_once() {
+        let lists: &[&[&str]] = &[
+            st_core::ErrorKind::CODES,
+            st_structures::ErrorKind::CODES,
+            gguf_core::ErrorKind::CODES,
+            apr_container::ErrorKind::CODES,
+            apr_crypto::ErrorKind::CODES,
+            apr_manifest::ErrorKind::CODES,
+            durable_file::ErrorKind::CODES,
+            st_mmap::ErrorKind::CODES,
+            apr_models::ErrorKind::CODES,
+            apr_convert::ErrorKind::CODES,
+            apr_quant::ErrorKind::CODES,
+            #[cfg(feature = "serve")]
+            apr_serve::CODES,
+            crate::error::CODES,
+        ];
+        let known: BTreeSet<&str> = entries().map(|entry| entry.code).collect();
+        assert_eq!(known.len(), entries().count(), "a code is explained twice");
+        let package = codes_of_package();
+        let mut all: BTreeSet<&str> = lists.iter().copied().flatten().copied().collect();
+        all.extend(package.iter().map(String::as_str));
+        let missing: Vec<_> = all.difference(&known).collect();
+        let stale: Vec<_> = known.difference(&all).collect();
+        assert!(missing.is_empty() && stale.is_empty(), "missing {missing:?}, stale {stale:?}");
+    }
+
+    /// The codes in the sources of the npm package, which this crate does not use.
+    fn codes_of_package() -> BTreeSet<String> {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../apr-wasm");
+        let mut folders = vec![package.join("src"), package.join("js")];
+        let mut codes = BTreeSet::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                    continue;
+                }
+                let text = fs::read_to_string(entry.path()).unwrap();
+                codes.extend(text.split('"').filter(|word| is_code_of_package(word)).map(str::to_owned));
+            }
+        }
+        codes
+    }
+
+    fn is_code_of_package(word: &str) -> bool {
+        let is_letter = |letter: char| letter.is_ascii_lowercase() || letter == '-';
+        word.strip_prefix("aw-").is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_letter))
+    }
+
+    #[test]
+    fn texts_are_sentences() {
+        for entry in entries() {
+            assert!(entry.means.ends_with('.'), "{}", entry.code);
+            assert!(!entry.help.is_empty() && !entry.help.ends_with('.'), "{}", entry.code);
+            assert!(!entry.help.contains('\n') && !entry.means.contains("  "), "{}", entry.code);
+        }
+    }
+}

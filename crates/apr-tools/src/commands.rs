@@ -1,0 +1,31 @@
+//! The commands, one module each.
+
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod convert;
+pub(crate) mod decrypt;
+pub(crate) mod demo;
+pub(crate) mod diff;
+pub(crate) mod embed;
+pub(crate) mod encrypt;
+pub(crate) mod explain;
+pub(crate) mod export;
+pub(crate) mod inspect;
+pub(crate) mod key;
+pub(crate) mod keygen;
+pub(crate) mod license;
+pub(crate) mod man;
+pub(crate) mod open;
+pub(crate) mod predict;
+pub(crate) mod quantize;
+pub(crate) mod rekey;
+pub(crate) mod seal;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
+pub(crate) mod shard;
+pub(crate) mod sign;
+pub(crate) mod size;
+pub(crate) mod tensors;
+pub(crate) mod train;
+pub(crate) mod unshard;
+pub(crate) mod verify;

@@ -1,0 +1,283 @@
+//! `apr check`: accepts or refuses.
+
+mod apr;
+mod gguf;
+mod report;
+
+use alloc::rc::Rc;
+use std::path::{Path, PathBuf};
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use st_core::ShardProblem;
+use st_mmap::{LoadOptions, Verification};
+
+use crate::checkpoints::{Checkpoint, Layout};
+use crate::code_files;
+use crate::commands::verify::signature_beside;
+use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
+use crate::input::{self, Format, Model, Rules, Source, Tensor};
+use crate::output::ending::Ending;
+use crate::secrets::{Keys, SignedBy};
+use crate::terminal::Console;
+
+/// What was found about one FILE.
+struct Verdict {
+    path: PathBuf,
+    outcome: Result<Sound, Refusal>,
+}
+
+/// What there is to say about an accepted file.
+struct Sound {
+    content: Content,
+    /// What is no reason to refuse it, and worth knowing.
+    warnings: Vec<String>,
+}
+
+enum Content {
+    Tensors {
+        tensors: u64,
+        bytes: u64,
+        shards: Option<usize>,
+        /// Of a checkpoint: how many files have the digest its manifest lists.
+        verified: Option<usize>,
+        /// Of an `.apr` file: `right`, `absent`, or in compat mode `wrong`.
+        checksum: Option<&'static str>,
+    },
+    /// A GGUF file.
+    Gguf { tensors: u64, bytes: u64, version: u32 },
+    /// An `.apr` file of the first generation.
+    Model {
+        model_type: String,
+        bytes: u64,
+        payload: Payload,
+        /// Whether the payload had to be decrypted.
+        is_decrypted: bool,
+        /// Whose signature was verified, if one was demanded.
+        signer: Option<SignedBy>,
+    },
+}
+
+/// What became of a payload.
+enum Payload {
+    /// It is this model, in this layout.
+    Decoded { model: &'static str, layout: &'static str },
+    /// It is of its maker's own type: decompressed, and not understood.
+    Foreign,
+    /// Nobody can look without the key.
+    Encrypted,
+}
+
+enum Refusal {
+    /// It cannot be read, or a header is not sound.
+    Unsound(Failure),
+    /// All headers are sound, but index and shards do not fit together.
+    Shards(Vec<ShardProblem>),
+}
+
+pub(crate) fn command() -> Command {
+    Command::new("check")
+        .about("Accept or refuse safetensors, .apr and GGUF files, sharded models and checkpoints")
+        .arg(
+            Arg::new("input")
+                .value_name("FILE")
+                .required(true)
+                .num_args(1..)
+                .value_parser(value_parser!(PathBuf))
+                .help("Files, indexes of shards, folders with one, checkpoints, or `-` for standard input"),
+        )
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .value_parser(PossibleValuesParser::new(["safetensors", "apr1", "apr2", "gguf"]))
+                .help("Refuse files of any other format, whatever their names"),
+        )
+        .arg(
+            Arg::new("allow-missing-manifest")
+                .long("allow-missing-manifest")
+                .action(ArgAction::SetTrue)
+                .help("Accept a checkpoint without manifest.json; only its headers are checked"),
+        )
+        .arg(input::compat_arg())
+        .arg(input::trusted_arg())
+        .args(Keys::args())
+        .after_help(
+            "Of a safetensors file the header and the length are checked. The values of the tensors are not: the format \
+             has no checksum for them. Compare digests (`apr tensors --digest`) or files (`apr diff`) for that. The \
+             folder step_N of a checkpoint is verified in full, by its manifest; of a folder of checkpoints, each is checked. \
+             Files in a folder that can run code when they are loaded, such as pickles, are named and not examined: they do not \
+             change the verdict. An .apr file is read to its end: \
+             checksum, metadata, and the payload, which has to become its model. A GGUF file is read to its end too: every key and \
+             tensor lies inside it, and scales and numbers that are not finite are reported. With --signer, --trusted-keys or \
+             --any-signer every file has to be signed, and the signature is verified first; with --identity or a \
+             password every file has to be encrypted, and is decrypted. Without them, of a signed file the signature \
+             is not checked, of an encrypted one not the payload; the report says so.\n\n\
+             Examples:\n  apr check model.safetensors model.apr\n  apr check sharded --json\n  \
+             apr check sold.apr --signer maker.key.pub --identity buyer.key\n\n\
+             Exit codes: 0 accepted, 3 refused, 4 a checksum or signature does not match, or not decrypted, 5 I/O. With several files, that of the \
+             first one not accepted.",
+        )
+}
+
+/// Runs `apr check`. A file of another format is refused like any that is not sound.
+///
+/// # Errors
+///
+/// If standard output does not take the report; a refusal is an exit code.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let rules = Rules::from_matches(matches);
+    let paths = || matches.get_many::<PathBuf>("input").into_iter().flatten();
+    let keys = Rc::new(Keys::from_matches(matches, paths().map(PathBuf::as_path))?);
+    let judge = Judge {
+        expected: matches.get_one::<String>("format").map(String::as_str),
+        rules: &rules,
+        keys: &keys,
+        verification: match matches.get_flag("allow-missing-manifest") {
+            true => Verification::ManifestOptional,
+            false => Verification::Required,
+        },
+        console,
+    };
+    let (mut verdicts, mut folders) = (Vec::new(), Vec::new());
+    for path in paths() {
+        let below = Checkpoint::all_below(path);
+        if below.is_empty() {
+            verdicts.push(judge.verdict(path));
+        }
+        verdicts.extend(below.iter().map(|checkpoint| judge.verdict(&checkpoint.path)));
+        if path.is_dir() {
+            folders.push(code_files::scan(path));
+        }
+    }
+    let exit =
+        verdicts.iter().map(Verdict::exit).find(|&exit| exit != Exit::Success).unwrap_or(Exit::Success);
+    let printed = if console.is_json() {
+        report::json(&verdicts, &folders, &rules, console)
+    } else {
+        report::text(&verdicts, &folders, &rules, console)
+    };
+    console.finished("checked");
+    match printed {
+        // The verdict stands even if nobody reads it.
+        Err(failure) if failure.is_closed_pipe() => Ok(exit),
+        Err(failure) => Err(failure),
+        Ok(()) => Ok(exit),
+    }
+}
+
+/// What a file must be to be accepted.
+struct Judge<'a> {
+    /// The format that it must have.
+    expected: Option<&'a str>,
+    rules: &'a Rules,
+    keys: &'a Rc<Keys>,
+    verification: Verification,
+    console: &'a Console,
+}
+
+impl Judge<'_> {
+    fn verdict(&self, path: &Path) -> Verdict {
+        // Libraries read these files to their end; only a GGUF file is read here, where pieces can be counted. Beside a
+        // question for a password no line is drawn.
+        let is_read_elsewhere = Source::peek(path) != Format::Gguf && !self.keys.is_given();
+        let _busy = is_read_elsewhere.then(|| self.console.busy("checking"));
+        let mut outcome = match Checkpoint::at(path) {
+            Some(checkpoint) if checkpoint.layout == Layout::Steps => self
+                .keys
+                .refuse_for("a checkpoint", path)
+                .and_then(|()| verify(&checkpoint, self.rules, self.verification))
+                .map_err(Refusal::Unsound),
+            Some(_) => self.examine(path).map(|mut sound| {
+                let warning = "a trainer's checkpoint has no manifest: only the headers were checked";
+                sound.warnings.push(warning.to_owned());
+                sound
+            }),
+            None => self.examine(path),
+        };
+        if let Ok(sound) = &mut outcome
+            && let Some(signature) = signature_beside(path)
+        {
+            let (signature, path) = (signature.display(), path.display());
+            sound.warnings.push(format!(
+                "the signature {signature} was not checked: apr verify {path} --key KEY-OR-FILE"
+            ));
+        }
+        Verdict { path: path.to_owned(), outcome }
+    }
+
+    fn examine(&self, path: &Path) -> Result<Sound, Refusal> {
+        let source = Source::open(path).map_err(Refusal::Unsound)?.with_keys(self.keys);
+        let format = source.format();
+        let mut sound = sound(source, self.rules, self.console)?;
+        if let Some(expected) = self.expected.filter(|&expected| expected != format.name()) {
+            let what = format!("this is {}, and `--format {expected}` was asked for", format.title());
+            return Err(Refusal::Unsound(Failure::new(CODE_FOREIGN_FORMAT, what).in_file(path).help(
+                "the content decides about the format, not the name: give the file the right ending, or convert it with `apr convert`",
+            )));
+        }
+        sound.warnings.extend(Ending::disagreement(format, path));
+        Ok(sound)
+    }
+}
+
+fn sound(source: Source, rules: &Rules, console: &Console) -> Result<Sound, Refusal> {
+    match source.format() {
+        Format::AprModel => apr::model(&source, rules).map_err(Refusal::Unsound),
+        Format::AprTensors => apr::tensors(source, rules).map_err(Refusal::Unsound),
+        Format::Gguf => gguf::tensors(source, rules, console).map_err(Refusal::Unsound),
+        Format::SafeTensors | Format::Sealed => match Model::with_problems(source, rules) {
+            Err(failure) => Err(Refusal::Unsound(failure)),
+            Ok((_, problems)) if !problems.is_empty() => Err(Refusal::Shards(problems)),
+            Ok((model, _)) => count(&model).map_err(Refusal::Unsound),
+        },
+    }
+}
+
+fn verify(checkpoint: &Checkpoint, rules: &Rules, verification: Verification) -> Result<Sound, Failure> {
+    let options = LoadOptions { verification, read: rules.safetensors };
+    let loaded = checkpoint.folder().load_with(checkpoint.step, &options).map_err(Failure::from);
+    let loaded = loaded.map_err(|failure| match failure.code() {
+        "sm-missing-manifest" => failure.help(
+            "go back to a checkpoint that has one; or accept this one with --allow-missing-manifest, if you know where it \
+             comes from",
+        ),
+        _ => failure,
+    })?;
+    let header = loaded.model().header();
+    let (tensors, bytes) = (header.len() as u64, header.data_len());
+    let verified = loaded.is_verified().then(|| loaded.files().len());
+    let mut sound = Sound::new(Content::Tensors { tensors, bytes, shards: None, verified, checksum: None });
+    if verified.is_none() {
+        sound.warnings.push("no manifest: nothing was verified but the headers".to_owned());
+    }
+    Ok(sound)
+}
+
+fn count(model: &Model) -> Result<Sound, Failure> {
+    let tensors = model.tensors()?;
+    let bytes = tensors.iter().map(Tensor::byte_len).sum();
+    let shards = if model.is_sharded() { Some(model.parts()?.len()) } else { None };
+    let tensors = tensors.len() as u64;
+    Ok(Sound::new(Content::Tensors { tensors, bytes, shards, verified: None, checksum: None }))
+}
+
+impl Sound {
+    fn new(content: Content) -> Self {
+        Self { content, warnings: Vec::new() }
+    }
+}
+
+impl Verdict {
+    fn exit(&self) -> Exit {
+        match &self.outcome {
+            Ok(_) => Exit::Success,
+            Err(Refusal::Shards(_)) => Exit::Invalid,
+            // The question is whether this is a sound model file, and to that another format is a plain no.
+            Err(Refusal::Unsound(failure)) => match failure.exit() {
+                Exit::Unsupported => Exit::Invalid,
+                exit => exit,
+            },
+        }
+    }
+}

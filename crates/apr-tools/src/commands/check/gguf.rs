@@ -1,0 +1,180 @@
+//! Verdicts about GGUF files: header, places, and whether the numbers are numbers.
+
+use apr_quant::BlockFormat;
+
+use super::{Content, Sound};
+use crate::error::{CODE_INTERNAL, Failure};
+use crate::input::{self, Dtype, Kind, Model, Rules, Source, Tensor};
+use crate::metadata;
+use crate::terminal::Console;
+use crate::terminal::escape;
+use crate::terminal::human::{grouped, plural};
+
+/// Most tensors that are named.
+const NAMED: usize = 20;
+/// Bytes read at once, about.
+const CHUNK: u64 = 1 << 20;
+
+/// Judges a file: everything.
+///
+/// # Errors
+///
+/// If it cannot be read or is not sound.
+pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Result<Sound, Failure> {
+    let model = Model::from_source(source, rules)?;
+    let Kind::Gguf(file) = model.kind() else {
+        return Err(Failure::new(CODE_INTERNAL, "a GGUF file became something else"));
+    };
+    let header = file.header()?;
+    let version = header.version();
+    let tensors = model.tensors()?;
+    let (mut warnings, mut more) = (Vec::new(), 0);
+    let mut progress = console.progress("checking", tensors.iter().map(Tensor::byte_len).sum());
+    for tensor in &tensors {
+        progress.item(tensor.name());
+        let Some(fault) = Fault::of(tensor, |len| progress.advance(len))? else { continue };
+        if warnings.len() < NAMED {
+            warnings.push(fault.message(tensor.name()));
+        } else {
+            more += 1;
+        }
+    }
+    if more > 0 {
+        warnings.push(format!("{} more of this kind", plural(more, "tensor")));
+    }
+    warnings.extend(metadata::gguf::note_on_header(&header));
+    let (count, bytes) = (tensors.len() as u64, tensors.iter().map(Tensor::byte_len).sum());
+    Ok(Sound { content: Content::Gguf { tensors: count, bytes, version }, warnings })
+}
+
+/// Scales or numbers of a tensor that are infinite or none: what ggml refuses where it validates data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fault {
+    /// `scales` or `numbers`.
+    what: &'static str,
+    count: u64,
+    /// The block or the element.
+    first: u64,
+}
+
+impl Fault {
+    fn of(tensor: &Tensor<'_>, mut advance: impl FnMut(usize)) -> Result<Option<Self>, Failure> {
+        let Some(probe) = Probe::of(tensor.dtype()) else { return Ok(None) };
+        // Of what nobody turns round, the bytes say nothing.
+        if tensor.check_order().is_err() {
+            return Ok(None);
+        }
+        let period = probe.period as u64;
+        let step = CHUNK - CHUNK % period;
+        let (mut buf, mut offset, mut found) = (Vec::new(), 0, None::<Self>);
+        while offset < tensor.byte_len() {
+            let len = step.min(tensor.byte_len() - offset);
+            // At most CHUNK, which fits any usize.
+            buf.resize(len as usize, 0);
+            tensor.read(offset, &mut buf)?;
+            advance(buf.len());
+            for (idx, block) in buf.chunks_exact(probe.period).enumerate() {
+                if (probe.is_finite)(block) {
+                    continue;
+                }
+                let first = offset / period + idx as u64;
+                found.get_or_insert(Self { what: probe.what, count: 0, first }).count += 1;
+            }
+            offset += len;
+        }
+        Ok(found)
+    }
+
+    fn message(self, tensor: &str) -> String {
+        let Self { what, count, first } = self;
+        let (place, count) = (if what == "scales" { "block" } else { "element" }, grouped(count));
+        let tensor = escape::cut(tensor, 60);
+        format!("tensor `{tensor}`: {what} that are not finite: {count}, the first in {place} {first}")
+    }
+}
+
+/// Whether everything in one period of a tensor's bytes is finite.
+type IsFinite = Box<dyn Fn(&[u8]) -> bool>;
+
+/// What is looked at in a tensor.
+struct Probe {
+    what: &'static str,
+    /// Bytes after which everything repeats.
+    period: usize,
+    is_finite: IsFinite,
+}
+
+impl Probe {
+    /// Of a type; `None` if all its bytes are good.
+    fn of(dtype: Dtype) -> Option<Self> {
+        let format = dtype.block_format()?;
+        let numbers = |is_finite: fn(&[u8]) -> bool| Some(("numbers", Box::new(is_finite) as IsFinite));
+        let scales = |is_finite: fn(&[u8]) -> bool| Some(("scales", Box::new(is_finite) as IsFinite));
+        let found = match format {
+            BlockFormat::F16 => numbers(|bytes| is_finite_half(bytes, 0)),
+            BlockFormat::BF16 => {
+                numbers(|bytes| !matches!(bytes, [lo, hi] if hi & 0x7f == 0x7f && lo & 0x80 != 0))
+            }
+            BlockFormat::F32 => numbers(|bytes| {
+                bytes.first_chunk().is_none_or(|bytes| f32::from_le_bytes(*bytes).is_finite())
+            }),
+            BlockFormat::F64 => numbers(|bytes| {
+                bytes.first_chunk().is_none_or(|bytes| f64::from_le_bytes(*bytes).is_finite())
+            }),
+            BlockFormat::Q8_K => {
+                scales(|bytes| bytes.first_chunk().is_none_or(|bytes| f32::from_le_bytes(*bytes).is_finite()))
+            }
+            BlockFormat::MXFP4 => scales(|bytes| bytes.first() != Some(&0xff)),
+            // One half in the upper bits of four words.
+            BlockFormat::IQ1_M => scales(|bytes| {
+                let upper = |at: usize| bytes.get(at).map_or(0, |byte| byte >> 4);
+                !(upper(55) & 7 == 7 && upper(53) & 0xc == 0xc)
+            }),
+            _ => input::halves(format).map(|places| {
+                let is_finite = move |bytes: &[u8]| places.iter().all(|&place| is_finite_half(bytes, place));
+                ("scales", Box::new(is_finite) as IsFinite)
+            }),
+        };
+        let (what, is_finite) = found?;
+        Some(Self { what, period: format.block_bytes(), is_finite })
+    }
+}
+
+/// Whether not all bits of the exponent are set.
+fn is_finite_half(bytes: &[u8], place: usize) -> bool {
+    bytes.get(place + 1).is_none_or(|byte| byte & 0x7c != 0x7c)
+}
+
+#[cfg(test)]
+mod tests {
+    use apr_quant::dequantize;
+
+    use super::*;
+
+    /// The decoder judges: where it gives numbers that are not finite, a fault is found.
+    #[test]
+    fn what_decodes_to_no_number_is_found() {
+        for &format in BlockFormat::ALL {
+            let Some(probe) = Probe::of(Dtype::from(format)) else { continue };
+            let mut seed = 1_u32;
+            for _ in 0..2000 {
+                let block: Vec<u8> = (0..format.block_bytes())
+                    .map(|_| {
+                        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        if seed >> 30 == 0 { 0xff } else { (seed >> 16) as u8 }
+                    })
+                    .collect();
+                let mut values = vec![0.0_f32; format.block_len()];
+                dequantize(format, &block, &mut values).unwrap();
+                let is_finite = values.iter().all(|value| value.is_finite());
+                // Doubles that no single holds, and scales of 8 or 32 bits times a number, decode to infinity all the same.
+                assert!(
+                    is_finite
+                        || !(probe.is_finite)(&block)
+                        || matches!(format, BlockFormat::F64 | BlockFormat::Q8_K | BlockFormat::MXFP4),
+                    "{format} {block:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Outputs that are `.apr` files.
+
+use std::io::{BufWriter, Write};
+
+use apr_container::v2::{self, TensorSpec};
+use apr_container::{Compression, ErrorKind, Generation, SaveOptions, to_vec};
+use apr_models::{AnyModel, MODEL_KEY, Model as _};
+
+use super::lost;
+use super::target::{Target, remark_on_size};
+use crate::error::{CODE_NOT_CARRIED, CODE_USAGE, Failure};
+use crate::input::{Dtype, Format, Kind, Model, Rules, Tensor, Totals};
+use crate::known;
+use crate::metadata::{self, Entries};
+use crate::output::Run;
+use crate::output::rewrite::Job;
+use crate::terminal::Console;
+use crate::terminal::escape;
+use crate::terminal::human::{exact_bytes, plural};
+
+/// How to write tensors as a file of the second generation.
+///
+/// # Errors
+///
+/// If the entries cannot become metadata.
+pub(super) fn tensor_options(
+    model: &Model,
+    entries: &Entries,
+    tensors: &[Tensor<'_>],
+    order: st_core::Order,
+    rules: &Rules,
+) -> Result<v2::WriteOptions, Failure> {
+    let metadata = metadata::to_tensors(entries, Totals::of(tensors), &rules.apr)?;
+    let flags = match model.kind() {
+        Kind::AprTensors(file) => v2::WriteOptions::like(file.index()).flags,
+        _ if tensors.iter().any(|tensor| tensor.dtype().plain().is_none()) => v2::Flags::QUANTIZED,
+        _ => v2::Flags::default(),
+    };
+    let order = match order {
+        st_core::Order::AsGiven => v2::Order::AsGiven,
+        _ => v2::Order::ByName,
+    };
+    Ok(v2::WriteOptions { metadata, flags, order })
+}
+
+/// Writes tensors as a file of the second generation, and reports it.
+///
+/// # Errors
+///
+/// If the format has no place for a tensor, the input cannot be read or the output not be written.
+pub(super) fn write_tensors<'n, 'm: 'n>(
+    tensors: impl Iterator<Item = (&'n str, Tensor<'m>)>,
+    options: v2::WriteOptions,
+    job: &Job<'_>,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let (names, tensors): (Vec<&str>, Vec<Tensor<'m>>) = tensors.unzip();
+    let shapes: Vec<Vec<u64>> =
+        tensors.iter().map(|tensor| tensor.shape().iter().map(|&dim| dim as u64).collect()).collect();
+    let specs = names.iter().zip(&tensors).zip(&shapes).map(|((name, tensor), shape)| {
+        let dtype = tensor.dtype().in_apr().ok_or_else(|| {
+            let what = format!("an .apr file has no element type {}", tensor.dtype());
+            let failure = Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
+            failure.help(match tensor.dtype() {
+                Dtype::Plain(_) => "leave the tensor out with --exclude NAME, or choose another --format",
+                _ => "add --dequantize f32 (or f16) to make plain numbers of the blocks, or write GGUF: --format gguf",
+            })
+        })?;
+        Ok(TensorSpec { name, dtype, shape, byte_len: Some(tensor.byte_len()) })
+    });
+    let specs = specs.collect::<Result<Vec<_>, Failure>>()?;
+    let layout = v2::Layout::new(specs, &options).map_err(Failure::of_tensors).map_err(super::of_names)?;
+    if job.run == Run::Write {
+        let mut progress = console.progress("writing", layout.file_len());
+        let (mut buf, mut stop) = (Vec::new(), None);
+        let mut stream = |out: &mut dyn Write| -> Result<(), Failure> {
+            let mut out = BufWriter::with_capacity(256 << 10, out);
+            let written = layout.write_streamed(&mut out, |planned, sink| {
+                let Some(tensor) = tensors.get(planned.input_idx) else { return Ok(()) };
+                progress.item(tensor.name());
+                let pulled = tensor.stream(&mut buf, |chunk| -> Result<(), Failure> {
+                    progress.advance(chunk.len());
+                    sink.write_all(chunk).map_err(|error| job.destination.write_failure(&error))
+                });
+                pulled.map_err(|failure| {
+                    stop = Some(failure);
+                    ErrorKind::Io(std::io::Error::other("stopped")).into()
+                })
+            });
+            let written = written.and_then(|()| Ok(out.flush()?));
+            // Taken apart rather than dropped: dropping would write the rest to a place that has just refused it.
+            let _ = out.into_parts();
+            written.map_err(|error| match (stop.take(), error.kind()) {
+                (Some(failure), _) => failure,
+                (None, ErrorKind::Io(error)) => job.destination.write_failure(error),
+                (None, _) => Failure::of_tensors(error),
+            })
+        };
+        job.destination.fill(job.overwrite, |out| stream(out))?;
+    }
+    if console.is_json() {
+        return console.json(job.schema, |json| {
+            write_head(job, layout.file_len(), json)?;
+            json.field_uint("data_start", layout.prefix_bytes().len() as u64)?;
+            json.field_uint("alignment", 64)?;
+            json.field_uint("tensors", tensors.len() as u64)?;
+            json.key("metadata")?;
+            json.raw(&options.metadata.to_json())?;
+            job.write_conversion(Format::AprTensors, json)
+        });
+    }
+    let label = escape::path(job.destination.label());
+    let (count, bytes) = (plural(tensors.len() as u64, "tensor"), exact_bytes(layout.file_len()));
+    job.tell(&format!("{label}: .apr version 2, {count}, {bytes}"), console)
+}
+
+/// The model that tensors are, with what of them it does not hold, or the model itself if nothing was done to it.
+///
+/// # Errors
+///
+/// If the tensors are those of no model, or only a part of a model is selected.
+pub(super) fn content<'n, 'm: 'n>(
+    model: &Model,
+    tensors: impl Iterator<Item = (&'n str, Tensor<'m>)>,
+    is_whole: bool,
+    entries: &Entries,
+) -> Result<(AnyModel, Vec<String>), Failure> {
+    if let Kind::AprModel(file) = model.kind()
+        && let Some(model) = file.model()
+    {
+        return match is_whole {
+            true => Ok((without_training_data(model), Vec::new())),
+            false => Err(Failure::new(CODE_USAGE, "a model is converted as a whole")
+                .help("leave --select, --exclude and --rename out, or choose --format apr2")),
+        };
+    }
+    let tensors: Vec<_> = tensors.collect();
+    let is_plain = tensors.iter().all(|(_, tensor)| tensor.dtype().plain().is_some());
+    // Models compute with 32 bits; nothing is lost on the way there.
+    let tensors = tensors.into_iter().map(|(name, tensor)| match tensor.dtype() {
+        Dtype::Plain(_) => Ok((name, tensor.widened()?)),
+        _ => Ok((name, tensor)),
+    });
+    let tensors = tensors.collect::<Result<Vec<_>, Failure>>()?;
+    let made = known::gathered(tensors.into_iter(), entries.get(MODEL_KEY)).and_then(|gathered| {
+        let made = AnyModel::from_tensors(&gathered)?;
+        let lost = lost::in_model(&gathered, &made)?;
+        Ok((made, lost))
+    });
+    made.map_err(|failure| {
+        let failure = failure.in_file(model.label());
+        failure.help(match is_plain {
+            true => "these tensors are no model that `apr` knows: --format apr2 keeps them as tensors",
+            false => "a model of version 1 holds plain numbers: add --dequantize f32",
+        })
+    })
+}
+
+/// Whoever converts a model hardly means to pass on the data it was trained on.
+fn without_training_data(model: &AnyModel) -> AnyModel {
+    let mut model = model.clone();
+    match &mut model {
+        AnyModel::RandomForestClassifier(forest) => forest.forget_training_data(),
+        AnyModel::RandomForestRegressor(forest) => forest.forget_training_data(),
+        _ => {}
+    }
+    model
+}
+
+/// Writes a model as a file of the first generation, and reports it.
+///
+/// # Errors
+///
+/// If the entries cannot become metadata, or the output cannot be written.
+pub(super) fn write_model(
+    content: &AnyModel,
+    target: &Target,
+    entries: &Entries,
+    mut job: Job<'_>,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    check_readers(content, target.layout)?;
+    let (metadata, quality) = metadata::to_model(entries, |key| key == MODEL_KEY)?;
+    let (mut model_type, mut compression, mut generation) =
+        (content.model_type(), Compression::default(), Generation::from_version(&metadata.aprender_version));
+    if let Kind::AprModel(file) = job.model.kind() {
+        // Several types can hold plain numbers: the file keeps its own.
+        model_type = file.info().model_type;
+        (compression, generation) = (file.info().compression, Some(file.generation()));
+    }
+    let options = SaveOptions {
+        compression: target.compression.unwrap_or(compression),
+        metadata,
+        generation: target.layout.or(generation).unwrap_or_default(),
+        quality,
+    };
+    let bytes = to_vec(content, model_type, &options)?;
+    if target.compression.is_some() {
+        remark_on_size(&bytes, console);
+    }
+    job.lost.extend(lost::in_layout(content, &bytes, options.generation)?);
+    if job.run == Run::Write {
+        job.destination.fill(job.overwrite, |out| {
+            out.write_all(&bytes).map_err(|error| job.destination.write_failure(&error))
+        })?;
+    }
+    let n_tensors = content.to_tensors().map_or(0, |tensors| tensors.len() as u64);
+    if console.is_json() {
+        return console.json(job.schema, |json| {
+            write_head(&job, bytes.len() as u64, json)?;
+            json.field_str("model", content.name())?;
+            json.field_opt_str("compression", options.compression.name())?;
+            json.field_str("layout", options.generation.version())?;
+            json.field_uint("tensors", n_tensors)?;
+            job.write_conversion(Format::AprModel, json)
+        });
+    }
+    let label = escape::path(job.destination.label());
+    let how = match options.compression {
+        Compression::None => "not compressed".to_owned(),
+        other => other.to_string(),
+    };
+    let (name, layout) = (content.name(), options.generation.version());
+    let text = format!(
+        "{label}: .apr version 1, {name}, layout {layout}, {how}, {}",
+        exact_bytes(bytes.len() as u64)
+    );
+    job.tell(&text, console)
+}
+
+/// Refuses a layout that was asked for if the releases it is for do not read the model at all.
+fn check_readers(content: &AnyModel, layout: Option<Generation>) -> Result<(), Failure> {
+    let Some(layout) = layout.filter(|layout| content.oldest_reader().is_none_or(|oldest| *layout < oldest))
+    else {
+        return Ok(());
+    };
+    let what = format!("aprender {layout} does not read models of type {}", content.name());
+    Err(Failure::new(CODE_NOT_CARRIED, what).help(match content.oldest_reader() {
+        Some(oldest) => format!("choose --layout {oldest}, the oldest that does, or leave --layout out"),
+        None => "leave --layout out: no release of aprender reads such models".to_owned(),
+    }))
+}
+
+pub(super) fn write_head<W: Write>(
+    job: &Job<'_>,
+    bytes: u64,
+    json: &mut crate::report::json::JsonWriter<W>,
+) -> std::io::Result<()> {
+    json.field_str("input", &job.model.label().to_string_lossy())?;
+    json.field_str("output", &job.destination.label().to_string_lossy())?;
+    json.field_bool("written", job.run == Run::Write)?;
+    json.field_uint("bytes", bytes)
+}

@@ -1,0 +1,104 @@
+//! Outputs that are GGUF files.
+
+use gguf_core::{GgufBuilder, Layout};
+use st_core::Order;
+
+use crate::error::{CODE_NOT_CARRIED, Failure};
+use crate::input::{Dtype, Format, Tensor};
+use crate::metadata::{self, Entries};
+use crate::output::Run;
+use crate::output::gguf_stream;
+use crate::output::rewrite::Job;
+use crate::terminal::Console;
+use crate::terminal::escape;
+use crate::terminal::human::{exact_bytes, grouped, plural};
+
+/// Most dimensions that the format has.
+const MAX_RANK: usize = 4;
+
+/// Writes tensors as a GGUF file of version 3, and reports it.
+///
+/// # Errors
+///
+/// If the format has no place for a tensor or an entry, the input cannot be read or the output not be written.
+pub(super) fn write_tensors<'n, 'm: 'n>(
+    tensors: impl Iterator<Item = (&'n str, Tensor<'m>)>,
+    entries: &Entries,
+    order: Order,
+    job: &Job<'_>,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let mut tensors: Vec<(&str, Tensor<'m>)> = tensors.collect();
+    if order == Order::ByName {
+        tensors.sort_by_key(|(name, _)| *name);
+    }
+    let mut builder = GgufBuilder::new();
+    let is_quantized = tensors.iter().any(|(_, tensor)| matches!(tensor.dtype(), Dtype::Block(_)));
+    metadata::gguf::to_builder(entries, is_quantized, &mut builder)?;
+    tensors.iter().try_for_each(|(name, tensor)| add(&mut builder, name, tensor))?;
+    let layout = builder.layout()?;
+    let entry = |key: &str| entries.get(key).map(String::as_str);
+    let note = metadata::gguf::note_on_architecture(
+        entry(metadata::gguf::ARCHITECTURE),
+        entry(apr_models::MODEL_KEY),
+    );
+    note.into_iter().for_each(|note| console.remark(note));
+    if job.run == Run::Write {
+        write(&layout, &tensors, job, console)?;
+    }
+    if console.is_json() {
+        return console.json(job.schema, |json| {
+            super::apr::write_head(job, layout.file_len(), json)?;
+            json.field_uint("data_start", layout.data_start())?;
+            json.field_uint("tensors", tensors.len() as u64)?;
+            json.key("metadata")?;
+            json.object()?;
+            entries.iter().try_for_each(|(key, value)| json.field_str(key, value))?;
+            json.end_object()?;
+            job.write_conversion(Format::Gguf, json)
+        });
+    }
+    let label = escape::path(job.destination.label());
+    let (count, bytes) = (plural(tensors.len() as u64, "tensor"), exact_bytes(layout.file_len()));
+    let start = grouped(layout.data_start());
+    job.tell(&format!("{label}: GGUF version 3, {count}, {bytes}, data from byte {start}"), console)
+}
+
+fn add(builder: &mut GgufBuilder, name: &str, tensor: &Tensor<'_>) -> Result<(), Failure> {
+    let refused = |what: String| Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
+    tensor.check_order()?;
+    let shape: Vec<u64> = tensor.shape().iter().map(|&dim| dim as u64).collect();
+    if shape.len() > MAX_RANK {
+        let rank = shape.len();
+        return Err(refused(format!(
+            "a tensor of a GGUF file has at most {MAX_RANK} dimensions, this one {rank}"
+        )));
+    }
+    let Some(format) = tensor.dtype().block_format().filter(|format| format.ggml_type().is_some()) else {
+        let failure = refused(format!("a GGUF file has no element type {}", tensor.dtype()));
+        return Err(failure.help(match tensor.dtype() {
+            Dtype::Packed(_) => {
+                "add --dequantize f32 (or f16); `apr export` finds the nearest type by itself"
+            }
+            _ => "leave the tensor out with `apr convert --exclude NAME`, or choose another --format",
+        }));
+    };
+    let row_len = shape.last().copied().unwrap_or(1);
+    let n_rows = tensor.elements().checked_div(row_len).unwrap_or(0);
+    if format.byte_len(row_len, n_rows).ok() != Some(tensor.byte_len()) {
+        return Err(refused(format!("its rows of {row_len} elements are not whole {format} blocks")));
+    }
+    Ok(builder.add_tensor(name, format, &shape)?)
+}
+
+fn write(
+    layout: &Layout,
+    tensors: &[(&str, Tensor<'_>)],
+    job: &Job<'_>,
+    console: &Console,
+) -> Result<(), Failure> {
+    let mut progress = console.progress("writing", layout.file_len());
+    let tensor = |idx: usize| tensors.get(idx).map(|(_, tensor)| *tensor);
+    job.destination
+        .fill(job.overwrite, |out| gguf_stream::write(layout, tensor, out, job.destination, &mut progress))
+}

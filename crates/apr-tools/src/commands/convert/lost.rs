@@ -1,0 +1,123 @@
+//! What of a model another format does not hold, so that nothing goes missing in silence.
+
+use apr_container::v1::Flags;
+use apr_container::{
+    Expect, Generation, Limits, ReadOptions, encode_payload_to_vec, load_from_bytes_with, v2,
+};
+use apr_models::{AnyModel, Model as _, Tensors};
+
+use crate::error::{CODE_NOT_CARRIED, Failure};
+use crate::input::{AprModel, Format, Kind, Model};
+use crate::terminal::human::plural;
+
+/// What gets lost on the way to a format, metadata apart.
+///
+/// # Errors
+///
+/// If a model cannot be encoded.
+pub(crate) fn parts(model: &Model, to: Format) -> Result<Vec<String>, Failure> {
+    match model.kind() {
+        Kind::File(_) | Kind::Sharded(_) | Kind::Gguf(_) | Kind::SealedTensors(_) => Ok(Vec::new()),
+        Kind::AprModel(file) => of_model(file, to),
+        Kind::AprTensors(file) => {
+            let flags = file.index().header().flags();
+            let kept = match to {
+                Format::AprTensors => v2::WriteOptions::like(file.index()).flags,
+                _ => v2::Flags::default(),
+            };
+            // Always set, and true of safetensors too; and what the types of the tensors say.
+            let lost = flags.without(kept).without(v2::Flags::ROW_MAJOR).without(v2::Flags::QUANTIZED);
+            Ok(flags_named(lost.names().collect()))
+        }
+    }
+}
+
+fn of_model(file: &AprModel, to: Format) -> Result<Vec<String>, Failure> {
+    let info = file.info();
+    let mut lost = Vec::new();
+    if info.signed {
+        lost.push("the signature".to_owned());
+    }
+    // Set by the writer where they apply.
+    let derived = Flags::SIGNED.with(Flags::LICENSED);
+    lost.extend(flags_named(Flags(info.flags.0 & !derived.0).names().collect()));
+    if info.warnings().any(|warning| warning == apr_container::Warning::ReservedInUse) {
+        lost.push("reserved header bytes".to_owned());
+    }
+    let Some(model) = file.model() else { return Ok(lost) };
+    // Of a forest they are no part of the model, as they are of nearest neighbours.
+    if let AnyModel::RandomForestClassifier(_) | AnyModel::RandomForestRegressor(_) = model
+        && let Some(rows) = model.stored_samples()
+    {
+        lost.push(format!("the training data ({})", plural(rows as u64, "row")));
+    }
+    if to != Format::AprModel {
+        lost.extend(not_in_tensors(model, file)?);
+    }
+    Ok(lost)
+}
+
+/// What is missing if the model is made of its tensors again.
+///
+/// # Errors
+///
+/// If it cannot become tensors, or cannot be encoded.
+fn not_in_tensors(model: &AnyModel, file: &AprModel) -> Result<Option<String>, Failure> {
+    if !file.is_fitted() {
+        let failure = Failure::new(CODE_NOT_CARRIED, "the model has not been trained, so it has no tensors");
+        return Err(failure.help("it can only stay an .apr model: --format apr1"));
+    }
+    let again = match AnyModel::from_tensors(&model.to_tensors()?) {
+        Ok(again) => again,
+        Err(error) => return Ok(Some(format!("what would make it this model again: {error}"))),
+    };
+    let generation = file.generation();
+    let is_same = encode_payload_to_vec(model, generation)? == encode_payload_to_vec(&again, generation)?;
+    Ok((!is_same).then(|| {
+        "parts of the model that its tensors do not hold, such as settings of its training".to_owned()
+    }))
+}
+
+/// What of tensors is missing in the model that was made of them.
+///
+/// # Errors
+///
+/// If the model cannot become tensors.
+pub(super) fn in_model(tensors: &Tensors, model: &AnyModel) -> Result<Vec<String>, Failure> {
+    let again = model.to_tensors()?;
+    let lost = tensors.names().filter_map(|name| {
+        let (Ok(before), Ok(after)) = (tensors.view(name), again.view(name)) else {
+            return Some(format!("tensor {name}"));
+        };
+        let is_same = before.dtype() == after.dtype()
+            && before.shape() == after.shape()
+            && before.data() == after.data();
+        (!is_same).then(|| format!("tensor {name} as it was"))
+    });
+    Ok(lost.collect())
+}
+
+/// What of a model an older layout has no place for, seen from the file that was made.
+///
+/// # Errors
+///
+/// If the model cannot be encoded.
+pub(super) fn in_layout(
+    model: &AnyModel,
+    file: &[u8],
+    layout: Generation,
+) -> Result<Option<String>, Failure> {
+    // The newest layout holds everything.
+    let newest = Generation::default();
+    if layout == newest {
+        return Ok(None);
+    }
+    let rules = ReadOptions::STRICT.with_limits(Limits::TRUSTED);
+    let again = load_from_bytes_with::<AnyModel>(file, Expect::AnyKnown, &rules)?;
+    let is_same = encode_payload_to_vec(model, newest)? == encode_payload_to_vec(&again, newest)?;
+    Ok((!is_same).then(|| format!("parts of the model that layout {} does not hold", layout.version())))
+}
+
+fn flags_named(names: Vec<&str>) -> Vec<String> {
+    if names.is_empty() { Vec::new() } else { vec![format!("flags of the header: {}", names.join(", "))] }
+}

@@ -1,0 +1,167 @@
+//! `apr diff`: two models, tensor by tensor, in bounded memory.
+
+mod compare;
+mod report;
+
+use alloc::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use self::compare::Change;
+pub(crate) use self::compare::compare;
+use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::input::{self, Model, Rules, Tensor};
+use crate::metadata;
+use crate::terminal::{Console, Progress};
+
+pub(crate) fn command() -> Command {
+    let side = |id: &'static str, name: &'static str, help: &'static str| {
+        Arg::new(id).value_name(name).required(true).value_parser(value_parser!(PathBuf)).help(help)
+    };
+    Command::new("diff")
+        .about("Compare two models tensor by tensor, and their metadata")
+        .arg(side("a", "A", "The old model: a .safetensors, .apr or .gguf file, an index of shards, a folder with one, or `-`"))
+        .arg(side("b", "B", "The new model"))
+        .arg(input::compat_arg())
+        .arg(
+            Arg::new("all")
+                .long("all")
+                .action(ArgAction::SetTrue)
+                .help("List every tensor, equal ones too, each in a line of its own"),
+        )
+        .arg(
+            Arg::new("ignore-metadata")
+                .long("ignore-metadata")
+                .action(ArgAction::SetTrue)
+                .help("Do not compare metadata"),
+        )
+        .arg(input::trusted_arg())
+        .after_help(
+            "Differences are listed as the tree of tensors has them, the same difference in several layers in one line, after the five \
+             tensors with the largest relative errors. \
+             Equal means the same type, shape and bytes. Where values differ, the number of differing elements, the \
+             greatest absolute difference, the relative error and the cosine of the angle between the two tensors are shown. NaN differs \
+             from every number, and from a NaN of other bits. The order of tensors and the way they are \
+             spread over files are not compared. The formats of the two models may differ: an .apr model of version 1 is \
+             compared by the tensors it becomes as safetensors. Quantized tensors are compared by the numbers in \
+             their blocks where the bytes differ; keys of GGUF files by their values as text.\n\n\
+             Examples:\n  apr diff model.safetensors same.safetensors\n  \
+             apr diff model.safetensors sharded --all\n  \
+             apr diff model.safetensors sharded --ignore-metadata --json\n\n\
+             Exit codes: 0 equal, 1 different, 3 not a sound model file, 4 damaged, 5 I/O, 6 another format or encrypted.",
+        )
+}
+
+/// What was found.
+struct Comparison<'m> {
+    a: &'m Path,
+    b: &'m Path,
+    tensors: Vec<Entry<'m>>,
+    /// Empty if all keys and values are equal; `None` if they were not compared.
+    metadata: Option<Vec<MetadataChange>>,
+}
+
+/// One tensor of either side.
+struct Entry<'m> {
+    name: &'m str,
+    kind: EntryKind<'m>,
+}
+
+enum EntryKind<'m> {
+    Equal(Tensor<'m>),
+    Changed { a: Tensor<'m>, b: Tensor<'m>, change: Box<Change> },
+    Added(Tensor<'m>),
+    Removed(Tensor<'m>),
+}
+
+/// A key with its value on both sides.
+struct MetadataChange {
+    key: String,
+    a: Option<String>,
+    b: Option<String>,
+}
+
+/// Runs `apr diff`.
+///
+/// # Errors
+///
+/// If a model cannot be read.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let side = |id| matches.get_one::<PathBuf>(id).expect("clap requires A and B");
+    let (path_a, path_b) = (side("a"), side("b"));
+    if path_a.as_os_str() == "-" && path_b.as_os_str() == "-" {
+        return Err(Failure::new(CODE_USAGE, "standard input can be only one of the two models"));
+    }
+    let rules = Rules::from_matches(matches).for_looking();
+    let (a, b) = (Model::open(path_a, &rules)?, Model::open(path_b, &rules)?);
+    let comparison = Comparison {
+        a: path_a,
+        b: path_b,
+        tensors: compare_tensors(&a, &b, console)?,
+        metadata: if matches.get_flag("ignore-metadata") { None } else { Some(compare_metadata(&a, &b)?) },
+    };
+    console.finished("compared");
+    let exit = if comparison.is_equal() { Exit::Success } else { Exit::Different };
+    let printed = if console.is_json() {
+        report::json(&comparison, console)
+    } else {
+        let shown = if matches.get_flag("all") { report::Shown::All } else { report::Shown::Differences };
+        report::text(&comparison, shown, console)
+    };
+    match printed {
+        // The verdict stands even if nobody reads all of it.
+        Err(failure) if failure.is_closed_pipe() => Ok(exit),
+        Err(failure) => Err(failure),
+        Ok(()) => Ok(exit),
+    }
+}
+
+impl Comparison<'_> {
+    fn is_equal(&self) -> bool {
+        self.metadata.as_ref().is_none_or(Vec::is_empty)
+            && self.tensors.iter().all(|entry| matches!(entry.kind, EntryKind::Equal(_)))
+    }
+}
+
+/// The tensors of `a` in its order, then those that only `b` has.
+fn compare_tensors<'m>(a: &'m Model, b: &'m Model, console: &Console) -> Result<Vec<Entry<'m>>, Failure> {
+    let (tensors_a, tensors_b) = (a.tensors()?, b.tensors()?);
+    let mut only_b: BTreeMap<&str, Tensor<'_>> =
+        tensors_b.iter().map(|tensor| (tensor.name(), *tensor)).collect();
+    let on_both = tensors_a.iter().filter(|a| only_b.contains_key(a.name()));
+    let mut progress = console.progress("comparing", on_both.map(Tensor::byte_len).sum());
+    let mut entries = Vec::with_capacity(tensors_a.len());
+    for a in &tensors_a {
+        progress.item(a.name());
+        let kind = match only_b.remove(a.name()) {
+            None => EntryKind::Removed(*a),
+            Some(b) => match pair(a, &b, &mut progress)? {
+                None => EntryKind::Equal(*a),
+                Some(change) => EntryKind::Changed { a: *a, b, change: Box::new(change) },
+            },
+        };
+        entries.push(Entry { name: a.name(), kind });
+    }
+    let added = tensors_b.iter().filter(|tensor| only_b.contains_key(tensor.name()));
+    entries.extend(added.map(|tensor| Entry { name: tensor.name(), kind: EntryKind::Added(*tensor) }));
+    Ok(entries)
+}
+
+fn pair(a: &Tensor<'_>, b: &Tensor<'_>, progress: &mut Progress) -> Result<Option<Change>, Failure> {
+    let change = compare(a, b, |len| progress.advance(len))?;
+    let is_same =
+        a.dtype() == b.dtype() && a.shape() == b.shape() && change.is_none_or(|change| change.is_equal());
+    Ok((!is_same).then(|| change.unwrap_or_default()))
+}
+
+/// Keys whose values differ. No metadata and empty metadata are the same here.
+fn compare_metadata(a: &Model, b: &Model) -> Result<Vec<MetadataChange>, Failure> {
+    let (mut of_a, mut of_b) = (metadata::expanded(a)?, metadata::expanded(b)?);
+    let mut keys: Vec<String> = of_a.keys().chain(of_b.keys()).cloned().collect();
+    keys.sort();
+    keys.dedup();
+    let changes =
+        keys.into_iter().map(|key| MetadataChange { a: of_a.remove(&key), b: of_b.remove(&key), key });
+    Ok(changes.filter(|change| change.a != change.b).collect())
+}

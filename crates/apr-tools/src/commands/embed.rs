@@ -1,0 +1,383 @@
+//! `apr embed`: a model as a program of its own.
+
+mod answer;
+mod file;
+mod project;
+mod service;
+mod template;
+
+use alloc::rc::Rc;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use durable_file::StagedDir;
+
+use self::answer::Answer;
+pub(crate) use self::file::{Format, ModelFile, Signature};
+use self::project::{Checkout, Optimize, Project, Shape};
+use crate::error::{CODE_FOREIGN_FORMAT, CODE_NOT_PUBLISHED, CODE_OUTPUT_EXISTS, CODE_USAGE, Exit, Failure};
+use crate::input::{self, Rules};
+use crate::known::Known;
+use crate::output::{self, Overwrite, Run};
+use crate::sealed_file::is_sealed;
+use crate::secrets::{Keys, TrustArgs, Trusted};
+use crate::terminal::Console;
+use crate::terminal::escape::{self, Escaped};
+use crate::{commands::predict, terminal::human};
+
+pub(crate) fn command() -> Command {
+    Command::new("embed")
+        .about("Write a program with the model inside: a cargo project, ready to build")
+        .arg(input::input_arg().value_name("MODEL").help("An .apr model, or a .safetensors or .apr file with the tensors of one"))
+        .arg(
+            Arg::new("output")
+                .short('o')
+                .long("output")
+                .value_name("DIR")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("Folder of the project; it must not exist, and appears as a whole"),
+        )
+        .arg(
+            Arg::new("lang")
+                .long("lang")
+                .value_name("LANGUAGE")
+                .default_value("rust")
+                .value_parser(PossibleValuesParser::new(["rust"]))
+                .help("Language of the program"),
+        )
+        .arg(
+            Arg::new("name")
+                .long("name")
+                .value_name("NAME")
+                .help("Name of the program; without it, that of the file"),
+        )
+        .arg(
+            Arg::new("opt")
+                .long("opt")
+                .value_name("FOR")
+                .default_value("size")
+                .value_parser(PossibleValuesParser::new(["size", "speed"]))
+                .help("What the compiler optimizes for"),
+        )
+        .arg(
+            Arg::new("crates")
+                .long("crates")
+                .value_name("CHECKOUT")
+                .value_parser(value_parser!(PathBuf))
+                .help("Folder of a checkout of this project, whose crates the program is built from; required until they are published"),
+        )
+        .arg(
+            Arg::new("serve")
+                .long("serve")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("signer")
+                .help("An HTTP service instead of a filter of lines"),
+        )
+        .arg(TrustArgs::signer_arg())
+        .arg(input::unverified_arg())
+        .arg(output::dry_run_arg())
+        .after_help(
+            "The program answers its arguments, or the lines of its standard input, as `apr predict` does: numbers of a row \
+             separated by commas, or a text. The model is checked when the program starts. A test of the project compares \
+             its answers with those recorded now.\n\n\
+             With --signer the program verifies the signature with that key, which it carries, before it uses the model. An \
+             encrypted model is refused: its key would have to be in the program.\n\n\
+             With --serve the program is an HTTP service on the address of its argument, as `apr serve` is one for any model.\n\n\
+             Examples:\n  apr embed model.apr -o house-prices --crates checkout\n  \
+             apr embed made.apr --signer maker.key.pub --opt speed -o prices --crates checkout --dry-run\n\n\
+             Exit codes: 0 written, 2 the folder exists, it predicts nothing or --crates is missing, 3 not sound, 4 damaged or not verified, 5 I/O, \
+             6 another format, or encrypted.",
+        )
+}
+
+/// Runs `apr embed`.
+///
+/// # Errors
+///
+/// If the model cannot be loaded, predicts nothing, or is encrypted; if the folder exists or cannot be written.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let path = input::path(matches);
+    if path.as_os_str() == "-" {
+        return Err(Failure::new(CODE_USAGE, "the model must be a file"));
+    }
+    let folder = matches.get_one::<PathBuf>("output").expect("clap requires -o");
+    if folder.symlink_metadata().is_ok() {
+        return Err(Failure::new(CODE_OUTPUT_EXISTS, "the folder of the project exists")
+            .in_file(folder)
+            .help("choose the name of a new folder"));
+    }
+    refuse_sealed(path)?;
+    let rules = Rules::from_matches(matches);
+    let trusted = TrustArgs::from_matches(matches).load()?;
+    let signer = signer(&trusted)?;
+    let known = Known::load(path, &rules, &Rc::new(Keys::of_signers(trusted))).map_err(not_encrypted)?;
+    let file = ModelFile::read(path, &known, signer)?;
+    let name = program_name(matches.get_one::<String>("name"), path)?;
+    let optimize = match matches.get_one::<String>("opt").map(String::as_str) {
+        Some("speed") => Optimize::Speed,
+        _ => Optimize::Size,
+    };
+    let shape = if matches.get_flag("serve") { Shape::Service } else { Shape::Lines };
+    if shape == Shape::Service {
+        check_serves(&file).map_err(|failure| failure.in_file(path))?;
+    }
+    // Last: whatever is wrong with the model counts more.
+    let checkout = matches.get_one::<PathBuf>("crates").ok_or_else(no_crates)?;
+    let project = Project::new(&known, &file, &name, shape, optimize, &Checkout::find(checkout)?)?;
+    let run = output::run_mode(matches);
+    if run == Run::Write {
+        write(folder, &project, &known, console)?;
+    }
+    report(&project, path, folder, run, console)?;
+    Ok(Exit::Success)
+}
+
+/// Refuses to name crates by version while they are not published: a registry would serve what anybody published there under
+/// their names, and cargo runs its build scripts.
+fn no_crates() -> Failure {
+    Failure::new(CODE_NOT_PUBLISHED, "--crates is required: the crates of the program are not published")
+        .because("by version, cargo would build crates of the same names by another author")
+        .help("name the folder of a checkout of this project: --crates CHECKOUT")
+}
+
+/// Refuses a file that the door of a service does not take.
+fn check_serves(file: &ModelFile) -> Result<(), Failure> {
+    match &file.format {
+        Format::First { signature: Signature::None, .. } => Ok(()),
+        Format::First { .. } => {
+            Err(Failure::new(CODE_USAGE, "a service around a signed model is not written")
+                .help("`apr serve MODEL --signer KEY` serves it, and verifies it first"))
+        }
+        Format::Tensors { reader: "from_safetensors" } => {
+            Err(Failure::new(CODE_FOREIGN_FORMAT, "a service is written around an .apr model")
+                .help("make one of it first: `apr convert MODEL model.apr`"))
+        }
+        Format::Tensors { .. } => Ok(()),
+    }
+}
+
+/// The one key that the program is to carry.
+fn signer(trusted: &Trusted) -> Result<Option<apr_crypto::VerifyingKey>, Failure> {
+    let Trusted::Keys(keys) = trusted else { return Ok(None) };
+    let mut keys = keys.iter().map(|(_, key)| *key);
+    match (keys.next(), keys.next()) {
+        (key, None) => Ok(key),
+        _ => Err(Failure::new(CODE_USAGE, "the program verifies with one key: give one --signer")),
+    }
+}
+
+/// Refuses a model that a program would have nothing to say about.
+///
+/// # Errors
+///
+/// If it predicts nothing.
+pub(crate) fn check_predicts(known: &Known) -> Result<(), Failure> {
+    Answer::of(known).map(|_| ())
+}
+
+/// Refuses a sealed file: the program would carry it as it is.
+///
+/// # Errors
+///
+/// If the file is one.
+pub(crate) fn refuse_sealed(path: &Path) -> Result<(), Failure> {
+    if !is_sealed(path) {
+        return Ok(());
+    }
+    Err(Failure::new(CODE_FOREIGN_FORMAT, "no program is written around a sealed file").in_file(path).help(
+        "a program that opens it would carry its key, for everybody to find: `apr open` it first, and keep the program as \
+         secret as the model; `apr serve` serves a sealed file as it is",
+    ))
+}
+
+/// Says what to do about a model that needs a key to be read.
+pub(crate) fn not_encrypted(failure: Failure) -> Failure {
+    match failure.code() {
+        "ac-encrypted" => failure.help(
+            "a program that opens it would carry its key, for everybody to find: `apr decrypt` it first, and keep the program \
+             as secret as the model",
+        ),
+        _ => failure,
+    }
+}
+
+/// A name that cargo takes: letters, digits, `-` and `_`, beginning with a letter.
+fn program_name(given: Option<&String>, path: &Path) -> Result<String, Failure> {
+    let is_name = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_alphabetic())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+            && text.len() <= 64
+            && !RESERVED.contains(&text)
+    };
+    if let Some(name) = given {
+        return match is_name(name) {
+            true => Ok(name.clone()),
+            false => {
+                Err(Failure::new(CODE_USAGE, format!("`{}` is no name of a program", escape::escaped(name)))
+                    .help("letters, digits, - and _, beginning with a letter; no word of the language"))
+            }
+        };
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let name: String = stem.chars().map(plain).take(64).collect();
+    let name = name.trim_matches('-').to_owned();
+    Ok(if is_name(&name) {
+        name
+    } else {
+        format!("model-{name}").trim_end_matches('-').chars().take(64).collect()
+    })
+}
+
+/// Names that cargo refuses, or that stand for something else in a project: those of crates the program uses, and words of
+/// the language.
+const RESERVED: &[&str] = &[
+    "Self",
+    "abstract",
+    "as",
+    "async",
+    "await",
+    "become",
+    "box",
+    "break",
+    "const",
+    "continue",
+    "crate",
+    "do",
+    "dyn",
+    "else",
+    "enum",
+    "extern",
+    "false",
+    "final",
+    "fn",
+    "for",
+    "gen",
+    "if",
+    "impl",
+    "in",
+    "let",
+    "loop",
+    "macro",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "override",
+    "priv",
+    "pub",
+    "ref",
+    "return",
+    "self",
+    "static",
+    "struct",
+    "super",
+    "test",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "typeof",
+    "unsafe",
+    "unsized",
+    "use",
+    "virtual",
+    "where",
+    "while",
+    "yield",
+    "core",
+    "std",
+    "alloc",
+    "proc-macro",
+    "proc_macro",
+    "build",
+    "deps",
+    "examples",
+    "incremental",
+    "apr-container",
+    "apr-crypto",
+    "apr-models",
+    "apr-serve",
+    "apr_container",
+    "apr_crypto",
+    "apr_models",
+    "apr_serve",
+];
+
+/// Writes all files, and lets the model say what the project's test will compare with.
+fn write(folder: &Path, project: &Project, known: &Known, console: &Console) -> Result<(), Failure> {
+    let staged = StagedDir::create(folder)?;
+    let fill = |base: &Path| -> Result<(), Failure> {
+        for (name, content) in &project.files {
+            let path = base.join(name);
+            let parent = path.parent().unwrap_or(base);
+            fs::create_dir_all(parent).map_err(|error| Failure::io("make the folder", parent, &error))?;
+            output::write_file(&path, content, Overwrite::Refuse)?;
+        }
+        match &project.recorded {
+            Some(recorded) => {
+                predict::record(known, &base.join(recorded.rows), &base.join(recorded.predictions), console)
+            }
+            None => Ok(()),
+        }
+    };
+    fill(staged.path()).map_err(|failure| failure.moved(staged.path(), folder))?;
+    Ok(staged.commit()?)
+}
+
+fn report(
+    project: &Project,
+    path: &Path,
+    folder: &Path,
+    run: Run,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    if console.is_json() {
+        return console.json("apr.embed/1", |json| {
+            json.field_str("file", &path.to_string_lossy())?;
+            json.field_str("output", &folder.to_string_lossy())?;
+            json.field_bool("written", run == Run::Write)?;
+            json.field_str("name", &project.name)?;
+            json.field_str("model", project.model)?;
+            json.field_uint("model_bytes", project.model_bytes)?;
+            json.field_bool("in_place", project.is_view)?;
+            json.field_bool("verifies_signature", project.is_verified)?;
+            json.key("features")?;
+            json.inline_array()?;
+            project.features.iter().try_for_each(|feature| json.string(feature))?;
+            json.end_array()
+        });
+    }
+    let (label, name) = (escape::path(folder), &project.name);
+    let size = human::bytes(project.model_bytes);
+    let verb = if run == Run::Write { "wrote" } else { "would write" };
+    console.note(format_args!("{verb} {label}: the program `{name}` around a {} of {size}", project.model));
+    if run == Run::Write {
+        console.note(format_args!(
+            "next: cargo run --release --manifest-path {label}/Cargo.toml -- {}",
+            Escaped(&project.argument)
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_what_cargo_takes() {
+        let of = |path: &str| program_name(None, Path::new(path)).unwrap();
+        assert_eq!(of("a/house prices.v2.apr"), "house-prices-v2");
+        assert_eq!(
+            (of("7.apr"), of("\u{e4}.apr"), of("test.apr")),
+            ("model-7".into(), "model".into(), "model-test".into())
+        );
+        for bad in ["", "7", "a b", "a/b", "match", "\u{e4}", "../x", "apr-serve"] {
+            assert!(program_name(Some(&bad.to_owned()), Path::new("m.apr")).is_err(), "{bad}");
+        }
+    }
+}

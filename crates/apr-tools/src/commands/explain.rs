@@ -1,0 +1,140 @@
+//! `apr explain`: the meaning of an error code and what to do about it.
+
+use std::io::Write as _;
+
+use clap::{Arg, ArgMatches, Command};
+
+use crate::codes::{entries, find};
+use crate::commands::completions::Listed;
+use crate::error::{CODE_UNKNOWN_CODE, Exit, Failure};
+use crate::terminal::Console;
+use crate::terminal::suggest::closest;
+use crate::terminal::table::{Align, Table};
+
+pub(crate) fn command() -> Command {
+    Command::new("explain")
+        .about("Say what an error code means and what to do about it")
+        .arg(
+            Arg::new("code")
+                .value_name("CODE")
+                .value_parser(Listed(codes))
+                .hide_possible_values(true)
+                .help("Code of an error message; without it, all codes are listed"),
+        )
+        .after_help(
+            "Examples:\n  apr explain st-offsets\n  apr explain --json\n\n\
+             Exit codes: 0 explained, 2 unknown code.",
+        )
+}
+
+fn codes() -> Vec<&'static str> {
+    entries().map(|entry| entry.code).collect()
+}
+
+/// Runs `apr explain`.
+///
+/// # Errors
+///
+/// If the code is unknown.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    match matches.get_one::<String>("code") {
+        Some(code) => explain(code.trim().trim_start_matches("error").trim_matches(['[', ']']), console),
+        None => list(console),
+    }
+}
+
+fn explain(code: &str, console: &mut Console) -> Result<Exit, Failure> {
+    let entry = find(code).ok_or_else(|| unknown(code))?;
+    if console.is_json() {
+        console.json("apr.explain/1", |json| {
+            json.field_str("code", entry.code)?;
+            json.field_uint("exit", entry.exit as u64)?;
+            json.field_str("means", entry.means)?;
+            json.field_str("help", entry.help)
+        })?;
+    } else {
+        console.text(|out, style| {
+            writeln!(out, "{}  (exit code {})\n", style.bold(entry.code), entry.exit as u8)?;
+            writeln!(out, "{}\n", wrapped(entry.means, 78))?;
+            writeln!(out, "What to do: {}", wrapped(entry.help, 78))
+        })?;
+    }
+    Ok(Exit::Success)
+}
+
+fn list(console: &mut Console) -> Result<Exit, Failure> {
+    if console.is_json() {
+        console.json("apr.explain/1", |json| {
+            json.key("codes")?;
+            json.array()?;
+            for entry in entries() {
+                json.object()?;
+                json.field_str("code", entry.code)?;
+                json.field_uint("exit", entry.exit as u64)?;
+                json.field_str("means", entry.means)?;
+                json.field_str("help", entry.help)?;
+                json.end_object()?;
+            }
+            json.end_array()
+        })?;
+    } else {
+        let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
+        table.row(["CODE", "EXIT", "MEANS"]);
+        for entry in entries() {
+            let exit = (entry.exit as u8).to_string();
+            table.row([entry.code, &exit, first_sentence(entry.means)]);
+        }
+        console.text(|out, _| table.lines().iter().try_for_each(|line| writeln!(out, "{line}")))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn unknown(code: &str) -> Failure {
+    let failure = Failure::new(CODE_UNKNOWN_CODE, format!("`{code}` is not an error code"));
+    match closest(code, entries().map(|entry| entry.code)) {
+        Some(close) => failure.help(format!("did you mean `{close}`?")),
+        None => failure,
+    }
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
+}
+
+/// The text in lines of at most `width` characters.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let len = word.chars().count();
+        if used > 0 && used + 1 + len > width {
+            out.push('\n');
+            used = 0;
+        } else if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += len;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn close_codes_are_suggested() {
+        let failure = unknown("st-ofsets");
+        assert_eq!(failure.advice().as_deref(), Some("did you mean `st-offsets`?"));
+        assert_eq!(unknown("completely different").code(), CODE_UNKNOWN_CODE);
+        assert!(!unknown("foo").advice().unwrap().contains("did you mean"));
+    }
+
+    #[test]
+    fn lines_are_wrapped_at_words() {
+        assert_eq!(wrapped("aa bb cc", 5), "aa bb\ncc");
+        assert_eq!(wrapped("aaaaaaa b", 3), "aaaaaaa\nb");
+    }
+}

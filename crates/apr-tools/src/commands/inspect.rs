@@ -1,0 +1,242 @@
+//! `apr inspect`: what a model file holds, from its header alone.
+
+mod apr_model;
+mod apr_tensors;
+mod checkpoints;
+mod gguf;
+mod protection;
+mod quantization;
+mod report;
+mod sealed;
+mod warnings;
+
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use st_core::{Layout, Order, TensorSpec, WriteOptions};
+
+pub(crate) use self::apr_model::{ANYONE, stored};
+pub(crate) use self::apr_tensors::footer_state;
+use self::warnings::Warning;
+use crate::checkpoints::{About, Checkpoint};
+use crate::error::{Exit, Failure};
+use crate::input::{self, Dtype, Format, Model, Part, Rules, Source, Tensor, Totals};
+use crate::secrets::Keys;
+use crate::terminal::Console;
+use crate::terminal::tree::{Extent, Item};
+
+pub(crate) fn command() -> Command {
+    Command::new("inspect")
+        .about("Show what a model holds: tensors, parameters, types, shapes, metadata, warnings")
+        .arg(input::input_arg())
+        .arg(input::compat_arg())
+        .arg(
+            Arg::new("no-tree")
+                .long("no-tree")
+                .action(ArgAction::SetTrue)
+                .help("Leave out the tree of tensors"),
+        )
+        .arg(
+            Arg::new("verify")
+                .long("verify")
+                .action(ArgAction::SetTrue)
+                .help("Of an .apr file, also compare the checksum and decode the payload"),
+        )
+        .arg(
+            Arg::new("quantization")
+                .long("quantization")
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(["verify", "no-tree"])
+                .help("Show only the types of the tensors: blocks, bits per weight, share of the bytes"),
+        )
+        .arg(input::trusted_arg())
+        .args(Keys::args())
+        .after_help(
+            "Only the header is read (of an .apr file also the metadata, of a GGUF file the keys), so large models take no longer than small \
+             ones. `apr FILE` is the same. With --verify, all of an .apr file is read: what its payload holds is \
+             known only then, training data included. Of the long arrays of a GGUF file the first elements are \
+             shown; -v shows all.\n\n\
+             Of an .apr model the report says which of its parts are authenticated, and by what: a checksum by nothing, a \
+             signature once it was verified (--signer, --trusted-keys, --any-signer), encryption once it was opened. \
+             With those options all of the file is read. Of a sealed file it says what anyone can see; with --identity or a \
+             password also what is inside, and with --verify all of it is read.\n\n\
+             Examples:\n  apr inspect model.safetensors\n  apr inspect sharded --json\n  apr inspect model.apr --verify\n  \
+             apr inspect model.gguf --quantization\n  apr inspect sold.apr --signer maker.key.pub\n\n\
+             Exit codes: 0 shown, 3 not a sound model file, 4 damaged (--verify), not verified or \
+             not decrypted, 5 I/O, 6 another format.",
+        )
+}
+
+/// Runs `apr inspect`.
+///
+/// # Errors
+///
+/// If the model cannot be read.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let rules = Rules::from_matches(matches);
+    let path = input::path(matches);
+    let checkpoints = Checkpoint::all_below(path);
+    if !checkpoints.is_empty() {
+        Keys::from_matches(matches, [path])?.refuse_for("a folder of checkpoints", path)?;
+        return checkpoints::run(path, checkpoints, matches.get_flag("verify"), &rules, console);
+    }
+    let source = Source::open(path)?;
+    if source.format() == Format::Sealed {
+        return sealed::run(matches, &source, console);
+    }
+    let keys = Keys::from_matches(matches, [path])?;
+    let source = source.with_keys(&Rc::new(keys));
+    if source.format() != Format::AprModel {
+        source.keys().refuse_for(source.format().title(), path)?;
+    }
+    let extent = if console.is_verbose() { Extent::ALL } else { Extent::DEFAULT };
+    let extent = (!matches.get_flag("no-tree")).then_some(extent);
+    let verify = matches.get_flag("verify");
+    if matches.get_flag("quantization") {
+        quantization::run(&Model::from_source(source, &rules.for_looking())?, console)?;
+        return Ok(Exit::Success);
+    }
+    match source.format() {
+        Format::AprModel => apr_model::run(&source, &rules, verify, console)?,
+        Format::AprTensors => apr_tensors::run(source, &rules, verify, extent, console)?,
+        Format::Gguf => {
+            if verify {
+                console.remark("GGUF has no checksum: `apr check` looks at the numbers, `apr tensors --digest` gives digests");
+            }
+            gguf::run(source, &rules, extent, console)?;
+        }
+        Format::SafeTensors | Format::Sealed => {
+            if verify {
+                console
+                    .remark("safetensors has no checksum: `apr tensors --digest` gives digests to compare");
+            }
+            let model = Model::from_source(source, &rules)?;
+            let checkpoint = Checkpoint::at(path).map(|found| (found.about(), found));
+            let summary = Summary::new(&model, &rules, checkpoint)?;
+            if console.is_json() {
+                report::json(&summary, console)?;
+            } else {
+                report::text(&summary, extent, console)?;
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Everything the reports show.
+struct Summary<'m> {
+    model: &'m Model,
+    rules: Rules,
+    files: Vec<FileSummary<'m>>,
+    items: Vec<Item<'m>>,
+    /// By share of the bytes, the largest first.
+    dtypes: Vec<(Dtype, Totals)>,
+    totals: Totals,
+    /// Tensors whose offset is a multiple of their element size.
+    aligned_to_elements: u64,
+    /// Tensors whose offset is a multiple of 64.
+    aligned_to_64: u64,
+    warnings: Vec<Warning>,
+    /// If the folder of a checkpoint was named.
+    checkpoint: Option<(About, Checkpoint)>,
+}
+
+/// One file of the model.
+struct FileSummary<'m> {
+    part: Part<'m>,
+    /// Bytes of the header beyond what its content needs.
+    spare: u64,
+    /// Whether the tensors are in the order of official writers.
+    is_official_order: bool,
+}
+
+impl<'m> Summary<'m> {
+    fn new(
+        model: &'m Model,
+        rules: &Rules,
+        checkpoint: Option<(About, Checkpoint)>,
+    ) -> Result<Self, Failure> {
+        let tensors = model.tensors()?;
+        let (dtypes, totals) = by_dtype(&tensors);
+        let count =
+            |aligned: fn(&Tensor<'_>) -> bool| tensors.iter().filter(|tensor| aligned(tensor)).count() as u64;
+        let files: Vec<_> = model.parts()?.into_iter().map(FileSummary::new).collect();
+        let mut warnings =
+            warnings::all(&tensors, &files, rules, checkpoint.as_ref().map(|(about, _)| about));
+        warnings.extend(Warning::misnamed(model.format(), model.label()));
+        Ok(Self {
+            model,
+            rules: *rules,
+            items: tensors.iter().map(item).collect(),
+            dtypes,
+            totals,
+            aligned_to_elements: count(is_aligned),
+            aligned_to_64: count(|tensor| {
+                tensor.file_offset().is_some_and(|offset| offset.is_multiple_of(64))
+            }),
+            warnings,
+            files,
+            checkpoint,
+        })
+    }
+
+    fn file_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.part.file.file_len()).sum()
+    }
+}
+
+/// The types of tensors with their share, the largest first, and all together.
+fn by_dtype(tensors: &[Tensor<'_>]) -> (Vec<(Dtype, Totals)>, Totals) {
+    let mut dtypes: BTreeMap<Dtype, Totals> = BTreeMap::new();
+    for tensor in tensors {
+        dtypes.entry(tensor.dtype()).or_default().add(tensor);
+    }
+    let mut dtypes: Vec<_> = dtypes.into_iter().collect();
+    dtypes.sort_by_key(|(_, totals)| core::cmp::Reverse(totals.bytes));
+    (dtypes, Totals::of(tensors))
+}
+
+fn item<'m>(tensor: &Tensor<'m>) -> Item<'m> {
+    Item {
+        name: tensor.name(),
+        dtype: tensor.dtype().name(),
+        shape: tensor.shape(),
+        elements: tensor.elements(),
+        bytes: tensor.byte_len(),
+    }
+}
+
+/// Whether the offset is a multiple of the element size; of packed types, every offset is.
+fn is_aligned(tensor: &Tensor<'_>) -> bool {
+    let bits = tensor.dtype().plain().map_or(8, st_core::Dtype::bits);
+    let size = u64::from(bits / 8).max(1);
+    tensor.file_offset().is_some_and(|offset| offset.is_multiple_of(size))
+}
+
+impl<'m> FileSummary<'m> {
+    fn new(part: Part<'m>) -> Self {
+        let header = part.file.header();
+        let specs = || {
+            header.iter().map(|info| TensorSpec {
+                name: info.name(),
+                dtype: info.dtype(),
+                shape: info.shape(),
+            })
+        };
+        let metadata = header
+            .metadata()
+            .map(|metadata| metadata.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect());
+        // The same header, written again, says how long it has to be and in which order a writer would put it.
+        let as_given = WriteOptions { metadata, order: Order::AsGiven, ..WriteOptions::default() };
+        let needed = Layout::new(specs(), &as_given).map(|layout| layout.header_bytes().len() as u64);
+        let official = Layout::new(specs(), &WriteOptions::default());
+        Self {
+            part,
+            spare: needed.map_or(0, |needed| header.data_start().saturating_sub(needed)),
+            is_official_order: official.is_ok_and(|layout| {
+                layout.tensors().iter().enumerate().all(|(idx, planned)| planned.input_idx == idx)
+            }),
+        }
+    }
+}

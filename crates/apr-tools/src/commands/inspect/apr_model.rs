@@ -1,0 +1,348 @@
+//! What an `.apr` file of the first generation says about itself, and, if asked to verify, what its payload holds.
+
+use std::io::{self, Write};
+
+use apr_container::{Checksum, Generation, ModelInfo, Value};
+use apr_models::{AnyModel, Model as _, Step};
+
+use super::protection::Protection;
+use super::report::{LISTED, VALUE_CHARS, heading_of_warnings, more, write_warnings};
+use super::warnings::Warning;
+use crate::error::Failure;
+use crate::input::{self, Content, Protected, Rules, Source, apr_info, apr_payload, apr_protected};
+use crate::report::json::JsonWriter;
+use crate::terminal::escape;
+use crate::terminal::human::{self, plural};
+use crate::terminal::table::{Align, Table};
+use crate::terminal::value::{self, flatten, line};
+use crate::terminal::{Console, Style};
+
+/// Everything the reports show.
+struct Summary<'s> {
+    source: &'s Source,
+    rules: Rules,
+    info: ModelInfo,
+    metadata: Value,
+    /// What verifying found; `None` if it was not asked for.
+    payload: Option<Payload>,
+    protection: Protection,
+    warnings: Vec<Warning>,
+}
+
+/// What the payload holds.
+enum Payload {
+    /// Nobody can look without the key.
+    Encrypted,
+    /// A type of its maker's own.
+    Foreign {
+        layout: &'static str,
+    },
+    Model {
+        layout: &'static str,
+        facts: Facts,
+    },
+}
+
+/// What is worth knowing about a decoded model.
+struct Facts {
+    name: &'static str,
+    n_features: Option<usize>,
+    /// Rows of training data inside.
+    stored_samples: Option<usize>,
+    /// Number of tensors it becomes and of their elements; `None` for a model without any.
+    tensors: Option<(u64, u64)>,
+    /// What a pipeline does to its samples.
+    steps: Option<Vec<&'static str>>,
+}
+
+/// Prints the report.
+///
+/// # Errors
+///
+/// If the file cannot be read or is not sound; when verifying, also if it is damaged or its payload is not sound.
+pub(super) fn run(
+    source: &Source,
+    rules: &Rules,
+    verify: bool,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    // With keys everything is read: what they protect is the whole file.
+    let verify = verify || source.keys().is_given();
+    // Beside a question for a password no line is drawn.
+    let busy = (verify && !source.keys().is_given()).then(|| console.busy("verifying"));
+    let (mut signer, mut is_decrypted) = (None, false);
+    let (info, payload) = if source.keys().is_given() {
+        let opened: Protected = apr_protected(source, &rules.for_looking())?;
+        (signer, is_decrypted) = (opened.signer, opened.is_decrypted);
+        (opened.info, Some(opened.payload.map_or(Payload::Encrypted, Payload::of)))
+    } else {
+        let info = apr_info(source, if verify { Checksum::Compare } else { Checksum::Skip }, rules)?;
+        let payload = if verify { Some(Payload::read(source, &info, rules)?) } else { None };
+        (info, payload)
+    };
+    let mut warnings = warnings(source, &info, payload.as_ref(), rules);
+    warnings.extend(Warning::misnamed(source.format(), source.label()));
+    // What the keys have settled.
+    warnings.retain(|warning| match warning.kind {
+        "signature-unchecked" => signer.is_none(),
+        "metadata-not-encrypted" => !is_decrypted,
+        _ => true,
+    });
+    if signer.as_ref().is_some_and(|signer| signer.name.is_none()) {
+        warnings.push(Warning { kind: "any-signer", message: ANYONE.to_owned() });
+    }
+    let protection = Protection::new(source, &info, verify, signer, is_decrypted, rules);
+    drop(busy);
+    let metadata = info.metadata.to_value().map_err(|error| source.relabel(error.into()))?;
+    let summary = Summary { source, rules: *rules, info, metadata, payload, protection, warnings };
+    if console.is_json() { json(&summary, console) } else { text(&summary, console) }
+}
+
+impl Payload {
+    fn read(source: &Source, info: &ModelInfo, rules: &Rules) -> Result<Self, Failure> {
+        if info.encrypted {
+            return Ok(Self::Encrypted);
+        }
+        Ok(Self::of(apr_payload(source, &rules.for_looking())?))
+    }
+
+    fn of(payload: input::Payload) -> Self {
+        let layout = payload.generation.version();
+        match payload.content {
+            Content::Foreign => Self::Foreign { layout },
+            Content::Model(model) => Self::Model { layout, facts: Facts::new(&model) },
+        }
+    }
+}
+
+impl Facts {
+    fn new(model: &AnyModel) -> Self {
+        // A model that has not been trained has no tensors, and that is no fault of its file.
+        let tensors = model.to_tensors().ok().map(|tensors| {
+            let elements = tensors.names().filter_map(|name| tensors.view(name).ok());
+            (tensors.len() as u64, elements.map(|view| view.element_count()).sum())
+        });
+        Self {
+            name: model.name(),
+            n_features: model.n_features(),
+            stored_samples: model.stored_samples(),
+            tensors,
+            steps: match model {
+                AnyModel::Pipeline(pipeline) => Some(pipeline.steps().iter().map(Step::name).collect()),
+                _ => None,
+            },
+        }
+    }
+}
+
+fn warnings(source: &Source, info: &ModelInfo, payload: Option<&Payload>, rules: &Rules) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut warn = |kind, message: String| warnings.push(Warning { kind, message });
+    if !rules.is_strict()
+        && let Err(failure) = apr_info(source, Checksum::Skip, &Rules::STRICT)
+    {
+        warn("quirk", format!("strict reading refuses this file: {failure}"));
+    }
+    for warning in info.warnings() {
+        warn(kind(&warning), warning.to_string());
+    }
+    if let Some(score) = info.quality {
+        warn("quality", format!("quality {score} is what the writer says of its own file"));
+    }
+    if info.metadata.license.is_some() {
+        warn("license", "the license in the metadata is a label: nothing enforces or protects it".to_owned());
+    }
+    if let Some(Payload::Model { facts: Facts { stored_samples: Some(rows), .. }, .. }) = payload {
+        warn("training-data", stored(*rows));
+    }
+    warnings
+}
+
+/// What it means that a signature was accepted from anyone.
+pub(crate) const ANYONE: &str = "the signature is that of whoever has the key in the file: it shows that nothing was changed since, not who signed";
+
+/// What it means that training data are inside.
+pub(crate) fn stored(rows: usize) -> String {
+    format!(
+        "{} of training data are stored in the file: whoever has the model has them",
+        plural(rows as u64, "row")
+    )
+}
+
+/// Stable identifier of a warning.
+fn kind(warning: &apr_container::Warning) -> &'static str {
+    use apr_container::Warning;
+    match warning {
+        Warning::UnknownModelType(_) => "unknown-type",
+        Warning::NewerVersion(_) => "newer-version",
+        Warning::ReservedInUse => "reserved",
+        Warning::MetadataNotEncrypted => "metadata-not-encrypted",
+        Warning::SignatureUnchecked => "signature-unchecked",
+        Warning::UnknownLayout => "unknown-layout",
+        Warning::Expansion { .. } => "expansion",
+        _ => "other",
+    }
+}
+
+fn text(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
+    let shorten = console.out_is_terminal() && !console.is_verbose();
+    console.text(|out, style| {
+        let title = style.bold(&escape::path(summary.source.label()));
+        writeln!(out, "{title}: .apr version 1, {}\n", human::exact_bytes(summary.info.file_size))?;
+        facts(summary).wrapped(style).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        metadata(&summary.metadata, shorten, out, style)?;
+        heading_of_warnings(&summary.warnings, out, style)
+    })
+}
+
+fn facts(summary: &Summary<'_>) -> Table {
+    let info = &summary.info;
+    let mut table = Table::new(&[Align::Left, Align::Left]);
+    let mut line = |label: &str, text: String| table.row([format!("  {label}"), text]);
+    let name = info.model_name().filter(|&name| info.model_type.name() != Some(name));
+    let name = name.map(|name| format!(", {}", escape::cut(name, 60))).unwrap_or_default();
+    line("model", format!("{} (0x{:04X}){name}", info.model_type, info.model_type.0));
+    let (major, minor) = info.format_version;
+    line("format", format!("{major}.{minor}"));
+    let compression = match info.compression {
+        apr_container::Compression::None => "not compressed".to_owned(),
+        other => format!("{other}, {} before compression", human::bytes(info.uncompressed_size)),
+    };
+    line("payload", format!("{}, {compression}", human::exact_bytes(info.payload_size)));
+    let layout = info.generation().map_or("the metadata do not tell", |generation| generation.version());
+    line("layout", layout.to_owned());
+    line("metadata", human::exact_bytes(info.metadata_size));
+    let flags: Vec<&str> = info.flags.names().collect();
+    line("flags", if flags.is_empty() { "none".to_owned() } else { flags.join(", ") });
+    if let Some(score) = info.quality {
+        line("quality", format!("{score} of 100"));
+    }
+    line("read as", summary.rules.name().to_owned());
+    match &summary.payload {
+        None => line("verified", "no: neither checksum nor payload were read (--verify)".to_owned()),
+        Some(Payload::Encrypted) => line("verified", "checksum; the payload is encrypted".to_owned()),
+        Some(Payload::Foreign { layout }) => {
+            line("verified", format!("checksum; the payload is of its maker's own type, layout {layout}"));
+        }
+        Some(Payload::Model { layout, facts }) => {
+            line("verified", format!("checksum and payload: {}, layout {layout}", facts.name));
+            line("", shape(facts));
+        }
+    }
+    for (label, text) in summary.protection.lines() {
+        line(label, text);
+    }
+    table
+}
+
+/// `4 features, 2 tensors, 5 parameters`, or of a pipeline `4 features, 2 steps: linear, activation`
+fn shape(facts: &Facts) -> String {
+    let mut parts = Vec::new();
+    parts.extend(facts.n_features.map(|n| plural(n as u64, "feature")));
+    match (&facts.steps, facts.tensors) {
+        (Some(steps), _) if steps.is_empty() => parts.push("no steps".to_owned()),
+        (Some(steps), _) => {
+            parts.push(format!("{}: {}", plural(steps.len() as u64, "step"), steps.join(", ")));
+        }
+        (None, Some((tensors, elements))) => {
+            parts.push(plural(tensors, "tensor"));
+            parts.push(plural(elements, "parameter"));
+        }
+        (None, None) => parts.push("not trained".to_owned()),
+    }
+    parts.join(", ")
+}
+
+fn metadata(metadata: &Value, shorten: bool, out: &mut impl Write, style: Style) -> io::Result<()> {
+    writeln!(out, "\n{}", style.bold("Metadata"))?;
+    let mut lines = Vec::new();
+    flatten("", metadata, &mut |path, value| {
+        let mut text = line(value, shorten.then_some(VALUE_CHARS));
+        if path == "created_at"
+            && let Some(seconds) = value.as_str().and_then(|text| text.parse().ok())
+        {
+            text = format!("{text} ({})", human::unix_time(seconds));
+        }
+        lines.push(format!("  {}: {text}", style.cyan(&escape::escaped(path))));
+    });
+    let shown = if shorten { LISTED } else { usize::MAX };
+    lines.iter().take(shown).try_for_each(|line| writeln!(out, "{line}"))?;
+    more(lines.len().saturating_sub(shown), out)
+}
+
+fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
+    let info = &summary.info;
+    console.json("apr.inspect/1", |json| {
+        json.field_str("file", &summary.source.label().to_string_lossy())?;
+        json.field_str("format", summary.source.format().name())?;
+        json.field_str("mode", summary.rules.name())?;
+        json.field_uint("file_bytes", info.file_size)?;
+        json.key("header")?;
+        header(info, json)?;
+        json.field_opt_str("model", info.model_name())?;
+        json.field_opt_str("layout", info.generation().map(Generation::version))?;
+        json.key("metadata")?;
+        value::write(json, &summary.metadata)?;
+        json.key("verified")?;
+        verified(summary.payload.as_ref(), json)?;
+        json.key("authentication")?;
+        summary.protection.write_json(json)?;
+        write_warnings(&summary.warnings, json)
+    })
+}
+
+fn header<W: Write>(info: &ModelInfo, json: &mut JsonWriter<W>) -> io::Result<()> {
+    json.object()?;
+    let (major, minor) = info.format_version;
+    json.field_str("version", &format!("{major}.{minor}"))?;
+    json.field_opt_str("model_type", info.model_type.name())?;
+    json.field_uint("model_type_id", info.model_type.0.into())?;
+    json.field_uint("metadata_bytes", info.metadata_size)?;
+    json.field_uint("payload_bytes", info.payload_size)?;
+    json.field_uint("uncompressed_bytes", info.uncompressed_size)?;
+    json.field_opt_str("compression", info.compression.name())?;
+    json.field_uint("compression_id", info.compression.0.into())?;
+    json.field_uint("flag_bits", info.flags.0.into())?;
+    json.field_strings("flags", info.flags.names())?;
+    json.field_bool("encrypted", info.encrypted)?;
+    json.field_bool("signed", info.signed)?;
+    json.key("quality")?;
+    match info.quality {
+        Some(score) => json.uint(score.into())?,
+        None => json.null()?,
+    }
+    json.end_object()
+}
+
+fn verified<W: Write>(payload: Option<&Payload>, json: &mut JsonWriter<W>) -> io::Result<()> {
+    let Some(payload) = payload else { return json.null() };
+    json.object()?;
+    json.field_str("checksum", "right")?;
+    match payload {
+        Payload::Encrypted => json.field_str("payload", "encrypted")?,
+        Payload::Foreign { layout } => {
+            json.field_str("payload", "foreign")?;
+            json.field_str("layout", layout)?;
+        }
+        Payload::Model { layout, facts } => {
+            json.field_str("payload", "model")?;
+            json.field_str("layout", layout)?;
+            json.field_str("model", facts.name)?;
+            let mut count = |key, value: Option<u64>| -> io::Result<()> {
+                json.key(key)?;
+                match value {
+                    Some(value) => json.uint(value),
+                    None => json.null(),
+                }
+            };
+            count("features", facts.n_features.map(|n| n as u64))?;
+            count("tensors", facts.tensors.map(|(tensors, _)| tensors))?;
+            count("parameters", facts.tensors.map(|(_, elements)| elements))?;
+            count("stored_samples", facts.stored_samples.map(|n| n as u64))?;
+            if let Some(steps) = &facts.steps {
+                json.field_strings("steps", steps.iter().copied())?;
+            }
+        }
+    }
+    json.end_object()
+}

@@ -1,0 +1,289 @@
+//! What a GGUF file says about itself.
+
+use std::io::{self, Write};
+
+use gguf_core::{Endian, Entry, Header, Value};
+
+use super::report::{
+    LISTED, VALUE_CHARS, heading_of_warnings, more, totals, write_dtypes, write_nodes, write_tree,
+    write_warnings,
+};
+use super::warnings::{self, Warning};
+use super::{by_dtype, item};
+use crate::error::{CODE_INTERNAL, Failure};
+use crate::input::{Dtype, GgufFile, Kind, Model, Rules, Source, Tensor, Totals};
+use crate::report::json::JsonWriter;
+use crate::terminal::escape::{self, escaped, is_hazard};
+use crate::terminal::human::{self, grouped};
+use crate::terminal::table::{Align, Table};
+use crate::terminal::tree::{self, Extent, Item};
+use crate::terminal::{Console, Style};
+
+/// Most elements of an array that are shown, unless nothing is to be left out.
+const ELEMENTS: usize = 8;
+
+/// Everything the reports show.
+struct Summary<'m> {
+    model: &'m Model,
+    file: &'m GgufFile,
+    header: Header<'m>,
+    rules: Rules,
+    items: Vec<Item<'m>>,
+    dtypes: Vec<(Dtype, Totals)>,
+    totals: Totals,
+    warnings: Vec<Warning>,
+}
+
+/// Prints the report; the tree only to the extent given.
+///
+/// # Errors
+///
+/// If the file cannot be read or is not sound.
+pub(super) fn run(
+    source: Source,
+    rules: &Rules,
+    extent: Option<Extent>,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let model = Model::from_source(source, rules)?;
+    let Kind::Gguf(file) = model.kind() else {
+        return Err(Failure::new(CODE_INTERNAL, "a GGUF file became something else"));
+    };
+    let header = file.header()?;
+    let tensors = model.tensors()?;
+    let (dtypes, totals) = by_dtype(&tensors);
+    let mut warnings = warnings(file, &header, rules, &tensors);
+    warnings.extend(Warning::misnamed(model.format(), model.label()));
+    let summary = Summary {
+        model: &model,
+        file,
+        rules: *rules,
+        items: tensors.iter().map(item).collect(),
+        dtypes,
+        totals,
+        warnings,
+        header,
+    };
+    if console.is_json() { json(&summary, console) } else { text(&summary, extent, console) }
+}
+
+fn warnings(file: &GgufFile, header: &Header<'_>, rules: &Rules, tensors: &[Tensor<'_>]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut warn = |kind, message: String| warnings.push(Warning { kind, message });
+    if !rules.is_strict()
+        && let Some(failure) = file.strict_refusal()
+    {
+        warn("quirk", format!("strict reading refuses this file: {failure}"));
+    }
+    let part = shard(header);
+    if let Some((no, count)) = part {
+        warn("part", format!("this is part {no} of {count}: the other files hold the rest of the model"));
+    }
+    // Of several parts, the first has the keys.
+    let has_keys = part.is_none_or(|(no, _)| no == 1);
+    if has_keys && header.get("general.architecture").and_then(|value| value.as_text()).is_none() {
+        warn("no-architecture", "no general.architecture: llama.cpp does not load such a file".to_owned());
+    }
+    let is_quantized = tensors.iter().any(|tensor| matches!(tensor.dtype(), Dtype::Block(_)));
+    if has_keys && is_quantized && header.get("general.quantization_version").is_none() {
+        warn(
+            "no-quantization-version",
+            "tensors are quantized and no general.quantization_version says how".to_owned(),
+        );
+    }
+    let unordered = tensors.iter().find_map(|tensor| tensor.check_order().err());
+    if let Some(failure) = unordered {
+        warn("byte-order", format!("{failure}: what needs their numbers refuses them"));
+    }
+    if let Some(message) = warnings::zero_size(tensors) {
+        warn("zero-size", message);
+    }
+    if let Some(message) = warnings::names(tensors) {
+        warn("name", message);
+    }
+    let odd = |text: gguf_core::Text<'_>| {
+        let is_odd = |c| is_hazard(c) && !matches!(c, '\n' | '\r' | '\t');
+        text.to_str().map_or(true, |text| text.contains(is_odd))
+    };
+    // What tokens look like is the tokenizer's business.
+    let entries = header.entries().iter();
+    let count = entries.filter(|entry| odd(entry.key()) || entry.value().as_text().is_some_and(odd)).count();
+    if count > 0 {
+        let keys = human::plural(count as u64, "key");
+        warn("metadata-text", format!("{keys} with control or invisible characters, or not UTF-8"));
+    }
+    let end = header.data_start() + header.data_len();
+    if let Some(trailing @ 1..) = file.file_len().checked_sub(end) {
+        warn("trailing", format!("{} behind the last tensor", human::plural(trailing, "byte")));
+    }
+    warnings
+}
+
+/// Which part of a model the file is, from 1, and of how many.
+fn shard(header: &Header<'_>) -> Option<(u64, u64)> {
+    let number = |key| header.get(key).and_then(|value| value.to_u64());
+    let count = number("split.count").filter(|count| *count > 1)?;
+    Some((number("split.no")?.saturating_add(1), count))
+}
+
+fn text(summary: &Summary<'_>, tree: Option<Extent>, console: &mut Console) -> Result<(), Failure> {
+    let is_verbose = console.is_verbose();
+    let shorten = console.out_is_terminal() && !is_verbose;
+    console.text(|out, style| {
+        let title = style.bold(&escape::path(summary.model.label()));
+        let bytes = human::exact_bytes(summary.file.file_len());
+        writeln!(out, "{title}: GGUF version {}, {bytes}\n", summary.header.version())?;
+        facts(summary).wrapped(style).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        let elements = if is_verbose { usize::MAX } else { ELEMENTS };
+        keys(summary.header.entries(), shorten, elements, out, style)?;
+        write_tree(&summary.items, summary.totals.bytes, tree, out, style)?;
+        heading_of_warnings(&summary.warnings, out, style)
+    })
+}
+
+fn facts(summary: &Summary<'_>) -> Table {
+    let header = &summary.header;
+    let mut table = Table::new(&[Align::Left, Align::Left]);
+    let architecture = header.get("general.architecture").and_then(|value| value.as_text());
+    if let Some(architecture) = architecture {
+        table.row(["  architecture".to_owned(), escape::cut(&architecture.to_str_lossy(), VALUE_CHARS)]);
+    }
+    totals(&mut table, summary.totals, &summary.dtypes);
+    let mut line = |label: &str, text: String| table.row([format!("  {label}"), text]);
+    line("keys", grouped(header.entries().len() as u64));
+    line(
+        "format",
+        format!("{}, aligned to {}", endian(header), human::plural(header.alignment().into(), "byte")),
+    );
+    let (len, start) = (grouped(header.header_len()), grouped(header.data_start()));
+    line("places", format!("header to byte {len}, data from byte {start}"));
+    if let Some((no, count)) = shard(header) {
+        line("part", format!("{no} of {count}"));
+    }
+    line("read as", summary.rules.name().to_owned());
+    table
+}
+
+fn endian(header: &Header<'_>) -> &'static str {
+    match header.endian() {
+        Endian::Little => "little-endian",
+        Endian::Big => "big-endian",
+    }
+}
+
+fn keys(
+    entries: &[Entry<'_>],
+    shorten: bool,
+    elements: usize,
+    out: &mut impl Write,
+    style: Style,
+) -> io::Result<()> {
+    writeln!(out, "\n{}", style.bold("Keys"))?;
+    let shown = if shorten { LISTED } else { usize::MAX };
+    for entry in entries.iter().take(shown) {
+        let value = entry.value();
+        let mut text = described(&value, elements);
+        if shorten {
+            text = escape::cut(&text, VALUE_CHARS);
+        } else {
+            text = escaped(&text);
+        }
+        let kind = match value {
+            Value::Text(_) | Value::Array(_) => String::new(),
+            _ => style.dim(&format!(" ({})", value.value_type())),
+        };
+        writeln!(out, "  {}: {text}{kind}", style.cyan(&escaped(&entry.key().to_str_lossy())))?;
+    }
+    more(entries.len().saturating_sub(shown), out)
+}
+
+/// A value as people read it: of an array its type, its length and the first elements.
+fn described(value: &Value<'_>, elements: usize) -> String {
+    match value {
+        Value::Text(text) => text.to_str_lossy().into_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::F32(value) => value.to_string(),
+        Value::F64(value) => value.to_string(),
+        Value::Array(array) => {
+            let shown: Vec<String> =
+                array.iter().take(elements).map(|value| described(&value, elements)).collect();
+            let more = if array.len() > elements { ", ..." } else { "" };
+            format!("{}[{}] {}{more}", array.element_type(), array.len(), shown.join(", "))
+                .trim_end()
+                .to_owned()
+        }
+        _ => match (value.to_u64(), value.to_i64()) {
+            (Some(number), _) => number.to_string(),
+            (None, Some(number)) => number.to_string(),
+            (None, None) => "?".to_owned(),
+        },
+    }
+}
+
+fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
+    let elements = if console.is_verbose() { usize::MAX } else { ELEMENTS };
+    let header = &summary.header;
+    console.json("apr.inspect/1", |json| {
+        json.field_str("file", &summary.model.label().to_string_lossy())?;
+        json.field_str("format", summary.model.format().name())?;
+        json.field_str("mode", summary.rules.name())?;
+        json.field_uint("file_bytes", summary.file.file_len())?;
+        json.field_uint("version", header.version().into())?;
+        json.field_str("byte_order", endian(header))?;
+        json.field_uint("alignment", header.alignment().into())?;
+        let architecture = header.get("general.architecture").and_then(|value| value.as_text());
+        json.field_opt_str("architecture", architecture.map(gguf_core::Text::to_str_lossy).as_deref())?;
+        json.field_uint("header_bytes", header.header_len())?;
+        json.field_uint("data_start", header.data_start())?;
+        json.field_opt("part", shard(header), |(no, count), json| {
+            json.object()?;
+            json.field_uint("number", no)?;
+            json.field_uint("of", count)?;
+            json.end_object()
+        })?;
+        json.field_uint("tensors", summary.totals.tensors)?;
+        json.field_uint("parameters", summary.totals.elements)?;
+        json.field_uint("data_bytes", summary.totals.bytes)?;
+        write_dtypes(&summary.dtypes, json)?;
+        json.key("keys")?;
+        json.array()?;
+        header.entries().iter().try_for_each(|entry| write_key(entry, elements, json))?;
+        json.end_array()?;
+        json.key("tree")?;
+        write_nodes(&tree::build(&summary.items), json)?;
+        write_warnings(&summary.warnings, json)
+    })
+}
+
+fn write_key<W: Write>(entry: &Entry<'_>, elements: usize, json: &mut JsonWriter<W>) -> io::Result<()> {
+    let value = entry.value();
+    json.object()?;
+    json.field_str("key", &entry.key().to_str_lossy())?;
+    json.field_str("type", value.value_type().name())?;
+    if let Some(array) = value.as_array() {
+        json.field_str("element_type", array.element_type().name())?;
+        json.field_uint("elements", array.len() as u64)?;
+    }
+    json.key("value")?;
+    write_value(&value, elements, json)?;
+    json.end_object()
+}
+
+fn write_value<W: Write>(value: &Value<'_>, elements: usize, json: &mut JsonWriter<W>) -> io::Result<()> {
+    match value {
+        Value::Text(text) => json.string(&text.to_str_lossy()),
+        Value::Bool(value) => json.bool(*value),
+        Value::F32(value) => json.narrow_float(*value),
+        Value::F64(value) => json.float(*value),
+        Value::Array(array) => {
+            json.inline_array()?;
+            array.iter().take(elements).try_for_each(|value| write_value(&value, elements, json))?;
+            json.end_array()
+        }
+        _ => match (value.to_u64(), value.to_i64()) {
+            (Some(number), _) => json.uint(number),
+            (None, Some(number)) => json.int(number),
+            (None, None) => json.null(),
+        },
+    }
+}

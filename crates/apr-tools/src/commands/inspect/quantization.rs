@@ -1,0 +1,139 @@
+//! What the tensors of a model are stored as: types, blocks, bits.
+
+use std::io::Write as _;
+
+use super::by_dtype;
+use crate::error::Failure;
+use crate::input::{Dtype, Kind, Model, Totals};
+use crate::terminal::Console;
+use crate::terminal::escape;
+use crate::terminal::human::{float, grouped, percent};
+use crate::terminal::table::{Align, Dispensable, Table};
+
+/// Elements and bytes of a block, and bits of an element.
+struct Block {
+    elements: u64,
+    bytes: Option<u64>,
+    bits: f64,
+}
+
+/// Of a type; `None` if nobody knows it.
+fn block(dtype: Dtype) -> Option<Block> {
+    if let Some(format) = dtype.block_format() {
+        let (elements, bytes) = (format.block_len() as u64, Some(format.block_bytes() as u64));
+        return Some(Block { elements, bytes, bits: format.bits_per_weight() });
+    }
+    let bits = dtype.plain()?.bits();
+    // Two elements of four bits share a byte.
+    let bytes = bits.is_multiple_of(8).then_some(u64::from(bits) / 8);
+    Some(Block { elements: 1, bytes, bits: bits.into() })
+}
+
+/// Bits that an element takes on average.
+fn bits(totals: Totals) -> Option<f64> {
+    (totals.elements > 0).then(|| totals.bytes as f64 * 8.0 / totals.elements as f64)
+}
+
+/// Prints the types of a model.
+///
+/// # Errors
+///
+/// If its tensors cannot be told.
+pub(super) fn run(model: &Model, console: &mut Console) -> Result<(), Failure> {
+    let table = match model.kind() {
+        Kind::AprModel(file) => file.table(),
+        _ => None,
+    };
+    let tensors = match table {
+        Some(table) => vec![table],
+        None => model.tensors()?,
+    };
+    let (dtypes, totals) = by_dtype(&tensors);
+    if console.is_json() {
+        json(model, &dtypes, totals, console)
+    } else {
+        text(model, &dtypes, totals, console)
+    }
+}
+
+fn text(
+    model: &Model,
+    dtypes: &[(Dtype, Totals)],
+    totals: Totals,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        Align::Left,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+    ]);
+    table.row(["TYPE", "TENSORS", "ELEMENTS", "BLOCK", "BITS/WEIGHT", "BYTES", "SHARE"]);
+    for (dtype, part) in dtypes {
+        let block = block(*dtype);
+        let of_block = |text: fn(&Block) -> String| block.as_ref().map_or_else(|| "?".to_owned(), text);
+        let (name, stored) = (dtype.common_name(), dtype.name());
+        table.row([
+            if name == stored { stored.to_owned() } else { format!("{name} ({stored})") },
+            grouped(part.tensors),
+            grouped(part.elements),
+            of_block(|block| block.elements.to_string()),
+            of_block(|block| float(block.bits)),
+            grouped(part.bytes),
+            percent(part.bytes, totals.bytes),
+        ]);
+    }
+    table.row([
+        "all".to_owned(),
+        grouped(totals.tensors),
+        grouped(totals.elements),
+        String::new(),
+        bits(totals).map_or_else(|| "-".to_owned(), float),
+        grouped(totals.bytes),
+        percent(totals.bytes, totals.bytes),
+    ]);
+    console.text(|out, style| {
+        writeln!(out, "{}: {}\n", style.bold(&escape::path(model.label())), model.format().title())?;
+        let mut lines = table.fitted(style, Dispensable { first: &[3, 2], last: &[1, 6] }).into_iter();
+        if let Some(head) = lines.next() {
+            writeln!(out, "{}", style.bold(&head))?;
+        }
+        lines.try_for_each(|line| writeln!(out, "{line}"))
+    })
+}
+
+fn json(
+    model: &Model,
+    dtypes: &[(Dtype, Totals)],
+    totals: Totals,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    console.json("apr.quantization/1", |json| {
+        json.field_str("file", &model.label().to_string_lossy())?;
+        json.field_str("format", model.format().name())?;
+        json.key("types")?;
+        json.array()?;
+        for (dtype, part) in dtypes {
+            let block = block(*dtype);
+            json.object()?;
+            json.field_str("dtype", dtype.name())?;
+            json.field_str("type", dtype.common_name())?;
+            json.field_uint("tensors", part.tensors)?;
+            json.field_uint("parameters", part.elements)?;
+            json.field_uint("bytes", part.bytes)?;
+            json.field_opt("block_elements", block.as_ref(), |block, json| json.uint(block.elements))?;
+            let bytes = block.as_ref().and_then(|block| block.bytes);
+            json.field_opt("block_bytes", bytes, |bytes, json| json.uint(bytes))?;
+            json.field_opt_float("bits_per_weight", block.map(|block| block.bits))?;
+            json.end_object()?;
+        }
+        json.end_array()?;
+        json.field_uint("tensors", totals.tensors)?;
+        json.field_uint("parameters", totals.elements)?;
+        json.field_uint("bytes", totals.bytes)?;
+        json.field_opt_float("bits_per_weight", bits(totals))
+    })
+}

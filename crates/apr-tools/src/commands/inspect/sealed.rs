@@ -1,0 +1,337 @@
+//! `apr inspect` of a sealed file: what anyone can see, and with its key what is inside.
+
+use std::io::{self, Write};
+
+use apr_container::sealed::{Part, PartKind, SealedHeader, StanzaKind};
+use apr_crypto::VerifyingKey;
+use clap::ArgMatches;
+
+use super::report::{LISTED, VALUE_CHARS, more};
+use crate::commands::rekey::described;
+use crate::error::{Exit, Failure};
+use crate::input::Source;
+use crate::report::json::JsonWriter;
+use crate::sealed_file::SealedFile;
+use crate::secrets::{IdentityArgs, SignedBy, TrustArgs, Trusted, refuse_shared_stdin};
+use crate::terminal::escape::{self, cut, escaped};
+use crate::terminal::human::{self, grouped};
+use crate::terminal::table::{Align, Table};
+use crate::terminal::{Console, Style};
+
+/// Runs `apr inspect` for a sealed file.
+///
+/// # Errors
+///
+/// If the file cannot be read or is not sound; with keys, if it does not open with them.
+pub(super) fn run(matches: &ArgMatches, source: &Source, console: &mut Console) -> Result<Exit, Failure> {
+    let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
+    refuse_shared_stdin(identity.takes_stdin(), source.label())?;
+    let file = SealedFile::open(source, identity.limits())?;
+    let demands = trust.is_given();
+    let mut trusted = trust.load()?;
+    let verify = matches.get_flag("verify");
+    if verify && !demands && file.header().is_signed() {
+        trusted = Trusted::Anyone;
+    }
+    let mut seen = Seen { header: file.header(), label: source.label(), signer: None, inside: None };
+    let (inside, signer);
+    if identity.is_given() || (!file.header().is_encrypted() && (demands || verify)) {
+        // Who opens a signed file without saying whose signature it must have is told whose it is.
+        if matches!(trusted, Trusted::Unasked) && file.header().is_signed() {
+            trusted = Trusted::Anyone;
+        }
+        let keys = file.keys(trusted, &identity, console)?;
+        let reader = file.reader(&keys)?;
+        if verify {
+            let _busy = console.busy("verifying");
+            reader.verify_all().map_err(|error| file.refused(error))?;
+        }
+        signer = reader.signer().map(|signer| keys.signed_by(signer));
+        let metadata = reader.private_metadata().clone().into_iter().collect();
+        let recipients = reader
+            .recipients()
+            .map(|keys| keys.iter().map(|key| key.map(|key| key.fingerprint().to_string())).collect());
+        inside = Inside { metadata, recipients, parts: reader.parts().to_vec() };
+        seen.inside = Some(&inside);
+        seen.signer = signer.as_ref();
+    } else if demands || (verify && file.header().is_signed()) {
+        let keys = crate::secrets::Keys::of_signers(trusted);
+        if verify {
+            file.verify(keys.trusted().trust())?;
+        }
+        let found = file.header().verify(keys.trusted().trust()).map_err(|error| file.refused(error))?;
+        signer = found.map(|signer| keys.signed_by(signer));
+        seen.signer = signer.as_ref();
+    } else if verify {
+        console.remark("nobody can verify this file without opening it: it is encrypted and not signed");
+    }
+    if console.is_json() {
+        seen.json(console)?;
+    } else {
+        seen.text(console)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// What is behind the encryption.
+struct Inside {
+    metadata: Vec<(String, String)>,
+    /// The fingerprint of each recipient, as far as the file lists them.
+    recipients: Option<Vec<Option<String>>>,
+    parts: Vec<Part>,
+}
+
+impl Inside {
+    fn tensors(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| part.kind() == PartKind::Tensor)
+    }
+}
+
+struct Seen<'s> {
+    header: &'s SealedHeader,
+    label: &'s std::path::Path,
+    /// Only of a signature that was verified.
+    signer: Option<&'s SignedBy>,
+    /// Only if the file was opened.
+    inside: Option<&'s Inside>,
+}
+
+impl Seen<'_> {
+    fn declared_key(&self) -> Option<VerifyingKey> {
+        self.header.signer_declared().and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok())
+    }
+
+    /// Which parts are authenticated, and by what.
+    fn authentic(&self) -> (&'static [&'static str], Option<&'static str>) {
+        match (self.signer, self.inside, self.header.is_signed()) {
+            (Some(_), ..) => (&["header", "metadata", "directory", "payload"], Some("signature")),
+            // To a public key, everybody can encrypt.
+            (None, Some(_), false) if self.header.stanzas() == [StanzaKind::Password] => {
+                (&["header", "metadata", "directory", "payload"], Some("password"))
+            }
+            _ => (&[], None),
+        }
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let header = self.header;
+        let encryption = match header.is_encrypted() {
+            true => format!("{}, opens with {}", header.suite(), described(header.stanzas())),
+            false => "none: everybody can read the file".to_owned(),
+        };
+        let signature = match (header.is_signed(), self.signer, self.declared_key()) {
+            (false, ..) => "none".to_owned(),
+            (true, Some(signer), _) if signer.name.is_some() => format!("Ed25519, valid, {}", signer.by()),
+            (true, Some(signer), _) => format!("Ed25519, valid, {}: that is anyone", signer.by()),
+            (true, None, Some(key)) => {
+                format!("Ed25519, not checked; the file brings the key {}", key.fingerprint())
+            }
+            (true, None, None) => "Ed25519, not checked; the file brings no valid key".to_owned(),
+        };
+        let authentic = match (self.authentic().1, header.is_signed()) {
+            (Some("signature"), _) => {
+                "header, metadata, directory, and the payload where it is read, by the signature"
+            }
+            (Some(_), _) => "header, metadata, directory, and the payload where it is read, by the password",
+            (None, false) if self.inside.is_some() => {
+                "nothing: the parts belong together, but everybody can encrypt to a public key"
+            }
+            (None, true) => {
+                "nothing yet; the signature covers everything but the recipients (--signer, --trusted-keys)"
+            }
+            (None, false) => "nothing yet; the file is not signed",
+        };
+        let [before, payload, hashes] = header.lens();
+        let mut facts = vec![("encryption", encryption), ("signature", signature)];
+        if header.is_encrypted() {
+            let bound = match header.has_bound_recipients() {
+                true => "changed by the signer alone",
+                false => "changed by each of them (apr rekey)",
+            };
+            let unlisted = match self.inside {
+                Some(inside) if inside.recipients.is_none() => "; the file does not say who they are",
+                _ => "",
+            };
+            let number = header.generation_declared();
+            facts.push(("recipients", format!("{bound}; list number {number}{unlisted}")));
+        }
+        if let Some(root) = header.root_declared() {
+            let leaf = grouped(root.leaf_len().get());
+            facts.push(("tree hash", format!("{}, leaves of {leaf} bytes", root.algorithm())));
+        }
+        facts.push((
+            "lengths",
+            format!("header {}, payload {}, hashes {}", grouped(before), grouped(payload), grouped(hashes)),
+        ));
+        if let Some(inside) = self.inside {
+            let (tensors, parts) = (inside.tensors().count() as u64, inside.parts.len() as u64);
+            let bytes = inside.parts.iter().map(Part::len).sum();
+            facts.push(("original", human::exact_bytes(bytes)));
+            facts.push(("parts", format!("{}, {} of them tensors", grouped(parts), grouped(tensors))));
+        }
+        facts.push(("authentic", authentic.to_owned()));
+        facts
+    }
+
+    fn text(&self, console: &mut Console) -> Result<(), Failure> {
+        let shorten = !console.is_verbose();
+        console.text(|out, style| {
+            let bytes = human::exact_bytes(self.header.lens().iter().sum());
+            writeln!(out, "{}: sealed, {bytes}\n", style.bold(&escape::path(self.label)))?;
+            let mut table = Table::new(&[Align::Left, Align::Left]);
+            for (label, text) in self.facts() {
+                table.row([format!("  {label}"), text]);
+            }
+            table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+            let vouched = if self.authentic().1.is_some() { "" } else { ", which nobody vouches for" };
+            let public: Vec<_> = self.header.public_declared().iter().collect();
+            write_texts(&format!("Public metadata{vouched}"), &public, shorten, out, style)?;
+            let Some(inside) = self.inside else { return Ok(()) };
+            write_recipients(inside, shorten, out, style)?;
+            let private: Vec<_> = inside.metadata.iter().map(|(key, value)| (key, value)).collect();
+            write_texts("Private metadata", &private, shorten, out, style)?;
+            write_tensors(inside, shorten, out, style)
+        })
+    }
+
+    fn json(&self, console: &mut Console) -> Result<(), Failure> {
+        let header = self.header;
+        console.json("apr.inspect/1", |json| {
+            json.field_str("file", &self.label.to_string_lossy())?;
+            json.field_str("format", "sealed")?;
+            let [before, payload, hashes] = header.lens();
+            json.field_uint("file_bytes", before + payload + hashes)?;
+            json.field_uint("header_bytes", before)?;
+            json.field_uint("payload_bytes", payload)?;
+            json.field_uint("hash_bytes", hashes)?;
+            json.field_bool("encrypted", header.is_encrypted())?;
+            json.field_strings("opens_with", header.stanzas().iter().map(|kind| kind_name(*kind)))?;
+            json.field_bool("bound_recipients", header.has_bound_recipients())?;
+            json.field_uint("generation", header.generation_declared())?;
+            json.key("signature")?;
+            match header.is_signed() {
+                false => json.null()?,
+                true => {
+                    let key = self.declared_key();
+                    json.object()?;
+                    json.field_str("algorithm", "Ed25519")?;
+                    json.field_opt_str("key", key.map(|key| key.to_string()).as_deref())?;
+                    json.field_opt_str(
+                        "fingerprint",
+                        key.map(|key| key.fingerprint().to_string()).as_deref(),
+                    )?;
+                    json.field_str("state", if self.signer.is_some() { "valid" } else { "unchecked" })?;
+                    json.field_opt("signer", self.signer, SignedBy::write_json)?;
+                    json.end_object()?;
+                }
+            }
+            let (parts, by) = self.authentic();
+            json.field_strings("authentic", parts.iter().copied())?;
+            json.field_opt_str("by", by)?;
+            json.key("public_metadata")?;
+            write_object(header.public_declared().iter(), json)?;
+            json.field_opt("inside", self.inside, Inside::write_json)
+        })
+    }
+}
+
+impl Inside {
+    fn write_json<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
+        json.object()?;
+        json.field_uint("bytes", self.parts.iter().map(Part::len).sum())?;
+        json.key("recipients")?;
+        match &self.recipients {
+            None => json.null()?,
+            Some(recipients) => {
+                json.array()?;
+                for recipient in recipients {
+                    match recipient {
+                        Some(name) => json.string(name)?,
+                        None => json.null()?,
+                    }
+                }
+                json.end_array()?;
+            }
+        }
+        json.key("private_metadata")?;
+        write_object(self.metadata.iter().map(|(key, value)| (key, value)), json)?;
+        json.key("tensors")?;
+        json.array()?;
+        for part in self.tensors() {
+            json.object()?;
+            json.field_str("name", part.name())?;
+            json.field_str("dtype", part.dtype())?;
+            json.field_shape("shape", part.shape().iter().copied())?;
+            json.field_uint("bytes", part.len())?;
+            json.end_object()?;
+        }
+        json.end_array()?;
+        json.end_object()
+    }
+}
+
+/// As JSON calls what opens a file.
+fn kind_name(kind: StanzaKind) -> &'static str {
+    match kind {
+        StanzaKind::Recipient => "recipient",
+        StanzaKind::Password => "password",
+        _ => "unknown",
+    }
+}
+
+fn write_object<'t, W: Write>(
+    texts: impl Iterator<Item = (&'t String, &'t String)>,
+    json: &mut JsonWriter<W>,
+) -> io::Result<()> {
+    json.object()?;
+    for (key, value) in texts {
+        json.field_str(key, value)?;
+    }
+    json.end_object()
+}
+
+fn write_texts(
+    title: &str,
+    texts: &[(&String, &String)],
+    shorten: bool,
+    out: &mut impl Write,
+    style: Style,
+) -> io::Result<()> {
+    if texts.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.bold(title))?;
+    let shown = if shorten { LISTED } else { usize::MAX };
+    for (key, value) in texts.iter().take(shown) {
+        let value = if shorten { cut(value, VALUE_CHARS) } else { escaped(value) };
+        writeln!(out, "  {}: {value}", style.cyan(&escaped(key)))?;
+    }
+    more(texts.len().saturating_sub(shown), out)
+}
+
+fn write_recipients(inside: &Inside, shorten: bool, out: &mut impl Write, style: Style) -> io::Result<()> {
+    let Some(recipients) = &inside.recipients else { return Ok(()) };
+    writeln!(out, "\n{}", style.bold("Recipients"))?;
+    let shown = if shorten { LISTED } else { usize::MAX };
+    for recipient in recipients.iter().take(shown) {
+        writeln!(out, "  {}", recipient.as_deref().unwrap_or("not listed"))?;
+    }
+    more(recipients.len().saturating_sub(shown), out)
+}
+
+fn write_tensors(inside: &Inside, shorten: bool, out: &mut impl Write, style: Style) -> io::Result<()> {
+    let count = inside.tensors().count();
+    if count == 0 {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.bold("Tensors"))?;
+    let shown = if shorten { LISTED } else { usize::MAX };
+    let mut table = Table::new(&[Align::Left, Align::Left, Align::Left, Align::Right]);
+    for part in inside.tensors().take(shown) {
+        let dims: Vec<String> = part.shape().iter().map(ToString::to_string).collect();
+        let name = format!("  {}", cut(part.name(), VALUE_CHARS));
+        table.row([name, cut(part.dtype(), 20), format!("[{}]", dims.join(", ")), human::bytes(part.len())]);
+    }
+    table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    more(count.saturating_sub(shown), out)
+}

@@ -1,0 +1,184 @@
+//! `apr key`: what a key file holds, without its secret.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use apr_crypto::{PublicKey, minisign, p256};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use crate::commands::keygen::{SIGN_P256, fingerprint, kind};
+use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::secrets::{KeyFile, PasswordArgs, key_password_args, load_any};
+use crate::terminal::Console;
+
+pub(crate) fn command() -> Command {
+    Command::new("key")
+        .about("Show the public key and the fingerprint of a key")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .subcommand(show_command())
+        .after_help(
+            "Examples:\n  apr key show maker.key\n  apr key show maker.key.pub --format pem\n\n\
+             Exit codes: 0 shown, 2 usage, 3 not a key, 4 others can read a secret file, or it cannot be unlocked, 5 I/O.",
+        )
+}
+
+fn show_command() -> Command {
+    Command::new("show")
+        .about("Show the public key and the fingerprint of a key")
+        .arg(
+            Arg::new("key")
+                .value_name("KEY-OR-FILE")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("A public key or its file, or the file of a secret key: ours, PEM, or minisign's"),
+        )
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .value_parser(PossibleValuesParser::new(["apr", "pem", "minisign"]))
+                .help("Print the public key alone, as a file of this format"),
+        )
+        .args(key_password_args())
+        .after_help(
+            "Of a secret key the public half is shown; a locked one has to be unlocked for that. minisign has no \
+             recipients' keys, and P-256 keys are PEM alone.\n\n\
+             Examples:\n  apr key show maker.key\n  apr key show maker.key --format minisign > minisign.pub\n\n\
+             Exit codes: 0 shown, 2 usage, 3 not a key, 4 others can read a secret file, or it cannot be unlocked, 5 I/O.",
+        )
+}
+
+/// Runs `apr key show`.
+///
+/// # Errors
+///
+/// If it is no key, cannot be unlocked, or has no such format.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let (_, matches) = matches.subcommand().expect("clap requires a subcommand");
+    let path = matches.get_one::<PathBuf>("key").expect("clap requires KEY-OR-FILE");
+    let wanted = matches.get_one::<String>("format").map(String::as_str);
+    if let Some((public, is_secret)) = p256_key(path) {
+        let text = match wanted {
+            None => None,
+            Some("pem") => Some(public.to_pem()),
+            Some(_) => {
+                let what = "a P-256 key has no other format than PEM";
+                return Err(Failure::new(CODE_USAGE, what).help("take --format pem"));
+            }
+        };
+        let shown = Shown {
+            kind: SIGN_P256,
+            what: "for model signatures (ECDSA over P-256)",
+            format: "pem",
+            public: public.to_pem(),
+            fingerprint: public.fingerprint().to_string(),
+            key_id: None,
+            is_secret,
+            is_locked: false,
+            text,
+        };
+        shown.report(path, console)?;
+        return Ok(Exit::Success);
+    }
+    let KeyFile { public, format, key_id, is_secret, is_locked } =
+        load_any(path, &PasswordArgs::of_keys(matches))?;
+    let text = match wanted {
+        None => None,
+        Some("pem") => Some(public.to_spki_pem()),
+        Some("minisign") => Some(in_minisign(&public, key_id)?),
+        Some(_) => Some(public.to_file_text("")?),
+    };
+    let shown = Shown {
+        kind: kind(&public),
+        what: match &public {
+            PublicKey::Recipient(_) => "for encrypting (X25519)",
+            PublicKey::Verifying(_) => "for signatures (Ed25519)",
+        },
+        format: format.name(),
+        public: public.to_string(),
+        fingerprint: fingerprint(&public),
+        key_id: key_id.map(|id| id.to_string()),
+        is_secret,
+        is_locked,
+        text,
+    };
+    shown.report(path, console)?;
+    Ok(Exit::Success)
+}
+
+/// The public half of a P-256 key's file, and whether it holds the secret one; `None` for every other file.
+fn p256_key(path: &Path) -> Option<(p256::VerifyingKey, bool)> {
+    match p256::VerifyingKey::open_file(path) {
+        Ok(key) => Some((key, false)),
+        Err(_) => Some((p256::SigningKey::open_file(path).ok()?.verifying_key(), true)),
+    }
+}
+
+/// What is told of a key.
+struct Shown {
+    kind: &'static str,
+    what: &'static str,
+    format: &'static str,
+    public: String,
+    fingerprint: String,
+    key_id: Option<String>,
+    is_secret: bool,
+    is_locked: bool,
+    /// The file that was asked for.
+    text: Option<String>,
+}
+
+impl Shown {
+    fn report(&self, path: &Path, console: &mut Console) -> Result<(), Failure> {
+        let Self { kind, what, public, fingerprint, is_secret, is_locked, .. } = self;
+        if console.is_json() {
+            return console.json("apr.key/1", |json| {
+                json.field_str("file", &path.to_string_lossy())?;
+                json.field_str("kind", kind)?;
+                json.field_bool("secret", *is_secret)?;
+                json.field_bool("locked", *is_locked)?;
+                json.field_str("format", self.format)?;
+                json.field_str("public_key", public)?;
+                json.field_str("fingerprint", fingerprint)?;
+                json.field_opt_str("minisign_key_id", self.key_id.as_deref())?;
+                match &self.text {
+                    Some(text) => json.field_str("text", text),
+                    None => Ok(()),
+                }
+            });
+        }
+        let secret = match (is_secret, is_locked) {
+            (true, true) => ", secret half under a password",
+            (true, false) => ", secret half not under a password",
+            _ => "",
+        };
+        console.text(|out, _| match &self.text {
+            Some(text) => out.write_all(text.as_bytes()),
+            None if public.contains('\n') => {
+                write!(out, "fingerprint: {fingerprint}\nkind:        {what}{secret}\n{public}")
+            }
+            None => {
+                writeln!(
+                    out,
+                    "public key:  {public}\nfingerprint: {fingerprint}\nkind:        {what}{secret}"
+                )
+            }
+        })
+    }
+}
+
+fn in_minisign(public: &PublicKey, id: Option<minisign::KeyId>) -> Result<String, Failure> {
+    let PublicKey::Verifying(key) = public else {
+        return Err(
+            Failure::new(CODE_USAGE, "minisign has no keys for encrypting").help("take --format apr or pem")
+        );
+    };
+    let key = match id {
+        Some(id) => minisign::PublicKey::new(id, *key),
+        None => (*key).into(),
+    };
+    Ok(key.to_string())
+}

@@ -1,0 +1,244 @@
+//! `apr keygen`: a new key, or one of another program, as a key file.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use apr_crypto::{Argon2Cost, OsRandom, PublicKey, RecipientSecret, SecretKey, SigningKey, p256};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::interruption;
+use crate::output::{self, Overwrite};
+use crate::secrets::{PasswordArgs, Purpose, keep_secrets, key_password_args, load_secret};
+use crate::terminal::Console;
+use crate::terminal::escape;
+
+/// What keys of P-256 are called here and in JSON.
+pub(crate) const SIGN_P256: &str = "sign-p256";
+
+pub(crate) fn command() -> Command {
+    Command::new("keygen")
+        .about("Make a key for opening encrypted models, or for signing them")
+        .arg(
+            Arg::new("kind")
+                .value_name("KIND")
+                .required(true)
+                .value_parser(PossibleValuesParser::new(["encrypt", "sign", SIGN_P256]))
+                .help(
+                    "encrypt: a recipient's key (X25519); sign: a signer's key (Ed25519); sign-p256: one for model signatures \
+                     of files and folders (ECDSA over P-256, as PEM)",
+                ),
+        )
+        .arg(
+            Arg::new("output")
+                .short('o')
+                .long("output")
+                .value_name("FILE")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("The new secret file; the public key goes to FILE.pub"),
+        )
+        .arg(
+            Arg::new("comment")
+                .long("comment")
+                .value_name("TEXT")
+                .help("A line for people, in both files: whose key it is, what for"),
+        )
+        .arg(
+            Arg::new("from")
+                .long("from")
+                .value_name("KEYFILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Take the key of this file (PEM, minisign's, or ours) instead of making one"),
+        )
+        .args(PasswordArgs::args())
+        .args(key_password_args())
+        .after_help(
+            "FILE is created for its owner alone (mode 0600) and never replaces anything. FILE.pub may be given to \
+             everybody; so may the fingerprint, which two people can compare on the telephone. With a password option, \
+             FILE is of use only with that password. Nothing secret is printed. Keep a copy of FILE where it is safe: \
+             without it, what was encrypted for it stays closed.\n\n\
+             Examples:\n  apr keygen encrypt -o my.key --comment 'Alice, laptop'\n  \
+             apr keygen sign -o team.key --password-file password.txt\n  \
+             apr keygen sign -o imported.key --from ed25519.pem\n\n\
+             Exit codes: 0 made, 2 a file exists or the password cannot be used, 3 not a key of that kind (--from), 4 \
+             others can read it, 5 I/O.",
+        )
+}
+
+/// Runs `apr keygen`.
+///
+/// # Errors
+///
+/// If a file exists or cannot be written, there is no randomness or no password, or the key to import is none.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let path = matches.get_one::<PathBuf>("output").expect("clap requires --output");
+    if path.as_os_str() == "-" {
+        return Err(Failure::new(CODE_USAGE, "a secret key is not written to standard output"));
+    }
+    keep_secrets();
+    let public_path = beside(path);
+    for path in [path, &public_path] {
+        // With --force nothing changes: what a lost key opened stays closed.
+        output::check_file(path, Overwrite::Refuse)
+            .map_err(|failure| failure.help("keys are never replaced: choose another name"))?;
+    }
+    if matches.get_one::<String>("kind").is_some_and(|kind| kind == SIGN_P256) {
+        return p256_pair(matches, path, &public_path, console);
+    }
+    let is_signing = matches.get_one::<String>("kind").is_some_and(|kind| kind == "sign");
+    let key = match matches.get_one::<PathBuf>("from") {
+        Some(from) => imported(from, is_signing, &PasswordArgs::of_keys(matches))?,
+        None if is_signing => SecretKey::from(SigningKey::generate(&mut OsRandom)?),
+        None => SecretKey::from(RecipientSecret::generate(&mut OsRandom)?),
+    };
+    let public = key.public();
+    let comment = matches.get_one::<String>("comment").map(String::as_str);
+    // Checked before anything is made of it.
+    let public_text = public.to_file_text(comment.unwrap_or_default())?;
+    let secret_comment = comment.map_or_else(|| format!("public key: {public}"), str::to_owned);
+    let password = PasswordArgs::from_matches(matches);
+    let is_locked = password.is_given();
+    let locked = match is_locked {
+        true => {
+            let password = password.read(&path.to_string_lossy(), Purpose::Lock)?;
+            Some(key.lock(&mut OsRandom, &password, &Argon2Cost::RFC_9106)?)
+        }
+        false => None,
+    };
+    write_pair(
+        path,
+        &public_path,
+        || match &locked {
+            Some(locked) => Ok(locked.create_file(path, &secret_comment)?),
+            None => Ok(key.create_file(path, &secret_comment)?),
+        },
+        || write_public(&public_path, &public_text),
+    )?;
+    let made = Made {
+        kind: kind(&public),
+        public: public.to_string(),
+        fingerprint: fingerprint(&public),
+        is_locked,
+    };
+    report(path, &public_path, &made, console)?;
+    Ok(Exit::Success)
+}
+
+/// A pair as other programs keep it: PEM, which knows neither our passwords nor comments.
+fn p256_pair(
+    matches: &ArgMatches,
+    path: &Path,
+    public_path: &Path,
+    console: &mut Console,
+) -> Result<Exit, Failure> {
+    if PasswordArgs::from_matches(matches).is_given() || matches.contains_id("comment") {
+        return Err(Failure::new(CODE_USAGE, "a P-256 key is kept as PEM, without password and comment")
+            .help("leave the option out; the file is its owner's alone"));
+    }
+    let key = match matches.get_one::<PathBuf>("from") {
+        Some(from) => p256::SigningKey::open_file(from)?,
+        None => p256::SigningKey::generate(&mut OsRandom)?,
+    };
+    let public = key.verifying_key();
+    write_pair(path, public_path, || Ok(key.create_file(path)?), || Ok(public.create_file(public_path)?))?;
+    let made = Made {
+        kind: SIGN_P256,
+        public: public.to_pem(),
+        fingerprint: public.fingerprint().to_string(),
+        is_locked: false,
+    };
+    report(path, public_path, &made, console)?;
+    Ok(Exit::Success)
+}
+
+/// Writes both files or none.
+fn write_pair(
+    path: &Path,
+    public_path: &Path,
+    write_secret: impl FnOnce() -> Result<(), Failure>,
+    write_public: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    interruption::in_place(&[path, public_path], || {
+        write_secret()?;
+        write_public().inspect_err(|_| {
+            // It is not in use yet; half a pair would be in the way of the next try.
+            let _ = fs::remove_file(path);
+        })
+    })
+}
+
+/// What can be told of a new pair.
+struct Made {
+    kind: &'static str,
+    /// The line, or the PEM.
+    public: String,
+    fingerprint: String,
+    is_locked: bool,
+}
+
+fn write_public(path: &Path, text: &str) -> Result<(), Failure> {
+    output::write_file(path, text.as_bytes(), Overwrite::Refuse)
+}
+
+/// `FILE.pub`.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".pub");
+    name.into()
+}
+
+fn imported(path: &Path, is_signing: bool, password: &PasswordArgs) -> Result<SecretKey, Failure> {
+    let key = load_secret(path, password)?.key;
+    let checked = match is_signing {
+        true => key.into_signing().map(SecretKey::from),
+        false => key.into_recipient().map(SecretKey::from),
+    };
+    checked.map_err(|error| Failure::from(error).in_file(path))
+}
+
+fn report(path: &Path, public_path: &Path, made: &Made, console: &mut Console) -> Result<(), Failure> {
+    let Made { kind, public, fingerprint, is_locked } = made;
+    if console.is_json() {
+        return console.json("apr.keygen/1", |json| {
+            json.field_str("file", &path.to_string_lossy())?;
+            json.field_str("public_file", &public_path.to_string_lossy())?;
+            json.field_str("kind", kind)?;
+            json.field_bool("locked", *is_locked)?;
+            json.field_str("public_key", public)?;
+            json.field_str("fingerprint", fingerprint)
+        });
+    }
+    console.text(|out, _| match public.contains('\n') {
+        true => write!(out, "fingerprint: {fingerprint}\n{public}"),
+        false => writeln!(out, "public key:  {public}\nfingerprint: {fingerprint}"),
+    })?;
+    let (file, public_file) = (escape::path(path), escape::path(public_path));
+    console.note(format_args!(
+        "wrote {file} (secret: keep it, and a copy) and {public_file} (public: give it away)"
+    ));
+    if !is_locked {
+        let help = if *kind == SIGN_P256 { "" } else { " (--ask-password)" };
+        console
+            .remark(format_args!("the key is not under a password: whoever can read the file has it{help}"));
+    }
+    Ok(())
+}
+
+/// As JSON and `keygen` call it.
+pub(crate) const fn kind(key: &PublicKey) -> &'static str {
+    match key {
+        PublicKey::Recipient(_) => "encrypt",
+        PublicKey::Verifying(_) => "sign",
+    }
+}
+
+pub(crate) fn fingerprint(key: &PublicKey) -> String {
+    match key {
+        PublicKey::Recipient(key) => key.fingerprint().to_string(),
+        PublicKey::Verifying(key) => key.fingerprint().to_string(),
+    }
+}

@@ -1,0 +1,228 @@
+//! `apr open`: a sealed file, or one tensor of it, verified and decrypted.
+
+use std::io::Write;
+use std::path::Path;
+
+use apr_container::sealed::SealedReader;
+use apr_crypto::ReadAt;
+use clap::{Arg, ArgMatches, Command};
+
+use crate::commands::seal::NAME_KEY;
+use crate::error::{Exit, Failure};
+use crate::input::{self, Source};
+use crate::output::{self, Destination, Output, Run};
+use crate::sealed_file::SealedFile;
+use crate::secrets::{IdentityArgs, SignedBy, TrustArgs, key_password_args, refuse_shared_stdin};
+use crate::terminal::Console;
+use crate::terminal::escape;
+use crate::terminal::human::exact_bytes;
+use crate::terminal::suggest;
+
+/// Bytes that are read and verified at once.
+const PIECE_LEN: u64 = 1 << 20;
+
+pub(crate) fn command() -> Command {
+    Command::new("open")
+        .about("Open a sealed file, or read one tensor of it, verified and decrypted")
+        .arg(
+            input::input_arg().value_name("FILE").help("A sealed file, or `-` for standard input"),
+        )
+        .arg(output::output_arg("The original file, or the tensor's bytes, or `-` for standard output"))
+        .arg(
+            Arg::new("tensor")
+                .long("tensor")
+                .value_name("NAME")
+                .help("Write the bytes of this tensor alone; little more than it is read"),
+        )
+        .args(IdentityArgs::args())
+        .args(TrustArgs::args())
+        .args(key_password_args())
+        .arg(output::force_arg())
+        .arg(output::dry_run_arg())
+        .after_help(
+            "The signature is verified before anything is decrypted. A signed file needs --signer, --trusted-keys or \
+             --any-signer; one that is locked with a password asks for it at the terminal unless an option says where to \
+             find it. Nothing is written unless all of it is as its maker left it. Wrong key, wrong password and damage are \
+             one error.\n\n\
+             Examples:\n  apr open model.sealed -o copy.safetensors --identity buyer.key --signer maker.key.pub\n  \
+             apr open model.sealed -o head.bin --tensor head.weight --identity buyer.key --any-signer\n\n\
+             Exit codes: 0 written, 2 OUT exists, no such tensor or no password, 3 not a sound file or key, 4 not decrypted, \
+             not verified or not encrypted, 5 I/O, 6 another format, or a recipient's key is needed.",
+        )
+}
+
+/// Runs `apr open`.
+///
+/// # Errors
+///
+/// If the file cannot be read, verified or decrypted; if a key or the password cannot be had; if the output cannot be
+/// written.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let path = input::path(matches);
+    refuse_shared_stdin(IdentityArgs::from_matches(matches).takes_stdin(), path)?;
+    // What cannot be written is told before anything is read from standard input.
+    Output::from_matches(matches, console)?;
+    open(&Source::open(path)?, matches, console)
+}
+
+/// Opens a sealed file as the options say, those of `apr decrypt` as well.
+///
+/// # Errors
+///
+/// Those of [`run`].
+pub(crate) fn open(source: &Source, matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let path = input::path(matches);
+    let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
+    let Output { destination, overwrite, run } = Output::from_matches(matches, console)?;
+    let file = SealedFile::open(source, identity.limits())?;
+    let keys = file.keys(trust.load()?, &identity, console)?;
+    let reader = file.reader(&keys)?;
+    let what = match matches.try_get_one::<String>("tensor").ok().flatten() {
+        None => Wanted::All,
+        Some(name) => Wanted::Tensor(find(&reader, name, path)?),
+    };
+    let len = what.len(&reader);
+    let refused = |error| file.refused(error);
+    // What went to standard output cannot be taken back: everything is verified before the first byte of it.
+    if destination == Destination::Stdout || run == Run::Dry {
+        let mut progress = console.progress("verifying", len);
+        what.read(
+            &reader,
+            |piece| {
+                progress.advance(piece.len());
+                Ok(())
+            },
+            refused,
+        )?;
+    }
+    if run == Run::Write {
+        let mut progress = console.progress("opening", len);
+        destination.fill(overwrite, |out| {
+            what.read(
+                &reader,
+                |piece| {
+                    progress.advance(piece.len());
+                    out.write_all(piece).map_err(|error| destination.write_failure(&error))
+                },
+                refused,
+            )
+        })?;
+    }
+    let signer = reader.signer().map(|signer| keys.signed_by(signer));
+    let name = reader.private_metadata().get(NAME_KEY);
+    let part = what.part(&reader);
+    if console.is_json() {
+        console.json("apr.open/1", |json| {
+            json.field_str("input", &path.to_string_lossy())?;
+            json.field_str("output", &destination.label().to_string_lossy())?;
+            json.field_bool("written", run == Run::Write)?;
+            json.field_uint("bytes", len)?;
+            json.field_opt_str("name", name.map(String::as_str))?;
+            json.field_opt("tensor", part, |part, json| {
+                json.object()?;
+                json.field_str("name", part.name())?;
+                json.field_str("dtype", part.dtype())?;
+                json.field_shape("shape", part.shape().iter().copied())?;
+                json.end_object()
+            })?;
+            json.field_opt("signer", signer.as_ref(), SignedBy::write_json)
+        })?;
+        return Ok(Exit::Success);
+    }
+    match &signer {
+        Some(signer) => console.remark(format_args!("the file was signed {}", signer.by())),
+        None => {
+            console.remark(
+                "the file is not signed: who knows its password, or a recipient's public key, can have made it",
+            );
+        }
+    }
+    let label = escape::path(destination.label());
+    let described = match (part, name) {
+        (Some(part), _) => {
+            let dims: Vec<String> = part.shape().iter().map(ToString::to_string).collect();
+            format!(
+                "{}, {} [{}]",
+                escape::cut(part.name(), 100),
+                escape::cut(part.dtype(), 20),
+                dims.join(", ")
+            )
+        }
+        (None, Some(name)) => format!("the original {}", escape::cut(name, 100)),
+        (None, None) => "the original".to_owned(),
+    };
+    let text = format!("{label}: {described}, {}", exact_bytes(len));
+    match run {
+        Run::Write => console.wrote(text),
+        Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
+    }
+    Ok(Exit::Success)
+}
+
+/// The place of a tensor among the parts.
+fn find<R: ReadAt>(reader: &SealedReader<'_, R>, name: &str, path: &Path) -> Result<usize, Failure> {
+    reader.find(name).ok_or_else(|| {
+        let failure = Failure::new("ac-v2-not-found", "the sealed file has no tensor of this name");
+        let list = "`apr inspect FILE` with the same key lists the names; -v lists all of them";
+        // One tensor is usually called by the end of its name.
+        let names = || reader.parts().iter().map(apr_container::sealed::Part::name);
+        let ending =
+            || names().find(|known| known.strip_suffix(name).is_some_and(|rest| rest.ends_with('.')));
+        let help = match suggest::closest(name, names()).or_else(ending) {
+            Some(close) => format!("did you mean `{}`? {list}", escape::cut(close, 200)),
+            None => list.to_owned(),
+        };
+        failure.in_file(path).of_tensor(Some(name)).help(help)
+    })
+}
+
+/// What is to be written.
+#[derive(Clone, Copy, Debug)]
+enum Wanted {
+    All,
+    /// One part.
+    Tensor(usize),
+}
+
+impl Wanted {
+    fn part<'r, R: ReadAt>(self, reader: &'r SealedReader<'_, R>) -> Option<&'r apr_container::sealed::Part> {
+        match self {
+            Self::All => None,
+            Self::Tensor(idx) => reader.parts().get(idx),
+        }
+    }
+
+    fn len<R: ReadAt>(self, reader: &SealedReader<'_, R>) -> u64 {
+        self.part(reader).map_or_else(|| reader.content_len(), apr_container::sealed::Part::len)
+    }
+
+    /// Hands everything on, piece by piece, each one verified.
+    fn read<R: ReadAt>(
+        self,
+        reader: &SealedReader<'_, R>,
+        mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+        refused: impl Fn(apr_container::Error) -> Failure,
+    ) -> Result<(), Failure> {
+        let Self::Tensor(idx) = self else {
+            // What `take` says has to pass through the reader.
+            let mut failure = None;
+            let restored = reader.restore_with(|piece| {
+                take(piece).map_err(|stop| {
+                    failure = Some(stop);
+                    std::io::Error::other("stopped").into()
+                })
+            });
+            return restored.map_err(|error| failure.unwrap_or_else(|| refused(error)));
+        };
+        let len = self.len(reader);
+        let mut piece = vec![0; PIECE_LEN.min(len) as usize];
+        let mut at = 0;
+        while at < len {
+            let now = &mut piece[..PIECE_LEN.min(len - at) as usize];
+            reader.read_part(idx, at, now).map_err(&refused)?;
+            take(now)?;
+            at += now.len() as u64;
+        }
+        Ok(())
+    }
+}

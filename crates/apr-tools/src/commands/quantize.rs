@@ -1,0 +1,351 @@
+//! `apr quantize`: a model in fewer bits.
+
+mod file;
+mod keys;
+mod report;
+mod work;
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use apr_convert::quantize::{
+    Mixture, ModelFacts, Options, OutputTensor, Override, Plan, Reason, Requantize, Target, TensorSpec,
+    writable_format,
+};
+use apr_convert::{Container, Importance};
+use apr_models::Tensors;
+use apr_quant::BlockFormat;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use self::file::NewFile;
+use self::report::Report;
+use self::work::Work;
+use crate::args::glob::Selection;
+use crate::commands::completions::Listed;
+use crate::commands::convert;
+use crate::detached::Detached;
+use crate::error::{
+    CODE_NOT_CARRIED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure,
+};
+use crate::input::{self, Kind, Model, Rules, Source, Tensor};
+use crate::known;
+use crate::metadata;
+use crate::output::ending::Ending;
+use crate::output::{self, Destination, Output, Run};
+use crate::terminal::Console;
+use crate::terminal::human::plural;
+use crate::terminal::suggest;
+
+/// Most bytes of a file of importance: those of the largest models take some hundred megabytes.
+const MAX_IMPORTANCE: u64 = 4 << 30;
+
+pub(crate) fn command() -> Command {
+    let option = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).help(help)
+    };
+    let flag = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+    };
+    Command::new("quantize")
+        .about("Make a model smaller: its numbers in blocks of few bits, as GGUF, .apr or safetensors")
+        .arg(input::input_arg().value_name("MODEL"))
+        .arg(output::output_arg("The new file, or `-` for standard output"))
+        .arg(
+            option("type", "TYPE", "What the tensors become, by llama-quantize's names in any case")
+                .short('t')
+                .value_parser(Listed(type_names))
+                .required(true),
+        )
+        .arg(
+            option("format", "FORMAT", "Format of OUT, whatever its name")
+                .value_parser(PossibleValuesParser::new(["gguf", "apr2", "safetensors"])),
+        )
+        .arg(
+            option("tensor-type", "REGEX=TYPE", "Another type for tensors whose name the expression finds (repeatable)")
+                .action(ArgAction::Append),
+        )
+        .arg(option("output-tensor-type", "TYPE", "Another type for `output.weight`"))
+        .arg(option("token-embedding-type", "TYPE", "Another type for `token_embd.weight`"))
+        .arg(flag("leave-output-tensor", "Leave `output.weight` as it is").conflicts_with("output-tensor-type"))
+        .arg(flag("pure", "The same type for all, without the mixture that TYPE stands for"))
+        .arg(flag("allow-requantize", "Quantize again what is quantized, although precision is lost twice"))
+        .arg(
+            option("imatrix", "FILE", "Which columns matter: a file of llama-imatrix, GGUF or .dat")
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(flag("no-provenance", "Do not record source, options and version in the new file"))
+        .args(Selection::args())
+        .arg(input::compat_arg())
+        .arg(output::force_arg())
+        .arg(output::dry_run_arg())
+        .arg(input::unverified_arg())
+        .arg(input::trusted_arg())
+        .args(Detached::args())
+        .after_help(
+            "A GGUF model of a known architecture becomes, byte for byte, what llama-quantize makes of it (with \
+             --no-provenance; without, four keys more). In every other model, each matrix becomes TYPE; vectors and \
+             integers stay. Rows that are no whole number of blocks become the next larger type that fits, and the \
+             report says so. An .apr file has blocks of its own: there q4_0 and q8_0 are AprQ4 and AprQ8. A model that \
+             `apr predict` knows stays one: only its matrices of weights change.\n\n\
+             The error in the report is the root of the mean squared error, per standard deviation of the tensor. A dry run \
+             tells sizes, and the error from a sample. Memory does not grow with the model.\n\n\
+             Examples:\n  apr quantize tiny_llama.gguf --type q4_k_m --output small.gguf\n  \
+             apr quantize model.safetensors --type q8_0 --output half.gguf --exclude mask\n  \
+             apr quantize tiny_llama.gguf --type q4_0 --output tiny-q4.apr --dry-run\n\n\
+             Exit codes: 0 written, 2 OUT exists or has the ending of another format, no such type, nothing to quantize, or the format cannot hold it, 3 not a sound model, or numbers that \
+             no block can hold, 4 damaged or signed, 5 I/O, 6 another format or encrypted.",
+        )
+}
+
+/// The names of types, in the small letters in which they are typed.
+static TYPES: LazyLock<Vec<String>> = LazyLock::new(|| Target::names().map(str::to_lowercase).collect());
+
+fn type_names() -> Vec<&'static str> {
+    TYPES.iter().map(String::as_str).collect()
+}
+
+fn target(name: &str) -> Result<Target, Failure> {
+    Target::from_name(name).map_err(|error| {
+        let all = format!("the types are {}", TYPES.join(", "));
+        let is_unknown = error.code() == "cv-target";
+        let failure = Failure::from(error);
+        let bare = |name: &str| name.to_lowercase().replace(['_', '-', ' '], "");
+        let same = type_names().into_iter().find(|known| bare(known) == bare(name));
+        match same.or_else(|| suggest::closest(&name.to_lowercase(), type_names())) {
+            _ if !is_unknown => failure,
+            Some(close) => failure.help(format!("did you mean `{close}`? {all}")),
+            None => failure.help(all),
+        }
+    })
+}
+
+/// What the command line asks for, but for the input and the output.
+struct Args {
+    target: Target,
+    container: Option<Container>,
+    /// Of the output's name; not looked at if the format was given.
+    ending: Option<Ending>,
+    overrides: Vec<Override>,
+    output_tensor: OutputTensor,
+    token_embedding: Option<BlockFormat>,
+    mixture: Mixture,
+    requantize: Requantize,
+    imatrix: Option<PathBuf>,
+    selection: Selection,
+    provenance: Provenance,
+}
+
+/// Whether the new file says what it was made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Provenance {
+    Record,
+    Omit,
+}
+
+impl Args {
+    fn from_matches(matches: &ArgMatches, output: &Destination) -> Result<Self, Failure> {
+        let text = |name| matches.get_one::<String>(name).map(String::as_str);
+        let format = |name| text(name).map(writable_format).transpose();
+        let overrides = matches.get_many::<String>("tensor-type").into_iter().flatten();
+        let output_tensor = match format("output-tensor-type")? {
+            Some(format) => OutputTensor::Format(format),
+            None if matches.get_flag("leave-output-tensor") => OutputTensor::Keep,
+            None => OutputTensor::Mixture,
+        };
+        Ok(Self {
+            target: target(text("type").expect("clap requires --type"))?,
+            ending: if text("format").is_none() { Ending::of_output(output)? } else { None },
+            container: text("format").map(|name| match name {
+                "apr2" => Container::Apr,
+                "safetensors" => Container::SafeTensors,
+                _ => Container::Gguf,
+            }),
+            overrides: overrides.map(|rule| rule.parse()).collect::<Result<_, _>>()?,
+            output_tensor,
+            token_embedding: format("token-embedding-type")?,
+            mixture: if matches.get_flag("pure") { Mixture::Pure } else { Mixture::Reference },
+            requantize: match matches.get_flag("allow-requantize") {
+                true => Requantize::Allow,
+                false => Requantize::Refuse,
+            },
+            imatrix: matches.get_one::<PathBuf>("imatrix").cloned(),
+            selection: Selection::from_matches(matches),
+            provenance: match matches.get_flag("no-provenance") {
+                true => Provenance::Omit,
+                false => Provenance::Record,
+            },
+        })
+    }
+
+    /// The format of the output: the one asked for, the one its name says, or that of the input.
+    fn container(&self, model: &Model) -> Result<Container, Failure> {
+        let by_name = self.ending.map(|ending| match ending {
+            Ending::Gguf => Container::Gguf,
+            Ending::Apr => Container::Apr,
+            Ending::SafeTensors => Container::SafeTensors,
+        });
+        let by_input = match model.kind() {
+            Kind::Gguf(_) => Some(Container::Gguf),
+            Kind::AprModel(_) | Kind::AprTensors(_) => Some(Container::Apr),
+            Kind::File(_) | Kind::Sharded(_) | Kind::SealedTensors(_) => None,
+        };
+        self.container.or(by_name).or(by_input).ok_or_else(|| {
+            Failure::new(CODE_USAGE, "the name of the output does not say in what format it is to be")
+                .help("give it the ending .gguf, .apr or .safetensors, or say --format")
+        })
+    }
+}
+
+/// Runs `apr quantize`.
+///
+/// # Errors
+///
+/// If the input cannot be read or holds numbers that no block can, if the target is none or does not fit the format of the output,
+/// if the output cannot be written.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let output = Output::from_matches(matches, console)?;
+    let args = Args::from_matches(matches, &output.destination)?;
+    let rules = Rules::from_matches(matches);
+    let detached = Detached::from_matches(matches)?;
+    let source = Source::open_verified(input::path(matches), detached.as_ref(), console)?;
+    let model = Model::from_source(source, &rules)?;
+    let label = model.label().to_owned();
+    let in_model = |failure: Failure| failure.in_file(&label);
+
+    if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
+        console.remark(disagreement);
+    }
+    let all = model.tensors()?;
+    let tensors: Vec<Tensor<'_>> =
+        all.iter().filter(|tensor| args.selection.includes(tensor.name())).copied().collect();
+    if tensors.is_empty() && !all.is_empty() {
+        return Err(in_model(Failure::new(CODE_NOTHING_SELECTED, "no tensor is selected")));
+    }
+    tensors.iter().try_for_each(Tensor::check_order).map_err(in_model)?;
+    let importance = args.imatrix.as_deref().map(importance).transpose()?;
+
+    let facts = match model.kind() {
+        Kind::Gguf(file) => {
+            let header = file.header()?;
+            keys::refuse_part(&header).map_err(in_model)?;
+            ModelFacts::of_gguf(&header)
+        }
+        _ => ModelFacts::default(),
+    };
+    let shapes: Vec<Vec<u64>> =
+        tensors.iter().map(|tensor| tensor.shape().iter().map(|&dim| dim as u64).collect()).collect();
+    let specs: Vec<TensorSpec<'_>> =
+        tensors.iter().zip(&shapes).map(|(tensor, shape)| spec(tensor, shape)).collect();
+    let options = Options {
+        container: args.container(&model)?,
+        mixture: args.mixture,
+        requantize: args.requantize,
+        output_tensor: args.output_tensor,
+        token_embedding: args.token_embedding,
+        overrides: args.overrides.clone(),
+        importance: importance.as_ref(),
+        exact: exact(&model, &tensors)?,
+        ..Options::new(args.target)
+    };
+    let plan = Plan::new(&specs, &facts, &options).map_err(Failure::from).map_err(|failure| {
+        // Tensors are the model's; the rest is what was asked for.
+        if failure.tensor().is_some() { in_model(failure) } else { failure }
+    })?;
+
+    if plan.totals().converted == 0 {
+        return Err(in_model(nothing_converted(&plan, args.target)));
+    }
+
+    let work = Work { model: &model, tensors: &tensors, specs: &specs, options: &options, plan: &plan };
+    let record = match args.provenance {
+        Provenance::Record => Some(keys::options_text(matches)),
+        Provenance::Omit => None,
+    };
+    let (file, mut lost) = NewFile::new(&work, args.imatrix.as_deref(), record, output.run, &rules, console)?;
+    lost.extend(convert::lost_parts(&model, file.format()).map_err(in_model)?);
+    remarks(&work, console)?;
+    let errors = match output.run {
+        Run::Write => file.write(&work, &output, console),
+        Run::Dry => work.estimate(console),
+    };
+    let errors =
+        errors.map_err(|failure| if failure.tensor().is_some() { in_model(failure) } else { failure })?;
+    Report { work: &work, output: &output, file_len: file.len(), errors: &errors, lost: &lost }
+        .print(console)?;
+    Ok(Exit::Success)
+}
+
+/// Of a plan that changes no tensor.
+fn nothing_converted(plan: &Plan, target: Target) -> Failure {
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    for decision in plan.decisions() {
+        let reason = match (decision.reason, decision.to) {
+            (reason @ Reason::Kept(_), _) => reason.to_string(),
+            (_, Some(format)) => format!("{format} already"),
+            (reason, None) => reason.to_string(),
+        };
+        *reasons.entry(reason).or_default() += 1;
+    }
+    let reasons = reasons.into_iter().map(|(reason, count)| format!("{} {reason}", plural(count, "tensor")));
+    Failure::new(CODE_NOTHING_CONVERTED, format!("no tensor of this model becomes {}", target.name()))
+        .because(reasons.collect::<Vec<_>>().join("; "))
+}
+
+/// What is worth knowing of the new file before it is written.
+fn remarks(work: &Work<'_>, console: &Console) -> Result<(), Failure> {
+    match (work.model.kind(), work.options.container) {
+        (Kind::AprModel(_), Container::Apr) => console.remark(
+            "the new file is an .apr file of version 2: it has no signature, encryption or license inside; use `apr seal`, or \
+             `apr sign` for a signature beside it",
+        ),
+        (Kind::Gguf(file), Container::Gguf) => {
+            metadata::gguf::note_on_header(&file.header()?).into_iter().for_each(|note| console.remark(note));
+        }
+        (_, Container::Gguf) => {
+            let (entries, _) = metadata::entries(work.model)?;
+            let entry = |key: &str| entries.get(key).map(String::as_str);
+            let (architecture, model) = (entry(metadata::gguf::ARCHITECTURE), entry(apr_models::MODEL_KEY));
+            let note = metadata::gguf::note_on_architecture(architecture, model);
+            note.into_iter().for_each(|note| console.remark(note));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The tensors of a model that predicts without which it would be another one.
+fn exact<'m>(model: &Model, tensors: &[Tensor<'m>]) -> Result<BTreeSet<&'m str>, Failure> {
+    if !known::is_named(model)? {
+        return Ok(BTreeSet::new());
+    }
+    let is_weight = |tensor: &Tensor<'_>| {
+        // Blocks stand for floats.
+        let dtype = tensor.dtype().plain().unwrap_or(st_core::Dtype::F32);
+        Tensors::is_weight_matrix(dtype, tensor.shape())
+    };
+    Ok(tensors.iter().filter(|tensor| !is_weight(tensor)).map(Tensor::name).collect())
+}
+
+fn importance(path: &Path) -> Result<Importance, Failure> {
+    let file = durable_file::read(path, MAX_IMPORTANCE)?;
+    Importance::from_bytes(&file).map_err(|error| Failure::from(error).in_file(path))
+}
+
+/// A tensor as plans know it. Blocks that are laid out otherwise than by rows are left to those who made them.
+fn spec<'a>(tensor: &Tensor<'a>, shape: &'a [u64]) -> TensorSpec<'a> {
+    let (&columns, rest) = shape.split_last().unwrap_or((&1, &[]));
+    let rows = rest.iter().try_fold(1_u64, |count, dim| count.checked_mul(*dim));
+    let is_regular = |format: &BlockFormat| {
+        rows.and_then(|rows| format.byte_len(columns, rows).ok()) == Some(tensor.byte_len())
+    };
+    TensorSpec { name: tensor.name(), shape, format: tensor.dtype().block_format().filter(is_regular) }
+}
+
+/// Of a tensor whose type the new file does not have.
+fn not_carried(tensor: &Tensor<'_>, container: Container) -> Failure {
+    let what = format!("{container} has no element type {}", tensor.dtype());
+    let failure = Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
+    failure.help("leave the tensor out with --exclude NAME, or choose another --format")
+}

@@ -1,0 +1,218 @@
+//! The new file: every offset, then the bytes.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use apr_container::v2;
+use apr_convert::Container;
+use apr_quant::BlockFormat;
+use gguf_core::GgufBuilder;
+
+use super::keys;
+use super::work::{Errors, Work};
+use crate::error::Failure;
+use crate::input::{Format, Kind, Rules, Tensor, Totals};
+use crate::metadata::{self, Entries};
+use crate::output::{Output, Run};
+use crate::terminal::Console;
+
+/// Bytes that are collected before they are written.
+const BUFFER_LEN: usize = 256 << 10;
+
+/// A file whose every length and offset is fixed.
+#[derive(Debug)]
+pub(super) enum NewFile {
+    Gguf(gguf_core::Layout),
+    Apr(v2::Layout),
+    SafeTensors(st_core::Layout),
+}
+
+impl NewFile {
+    /// Lays the file out. Says what of the model it does not hold.
+    ///
+    /// # Errors
+    ///
+    /// If it has no place for a tensor; if the source cannot be read.
+    pub(super) fn new(
+        work: &Work<'_>,
+        imatrix: Option<&Path>,
+        record: Option<String>,
+        run: Run,
+        rules: &Rules,
+        console: &Console,
+    ) -> Result<(Self, Vec<String>), Failure> {
+        let provenance = match record {
+            Some(options) => keys::provenance(work.model, options, imatrix, run, console)?,
+            None => Vec::new(),
+        };
+        match work.options.container {
+            Container::Gguf => Self::gguf(work, imatrix, &provenance),
+            Container::Apr => {
+                let (entries, lost) = entries(work, &provenance)?;
+                Ok((Self::apr(work, &entries, rules)?, lost))
+            }
+            _ => {
+                let (entries, lost) = entries(work, &provenance)?;
+                Ok((Self::safetensors(work, entries)?, lost))
+            }
+        }
+    }
+
+    fn gguf(
+        work: &Work<'_>,
+        imatrix: Option<&Path>,
+        provenance: &[(&'static str, String)],
+    ) -> Result<(Self, Vec<String>), Failure> {
+        work.check_types(|decision, _| decision.to.is_some_and(|format| Container::Gguf.has(format)))?;
+        let mut builder = GgufBuilder::new();
+        let lost = match work.model.kind() {
+            Kind::Gguf(file) => {
+                builder.copy_entries(&file.header()?)?;
+                Vec::new()
+            }
+            _ => {
+                let (entries, lost) = metadata::entries(work.model)?;
+                metadata::gguf::to_builder(&entries, true, &mut builder)?;
+                lost
+            }
+        };
+        keys::set_file_type(&mut builder, work.options.target, imatrix.zip(work.options.importance))?;
+        for (key, value) in provenance {
+            builder.set(key, value.as_str())?;
+        }
+        for (decision, spec, _) in work.rows() {
+            if let Some(format) = decision.to {
+                builder.add_tensor(spec.name, format, spec.shape)?;
+            }
+        }
+        Ok((Self::Gguf(builder.layout()?), lost))
+    }
+
+    fn apr(work: &Work<'_>, entries: &Entries, rules: &Rules) -> Result<Self, Failure> {
+        let dtype = |decision: &apr_convert::quantize::Decision, tensor: &Tensor<'_>| {
+            // What nobody here knows is copied under its own number.
+            decision.to.map_or_else(|| tensor.dtype().in_apr(), Container::apr_dtype)
+        };
+        work.check_types(|decision, tensor| dtype(decision, tensor).is_some())?;
+        let specs = work.rows().filter_map(|(decision, spec, tensor)| {
+            let byte_len = if decision.to.is_some() { decision.bytes.1 } else { tensor.byte_len() };
+            let dtype = dtype(decision, tensor)?;
+            Some(v2::TensorSpec { name: spec.name, dtype, shape: spec.shape, byte_len: Some(byte_len) })
+        });
+        let totals = work.plan.totals();
+        let totals =
+            Totals { tensors: work.tensors.len() as u64, elements: totals.count, bytes: totals.bytes_after };
+        let metadata = metadata::to_tensors(entries, totals, &rules.apr)?;
+        let flags = match work.model.kind() {
+            Kind::AprTensors(file) => v2::WriteOptions::like(file.index()).flags,
+            _ => v2::Flags::default(),
+        };
+        let is_quantized =
+            work.rows().any(|(decision, _, _)| decision.to.is_some_and(BlockFormat::is_quantized));
+        let flags = if is_quantized { flags.with(v2::Flags::QUANTIZED) } else { flags };
+        let options = v2::WriteOptions { metadata, flags, order: v2::Order::ByName };
+        let layout = v2::Layout::new(specs, &options).map_err(Failure::of_tensors)?;
+        Ok(Self::Apr(layout))
+    }
+
+    fn safetensors(work: &Work<'_>, entries: Entries) -> Result<Self, Failure> {
+        let dtype = |decision: &apr_convert::quantize::Decision, tensor: &Tensor<'_>| {
+            decision.to.map_or_else(|| tensor.dtype().plain(), Container::safetensors_dtype)
+        };
+        work.check_types(|decision, tensor| dtype(decision, tensor).is_some())?;
+        let specs = work.rows().filter_map(|(decision, spec, tensor)| {
+            let dtype = dtype(decision, tensor)?;
+            Some(st_core::TensorSpec { name: spec.name, dtype, shape: tensor.shape() })
+        });
+        let metadata = (!entries.is_empty()).then_some(entries);
+        let options = st_core::WriteOptions { metadata, ..st_core::WriteOptions::default() };
+        Ok(Self::SafeTensors(st_core::Layout::new(specs, &options)?))
+    }
+
+    pub(super) const fn format(&self) -> Format {
+        match self {
+            Self::Gguf(_) => Format::Gguf,
+            Self::Apr(_) => Format::AprTensors,
+            Self::SafeTensors(_) => Format::SafeTensors,
+        }
+    }
+
+    /// Length of the file in bytes.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Gguf(layout) => layout.file_len(),
+            Self::Apr(layout) => layout.file_len(),
+            Self::SafeTensors(layout) => layout.file_len(),
+        }
+    }
+
+    /// Makes the tensors and writes the file. It appears, or is replaced, as a whole.
+    ///
+    /// # Errors
+    ///
+    /// If a tensor cannot be read or made, or the output not be written; an old output stays as it was.
+    pub(super) fn write(
+        &self,
+        work: &Work<'_>,
+        output: &Output,
+        console: &Console,
+    ) -> Result<Errors, Failure> {
+        let mut progress = console.progress("quantizing", work.tensors.iter().map(Tensor::byte_len).sum());
+        let mut errors: Errors = vec![None; work.plan.decisions().len()];
+        output.destination.fill(output.overwrite, |out| {
+            let mut stop = None;
+            let mut pull = |idx: usize, sink: &mut dyn Write| {
+                progress.item(work.name(idx));
+                let made = work.make(idx, |piece| {
+                    progress.advance(usize::try_from(piece.consumed).unwrap_or(usize::MAX));
+                    sink.write_all(piece.bytes).map_err(|error| output.destination.write_failure(&error))
+                });
+                match made {
+                    Ok(found) => {
+                        if let Some(place) = errors.get_mut(idx) {
+                            *place = found;
+                        }
+                        Ok(())
+                    }
+                    Err(failure) => {
+                        stop = Some(failure);
+                        Err(io::Error::other("stopped"))
+                    }
+                }
+            };
+            let mut out = BufWriter::with_capacity(BUFFER_LEN, out);
+            let written = self.stream(&mut out, &mut pull).and_then(|()| out.flush());
+            // Taken apart rather than dropped: dropping would write the rest to a place that has just refused it.
+            let _ = out.into_parts();
+            written.map_err(|error| stop.take().unwrap_or_else(|| output.destination.write_failure(&error)))
+        })?;
+        Ok(errors)
+    }
+
+    fn stream(
+        &self,
+        out: &mut impl Write,
+        pull: &mut dyn FnMut(usize, &mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        match self {
+            Self::Gguf(layout) => layout.write_streamed(out, |planned, sink| pull(planned.idx, sink)),
+            Self::SafeTensors(layout) => {
+                layout.write_streamed(out, |planned, sink| pull(planned.input_idx, sink))
+            }
+            Self::Apr(layout) => {
+                let written = layout.write_streamed(out, |planned, sink| Ok(pull(planned.input_idx, sink)?));
+                written.map_err(io::Error::other)
+            }
+        }
+    }
+}
+
+/// Metadata as text, with what is recorded.
+fn entries(
+    work: &Work<'_>,
+    provenance: &[(&'static str, String)],
+) -> Result<(Entries, Vec<String>), Failure> {
+    let (mut entries, lost) = metadata::entries(work.model)?;
+    entries.extend(provenance.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+    Ok((entries, lost))
+}

@@ -1,0 +1,238 @@
+//! What became of each tensor, and of all together.
+
+use std::io::{self, Write};
+
+use apr_convert::Container;
+use apr_convert::quantize::{Decision, TensorSpec};
+use apr_quant::ErrorReport;
+
+use super::work::{Errors, Work};
+use crate::error::Failure;
+use crate::input::Tensor;
+use crate::output::{Destination, Output, Run};
+use crate::report::json::JsonWriter;
+use crate::terminal::Console;
+use crate::terminal::escape::{self, escaped};
+use crate::terminal::human::{self, exact_bytes, plural};
+use crate::terminal::table::{Align, Dispensable, Table};
+
+/// Everything there is to tell.
+pub(super) struct Report<'a> {
+    pub(super) work: &'a Work<'a>,
+    pub(super) output: &'a Output,
+    pub(super) file_len: u64,
+    /// By decision.
+    pub(super) errors: &'a Errors,
+    /// What of the model's metadata the new file does not hold.
+    pub(super) lost: &'a [String],
+}
+
+impl Report<'_> {
+    /// Tells it: a table on standard output unless the model goes there, the sums on standard error.
+    ///
+    /// # Errors
+    ///
+    /// If standard output does not take it.
+    pub(super) fn print(&self, console: &mut Console) -> Result<(), Failure> {
+        if console.is_json() {
+            return console.json("apr.quantize/1", |json| self.write_json(json));
+        }
+        let written = self.output.run == Run::Write;
+        if !(written && self.output.destination == Destination::Stdout) {
+            let table = self.table();
+            console.text(|out, style| {
+                let mut lines =
+                    table.fitted(style, Dispensable { first: &[1, 6, 2], last: &[4] }).into_iter();
+                if let Some(head) = lines.next() {
+                    writeln!(out, "{}", style.bold(&head))?;
+                }
+                lines.try_for_each(|line| writeln!(out, "{line}"))
+            })?;
+        }
+        for part in self.lost {
+            console.remark(format_args!("not in the new file: {}", escaped(part)));
+        }
+        for line in self.sums() {
+            console.note(line);
+        }
+        let label = escape::path(self.output.destination.label());
+        let text = format!("{label}: {}, {}", self.title(), exact_bytes(self.file_len));
+        if written {
+            console.wrote(text);
+            return Ok(());
+        }
+        console.text(|out, _| writeln!(out, "would write {text}"))
+    }
+
+    const fn title(&self) -> &'static str {
+        match self.work.options.container {
+            Container::Gguf => "GGUF",
+            Container::Apr => ".apr version 2",
+            _ => "safetensors",
+        }
+    }
+
+    fn format(&self) -> &'static str {
+        match self.work.options.container {
+            Container::Gguf => "gguf",
+            Container::Apr => "apr2",
+            _ => "safetensors",
+        }
+    }
+
+    /// The rows with what was found about them.
+    fn rows(&self) -> impl Iterator<Item = (&Decision, &TensorSpec<'_>, &Tensor<'_>, Option<&ErrorReport>)> {
+        self.work
+            .rows()
+            .zip(self.errors)
+            .map(|((decision, spec, tensor), error)| (decision, spec, tensor, error.as_ref()))
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            Align::Left,
+            Align::Left,
+            Align::Left,
+            Align::Left,
+            Align::Right,
+            Align::Right,
+            Align::Left,
+        ]);
+        table.row(["NAME", "SHAPE", "FROM", "TO", "BYTES", "ERROR", "WHY"]);
+        for (decision, spec, tensor, error) in self.rows() {
+            table.row([
+                escaped(spec.name),
+                human::shape(tensor.shape()),
+                tensor.dtype().to_string(),
+                decision.to.map_or_else(|| tensor.dtype().to_string(), |format| format.to_string()),
+                after(decision, tensor).to_string(),
+                error.map_or_else(|| "-".to_owned(), |error| share(error.relative_rmse())),
+                decision.reason.to_string(),
+            ]);
+        }
+        table
+    }
+
+    /// Sizes before and after, fallbacks, the worst error.
+    fn sums(&self) -> Vec<String> {
+        let totals = self.work.plan.totals();
+        let mut lines = vec![format!(
+            "{} of {} converted: {} to {} ({}), {:.2} bits per number",
+            totals.converted,
+            plural(self.work.tensors.len() as u64, "tensor"),
+            human::bytes(self.bytes_before()),
+            human::bytes(self.bytes_after()),
+            human::percent(self.bytes_after(), self.bytes_before()),
+            self.bits(),
+        )];
+        let worst = self.rows().filter_map(|(_, spec, _, error)| Some((spec.name, error?.relative_rmse())));
+        if let Some((name, error)) = worst.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
+            lines.push(format!(
+                "largest error {} of a standard deviation, in {}",
+                share(error),
+                escaped(name)
+            ));
+        }
+        if totals.fallbacks > 0 {
+            let text = "with rows that are no whole number of blocks: of another type than asked for";
+            lines.push(format!("{} {text}", plural(totals.fallbacks, "tensor")));
+        }
+        lines
+    }
+
+    fn bytes_before(&self) -> u64 {
+        self.rows().map(|(_, _, tensor, _)| tensor.byte_len()).sum()
+    }
+
+    fn bytes_after(&self) -> u64 {
+        self.rows().map(|(decision, _, tensor, _)| after(decision, tensor)).sum()
+    }
+
+    fn bits(&self) -> f64 {
+        let count = self.work.plan.totals().count;
+        if count == 0 { 0.0 } else { self.bytes_after() as f64 * 8.0 / count as f64 }
+    }
+
+    fn write_json<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
+        let Self { work, output, .. } = self;
+        let totals = work.plan.totals();
+        json.field_str("input", &work.model.label().to_string_lossy())?;
+        json.field_str("output", &output.destination.label().to_string_lossy())?;
+        json.field_bool("written", output.run == Run::Write)?;
+        json.field_str("input_format", work.model.format().name())?;
+        json.field_str("format", self.format())?;
+        json.field_str("type", work.options.target.name())?;
+        json.field_uint("bytes", self.file_len)?;
+        json.field_uint("tensor_bytes_before", self.bytes_before())?;
+        json.field_uint("tensor_bytes", self.bytes_after())?;
+        json.field_uint("elements", totals.count)?;
+        json.field_float("bits_per_number", self.bits())?;
+        json.field_uint("converted", totals.converted)?;
+        json.field_uint("fallbacks", totals.fallbacks)?;
+        json.field_strings("lost", self.lost.iter().map(String::as_str))?;
+        json.key("tensors")?;
+        json.array()?;
+        for (decision, spec, tensor, error) in self.rows() {
+            json.object()?;
+            json.field_str("name", spec.name)?;
+            json.field_shape("shape", spec.shape.iter().copied())?;
+            json.field_str("from", tensor.dtype().name())?;
+            json.field_str("to", decision.to.map_or(tensor.dtype().name(), |format| format.name()))?;
+            json.field_str("reason", decision.reason.code())?;
+            json.field_uint("bytes_before", tensor.byte_len())?;
+            json.field_uint("bytes", after(decision, tensor))?;
+            json.key("error")?;
+            match error {
+                None => json.null()?,
+                Some(error) => write_error(json, error)?,
+            }
+            json.end_object()?;
+        }
+        json.end_array()
+    }
+}
+
+fn write_error<W: Write>(json: &mut JsonWriter<W>, error: &ErrorReport) -> io::Result<()> {
+    json.object()?;
+    json.field_uint("measured", error.count)?;
+    json.field_float("rmse", error.rmse)?;
+    json.field_float("sigma", error.sigma)?;
+    json.field_float("relative_rmse", error.relative_rmse())?;
+    json.field_float("max", error.max_error)?;
+    json.field_float("cosine", error.cosine)?;
+    json.key("saturated")?;
+    match error.saturated {
+        Some(count) => json.uint(count)?,
+        None => json.null()?,
+    }
+    json.end_object()
+}
+
+/// Bytes of the new tensor.
+fn after(decision: &Decision, tensor: &Tensor<'_>) -> u64 {
+    if decision.to.is_some() { decision.bytes.1 } else { tensor.byte_len() }
+}
+
+/// A part of one in percent, with three digits that count.
+fn share(value: f64) -> String {
+    let percent = value * 100.0;
+    match percent {
+        _ if !percent.is_finite() => "all".to_owned(),
+        0.0 => "0 %".to_owned(),
+        _ if percent < 0.001 => format!("{percent:.0e} %"),
+        _ if percent < 0.1 => format!("{percent:.4} %"),
+        _ if percent < 1.0 => format!("{percent:.3} %"),
+        _ => format!("{percent:.2} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_short() {
+        let shown = [0.0, 1e-7, 0.00021, 0.00534, 0.0859, 1.5, f64::INFINITY].map(share);
+        assert_eq!(shown, ["0 %", "1e-5 %", "0.0210 %", "0.534 %", "8.59 %", "150.00 %", "all"]);
+    }
+}

@@ -1,0 +1,111 @@
+//! The tensors on their way.
+
+use apr_convert::quantize::{Decision, Options, Plan, TensorSpec};
+use apr_convert::{Importance, Piece, Transcoder};
+use apr_quant::ErrorReport;
+
+use super::not_carried;
+use crate::error::Failure;
+use crate::input::{Model, Tensor};
+use crate::terminal::Console;
+
+/// What is made of what.
+pub(super) struct Work<'a> {
+    pub(super) model: &'a Model,
+    pub(super) tensors: &'a [Tensor<'a>],
+    /// Of the same tensors.
+    pub(super) specs: &'a [TensorSpec<'a>],
+    pub(super) options: &'a Options<'a>,
+    pub(super) plan: &'a Plan,
+}
+
+/// What was found about each decision; nothing about copies.
+pub(super) type Errors = Vec<Option<ErrorReport>>;
+
+impl<'a> Work<'a> {
+    /// The decisions with their tensors, in the order of the output.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&'a Decision, &'a TensorSpec<'a>, &'a Tensor<'a>)> {
+        let (tensors, specs) = (self.tensors, self.specs);
+        self.plan
+            .decisions()
+            .iter()
+            .map(move |decision| (decision, &specs[decision.tensor_idx], &tensors[decision.tensor_idx]))
+    }
+
+    /// Name of the tensor of a decision.
+    pub(super) fn name(&self, decision_idx: usize) -> &'a str {
+        let decision = self.plan.decisions().get(decision_idx);
+        decision.map_or("", |decision| self.specs[decision.tensor_idx].name)
+    }
+
+    /// Makes the tensor of a decision; copies it if nobody here knows its type.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, holds numbers that the new format cannot, or `write` fails.
+    pub(super) fn make(
+        &self,
+        decision_idx: usize,
+        mut write: impl FnMut(Piece<'_>) -> Result<(), Failure>,
+    ) -> Result<Option<ErrorReport>, Failure> {
+        let Some(decision) = self.plan.decisions().get(decision_idx) else { return Ok(None) };
+        let (spec, tensor) = (&self.specs[decision.tensor_idx], &self.tensors[decision.tensor_idx]);
+        let made = match self.transcoder(decision, spec)? {
+            Some(mut transcoder) => transcoder.run(|offset, piece| tensor.read(offset, piece), write),
+            None => {
+                let copy = |chunk: &[u8]| write(Piece { bytes: chunk, consumed: chunk.len() as u64 });
+                tensor.stream(&mut Vec::new(), copy).map(|()| None)
+            }
+        };
+        made.map_err(|failure| failure.of_tensor(Some(spec.name)))
+    }
+
+    /// The errors that are to be expected, from a sample of each tensor.
+    ///
+    /// # Errors
+    ///
+    /// If a tensor cannot be read, or the sample holds numbers that the new format cannot.
+    pub(super) fn estimate(&self, console: &Console) -> Result<Errors, Failure> {
+        let mut progress = console.progress("estimating", self.plan.totals().bytes_before);
+        let rows = self.rows().map(|(decision, spec, tensor)| {
+            progress.item(spec.name);
+            let found = match self.transcoder(decision, spec)? {
+                Some(mut transcoder) => transcoder.estimate(|offset, piece| tensor.read(offset, piece)),
+                None => Ok(None),
+            };
+            progress.advance(usize::try_from(tensor.byte_len()).unwrap_or(usize::MAX));
+            found.map_err(|failure: Failure| failure.of_tensor(Some(spec.name)))
+        });
+        rows.collect()
+    }
+
+    fn transcoder(
+        &self,
+        decision: &Decision,
+        spec: &TensorSpec<'_>,
+    ) -> Result<Option<Transcoder<'a>>, Failure> {
+        let (Some(from), Some(to)) = (decision.from, decision.to) else { return Ok(None) };
+        let of_tensor = |error: apr_convert::Error| Failure::from(error.of_tensor(spec.name));
+        let transcoder = Transcoder::new(from, to, spec.shape).map_err(of_tensor)?;
+        let weights = self.options.importance.and_then(|importance| importance.weights(spec.name));
+        let fits = |weights: &&[f32]| weights.len() as u64 == Importance::expected(spec.shape);
+        match weights.filter(fits).filter(|_| to.is_quantized()) {
+            Some(weights) => transcoder.importance(weights).map_err(of_tensor).map(Some),
+            None => Ok(Some(transcoder)),
+        }
+    }
+
+    /// Refuses tensors that the new file has no type for.
+    ///
+    /// # Errors
+    ///
+    /// The first of them.
+    pub(super) fn check_types(&self, has: impl Fn(&Decision, &Tensor<'_>) -> bool) -> Result<(), Failure> {
+        match self.rows().find(|(decision, _, tensor)| !has(decision, tensor)) {
+            Some((_, _, tensor)) => {
+                Err(not_carried(tensor, self.options.container).in_file(self.model.label()))
+            }
+            None => Ok(()),
+        }
+    }
+}

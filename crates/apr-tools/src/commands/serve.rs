@@ -1,0 +1,319 @@
+//! `apr serve`: a model behind an HTTP address.
+
+use alloc::rc::Rc;
+use core::time::Duration;
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use apr_container::Trust;
+use apr_serve::{Event, Logged, Options, Server, Shape, Signals, Signed, Succession, Watch};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use crate::detached::Detached;
+use crate::error::{CODE_NO_PREDICTION, CODE_USAGE, Exit, Failure};
+use crate::file_digest::sha256;
+use crate::input::{self, Model, Rules, Source};
+use crate::interruption::{self, Asked};
+use crate::known::Known;
+use crate::sealed_file::tell_cost;
+use crate::secrets::Keys;
+use crate::terminal::Console;
+use crate::terminal::escape;
+use crate::terminal::human::parse_size;
+
+pub(crate) fn command() -> Command {
+    let number = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name("N").value_parser(value_parser!(u32).range(1..)).help(help)
+    };
+    let time = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name("TIME").default_value("10s").value_parser(parse_time).help(help)
+    };
+    Command::new("serve")
+        .about("Answer about rows over HTTP, with hot reload, limits and metrics")
+        .arg(
+            input::input_arg()
+                .value_name("MODEL")
+                .help("A model in a file of any format, or a sealed file of one"),
+        )
+        .arg(
+            Arg::new("addr")
+                .long("addr")
+                .value_name("ADDRESS")
+                .default_value("127.0.0.1:8080")
+                .help("Where to listen; port 0 is any that is free"),
+        )
+        .arg(
+            Arg::new("port")
+                .long("port")
+                .value_name("PORT")
+                .value_parser(value_parser!(u16))
+                .conflicts_with("addr")
+                .help("The same as --addr 127.0.0.1:PORT"),
+        )
+        .arg(number("threads", "Threads that accept, parse and predict [default: one a core]"))
+        .arg(
+            Arg::new("max-body")
+                .long("max-body")
+                .value_name("SIZE")
+                .default_value("1MiB")
+                .help("Longest body of a request"),
+        )
+        .arg(number("max-rows", "Most rows of a request").default_value("10000"))
+        .arg(
+            number("max-connections", "Most connections at a time; idle ones are closed for new ones")
+                .default_value("512"),
+        )
+        .arg(number(
+            "max-connections-per-address",
+            "Most connections of one address at a time [default: half of all]",
+        ))
+        .arg(
+            Arg::new("allow-host")
+                .long("allow-host")
+                .value_name("NAME")
+                .action(ArgAction::Append)
+                .value_parser(parse_host)
+                .help("Answer also to this name in the Host field of requests; repeatable"),
+        )
+        .arg(time("timeout", "For the body of a request and its answer"))
+        .arg(time("grace", "For requests in progress when the server stops"))
+        .arg(
+            Arg::new("allow-shape-change")
+                .long("allow-shape-change")
+                .action(ArgAction::SetTrue)
+                .help("Let a new file take other inputs than the old one"),
+        )
+        .arg(
+            Arg::new("allow-rollback")
+                .long("allow-rollback")
+                .action(ArgAction::SetTrue)
+                .help("Let a new file signed by a trusted key be older than the old one, or of another model"),
+        )
+        .arg(input::compat_arg())
+        .arg(input::unverified_arg())
+        .arg(input::trusted_arg())
+        .args(Keys::args())
+        .args(Detached::args())
+        .after_help(
+            "POST /predict takes {\"rows\": [[1, 2], [3, 4]]} or {\"rows\": [{\"age\": 1, \"size\": 2}]} as application/json, lines of text/csv, or \
+             raw 32-bit floats as \
+             application/vnd.apr.f32. GET /model, /health and /metrics say what is served and how it is; -v logs a line for each request. docs/serve.md is the \
+             specification.\n\n\
+             When MODEL changes, or at SIGHUP, it is loaded again and takes over at once; a file that is not sound, not \
+             signed by whom it must be, or takes other inputs leaves the old one answering. SIGTERM and SIGINT let requests in \
+             progress finish.\n\n\
+             With --signer, --trusted-keys or --any-signer, the signature is verified before anything else of the model \
+             is looked at, at the start and at every reload. With --signer or --trusted-keys, a new file must also have a later signed creation time than the old one, and the same model name.\n\n\
+             Examples:\n  apr serve model.apr\n  apr serve model.apr --addr 0.0.0.0:8080 --threads 4 --max-rows 1000\n  \
+             apr serve sold.apr --identity buyer.key --signer maker.key.pub\n\n\
+             Exit codes: 0 stopped by a signal, 2 it predicts nothing, 3 the model is not sound, 4 damaged, not verified or \
+             not decrypted, 5 I/O, an address in use among it, 6 another format, or encrypted and no key given.",
+        )
+}
+
+/// Reads `10s`, `500ms`, `2m`, `1.5s` or a number of seconds.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit.trim() {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("write a time as 10s, 500ms or 2m".to_owned()),
+    };
+    let seconds = number.parse::<f64>().ok().map(|number| number * scale).filter(|seconds| *seconds > 0.0);
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.filter(|time| *time <= Duration::from_secs(86_400))
+        .ok_or_else(|| "write a time above zero and up to a day".to_owned())
+}
+
+/// A name for the Host field, without a port.
+fn parse_host(text: &str) -> Result<String, String> {
+    if apr_serve::is_host(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("write a name as model.example.com or an address, without scheme and port".to_owned())
+    }
+}
+
+fn options(matches: &ArgMatches) -> Result<Options, Failure> {
+    let number = |name: &str| matches.get_one::<u32>(name).map(|&number| number as usize);
+    let time = |name: &str| *matches.get_one::<Duration>(name).expect("it has a default");
+    let max_body = parse_size(matches.get_one::<String>("max-body").expect("it has a default"))?;
+    let default = Options::default();
+    Ok(Options {
+        threads: number("threads").unwrap_or(default.threads),
+        max_body: usize::try_from(max_body).unwrap_or(usize::MAX),
+        max_rows: number("max-rows").unwrap_or(default.max_rows),
+        max_connections: number("max-connections").unwrap_or(default.max_connections),
+        max_connections_per_address: number("max-connections-per-address"),
+        allowed_hosts: matches.get_many::<String>("allow-host").into_iter().flatten().cloned().collect(),
+        request_time: time("timeout"),
+        grace: time("grace"),
+        signals: Signals::Obey,
+        ..default
+    })
+}
+
+/// Runs `apr serve`.
+///
+/// # Errors
+///
+/// If the model cannot be loaded or predicts nothing, or the address cannot be listened on.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let rules = Rules::from_matches(matches);
+    let path = input::path(matches);
+    if path.as_os_str() == "-" {
+        let failure = Failure::new(CODE_USAGE, "a model that is served is a file, not standard input");
+        return Err(
+            failure.help("write it to a file first; when that changes, the server takes the new model")
+        );
+    }
+    let mut options = options(matches)?;
+    if interruption::is_installed() {
+        // They reach the server through its handle.
+        options.signals = Signals::Leave;
+    }
+    let keys = Rc::new(Keys::from_matches(matches, [path])?);
+    let mut watch = Watch::new(path);
+    if matches.get_flag("allow-shape-change") {
+        watch.shape = Shape::MayChange;
+    }
+    if matches.get_flag("allow-rollback") {
+        watch.succession = Succession::MayRollBack;
+    }
+    let detached = Detached::from_matches(matches)?;
+    let load = |console: &Console| load(path, &rules, &keys, detached.as_ref(), console);
+    let model = load(console)?;
+    let addr = match matches.get_one::<u16>("port") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => matches.get_one::<String>("addr").expect("it has a default").clone(),
+    };
+    let mut server = Server::bind(addr.as_str(), options).map_err(|error| {
+        let is_taken = error.io_error().kind() == ErrorKind::AddrInUse;
+        let help = "another program listens there; for a free port use --addr 127.0.0.1:0 and the address that is printed";
+        let failure = Failure::from(error);
+        if is_taken { failure.help(help) } else { failure }
+    })?;
+    if console.is_verbose() {
+        server = server.with_log(log);
+    }
+    let handle = server.handle();
+    interruption::take_over(move |asked| match asked {
+        Asked::Stop => handle.stop(),
+        Asked::Reload => handle.reload(),
+    });
+    announce(path, &server, model.any(), console)?;
+    let shown = escape::path(path).to_string();
+    let console = &*console;
+    let again = || load(console);
+    server.serve_watched(model, watch, again, |event| match event {
+        Event::Reloaded { generation, .. } => {
+            console.note(format_args!("{shown}: loaded again, generation {generation}"));
+        }
+        Event::NotLoaded(failure) => {
+            console.failure(&failure);
+            console.remark("the model that was loaded before goes on answering");
+        }
+        Event::OtherShape { expected, found } => {
+            let what = format!("the new model takes {found}, the one that is served {expected}");
+            console.failure(&Failure::new("sv-shape", what).in_file(path));
+        }
+        Event::RolledBack(rollback) => {
+            console.failure(&Failure::new("sv-rollback", rollback.to_string()).in_file(path));
+        }
+        Event::Draining { open } => {
+            console.note(format_args!("stopping: {open} connections open"));
+        }
+        _ => {}
+    })?;
+    Ok(Exit::Success)
+}
+
+/// Writes a line for each answered request on standard error. One that is closed loses it.
+fn log(logged: Logged<'_>) {
+    let Logged { method, target, status, elapsed, n_rows, .. } = logged;
+    let (method, target) = (escape::Escaped(method), escape::Escaped(target));
+    let micros = elapsed.as_micros();
+    let _ =
+        io::stderr().write_all(format!("{method} {target} {status} {micros} us {n_rows} rows\n").as_bytes());
+}
+
+/// The model of a file, verified and opened with the keys.
+fn load(
+    path: &Path,
+    rules: &Rules,
+    keys: &Rc<Keys>,
+    detached: Option<&Detached>,
+    console: &Console,
+) -> Result<apr_serve::Model, Failure> {
+    let source = Source::open_verified(path, detached, console)?.with_keys(keys);
+    tell_cost(&source, console)?;
+    let opened = Model::of_content(source, rules)?;
+    let known = Known::of(&opened)?;
+    // A folder has no digest; a file of shards has one, its index.
+    let digest = opened.path().is_file().then(|| sha256(opened.path(), |_| ())).transpose()?;
+    // Of a verified copy nothing more is told: whatever is at the path by now was not verified.
+    let is_at_path = opened.path() == path;
+    drop(opened);
+    let refused =
+        |error: apr_models::Error| Failure::new(CODE_NO_PREDICTION, error.to_string()).in_file(path);
+    let mut model = apr_serve::Model::new(known.model).map_err(refused)?;
+    if let Some(names) = known.features {
+        model = model.with_features(names);
+    }
+    if let Some(names) = known.classes {
+        model = model.with_classes(names);
+    }
+    if matches!(keys.trusted().trust(), Trust::Key(_) | Trust::AnyOf(_)) {
+        model = model.with_signed(Signed { name: known.name, created_at: known.created_at });
+    }
+    if let Some(digest) = digest {
+        model = model.with_digest(digest);
+    }
+    if !is_at_path {
+        return Ok(model);
+    }
+    let (_, about) =
+        crate::run_json(["inspect".into(), "--no-tree".into(), "--".into(), PathBuf::from(path).into()]);
+    Ok(model.with_about(about))
+}
+
+/// Says where the server listens.
+fn announce(
+    path: &Path,
+    server: &Server,
+    model: &apr_models::AnyModel,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    use apr_models::Model as _;
+    let url = format!("http://{}", server.local_addr());
+    if console.is_json() {
+        return console.json("apr.serve/1", |json| {
+            json.field_str("file", &path.to_string_lossy())?;
+            json.field_str("model", model.name())?;
+            json.field_str("address", &server.local_addr().to_string())?;
+            json.field_str("url", &url)
+        });
+    }
+    console.text(|out, _| writeln!(out, "{url}"))?;
+    console.note(format_args!("serving {}: a {}; stop with Ctrl-C", escape::path(path), model.name()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(parse_time("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_time("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_time("2m"), Ok(Duration::from_secs(120)));
+        for text in ["", "s", "0s", "-1s", "1x", "1e9", "2d", "999999h"] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+    }
+}

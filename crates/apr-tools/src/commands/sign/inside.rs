@@ -1,0 +1,95 @@
+//! `apr sign --inside`: the signature that an `.apr` model of version 1 carries.
+
+use std::path::{Path, PathBuf};
+
+use apr_container::{Protection, Trust, inspect_bytes_with};
+use apr_crypto::OsRandom;
+use clap::ArgMatches;
+
+use crate::error::{CODE_USAGE, Exit, Failure};
+use crate::input::Rules;
+use crate::output::{self, Destination, Output, Run};
+use crate::secrets::{PasswordArgs, Signer, load_signer, refuse_shared_stdin};
+use crate::terminal::Console;
+use crate::whole_file;
+
+/// What this signature is called, as `apr verify` calls it.
+const FORMAT: &str = "embedded";
+
+/// Writes the model with a signature in it.
+///
+/// # Errors
+///
+/// If the key or the model cannot be read; if the model is of another format, encrypted, or signed already; if the output cannot
+/// be written.
+pub(super) fn run(
+    inputs: &[&PathBuf],
+    key_file: &Path,
+    matches: &ArgMatches,
+    console: &mut Console,
+) -> Result<Exit, Failure> {
+    let [path] = inputs else {
+        return Err(Failure::new(CODE_USAGE, "--inside writes one file, and there are several"));
+    };
+    let Some(output) = matches.get_one::<PathBuf>("output") else {
+        return Err(Failure::new(CODE_USAGE, "--inside writes the model anew: where to?")
+            .help("name the file with -o; with --force it may be the model itself"));
+    };
+    let password = PasswordArgs::of_keys(matches);
+    refuse_shared_stdin(password.takes_stdin(), path)?;
+    let output = Output {
+        destination: Destination::new(output),
+        overwrite: output::overwrite(matches),
+        run: Run::Write,
+    };
+    output.destination.check(output.overwrite, output.run, console)?;
+    let key = match load_signer(key_file, &password)? {
+        Signer::Ed25519(key) => key.into_key(),
+        Signer::P256(_) => {
+            return Err(Failure::new(CODE_USAGE, "the signature inside a model is of an Ed25519 key")
+                .in_file(key_file)
+                .because("a P-256 key makes model signatures, which are files of their own"));
+        }
+    };
+    let source = whole_file::source(path, "`apr sign` without --inside signs files of every format")?;
+    let rules = Rules::from_matches(matches);
+    let bytes = whole_file::read(&source, &rules, Trust::NoSignature, console)?;
+    let model = whole_file::open_plain(&bytes, &source, &rules).map_err(already_protected)?;
+    let was_signed = inspect_bytes_with(&bytes, &rules.for_looking().apr).is_ok_and(|info| info.signed);
+    drop(bytes);
+    // A signature takes no randomness.
+    let file = model.to_vec_protected(&Protection::default().signed_by(&key), &mut OsRandom)?;
+    output.write(&file, console)?;
+
+    let fingerprint = key.verifying_key().fingerprint().to_string();
+    if was_signed {
+        console.remark("the signature of the input is not in the output");
+    }
+    if console.is_json() {
+        console.json("apr.sign/1", |json| {
+            json.field_str("format", FORMAT)?;
+            json.field_str("fingerprint", &fingerprint)?;
+            json.key("signatures")?;
+            json.array()?;
+            let output = output.destination.label().to_path_buf();
+            let made =
+                super::Made { input: path.to_path_buf(), output, n_files: 1, n_bytes: file.len() as u64 };
+            made.write_json(json)?;
+            json.end_array()
+        })?;
+        return Ok(Exit::Success);
+    }
+    output.tell(&format!("signed by {fingerprint}"), file.len(), console)?;
+    Ok(Exit::Success)
+}
+
+fn already_protected(failure: Failure) -> Failure {
+    match failure.code() {
+        "ac-encrypted" => failure
+            .help("`apr encrypt --sign` signs what it encrypts; `apr sign` without --inside signs any file"),
+        "ac-signed" => {
+            failure.help("the new signature takes the place of the one there: add --allow-unverified")
+        }
+        _ => failure,
+    }
+}

@@ -1,0 +1,238 @@
+//! What is learned from: samples with or without targets, or texts.
+
+use apr_models::{Matrix, Vector};
+use clap::ArgMatches;
+
+use crate::commands::predict::texts;
+use crate::csv::{CsvTable, Dialect, Input, number};
+use crate::error::{CODE_TABLE_COLUMNS, CODE_USAGE, Failure};
+
+/// What an algorithm learns from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// Samples with a number each.
+    Numbers,
+    /// Samples with a class each.
+    Classes,
+    /// Samples with either: classes if asked for, or if the column holds words.
+    Either,
+    /// Samples.
+    Samples,
+    /// Texts.
+    Texts,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub(super) enum Data {
+    Table(Table),
+    Texts(Vec<String>),
+}
+
+/// Samples.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) x: Matrix,
+    pub(super) target: Target,
+    features: Option<Vec<String>>,
+    target_name: Option<String>,
+}
+
+/// What is to be learned about each sample.
+#[derive(Debug)]
+pub(super) enum Target {
+    None,
+    Numbers(Vector),
+    Classes {
+        /// Numbers of the classes, from 0.
+        ids: Vec<usize>,
+        /// Their names in that order.
+        names: Vec<String>,
+    },
+}
+
+impl Data {
+    /// Reads everything.
+    ///
+    /// # Errors
+    ///
+    /// If the input cannot be read, has no rows, or a cell is not what is needed.
+    pub(super) fn read(
+        input: Input,
+        dialect: Dialect,
+        needs: Needs,
+        matches: &ArgMatches,
+    ) -> Result<Self, Failure> {
+        let text = |name| matches.try_get_one::<String>(name).ok().flatten().map(String::as_str);
+        if needs == Needs::Texts {
+            let mut all = Vec::new();
+            texts::each(input, dialect, text("column"), &mut |text, _| {
+                all.push(text);
+                Ok(())
+            })?;
+            return Ok(Self::Texts(all));
+        }
+        let path = input.label().to_owned();
+        let mut table = CsvTable::open(input, dialect)?;
+        let target = text("target").map(|name| table.column(name)).transpose()?;
+        let dropped = matches.get_many::<String>("drop").into_iter().flatten();
+        let dropped = dropped.map(|name| table.column(name)).collect::<Result<Vec<_>, _>>()?;
+        if target.is_some_and(|target| dropped.contains(&target)) {
+            return Err(Failure::new(CODE_USAGE, "the target is among the columns to drop"));
+        }
+        let columns: Vec<usize> = (0..table.n_columns())
+            .filter(|column| Some(*column) != target && !dropped.contains(column))
+            .collect();
+        if columns.is_empty() {
+            let failure = Failure::new(CODE_TABLE_COLUMNS, "the table has no column to learn from");
+            return Err(failure.in_file(&path));
+        }
+        let name = |column: &usize| table.names().and_then(|names| names.get(*column)).cloned();
+        let features = columns.iter().map(name).collect();
+        let target_name = target.as_ref().and_then(name);
+        let (x, cells) = read_rows(&mut table, &columns, target).map_err(|failure| failure.in_file(&path))?;
+        let wants_classes = matches.try_get_one::<bool>("classes").ok().flatten().copied().unwrap_or(false);
+        let target = match (needs, target) {
+            (_, None) => Target::None,
+            (Needs::Numbers, Some(column)) => Target::Numbers(numbers(&cells, column, &table)?),
+            // The first cell decides, so that one wrong cell in a column of numbers does not make classes of them all.
+            (Needs::Either, Some(column)) if !wants_classes && is_number(cells.first()) => {
+                Target::Numbers(numbers(&cells, column, &table)?)
+            }
+            (_, Some(column)) => classes(&cells, column, &table)?,
+        };
+        Ok(Self::Table(Table { x, target, features, target_name }))
+    }
+
+    /// The samples.
+    ///
+    /// # Errors
+    ///
+    /// If there are texts instead.
+    pub(super) fn table(&self) -> Result<&Table, Failure> {
+        match self {
+            Self::Table(table) => Ok(table),
+            Self::Texts(_) => Err(Failure::new(CODE_USAGE, "this algorithm learns from a table")),
+        }
+    }
+
+    /// The texts.
+    ///
+    /// # Errors
+    ///
+    /// If there are samples instead.
+    pub(super) fn texts(&self) -> Result<&[String], Failure> {
+        match self {
+            Self::Texts(texts) => Ok(texts),
+            Self::Table(_) => Err(Failure::new(CODE_USAGE, "this algorithm learns from texts")),
+        }
+    }
+
+    pub(super) fn n_samples(&self) -> usize {
+        match self {
+            Self::Table(table) => table.x.n_rows(),
+            Self::Texts(texts) => texts.len(),
+        }
+    }
+
+    pub(super) fn features(&self) -> Option<&[String]> {
+        match self {
+            Self::Table(table) => table.features.as_deref(),
+            Self::Texts(_) => None,
+        }
+    }
+
+    pub(super) fn target_name(&self) -> Option<&str> {
+        match self {
+            Self::Table(table) => table.target_name.as_deref(),
+            Self::Texts(_) => None,
+        }
+    }
+
+    pub(super) fn class_names(&self) -> Option<&[String]> {
+        match self {
+            Self::Table(Table { target: Target::Classes { names, .. }, .. }) => Some(names),
+            _ => None,
+        }
+    }
+}
+
+impl Table {
+    /// The numbers to learn.
+    ///
+    /// # Errors
+    ///
+    /// If there are none.
+    pub(super) fn numbers(&self) -> Result<&Vector, Failure> {
+        match &self.target {
+            Target::Numbers(numbers) => Ok(numbers),
+            _ => Err(Failure::new(CODE_USAGE, "this algorithm learns numbers")),
+        }
+    }
+
+    /// The classes to learn, and how many there are.
+    ///
+    /// # Errors
+    ///
+    /// If there are none.
+    pub(super) fn classes(&self) -> Result<(&[usize], &[String]), Failure> {
+        match &self.target {
+            Target::Classes { ids, names } => Ok((ids, names)),
+            _ => Err(Failure::new(CODE_USAGE, "this algorithm learns classes")),
+        }
+    }
+}
+
+/// A target as it was written, with its line.
+type Cell = (u64, String);
+
+fn read_rows(
+    table: &mut CsvTable,
+    columns: &[usize],
+    target: Option<usize>,
+) -> Result<(Matrix, Vec<Cell>), Failure> {
+    let (mut values, mut cells) = (Vec::new(), Vec::new());
+    let mut n_rows = 0;
+    while let Some(record) = table.next()? {
+        let line = record.line();
+        for &column in columns {
+            match number(record.field(column)) {
+                Ok(value) => values.push(value),
+                Err(what) => return Err(table.cell_failure(what, line, column)),
+            }
+        }
+        cells.extend(target.map(|column| (line, record.field(column).trim().to_owned())));
+        n_rows += 1;
+    }
+    if n_rows == 0 {
+        return Err(Failure::new(CODE_TABLE_COLUMNS, "the table has no rows"));
+    }
+    Ok((Matrix::from_vec(n_rows, columns.len(), values)?, cells))
+}
+
+fn is_number(cell: Option<&Cell>) -> bool {
+    cell.is_some_and(|(_, cell)| number(cell).is_ok())
+}
+
+fn numbers(cells: &[Cell], column: usize, table: &CsvTable) -> Result<Vector, Failure> {
+    let numbers =
+        cells.iter().map(|(line, cell)| number(cell).map_err(|what| table.cell_failure(what, *line, column)));
+    Ok(Vector::from_vec(numbers.collect::<Result<_, _>>()?))
+}
+
+/// Classes in the order of their names: of numbers by value, of words by their characters.
+fn classes(cells: &[Cell], column: usize, table: &CsvTable) -> Result<Target, Failure> {
+    if let Some((line, _)) = cells.iter().find(|(_, cell)| cell.is_empty()) {
+        return Err(table.cell_failure("the cell is empty".to_owned(), *line, column));
+    }
+    let mut names: Vec<String> = cells.iter().map(|(_, cell)| cell.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.iter().all(|name| name.parse::<i64>().is_ok()) {
+        names.sort_by_key(|name| name.parse::<i64>().unwrap_or_default());
+    }
+    let of: std::collections::HashMap<&str, usize> =
+        names.iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
+    let ids = cells.iter().filter_map(|(_, cell)| of.get(cell.as_str()).copied()).collect();
+    Ok(Target::Classes { ids, names })
+}

@@ -1,0 +1,122 @@
+//! What was trained, as text and as JSON.
+
+use core::time::Duration;
+use std::io::Write;
+use std::path::Path;
+
+use apr_container::{Compression, Value};
+use apr_models::Model as _;
+
+use super::Trained;
+use super::data::Data;
+use crate::error::Failure;
+use crate::output::{Destination, Run};
+use crate::terminal::Console;
+use crate::terminal::escape::{self, escaped};
+use crate::terminal::human::{self, exact_bytes, plural};
+use crate::terminal::table::{Align, Table};
+use crate::terminal::value;
+
+/// Everything there is to say.
+pub(super) struct Report<'r> {
+    pub(super) algorithm: &'static str,
+    pub(super) source: &'r Path,
+    pub(super) destination: &'r Destination,
+    pub(super) run: Run,
+    pub(super) data: &'r Data,
+    pub(super) trained: &'r Trained,
+    pub(super) time: Duration,
+    pub(super) bytes: u64,
+    pub(super) compression: Compression,
+}
+
+impl Report<'_> {
+    /// Prints settings and measures as data, and what was written as narration. If the model itself goes to standard
+    /// output, everything is narration.
+    ///
+    /// # Errors
+    ///
+    /// If standard output does not take it.
+    pub(super) fn print(&self, console: &mut Console) -> Result<(), Failure> {
+        if console.is_json() {
+            return self.json(console);
+        }
+        let lines = self.table().lines();
+        if *self.destination == Destination::Stdout && self.run == Run::Write {
+            lines.iter().for_each(|line| console.note(line));
+        } else {
+            console.text(|out, _| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
+        }
+        let compression = match self.compression {
+            Compression::None => String::new(),
+            other => format!(", {other}"),
+        };
+        let label = escape::path(self.destination.label());
+        let (model, bytes) = (self.trained.model.name(), exact_bytes(self.bytes));
+        let text = format!("{label}: .apr version 1, {model}{compression}, {bytes}");
+        match self.run {
+            Run::Write => console.wrote(text),
+            Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
+        }
+        Ok(())
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[Align::Left, Align::Left]);
+        let mut line = |label: &str, text: String| table.row([label.to_owned(), text]);
+        line("model", self.trained.model.name().to_owned());
+        let samples = plural(self.data.n_samples() as u64, "sample");
+        let features =
+            self.trained.model.n_features().map(|n| format!(" of {}", plural(n as u64, "feature")));
+        line("data", format!("{samples}{} from {}", features.unwrap_or_default(), escape::path(self.source)));
+        if let Some(target) = self.data.target_name() {
+            line("target", escape::cut(target, 60));
+        }
+        if let Some(classes) = self.data.class_names() {
+            line("classes", crate::csv::listed(classes));
+        }
+        for (name, setting) in &self.trained.hyperparameters {
+            line(&escaped(name), value::line(setting, Some(100)));
+        }
+        for (name, measure) in &self.trained.metrics {
+            let text = match measure {
+                Value::F64(number) => human::float(*number),
+                other => value::line(other, Some(100)),
+            };
+            line(&escaped(name), text);
+        }
+        table
+    }
+
+    fn json(&self, console: &mut Console) -> Result<(), Failure> {
+        console.json("apr.train/1", |json| {
+            json.field_str("algorithm", self.algorithm)?;
+            json.field_str("input", &self.source.to_string_lossy())?;
+            json.field_str("output", &self.destination.label().to_string_lossy())?;
+            json.field_bool("written", self.run == Run::Write)?;
+            json.field_uint("bytes", self.bytes)?;
+            json.field_opt_str("compression", self.compression.name())?;
+            json.field_str("model", self.trained.model.name())?;
+            json.field_uint("samples", self.data.n_samples() as u64)?;
+            if let Some(features) = self.data.features() {
+                json.field_strings("features", features.iter().map(String::as_str))?;
+            }
+            json.field_opt_str("target", self.data.target_name())?;
+            if let Some(classes) = self.data.class_names() {
+                json.field_strings("classes", classes.iter().map(String::as_str))?;
+            }
+            for (key, values) in
+                [("hyperparameters", &self.trained.hyperparameters), ("metrics", &self.trained.metrics)]
+            {
+                json.key(key)?;
+                json.object()?;
+                for (name, setting) in values {
+                    json.key(name)?;
+                    value::write(json, setting)?;
+                }
+                json.end_object()?;
+            }
+            json.field_float("seconds", self.time.as_secs_f64())
+        })
+    }
+}

@@ -1,0 +1,484 @@
+//! `apr verify`: whether a file or folder is what somebody signed.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use apr_container::sealed::{self, SealedLimits};
+use apr_container::{ErrorKind as ContainerError, ReadOptions, Signer, verify_source};
+use apr_crypto::{FileSource, ReadAt as _, TrustedKeys, VerifyingKey, minisign};
+use apr_manifest::{
+    Limits, minisign_path, model_name, read_signature, verify_file_any, verify_model, verify_model_file,
+};
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
+
+use crate::commands::sign::{bundle_places, watched};
+use crate::error::{CODE_NO_SIGNATURE, CODE_NOT_COVERED, CODE_SIGNED_NAME, CODE_USAGE, Exit, Failure};
+use crate::sealed_file::is_sealed;
+use crate::secrets::{Verifier, load_verifier};
+use crate::terminal::Console;
+use crate::terminal::escape;
+use crate::terminal::human::{self, plural};
+
+/// Names shown of each kind of difference.
+const MAX_NAMES: usize = 10;
+
+pub(crate) fn command() -> Command {
+    let path = || value_parser!(PathBuf);
+    Command::new("verify")
+        .about("Check the signature of a file or a folder")
+        .arg(
+            Arg::new("input")
+                .value_name("PATH")
+                .required(true)
+                .value_parser(path())
+                .help("A file of any format, or a folder"),
+        )
+        .arg(
+            Arg::new("key")
+                .long("key")
+                .visible_alias("signer")
+                .value_name("KEY-OR-FILE")
+                .value_parser(path())
+                .help("The signer's public key: the key itself, or its file (ours, PEM or minisign's)"),
+        )
+        .arg(
+            Arg::new("trusted-keys")
+                .long("trusted-keys")
+                .value_name("FILE")
+                .value_parser(path())
+                .help("Accept any key of this list, `NAME KEY` a line"),
+        )
+        .arg(
+            Arg::new("any-signer")
+                .long("any-signer")
+                .action(ArgAction::SetTrue)
+                .help("Take the key inside an .apr file as it comes: that shows damage and says nothing of its origin"),
+        )
+        .group(ArgGroup::new("trust").args(["key", "trusted-keys", "any-signer"]))
+        .arg(
+            Arg::new("signature")
+                .long("signature")
+                .value_name("SIG")
+                .value_parser(path())
+                .conflicts_with("any-signer")
+                .help("The signature [default: PATH.minisig; PATH.sig, of a folder also PATH/model.sig; or inside an .apr or sealed file]"),
+        )
+        .arg(
+            Arg::new("strict")
+                .long("strict")
+                .action(ArgAction::SetTrue)
+                .help("Refuse what is only warned about: a file signed under another name, files in the folder that the signature does not cover"),
+        )
+        .after_help(
+            "An Ed25519 key checks minisign signatures and those inside .apr (version 1) and sealed files, a P-256 key model signatures. A model \
+             signature lists the files of a folder: those that were changed, added or taken away are named. A key that came with \
+             the file proves nothing about who signed it: get the public key another way.\n\n\
+             Examples:\n  apr verify published.safetensors --key publisher.pub\n  \
+             apr verify checkpoint --key publisher-p256.pub --signature checkpoint.sig --strict\n\n\
+             Exit codes: 0 the signed bytes by that key, 2 usage, 3 no key, 4 refused, 5 I/O, 6 another kind of signature.",
+        )
+}
+
+/// Whose signature counts.
+enum Trust {
+    Key(Verifier),
+    List(TrustedKeys),
+    Anyone,
+}
+
+/// What was found to be right.
+#[derive(Debug)]
+struct Finding {
+    /// `minisign`, `model-signing` or `embedded`.
+    format: &'static str,
+    /// The signature's file; none if it is inside.
+    signature: Option<PathBuf>,
+    /// The name of the key on the list.
+    signer: Option<String>,
+    fingerprint: String,
+    /// Whether the user said that this key counts.
+    is_trusted: bool,
+    comment: Option<String>,
+    n_files: u64,
+    n_bytes: u64,
+    not_covered: Vec<String>,
+    /// Those of them that are not the signature.
+    uncovered: Vec<String>,
+    /// What the signer called the file or folder, if it is called otherwise now.
+    other_name: Option<String>,
+}
+
+/// Runs `apr verify`.
+///
+/// # Errors
+///
+/// If there is no signature, it is not that of the key, or the bytes are not the signed ones.
+pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+    let input: &PathBuf = matches.get_one("input").expect("clap requires PATH");
+    let trust = match (matches.get_one::<PathBuf>("key"), matches.get_one::<PathBuf>("trusted-keys")) {
+        (Some(key), _) => Trust::Key(load_verifier(key)?),
+        (None, Some(list)) => Trust::List(trusted(list)?),
+        (None, None) if matches.get_flag("any-signer") => Trust::Anyone,
+        (None, None) => return Err(no_key(input)),
+    };
+    let found = check(input, matches.get_one::<PathBuf>("signature"), &trust, console)?;
+    if matches.get_flag("strict") {
+        found.check_strictly(input)?;
+    }
+    console.finished("verified");
+    if console.is_json() {
+        console.json("apr.verify/1", |json| found.write_json(input, json))?;
+    } else {
+        console.text(|out, style| {
+            writeln!(out, "{}  {}: {}", style.green("verified"), escape::path(input), found.sentence())?;
+            found.lines().iter().try_for_each(|line| writeln!(out, "  {line}"))
+        })?;
+    }
+    Ok(Exit::Success)
+}
+
+fn no_key(input: &Path) -> Failure {
+    Failure::new(CODE_USAGE, "no key is given: whose signature should it be?").in_file(input).help(
+        "give the signer's public key, which the signer publishes apart from the file: --key KEY-OR-FILE takes a line or file of \
+         `apr`, PEM, or minisign's .pub; --trusted-keys FILE takes a list",
+    )
+}
+
+fn trusted(list: &Path) -> Result<TrustedKeys, Failure> {
+    let keys = TrustedKeys::open_file(list)?;
+    if keys.is_empty() {
+        return Err(Failure::new("cy-no-key", "the list of trusted keys is empty").in_file(list));
+    }
+    Ok(keys)
+}
+
+fn check(
+    input: &Path,
+    signature: Option<&PathBuf>,
+    trust: &Trust,
+    console: &Console,
+) -> Result<Finding, Failure> {
+    std::fs::metadata(input).map_err(|error| Failure::io("read", input, &error))?;
+    let beside = Beside::find(input, signature)?;
+    let (bundle, minisig) = (beside.bundle.as_deref(), beside.minisig.as_deref());
+    match (trust, bundle, minisig) {
+        (Trust::Key(Verifier::P256(key)), Some(bundle), _) => model(input, input, bundle, key, console),
+        (Trust::Key(Verifier::P256(_)), None, Some(minisig)) => {
+            Err(misfit("the signature is minisign's, and the key is a P-256 key", minisig))
+        }
+        (Trust::Key(_) | Trust::List(_), _, Some(minisig)) => file(input, input, minisig, trust, console),
+        (Trust::Key(_) | Trust::List(_) | Trust::Anyone, ..) if is_apr(input) || is_sealed(input) => {
+            embedded(input, trust)
+        }
+        (Trust::Key(_) | Trust::List(_), Some(bundle), None) => Err(misfit(
+            "the signature is a model signature, which needs the P-256 key given with --key",
+            bundle,
+        )),
+        (Trust::Anyone, ..) if bundle.or(minisig).is_some() => {
+            Err(Failure::new(CODE_USAGE, "a signature beside a file carries no key: say whose it should be")
+                .help("give the signer's public key with --key"))
+        }
+        _ => Err(no_signature(input)),
+    }
+}
+
+/// Signatures that lie beside a file or folder.
+struct Beside {
+    bundle: Option<PathBuf>,
+    minisig: Option<PathBuf>,
+}
+
+impl Beside {
+    /// The one that is named, else those in the usual places.
+    fn find(input: &Path, named: Option<&PathBuf>) -> Result<Self, Failure> {
+        if let Some(path) = named {
+            let (bundle, minisig) = match is_minisign(path)? {
+                true => (None, Some(path.clone())),
+                false => (Some(path.clone()), None),
+            };
+            return Ok(Self { bundle, minisig });
+        }
+        let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+        Ok(Self {
+            bundle: bundle_places(input).into_iter().find(is_there),
+            minisig: Some(minisign_path(input)).filter(is_there),
+        })
+    }
+}
+
+/// Verifies the file `bytes`, a copy of the file `input`, by a signature beside that: what the signer called it, if it is
+/// called otherwise now.
+///
+/// # Errors
+///
+/// If there is no signature, it is not that of the key, or the bytes are not the signed ones.
+pub(crate) fn bytes_of(
+    input: &Path,
+    bytes: &Path,
+    signature: Option<&PathBuf>,
+    key: &Verifier,
+    console: &Console,
+) -> Result<Option<String>, Failure> {
+    let beside = Beside::find(input, signature)?;
+    let found = match (key, beside.bundle, beside.minisig) {
+        (Verifier::P256(key), Some(bundle), _) => model(input, bytes, &bundle, key, console),
+        (Verifier::Ed25519 { .. }, _, Some(minisig)) => {
+            file(input, bytes, &minisig, &Trust::Key(key.clone()), console)
+        }
+        (_, None, None) => Err(no_signature(input).help(
+            "fetch the signature too, or name it with --signature; for one inside the file, use --signer instead of --key",
+        )),
+        (_, bundle, minisig) => Err(misfit(
+            "the signature is of another kind than the key: minisign needs Ed25519, model signing P-256",
+            &bundle.or(minisig).unwrap_or_default(),
+        )),
+    };
+    Ok(found?.other_name)
+}
+
+fn misfit(what: &str, signature: &Path) -> Failure {
+    Failure::new("cy-key-kind", what).in_file(signature)
+}
+
+fn no_signature(input: &Path) -> Failure {
+    let places: Vec<String> = core::iter::once(minisign_path(input))
+        .chain(bundle_places(input))
+        .map(|place| escape::path(&place))
+        .collect();
+    Failure::new(CODE_NO_SIGNATURE, "there is no signature")
+        .in_file(input)
+        .because(format!("looked for {}", places.join(", ")))
+}
+
+/// A bundle with its list, over a file or a folder, or over the file `bytes` that is a copy of it.
+fn model(
+    input: &Path,
+    bytes: &Path,
+    signature: &Path,
+    key: &apr_crypto::p256::VerifyingKey,
+    console: &Console,
+) -> Result<Finding, Failure> {
+    let verified = watched(console, "hashing", &Mutex::new(0), |watch| match bytes == input {
+        true => verify_model(input, signature, key, &Limits::default(), watch),
+        false => verify_model_file(bytes, &model_name(input), signature, key, &Limits::default(), watch),
+    })?;
+    Ok(Finding {
+        format: "model-signing",
+        signature: Some(signature.to_owned()),
+        signer: None,
+        fingerprint: key.fingerprint().to_string(),
+        is_trusted: true,
+        comment: None,
+        n_files: verified.manifest().files().len() as u64,
+        n_bytes: verified.n_bytes(),
+        not_covered: verified.not_covered().to_vec(),
+        uncovered: verified.uncovered().map(str::to_owned).collect(),
+        other_name: other_name(input, Some(verified.manifest().name())),
+    })
+}
+
+/// A minisign signature of a file, whose bytes are in the file `bytes`.
+fn file(
+    input: &Path,
+    bytes: &Path,
+    path: &Path,
+    trust: &Trust,
+    console: &Console,
+) -> Result<Finding, Failure> {
+    if input.is_dir() {
+        let what = "minisign signatures are of files, and this is a folder";
+        return Err(Failure::new(CODE_USAGE, what).in_file(input).help("verify its files one by one"));
+    }
+    let signature = read_signature(path)?;
+    // A key that has no id of minisign's takes that of the signature: who signed is told by the key alone.
+    let with_id = |key: &VerifyingKey, id: Option<minisign::KeyId>| {
+        minisign::PublicKey::new(id.unwrap_or_else(|| signature.key_id()), *key)
+    };
+    let (keys, names): (Vec<_>, Vec<_>) = match trust {
+        Trust::Key(Verifier::Ed25519 { key, id }) => (vec![with_id(key, *id)], vec![None]),
+        Trust::List(list) => {
+            list.iter().map(|(name, key)| (with_id(key, None), Some(name.to_owned()))).unzip()
+        }
+        Trust::Key(Verifier::P256(_)) | Trust::Anyone => (Vec::new(), Vec::new()),
+    };
+    let (idx, verified) = watched(console, "hashing", &Mutex::new(0), |watch| {
+        verify_file_any(bytes, &keys, &signature, watch)
+    })?;
+    let fingerprint = keys.get(idx).map(|key| key.key().fingerprint().to_string()).unwrap_or_default();
+    Ok(Finding {
+        format: "minisign",
+        signature: Some(path.to_owned()),
+        signer: names.into_iter().nth(idx).flatten(),
+        fingerprint,
+        is_trusted: true,
+        comment: Some(verified.trusted_comment().to_owned()),
+        n_files: 1,
+        n_bytes: verified.n_bytes(),
+        not_covered: Vec::new(),
+        uncovered: Vec::new(),
+        other_name: other_name(input, verified.signed_name()),
+    })
+}
+
+/// The signature inside an `.apr` file of the first generation or a sealed file. Nothing of it is decrypted or decoded.
+fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
+    let accepted = match trust {
+        Trust::Key(Verifier::Ed25519 { key, .. }) => apr_container::Trust::Key(key),
+        Trust::Key(Verifier::P256(_)) => {
+            return Err(misfit(
+                "the signature inside is an Ed25519 key's, and the key is a P-256 key",
+                input,
+            ));
+        }
+        Trust::List(list) => apr_container::Trust::AnyOf(list),
+        Trust::Anyone => apr_container::Trust::Anyone,
+    };
+    let refused = |error: apr_container::Error| match error.kind() {
+        ContainerError::NotSigned => no_signature(input),
+        _ => Failure::from(error).in_file(input),
+    };
+    let source = FileSource::new(durable_file::open_regular(input, u64::MAX)?.into_file())?;
+    let signer = if is_sealed(input) {
+        Some(sealed::verify(&source, accepted, &SealedLimits::default()).map_err(refused)?)
+    } else {
+        verify_source(&source, accepted, &ReadOptions::STRICT).map_err(refused)?
+    };
+    let (name, key) = match (signer, trust) {
+        (Some(Signer::Unknown(key)), _) => (None, key),
+        (Some(Signer::Trusted(_)), Trust::Key(Verifier::Ed25519 { key, .. })) => (None, *key),
+        (Some(Signer::Trusted(Some(name))), Trust::List(list)) => match list.key_of(name) {
+            Some(key) => (Some(name.to_owned()), *key),
+            None => return Err(no_signature(input)),
+        },
+        _ => return Err(no_signature(input)),
+    };
+    Ok(Finding {
+        format: "embedded",
+        signature: None,
+        signer: name,
+        fingerprint: key.fingerprint().to_string(),
+        is_trusted: !matches!(trust, Trust::Anyone),
+        comment: None,
+        n_files: 1,
+        n_bytes: source.total_len(),
+        not_covered: Vec::new(),
+        uncovered: Vec::new(),
+        other_name: None,
+    })
+}
+
+/// The signature that lies where `apr verify` looks for one beside a file, or in a folder.
+pub(crate) fn signature_beside(input: &Path) -> Option<PathBuf> {
+    let mut places = core::iter::once(minisign_path(input)).chain(bundle_places(input));
+    places.find(|place| place.is_file())
+}
+
+/// The name under which a file or folder was signed, unless it has that name: as it is given, behind links, or escaped as in
+/// the comments that `apr sign` writes.
+fn other_name(input: &Path, signed: Option<&str>) -> Option<String> {
+    let given = input.file_name().map(|name| name.to_string_lossy().into_owned());
+    let names = given.into_iter().chain([model_name(input)]);
+    let is_its =
+        |signed: &str| names.into_iter().any(|name| name == signed || escape::escaped(&name) == signed);
+    signed.filter(|signed| !is_its(signed)).map(str::to_owned)
+}
+
+/// Whether a signature's file is minisign's, by its first letter: the other kind is a JSON object.
+fn is_minisign(path: &Path) -> Result<bool, Failure> {
+    let file = durable_file::open_regular(path, u64::MAX)?.into_file();
+    let mut first = Vec::new();
+    file.take(64).read_to_end(&mut first).map_err(|error| Failure::io("read", path, &error))?;
+    Ok(first.trim_ascii_start().first() != Some(&b'{'))
+}
+
+fn is_apr(path: &Path) -> bool {
+    let Ok(regular) = durable_file::open_regular(path, u64::MAX) else { return false };
+    let mut first = [0; 4];
+    regular.into_file().read_exact(&mut first).is_ok() && &first == b"APRN"
+}
+
+impl Finding {
+    /// Refuses what is otherwise a warning.
+    fn check_strictly(&self, input: &Path) -> Result<(), Failure> {
+        if let Some(name) = &self.other_name {
+            let what = "the file or folder was signed under another name";
+            return Err(Failure::new(CODE_SIGNED_NAME, what).in_file(input).because(format!("as {name}")));
+        }
+        if !self.uncovered.is_empty() {
+            let what = "the folder holds files that the signature does not cover";
+            let names = some_of(&self.uncovered);
+            return Err(Failure::new(CODE_NOT_COVERED, what).in_file(input).because(names));
+        }
+        Ok(())
+    }
+
+    /// Whose signature it is, as far as anybody knows.
+    fn sentence(&self) -> String {
+        let Self { format, fingerprint, .. } = self;
+        let kind = match *format {
+            "model-signing" => "P-256 key ",
+            _ => "key ",
+        };
+        match (&self.signer, self.is_trusted) {
+            (Some(name), _) => format!("signed by {} ({kind}{fingerprint})", escape::escaped(name)),
+            (None, true) => format!("signed by the {kind}{fingerprint}"),
+            (None, false) => format!(
+                "unchanged since the holder of the {kind}{fingerprint} signed it; who that is, nobody vouches for"
+            ),
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let what = match self.format {
+            "model-signing" => format!("{}, {}", plural(self.n_files, "file"), human::bytes(self.n_bytes)),
+            "minisign" => human::bytes(self.n_bytes),
+            _ => format!("{}: header, metadata, content", human::bytes(self.n_bytes)),
+        };
+        lines.push(format!("signed:       {what}"));
+        match &self.signature {
+            Some(path) => lines.push(format!("signature:    {} ({})", escape::path(path), self.format)),
+            None => lines.push("signature:    inside the file".to_owned()),
+        }
+        if let Some(comment) = &self.comment {
+            lines.push(format!("comment:      {}", escape::cut(comment, 200)));
+        }
+        if !self.not_covered.is_empty() {
+            lines.push(format!("not covered:  {}", some_of(&self.not_covered)));
+        }
+        if let Some(name) = &self.other_name {
+            lines.push(format!("warning:      signed under another name: {}", escape::cut(name, 200)));
+        }
+        lines
+    }
+
+    fn write_json<W: Write>(
+        &self,
+        input: &Path,
+        json: &mut crate::report::json::JsonWriter<W>,
+    ) -> std::io::Result<()> {
+        json.field_str("input", &input.to_string_lossy())?;
+        json.field_str("format", self.format)?;
+        let signature = self.signature.as_ref().map(|path| path.to_string_lossy());
+        json.field_opt_str("signature", signature.as_deref())?;
+        json.field_opt_str("signer", self.signer.as_deref())?;
+        json.field_str("fingerprint", &self.fingerprint)?;
+        json.field_bool("trusted", self.is_trusted)?;
+        json.field_opt_str("comment", self.comment.as_deref())?;
+        json.field_uint("files", self.n_files)?;
+        json.field_uint("bytes", self.n_bytes)?;
+        json.field_strings("not_covered", self.not_covered.iter().map(String::as_str))?;
+        json.field_opt_str("other_name", self.other_name.as_deref())
+    }
+}
+
+/// The first names of a list, escaped.
+pub(crate) fn some_of(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| escape::cut(name, 100)).collect();
+    let more = names.len().saturating_sub(MAX_NAMES);
+    match more {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}

@@ -1,0 +1,97 @@
+//! What the ending of a file's name says about its format.
+
+use std::path::Path;
+
+use crate::error::{CODE_OUTPUT_FORMAT, Failure};
+use crate::input::Format;
+use crate::output::Destination;
+use crate::terminal::escape;
+
+/// An ending of model files that are read and written here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    SafeTensors,
+    Apr,
+    Gguf,
+}
+
+/// Endings of other programs' models: a file of ours so named is worth a warning.
+const OTHERS: [&str; 11] =
+    ["onnx", "pt", "pth", "ckpt", "npz", "npy", "h5", "hdf5", "keras", "tflite", "mlmodel"];
+
+impl Ending {
+    const ALL: [Self; 3] = [Self::SafeTensors, Self::Apr, Self::Gguf];
+
+    /// Without the dot.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::SafeTensors => "safetensors",
+            Self::Apr => "apr",
+            Self::Gguf => "gguf",
+        }
+    }
+
+    /// The one that files of this format have.
+    const fn of_format(format: Format) -> Self {
+        match format {
+            // No model is written as a sealed file.
+            Format::SafeTensors | Format::Sealed => Self::SafeTensors,
+            Format::AprModel | Format::AprTensors => Self::Apr,
+            Format::Gguf => Self::Gguf,
+        }
+    }
+
+    fn of_name(path: &Path) -> Option<Self> {
+        let extension = path.extension()?;
+        Self::ALL.into_iter().find(|ending| extension.eq_ignore_ascii_case(ending.text()))
+    }
+
+    /// The ending of a new file's name; `None` if it has none, and for standard output.
+    ///
+    /// # Errors
+    ///
+    /// If the name has another ending: a model of one format would be taken for one of another.
+    pub(crate) fn of_output(destination: &Destination) -> Result<Option<Self>, Failure> {
+        match destination {
+            Destination::Stdout => Ok(None),
+            Destination::File(path) => match (Self::of_name(path), path.extension()) {
+                (None, Some(extension)) => {
+                    let extension = escape::path(Path::new(extension)).to_string();
+                    let what = format!("apr cannot write .{extension} files");
+                    Err(Failure::new(CODE_OUTPUT_FORMAT, what).in_file(path))
+                }
+                (ending, _) => Ok(ending),
+            },
+        }
+    }
+
+    /// Refuses a name with an ending of another format, for a command that writes `format` and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// If the name has another ending.
+    pub(crate) fn check_output(destination: &Destination, format: Format) -> Result<(), Failure> {
+        let right = Self::of_format(format);
+        let help = format!("name the output with the ending .{}, or without one", right.text());
+        match Self::of_output(destination) {
+            Ok(None) => Ok(()),
+            Ok(Some(ending)) if ending == right => Ok(()),
+            Ok(Some(ending)) => {
+                let what = format!("this would write {} under the ending .{}", format.title(), ending.text());
+                let failure = Failure::new(CODE_OUTPUT_FORMAT, what).in_file(destination.label());
+                Err(failure.help(help))
+            }
+            Err(failure) => Err(failure.help(help)),
+        }
+    }
+
+    /// A sentence about a file of this format whose name says another one.
+    pub(crate) fn disagreement(format: Format, path: &Path) -> Option<String> {
+        let extension = path.extension()?;
+        let is_other = OTHERS.iter().any(|other| extension.eq_ignore_ascii_case(other))
+            || Self::of_name(path).is_some_and(|ending| ending != Self::of_format(format));
+        let extension = extension.to_string_lossy();
+        (is_other && path.is_file())
+            .then(|| format!("the name ends in .{extension}, but the content is {}", format.title()))
+    }
+}

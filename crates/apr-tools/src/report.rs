@@ -1,0 +1,3 @@
+//! Reports: what commands print, as JSON.
+
+pub(crate) mod json;

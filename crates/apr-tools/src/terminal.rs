@@ -1,0 +1,17 @@
+//! The terminal: where a command may write, and how values become text: escaping, sizes, tables and trees.
+
+mod console;
+mod style;
+
+pub(crate) mod escape;
+pub(crate) mod human;
+pub(crate) mod progress;
+pub(crate) mod suggest;
+pub(crate) mod table;
+pub(crate) mod tree;
+pub(crate) mod value;
+pub(crate) mod width;
+
+pub(crate) use self::console::{Console, Data, Out, OutputFormat, Verbosity};
+pub(crate) use self::progress::{Busy, Progress};
+pub(crate) use self::style::{ColorChoice, Style};

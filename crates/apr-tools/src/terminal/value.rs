@@ -1,0 +1,139 @@
+//! Values of metadata as JSON and as lines of text.
+
+use std::io::{self, Write};
+
+use apr_container::Value;
+
+use super::escape::{cut, escaped};
+use crate::report::json::JsonWriter;
+
+/// Writes a value as it is; bytes are lists of numbers, an extension is an object of `ext` and `bytes`.
+pub(crate) fn write<W: Write>(json: &mut JsonWriter<W>, value: &Value) -> io::Result<()> {
+    match value {
+        Value::Nil => json.null(),
+        Value::Bool(value) => json.bool(*value),
+        Value::Int(value) => json.int(*value),
+        Value::UInt(value) => json.uint(*value),
+        Value::F32(value) => json.narrow_float(*value),
+        Value::F64(value) => json.float(*value),
+        Value::String(text) => json.string(text),
+        Value::Bytes(bytes) => write_bytes(json, bytes),
+        Value::Ext(number, bytes) => {
+            json.object()?;
+            json.key("ext")?;
+            json.int((*number).into())?;
+            json.key("bytes")?;
+            write_bytes(json, bytes)?;
+            json.end_object()
+        }
+        Value::Array(values) => {
+            let is_flat =
+                values.iter().all(|value| !matches!(value, Value::Array(_) | Value::Map(_) | Value::Ext(..)));
+            if is_flat {
+                json.inline_array()?;
+            } else {
+                json.array()?;
+            }
+            values.iter().try_for_each(|value| write(json, value))?;
+            json.end_array()
+        }
+        Value::Map(entries) => {
+            json.object()?;
+            for (key, value) in entries {
+                json.key(key)?;
+                write(json, value)?;
+            }
+            json.end_object()
+        }
+        // Values of later versions of the library.
+        other => json.string(&other.to_string()),
+    }
+}
+
+fn write_bytes<W: Write>(json: &mut JsonWriter<W>, bytes: &[u8]) -> io::Result<()> {
+    json.inline_array()?;
+    bytes.iter().try_for_each(|&byte| json.uint(byte.into()))?;
+    json.end_array()
+}
+
+/// A value with where it stands, joined by dots: what lists and comparisons show of nested metadata. An empty map and an
+/// empty list are values.
+pub(crate) fn flatten(path: &str, value: &Value, take: &mut dyn FnMut(&str, &Value)) {
+    match value {
+        Value::Map(entries) if !entries.is_empty() => {
+            for (key, value) in entries {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                flatten(&path, value, take);
+            }
+        }
+        value => take(path, value),
+    }
+}
+
+/// One line: text as it is, other values as JSON; escaped, and cut if `max` is given.
+pub(crate) fn line(value: &Value, max: Option<usize>) -> String {
+    let json;
+    let text = match value {
+        Value::String(text) => text,
+        // In JSON, numbers that are not finite are null.
+        Value::F64(number) if !number.is_finite() => return number.to_string(),
+        Value::F32(number) if !number.is_finite() => return number.to_string(),
+        value => {
+            json = value.to_string();
+            &json
+        }
+    };
+    match max {
+        Some(max) => cut(text, max),
+        None => escaped(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use apr_container::Map;
+
+    use super::*;
+
+    fn json(value: &Value) -> String {
+        let mut out = Vec::new();
+        let mut writer = JsonWriter::new(&mut out);
+        write(&mut writer, value).unwrap();
+        writer.finish().unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn every_value_is_json() {
+        let map = Map::from([("k\u{1b}".to_owned(), Value::F64(f64::NAN)), ("n".to_owned(), Value::Int(-3))]);
+        let value = Value::Array(vec![
+            Value::Nil,
+            Value::UInt(u64::MAX),
+            Value::F32(0.1),
+            Value::Bytes(vec![0, 255]),
+            Value::Ext(-1, vec![7]),
+            Value::Map(map),
+        ]);
+        let text = json(&value);
+        let parsed: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(
+            parsed,
+            serde_json::json!([null, u64::MAX, 0.1, [0, 255], {"ext": -1, "bytes": [7]}, {"k\u{1b}": "nan", "n": -3}])
+        );
+        assert!(text.contains("0.1,") && !text.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn nested_values_are_named_by_their_path() {
+        let inner =
+            Map::from([("b".to_owned(), Value::Bool(true)), ("c".to_owned(), Value::Map(Map::new()))]);
+        let value =
+            Value::Map(Map::from([("a".to_owned(), Value::Map(inner)), ("z".to_owned(), "t".into())]));
+        let mut lines = Vec::new();
+        flatten("", &value, &mut |path, value| lines.push(format!("{path}={}", line(value, None))));
+        assert_eq!(lines, ["a.b=true", "a.c={}", "z=t"]);
+        assert_eq!(line(&Value::F64(f64::INFINITY), None), "inf");
+        assert_eq!(line(&"abc\u{1b}".into(), Some(2)), "ab... (+2 characters)");
+    }
+}
