@@ -3,7 +3,8 @@
 
 #![no_main]
 
-use apr_container::{Access, Compression, Expect, Generation, Opened, ReadOptions, UncheckedSignature, authenticate, encode_payload_to_vec, open_protected};
+use apr_container::{Compression, Expect, Generation, Opened, ReadOptions, UncheckedSignature, authenticate, encode_payload_to_vec, open_protected};
+use apr_crypto::Access;
 use apr_container::v1::Container;
 use apr_crypto::{AesKey, ChunkedLayout, ChunkedReader, FileKey, ReadAt, RecipientSecret, SigningKey};
 use apr_fuzz::Choices;

@@ -6,7 +6,8 @@
 use apr_container::sealed::{
     self, RekeyOptions, Rekeying, SealOptions, SealedHeader, SealedLimits, SealedReader, verify,
 };
-use apr_container::{Access, Error, Trust};
+use apr_container::Error;
+use apr_crypto::{Access, Trust};
 use apr_crypto::Argon2Limits;
 use apr_fuzz::sealed::{Counter, make, recipient, signer};
 use libfuzzer_sys::fuzz_target;

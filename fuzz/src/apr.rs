@@ -89,7 +89,8 @@ mod tests {
     /// reach the decoders.
     #[test]
     fn protected_files_are_opened_and_refused() {
-        use apr_container::{Access, Compression, open_protected};
+        use apr_container::{Compression, open_protected};
+        use apr_crypto::Access;
 
         let secret = protected::recipient();
         let access = Access::default().with_recipient(&secret);

@@ -86,8 +86,7 @@ impl Layers {
                 match self.row(below) {
                     None => problems.push(format!("{} may use {below}, which has no row", row.name)),
                     Some(used) if used.layer <= row.layer => {
-                        problems
-                            .push(format!("{} may use {below}, which is not in a lower layer", row.name));
+                        problems.push(format!("{} may use {below}, which is not in a lower layer", row.name));
                     }
                     Some(_) => {}
                 }
@@ -157,14 +156,8 @@ mod tests {
             (package("file", &[("other", Kind::Normal)]), "file -> other: not in the table"),
             (package("file", &[("other", Kind::Build)]), "file -> other: not in the table"),
             (package("core", &[("other", Kind::Normal)]), "core -> other: not in a lower layer"),
-            (
-                package("core", &[("tool", Kind::Dev)]),
-                "core -> tool, for tests: not in a lower layer",
-            ),
-            (
-                package("core", &[("core", Kind::Dev)]),
-                "core -> core, for tests: not in a lower layer",
-            ),
+            (package("core", &[("tool", Kind::Dev)]), "core -> tool, for tests: not in a lower layer"),
+            (package("core", &[("core", Kind::Dev)]), "core -> core, for tests: not in a lower layer"),
             (package("new", &[("core", Kind::Normal)]), "new has no row"),
         ];
         for (change, problem) in cases {

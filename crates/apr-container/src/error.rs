@@ -94,6 +94,16 @@ impl From<apr_crypto::Error> for Error {
     }
 }
 
+#[cfg(feature = "crypto")]
+impl From<apr_crypto::RejectedSigner> for ErrorKind {
+    fn from(rejected: apr_crypto::RejectedSigner) -> Self {
+        match rejected {
+            apr_crypto::RejectedSigner::Untrusted => Self::UntrustedSigner,
+            apr_crypto::RejectedSigner::InvalidKey => Self::SignatureInvalid,
+        }
+    }
+}
+
 #[cfg(feature = "std")]
 impl From<durable_file::Error> for Error {
     fn from(error: durable_file::Error) -> Self {

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use apr_container::sealed::{self, Part, Plan, SealOptions, SealedLimits, SealedReader};
-//! use apr_container::{Access, Signer};
+//! use apr_crypto::{Access, Signer};
 //! use apr_crypto::{OsRandom, RecipientSecret, SigningKey};
 //!
 //! let (seller, buyer) = (SigningKey::generate(&mut OsRandom)?, RecipientSecret::generate(&mut OsRandom)?);

@@ -83,6 +83,7 @@ mod key_text;
 mod key_file;
 mod pem;
 mod trusted;
+mod trust;
 pub mod minisign;
 mod any_key;
 pub mod inference;
@@ -117,4 +118,5 @@ pub use crate::sign::{Signature, SigningKey, Verification, VerifyingKey, dsse_pa
 pub use crate::source::FileSource;
 pub use crate::source::{ReadAt, Window};
 pub use crate::tree::{LeafLen, TreeAlgorithm, TreeHasher, TreeRoot, VerifiedReader};
+pub use crate::trust::{Access, DecryptionKey, RejectedSigner, Signer, Trust};
 pub use crate::trusted::TrustedKeys;

@@ -12,9 +12,8 @@ use std::num::NonZeroU32;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use apr_container::{
-    Access, ModelType, Protection, ReadOptions, SaveOptions, authenticate, to_vec_protected,
-};
+use apr_container::{ModelType, Protection, ReadOptions, SaveOptions, authenticate, to_vec_protected};
+use apr_crypto::Access;
 use apr_crypto::inference::{
     Padding, ReplayGuard, RequestOptions, decrypt_request, decrypt_response, encrypt_for_model,
     encrypt_response,

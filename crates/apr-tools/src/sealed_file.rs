@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use apr_container::sealed::{MAGIC, SealedHeader, SealedLimits, SealedReader, StanzaKind};
-use apr_container::{Access, Trust};
+use apr_crypto::{Access, Trust};
 use apr_crypto::{Argon2Cost, FileSource};
 
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};

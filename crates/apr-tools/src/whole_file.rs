@@ -3,7 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-use apr_container::{Access, RawModel, Trust, check_before_reading, checksum_mismatch, inspect_bytes_with};
+use apr_container::{RawModel, check_before_reading, checksum_mismatch, inspect_bytes_with};
+use apr_crypto::{Access, Trust};
 
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
 use crate::foreign;

@@ -20,7 +20,7 @@ fn call(bytes: &[u8]) -> usize {
         .with_metadata(info.metadata)
         .with_compression(apr_container::Compression::ZstdDefault);
     let saved = apr_container::to_vec(&weights, kind, &options);
-    let (access, strict) = (apr_container::Access::default(), apr_container::ReadOptions::STRICT);
+    let (access, strict) = (apr_crypto::Access::default(), apr_container::ReadOptions::STRICT);
     if apr_container::open_protected::<Weights>(bytes, kind, &access, &strict).is_ok() {
         return 2;
     }

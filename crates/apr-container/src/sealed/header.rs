@@ -6,7 +6,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use apr_crypto::{Argon2Cost, Argon2Limits, ReadAt, Signature, TreeHasher, TreeRoot, VerifyingKey, dsse_pae};
+use apr_crypto::{
+    Argon2Cost, Argon2Limits, ReadAt, Signature, Signer, TreeHasher, TreeRoot, Trust, VerifyingKey, dsse_pae,
+};
 use sha2::{Digest as _, Sha256};
 
 use super::SealedLimits;
@@ -14,7 +16,6 @@ use super::fields::Fields;
 use super::fixed::{FIXED_LEN, Fixed, PRELUDE_LEN, Places, SIGNER_LEN, Suite, take};
 use super::slot::{Slot, StanzaKind, Surroundings};
 use crate::error::{Error, ErrorKind};
-use crate::v1::protect::{Signer, Trust};
 
 const SIGNED_TYPE: &str = "application/vnd.apr.sealed.v1";
 /// What a stanza is made for.
@@ -238,7 +239,8 @@ impl SealedHeader {
                 _ => Err(ErrorKind::NotSigned.at(12)),
             };
         };
-        let accepted = trust.accept(&self.signer_key()).map_err(|kind| kind.at(at))?;
+        let accepted =
+            trust.accept(&self.signer_key()).map_err(|rejected| ErrorKind::from(rejected).at(at))?;
         // A key to verify with is always at hand, at least the file's own: there is no reason not to.
         let Some((key, signer)) = accepted else { return Err(ErrorKind::SignatureUnchecked.at(12)) };
         let message =
@@ -340,7 +342,7 @@ pub(super) fn room_for(len: u64) -> Result<Vec<u8>, Error> {
 /// Verifies signature and all content of a sealed file, without a key to decrypt it.
 ///
 /// ```
-/// use apr_container::Signer;
+/// use apr_crypto::Signer;
 /// use apr_container::sealed::{self, Part, Plan, SealOptions, SealedLimits};
 /// use apr_crypto::{OsRandom, SigningKey};
 ///

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use apr_crypto::{
-    ChunkedMessage, ChunkedReader, Error as CryptoError, ErrorKind as CryptoErrorKind, FileKey, ReadAt,
-    RecipientPublic,
+    Access, ChunkedMessage, ChunkedReader, Error as CryptoError, ErrorKind as CryptoErrorKind, FileKey,
+    ReadAt, RecipientPublic, Signer,
 };
 
 use super::engine::{DIRECTORY, PAYLOAD};
@@ -17,7 +17,6 @@ use super::recipients::{RECIPIENTS, Recipients};
 use super::stored::Stored;
 use super::{Part, Plan, SealedHeader, SealedLimits, directory};
 use crate::error::{Error, ErrorKind};
-use crate::v1::protect::{Access, Signer};
 
 /// What `restore` and `verify_all` read at once.
 const PIECE: u64 = 1 << 20;
@@ -51,7 +50,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     /// [`ErrorKind::Crypto`] for a password whose cost is out of bounds and for a source that fails.
     pub fn open(source: R, access: &Access<'k>, limits: &SealedLimits) -> Result<Self, Error> {
         let mut header = SealedHeader::read(&source, limits)?;
-        let signer = header.verify(access.trust)?;
+        let signer = header.verify(access.trust())?;
         let file_key = unlock(&header, access, limits)?.map(|(key, _)| key);
         let (private, plan) = match &file_key {
             None => directory::decode(header.directory_bytes(), limits.parts)?,
@@ -257,7 +256,7 @@ pub(super) fn unlock(
     limits: &SealedLimits,
 ) -> Result<Option<(FileKey, usize)>, Error> {
     let at = header.slot_idx().map_or(10, |idx| header.places.slot(idx).start);
-    match (header.current_slot(), access.key) {
+    match (header.current_slot(), access.key()) {
         (None, None) => Ok(None),
         (None, Some(_)) => Err(ErrorKind::NotEncrypted.at(at)),
         (Some(_), None) => Err(ErrorKind::Encrypted.at(at)),

@@ -3,7 +3,9 @@
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
-use apr_crypto::{Argon2Cost, FileKey, Fingerprint, Password, ReadAt, RecipientPublic, Rng, SigningKey};
+use apr_crypto::{
+    Access, Argon2Cost, FileKey, Fingerprint, Password, ReadAt, RecipientPublic, Rng, SigningKey,
+};
 
 use super::options::check_password;
 use super::reader::unlock;
@@ -11,7 +13,6 @@ use super::recipients::{RECIPIENTS, Recipients};
 use super::slot::{self, NewSlot, Record};
 use super::{SealedHeader, SealedLimits};
 use crate::error::{Error, ErrorKind};
-use crate::v1::protect::Access;
 
 /// Who can open a file from now on: who could before, and more; or, [without the others](Self::without_others), whoever asks
 /// for it and those named here.
@@ -79,7 +80,7 @@ impl<'k> RekeyOptions<'k> {
 /// (feature `std`) does it to a file.
 ///
 /// ```
-/// use apr_container::Access;
+/// use apr_crypto::Access;
 /// use apr_container::sealed::{self, Part, Plan, RekeyOptions, Rekeying, SealOptions, SealedLimits, SealedReader};
 /// use apr_crypto::{OsRandom, RecipientSecret};
 ///
@@ -122,7 +123,7 @@ impl Rekeying {
         rng: &mut (impl Rng + ?Sized),
     ) -> Result<Self, Error> {
         let header = SealedHeader::read(source, limits)?;
-        header.verify(access.trust)?;
+        header.verify(access.trust())?;
         let unlocked = unlock(&header, access, limits)?;
         let ((file_key, own), slot) =
             unlocked.zip(header.current_slot()).ok_or_else(|| ErrorKind::NotEncrypted.at(10))?;

@@ -15,8 +15,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use apr_crypto::{
-    Argon2Cost, Argon2Limits, FileKey, MacKey, PasswordStanza, RecipientStanza, Signature, SigningKey,
-    VerifyingKey, dsse_pae,
+    Argon2Cost, Argon2Limits, DecryptionKey, FileKey, MacKey, PasswordStanza, RecipientStanza, Signature,
+    SigningKey, VerifyingKey, dsse_pae,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -24,7 +24,6 @@ use super::SealedLimits;
 use super::fixed::{SLOT_ALIGN, SLOT_MAX, take};
 use super::recipients::list_len;
 use crate::error::{Error, ErrorKind};
-use crate::v1::protect::Key;
 
 /// What stands before the stanzas and behind them.
 const HEAD_LEN: usize = 16;
@@ -104,14 +103,19 @@ impl Record {
     }
 
     /// The file key, if this stanza is for `key`.
-    fn unwrap(&self, key: Key<'_>, context: &[u8], limits: &Argon2Limits) -> Result<Option<FileKey>, Error> {
+    fn unwrap(
+        &self,
+        key: DecryptionKey<'_>,
+        context: &[u8],
+        limits: &Argon2Limits,
+    ) -> Result<Option<FileKey>, Error> {
         match (self.kind, key) {
-            (RECIPIENT, Key::Recipient(secret)) => {
+            (RECIPIENT, DecryptionKey::Recipient(secret)) => {
                 let Ok(bytes) = self.body.as_slice().try_into() else { return Ok(None) };
                 let stanza = RecipientStanza::from_bytes(bytes).ok();
                 Ok(stanza.and_then(|stanza| stanza.unwrap(secret, context).ok()))
             }
-            (PASSWORD, Key::Password(password)) => {
+            (PASSWORD, DecryptionKey::Password(password)) => {
                 let Some(stanza) = self.password_stanza(limits) else { return Ok(None) };
                 match stanza?.unwrap(password, context) {
                     Ok(key) => Ok(Some(key)),
@@ -255,15 +259,17 @@ impl<'f> Slot<'f> {
     /// The file key and the place of the stanza it came out of, if slot and surroundings are authentic under it.
     pub(super) fn unlock(
         &self,
-        key: Key<'_>,
+        key: DecryptionKey<'_>,
         context: &[u8; 32],
         surroundings: Surroundings<'_>,
         limits: &SealedLimits,
     ) -> Result<(FileKey, usize), Error> {
         let is_for_password = self.records.iter().any(Record::is_password);
         match (key, is_for_password) {
-            (Key::Recipient(_), true) => return Err(ErrorKind::SealedLock { expected: "a password" }.into()),
-            (Key::Password(_), false) => {
+            (DecryptionKey::Recipient(_), true) => {
+                return Err(ErrorKind::SealedLock { expected: "a password" }.into());
+            }
+            (DecryptionKey::Password(_), false) => {
                 return Err(ErrorKind::SealedLock { expected: "a recipient's secret key" }.into());
             }
             _ => {}

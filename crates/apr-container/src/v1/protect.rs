@@ -13,8 +13,7 @@ mod streamed;
 mod trust;
 
 pub use self::authentic::{AuthenticMetadata, InferenceKey, authenticate};
-pub(crate) use self::open::Key;
-pub use self::open::{Access, Opened, open_protected};
+pub use self::open::{Opened, open_protected};
 #[cfg(feature = "std")]
 pub use self::open::{load_as_recipient, load_encrypted, load_protected, load_verified};
 pub use self::raw::RawModel;
@@ -24,7 +23,7 @@ pub use self::seal::{save_encrypted, save_for_recipient, save_protected, save_si
 #[cfg(feature = "std")]
 pub use self::streamed::check_before_reading;
 pub use self::streamed::verify_source;
-pub use self::trust::{Signer, Trust, verify_signature};
+pub use self::trust::verify_signature;
 
 use crate::metadata::Metadata;
 

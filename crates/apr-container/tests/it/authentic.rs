@@ -5,9 +5,10 @@ use std::collections::HashSet;
 
 use apr_container::v1::Container;
 use apr_container::{
-    Access, AuthenticMetadata, Error, ModelType, Protection, ReadOptions, SaveOptions, Signer, Trust,
-    UncheckedSignature, Value, authenticate, to_vec, to_vec_protected,
+    AuthenticMetadata, Error, ModelType, Protection, ReadOptions, SaveOptions, UncheckedSignature, Value,
+    authenticate, to_vec, to_vec_protected,
 };
+use apr_crypto::{Access, Signer, Trust};
 use apr_crypto::{OsRandom, Password, RecipientSecret, SigningKey, TrustedKeys};
 
 use crate::sample::Sample;

@@ -4,11 +4,12 @@ use std::fs;
 
 use apr_container::v1::{Container, Flags};
 use apr_container::{
-    Access, Compression, Error, Metadata, ModelType, Opened, Protection, ReadOptions, SaveOptions, Signer,
-    Trust, Value, inspect_bytes, load_as_recipient, load_encrypted, load_from_bytes, load_protected,
-    load_verified, open_protected, save_encrypted, save_for_recipient, save_signed, to_vec, to_vec_protected,
+    Compression, Error, Metadata, ModelType, Opened, Protection, ReadOptions, SaveOptions, Value,
+    inspect_bytes, load_as_recipient, load_encrypted, load_from_bytes, load_protected, load_verified,
+    open_protected, save_encrypted, save_for_recipient, save_signed, to_vec, to_vec_protected,
     verify_signature,
 };
+use apr_crypto::{Access, Signer, Trust};
 use apr_crypto::{OsRandom, Password, RecipientSecret, SigningKey, TrustedKeys};
 use proptest::prelude::*;
 

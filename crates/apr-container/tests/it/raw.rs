@@ -2,9 +2,10 @@
 
 use apr_container::v1::Flags;
 use apr_container::{
-    Access, Compression, Error, License, ModelType, Protection, RawModel, ReadOptions, SaveOptions, Signer,
-    load_from_bytes, open_protected, to_vec,
+    Compression, Error, License, ModelType, Protection, RawModel, ReadOptions, SaveOptions, load_from_bytes,
+    open_protected, to_vec,
 };
+use apr_crypto::{Access, Signer};
 use apr_crypto::{OsRandom, Password, RecipientSecret, SigningKey};
 use proptest::prelude::*;
 

@@ -11,8 +11,9 @@ mod round_trips;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use apr_container::Error;
 use apr_container::sealed::{self, Part, Plan, SealOptions, SealedHeader, SealedLimits, SealedReader};
-use apr_container::{Access, Error};
+use apr_crypto::Access;
 use apr_crypto::{
     Argon2Cost, Argon2Limits, Password, RecipientPublic, RecipientSecret, Rng, SigningKey, VerifyingKey,
 };

@@ -3,10 +3,11 @@
 use core::cell::Cell;
 
 use apr_container::{
-    Compression, Error, ModelType, Protection, ReadOptions, SaveOptions, Signer, Trust, check_before_reading,
+    Compression, Error, ModelType, Protection, ReadOptions, SaveOptions, check_before_reading,
     to_vec_protected, verify_signature, verify_source,
 };
 use apr_crypto::{OsRandom, ReadAt, SigningKey};
+use apr_crypto::{Signer, Trust};
 
 use crate::sample::Sample;
 

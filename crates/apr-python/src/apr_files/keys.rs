@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use apr_container::{Access, Signer, Trust};
+use apr_crypto::{Access, Signer, Trust};
 use apr_crypto::{
     AnyPublicKey, AnySecretKey, Argon2Limits, Password, PublicKey, RecipientPublic, RecipientSecret,
     SecretKey, SigningKey, TrustedKeys, is_key_text,

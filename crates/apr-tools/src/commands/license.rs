@@ -5,8 +5,9 @@ mod report;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use apr_container::{
-    License, LicenseTier, Metadata, Trust, UncheckedSignature, inspect_bytes_with, verify_signature,
+    License, LicenseTier, Metadata, UncheckedSignature, inspect_bytes_with, verify_signature,
 };
+use apr_crypto::Trust;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 

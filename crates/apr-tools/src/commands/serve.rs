@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use apr_container::Trust;
+use apr_crypto::Trust;
 use apr_serve::{Event, Logged, Options, Server, Shape, Signals, Signed, Succession, Watch};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use apr_container::sealed::{self, SealedLimits};
-use apr_container::{ErrorKind as ContainerError, ReadOptions, Signer, verify_source};
+use apr_container::{ErrorKind as ContainerError, ReadOptions, verify_source};
+use apr_crypto::Signer;
 use apr_crypto::{FileSource, ReadAt as _, TrustedKeys, VerifyingKey, minisign};
 use apr_manifest::{
     Limits, minisign_path, model_name, read_signature, verify_file_any, verify_model, verify_model_file,
@@ -324,15 +325,15 @@ fn file(
 /// The signature inside an `.apr` file of the first generation or a sealed file. Nothing of it is decrypted or decoded.
 fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
     let accepted = match trust {
-        Trust::Key(Verifier::Ed25519 { key, .. }) => apr_container::Trust::Key(key),
+        Trust::Key(Verifier::Ed25519 { key, .. }) => apr_crypto::Trust::Key(key),
         Trust::Key(Verifier::P256(_)) => {
             return Err(misfit(
                 "the signature inside is an Ed25519 key's, and the key is a P-256 key",
                 input,
             ));
         }
-        Trust::List(list) => apr_container::Trust::AnyOf(list),
-        Trust::Anyone => apr_container::Trust::Anyone,
+        Trust::List(list) => apr_crypto::Trust::AnyOf(list),
+        Trust::Anyone => apr_crypto::Trust::Anyone,
     };
     let refused = |error: apr_container::Error| match error.kind() {
         ContainerError::NotSigned => no_signature(input),

@@ -3,7 +3,7 @@
 use alloc::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use apr_container::{Access, Trust};
+use apr_crypto::{Access, Trust};
 use apr_crypto::{
     AnySecretKey, Fingerprint, Password, RecipientPublic, RecipientSecret, SigningKey, TrustedKeys,
 };

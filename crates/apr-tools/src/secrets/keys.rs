@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use apr_container::{Access, Signer};
+use apr_crypto::{Access, Signer};
 use clap::{Arg, ArgMatches};
 
 use super::groups::{Identity, IdentityArgs, TrustArgs, Trusted, key_password_args};

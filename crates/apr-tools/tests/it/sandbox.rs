@@ -10,9 +10,9 @@ use std::process::{Command, Output, Stdio};
 use apr_container::sealed::{self, Part, Plan, SealOptions};
 use apr_container::v2;
 use apr_container::{
-    Access, License, LicenseTier, Metadata, ModelType, Protection, RawModel, ReadOptions, SaveOptions, Value,
-    to_vec,
+    License, LicenseTier, Metadata, ModelType, Protection, RawModel, ReadOptions, SaveOptions, Value, to_vec,
 };
+use apr_crypto::Access;
 use apr_crypto::{Password, PublicKey, RecipientSecret, Rng, SecretKey, SigningKey};
 use apr_models::{LinearRegression, Vector};
 use apr_quant::{BlockFormat, Quantizer};

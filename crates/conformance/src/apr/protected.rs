@@ -1,9 +1,8 @@
 //! Encrypted and signed files of the peers, opened with the keys the manifest has.
 
 use apr_container::v1::Container;
-use apr_container::{
-    Access, Expect, Generation, Opened, ReadOptions, Signer, Trust, encode_payload_to_vec, open_protected,
-};
+use apr_container::{Expect, Generation, Opened, ReadOptions, encode_payload_to_vec, open_protected};
+use apr_crypto::{Access, Signer, Trust};
 use apr_crypto::{Password, RecipientSecret, VerifyingKey};
 use apr_models::AnyModel;
 use serde_json::Value;

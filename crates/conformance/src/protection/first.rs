@@ -2,8 +2,9 @@
 
 use apr_container::v1::Container;
 use apr_container::{
-    Access, Expect, ModelType, Protection, ReadOptions, SaveOptions, Trust, open_protected, to_vec_protected,
+    Expect, ModelType, Protection, ReadOptions, SaveOptions, open_protected, to_vec_protected,
 };
+use apr_crypto::{Access, Trust};
 use apr_crypto::{SigningKey, VerifyingKey};
 use apr_models::{AnyModel, LinearRegression, Vector};
 

@@ -1,7 +1,7 @@
 //! Sealed files.
 
 use apr_container::sealed::{self, Part, Plan, SealOptions, SealedLimits, SealedReader};
-use apr_container::{Access, Trust};
+use apr_crypto::{Access, Trust};
 use apr_crypto::{Argon2Cost, Argon2Limits, dsse_pae};
 use sha2::{Digest as _, Sha256};
 

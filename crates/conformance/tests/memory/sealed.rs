@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::time::Instant;
 
 use apr_container::sealed::{self, Part, Plan, SealOptions, SealedLimits, SealedReader};
-use apr_container::{Access, Trust};
+use apr_crypto::{Access, Trust};
 use apr_crypto::{FileSource, ReadAt, RecipientSecret, SigningKey};
 
 use super::HEAP;

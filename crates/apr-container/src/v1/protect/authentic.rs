@@ -1,9 +1,8 @@
 //! Metadata that somebody trusted vouches for, and what may be taken from no others.
 
-use apr_crypto::RecipientPublic;
+use apr_crypto::{Access, DecryptionKey, RecipientPublic, Signer};
 
-use super::open::{Access, Key, from_hex, plaintext, verified};
-use super::trust::Signer;
+use super::open::{from_hex, plaintext, verified};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{ReadOptions, Strictness};
 use crate::metadata::{Metadata, Value};
@@ -62,7 +61,8 @@ impl<'k> AuthenticMetadata<'k> {
 /// that anybody can have put into a file lets them read the questions.
 ///
 /// ```
-/// use apr_container::{Access, ModelType, Protection, ReadOptions, SaveOptions, authenticate, to_vec_protected};
+/// use apr_container::{ModelType, Protection, ReadOptions, SaveOptions, authenticate, to_vec_protected};
+/// use apr_crypto::Access;
 /// use apr_crypto::inference::{RequestOptions, encrypt_for_model};
 /// use apr_crypto::{OsRandom, RecipientSecret, SigningKey};
 /// # use apr_container::{EncodePayload, Error, PayloadWriter};
@@ -142,14 +142,16 @@ pub fn authenticate<'k>(
 ) -> Result<AuthenticMetadata<'k>, Error> {
     let container = Container::from_bytes_with(file, options)?;
     let signer = verified(&container, access, options)?;
-    match (signer, access.key, container.payload()) {
+    match (signer, access.key(), container.payload()) {
         (Some(Signer::Trusted(_)), _, _) => {}
-        (_, Some(key @ Key::Password(_)), Payload::Encrypted(payload)) => {
+        (_, Some(key @ DecryptionKey::Password(_)), Payload::Encrypted(payload)) => {
             // What is tolerated in a model's payload, that it is bound to nothing, vouches for nothing.
             let strict = ReadOptions { strictness: Strictness::Strict, ..*options };
             plaintext(&container, payload, key, &strict)?;
         }
-        (_, Some(Key::Password(_)), Payload::Plain(_)) => return Err(ErrorKind::NotEncrypted.at(21)),
+        (_, Some(DecryptionKey::Password(_)), Payload::Plain(_)) => {
+            return Err(ErrorKind::NotEncrypted.at(21));
+        }
         _ => return Err(ErrorKind::Unauthenticated.into()),
     }
     let signer = signer.filter(|signer| matches!(signer, Signer::Trusted(_)));

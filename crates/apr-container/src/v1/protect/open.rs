@@ -5,14 +5,14 @@ use alloc::vec::Vec;
 use std::path::Path;
 
 use apr_crypto::{
-    AesKey, Argon2Cost, EphemeralPublic, ErrorKind as CryptoErrorKind, Password, RecipientPublic,
-    RecipientSecret, Salt,
+    Access, AesKey, Argon2Cost, DecryptionKey, EphemeralPublic, ErrorKind as CryptoErrorKind, Password,
+    RecipientPublic, RecipientSecret, Salt, Signer, Trust,
 };
 
 use super::binding::Surroundings;
 #[cfg(feature = "std")]
 use super::streamed::check_before_reading;
-use super::trust::{Signer, Trust};
+use super::trust::verify_block;
 use super::{COMMITMENT_KEY, COMMITMENT_LABEL};
 use crate::codec::{DecodePayload, SliceSource};
 use crate::compression::{Bound, decompress};
@@ -24,43 +24,6 @@ use crate::v1::candidates::Candidates;
 use crate::v1::container::{Container, EncryptedPayload, Payload};
 use crate::v1::header::HEADER_LEN;
 use crate::v1::load::{Expect, check_type};
-
-/// What a reader has and whom they trust.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Access<'k> {
-    pub(crate) key: Option<Key<'k>>,
-    pub(crate) trust: Trust<'k>,
-}
-
-/// What opens an encrypted file.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Key<'k> {
-    Password(&'k Password),
-    Recipient(&'k RecipientSecret),
-}
-
-impl<'k> Access<'k> {
-    /// With this password for the payload. The payload must be encrypted.
-    #[must_use]
-    pub const fn with_password(mut self, password: &'k Password) -> Self {
-        self.key = Some(Key::Password(password));
-        self
-    }
-
-    /// With this key for the payload. The payload must be encrypted.
-    #[must_use]
-    pub const fn with_recipient(mut self, secret: &'k RecipientSecret) -> Self {
-        self.key = Some(Key::Recipient(secret));
-        self
-    }
-
-    /// With a signature demanded.
-    #[must_use]
-    pub fn with_trust(mut self, trust: impl Into<Trust<'k>>) -> Self {
-        self.trust = trust.into();
-        self
-    }
-}
 
 /// A model out of a protected file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +55,7 @@ pub fn open_protected<'k, M: DecodePayload>(
     let container = Container::from_bytes_with(file, options)?;
     let signer = verified(&container, access, options)?;
     check_type::<M>(container.header(), expect.into())?;
-    let model = match (container.payload(), access.key) {
+    let model = match (container.payload(), access.key()) {
         (Payload::Plain(payload), None) => payload.decode()?,
         (Payload::Plain(_), Some(_)) => return Err(ErrorKind::NotEncrypted.at(21)),
         (Payload::Encrypted(_), None) => return Err(ErrorKind::Encrypted.at(21)),
@@ -107,7 +70,7 @@ pub(super) fn verified<'k>(
     access: &Access<'k>,
     options: &ReadOptions,
 ) -> Result<Option<Signer<'k>>, Error> {
-    let signer = access.trust.verify(container.signature())?;
+    let signer = verify_block(access.trust(), container.signature())?;
     let is_unchecked = container.signature().is_some() && signer.is_none();
     if is_unchecked && options.unchecked_signature == UncheckedSignature::Refuse {
         return Err(ErrorKind::SignatureUnchecked.at(21));
@@ -118,7 +81,7 @@ pub(super) fn verified<'k>(
 fn decrypt<M: DecodePayload>(
     container: &Container<'_>,
     payload: EncryptedPayload<'_>,
-    key: Key<'_>,
+    key: DecryptionKey<'_>,
     options: &ReadOptions,
 ) -> Result<M, Error> {
     let (header, metadata) = (container.header(), container.metadata_bytes());
@@ -146,13 +109,13 @@ impl Plaintext {
 pub(super) fn plaintext(
     container: &Container<'_>,
     payload: EncryptedPayload<'_>,
-    key: Key<'_>,
+    key: DecryptionKey<'_>,
     options: &ReadOptions,
 ) -> Result<Plaintext, Error> {
     let (header, metadata) = (container.header(), container.metadata_bytes());
     let at = (HEADER_LEN + metadata.len()) as u64;
     let commitment = commitment(container, options)?;
-    let (key, key_block, sealed) = key.unlock(payload.stored(), at)?;
+    let (key, key_block, sealed) = unlock(key, payload.stored(), at)?;
     // Before the ciphertext is touched: one that two keys open has one meaning here.
     let agrees = match &commitment {
         Some(stored) => key.commitment(COMMITMENT_LABEL).matches(stored),
@@ -200,36 +163,38 @@ fn hide(error: apr_crypto::Error, at: u64) -> Error {
     }
 }
 
-impl Key<'_> {
-    /// The key of the payload, the key block it begins with, and what follows.
-    fn unlock(self, stored: &[u8], at: u64) -> Result<(AesKey, &[u8], &[u8]), Error> {
-        let block_len = match self {
-            Self::Password(_) => Salt::LEN,
-            Self::Recipient(_) => RecipientPublic::LEN + RecipientPublic::ID_LEN,
-        };
-        let needed = (block_len + AesKey::OVERHEAD) as u64;
-        let available = stored.len() as u64;
-        let Some((block, sealed)) = stored.split_at_checked(block_len).filter(|_| available >= needed) else {
-            return Err(ErrorKind::Truncated { part: "encrypted payload", needed, available }.at(at));
-        };
-        let failed = || ErrorKind::DecryptionFailed.at(at);
-        let key = match self {
-            Self::Password(password) => {
-                let salt = Salt::from_file(block.try_into().map_err(|_| failed())?);
-                password.derive_key(&salt, &Argon2Cost::APR_V1)?
+/// The key of the payload, the key block it begins with, and what follows.
+fn unlock<'f>(
+    key: DecryptionKey<'_>,
+    stored: &'f [u8],
+    at: u64,
+) -> Result<(AesKey, &'f [u8], &'f [u8]), Error> {
+    let block_len = match key {
+        DecryptionKey::Password(_) => Salt::LEN,
+        DecryptionKey::Recipient(_) => RecipientPublic::LEN + RecipientPublic::ID_LEN,
+    };
+    let needed = (block_len + AesKey::OVERHEAD) as u64;
+    let available = stored.len() as u64;
+    let Some((block, sealed)) = stored.split_at_checked(block_len).filter(|_| available >= needed) else {
+        return Err(ErrorKind::Truncated { part: "encrypted payload", needed, available }.at(at));
+    };
+    let failed = || ErrorKind::DecryptionFailed.at(at);
+    let key = match key {
+        DecryptionKey::Password(password) => {
+            let salt = Salt::from_file(block.try_into().map_err(|_| failed())?);
+            password.derive_key(&salt, &Argon2Cost::APR_V1)?
+        }
+        DecryptionKey::Recipient(secret) => {
+            let (ephemeral, id) = block.split_first_chunk().ok_or_else(failed)?;
+            let id = id.try_into().map_err(|_| failed())?;
+            if !secret.public().has_id(id) {
+                return Err(failed());
             }
-            Self::Recipient(secret) => {
-                let (ephemeral, id) = block.split_first_chunk().ok_or_else(failed)?;
-                let id = id.try_into().map_err(|_| failed())?;
-                if !secret.public().has_id(id) {
-                    return Err(failed());
-                }
-                let ephemeral = EphemeralPublic::from_file(*ephemeral).map_err(|_| failed())?;
-                secret.agree_v1(&ephemeral).map_err(|_| failed())?
-            }
-        };
-        Ok((key, block, sealed))
-    }
+            let ephemeral = EphemeralPublic::from_file(*ephemeral).map_err(|_| failed())?;
+            secret.agree_v1(&ephemeral).map_err(|_| failed())?
+        }
+    };
+    Ok((key, block, sealed))
 }
 
 /// Loads a model from a protected file.
@@ -245,7 +210,7 @@ pub fn load_protected<'k, M: DecodePayload>(
     options: &ReadOptions,
 ) -> Result<Opened<'k, M>, Error> {
     let regular = durable_file::open_regular(path.as_ref(), crate::v1::file::FILE_LEN_MAX)?;
-    check_before_reading(regular.file(), regular.len(), access.trust, options)?;
+    check_before_reading(regular.file(), regular.len(), access.trust(), options)?;
     open_protected(&regular.into_bytes()?, expect, access, options)
 }
 

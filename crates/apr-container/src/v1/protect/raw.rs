@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use apr_crypto::{Error as CryptoError, ErrorKind as CryptoErrorKind, Rng};
+use apr_crypto::{Access, Error as CryptoError, ErrorKind as CryptoErrorKind, Rng};
 
-use super::open::{Access, Opened, plaintext, verified};
+use super::open::{Opened, plaintext, verified};
 use super::seal::{Protection, seal};
 use super::{COMMITMENT_KEY, MODE_KEY};
 use crate::codec::{EncodePayload, PayloadWriter};
@@ -20,7 +20,8 @@ use crate::v1::save::{Plan, SaveOptions};
 /// program protects files and takes the protection off whatever they hold, types of their makers' own included.
 ///
 /// ```
-/// use apr_container::{Access, ModelType, Protection, RawModel, ReadOptions, SaveOptions, to_vec};
+/// use apr_container::{ModelType, Protection, RawModel, ReadOptions, SaveOptions, to_vec};
+/// use apr_crypto::Access;
 /// use apr_crypto::{OsRandom, RecipientSecret};
 /// # use apr_container::{EncodePayload, Error, PayloadWriter};
 /// # struct Weights(Vec<f32>);
@@ -60,7 +61,7 @@ impl RawModel {
     ) -> Result<Opened<'k, Self>, Error> {
         let container = Container::from_bytes_with(file, options)?;
         let signer = verified(&container, access, options)?;
-        let payload = match (container.payload(), access.key) {
+        let payload = match (container.payload(), access.key()) {
             (Payload::Plain(payload), None) => payload.to_vec()?,
             (Payload::Plain(_), Some(_)) => return Err(ErrorKind::NotEncrypted.at(21)),
             (Payload::Encrypted(_), None) => return Err(ErrorKind::Encrypted.at(21)),

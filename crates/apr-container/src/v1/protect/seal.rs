@@ -116,7 +116,8 @@ impl Lock<'_> {
 /// differ.
 ///
 /// ```
-/// use apr_container::{Access, Expect, ModelType, Protection, ReadOptions, SaveOptions, Signer, Trust};
+/// use apr_container::{Expect, ModelType, Protection, ReadOptions, SaveOptions};
+/// use apr_crypto::{Access, Signer, Trust};
 /// use apr_container::{open_protected, to_vec_protected};
 /// use apr_crypto::{OsRandom, RecipientSecret, SigningKey};
 /// # use apr_container::{DecodePayload, EncodePayload, Error, PayloadReader, PayloadWriter};

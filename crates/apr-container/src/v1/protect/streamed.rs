@@ -2,9 +2,9 @@
 
 use alloc::vec;
 
-use apr_crypto::{ReadAt, Signature, VerifyingKey};
+use apr_crypto::{ReadAt, Signature, Signer, Trust, VerifyingKey};
 
-use super::trust::{Signer, Trust, verify_signature};
+use super::trust::verify_signature;
 use crate::crc::Crc32;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
@@ -28,7 +28,8 @@ const BUFFER_LEN: usize = 256 << 10;
 /// # impl EncodePayload for Weights {
 /// #     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> { out.f32s(&[0.5]) }
 /// # }
-/// use apr_container::{ReadOptions, Signer, verify_source};
+/// use apr_container::{ReadOptions, verify_source};
+/// use apr_crypto::Signer;
 /// use apr_crypto::{OsRandom, SigningKey};
 ///
 /// let maker = SigningKey::generate(&mut OsRandom)?;
@@ -139,7 +140,8 @@ impl<'k> Claim<'k> {
         const { assert!(Signature::LEN + VerifyingKey::LEN == SIGNATURE_LEN) };
         source.read_exact_at(geometry.payload_end, &mut signature)?;
         source.read_exact_at(geometry.payload_end + Signature::LEN as u64, &mut embedded)?;
-        let accepted = trust.accept(&embedded).map_err(|kind| kind.at(geometry.payload_end))?;
+        let accepted =
+            trust.accept(&embedded).map_err(|rejected| ErrorKind::from(rejected).at(geometry.payload_end))?;
         let signed = accepted.map(|(key, signer)| (key, Signature::from_bytes(signature), signer));
         Ok(Self { geometry, signed })
     }

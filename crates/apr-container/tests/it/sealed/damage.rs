@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use apr_container::sealed::{self, SealOptions};
-use apr_container::{Access, Trust};
+use apr_crypto::{Access, Trust};
 
 use super::{cheap, code, keys, limits, map, open, read_all, sample, seal};
 

@@ -1,7 +1,8 @@
 //! What attackers do who can compute: checksums, codes and signatures made right again, parts of other files put in.
 
 use apr_container::sealed::{self, Part, Plan, SealOptions};
-use apr_container::{Access, ReadOptions, Signer, Trust, inspect_bytes, load_from_bytes_with};
+use apr_container::{ReadOptions, inspect_bytes, load_from_bytes_with};
+use apr_crypto::{Access, Signer, Trust};
 use apr_crypto::{FileKey, RecipientSecret, RecipientStanza, SigningKey, dsse_pae};
 use sha2::{Digest as _, Sha256};
 

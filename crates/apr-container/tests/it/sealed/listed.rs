@@ -1,7 +1,8 @@
 //! Lists of recipients: who can open the file learns who else can, and may remove one of them by name.
 
+use apr_container::Error;
 use apr_container::sealed::{RekeyOptions, Rekeying, SealOptions, SealedLimits, SealedReader, StanzaKind};
-use apr_container::{Access, Error};
+use apr_crypto::Access;
 use apr_crypto::{RecipientPublic, RecipientSecret};
 use sha2::{Digest as _, Sha256};
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use apr_container::sealed::{Part, Plan, SealOptions, SealedReader};
-use apr_container::{Access, Signer, Trust};
+use apr_crypto::{Access, Signer, Trust};
 use apr_crypto::{ReadAt, TrustedKeys};
 
 use super::{content, keys, limits, seal};

@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 
+use apr_container::ErrorKind;
 use apr_container::sealed::{self, Part, Plan, SealOptions, SealedHeader, SealedLayout, SealedLimits};
-use apr_container::{Access, ErrorKind, Trust};
+use apr_crypto::{Access, Trust};
 use apr_crypto::{Argon2Cost, Argon2Limits, Password, ReadAt};
 
 use super::{cheap, code, header, keys, limits, open, read_all, sample, seal};

@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use apr_container::Error;
 use apr_container::sealed::{self, RekeyOptions, Rekeying, SealOptions, SealedLimits, StanzaKind};
-use apr_container::{Access, Error, Trust};
 use apr_crypto::Password;
+use apr_crypto::{Access, Trust};
 
 use super::{Seeded, cheap, code, header, keys, limits, map, open, read_all, sample, seal};
 

@@ -6,7 +6,7 @@ use apr_container::sealed::{
     self, Part, PartKind, Plan, SealOptions, SealedLayout, SealedLimits, SealedReader, Sealer, StanzaKind,
     Suite,
 };
-use apr_container::{Access, Signer, Trust};
+use apr_crypto::{Access, Signer, Trust};
 use apr_crypto::{LeafLen, Rng as _, TreeAlgorithm, TrustedKeys};
 use proptest::prelude::*;
 

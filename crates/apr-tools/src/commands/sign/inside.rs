@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use apr_container::{Protection, Trust, inspect_bytes_with};
+use apr_container::{Protection, inspect_bytes_with};
 use apr_crypto::OsRandom;
+use apr_crypto::Trust;
 use clap::ArgMatches;
 
 use crate::error::{CODE_USAGE, Exit, Failure};
