@@ -6,7 +6,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-use st_core::{Dtype, Quoted};
+use located_error::Quoted;
+use st_core::Dtype;
 
 use crate::quantized_block::QuantType;
 

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use crate::dtype::Dtype;
-use crate::quoted::Quoted;
+use located_error::Quoted;
 
 /// Why an operation was refused, with the byte offset and the tensor concerned where there is one.
 ///

@@ -49,7 +49,6 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-mod quoted;
 mod error;
 mod limits;
 mod dtype;
@@ -78,7 +77,6 @@ pub use find::{Dims, Found, find};
 pub use header::{Header, Iter, Metadata, TensorInfo};
 pub use layout::{Alignment, Layout, Order, Planned, TensorSpec, WriteOptions, to_vec};
 pub use limits::{Limits, MAX_HEADER_LEN, ReadOptions, Strictness};
-pub use quoted::Quoted;
 pub use shard::{PlannedShard, ShardIndex, ShardPlan, ShardProblem};
 pub use slice::{Bounds, Index, Ranges, Slice, SlicePlan};
 #[cfg(feature = "std")]

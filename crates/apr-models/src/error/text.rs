@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use st_core::Quoted;
+use located_error::Quoted;
 
 use super::{ErrorKind, Operation};
 

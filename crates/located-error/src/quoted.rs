@@ -1,12 +1,12 @@
-//! Names of strangers in texts for people.
+//! Untrusted names in messages.
 
 use core::fmt::{self, Write as _};
 
-/// A text in quotation marks that cannot steer a terminal: control characters, and those that reorder or hide what follows them
-/// on a screen, are escaped.
+/// A string in quotation marks that cannot control a terminal: control characters, and characters that reorder or hide what follows
+/// them on a screen, are escaped.
 ///
 /// ```
-/// use st_core::Quoted;
+/// use located_error::Quoted;
 ///
 /// assert_eq!(Quoted("a \"b\"\n\u{1b}[2Jé").to_string(), r#""a \"b\"\n\u{1b}[2Jé""#);
 /// assert_eq!(Quoted("\u{61c}\u{202e}\u{e0041}").to_string(), r#""\u{61c}\u{202e}\u{e0041}""#);
@@ -17,6 +17,16 @@ pub struct Quoted<'t>(pub &'t str);
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
+        Escaped(self.0).fmt(f)?;
+        f.write_char('"')
+    }
+}
+
+/// The characters between the quotation marks.
+pub(crate) struct Escaped<'t>(pub(crate) &'t str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in self.0.chars() {
             match character {
                 '"' | '\\' => write_escape(f, character)?,
@@ -37,7 +47,7 @@ impl fmt::Display for Quoted<'_> {
                 _ => f.write_char(character)?,
             }
         }
-        f.write_char('"')
+        Ok(())
     }
 }
 
