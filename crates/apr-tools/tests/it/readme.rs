@@ -1,13 +1,14 @@
-//! The recipes of README.md, word for word.
+//! The recipes of README.md and docs/guide.md, word for word. `UPDATE_SNAPSHOTS=1` rewrites the output that README.md shows.
 
 use crate::sandbox::Sandbox;
 
 const README: &str = include_str!("../../../../README.md");
+const GUIDE: &str = include_str!("../../../../docs/guide.md");
 
-/// The blocks of code in this language.
-fn blocks(language: &str) -> Vec<&'static str> {
+/// The blocks of code of a page in this language.
+fn blocks<'page>(page: &'page str, language: &str) -> Vec<&'page str> {
     let fence = format!("```{language}\n");
-    README.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+    page.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
 }
 
 /// The words of code, however they are spread over lines.
@@ -34,7 +35,7 @@ mod files {
             let options = SaveOptions::default().with_name("line").with_compression(Compression::ZstdDefault);
             save(&model, ModelType::LinearRegression, &path, options)?;
 
-            // Header and metadata alone: no payload is read.
+            // Reads the header and the metadata, not the payload.
             assert_eq!(inspect(&path)?.metadata.model_name.as_deref(), Some("line"));
 
             let again: LinearRegression = load(&path, ModelType::LinearRegression)?;
@@ -117,31 +118,43 @@ fn the_code_is_that_above() {
         .replace("../../../conformance/vectors/apr/a0723_linreg_lz4_plain.apr", "model.apr")
         .replace("../../../conformance/vectors/apr/a0723_linreg_none_plain.apr", "model.apr")
         .replace("../../../conformance/vectors/apr/a0723_linreg.safetensors", "model.safetensors");
-    let blocks = blocks("rust");
-    assert_eq!(blocks.len(), 5);
-    for block in blocks {
+    let all = [blocks(README, "rust"), blocks(GUIDE, "rust")].concat();
+    assert_eq!(all.len(), 6);
+    for block in all {
         assert!(here.contains(&code(block)), "not in this file:\n{block}");
     }
 }
 
-/// The blocks run in their order, as they are printed, in a checkout. What starts other programs than `apr` is left out.
+/// A sandbox that resembles a checkout: recipes name `../crates`.
 #[cfg(unix)]
-#[test]
-fn commands_run() {
+fn checkout() -> Sandbox {
     let sandbox = Sandbox::empty();
     let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     std::os::unix::fs::symlink(crates, sandbox.path("crates")).unwrap();
+    sandbox
+}
+
+/// The lines of the shell blocks that start `apr` or prepare its input; other programs are left out.
+fn commands(page: &str) -> Vec<&str> {
     let is_run = |line: &&str| {
         ["apr ", "cp "].iter().any(|word| line.starts_with(word))
             || (line.starts_with("printf ") && line.contains("> "))
     };
-    let lines: Vec<&str> = blocks("sh").into_iter().flat_map(str::lines).filter(is_run).collect();
+    blocks(page, "sh").into_iter().flat_map(str::lines).filter(is_run).collect()
+}
+
+/// The blocks run in their order, as they are printed, in a checkout.
+#[cfg(unix)]
+#[test]
+fn commands_of_the_guide_run() {
+    let sandbox = checkout();
+    let lines = commands(GUIDE);
     assert!(lines.len() >= 40 && lines[0].starts_with("apr demo --keep "), "{}", lines.len());
     let mut script = String::from("set -e\n");
     let mut served = None;
     for line in lines {
         if let Some(args) = line.strip_prefix("apr serve ") {
-            // It runs until it is told to stop: below, on any port.
+            // It runs until it is stopped: below, on any port.
             served = args.split_whitespace().next();
             continue;
         }
@@ -157,4 +170,23 @@ fn commands_run() {
     assert_eq!(ran.exit, 0, "{}", ran.stderr);
     let served = format!("demo-files/{}", served.expect("a recipe serves a model"));
     assert_eq!(crate::serving::Serving::start(&sandbox, &["serve", &served]).get("/health").0, 200);
+}
+
+/// The session of the README prints what the README shows, standard error included.
+#[cfg(unix)]
+#[test]
+fn the_session_of_the_readme_prints_what_it_shows() {
+    let [session] = blocks(README, "console")[..] else { panic!("one session") };
+    let typed: Vec<&str> = session.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    let mut script = format!("{{\n{}\n}} > /dev/null\n", commands(README).join("\n"));
+    for line in &typed {
+        script += &format!("printf '%s\\n' '$ {line}'\n{{ {line}; }} 2>&1\n");
+    }
+    let printed = checkout().shell(&script).stdout;
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+        std::fs::write(page, README.replace(session, &printed)).unwrap();
+    } else {
+        assert_eq!(printed, session);
+    }
 }
