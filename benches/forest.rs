@@ -10,9 +10,9 @@ use std::path::Path;
 use apr_benches::{Plan, contender};
 use apr_container::{Generation, ModelType, decode_payload_from_slice};
 use apr_models::{
-    Accepts, ClassHead, Classifier, Decide, Decision, DecisionTreeClassifier, Head, Input, Labels, Matrix,
-    Pipeline, RandomForestClassifier, RowsIn, Share, Step, TreeNode, TreeOutputs, TreeThresholds, TreesParts,
-    TreesStep,
+    Accepts, ClassHead, Classifier, DecisionFunction, DecisionRule, DecisionTreeClassifier, Head, Input,
+    Labels, Matrix, Pipeline, ProbabilityRule, RandomForestClassifier, Samples, Step, TreeNode, TreeOutputs,
+    TreeThresholds, TreesParts, TreesStep,
 };
 
 const N_TREES: usize = 300;
@@ -37,16 +37,16 @@ fn main() {
 
 fn run(plan: &mut Plan, name: &str, model: &Pipeline, rows: &[f64], votes: Option<&RandomForestClassifier>) {
     let Input::Numbers { n_features: width, .. } = *model.input() else { return };
-    let n_shares = model.n_shares().expect("a forest of classes");
+    let n_probabilities = model.n_probabilities().expect("a forest of classes");
     for (row, rows, rounds) in
         [(format!("{name}, one row"), &rows[..width], 31), (format!("{name}, a row of many"), rows, 11)]
     {
         let n_rows = rows.len() / width;
-        let mut shares = vec![0.0; n_rows * n_shares];
+        let mut shares = vec![0.0; n_rows * n_probabilities];
         let narrow: Vec<f32> = rows.iter().map(|&value| value as f32).collect();
         let narrow = Matrix::from_vec(n_rows, width, narrow).expect("as many values");
         let mut contenders = vec![contender("Pipeline, probabilities", || {
-            model.shares_into(RowsIn::F64(rows), &mut shares).expect("rows of the model");
+            model.predict_proba_into(Samples::F64(rows), &mut shares).expect("rows of the model");
         })];
         contenders.extend(votes.map(|votes| {
             contender("RandomForestClassifier, votes", || {
@@ -67,7 +67,7 @@ fn from_scikit_learn(folder: &Path) -> (Pipeline, Vec<f64>) {
         decode_payload_from_slice(&read("payload"), Generation::default(), ModelType::Custom).expect("sound");
     let (rows, expected) = (numbers("rows"), numbers("expected"));
     let mut found = vec![0.0; expected.len()];
-    model.shares_into(RowsIn::F64(&rows), &mut found).expect("rows of the model");
+    model.predict_proba_into(Samples::F64(&rows), &mut found).expect("rows of the model");
     assert_eq!(found, expected, "the answers are scikit-learn's, to the bit");
     (model, rows)
 }
@@ -105,9 +105,9 @@ impl Grown {
         let input = Input::Numbers { n_features: N_FEATURES, accepts: Accepts::Finite };
         let head = ClassHead {
             labels: Labels::Integers(vec![0, 1]),
-            decide: Decide::Largest,
-            share: Share::Scores,
-            decision: Decision::None,
+            rule: DecisionRule::ArgMax,
+            probabilities: ProbabilityRule::Scores,
+            decision_function: DecisionFunction::None,
         };
         let model = Pipeline::from_parts(input, steps, Head::Classes(head)).expect("parts that fit");
         (model, RandomForestClassifier::from_parts(trees).expect("trees of one width"))

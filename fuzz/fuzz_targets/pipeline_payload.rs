@@ -5,7 +5,7 @@
 use apr_container::{Generation, ModelType, ReadOptions, decode_payload_from_slice, encode_payload_to_vec};
 use apr_container::v1::Container;
 use apr_fuzz::{Choices, pipeline};
-use apr_models::{Model, Pipeline, RowsIn};
+use apr_models::{Model, Pipeline, Samples};
 use libfuzzer_sys::fuzz_target;
 
 /// Values of the widest rows that are asked: a width that no step contradicts may be any.
@@ -40,7 +40,7 @@ fn check(payload: &[u8]) {
 fn ask(model: &Pipeline) {
     let Some(n_features) = model.n_features() else {
         let texts = ["To be, or not to be", "", "\u{e9}a\u{301} \u{ac00}  to\u{fb01}"];
-        answers(model, RowsIn::Texts(&texts), texts.len());
+        answers(model, Samples::Text(&texts), texts.len());
         let _ = model.transform_texts(&texts);
         return;
     };
@@ -51,18 +51,18 @@ fn ask(model: &Pipeline) {
         // Rows that differ in their first value.
         let mut rows = vec![value; N_ROWS * n_features];
         rows.chunks_exact_mut(n_features).zip(-4..).for_each(|(row, first)| row[0] = first.into());
-        answers(model, RowsIn::F64(&rows), N_ROWS);
+        answers(model, Samples::F64(&rows), N_ROWS);
     }
 }
 
-fn answers(model: &Pipeline, rows: RowsIn<'_>, n_rows: usize) {
+fn answers(model: &Pipeline, rows: Samples<'_>, n_rows: usize) {
     let mut places = vec![0; n_rows];
-    if model.places_into(rows, &mut places).is_ok() {
+    if model.predict_indices_into(rows, &mut places).is_ok() {
         assert!(places.iter().all(|&place| model.label(place).is_some()));
     }
     let room = |width: Option<usize>| vec![0.0; n_rows * width.unwrap_or(0)];
     let _ = model.values_into(rows, &mut room(Some(model.n_outputs())));
-    let _ = model.shares_into(rows, &mut room(model.n_shares()));
-    let _ = model.decisions_into(rows, &mut room(model.n_decisions()));
+    let _ = model.predict_proba_into(rows, &mut room(model.n_probabilities()));
+    let _ = model.decision_function_into(rows, &mut room(model.n_decisions()));
     let _ = model.score_samples_into(rows, &mut room(Some(1)));
 }

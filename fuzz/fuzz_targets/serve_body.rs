@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use apr_models::{CountVectorizer, CountVectorizerOptions, StandardScaler, Wanted};
+use apr_models::{CountVectorizer, CountVectorizerOptions, OutputKind, StandardScaler};
 use apr_serve::{Model, Options};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -54,7 +54,7 @@ fuzz_target!(|body: &[u8]| {
 
 /// The predictions; `None` for a refusal, which is sound as well.
 fn answer(model: &Model, body: &[u8], options: &Options) -> Option<Value> {
-    match model.answer_json(body, Wanted::Predictions, options) {
+    match model.answer_json(body, OutputKind::Predictions, options) {
         Ok(answer) => {
             let mut answer: Value = serde_json::from_slice(&answer).expect("an answer is JSON");
             Some(answer["predictions"].take())

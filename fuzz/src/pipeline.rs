@@ -43,8 +43,13 @@ fn numbers(n_features: usize, accepts: Accepts, steps: Vec<Step>, head: Head) ->
     Pipeline::from_parts(Input::Numbers { n_features, accepts }, steps, head)
 }
 
-fn classes(labels: Labels, decide: Decide, share: Share, decision: Decision) -> Head {
-    Head::Classes(ClassHead { labels, decide, share, decision })
+fn classes(
+    labels: Labels,
+    rule: DecisionRule,
+    probabilities: ProbabilityRule,
+    decision_function: DecisionFunction,
+) -> Head {
+    Head::Classes(ClassHead { labels, rule, probabilities, decision_function })
 }
 
 /// All steps that work on each value, and a kernel.
@@ -53,7 +58,7 @@ fn scaled() -> Result<Pipeline, Error> {
     let vectors = Table::sparse(2, vec![0, 1, 2], vec![1, 0], vec![1.0_f64, 0.5].into())?;
     let kernel = StepKernel::Polynomial { gamma: 0.5, coef0: 1.0, degree: 2 };
     let dual = vec![1.0_f64, -1.0].into();
-    let variances = Spread::Variances(vec![1.0_f64].into());
+    let variances = Covariance::Variances(vec![1.0_f64].into());
     numbers(
         2,
         Accepts::Missing,
@@ -62,11 +67,20 @@ fn scaled() -> Result<Pipeline, Error> {
             Step::ScaleAdd(ScaleAdd::new(ones(), ones(), Some((-1.0, 1.0)))?),
             Step::Linear(LinearStep::new(2, vec![0.1_f64, 0.2, 0.3, 0.4].into(), ones())?),
             Step::Activation(StepActivation::Tanh),
-            Step::Centres(CentresStep::new(2, vec![0.0_f64, 1.0, 1.0, 0.0].into())?),
+            Step::CentroidDistances(CentroidDistances::new(2, vec![0.0_f64, 1.0, 1.0, 0.0].into())?),
             Step::Kernel(KernelStep::new(kernel, vec![1, 1], vectors, dual, vec![0.5_f64].into())?),
-            Step::Normals(NormalsStep::new(vec![-1.0_f64].into(), vec![0.5_f64].into(), variances)?),
+            Step::GaussianLogDensity(GaussianLogDensity::new(
+                vec![-1.0_f64].into(),
+                vec![0.5_f64].into(),
+                variances,
+            )?),
         ],
-        classes(Labels::Booleans(vec![false, true]), Decide::Pairs, Share::None, Decision::OnePerPair),
+        classes(
+            Labels::Booleans(vec![false, true]),
+            DecisionRule::OneVsOne,
+            ProbabilityRule::None,
+            DecisionFunction::OneVsOne,
+        ),
     )
 }
 
@@ -86,7 +100,7 @@ fn trees() -> TreesParts<'static> {
 
 fn forest() -> Result<Pipeline, Error> {
     let labels = Labels::Texts(vec!["no".into(), "yes".into()]);
-    let head = classes(labels, Decide::Largest, Share::Scores, Decision::None);
+    let head = classes(labels, DecisionRule::ArgMax, ProbabilityRule::Scores, DecisionFunction::None);
     numbers(2, Accepts::Missing, vec![Step::Trees(TreesStep::new(&trees())?)], head)
 }
 
@@ -110,7 +124,7 @@ fn boosted() -> Result<Pipeline, Error> {
 fn neighbours(
     metric: NeighbourMetric,
     search: NeighbourSearch,
-    answer: NeighbourAnswer,
+    answer: NeighbourOutput,
 ) -> Result<Step, Error> {
     let samples = Table::dense(3, vec![0.0_f64, 1.0, 1.0, 0.0, 0.6, 0.8].into())?;
     let weights = KnnWeights::Distance;
@@ -126,17 +140,22 @@ fn neighbours(
 
 fn tree_of_neighbours() -> Result<Pipeline, Error> {
     let search = NeighbourSearch::KdTree { leaf_size: 1, order: vec![0, 2, 1] };
-    let answer = NeighbourAnswer::Classes { n_classes: 2, class_of: vec![0, 1, 1] };
+    let answer = NeighbourOutput::Classes { n_classes: 2, class_of: vec![0, 1, 1] };
     let step = neighbours(NeighbourMetric::Minkowski(3.0), search, answer)?;
-    let head = classes(Labels::Integers(vec![-1, 7]), Decide::Largest, Share::OfSum, Decision::None);
+    let head = classes(
+        Labels::Integers(vec![-1, 7]),
+        DecisionRule::ArgMax,
+        ProbabilityRule::Normalized,
+        DecisionFunction::None,
+    );
     numbers(2, Accepts::Finite, vec![step], head)
 }
 
 fn in_order() -> Result<Pipeline, Error> {
     let answer =
-        NeighbourAnswer::Values { n_outputs: 2, targets: vec![1.0_f64, 2.0, 3.0, 4.0, 5.0, 6.0].into() };
+        NeighbourOutput::Values { n_outputs: 2, targets: vec![1.0_f64, 2.0, 3.0, 4.0, 5.0, 6.0].into() };
     let step = neighbours(NeighbourMetric::Cosine, NeighbourSearch::InOrder, answer)?;
-    numbers(2, Accepts::Finite, vec![step], Head::Clusters(ClusterRule::Largest))
+    numbers(2, Accepts::Finite, vec![step], Head::Clusters(ClusterRule::ArgMax))
 }
 
 fn text(terms: TextTerms, n: [usize; 2], columns: Option<Vec<u32>>) -> Result<Input, Error> {
@@ -160,20 +179,20 @@ fn words() -> Result<Pipeline, Error> {
     let terms = TextTerms::Words { edges: Some(class.clone()), class, least: 1 };
     let idf = Some(vec![1.0_f64, 1.5, 0.1].into());
     let steps = vec![
-        Step::Weigh(WeighStep::new(TermFrequency::Logarithm, RowNorm::L2, idf)?),
+        Step::TfIdfWeights(TfIdfWeights::new(TermFrequency::Logarithm, RowNorm::L2, idf)?),
         Step::Linear(LinearStep::new(1, vec![1.0_f64, 2.0, 3.0].into(), vec![0.5_f64].into())?),
     ];
     let head = classes(
         Labels::Numbers(vec![0.5, 1.5]),
-        Decide::AtLeast,
-        Share::Logistic { factor: 1.0 },
-        Decision::Scores,
+        DecisionRule::NonNegative,
+        ProbabilityRule::Logistic { factor: 1.0 },
+        DecisionFunction::Scores,
     );
     Pipeline::from_parts(text(terms, [1, 2], Some(vec![2, 0, 1]))?, steps, head)
 }
 
 fn characters() -> Result<Pipeline, Error> {
-    let head = Head::Rows { what: RowsAre::Transformed, link: Link::None, shape: RowShape::Table };
+    let head = Head::Values { kind: ValueKind::Transformed, link: Link::None, shape: OutputShape::Matrix };
     Pipeline::from_parts(text(TextTerms::CharactersInWords, [2, 5], None)?, vec![], head)
 }
 

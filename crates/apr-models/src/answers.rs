@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::model::Model as _;
 use crate::neural::Activation;
-use crate::pipeline::{Head, Input, Pipeline, RowsAre, RowsIn, SparseRows64};
+use crate::pipeline::{Head, Input, Pipeline, Samples, SparseRows64, ValueKind};
 use crate::sparse::SparseRows;
 use crate::vocabulary::Vocabulary;
 
@@ -20,18 +20,18 @@ pub const FEATURES_KEY: &str = "apr.features";
 /// What samples of a model are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Samples {
+pub enum InputKind {
     /// Rows of 32-bit floats.
-    Narrow,
+    F32,
     /// Rows of 64-bit floats.
-    Wide,
-    /// Texts.
-    Texts,
+    F64,
+    /// Strings.
+    Text,
 }
 
 /// What is wanted to know about each sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wanted {
+pub enum OutputKind {
     /// The prediction.
     #[default]
     Predictions,
@@ -74,7 +74,7 @@ pub enum Answers {
         /// The rows, one after the other.
         shares: Vec<f64>,
         /// Values of a row.
-        n_shares: usize,
+        n_probabilities: usize,
     },
 }
 
@@ -126,17 +126,17 @@ impl<'m> Terms<'m> {
 impl AnyModel {
     /// What it is asked about; `None` of a model that says nothing about samples.
     #[must_use]
-    pub fn samples(&self) -> Option<Samples> {
+    pub fn input_kind(&self) -> Option<InputKind> {
         match self {
             Self::Pipeline(pipeline) => Some(match pipeline.input() {
-                Input::Texts(_) => Samples::Texts,
-                Input::Numbers { .. } => Samples::Wide,
+                Input::Texts(_) => InputKind::Text,
+                Input::Numbers { .. } => InputKind::F64,
             }),
-            Self::CountVectorizer(_) | Self::TfIdf(_) | Self::NgramLm(_) => Some(Samples::Texts),
+            Self::CountVectorizer(_) | Self::TfIdf(_) | Self::NgramLm(_) => Some(InputKind::Text),
             Self::Numbers(_) | Self::QuantizedBlock(_) | Self::Dbscan(_) | Self::ContentRecommender(_) => {
                 None
             }
-            _ => Some(Samples::Narrow),
+            _ => Some(InputKind::F32),
         }
     }
 
@@ -144,7 +144,7 @@ impl AnyModel {
     #[must_use]
     pub fn gives_probabilities(&self) -> bool {
         match self {
-            Self::Pipeline(pipeline) => pipeline.n_shares().is_some(),
+            Self::Pipeline(pipeline) => pipeline.n_probabilities().is_some(),
             Self::LogisticRegression(_)
             | Self::RandomForestClassifier(_)
             | Self::GaussianMixture(_)
@@ -180,16 +180,16 @@ impl AnyModel {
         }))
     }
 
-    /// Answers for each of `n_rows` samples, which are of the kind that [`samples`](Self::samples) says.
+    /// Answers for each of `n_rows` samples, which are of the kind that [`input_kind`](Self::input_kind) says.
     ///
     /// A network whose last layer gives probabilities answers with classes; [`try_predict`](Self::try_predict) gives its outputs.
     ///
     /// ```
-    /// use apr_models::{AnyModel, Answers, LinearRegression, RowsIn, Samples, Vector, Wanted};
+    /// use apr_models::{AnyModel, Answers, LinearRegression, Samples, InputKind, Vector, OutputKind};
     ///
     /// let model = AnyModel::from(LinearRegression::from_parts(Vector::from_vec(vec![2.0]), 1.0)?);
-    /// assert_eq!(model.samples(), Some(Samples::Narrow));
-    /// let answers = model.answers(RowsIn::F32(&[3.0, 4.0]), 2, Wanted::Predictions)?;
+    /// assert_eq!(model.input_kind(), Some(InputKind::F32));
+    /// let answers = model.answers(Samples::F32(&[3.0, 4.0]), 2, OutputKind::Predictions)?;
     /// assert_eq!(answers, Answers::Numbers(vec![7.0, 9.0]));
     /// # Ok::<(), apr_models::Error>(())
     /// ```
@@ -198,21 +198,21 @@ impl AnyModel {
     ///
     /// [`ErrorKind::NoPredictions`] if it says nothing about samples; [`ErrorKind::NoSuchOutput`] if it has no probabilities and they are
     /// wanted; [`ErrorKind::PartInvalid`] for samples of another kind; what the model refuses.
-    pub fn answers(&self, rows: RowsIn<'_>, n_rows: usize, wanted: Wanted) -> Result<Answers, Error> {
+    pub fn answers(&self, rows: Samples<'_>, n_rows: usize, wanted: OutputKind) -> Result<Answers, Error> {
         let silent = || Error::from(ErrorKind::NoPredictions { model: self.name() });
-        if wanted == Wanted::Probabilities && !self.gives_probabilities() {
-            self.samples().ok_or_else(silent)?;
+        if wanted == OutputKind::Probabilities && !self.gives_probabilities() {
+            self.input_kind().ok_or_else(silent)?;
             return Err(ErrorKind::NoSuchOutput { output: "probabilities" }.into());
         }
         let other_kind = |problem| Error::from(ErrorKind::PartInvalid { part: "samples", problem });
-        match (self, self.samples().ok_or_else(silent)?, rows) {
+        match (self, self.input_kind().ok_or_else(silent)?, rows) {
             (Self::Pipeline(_), ..) if !PIPELINES => Err(no_pipelines()),
             (Self::Pipeline(pipeline), ..) => of_pipeline(pipeline, rows, n_rows, wanted),
-            (Self::CountVectorizer(model), _, RowsIn::Texts(texts)) => {
+            (Self::CountVectorizer(model), _, Samples::Text(texts)) => {
                 Ok(Answers::Terms(model.transform(texts)))
             }
-            (Self::TfIdf(model), _, RowsIn::Texts(texts)) => Ok(Answers::Terms(model.transform(texts))),
-            (Self::NgramLm(model), _, RowsIn::Texts(texts)) => {
+            (Self::TfIdf(model), _, Samples::Text(texts)) => Ok(Answers::Terms(model.transform(texts))),
+            (Self::NgramLm(model), _, Samples::Text(texts)) => {
                 let mut scores = Vec::with_capacity(texts.len());
                 let mut words: Vec<&str> = Vec::new();
                 for text in texts {
@@ -222,16 +222,16 @@ impl AnyModel {
                 }
                 Ok(Answers::Wide(scores))
             }
-            (_, Samples::Narrow, RowsIn::F32(values)) => self.of_rows(values.to_vec(), n_rows, wanted),
-            (_, Samples::Narrow, RowsIn::F64(values)) => {
+            (_, InputKind::F32, Samples::F32(values)) => self.of_rows(values.to_vec(), n_rows, wanted),
+            (_, InputKind::F32, Samples::F64(values)) => {
                 self.of_rows(values.iter().map(|&value| value as f32).collect(), n_rows, wanted)
             }
-            (_, Samples::Texts, _) => Err(other_kind("the model takes texts, not rows of numbers")),
+            (_, InputKind::Text, _) => Err(other_kind("the model takes texts, not rows of numbers")),
             (..) => Err(other_kind("the model takes rows of numbers, not texts")),
         }
     }
 
-    fn of_rows(&self, values: Vec<f32>, n_rows: usize, wanted: Wanted) -> Result<Answers, Error> {
+    fn of_rows(&self, values: Vec<f32>, n_rows: usize, wanted: OutputKind) -> Result<Answers, Error> {
         let Some(n_cols) = values.len().checked_div(n_rows).filter(|n_cols| n_cols * n_rows == values.len())
         else {
             return Err(ErrorKind::InputLength { n_rows, given: values.len() }.into());
@@ -251,7 +251,7 @@ impl AnyModel {
             },
         };
         match (answers, wanted) {
-            (Answers::Classes(classes), Wanted::Probabilities) => {
+            (Answers::Classes(classes), OutputKind::Probabilities) => {
                 Ok(Answers::Probabilities(classes, self.probabilities(x)?))
             }
             (answers, _) => Ok(answers),
@@ -289,28 +289,34 @@ impl Pipeline {
     }
 }
 
-fn of_pipeline(model: &Pipeline, rows: RowsIn<'_>, n_rows: usize, wanted: Wanted) -> Result<Answers, Error> {
-    if let Head::Rows { what, .. } = model.head() {
-        if let RowsIn::Texts(texts) = rows
+fn of_pipeline(
+    model: &Pipeline,
+    rows: Samples<'_>,
+    n_rows: usize,
+    wanted: OutputKind,
+) -> Result<Answers, Error> {
+    if let Head::Values { kind, .. } = model.head() {
+        if let Samples::Text(texts) = rows
             && model.gives_terms()
         {
             return Ok(Answers::WideTerms(model.transform_texts(texts)?));
         }
         let mut values = room(n_rows, model.n_outputs())?;
         model.values_into(rows, &mut values)?;
-        return Ok(match (what, model.n_outputs()) {
-            (RowsAre::Predictions, 1) => Answers::Wide(values),
+        return Ok(match (kind, model.n_outputs()) {
+            (ValueKind::Predictions, 1) => Answers::Wide(values),
             (_, width) => Answers::WideRows { values, width },
         });
     }
     let mut places = vec![0; n_rows];
-    model.places_into(rows, &mut places)?;
-    let Some(n_shares) = model.n_shares().filter(|_| wanted == Wanted::Probabilities) else {
+    model.predict_indices_into(rows, &mut places)?;
+    let Some(n_probabilities) = model.n_probabilities().filter(|_| wanted == OutputKind::Probabilities)
+    else {
         return Ok(Answers::Places(places));
     };
-    let mut shares = room(n_rows, n_shares)?;
-    model.shares_into(rows, &mut shares)?;
-    Ok(Answers::Shares { places, shares, n_shares })
+    let mut shares = room(n_rows, n_probabilities)?;
+    model.predict_proba_into(rows, &mut shares)?;
+    Ok(Answers::Shares { places, shares, n_probabilities })
 }
 
 /// Probabilities of both classes where there is one column, that of the second.
@@ -340,19 +346,19 @@ mod tests {
     #[test]
     fn what_a_model_does_not_say_is_refused() {
         let line = AnyModel::from(LinearRegression::from_parts(Vector::from_vec(vec![2.0]), 1.0).unwrap());
-        let code = |model: &AnyModel, rows: RowsIn<'_>, n_rows, wanted| {
+        let code = |model: &AnyModel, rows: Samples<'_>, n_rows, wanted| {
             model.answers(rows, n_rows, wanted).unwrap_err().code()
         };
-        let one = RowsIn::F32(&[1.0]);
-        assert_eq!(code(&line, one, 1, Wanted::Probabilities), "am-no-such-output");
-        assert_eq!(code(&line, RowsIn::Texts(&["a"]), 1, Wanted::Predictions), "am-part");
-        assert_eq!(code(&line, one, 2, Wanted::Predictions), "am-input-length");
-        assert_eq!(code(&line, one, 0, Wanted::Predictions), "am-input-length");
-        assert_eq!(code(&line, RowsIn::F32(&[1.0, 2.0]), 1, Wanted::Predictions), "am-feature-count");
+        let one = Samples::F32(&[1.0]);
+        assert_eq!(code(&line, one, 1, OutputKind::Probabilities), "am-no-such-output");
+        assert_eq!(code(&line, Samples::Text(&["a"]), 1, OutputKind::Predictions), "am-part");
+        assert_eq!(code(&line, one, 2, OutputKind::Predictions), "am-input-length");
+        assert_eq!(code(&line, one, 0, OutputKind::Predictions), "am-input-length");
+        assert_eq!(code(&line, Samples::F32(&[1.0, 2.0]), 1, OutputKind::Predictions), "am-feature-count");
         let numbers = AnyModel::from(Numbers::from(vec![1.0]));
-        assert_eq!(numbers.samples(), None);
-        assert_eq!(code(&numbers, one, 1, Wanted::Predictions), "am-no-predictions");
-        assert_eq!(code(&numbers, one, 1, Wanted::Probabilities), "am-no-predictions");
+        assert_eq!(numbers.input_kind(), None);
+        assert_eq!(code(&numbers, one, 1, OutputKind::Predictions), "am-no-predictions");
+        assert_eq!(code(&numbers, one, 1, OutputKind::Probabilities), "am-no-predictions");
     }
 
     #[test]
@@ -361,7 +367,7 @@ mod tests {
         let mut model = LogisticRegression::new();
         model.fit(&x, &[0, 0, 1, 1]).unwrap();
         let answers =
-            AnyModel::from(model).answers(RowsIn::F64(&[0.0, 3.0]), 2, Wanted::Probabilities).unwrap();
+            AnyModel::from(model).answers(Samples::F64(&[0.0, 3.0]), 2, OutputKind::Probabilities).unwrap();
         let Answers::Probabilities(classes, shares) = answers else { panic!("{answers:?}") };
         assert_eq!(classes, [0, 1]);
         assert_eq!(shares.shape(), (2, 2));

@@ -38,7 +38,7 @@ pub enum DocumentCount {
     /// That many.
     Number(usize),
     /// That share of all: 0 to 1.
-    Share(f64),
+    Fraction(f64),
 }
 
 /// How to train a [`CountVectorizer`].
@@ -60,7 +60,7 @@ impl Default for CountVectorizerOptions {
         Self {
             rules: TextRules::default(),
             min_documents: DocumentCount::Number(1),
-            max_documents: DocumentCount::Share(1.0),
+            max_documents: DocumentCount::Fraction(1.0),
             max_terms: None,
         }
     }

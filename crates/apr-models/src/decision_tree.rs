@@ -7,7 +7,7 @@ use crate::fields::read;
 use crate::layout::{read_option, read_optional_usize, skip_option, write_option, write_optional_usize};
 use crate::model::{self, Classifier, Model, Regressor, row_width};
 use crate::tensors::Tensors;
-use crate::tree::{self, Says, Tree, TreeNode};
+use crate::tree::{self, LeafKind, Tree, TreeNode};
 
 /// A tree that says a class.
 ///
@@ -95,7 +95,7 @@ impl DecisionTreeClassifier {
 
     pub(crate) fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error> {
         let tree = fitted(self.tree.as_ref(), Operation::Save)?;
-        tree::tensors::push(tensors, prefix, tree, Says::Class)?;
+        tree::tensors::push(tensors, prefix, tree, LeafKind::Class)?;
         tensors.push_optional(&named(prefix, "max_depth"), self.max_depth.map(|depth| depth as u64))?;
         match self.n_features {
             Some(n_features) => tensors.push_count(&named(prefix, "n_features"), n_features),
@@ -104,7 +104,7 @@ impl DecisionTreeClassifier {
     }
 
     pub(crate) fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error> {
-        let tree = tree::tensors::read(tensors, prefix, Says::Class)?;
+        let tree = tree::tensors::read(tensors, prefix, LeafKind::Class)?;
         let n_features = tensors.optional(&named(prefix, "n_features"), Tensors::count)?;
         n_features.map_or(Ok(()), |n_features| check_features(&tree, n_features))?;
         let max_depth = tensors.optional_count(&named(prefix, "max_depth"))?;
@@ -112,7 +112,7 @@ impl DecisionTreeClassifier {
     }
 
     pub(crate) fn is_part(name: &str) -> bool {
-        tree::tensors::is_part(name, Says::Class) || ["max_depth", "n_features"].contains(&name)
+        tree::tensors::is_part(name, LeafKind::Class) || ["max_depth", "n_features"].contains(&name)
     }
 
     /// Reads the model from named tensors: `node_features`, `node_thresholds`, `node_classes`, `node_samples`,
@@ -188,7 +188,7 @@ impl DecisionTreeRegressor {
 
     pub(crate) fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error> {
         let tree = fitted(self.tree.as_ref(), Operation::Save)?;
-        tree::tensors::push(tensors, prefix, tree, Says::Value)?;
+        tree::tensors::push(tensors, prefix, tree, LeafKind::Value)?;
         tensors.push_optional(&named(prefix, "max_depth"), self.max_depth.map(|depth| depth as u64))?;
         tensors.push_count(&named(prefix, "min_samples_split"), self.min_samples_split)?;
         tensors.push_count(&named(prefix, "min_samples_leaf"), self.min_samples_leaf)
@@ -196,7 +196,7 @@ impl DecisionTreeRegressor {
 
     pub(crate) fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error> {
         Ok(Self {
-            tree: Some(tree::tensors::read(tensors, prefix, Says::Value)?),
+            tree: Some(tree::tensors::read(tensors, prefix, LeafKind::Value)?),
             max_depth: tensors.optional_count(&named(prefix, "max_depth"))?,
             min_samples_split: tensors.count(&named(prefix, "min_samples_split"))?,
             min_samples_leaf: tensors.count(&named(prefix, "min_samples_leaf"))?,
@@ -204,7 +204,7 @@ impl DecisionTreeRegressor {
     }
 
     pub(crate) fn is_part(name: &str) -> bool {
-        tree::tensors::is_part(name, Says::Value)
+        tree::tensors::is_part(name, LeafKind::Value)
             || ["max_depth", "min_samples_split", "min_samples_leaf"].contains(&name)
     }
 
@@ -341,7 +341,7 @@ impl EncodePayload for DecisionTreeClassifier {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        write_option(out, self.tree.as_ref(), |out, tree| tree::payload::write(out, tree, Says::Class))?;
+        write_option(out, self.tree.as_ref(), |out, tree| tree::payload::write(out, tree, LeafKind::Class))?;
         write_optional_usize(out, self.max_depth)?;
         match out.generation() {
             Generation::V0_10 => Ok(()),
@@ -354,7 +354,7 @@ impl DecodePayload for DecisionTreeClassifier {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::DecisionTree);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let tree = read_option(input, |input| tree::payload::read(input, Says::Class))?;
+        let tree = read_option(input, |input| tree::payload::read(input, LeafKind::Class))?;
         let max_depth = read_optional_usize(input)?;
         let n_features = match input.generation() {
             Generation::V0_10 => None,
@@ -367,7 +367,7 @@ impl DecodePayload for DecisionTreeClassifier {
     }
 
     fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
-        skip_option(input, |input| tree::payload::skip(input, Says::Class))?;
+        skip_option(input, |input| tree::payload::skip(input, LeafKind::Class))?;
         read_optional_usize(input)?;
         if input.generation() != Generation::V0_10 {
             read_optional_usize(input)?;
@@ -388,7 +388,7 @@ impl EncodePayload for DecisionTreeRegressor {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        write_option(out, self.tree.as_ref(), |out, tree| tree::payload::write(out, tree, Says::Value))?;
+        write_option(out, self.tree.as_ref(), |out, tree| tree::payload::write(out, tree, LeafKind::Value))?;
         write_optional_usize(out, self.max_depth)?;
         out.usize(self.min_samples_split)?;
         out.usize(self.min_samples_leaf)
@@ -400,7 +400,8 @@ impl DecodePayload for DecisionTreeRegressor {
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         read(input, |fields| Self {
-            tree: fields.take(|input| read_option(input, |input| tree::payload::read(input, Says::Value))),
+            tree: fields
+                .take(|input| read_option(input, |input| tree::payload::read(input, LeafKind::Value))),
             max_depth: fields.optional_usize(),
             min_samples_split: fields.usize(),
             min_samples_leaf: fields.usize(),
@@ -408,7 +409,7 @@ impl DecodePayload for DecisionTreeRegressor {
     }
 
     fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
-        skip_option(input, |input| tree::payload::skip(input, Says::Value))?;
+        skip_option(input, |input| tree::payload::skip(input, LeafKind::Value))?;
         read_optional_usize(input)?;
         input.skip(16)
     }

@@ -47,7 +47,7 @@ impl Error {
     /// The same error about rows that stand behind `n_before` others: where it names a row, that row among all of them. For
     /// who asks about a table a part at a time.
     #[must_use]
-    pub fn behind_rows(mut self, n_before: usize) -> Self {
+    pub fn offset_rows(mut self, n_before: usize) -> Self {
         if let ErrorKind::FeatureNotFinite { row, .. } | ErrorKind::BeyondSingle { row, .. } =
             &mut self.0.kind
         {

@@ -12,7 +12,7 @@ use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::part;
 use crate::tensors::Tensors;
-use crate::tree::{self, Says, Test, Tree, TreeNode};
+use crate::tree::{self, LeafKind, Test, Tree, TreeNode};
 use crate::vector::Vector;
 
 mod payload;
@@ -197,12 +197,12 @@ impl IsolationForest {
         tensors.expect_only(&|name| {
             SETTINGS.contains(&name)
                 || tree::tensors::part_of_tree(name).is_some_and(|(idx, part)| {
-                    idx < n_trees && (part == MAX_DEPTH || tree::tensors::is_part(part, Says::Nothing))
+                    idx < n_trees && (part == MAX_DEPTH || tree::tensors::is_part(part, LeafKind::Nothing))
                 })
         })?;
         let trees = (0..n_trees).map(|idx| {
             let prefix = format!("tree_{idx}_");
-            let root = Some(tree::tensors::read(tensors, &prefix, Says::Nothing)?);
+            let root = Some(tree::tensors::read(tensors, &prefix, LeafKind::Nothing)?);
             Ok::<_, Error>(IsolationTree { root, max_depth: tensors.count(&format!("{prefix}{MAX_DEPTH}"))? })
         });
         let trees = part::all(trees)?;
@@ -267,7 +267,7 @@ impl Model for IsolationForest {
                     tensors,
                     &prefix,
                     tree.root.as_ref().ok_or_else(not_fitted)?,
-                    Says::Nothing,
+                    LeafKind::Nothing,
                 )?;
                 tensors.push_count(&format!("{prefix}{MAX_DEPTH}"), tree.max_depth)?;
             }

@@ -111,7 +111,7 @@ mod tree;
 mod vector;
 mod vocabulary;
 
-pub use crate::answers::{Answers, CLASSES_KEY, FEATURES_KEY, Samples, Terms, Wanted};
+pub use crate::answers::{Answers, CLASSES_KEY, FEATURES_KEY, InputKind, OutputKind, Terms};
 pub use crate::any_model::{AnyModel, Predictions};
 pub use crate::content_recommender::{ContentRecommender, Recommendation};
 pub use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, DocumentCount};
@@ -143,12 +143,12 @@ pub use crate::ngram_lm::{NgramCounts, NgramLm, NgramLmOptions, NgramLmParts, Sm
 pub use crate::numbers::Numbers;
 pub use crate::pca::{Pca, PcaOptions, PcaParts, PcaScaling};
 pub use crate::pipeline::{
-    AccentFold, Accepts, CentresStep, CharacterClass, ClassHead, ClusterRule, Decide, Decision, HangulRule,
-    Head, Input, KernelStep, Label, Labels, LinearStep, Link, NeighbourAnswer, NeighbourMetric,
-    NeighbourSearch, NeighboursParts, NeighboursStep, NormalsStep, OtherCharacters, OutlierHead, Pipeline,
-    Reals, RowShape, RowsAre, RowsIn, ScaleAdd, Share, ShiftDivide, SparseRows64, Spread, Step,
-    StepActivation, StepKernel, Table, TextInput, TextParts, TextTerms, TreeOutputs, TreeThresholds,
-    TreesParts, TreesStep, WeighStep,
+    AccentFold, Accepts, CentroidDistances, CharacterClass, ClassHead, ClusterRule, Covariance,
+    DecisionFunction, DecisionRule, GaussianLogDensity, HangulRule, Head, Input, KernelStep, Label, Labels,
+    LinearStep, Link, NeighbourMetric, NeighbourOutput, NeighbourSearch, NeighboursParts, NeighboursStep,
+    OtherCharacters, OutlierHead, OutputShape, Pipeline, ProbabilityRule, Reals, Samples, ScaleAdd,
+    ShiftDivide, SparseRows64, Step, StepActivation, StepKernel, Table, TextInput, TextParts, TextTerms,
+    TfIdfWeights, TreeOutputs, TreeThresholds, TreesParts, TreesStep, ValueKind,
 };
 pub use crate::quantized_block::{QuantType, QuantizedBlock};
 #[cfg(feature = "quantize")]

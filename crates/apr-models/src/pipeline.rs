@@ -27,25 +27,26 @@ use alloc::vec::Vec;
 pub use self::characters::CharacterClass;
 pub use self::fold::{AccentFold, HangulRule, OtherCharacters};
 pub use self::head::{
-    ClassHead, ClusterRule, Decide, Decision, Head, Link, OutlierHead, RowShape, RowsAre, Share,
+    ClassHead, ClusterRule, DecisionFunction, DecisionRule, Head, Link, OutlierHead, OutputShape,
+    ProbabilityRule, ValueKind,
 };
 pub use self::input::{Accepts, Input};
 pub use self::kernel::{KernelStep, StepKernel};
 pub use self::labels::{Label, Labels};
 pub use self::linear::LinearStep;
 pub use self::neighbours::{
-    NeighbourAnswer, NeighbourMetric, NeighbourSearch, NeighboursParts, NeighboursStep,
+    NeighbourMetric, NeighbourOutput, NeighbourSearch, NeighboursParts, NeighboursStep,
 };
-pub use self::normals::{NormalsStep, Spread};
+pub use self::normals::{Covariance, GaussianLogDensity};
 pub use self::reals::Reals;
 use self::rows::{Block, n_rows_of};
-pub use self::rows::{RowsIn, SparseRows64};
-pub use self::simple::{CentresStep, ScaleAdd, ShiftDivide, StepActivation};
+pub use self::rows::{Samples, SparseRows64};
+pub use self::simple::{CentroidDistances, ScaleAdd, ShiftDivide, StepActivation};
 pub use self::step::Step;
 pub use self::table::Table;
 pub use self::text::{TextInput, TextParts, TextTerms};
 pub use self::trees::{TreeOutputs, TreeThresholds, TreesParts, TreesStep};
-pub use self::weigh::WeighStep;
+pub use self::weigh::TfIdfWeights;
 
 use crate::any_model::Predictions;
 use crate::error::{Error, ErrorKind};
@@ -78,7 +79,7 @@ const VALUES_ON_STACK: usize = 512;
 ///
 /// ```
 /// use apr_models::{
-///     Accepts, ClassHead, Decide, Decision, Head, Input, Label, Labels, LinearStep, Pipeline, RowsIn, Share,
+///     Accepts, ClassHead, DecisionRule, DecisionFunction, Head, Input, Label, Labels, LinearStep, Pipeline, Samples, ProbabilityRule,
 ///     ShiftDivide, Step,
 /// };
 ///
@@ -87,9 +88,9 @@ const VALUES_ON_STACK: usize = 512;
 /// let linear = LinearStep::new(1, vec![1.5, -0.5].into(), vec![0.25].into())?;
 /// let head = ClassHead {
 ///     labels: Labels::Texts(vec!["no".into(), "yes".into()]),
-///     decide: Decide::Above,
-///     share: Share::Logistic { factor: 1.0 },
-///     decision: Decision::Scores,
+///     rule: DecisionRule::Positive,
+///     probabilities: ProbabilityRule::Logistic { factor: 1.0 },
+///     decision_function: DecisionFunction::Scores,
 /// };
 /// let model = Pipeline::from_parts(
 ///     Input::Numbers { n_features: 2, accepts: Accepts::Finite },
@@ -97,12 +98,12 @@ const VALUES_ON_STACK: usize = 512;
 ///     Head::Classes(head),
 /// )?;
 ///
-/// let rows = RowsIn::F64(&[2.0, 2.0, 0.0, 6.0]);
+/// let rows = Samples::F64(&[2.0, 2.0, 0.0, 6.0]);
 /// let mut places = [0; 2];
-/// model.places_into(rows, &mut places)?;
+/// model.predict_indices_into(rows, &mut places)?;
 /// assert_eq!(places.map(|place| model.label(place)), [Some(Label::Text("yes")), Some(Label::Text("no"))]);
 /// let mut decisions = [0.0; 2];
-/// model.decisions_into(rows, &mut decisions)?;
+/// model.decision_function_into(rows, &mut decisions)?;
 /// assert_eq!(decisions, [3.25, -3.25]);
 /// # Ok::<(), apr_models::Error>(())
 /// ```
@@ -168,8 +169,8 @@ impl Pipeline {
 
     /// Probabilities of a row, one for each class or cluster; `None` if it gives none.
     #[must_use]
-    pub fn n_shares(&self) -> Option<usize> {
-        self.head.n_shares(self.n_outputs).ok()
+    pub fn n_probabilities(&self) -> Option<usize> {
+        self.head.n_probabilities(self.n_outputs).ok()
     }
 
     /// Decisions of a row; `None` if it gives none.
@@ -216,7 +217,7 @@ impl Pipeline {
     /// other and the model, [`ErrorKind::FeatureNotFinite`] for values that the model does not take,
     /// [`ErrorKind::PartInvalid`] for rows of another kind. [`ErrorKind::BeyondSingle`] for values that are infinite where
     /// trees compare `f32`, unless the model takes anything or looks for outliers; `out` may hold some of the scores then.
-    pub fn scores_into(&self, rows: RowsIn<'_>, out: &mut [f64]) -> Result<(), Error> {
+    pub fn scores_into(&self, rows: Samples<'_>, out: &mut [f64]) -> Result<(), Error> {
         self.fill(rows, out, self.n_outputs, |scores, out| out.copy_from_slice(scores))
     }
 
@@ -226,9 +227,9 @@ impl Pipeline {
     /// # Errors
     ///
     /// As [`scores_into`](Self::scores_into), and [`ErrorKind::NoSuchOutput`].
-    pub fn places_into(&self, rows: RowsIn<'_>, out: &mut [usize]) -> Result<(), Error> {
-        self.head.expect_places()?;
-        self.fill(rows, out, 1, |scores, out| out.fill(self.head.place(scores)))
+    pub fn predict_indices_into(&self, rows: Samples<'_>, out: &mut [usize]) -> Result<(), Error> {
+        self.head.expect_indices()?;
+        self.fill(rows, out, 1, |scores, out| out.fill(self.head.predict_index(scores)))
     }
 
     /// The predictions or the transformed samples, [`n_outputs`](Self::n_outputs) a row; for clusters by distance the
@@ -236,8 +237,8 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// As [`places_into`](Self::places_into).
-    pub fn values_into(&self, rows: RowsIn<'_>, out: &mut [f64]) -> Result<(), Error> {
+    /// As [`predict_indices_into`](Self::predict_indices_into).
+    pub fn values_into(&self, rows: Samples<'_>, out: &mut [f64]) -> Result<(), Error> {
         self.head.expect_values()?;
         self.fill(rows, out, self.n_outputs, |scores, out| self.head.values(scores, out))
     }
@@ -250,7 +251,7 @@ impl Pipeline {
     pub fn transform_texts(&self, texts: &[&str]) -> Result<SparseRows64, Error> {
         let sparse = self.steps.iter().all(Step::stays_sparse);
         match (&self.input, &self.head) {
-            (Input::Texts(input), Head::Rows { link: Link::None, .. }) if sparse => {
+            (Input::Texts(input), Head::Values { link: Link::None, .. }) if sparse => {
                 let mut rows = input.count(texts);
                 let mut block = Block::sparse(&mut rows, &mut [], &mut []);
                 self.run(&mut block, 0)?;
@@ -260,24 +261,24 @@ impl Pipeline {
         }
     }
 
-    /// The probability of each class or cluster, [`n_shares`](Self::n_shares) a row.
+    /// The probability of each class or cluster, [`n_probabilities`](Self::n_probabilities) a row.
     ///
     /// # Errors
     ///
-    /// As [`places_into`](Self::places_into).
-    pub fn shares_into(&self, rows: RowsIn<'_>, out: &mut [f64]) -> Result<(), Error> {
-        let n_shares = self.head.n_shares(self.n_outputs)?;
-        self.fill(rows, out, n_shares, |scores, out| self.head.shares(scores, out))
+    /// As [`predict_indices_into`](Self::predict_indices_into).
+    pub fn predict_proba_into(&self, rows: Samples<'_>, out: &mut [f64]) -> Result<(), Error> {
+        let n_probabilities = self.head.n_probabilities(self.n_outputs)?;
+        self.fill(rows, out, n_probabilities, |scores, out| self.head.probabilities(scores, out))
     }
 
     /// What `decision_function` of scikit-learn says, [`n_decisions`](Self::n_decisions) a row.
     ///
     /// # Errors
     ///
-    /// As [`places_into`](Self::places_into).
-    pub fn decisions_into(&self, rows: RowsIn<'_>, out: &mut [f64]) -> Result<(), Error> {
+    /// As [`predict_indices_into`](Self::predict_indices_into).
+    pub fn decision_function_into(&self, rows: Samples<'_>, out: &mut [f64]) -> Result<(), Error> {
         let n_decisions = self.head.n_decisions(self.n_outputs)?;
-        self.fill(rows, out, n_decisions, |scores, out| self.head.decisions(scores, out))
+        self.fill(rows, out, n_decisions, |scores, out| self.head.decision_function(scores, out))
     }
 
     /// For each row what `score_samples` of scikit-learn says: the logarithm of its density, or how little of an outlier
@@ -285,8 +286,8 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// As [`places_into`](Self::places_into).
-    pub fn score_samples_into(&self, rows: RowsIn<'_>, out: &mut [f64]) -> Result<(), Error> {
+    /// As [`predict_indices_into`](Self::predict_indices_into).
+    pub fn score_samples_into(&self, rows: Samples<'_>, out: &mut [f64]) -> Result<(), Error> {
         self.head.expect_score_samples()?;
         self.fill(rows, out, 1, |scores, out| out.fill(self.head.score_sample(scores)))
     }
@@ -298,20 +299,20 @@ impl Pipeline {
     ///
     /// [`ErrorKind::FeatureCount`], [`ErrorKind::FeatureNotFinite`], [`ErrorKind::BeyondSingle`].
     pub fn try_predict(&self, x: &Matrix) -> Result<Predictions, Error> {
-        let (rows, n_rows) = (RowsIn::F32(x.as_slice()), x.n_rows());
-        if let Head::Rows { what, .. } = &self.head {
+        let (rows, n_rows) = (Samples::F32(x.as_slice()), x.n_rows());
+        if let Head::Values { kind, .. } = &self.head {
             let n_cols = self.n_outputs;
             let len = n_rows.checked_mul(n_cols).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols })?;
             let mut values = vec![0.0; len];
             self.values_into(rows, &mut values)?;
             let values: Vec<f32> = values.into_iter().map(|value| value as f32).collect();
-            return Ok(match (what, n_cols) {
-                (RowsAre::Predictions, 1) => Predictions::Numbers(Vector::from_vec(values)),
+            return Ok(match (kind, n_cols) {
+                (ValueKind::Predictions, 1) => Predictions::Numbers(Vector::from_vec(values)),
                 _ => Predictions::Samples(Matrix::from_vec(n_rows, n_cols, values)?),
             });
         }
         let mut places = vec![0; n_rows];
-        self.places_into(rows, &mut places)?;
+        self.predict_indices_into(rows, &mut places)?;
         Ok(match &self.head {
             Head::Outliers(_) => {
                 Predictions::Outliers(places.iter().map(|&place| if place == 0 { -1 } else { 1 }).collect())
@@ -329,7 +330,7 @@ impl Pipeline {
     /// Fills `n_places` places of `out` for each row from its scores.
     fn fill<T>(
         &self,
-        rows: RowsIn<'_>,
+        rows: Samples<'_>,
         out: &mut [T],
         n_places: usize,
         mut read: impl FnMut(&[f64], &mut [T]),
@@ -347,14 +348,14 @@ impl Pipeline {
     /// Hands on the scores of one block of rows after the other, if there are `n_results` places of `n_places` a row.
     fn score_blocks(
         &self,
-        rows: RowsIn<'_>,
+        rows: Samples<'_>,
         n_results: usize,
         n_places: usize,
         each: &mut dyn FnMut(&[f64]),
     ) -> Result<(), Error> {
         self.input.check_rows(rows)?;
         let width = self.input.width();
-        let values_of_row = if matches!(rows, RowsIn::Texts(_)) { 1 } else { width };
+        let values_of_row = if matches!(rows, Samples::Text(_)) { 1 } else { width };
         let n_rows = n_rows_of(rows.len(), values_of_row, n_results, n_places)?;
         let at_once = self.rows_at_once().min(n_rows);
         // No overflow: two rows at their widest are within this machine's addresses, and more only if they are short.
@@ -365,7 +366,7 @@ impl Pipeline {
             for first_row in (0..n_rows).step_by(at_once.max(1)) {
                 let n_rows = at_once.min(n_rows - first_row);
                 let mut block = match (&self.input, rows) {
-                    (Input::Texts(input), RowsIn::Texts(texts)) => {
+                    (Input::Texts(input), Samples::Text(texts)) => {
                         let (work, counts) =
                             counting.get_or_insert_with(|| (text::Work::default(), SparseRows64::new(width)));
                         let texts = texts.get(first_row..first_row + n_rows).unwrap_or_default();
@@ -425,7 +426,7 @@ mod tests {
     }
 
     fn rows_head() -> Head {
-        Head::Rows { what: RowsAre::Transformed, link: Link::None, shape: RowShape::Table }
+        Head::Values { kind: ValueKind::Transformed, link: Link::None, shape: OutputShape::Matrix }
     }
 
     /// Widths 3, 3, 5, 2.
@@ -451,19 +452,19 @@ mod tests {
         let n_rows = 2 * ROWS_AT_ONCE + 7;
         let rows: Vec<f64> = (0..3 * n_rows).map(|idx| (idx % 101) as f64 * 0.07 - 3.0).collect();
         let mut all = vec![0.0; 2 * n_rows];
-        model.scores_into(RowsIn::F64(&rows), &mut all).unwrap();
+        model.scores_into(Samples::F64(&rows), &mut all).unwrap();
         for (row, expected) in rows.chunks_exact(3).zip(all.chunks_exact(2)) {
             let mut alone = [0.0; 2];
-            model.scores_into(RowsIn::F64(row), &mut alone).unwrap();
+            model.scores_into(Samples::F64(row), &mut alone).unwrap();
             assert_eq!(alone, expected);
         }
         let narrow: Vec<f32> = rows.iter().map(|&value| value as f32).collect();
         let wide: Vec<f64> = narrow.iter().map(|&value| f64::from(value)).collect();
         let mut other = vec![0.0; 2 * n_rows];
-        model.scores_into(RowsIn::F64(&wide), &mut all).unwrap();
-        model.scores_into(RowsIn::F32(&narrow), &mut other).unwrap();
+        model.scores_into(Samples::F64(&wide), &mut all).unwrap();
+        model.scores_into(Samples::F32(&narrow), &mut other).unwrap();
         assert_eq!(all, other);
-        assert!(model.scores_into(RowsIn::F64(&[]), &mut []).is_ok());
+        assert!(model.scores_into(Samples::F64(&[]), &mut []).is_ok());
     }
 
     #[test]
@@ -474,7 +475,8 @@ mod tests {
         };
         let code =
             |steps, head| Pipeline::from_parts(numbers(2), steps, head).map_err(|error| error.code()).err();
-        let flat = || Head::Rows { what: RowsAre::Predictions, link: Link::None, shape: RowShape::Flat };
+        let flat =
+            || Head::Values { kind: ValueKind::Predictions, link: Link::None, shape: OutputShape::Vector };
         assert_eq!(code(vec![linear(3, 2), linear(1, 3)], flat()), None);
         assert_eq!(code(vec![linear(3, 2)], flat()), Some("am-part-length"));
         assert_eq!(code(vec![linear(3, 2), linear(1, 2)], flat()), Some("am-part-length"));
@@ -506,27 +508,27 @@ mod tests {
         let counts = [2.0, 1.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
         let bare = Pipeline::from_parts(input(), vec![], rows_head()).unwrap();
         let mut out = [0.0; 12];
-        bare.values_into(RowsIn::Texts(&texts), &mut out).unwrap();
+        bare.values_into(Samples::Text(&texts), &mut out).unwrap();
         assert_eq!(out, counts);
         assert_eq!(bare.transform_texts(&texts).unwrap().row(0), Some((&[0, 1, 2, 3][..], &counts[..4])));
-        let weigh = || WeighStep::new(crate::TermFrequency::Count, crate::RowNorm::L1, None).unwrap();
+        let weigh = || TfIdfWeights::new(crate::TermFrequency::Count, crate::RowNorm::L1, None).unwrap();
         let linear = LinearStep::new(1, vec![1.0, 2.0, 3.0, 4.0].into(), vec![0.5].into()).unwrap();
         let scored = |steps| Pipeline::from_parts(input(), steps, rows_head()).unwrap();
-        let model = scored(vec![Step::Weigh(weigh()), Step::Linear(linear.clone())]);
+        let model = scored(vec![Step::TfIdfWeights(weigh()), Step::Linear(linear.clone())]);
         // As many texts as do not go together, too.
         let many: Vec<&str> = texts.iter().copied().cycle().take(600).collect();
         let mut scores = vec![0.0; 600];
-        model.scores_into(RowsIn::Texts(&many), &mut scores).unwrap();
+        model.scores_into(Samples::Text(&many), &mut scores).unwrap();
         let expected = [0.5 + (2.0 + 2.0 + 3.0 + 8.0) / 6.0, 0.5, 4.5];
         for (score, expected) in scores.iter().zip(expected.iter().cycle()) {
             assert!((score - expected).abs() < 1e-12);
         }
-        let sparse = scored(vec![Step::Weigh(weigh())]).transform_texts(&texts).unwrap();
+        let sparse = scored(vec![Step::TfIdfWeights(weigh())]).transform_texts(&texts).unwrap();
         assert_eq!(sparse.row(2), Some((&[3][..], &[1.0][..])));
         assert_eq!(model.transform_texts(&texts).unwrap_err().code(), "am-no-such-output");
-        assert_eq!(bare.values_into(RowsIn::F64(&[0.0; 12]), &mut out).unwrap_err().code(), "am-part");
+        assert_eq!(bare.values_into(Samples::F64(&[0.0; 12]), &mut out).unwrap_err().code(), "am-part");
         assert_eq!(
-            bare.values_into(RowsIn::Texts(&texts), &mut out[..11]).unwrap_err().code(),
+            bare.values_into(Samples::Text(&texts), &mut out[..11]).unwrap_err().code(),
             "am-output-length"
         );
         for model in [bare, model] {
@@ -561,7 +563,7 @@ mod tests {
             let mut rows = vec![0.0; 2 * 5000];
             rows[9999] = value;
             let mut out = vec![0.0; 5000];
-            let error = model.scores_into(RowsIn::F64(&rows), &mut out).err()?;
+            let error = model.scores_into(Samples::F64(&rows), &mut out).err()?;
             match error.kind() {
                 &ErrorKind::BeyondSingle { row, col, step } => Some((row, col, step)),
                 other => panic!("{other:?}"),
@@ -585,12 +587,15 @@ mod tests {
 
     #[test]
     fn what_it_does_not_say_is_refused() {
-        let (model, rows) = (model(), RowsIn::F64(&[0.0, 1.0, 2.0]));
-        assert_eq!((model.n_shares(), model.n_decisions(), model.has_score_samples()), (None, None, false));
+        let (model, rows) = (model(), Samples::F64(&[0.0, 1.0, 2.0]));
+        assert_eq!(
+            (model.n_probabilities(), model.n_decisions(), model.has_score_samples()),
+            (None, None, false)
+        );
         let mut out = [0.0; 2];
-        assert_eq!(model.places_into(rows, &mut [0]).unwrap_err().code(), "am-no-such-output");
-        assert_eq!(model.shares_into(rows, &mut out).unwrap_err().code(), "am-no-such-output");
-        assert_eq!(model.decisions_into(rows, &mut out).unwrap_err().code(), "am-no-such-output");
+        assert_eq!(model.predict_indices_into(rows, &mut [0]).unwrap_err().code(), "am-no-such-output");
+        assert_eq!(model.predict_proba_into(rows, &mut out).unwrap_err().code(), "am-no-such-output");
+        assert_eq!(model.decision_function_into(rows, &mut out).unwrap_err().code(), "am-no-such-output");
         assert_eq!(model.score_samples_into(rows, &mut out).unwrap_err().code(), "am-no-such-output");
         assert!(model.values_into(rows, &mut out).is_ok());
         assert_eq!(model.values_into(rows, &mut out[..1]).unwrap_err().code(), "am-output-length");

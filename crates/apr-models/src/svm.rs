@@ -123,7 +123,7 @@ impl Svm {
     ///
     /// [`ErrorKind::OutputLength`], [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if the lengths do not
     /// fit each other and the model.
-    pub fn decisions_into(&self, rows: &[f32], out: &mut [f64]) -> Result<(), Error> {
+    pub fn decision_function_into(&self, rows: &[f32], out: &mut [f64]) -> Result<(), Error> {
         let (n_features, n_decisions) = (self.width(), self.n_decisions());
         check_outputs(rows, out.len(), n_features, n_decisions)?;
         for (row, out) in rows.chunks_exact(n_features).zip(out.chunks_exact_mut(n_decisions)) {
@@ -141,7 +141,7 @@ impl Svm {
         let (n_rows, n_cols) = (x.n_rows(), self.n_decisions());
         let len = n_rows.checked_mul(n_cols).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols })?;
         let mut out = alloc::vec![0.0; len];
-        self.decisions_into(x.as_slice(), &mut out)?;
+        self.decision_function_into(x.as_slice(), &mut out)?;
         Ok(out)
     }
 

@@ -50,7 +50,7 @@ pub(crate) trait Leaf: Copy {
 
 /// What the leaves of a tree say. Reading and writing know it when the program runs: the same code for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum LeafKind {
     /// A class, a `usize`.
     Class,
     /// A value, an `f32`.
@@ -61,9 +61,9 @@ pub(crate) enum Says {
 
 /// A class, or the bits of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Said(u64);
+pub(crate) struct LeafBits(u64);
 
-impl Said {
+impl LeafBits {
     fn class(class: usize) -> Self {
         Self(class as u64)
     }
@@ -78,7 +78,7 @@ impl Said {
     }
 }
 
-impl Leaf for Said {
+impl Leaf for LeafBits {
     fn to_bits(self) -> Option<u32> {
         u32::try_from(self.0).ok()
     }

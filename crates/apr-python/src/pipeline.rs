@@ -6,8 +6,8 @@ mod texts;
 
 use apr_container::Metadata;
 use apr_models::{
-    Accepts, AnyModel, ClassHead, ClusterRule, Decide, Decision, Head, Input, Labels, Link, OutlierHead,
-    Pipeline, RowShape, RowsAre, Share, Step,
+    Accepts, AnyModel, ClassHead, ClusterRule, DecisionFunction, DecisionRule, Head, Input, Labels, Link,
+    OutlierHead, OutputShape, Pipeline, ProbabilityRule, Step, ValueKind,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -81,32 +81,32 @@ fn input(part: &Part<'_>) -> PyResult<Input> {
 
 fn head(part: &Part<'_>) -> PyResult<Head> {
     match part.kind()?.as_str() {
-        "rows" => Ok(Head::Rows {
-            what: part
+        "rows" => Ok(Head::Values {
+            kind: part
                 .field("what")?
-                .one_of(&[("prediction", RowsAre::Predictions), ("transform", RowsAre::Transformed)])?,
+                .one_of(&[("prediction", ValueKind::Predictions), ("transform", ValueKind::Transformed)])?,
             link: part.field("link")?.one_of(&[("none", Link::None), ("exp", Link::Exp)])?,
-            shape: if part.field("flat")?.flag()? { RowShape::Flat } else { RowShape::Table },
+            shape: if part.field("flat")?.flag()? { OutputShape::Vector } else { OutputShape::Matrix },
         }),
         "classes" => Ok(Head::Classes(ClassHead {
             labels: labels(&part.field("labels")?)?,
-            decide: part.field("decide")?.one_of(&[
-                ("above_zero", Decide::Above),
-                ("at_least_zero", Decide::AtLeast),
-                ("largest", Decide::Largest),
-                ("pairs", Decide::Pairs),
-                ("pairs_and_confidence", Decide::PairsAndConfidence),
+            rule: part.field("decide")?.one_of(&[
+                ("above_zero", DecisionRule::Positive),
+                ("at_least_zero", DecisionRule::NonNegative),
+                ("largest", DecisionRule::ArgMax),
+                ("pairs", DecisionRule::OneVsOne),
+                ("pairs_and_confidence", DecisionRule::OneVsOneConfidence),
             ])?,
-            share: share(&part.field("share")?)?,
-            decision: part.field("decision")?.one_of(&[
-                ("none", Decision::None),
-                ("scores", Decision::Scores),
-                ("one_a_pair", Decision::OnePerPair),
-                ("one_a_class", Decision::OnePerClass),
+            probabilities: share(&part.field("share")?)?,
+            decision_function: part.field("decision")?.one_of(&[
+                ("none", DecisionFunction::None),
+                ("scores", DecisionFunction::Scores),
+                ("one_a_pair", DecisionFunction::OneVsOne),
+                ("one_a_class", DecisionFunction::OneVsRest),
             ])?,
         })),
         "clusters" => {
-            let words = [("smallest", ClusterRule::Smallest), ("largest", ClusterRule::Largest)];
+            let words = [("smallest", ClusterRule::ArgMin), ("largest", ClusterRule::ArgMax)];
             part.field("decide")?.one_of(&words).map(Head::Clusters)
         }
         "outliers" => Ok(Head::Outliers(OutlierHead {
@@ -135,13 +135,13 @@ fn labels(part: &Part<'_>) -> PyResult<Labels> {
     })
 }
 
-fn share(part: &Part<'_>) -> PyResult<Share> {
+fn share(part: &Part<'_>) -> PyResult<ProbabilityRule> {
     Ok(match part.kind()?.as_str() {
-        "none" => Share::None,
-        "as_they_are" => Share::Scores,
-        "logistic" => Share::Logistic { factor: part.field("factor")?.number()? },
-        "softmax" => Share::Softmax,
-        "share_of_sum" => Share::OfSum,
+        "none" => ProbabilityRule::None,
+        "as_they_are" => ProbabilityRule::Scores,
+        "logistic" => ProbabilityRule::Logistic { factor: part.field("factor")?.number()? },
+        "softmax" => ProbabilityRule::Softmax,
+        "share_of_sum" => ProbabilityRule::Normalized,
         _ => return Err(part.unknown()),
     })
 }

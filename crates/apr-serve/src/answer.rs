@@ -63,11 +63,11 @@ fn one_to_json(model: &Model, terms: Option<&Terms<'_>>, answers: &Answers, idx:
             );
             out.push(b'}');
         }
-        Answers::Shares { places, shares, n_shares } => {
+        Answers::Shares { places, shares, n_probabilities } => {
             out.extend_from_slice(b"{\"class\":");
             label(model, at(places, idx), out);
             out.extend_from_slice(b",\"probabilities\":");
-            let pairs = row(shares, *n_shares, idx).iter().copied().enumerate();
+            let pairs = row(shares, *n_probabilities, idx).iter().copied().enumerate();
             object(
                 pairs,
                 out,
@@ -92,7 +92,8 @@ pub(crate) fn to_raw(model: &Model, answers: &Answers, out: &mut Vec<u8>) -> (Ra
         Answers::Rows(rows) | Answers::Probabilities(_, rows) => {
             (floats(&mut rows.as_slice().iter().copied()), rows.n_cols())
         }
-        Answers::WideRows { values, width } | Answers::Shares { shares: values, n_shares: width, .. } => {
+        Answers::WideRows { values, width }
+        | Answers::Shares { shares: values, n_probabilities: width, .. } => {
             (floats(&mut values.iter().map(|&value| value as f32)), *width)
         }
         Answers::Terms(_) | Answers::WideTerms(_) => (RawKind::Floats, 0),

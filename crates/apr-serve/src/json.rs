@@ -9,7 +9,7 @@
 use alloc::borrow::Cow;
 use core::str;
 
-use apr_models::{Accepts, Samples};
+use apr_models::{Accepts, InputKind};
 
 use crate::features::{Features, Named, unnamed};
 use crate::refusal::Refusal;
@@ -90,7 +90,7 @@ impl<'b> Rows<'b> {
     /// If the body does not begin as one.
     pub(crate) fn new(
         body: &'b [u8],
-        samples: Samples,
+        input_kind: InputKind,
         features: Option<&'b Features>,
     ) -> Result<Self, Refusal> {
         let mut rows = Self {
@@ -119,7 +119,7 @@ impl<'b> Rows<'b> {
                 rows.next = match rows.peek() {
                     Some(b'[' | b']' | b'{') => Next::First,
                     // A number that JSON lacks is a string, too.
-                    Some(b'"') if samples == Samples::Texts => Next::First,
+                    Some(b'"') if input_kind == InputKind::Text => Next::First,
                     _ => Next::OnlyRow,
                 };
             }

@@ -2,8 +2,8 @@
 
 use apr_container::inspect_bytes;
 use apr_models::{
-    Accepts, AnyModel, CLASSES_KEY, Error, ErrorKind, FEATURES_KEY, Head, Input, Label, Model as _, Samples,
-    Wanted,
+    Accepts, AnyModel, CLASSES_KEY, Error, ErrorKind, FEATURES_KEY, Head, Input, InputKind, Label,
+    Model as _, OutputKind,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -17,7 +17,7 @@ use crate::write;
 #[derive(Clone, Debug)]
 pub struct Model {
     any: AnyModel,
-    samples: Samples,
+    input_kind: InputKind,
     classes: Option<Vec<String>>,
     features: Option<Features>,
     digest: Option<[u8; 32]>,
@@ -32,10 +32,10 @@ impl Model {
     ///
     /// [`ErrorKind::NoPredictions`] if it says nothing about samples.
     pub fn new(model: AnyModel) -> Result<Self, Error> {
-        let samples = model.samples().ok_or(ErrorKind::NoPredictions { model: model.name() })?;
+        let input_kind = model.input_kind().ok_or(ErrorKind::NoPredictions { model: model.name() })?;
         Ok(Self {
             any: model,
-            samples,
+            input_kind,
             classes: None,
             features: None,
             digest: None,
@@ -72,8 +72,8 @@ impl Model {
     /// different from each other, are not used.
     #[must_use]
     pub fn with_features(mut self, names: Vec<String>) -> Self {
-        let fits =
-            self.samples != Samples::Texts && self.n_inputs().is_none_or(|n_inputs| n_inputs == names.len());
+        let fits = self.input_kind != InputKind::Text
+            && self.n_inputs().is_none_or(|n_inputs| n_inputs == names.len());
         self.features = if fits { Features::new(names) } else { None };
         self
     }
@@ -119,12 +119,12 @@ impl Model {
     /// What `POST /predict` answers to a body of JSON, without a server: for functions that something else calls over HTTP.
     ///
     /// ```
-    /// use apr_models::{LinearRegression, Vector, Wanted};
+    /// use apr_models::{LinearRegression, Vector, OutputKind};
     /// use apr_serve::{Model, Options};
     ///
     /// let line = LinearRegression::from_parts(Vector::from_vec(vec![2.0]), 1.0)?;
     /// let model = Model::new(line.into())?;
-    /// let answer = model.answer_json(b"[[3], [4]]", Wanted::Predictions, &Options::default());
+    /// let answer = model.answer_json(b"[[3], [4]]", OutputKind::Predictions, &Options::default());
     /// assert_eq!(answer, Ok(b"{\"predictions\":[7.0,9.0],\"model\":\"generation-1\"}\n".to_vec()));
     /// # Ok::<(), apr_models::Error>(())
     /// ```
@@ -135,7 +135,7 @@ impl Model {
     pub fn answer_json(
         &self,
         body: &[u8],
-        wanted: Wanted,
+        wanted: OutputKind,
         options: &Options,
     ) -> Result<Vec<u8>, (u16, Vec<u8>)> {
         let ask = Ask { form: Form::Json, wanted };
@@ -158,13 +158,13 @@ impl Model {
     }
 
     /// What its samples are.
-    pub(crate) const fn samples(&self) -> Samples {
-        self.samples
+    pub(crate) const fn input_kind(&self) -> InputKind {
+        self.input_kind
     }
 
     /// Numbers that a sample has, if they are numbers and the model says how many.
     pub(crate) fn n_inputs(&self) -> Option<usize> {
-        if self.samples == Samples::Texts { None } else { self.any.n_features() }
+        if self.input_kind == InputKind::Text { None } else { self.any.n_features() }
     }
 
     /// Which numbers samples may have.
@@ -180,14 +180,14 @@ impl Model {
 
     /// Whether it is asked in the same way as another one.
     pub(crate) fn takes_what(&self, other: &Self) -> bool {
-        let is_text = |model: &Self| model.samples == Samples::Texts;
+        let is_text = |model: &Self| model.input_kind == InputKind::Text;
         is_text(self) == is_text(other) && self.n_inputs() == other.n_inputs()
     }
 
     /// What it takes, for sentences.
     pub(crate) fn taken(&self) -> String {
-        match (self.samples, self.n_inputs()) {
-            (Samples::Texts, _) => "texts".to_owned(),
+        match (self.input_kind, self.n_inputs()) {
+            (InputKind::Text, _) => "texts".to_owned(),
             (_, Some(n_inputs)) => format!("rows of {n_inputs} numbers"),
             (_, None) => "rows of any number of numbers".to_owned(),
         }
@@ -224,7 +224,7 @@ impl Model {
     pub(crate) fn write_fields(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b",\"name\":");
         write::string(self.any.name(), out);
-        let takes = if self.samples == Samples::Texts { "texts" } else { "numbers" };
+        let takes = if self.input_kind == InputKind::Text { "texts" } else { "numbers" };
         out.extend_from_slice(b",\"takes\":");
         write::string(takes, out);
         out.extend_from_slice(b",\"inputs\":");

@@ -3,7 +3,7 @@
 use alloc::borrow::Cow;
 use std::time::Instant;
 
-use apr_models::{RowsIn, Samples, Terms, Wanted};
+use apr_models::{InputKind, OutputKind, Samples, Terms};
 use hyper::StatusCode;
 use tokio::task::yield_now;
 
@@ -25,7 +25,7 @@ const ROWS_AT_ONCE: usize = 256;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
     pub(crate) form: Form,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: OutputKind,
 }
 
 /// How samples come in and answers go out.
@@ -106,7 +106,7 @@ pub(crate) fn answer_at_once(
 struct Work<'w> {
     model: &'w Model,
     tag: &'w str,
-    wanted: Wanted,
+    wanted: OutputKind,
     rows: Body<'w>,
     terms: Option<Terms<'w>>,
     max_rows: usize,
@@ -134,14 +134,14 @@ impl<'w> Work<'w> {
         body: &'w [u8],
         ask: Ask,
     ) -> Result<Self, Refusal> {
-        if ask.form != Form::Json && model.samples() == Samples::Texts {
+        if ask.form != Form::Json && model.input_kind() == InputKind::Text {
             let what = "the model takes texts, which are sent as JSON";
             let help = "send application/json: {\"rows\": [\"a text\"]}";
             return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "sv-media-type", what, help));
         }
         let features = model.features();
         let (rows, raw) = match ask.form {
-            Form::Json => (Body::Json(Rows::new(body, model.samples(), features)?), None),
+            Form::Json => (Body::Json(Rows::new(body, model.input_kind(), features)?), None),
             Form::Csv { header } => {
                 (Body::Csv(CsvRows::new(body, header, features, model.n_inputs())?), None)
             }
@@ -162,7 +162,7 @@ impl<'w> Work<'w> {
                 Body::Raw(rows) => Some(rows.n_columns()),
             },
             rows,
-            terms: if model.samples() == Samples::Texts { model.any().terms() } else { None },
+            terms: if model.input_kind() == InputKind::Text { model.any().terms() } else { None },
             max_rows: options.max_rows,
             max_answer: options.max_answer,
             n_rows: 0,
@@ -178,25 +178,25 @@ impl<'w> Work<'w> {
         let mut texts: Vec<Cow<'w, str>> = Vec::new();
         let model = self.model;
         let accepts = model.accepts();
-        let samples = model.samples();
+        let samples = model.input_kind();
         self.narrow.clear();
         self.wide.clear();
         let mut found = 0;
         while found < at_once {
             let goes_on = match (&mut self.rows, samples) {
                 (Body::Raw(rows), _) => rows.next_numbers(accepts, &mut self.narrow)?,
-                (Body::Json(rows), Samples::Texts) => match rows.next_text()? {
+                (Body::Json(rows), InputKind::Text) => match rows.next_text()? {
                     Some(text) => {
                         texts.push(text);
                         true
                     }
                     None => false,
                 },
-                (Body::Csv(rows), Samples::Wide) => {
+                (Body::Csv(rows), InputKind::F64) => {
                     rows.next_numbers(accepts, self.n_columns, &mut self.wide)?
                 }
                 (Body::Csv(rows), _) => rows.next_numbers(accepts, self.n_columns, &mut self.narrow)?,
-                (Body::Json(rows), Samples::Wide) => {
+                (Body::Json(rows), InputKind::F64) => {
                     rows.next_numbers(accepts, self.n_columns, &mut self.wide)?
                 }
                 (Body::Json(rows), _) => rows.next_numbers(accepts, self.n_columns, &mut self.narrow)?,
@@ -210,7 +210,7 @@ impl<'w> Work<'w> {
                 let help = "send fewer rows at a time, or ask the operator for a larger --max-rows";
                 return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "sv-rows", what, help));
             }
-            if self.n_columns.is_none() && samples != Samples::Texts {
+            if self.n_columns.is_none() && samples != InputKind::Text {
                 self.n_columns = Some(self.narrow.len().max(self.wide.len()));
             }
         }
@@ -219,15 +219,15 @@ impl<'w> Work<'w> {
         }
         let borrowed: Vec<&str>;
         let rows = match (&self.rows, samples) {
-            (Body::Json(_), Samples::Texts) => {
+            (Body::Json(_), InputKind::Text) => {
                 borrowed = texts.iter().map(AsRef::as_ref).collect();
-                RowsIn::Texts(&borrowed)
+                Samples::Text(&borrowed)
             }
-            (Body::Json(_) | Body::Csv(_), Samples::Wide) => RowsIn::F64(&self.wide),
-            _ => RowsIn::F32(&self.narrow),
+            (Body::Json(_) | Body::Csv(_), InputKind::F64) => Samples::F64(&self.wide),
+            _ => Samples::F32(&self.narrow),
         };
         let answers = model.any().answers(rows, found, self.wanted);
-        let answers = answers.map_err(|error| Refusal::of_model(&error.behind_rows(self.n_rows)))?;
+        let answers = answers.map_err(|error| Refusal::of_model(&error.offset_rows(self.n_rows)))?;
         match &mut self.raw {
             Some(raw) => *raw = answer::to_raw(model, &answers, &mut self.out),
             None => answer::to_json(model, self.terms.as_ref(), &answers, &mut self.out),

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::convert::Infallible;
 use std::time::Instant;
 
-use apr_models::Wanted;
+use apr_models::OutputKind;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri};
@@ -228,8 +228,8 @@ fn ask(request: &Request<Incoming>) -> Result<Ask, Refusal> {
         match part.split_once('=') {
             Some(("proba", value)) if wanted.is_none() => {
                 wanted = Some(match value {
-                    "true" | "1" => Wanted::Probabilities,
-                    "false" | "0" => Wanted::Predictions,
+                    "true" | "1" => OutputKind::Probabilities,
+                    "false" | "0" => OutputKind::Predictions,
                     _ => return Err(unknown(part)),
                 });
             }

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 use apr_container::{Metadata, Value};
 use apr_models::{
-    Answers, AnyModel, Error, ErrorKind, Head, Label, Matrix, Model as _, RowsIn, Samples, SparseRows,
-    Tensors, Wanted,
+    Answers, AnyModel, Error, ErrorKind, Head, InputKind, Label, Matrix, Model as _, OutputKind, Samples,
+    SparseRows, Tensors,
 };
 
 use crate::failure::Failure;
@@ -63,10 +63,10 @@ impl Loaded {
             Some(outputs) => json.number("outputs", outputs as u64),
             None => json.raw("outputs", "null"),
         }
-        let samples = self.model.samples();
-        json.truth("takesText", samples == Some(Samples::Texts));
+        let samples = self.model.input_kind();
+        json.truth("takesText", samples == Some(InputKind::Text));
         json.truth("takesNothing", samples.is_none());
-        json.truth("wide", samples == Some(Samples::Wide));
+        json.truth("wide", samples == Some(InputKind::F64));
         json.truth("givesProbabilities", self.model.gives_probabilities());
         json.optional("target", self.target.as_deref());
         for (key, names) in [("features", &self.features), ("classNames", &self.classes)] {
@@ -90,7 +90,7 @@ impl Loaded {
             list.finish()
         };
         match &*self.model {
-            AnyModel::Pipeline(model) if !matches!(model.head(), Head::Rows { .. }) => {
+            AnyModel::Pipeline(model) if !matches!(model.head(), Head::Values { .. }) => {
                 let mut list = Json::list();
                 let mut place = 0;
                 // Clusters have labels without end: as many as the model tells apart.
@@ -123,30 +123,30 @@ impl Loaded {
     ///
     /// What the model refuses.
     pub(crate) fn predict(&self, mut args: Arguments<'_>) -> Result<Answer, Failure> {
-        let wanted = if args.u8()? == 1 { Wanted::Probabilities } else { Wanted::Predictions };
-        if wanted == Wanted::Probabilities && !self.model.gives_probabilities() {
+        let wanted = if args.u8()? == 1 { OutputKind::Probabilities } else { OutputKind::Predictions };
+        if wanted == OutputKind::Probabilities && !self.model.gives_probabilities() {
             return Err(nothing("gives no probabilities", &self.model));
         }
         let (kind, count) = (args.u8()?, args.u32()? as usize);
-        let answers = match (kind, self.model.samples()) {
-            (0, Some(Samples::Narrow)) => {
+        let answers = match (kind, self.model.input_kind()) {
+            (0, Some(InputKind::F32)) => {
                 let values = floats_of(args.rest());
                 let x = Matrix::from_vec(values.len().checked_div(count).unwrap_or(0), count, values)?;
-                self.model.answers(RowsIn::F32(x.as_slice()), x.n_rows(), wanted)?
+                self.model.answers(Samples::F32(x.as_slice()), x.n_rows(), wanted)?
             }
-            (1, Some(Samples::Wide)) => {
+            (1, Some(InputKind::F64)) => {
                 let (values, _) = args.rest().as_chunks::<8>();
                 let values: Vec<f64> = values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
                 check_columns(self.model.n_features(), count)?;
                 let n_rows = values.len().checked_div(count).unwrap_or(0);
-                self.model.answers(RowsIn::F64(&values), n_rows, wanted)?
+                self.model.answers(Samples::F64(&values), n_rows, wanted)?
             }
-            (2, Some(Samples::Texts)) => {
+            (2, Some(InputKind::Text)) => {
                 let mut texts = Vec::new();
                 for _ in 0..count {
                     texts.push(args.text()?);
                 }
-                self.model.answers(RowsIn::Texts(&texts), texts.len(), wanted)?
+                self.model.answers(Samples::Text(&texts), texts.len(), wanted)?
             }
             (_, None) => return Err(nothing("predicts nothing about rows", &self.model)),
             _ => return Err(Failure::new("aw-usage", "the model takes rows, or texts, and got the other")),
@@ -180,7 +180,9 @@ impl Loaded {
                 let is_outlier = matches!(model.head(), Head::Outliers(_));
                 whole_numbers(if is_outlier { "outlier-label" } else { "label" }, places)
             }
-            Answers::Shares { shares, n_shares, .. } => doubles("probability", *n_shares, shares),
+            Answers::Shares { shares, n_probabilities, .. } => {
+                doubles("probability", *n_probabilities, shares)
+            }
         })
     }
 }

@@ -71,7 +71,7 @@ impl DocumentCount {
     fn of(self, n_documents: usize) -> Result<f64, Error> {
         match self {
             Self::Number(number) => Ok(number as f64),
-            Self::Share(share) => {
+            Self::Fraction(share) => {
                 part::expect("share of documents", (0.0..=1.0).contains(&share), "must be from 0 to 1")?;
                 Ok(share * n_documents as f64)
             }
@@ -97,15 +97,15 @@ mod tests {
         let of = |min_documents, max_documents, max_terms| {
             terms(&CountVectorizerOptions { min_documents, max_documents, max_terms, ..Default::default() })
         };
-        use DocumentCount::{Number, Share};
-        assert_eq!(of(Number(1), Share(1.0), None), ["aa", "bb", "cc", "dd", "ee"]);
-        assert_eq!(of(Number(2), Share(1.0), None), ["aa", "bb"]);
-        assert_eq!(of(Number(1), Share(0.5), None), ["bb", "cc", "dd", "ee"]);
-        assert_eq!(of(Share(0.3), Number(2), None), ["bb"]);
-        assert_eq!(of(Number(1), Share(1.0), Some(2)), ["aa", "dd"]);
+        use DocumentCount::{Fraction, Number};
+        assert_eq!(of(Number(1), Fraction(1.0), None), ["aa", "bb", "cc", "dd", "ee"]);
+        assert_eq!(of(Number(2), Fraction(1.0), None), ["aa", "bb"]);
+        assert_eq!(of(Number(1), Fraction(0.5), None), ["bb", "cc", "dd", "ee"]);
+        assert_eq!(of(Fraction(0.3), Number(2), None), ["bb"]);
+        assert_eq!(of(Number(1), Fraction(1.0), Some(2)), ["aa", "dd"]);
         // Of the terms that are there once or twice the first ones.
-        assert_eq!(of(Number(1), Share(1.0), Some(4)), ["aa", "bb", "cc", "dd"]);
-        assert_eq!(of(Number(1), Share(1.0), Some(9)).len(), 5);
+        assert_eq!(of(Number(1), Fraction(1.0), Some(4)), ["aa", "bb", "cc", "dd"]);
+        assert_eq!(of(Number(1), Fraction(1.0), Some(9)).len(), 5);
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
             .is_err()
         );
         for share in [-0.1, 1.1, f64::NAN] {
-            let min_documents = DocumentCount::Share(share);
+            let min_documents = DocumentCount::Fraction(share);
             assert!(
                 CountVectorizer::train(
                     &DOCUMENTS,

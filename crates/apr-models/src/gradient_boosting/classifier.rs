@@ -119,7 +119,7 @@ impl GradientBoostingClassifier {
     /// [`ErrorKind::OutputLength`](crate::ErrorKind::OutputLength),
     /// [`ErrorKind::InputLength`](crate::ErrorKind::InputLength) and
     /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount) if the lengths do not fit each other and the model.
-    pub fn decisions_into(&self, rows: &[f32], out: &mut [f64]) -> Result<(), Error> {
+    pub fn decision_function_into(&self, rows: &[f32], out: &mut [f64]) -> Result<(), Error> {
         let width = self.boosted.width();
         probability::check_outputs(rows, out.len(), self.boosted.n_features, width)?;
         self.boosted.for_each(rows, out.len() / width, &mut |number, scores| {
@@ -134,7 +134,7 @@ impl GradientBoostingClassifier {
     ///
     /// # Errors
     ///
-    /// As [`decisions_into`](Self::decisions_into).
+    /// As [`decision_function_into`](Self::decision_function_into).
     pub fn predict_proba_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         let n_classes = self.classes.len();
         probability::check_probabilities(rows, out, self.boosted.n_features, n_classes)?;

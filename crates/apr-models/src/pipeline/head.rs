@@ -16,13 +16,13 @@ const PART: &str = "head";
 #[non_exhaustive]
 pub enum Head {
     /// The scores themselves.
-    Rows {
+    Values {
         /// What they are.
-        what: RowsAre,
+        kind: ValueKind,
         /// What is done to each first.
         link: Link,
         /// How many a row has.
-        shape: RowShape,
+        shape: OutputShape,
     },
     /// One of several classes.
     Classes(ClassHead),
@@ -34,7 +34,7 @@ pub enum Head {
 
 /// What rows of numbers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowsAre {
+pub enum ValueKind {
     /// Predictions, one for each target.
     Predictions,
     /// The samples, transformed.
@@ -52,11 +52,11 @@ pub enum Link {
 
 /// Whether rows of one number are a list or a table with one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowShape {
+pub enum OutputShape {
     /// A table.
-    Table,
+    Matrix,
     /// A list; each row has one number.
-    Flat,
+    Vector,
 }
 
 /// How scores become a class.
@@ -65,37 +65,37 @@ pub struct ClassHead {
     /// What the classes are called, strictly increasing.
     pub labels: Labels,
     /// Which class it is.
-    pub decide: Decide,
+    pub rule: DecisionRule,
     /// How likely each class is.
-    pub share: Share,
+    pub probabilities: ProbabilityRule,
     /// How clear it is.
-    pub decision: Decision,
+    pub decision_function: DecisionFunction,
 }
 
 /// Which class the scores speak for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decide {
+pub enum DecisionRule {
     /// The second of two if the one score is above 0.
-    Above,
+    Positive,
     /// The second of two if the one score is at least 0.
-    AtLeast,
+    NonNegative,
     /// That of the largest score, the first of equal ones.
-    Largest,
+    ArgMax,
     /// That with the most votes, the first of equal ones; a score for each pair of classes, (0, 1), (0, 2), ... (1, 2), ...,
     /// is a vote for the first of the pair if it is above 0, else for the second.
-    Pairs,
+    OneVsOne,
     /// As `Pairs`; with more than two classes equal votes are told apart by the scores.
-    PairsAndConfidence,
+    OneVsOneConfidence,
 }
 
 /// How likely each class is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Share {
+pub enum ProbabilityRule {
     /// Nothing is said.
     None,
     /// The scores say it.
     Scores,
-    /// The logistic function of the one score times `factor` is the share of the second class.
+    /// The logistic function of the one score times `factor` is the probabilities of the second class.
     Logistic {
         /// Above 0.
         factor: f64,
@@ -103,29 +103,29 @@ pub enum Share {
     /// The exponential of each score over the sum of all.
     Softmax,
     /// Each score over the sum of all.
-    OfSum,
+    Normalized,
 }
 
 /// What `decision_function` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum DecisionFunction {
     /// Nothing.
     None,
     /// The scores.
     Scores,
     /// The scores of pairs; of two classes the one score with its sign changed.
-    OnePerPair,
-    /// For each class its votes and, less than a vote, the sum of its scores; of two classes as `OnePerPair`.
-    OnePerClass,
+    OneVsOne,
+    /// For each class its votes and, less than a vote, the sum of its scores; of two classes as `OneVsOne`.
+    OneVsRest,
 }
 
 /// Which cluster the scores speak for; the first of equal ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterRule {
     /// That of the smallest score: distances.
-    Smallest,
+    ArgMin,
     /// That of the largest score: logarithms of densities.
-    Largest,
+    ArgMax,
 }
 
 /// How a sum of path lengths becomes a mark: scikit-learn's `IsolationForest`.
@@ -143,8 +143,8 @@ impl Head {
     /// Proves that it can read rows of that width.
     pub(crate) fn check(&self, width: usize) -> Result<(), Error> {
         match self {
-            Self::Rows { shape: RowShape::Flat, .. } => part::expect_len("flat row", 1, width),
-            Self::Rows { .. } | Self::Clusters(_) => Ok(()),
+            Self::Values { shape: OutputShape::Vector, .. } => part::expect_len("flat row", 1, width),
+            Self::Values { .. } | Self::Clusters(_) => Ok(()),
             Self::Classes(head) => head.check(width),
             Self::Outliers(head) => {
                 part::expect_len("row of an outlier", 1, width)?;
@@ -158,7 +158,7 @@ impl Head {
     /// What the place that [`place`](Self::place) finds is called.
     pub(crate) fn label(&self, place: usize) -> Option<Label<'_>> {
         match self {
-            Self::Rows { .. } => None,
+            Self::Values { .. } => None,
             Self::Classes(head) => head.labels.get(place),
             Self::Clusters(_) => i64::try_from(place).ok().map(Label::Integer),
             Self::Outliers(_) => [-1, 1].get(place).copied().map(Label::Integer),
@@ -166,51 +166,53 @@ impl Head {
     }
 
     /// Class or cluster of a row; 0 for an outlier, 1 for none.
-    pub(crate) fn place(&self, scores: &[f64]) -> usize {
+    pub(crate) fn predict_index(&self, scores: &[f64]) -> usize {
         let first = scores.first().copied().unwrap_or_default();
         match self {
-            Self::Rows { .. } => 0,
-            Self::Classes(head) => match head.decide {
-                Decide::Above => usize::from(first > 0.0),
-                Decide::AtLeast => usize::from(first >= 0.0),
-                Decide::Largest => largest(scores.iter().copied()),
-                Decide::PairsAndConfidence if head.labels.len() > 2 => {
+            Self::Values { .. } => 0,
+            Self::Classes(head) => match head.rule {
+                DecisionRule::Positive => usize::from(first > 0.0),
+                DecisionRule::NonNegative => usize::from(first >= 0.0),
+                DecisionRule::ArgMax => largest(scores.iter().copied()),
+                DecisionRule::OneVsOneConfidence if head.labels.len() > 2 => {
                     let k = head.labels.len();
                     largest((0..k).map(|class| votes_and_confidence(scores, class, k)))
                 }
-                Decide::Pairs | Decide::PairsAndConfidence => most_votes(scores, head.labels.len()),
+                DecisionRule::OneVsOne | DecisionRule::OneVsOneConfidence => {
+                    most_votes(scores, head.labels.len())
+                }
             },
-            Self::Clusters(ClusterRule::Smallest) => largest(scores.iter().map(|score| -score)),
-            Self::Clusters(ClusterRule::Largest) => largest(scores.iter().copied()),
+            Self::Clusters(ClusterRule::ArgMin) => largest(scores.iter().map(|score| -score)),
+            Self::Clusters(ClusterRule::ArgMax) => largest(scores.iter().copied()),
             Self::Outliers(head) => usize::from(first >= head.cut),
         }
     }
 
     /// Shares of a row of `width` scores.
-    pub(crate) fn n_shares(&self, width: usize) -> Result<usize, Error> {
+    pub(crate) fn n_probabilities(&self, width: usize) -> Result<usize, Error> {
         match self {
-            Self::Classes(ClassHead { share: Share::Logistic { .. }, .. }) => Ok(2),
-            Self::Classes(ClassHead { share: Share::None, .. }) => Err(no("probabilities")),
-            Self::Classes(_) | Self::Clusters(ClusterRule::Largest) => Ok(width),
+            Self::Classes(ClassHead { probabilities: ProbabilityRule::Logistic { .. }, .. }) => Ok(2),
+            Self::Classes(ClassHead { probabilities: ProbabilityRule::None, .. }) => Err(no("probabilities")),
+            Self::Classes(_) | Self::Clusters(ClusterRule::ArgMax) => Ok(width),
             _ => Err(no("probabilities")),
         }
     }
 
-    pub(crate) fn shares(&self, scores: &[f64], out: &mut [f64]) {
-        let share = match self {
-            Self::Classes(head) => head.share,
-            _ => Share::Softmax,
+    pub(crate) fn probabilities(&self, scores: &[f64], out: &mut [f64]) {
+        let rule = match self {
+            Self::Classes(head) => head.probabilities,
+            _ => ProbabilityRule::Softmax,
         };
         let each = out.iter_mut().zip(scores);
-        match share {
-            Share::None => {}
-            Share::Scores => each.for_each(|(place, &score)| *place = score),
-            Share::Softmax => softmax(scores, out),
-            Share::OfSum => {
+        match rule {
+            ProbabilityRule::None => {}
+            ProbabilityRule::Scores => each.for_each(|(place, &score)| *place = score),
+            ProbabilityRule::Softmax => softmax(scores, out),
+            ProbabilityRule::Normalized => {
                 let sum: f64 = scores.iter().sum();
                 each.for_each(|(place, &score)| *place = score / sum);
             }
-            Share::Logistic { factor } => {
+            ProbabilityRule::Logistic { factor } => {
                 if let ([first, second], &[score]) = (out, scores) {
                     *second = sigmoid(factor * score);
                     *first = 1.0 - *second;
@@ -222,18 +224,18 @@ impl Head {
     /// Decisions of a row of `width` scores.
     pub(crate) fn n_decisions(&self, width: usize) -> Result<usize, Error> {
         match self {
-            Self::Classes(head) => match head.decision {
-                Decision::None => Err(no("decisions")),
-                Decision::Scores | Decision::OnePerPair => Ok(width),
-                Decision::OnePerClass if width == 1 => Ok(1),
-                Decision::OnePerClass => Ok(head.labels.len()),
+            Self::Classes(head) => match head.decision_function {
+                DecisionFunction::None => Err(no("decisions")),
+                DecisionFunction::Scores | DecisionFunction::OneVsOne => Ok(width),
+                DecisionFunction::OneVsRest if width == 1 => Ok(1),
+                DecisionFunction::OneVsRest => Ok(head.labels.len()),
             },
             Self::Outliers(_) => Ok(1),
             _ => Err(no("decisions")),
         }
     }
 
-    pub(crate) fn decisions(&self, scores: &[f64], out: &mut [f64]) {
+    pub(crate) fn decision_function(&self, scores: &[f64], out: &mut [f64]) {
         let head = match self {
             Self::Classes(head) => head,
             Self::Outliers(head) => {
@@ -242,9 +244,9 @@ impl Head {
             }
             _ => return,
         };
-        match (head.decision, scores) {
-            (Decision::OnePerPair | Decision::OnePerClass, &[score]) => out.fill(-score),
-            (Decision::OnePerClass, _) => {
+        match (head.decision_function, scores) {
+            (DecisionFunction::OneVsOne | DecisionFunction::OneVsRest, &[score]) => out.fill(-score),
+            (DecisionFunction::OneVsRest, _) => {
                 let k = head.labels.len();
                 let classes = out.iter_mut().enumerate();
                 classes.for_each(|(class, place)| *place = votes_and_confidence(scores, class, k));
@@ -256,7 +258,7 @@ impl Head {
     /// Proves that it has something to say about the scores of samples.
     pub(crate) fn expect_score_samples(&self) -> Result<(), Error> {
         match self {
-            Self::Clusters(ClusterRule::Largest) | Self::Outliers(_) => Ok(()),
+            Self::Clusters(ClusterRule::ArgMax) | Self::Outliers(_) => Ok(()),
             _ => Err(no("scores of samples")),
         }
     }
@@ -272,32 +274,32 @@ impl Head {
     /// Proves that rows of numbers are what it says.
     pub(crate) fn expect_values(&self) -> Result<(), Error> {
         match self {
-            Self::Rows { .. } | Self::Clusters(ClusterRule::Smallest) => Ok(()),
+            Self::Values { .. } | Self::Clusters(ClusterRule::ArgMin) => Ok(()),
             _ => Err(no("rows of numbers")),
         }
     }
 
     pub(crate) fn values(&self, scores: &[f64], out: &mut [f64]) {
-        let is_exp = matches!(self, Self::Rows { link: Link::Exp, .. });
+        let is_exp = matches!(self, Self::Values { link: Link::Exp, .. });
         for (place, &score) in out.iter_mut().zip(scores) {
             *place = if is_exp { libm::exp(score) } else { score };
         }
     }
 
-    pub(crate) fn expect_places(&self) -> Result<(), Error> {
+    pub(crate) fn expect_indices(&self) -> Result<(), Error> {
         match self {
-            Self::Rows { .. } => Err(no("classes")),
+            Self::Values { .. } => Err(no("classes")),
             _ => Ok(()),
         }
     }
 
     pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         match self {
-            Self::Rows { what, link, shape } => {
+            Self::Values { kind, link, shape } => {
                 out.variant(0)?;
-                out.variant(u32::from(*what == RowsAre::Transformed))?;
+                out.variant(u32::from(*kind == ValueKind::Transformed))?;
                 out.variant(u32::from(*link == Link::Exp))?;
-                out.bool(*shape == RowShape::Flat)
+                out.bool(*shape == OutputShape::Vector)
             }
             Self::Classes(head) => {
                 out.variant(1)?;
@@ -305,7 +307,7 @@ impl Head {
             }
             Self::Clusters(rule) => {
                 out.variant(2)?;
-                out.variant(u32::from(*rule == ClusterRule::Largest))
+                out.variant(u32::from(*rule == ClusterRule::ArgMax))
             }
             Self::Outliers(head) => {
                 out.variant(3)?;
@@ -316,14 +318,14 @@ impl Head {
 
     pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         Ok(match input.variant(4)? {
-            0 => Self::Rows {
-                what: [RowsAre::Predictions, RowsAre::Transformed][usize::from(input.variant(2)? == 1)],
+            0 => Self::Values {
+                kind: [ValueKind::Predictions, ValueKind::Transformed][usize::from(input.variant(2)? == 1)],
                 link: if input.variant(2)? == 1 { Link::Exp } else { Link::None },
-                shape: if input.bool()? { RowShape::Flat } else { RowShape::Table },
+                shape: if input.bool()? { OutputShape::Vector } else { OutputShape::Matrix },
             },
             1 => Self::Classes(ClassHead::decode(input)?),
-            2 if input.variant(2)? == 0 => Self::Clusters(ClusterRule::Smallest),
-            2 => Self::Clusters(ClusterRule::Largest),
+            2 if input.variant(2)? == 0 => Self::Clusters(ClusterRule::ArgMin),
+            2 => Self::Clusters(ClusterRule::ArgMax),
             _ => {
                 Self::Outliers(OutlierHead { divisor: input.f64()?, cut: input.f64()?, offset: input.f64()? })
             }
@@ -332,80 +334,99 @@ impl Head {
 }
 
 impl ClassHead {
-    const DECIDE: [Decide; 5] =
-        [Decide::Above, Decide::AtLeast, Decide::Largest, Decide::Pairs, Decide::PairsAndConfidence];
-    const DECISION: [Decision; 4] =
-        [Decision::None, Decision::Scores, Decision::OnePerPair, Decision::OnePerClass];
+    const RULES: [DecisionRule; 5] = [
+        DecisionRule::Positive,
+        DecisionRule::NonNegative,
+        DecisionRule::ArgMax,
+        DecisionRule::OneVsOne,
+        DecisionRule::OneVsOneConfidence,
+    ];
+    const DECISION_FUNCTIONS: [DecisionFunction; 4] = [
+        DecisionFunction::None,
+        DecisionFunction::Scores,
+        DecisionFunction::OneVsOne,
+        DecisionFunction::OneVsRest,
+    ];
 
     fn check(&self, width: usize) -> Result<(), Error> {
         let k = self.labels.len();
-        let is_pairs = matches!(self.decide, Decide::Pairs | Decide::PairsAndConfidence);
-        match self.decide {
-            Decide::Above | Decide::AtLeast => {
+        let is_pairs = matches!(self.rule, DecisionRule::OneVsOne | DecisionRule::OneVsOneConfidence);
+        match self.rule {
+            DecisionRule::Positive | DecisionRule::NonNegative => {
                 part::expect_len("row of two classes", 1, width)?;
                 self.labels.check(2)?;
             }
-            Decide::Largest => self.labels.check(width)?,
-            Decide::Pairs | Decide::PairsAndConfidence => {
+            DecisionRule::ArgMax => self.labels.check(width)?,
+            DecisionRule::OneVsOne | DecisionRule::OneVsOneConfidence => {
                 part::expect("labels", k >= 2, "pairs need two classes")?;
                 let n_pairs = k.checked_mul(k - 1).map(|twice| twice / 2);
                 part::expect_len("row of pairs", n_pairs.unwrap_or(usize::MAX), width)?;
                 self.labels.check(k)?;
             }
         }
-        let share = match self.share {
-            Share::None => true,
-            Share::Scores | Share::Softmax | Share::OfSum => self.decide == Decide::Largest,
-            Share::Logistic { factor } => {
+        let probabilities_fit = match self.probabilities {
+            ProbabilityRule::None => true,
+            ProbabilityRule::Scores | ProbabilityRule::Softmax | ProbabilityRule::Normalized => {
+                self.rule == DecisionRule::ArgMax
+            }
+            ProbabilityRule::Logistic { factor } => {
                 part::expect(
                     PART,
                     factor.is_finite() && factor > 0.0,
                     "the factor must be finite and above 0",
                 )?;
-                matches!(self.decide, Decide::Above | Decide::AtLeast)
+                matches!(self.rule, DecisionRule::Positive | DecisionRule::NonNegative)
             }
         };
-        part::expect(PART, share, "these shares do not go with this way to decide")?;
-        let decision = match self.decision {
-            Decision::None => true,
-            Decision::Scores => !is_pairs,
-            Decision::OnePerPair | Decision::OnePerClass => is_pairs,
+        part::expect(
+            PART,
+            probabilities_fit,
+            "this probability rule does not go with this decision_function rule",
+        )?;
+        let decision_function_fits = match self.decision_function {
+            DecisionFunction::None => true,
+            DecisionFunction::Scores => !is_pairs,
+            DecisionFunction::OneVsOne | DecisionFunction::OneVsRest => is_pairs,
         };
-        part::expect(PART, decision, "these decisions do not go with this way to decide")
+        part::expect(
+            PART,
+            decision_function_fits,
+            "this decision_function function does not go with this decision_function rule",
+        )
     }
 
     fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         self.labels.encode(out)?;
-        out.variant(self.decide as u32)?;
-        match self.share {
-            Share::None => out.variant(0)?,
-            Share::Scores => out.variant(1)?,
-            Share::Logistic { factor } => {
+        out.variant(self.rule as u32)?;
+        match self.probabilities {
+            ProbabilityRule::None => out.variant(0)?,
+            ProbabilityRule::Scores => out.variant(1)?,
+            ProbabilityRule::Logistic { factor } => {
                 out.variant(2)?;
                 out.f64(factor)?;
             }
-            Share::Softmax => out.variant(3)?,
-            Share::OfSum => out.variant(4)?,
+            ProbabilityRule::Softmax => out.variant(3)?,
+            ProbabilityRule::Normalized => out.variant(4)?,
         }
-        out.variant(self.decision as u32)
+        out.variant(self.decision_function as u32)
     }
 
     fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let labels = Labels::decode(input)?;
-        let decide = input.variant(Self::DECIDE.len() as u32)?;
-        let share = match input.variant(5)? {
-            0 => Share::None,
-            1 => Share::Scores,
-            2 => Share::Logistic { factor: input.f64()? },
-            3 => Share::Softmax,
-            _ => Share::OfSum,
+        let rule = input.variant(Self::RULES.len() as u32)?;
+        let probabilities = match input.variant(5)? {
+            0 => ProbabilityRule::None,
+            1 => ProbabilityRule::Scores,
+            2 => ProbabilityRule::Logistic { factor: input.f64()? },
+            3 => ProbabilityRule::Softmax,
+            _ => ProbabilityRule::Normalized,
         };
-        let decision = input.variant(Self::DECISION.len() as u32)?;
+        let decision_function = input.variant(Self::DECISION_FUNCTIONS.len() as u32)?;
         Ok(Self {
             labels,
-            decide: Self::DECIDE[decide as usize],
-            share,
-            decision: Self::DECISION[decision as usize],
+            rule: Self::RULES[rule as usize],
+            probabilities,
+            decision_function: Self::DECISION_FUNCTIONS[decision_function as usize],
         })
     }
 }
@@ -471,76 +492,96 @@ mod tests {
 
     use super::*;
 
-    fn classes(k: i64, decide: Decide, share: Share, decision: Decision) -> Head {
-        Head::Classes(ClassHead { labels: Labels::Integers((0..k).collect()), decide, share, decision })
+    fn classes(
+        k: i64,
+        rule: DecisionRule,
+        probabilities: ProbabilityRule,
+        decision_function: DecisionFunction,
+    ) -> Head {
+        Head::Classes(ClassHead {
+            labels: Labels::Integers((0..k).collect()),
+            rule,
+            probabilities,
+            decision_function,
+        })
     }
 
     fn shares<const N: usize>(head: &Head, scores: &[f64]) -> [f64; N] {
-        assert_eq!(head.n_shares(scores.len()).unwrap(), N);
+        assert_eq!(head.n_probabilities(scores.len()).unwrap(), N);
         let mut out = [f64::NAN; N];
-        head.shares(scores, &mut out);
+        head.probabilities(scores, &mut out);
         out
     }
 
     fn decisions<const N: usize>(head: &Head, scores: &[f64]) -> [f64; N] {
         assert_eq!(head.n_decisions(scores.len()).unwrap(), N);
         let mut out = [f64::NAN; N];
-        head.decisions(scores, &mut out);
+        head.decision_function(scores, &mut out);
         out
     }
 
     #[test]
     fn two_classes_by_one_score() {
-        let above = classes(2, Decide::Above, Share::Logistic { factor: 2.0 }, Decision::Scores);
+        let above = classes(
+            2,
+            DecisionRule::Positive,
+            ProbabilityRule::Logistic { factor: 2.0 },
+            DecisionFunction::Scores,
+        );
         above.check(1).unwrap();
-        assert_eq!([-1.0, 0.0, 1e-300].map(|score| above.place(&[score])), [0, 0, 1]);
+        assert_eq!([-1.0, 0.0, 1e-300].map(|score| above.predict_index(&[score])), [0, 0, 1]);
         assert_eq!(shares(&above, &[0.0]), [0.5, 0.5]);
         let second = 1.0 / (1.0 + libm::exp(-2.0));
         assert_eq!(shares(&above, &[1.0]), [1.0 - second, second]);
         assert_eq!(decisions(&above, &[-3.5]), [-3.5]);
-        let at_least = classes(2, Decide::AtLeast, Share::None, Decision::None);
-        assert_eq!([-1e-300, 0.0].map(|score| at_least.place(&[score])), [0, 1]);
-        assert_eq!(at_least.n_shares(1).unwrap_err().code(), "am-no-such-output");
+        let at_least = classes(2, DecisionRule::NonNegative, ProbabilityRule::None, DecisionFunction::None);
+        assert_eq!([-1e-300, 0.0].map(|score| at_least.predict_index(&[score])), [0, 1]);
+        assert_eq!(at_least.n_probabilities(1).unwrap_err().code(), "am-no-such-output");
         assert_eq!(at_least.n_decisions(1).unwrap_err().code(), "am-no-such-output");
     }
 
     #[test]
     fn many_classes_by_the_largest_score() {
         let scores = [1.0, 3.0, 3.0];
-        let head = |share| classes(3, Decide::Largest, share, Decision::None);
-        assert_eq!(head(Share::None).place(&scores), 1);
-        assert_eq!(shares(&head(Share::Scores), &scores), scores);
-        assert_eq!(shares(&head(Share::OfSum), &scores), [1.0 / 7.0, 3.0 / 7.0, 3.0 / 7.0]);
-        assert_eq!(shares(&head(Share::Softmax), &[-4000.0, f64::NEG_INFINITY, -4000.0]), [0.5, 0.0, 0.5]);
+        let head = |probabilities| classes(3, DecisionRule::ArgMax, probabilities, DecisionFunction::None);
+        assert_eq!(head(ProbabilityRule::None).predict_index(&scores), 1);
+        assert_eq!(shares(&head(ProbabilityRule::Scores), &scores), scores);
+        assert_eq!(shares(&head(ProbabilityRule::Normalized), &scores), [1.0 / 7.0, 3.0 / 7.0, 3.0 / 7.0]);
+        assert_eq!(
+            shares(&head(ProbabilityRule::Softmax), &[-4000.0, f64::NEG_INFINITY, -4000.0]),
+            [0.5, 0.0, 0.5]
+        );
     }
 
     #[test]
     fn pairs_vote_and_may_tell_equal_votes_apart() {
         // Each class wins once; the second of them by most.
         let scores = [1.0, -2.0, 4.0];
-        let votes = classes(3, Decide::Pairs, Share::None, Decision::OnePerPair);
-        let sure = classes(3, Decide::PairsAndConfidence, Share::None, Decision::OnePerClass);
-        assert_eq!((votes.place(&scores), sure.place(&scores)), (0, 1));
+        let votes = classes(3, DecisionRule::OneVsOne, ProbabilityRule::None, DecisionFunction::OneVsOne);
+        let sure =
+            classes(3, DecisionRule::OneVsOneConfidence, ProbabilityRule::None, DecisionFunction::OneVsRest);
+        assert_eq!((votes.predict_index(&scores), sure.predict_index(&scores)), (0, 1));
         assert_eq!(decisions(&votes, &scores), scores);
         let third = |sum: f64| 1.0 + sum / (3.0 * (sum.abs() + 1.0));
         assert_eq!(decisions(&sure, &scores), [third(-1.0), third(3.0), third(-2.0)]);
         // A score of 0 is libsvm's vote for the second, and scikit-learn's for the first.
-        assert_eq!((votes.place(&[0.0; 3]), sure.place(&[0.0; 3])), (2, 0));
-        let two = classes(2, Decide::PairsAndConfidence, Share::None, Decision::OnePerClass);
-        assert_eq!([-1.0, 0.0, 1.0].map(|score| two.place(&[score])), [1, 1, 0]);
+        assert_eq!((votes.predict_index(&[0.0; 3]), sure.predict_index(&[0.0; 3])), (2, 0));
+        let two =
+            classes(2, DecisionRule::OneVsOneConfidence, ProbabilityRule::None, DecisionFunction::OneVsRest);
+        assert_eq!([-1.0, 0.0, 1.0].map(|score| two.predict_index(&[score])), [1, 1, 0]);
         assert_eq!(decisions(&two, &[2.0]), [-2.0]);
     }
 
     #[test]
     fn clusters_and_outliers() {
-        assert_eq!(Head::Clusters(ClusterRule::Smallest).place(&[2.0, 1.0, 1.0]), 1);
-        let mixture = Head::Clusters(ClusterRule::Largest);
-        assert_eq!(mixture.place(&[2.0, 1.0, 2.0]), 0);
+        assert_eq!(Head::Clusters(ClusterRule::ArgMin).predict_index(&[2.0, 1.0, 1.0]), 1);
+        let mixture = Head::Clusters(ClusterRule::ArgMax);
+        assert_eq!(mixture.predict_index(&[2.0, 1.0, 2.0]), 0);
         assert_eq!(mixture.score_sample(&[-5000.0, -5000.0]), -5000.0 + libm::log(2.0));
         assert_eq!(mixture.score_sample(&[f64::NEG_INFINITY]), f64::NEG_INFINITY);
         let head = Head::Outliers(OutlierHead { divisor: 2.0, cut: 3.0, offset: -0.5 });
         assert_eq!(
-            [2.9, 3.0].map(|depth| head.label(head.place(&[depth]))),
+            [2.9, 3.0].map(|depth| head.label(head.predict_index(&[depth]))),
             [-1, 1].map(|mark| Some(Label::Integer(mark)))
         );
         assert_eq!((head.score_sample(&[2.0]), decisions(&head, &[4.0])), (-0.5, [0.25]));
@@ -550,23 +591,36 @@ mod tests {
 
     #[test]
     fn heads_that_cannot_be_are_refused() {
-        use Decide::{Above, Largest, Pairs};
-        let flat = Head::Rows { what: RowsAre::Predictions, link: Link::None, shape: RowShape::Flat };
+        use DecisionRule::{ArgMax, OneVsOne, Positive};
+        let flat =
+            Head::Values { kind: ValueKind::Predictions, link: Link::None, shape: OutputShape::Vector };
         let outlier = |divisor, cut, offset| Head::Outliers(OutlierHead { divisor, cut, offset });
         for (head, width, code) in [
             (flat.clone(), 1, None),
             (flat, 2, Some("am-part-length")),
-            (classes(2, Above, Share::None, Decision::None), 2, Some("am-part-length")),
-            (classes(3, Above, Share::None, Decision::None), 1, Some("am-part-length")),
-            (classes(3, Largest, Share::None, Decision::None), 2, Some("am-part-length")),
-            (classes(3, Pairs, Share::None, Decision::None), 2, Some("am-part-length")),
-            (classes(1, Pairs, Share::None, Decision::None), 0, Some("am-part")),
-            (classes(2, Above, Share::Softmax, Decision::None), 1, Some("am-part")),
-            (classes(2, Largest, Share::Logistic { factor: 1.0 }, Decision::None), 2, Some("am-part")),
-            (classes(2, Above, Share::Logistic { factor: 0.0 }, Decision::None), 1, Some("am-part")),
-            (classes(2, Above, Share::Logistic { factor: f64::NAN }, Decision::None), 1, Some("am-part")),
-            (classes(2, Pairs, Share::None, Decision::Scores), 1, Some("am-part")),
-            (classes(2, Above, Share::None, Decision::OnePerPair), 1, Some("am-part")),
+            (classes(2, Positive, ProbabilityRule::None, DecisionFunction::None), 2, Some("am-part-length")),
+            (classes(3, Positive, ProbabilityRule::None, DecisionFunction::None), 1, Some("am-part-length")),
+            (classes(3, ArgMax, ProbabilityRule::None, DecisionFunction::None), 2, Some("am-part-length")),
+            (classes(3, OneVsOne, ProbabilityRule::None, DecisionFunction::None), 2, Some("am-part-length")),
+            (classes(1, OneVsOne, ProbabilityRule::None, DecisionFunction::None), 0, Some("am-part")),
+            (classes(2, Positive, ProbabilityRule::Softmax, DecisionFunction::None), 1, Some("am-part")),
+            (
+                classes(2, ArgMax, ProbabilityRule::Logistic { factor: 1.0 }, DecisionFunction::None),
+                2,
+                Some("am-part"),
+            ),
+            (
+                classes(2, Positive, ProbabilityRule::Logistic { factor: 0.0 }, DecisionFunction::None),
+                1,
+                Some("am-part"),
+            ),
+            (
+                classes(2, Positive, ProbabilityRule::Logistic { factor: f64::NAN }, DecisionFunction::None),
+                1,
+                Some("am-part"),
+            ),
+            (classes(2, OneVsOne, ProbabilityRule::None, DecisionFunction::Scores), 1, Some("am-part")),
+            (classes(2, Positive, ProbabilityRule::None, DecisionFunction::OneVsOne), 1, Some("am-part")),
             (outlier(0.0, 1.0, 1.0), 1, None),
             (outlier(0.0, f64::INFINITY, 1.0), 1, None),
             (outlier(0.0, 1.0, 1.0), 2, Some("am-part-length")),
@@ -578,9 +632,9 @@ mod tests {
         }
         let unsorted = ClassHead {
             labels: Labels::Integers(vec![2, 1]),
-            decide: Pairs,
-            share: Share::None,
-            decision: Decision::None,
+            rule: OneVsOne,
+            probabilities: ProbabilityRule::None,
+            decision_function: DecisionFunction::None,
         };
         assert_eq!(Head::Classes(unsorted).check(1).unwrap_err().code(), "am-part");
     }

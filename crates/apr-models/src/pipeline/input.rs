@@ -6,7 +6,7 @@ use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
 use crate::part;
-use crate::pipeline::rows::RowsIn;
+use crate::pipeline::rows::Samples;
 use crate::pipeline::text::TextInput;
 
 /// Most features: a bit of their numbers has another meaning in trees.
@@ -53,17 +53,17 @@ impl Input {
     }
 
     /// Proves that samples are of the kind it takes, and their values those it accepts.
-    pub(crate) fn check_rows(&self, rows: RowsIn<'_>) -> Result<(), Error> {
+    pub(crate) fn check_rows(&self, rows: Samples<'_>) -> Result<(), Error> {
         let refuse = |problem| Err(ErrorKind::PartInvalid { part: "samples", problem }.into());
         let (n_cols, found) = match (self, rows) {
-            (Self::Numbers { n_features, accepts }, RowsIn::F64(values)) => {
+            (Self::Numbers { n_features, accepts }, Samples::F64(values)) => {
                 (n_features, accepts.refused(values))
             }
-            (Self::Numbers { n_features, accepts }, RowsIn::F32(values)) => {
+            (Self::Numbers { n_features, accepts }, Samples::F32(values)) => {
                 (n_features, accepts.refused(values))
             }
-            (Self::Texts(_), RowsIn::Texts(_)) => return Ok(()),
-            (Self::Numbers { .. }, RowsIn::Texts(_)) => {
+            (Self::Texts(_), Samples::Text(_)) => return Ok(()),
+            (Self::Numbers { .. }, Samples::Text(_)) => {
                 return refuse("the model takes rows of numbers, not texts");
             }
             (Self::Texts(_), _) => return refuse("the model takes texts, not rows of numbers"),
@@ -122,7 +122,7 @@ mod tests {
     fn values_are_refused_where_they_stand() {
         let (nan, inf) = (f64::NAN, f64::NEG_INFINITY);
         let at = |accepts, rows: &[f64]| {
-            let error = Input::Numbers { n_features: 2, accepts }.check_rows(RowsIn::F64(rows)).err()?;
+            let error = Input::Numbers { n_features: 2, accepts }.check_rows(Samples::F64(rows)).err()?;
             match error.kind() {
                 &ErrorKind::FeatureNotFinite { row, col } => Some((row, col)),
                 other => panic!("{other:?}"),
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(at(Accepts::Missing, &[nan, 0.0, inf, nan]), Some((1, 0)));
         assert_eq!(at(Accepts::Anything, &[nan, inf]), None);
         let input = Input::Numbers { n_features: 1, accepts: Accepts::Anything };
-        assert_eq!(input.check_rows(RowsIn::Texts(&["a"])).unwrap_err().code(), "am-part");
+        assert_eq!(input.check_rows(Samples::Text(&["a"])).unwrap_err().code(), "am-part");
         for n_features in [0, MAX_FEATURES + 1, usize::MAX] {
             let input = Input::Numbers { n_features, accepts: Accepts::Finite };
             assert_eq!(input.check().unwrap_err().code(), "am-part");

@@ -35,7 +35,7 @@ pub enum NeighbourSearch {
 
 /// What the known samples say.
 #[derive(Clone, Debug, PartialEq)]
-pub enum NeighbourAnswer {
+pub enum NeighbourOutput {
     /// Each is of a class. A row becomes the sum of weights for every class.
     Classes {
         /// Classes: at most as many as samples.
@@ -66,14 +66,14 @@ pub struct NeighboursParts {
     /// How the nearest are found.
     pub search: NeighbourSearch,
     /// What the known samples say.
-    pub answer: NeighbourAnswer,
+    pub answer: NeighbourOutput,
 }
 
 /// A step that asks the nearest of many known samples. Of samples that are equally far it keeps those that scikit-learn
 /// keeps.
 ///
 /// ```
-/// use apr_models::{KnnWeights, NeighbourAnswer, NeighbourMetric, NeighbourSearch, NeighboursParts, NeighboursStep, Table};
+/// use apr_models::{KnnWeights, NeighbourOutput, NeighbourMetric, NeighbourSearch, NeighboursParts, NeighboursStep, Table};
 ///
 /// let step = NeighboursStep::new(NeighboursParts {
 ///     k: 2,
@@ -81,7 +81,7 @@ pub struct NeighboursParts {
 ///     weights: KnnWeights::Uniform,
 ///     samples: Table::dense(3, vec![0.0_f64, 1.0, 5.0].into())?,
 ///     search: NeighbourSearch::InOrder,
-///     answer: NeighbourAnswer::Classes { n_classes: 2, class_of: vec![0, 0, 1] },
+///     answer: NeighbourOutput::Classes { n_classes: 2, class_of: vec![0, 0, 1] },
 /// })?;
 /// assert_eq!(step.n_samples(), 3);
 /// # Ok::<(), apr_models::Error>(())
@@ -93,7 +93,7 @@ pub struct NeighboursStep {
     weights: KnnWeights,
     samples: Table,
     tree: Option<KdTree>,
-    answer: NeighbourAnswer,
+    answer: NeighbourOutput,
 }
 
 impl NeighboursStep {
@@ -218,7 +218,7 @@ impl NeighboursStep {
         }
         out.fill(0.0);
         match &self.answer {
-            NeighbourAnswer::Classes { class_of, .. } => {
+            NeighbourOutput::Classes { class_of, .. } => {
                 for &(weight, row) in nearest.iter() {
                     let class = class_of.get(row as usize).map_or(0, |&class| class as usize);
                     if let Some(sum) = out.get_mut(class) {
@@ -226,7 +226,7 @@ impl NeighboursStep {
                     }
                 }
             }
-            NeighbourAnswer::Values { n_outputs, targets } => {
+            NeighbourOutput::Values { n_outputs, targets } => {
                 let mut all = 0.0;
                 for &(weight, row) in nearest.iter() {
                     all += weight;
@@ -253,12 +253,12 @@ impl NeighboursStep {
             }
         }
         match &self.answer {
-            NeighbourAnswer::Classes { n_classes, class_of } => {
+            NeighbourOutput::Classes { n_classes, class_of } => {
                 out.variant(0)?;
                 out.usize(*n_classes)?;
                 out.u32s(class_of)
             }
-            NeighbourAnswer::Values { n_outputs, targets } => {
+            NeighbourOutput::Values { n_outputs, targets } => {
                 out.variant(1)?;
                 out.usize(*n_outputs)?;
                 targets.encode(out)
@@ -283,14 +283,14 @@ impl NeighboursStep {
             }
         };
         let answer = match input.variant(2)? {
-            0 => NeighbourAnswer::Classes { n_classes: input.usize()?, class_of: input.u32s()? },
-            _ => NeighbourAnswer::Values { n_outputs: input.usize()?, targets: Reals::decode(input)? },
+            0 => NeighbourOutput::Classes { n_classes: input.usize()?, class_of: input.u32s()? },
+            _ => NeighbourOutput::Values { n_outputs: input.usize()?, targets: Reals::decode(input)? },
         };
         Ok(Self::new(NeighboursParts { k, metric, weights, samples, search, answer })?)
     }
 }
 
-impl NeighbourAnswer {
+impl NeighbourOutput {
     const fn width(&self) -> usize {
         match self {
             Self::Classes { n_classes, .. } => *n_classes,
@@ -332,12 +332,12 @@ mod tests {
             weights: KnnWeights::Uniform,
             samples: Table::dense(4, vec![0.0_f64, 0.0, 3.0, 4.0, 0.0, 2.0, 9.0, 9.0].into()).unwrap(),
             search: NeighbourSearch::InOrder,
-            answer: NeighbourAnswer::Classes { n_classes: 2, class_of: vec![0, 1, 1, 0] },
+            answer: NeighbourOutput::Classes { n_classes: 2, class_of: vec![0, 1, 1, 0] },
         }
     }
 
-    fn values(n_outputs: usize, targets: &[f64]) -> NeighbourAnswer {
-        NeighbourAnswer::Values { n_outputs, targets: targets.into() }
+    fn values(n_outputs: usize, targets: &[f64]) -> NeighbourOutput {
+        NeighbourOutput::Values { n_outputs, targets: targets.into() }
     }
 
     fn answers(parts: NeighboursParts, row: &[f64]) -> Vec<f64> {
@@ -457,7 +457,7 @@ mod tests {
                 weights: KnnWeights::Uniform,
                 samples: Table::dense(POINTS.len(), samples.as_slice().into()).unwrap(),
                 search: NeighbourSearch::KdTree { leaf_size: 3, order: order.clone() },
-                answer: NeighbourAnswer::Classes { n_classes: 3, class_of: class_of.clone() },
+                answer: NeighbourOutput::Classes { n_classes: 3, class_of: class_of.clone() },
             };
             for (row, votes) in asked.iter().zip(expected) {
                 assert_eq!(answers(parts.clone(), row), votes.map(f64::from), "{metric:?} {row:?}");
@@ -470,7 +470,7 @@ mod tests {
         let sparse =
             || Table::sparse(2, vec![0, 1, 2, 2, 3], vec![0, 1, 0], vec![1.0_f64; 3].into()).unwrap();
         let tree = |order| NeighbourSearch::KdTree { leaf_size: 1, order };
-        let classes = |n_classes, class_of| NeighbourAnswer::Classes { n_classes, class_of };
+        let classes = |n_classes, class_of| NeighbourOutput::Classes { n_classes, class_of };
         let cases = [
             NeighboursParts { k: 0, ..parts() },
             NeighboursParts { k: 5, ..parts() },

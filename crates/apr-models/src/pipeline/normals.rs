@@ -14,31 +14,31 @@ const COLUMNS_ON_STACK: usize = 64;
 /// Logarithms of weighted normal densities, one for each distribution: its peak less half the squared distance from
 /// its mean, measured by its spread.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NormalsStep {
+pub struct GaussianLogDensity {
     peak: Reals,
     means: Reals,
-    spread: Spread,
+    spread: Covariance,
 }
 
 /// What distances from a mean are measured by.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Spread {
+pub enum Covariance {
     /// The variance of each column in each distribution, a row for each: `sum((x - mean)^2 / variance)`.
     Variances(Reals),
     /// Square upper triangular tables, one for each distribution or one for all: `|(x - mean) F|^2`. What stands below the
     /// diagonal is not looked at.
-    Factors(Reals),
+    PrecisionFactors(Reals),
 }
 
-impl NormalsStep {
+impl GaussianLogDensity {
     /// The values at the means, which may be negative infinity, and a row of means for each distribution.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::EmptyMatrix`], [`ErrorKind::PartLength`], [`ErrorKind::PartNotFinite`], [`ErrorKind::PartInvalid`]
     /// for variances that are not above 0.
-    pub fn new(peak: Reals, means: Reals, spread: Spread) -> Result<Self, Error> {
+    pub fn new(peak: Reals, means: Reals, spread: Covariance) -> Result<Self, Error> {
         let k = peak.len();
         let width = means.len().checked_div(k).unwrap_or(0);
         part::expect_table("means", k, width, means.len())?;
@@ -48,12 +48,12 @@ impl NormalsStep {
         }
         means.expect_finite("means")?;
         match &spread {
-            Spread::Variances(variances) => {
+            Covariance::Variances(variances) => {
                 variances.expect_len("variances", means.len())?;
                 variances.expect_finite("variances")?;
                 part::expect("variances", variances.iter().all(|value| value > 0.0), "must be above 0")?;
             }
-            Spread::Factors(factors) => {
+            Covariance::PrecisionFactors(factors) => {
                 let n_factors = factors.len() / width / width;
                 let n_factors = if n_factors == 1 { 1 } else { k };
                 let n_rows = n_factors.checked_mul(width);
@@ -72,16 +72,18 @@ impl NormalsStep {
 
     pub(crate) fn run(&self, rows: &mut Block<'_>) {
         match &self.spread {
-            Spread::Variances(variances) => {
+            Covariance::Variances(variances) => {
                 with_slice!(variances, variances => with_slice!(&self.means, means => {
                     self.run_variances(means, variances, rows);
                 }));
             }
-            Spread::Factors(factors) => with_scratch::<f64, COLUMNS_ON_STACK, _>(rows.width(), |sums| {
-                with_slice!(factors, factors => with_slice!(&self.means, means => {
-                    self.run_factors(means, factors, sums, rows);
-                }));
-            }),
+            Covariance::PrecisionFactors(factors) => {
+                with_scratch::<f64, COLUMNS_ON_STACK, _>(rows.width(), |sums| {
+                    with_slice!(factors, factors => with_slice!(&self.means, means => {
+                        self.run_factors(means, factors, sums, rows);
+                    }));
+                })
+            }
         }
     }
 
@@ -142,11 +144,11 @@ impl NormalsStep {
         self.peak.encode(out)?;
         self.means.encode(out)?;
         match &self.spread {
-            Spread::Variances(variances) => {
+            Covariance::Variances(variances) => {
                 out.variant(0)?;
                 variances.encode(out)
             }
-            Spread::Factors(factors) => {
+            Covariance::PrecisionFactors(factors) => {
                 out.variant(1)?;
                 out.usize(self.n_factors(factors))?;
                 factors.encode(out)
@@ -157,12 +159,12 @@ impl NormalsStep {
     pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let (peak, means) = (Reals::decode(input)?, Reals::decode(input)?);
         if input.variant(2)? == 0 {
-            return Ok(Self::new(peak, means, Spread::Variances(Reals::decode(input)?))?);
+            return Ok(Self::new(peak, means, Covariance::Variances(Reals::decode(input)?))?);
         }
         let n_factors = input.usize()?;
         let factors = Reals::decode(input)?;
-        let step = Self::new(peak, means, Spread::Factors(factors))?;
-        if let Spread::Factors(factors) = &step.spread {
+        let step = Self::new(peak, means, Covariance::PrecisionFactors(factors))?;
+        if let Covariance::PrecisionFactors(factors) = &step.spread {
             part::expect_len("factors", n_factors, step.n_factors(factors))?;
         }
         Ok(step)
@@ -176,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    fn run(step: &NormalsStep, row: &[f64]) -> Vec<f64> {
+    fn run(step: &GaussianLogDensity, row: &[f64]) -> Vec<f64> {
         let mut values = [row, &[0.0; 4]].concat();
         let mut spare = vec![f64::NAN; values.len()];
         let mut block = Block::dense(1, row.len(), &mut values, &mut spare);
@@ -189,16 +191,16 @@ mod tests {
         let peak = || Reals::from(vec![0.0_f64, f64::NEG_INFINITY, 1.0]);
         let means = || Reals::from(vec![0.0_f64, 0.0, 1.0, 1.0, 2.0, 0.0]);
         let variances = vec![1.0_f64, 4.0, 1.0, 1.0, 0.1, 2.0].into();
-        let step = NormalsStep::new(peak(), means(), Spread::Variances(variances)).unwrap();
+        let step = GaussianLogDensity::new(peak(), means(), Covariance::Variances(variances)).unwrap();
         let expected = [-0.5 * (1.0 + 4.0 / 4.0), f64::NEG_INFINITY, 1.0 - 0.5 * (1.0 / 0.1 + 4.0 / 2.0)];
         assert_eq!(run(&step, &[1.0, 2.0]), expected);
         // Below the diagonal stands what must not count.
         let shared = vec![1.0_f64, 0.5, 99.0, 2.0].into();
-        let step = NormalsStep::new(peak(), means(), Spread::Factors(shared)).unwrap();
+        let step = GaussianLogDensity::new(peak(), means(), Covariance::PrecisionFactors(shared)).unwrap();
         let expected = [-0.5 * (1.0 + 4.5 * 4.5), f64::NEG_INFINITY, 1.0 - 0.5 * (1.0 + 3.5 * 3.5)];
         assert_eq!(run(&step, &[1.0, 2.0]), expected);
         let own = vec![1.0_f64, 0.5, 0.0, 2.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0].into();
-        let step = NormalsStep::new(peak(), means(), Spread::Factors(own)).unwrap();
+        let step = GaussianLogDensity::new(peak(), means(), Covariance::PrecisionFactors(own)).unwrap();
         let expected = [-0.5 * (1.0 + 4.5 * 4.5), f64::NEG_INFINITY, 1.0 - 0.5 * 4.0];
         assert_eq!(run(&step, &[1.0, 2.0]), expected);
     }
@@ -206,10 +208,10 @@ mod tests {
     #[test]
     fn parts_that_do_not_fit_are_refused() {
         let code = |peak: &[f64], means: &[f64], spread| {
-            NormalsStep::new(peak.into(), means.into(), spread).unwrap_err().code()
+            GaussianLogDensity::new(peak.into(), means.into(), spread).unwrap_err().code()
         };
-        let variances = |values: &[f64]| Spread::Variances(values.into());
-        let factors = |count| Spread::Factors(vec![1.0_f64; count].into());
+        let variances = |values: &[f64]| Covariance::Variances(values.into());
+        let factors = |count| Covariance::PrecisionFactors(vec![1.0_f64; count].into());
         assert_eq!(code(&[], &[], variances(&[])), "am-empty-matrix");
         assert_eq!(code(&[0.0], &[], variances(&[])), "am-empty-matrix");
         assert_eq!(code(&[0.0, 0.0], &[1.0; 3], variances(&[1.0; 3])), "am-part-length");

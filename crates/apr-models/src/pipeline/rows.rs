@@ -8,22 +8,22 @@ use crate::error::{Error, ErrorKind};
 
 /// Samples a pipeline is asked about.
 #[derive(Clone, Copy, Debug)]
-pub enum RowsIn<'r> {
+pub enum Samples<'r> {
     /// Rows of numbers, one after the other.
     F64(&'r [f64]),
     /// The same in single precision; they are widened.
     F32(&'r [f32]),
     /// Texts, one a row.
-    Texts(&'r [&'r str]),
+    Text(&'r [&'r str]),
 }
 
-impl RowsIn<'_> {
+impl Samples<'_> {
     /// Values, or texts.
     pub(crate) const fn len(&self) -> usize {
         match self {
             Self::F64(values) => values.len(),
             Self::F32(values) => values.len(),
-            Self::Texts(texts) => texts.len(),
+            Self::Text(texts) => texts.len(),
         }
     }
 
@@ -38,7 +38,7 @@ impl RowsIn<'_> {
                 let values = values.get(start..).unwrap_or_default();
                 out.iter_mut().zip(values).for_each(|(place, &value)| *place = f64::from(value));
             }
-            Self::Texts(_) => {}
+            Self::Text(_) => {}
         }
     }
 }

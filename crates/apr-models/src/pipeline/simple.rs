@@ -174,12 +174,12 @@ impl StepActivation {
 
 /// Euclidean distances from centres: scikit-learn's `KMeans`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CentresStep {
+pub struct CentroidDistances {
     n_centres: usize,
     centres: Reals,
 }
 
-impl CentresStep {
+impl CentroidDistances {
     /// A row for each centre, one after the other.
     ///
     /// # Errors
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(run(3, &row, |rows| StepActivation::Relu.run(rows)), [0.0, 0.0, 2.0]);
         assert_eq!(run(3, &row, |rows| StepActivation::Tanh.run(rows))[1], 0.0);
         assert_eq!(run(3, &row, |rows| StepActivation::Logistic.run(rows))[1], 0.5);
-        let centres = CentresStep::new(3, vec![0.0_f32, 0.0, 3.0, 4.0, -3.0, 0.0].into()).unwrap();
+        let centres = CentroidDistances::new(3, vec![0.0_f32, 0.0, 3.0, 4.0, -3.0, 0.0].into()).unwrap();
         assert_eq!(run(2, &[0.0, 0.0, 3.0, 0.0], |rows| centres.run(rows)), [0.0, 5.0, 3.0, 3.0, 4.0, 6.0]);
     }
 
@@ -302,11 +302,11 @@ mod tests {
         for clip in [(1.0, 0.0), (f64::NAN, 1.0), (0.0, f64::NAN)] {
             assert_eq!(ScaleAdd::new(list(&[1.0]), list(&[1.0]), Some(clip)).map_err(code), Err("am-part"));
         }
-        assert_eq!(CentresStep::new(0, list(&[])).map_err(code), Err("am-empty-matrix"));
-        assert_eq!(CentresStep::new(2, list(&[1.0, 2.0, 3.0])).map_err(code), Err("am-part-length"));
-        assert_eq!(CentresStep::new(usize::MAX, list(&[1.0])).map_err(code), Err("am-empty-matrix"));
+        assert_eq!(CentroidDistances::new(0, list(&[])).map_err(code), Err("am-empty-matrix"));
+        assert_eq!(CentroidDistances::new(2, list(&[1.0, 2.0, 3.0])).map_err(code), Err("am-part-length"));
+        assert_eq!(CentroidDistances::new(usize::MAX, list(&[1.0])).map_err(code), Err("am-empty-matrix"));
         assert_eq!(
-            CentresStep::new(2, list(&[1.0; 4])).unwrap().n_outputs(3).map_err(code),
+            CentroidDistances::new(2, list(&[1.0; 4])).unwrap().n_outputs(3).map_err(code),
             Err("am-part-length")
         );
     }

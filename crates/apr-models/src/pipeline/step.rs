@@ -6,11 +6,11 @@ use crate::error::Error;
 use crate::pipeline::kernel::KernelStep;
 use crate::pipeline::linear::LinearStep;
 use crate::pipeline::neighbours::NeighboursStep;
-use crate::pipeline::normals::NormalsStep;
+use crate::pipeline::normals::GaussianLogDensity;
 use crate::pipeline::rows::Block;
-use crate::pipeline::simple::{CentresStep, ScaleAdd, ShiftDivide, StepActivation};
+use crate::pipeline::simple::{CentroidDistances, ScaleAdd, ShiftDivide, StepActivation};
 use crate::pipeline::trees::TreesStep;
-use crate::pipeline::weigh::WeighStep;
+use crate::pipeline::weigh::TfIdfWeights;
 
 /// Shortest step: its number and two absent lists.
 pub(crate) const STEP_LEN: u64 = 6;
@@ -34,11 +34,11 @@ pub enum Step {
     /// What the nearest of known samples say.
     Neighbours(NeighboursStep),
     /// Distances from centres.
-    Centres(CentresStep),
+    CentroidDistances(CentroidDistances),
     /// Weights of terms.
-    Weigh(WeighStep),
+    TfIdfWeights(TfIdfWeights),
     /// Logarithms of normal densities.
-    Normals(NormalsStep),
+    GaussianLogDensity(GaussianLogDensity),
 }
 
 impl Step {
@@ -53,9 +53,9 @@ impl Step {
             Self::Trees(_) => "trees",
             Self::Kernel(_) => "kernel",
             Self::Neighbours(_) => "neighbours",
-            Self::Centres(_) => "centres",
-            Self::Weigh(_) => "weigh",
-            Self::Normals(_) => "normals",
+            Self::CentroidDistances(_) => "centres",
+            Self::TfIdfWeights(_) => "weigh",
+            Self::GaussianLogDensity(_) => "normals",
         }
     }
 
@@ -69,9 +69,9 @@ impl Step {
             Self::Trees(step) => step.n_outputs(width),
             Self::Kernel(step) => step.n_outputs(width),
             Self::Neighbours(step) => step.n_outputs(width),
-            Self::Centres(step) => step.n_outputs(width),
-            Self::Weigh(step) => step.n_outputs(width),
-            Self::Normals(step) => step.n_outputs(width),
+            Self::CentroidDistances(step) => step.n_outputs(width),
+            Self::TfIdfWeights(step) => step.n_outputs(width),
+            Self::GaussianLogDensity(step) => step.n_outputs(width),
         }
     }
 
@@ -80,17 +80,20 @@ impl Step {
         match self {
             Self::ShiftDivide(step) => step.keeps_zeros(),
             Self::ScaleAdd(step) => step.keeps_zeros(),
-            Self::Linear(_) | Self::Weigh(_) => true,
+            Self::Linear(_) | Self::TfIdfWeights(_) => true,
             Self::Kernel(step) => step.takes_sparse(),
             Self::Neighbours(step) => step.takes_sparse(),
-            Self::Activation(_) | Self::Trees(_) | Self::Centres(_) | Self::Normals(_) => false,
+            Self::Activation(_)
+            | Self::Trees(_)
+            | Self::CentroidDistances(_)
+            | Self::GaussianLogDensity(_) => false,
         }
     }
 
     /// Whether sparse rows are sparse behind it.
     pub(crate) fn stays_sparse(&self) -> bool {
         match self {
-            Self::ShiftDivide(_) | Self::ScaleAdd(_) | Self::Weigh(_) => self.takes_sparse(),
+            Self::ShiftDivide(_) | Self::ScaleAdd(_) | Self::TfIdfWeights(_) => self.takes_sparse(),
             _ => false,
         }
     }
@@ -107,9 +110,9 @@ impl Step {
             Self::Trees(step) => step.run(rows),
             Self::Kernel(step) => step.run(rows),
             Self::Neighbours(step) => step.run(rows),
-            Self::Centres(step) => step.run(rows),
-            Self::Weigh(step) => step.run(rows),
-            Self::Normals(step) => step.run(rows),
+            Self::CentroidDistances(step) => step.run(rows),
+            Self::TfIdfWeights(step) => step.run(rows),
+            Self::GaussianLogDensity(step) => step.run(rows),
         }
     }
 
@@ -123,9 +126,9 @@ impl Step {
             Self::Trees(step) => step.encode(out),
             Self::Kernel(step) => step.encode(out),
             Self::Neighbours(step) => step.encode(out),
-            Self::Centres(step) => step.encode(out),
-            Self::Weigh(step) => step.encode(out),
-            Self::Normals(step) => step.encode(out),
+            Self::CentroidDistances(step) => step.encode(out),
+            Self::TfIdfWeights(step) => step.encode(out),
+            Self::GaussianLogDensity(step) => step.encode(out),
         }
     }
 
@@ -139,9 +142,9 @@ impl Step {
             Self::Trees(_) => 4,
             Self::Kernel(_) => 5,
             Self::Neighbours(_) => 6,
-            Self::Centres(_) => 7,
-            Self::Weigh(_) => 8,
-            Self::Normals(_) => 9,
+            Self::CentroidDistances(_) => 7,
+            Self::TfIdfWeights(_) => 8,
+            Self::GaussianLogDensity(_) => 9,
         }
     }
 
@@ -154,9 +157,9 @@ impl Step {
             4 => Self::Trees(TreesStep::decode(input)?),
             5 => Self::Kernel(KernelStep::decode(input)?),
             6 => Self::Neighbours(NeighboursStep::decode(input)?),
-            7 => Self::Centres(CentresStep::decode(input)?),
-            8 => Self::Weigh(WeighStep::decode(input)?),
-            _ => Self::Normals(NormalsStep::decode(input)?),
+            7 => Self::CentroidDistances(CentroidDistances::decode(input)?),
+            8 => Self::TfIdfWeights(TfIdfWeights::decode(input)?),
+            _ => Self::GaussianLogDensity(GaussianLogDensity::decode(input)?),
         })
     }
 }

@@ -11,13 +11,13 @@ use crate::tf_idf::{RowNorm, TermFrequency};
 /// Counts times the weights of their terms, each row then divided by its norm: scikit-learn's `TfidfTransformer`. A 0 stays
 /// one, so rows may be sparse or dense; a row of zeros stays as it is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WeighStep {
+pub struct TfIdfWeights {
     frequency: TermFrequency,
     norm: RowNorm,
     idf: Option<Reals>,
 }
 
-impl WeighStep {
+impl TfIdfWeights {
     /// A weight for each column in `idf`.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ mod tests {
             (TermFrequency::Logarithm, RowNorm::L1, [0.0, 4.0 / 4.5, 0.5 / 4.5]),
             (TermFrequency::Logarithm, RowNorm::L2, [0.0, 4.0 / libm::sqrt(16.25), 0.5 / libm::sqrt(16.25)]),
         ] {
-            let step = WeighStep::new(frequency, norm, idf()).unwrap();
+            let step = TfIdfWeights::new(frequency, norm, idf()).unwrap();
             let (mut values, mut spare) = ([0.0, e, 1.0, 0.0, 0.0, 0.0], [0.0; 6]);
             let mut block = Block::dense(2, 3, &mut values, &mut spare);
             step.run(&mut block);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn weights_that_cannot_be_are_refused() {
-        let new = |idf: &[f64]| WeighStep::new(TermFrequency::Count, RowNorm::L2, Some(idf.into()));
+        let new = |idf: &[f64]| TfIdfWeights::new(TermFrequency::Count, RowNorm::L2, Some(idf.into()));
         assert_eq!(new(&[f64::NAN]).unwrap_err().code(), "am-part-not-finite");
         assert_eq!(new(&[1.0]).unwrap().n_outputs(2).unwrap_err().code(), "am-part-length");
     }

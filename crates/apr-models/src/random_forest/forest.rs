@@ -18,7 +18,7 @@ use crate::part;
 use crate::tensors::Tensors;
 use crate::tree::payload::min_len;
 use crate::tree::tensors::part_of_tree;
-use crate::tree::{Says, Tree};
+use crate::tree::{LeafKind, Tree};
 use crate::vector::Vector;
 
 /// What a forest's file says about the samples it was trained on.
@@ -45,7 +45,7 @@ pub(crate) trait ForestTree: Model + EncodePayload + DecodePayload {
 macro_rules! forest_tree {
     ($tree:ident, $leaf:ident, $rest:literal) => {
         impl ForestTree for $tree {
-            const MIN_LEN: u64 = min_len(Says::$leaf) + $rest;
+            const MIN_LEN: u64 = min_len(LeafKind::$leaf) + $rest;
 
             fn tree(&self) -> Option<&Tree> {
                 self.tree()

@@ -9,14 +9,14 @@ use alloc::vec::Vec;
 
 use apr_container::{Error, Generation, PayloadReader, PayloadWriter};
 
-use super::{Said, Says, Tree, TreeNode};
+use super::{LeafBits, LeafKind, Tree, TreeNode};
 
 /// Bytes of what a leaf says.
-const fn len_of(says: Says) -> u64 {
+const fn len_of(says: LeafKind) -> u64 {
     match says {
-        Says::Class => 8,
-        Says::Value => 4,
-        Says::Nothing => 0,
+        LeafKind::Class => 8,
+        LeafKind::Value => 4,
+        LeafKind::Nothing => 0,
     }
 }
 
@@ -27,10 +27,10 @@ fn measures_nodes(generation: Generation) -> bool {
     generation >= Generation::V0_72
 }
 
-pub(crate) fn write(out: &mut PayloadWriter<'_>, tree: &Tree, says: Says) -> Result<(), Error> {
+pub(crate) fn write(out: &mut PayloadWriter<'_>, tree: &Tree, says: LeafKind) -> Result<(), Error> {
     let measured = measures_nodes(out.generation());
     // The order in memory is the order of the payload.
-    for node in tree.iter::<Said>() {
+    for node in tree.iter::<LeafBits>() {
         match node {
             TreeNode::Split { feature, threshold, n_samples, impurity, .. } => {
                 out.variant(SPLIT)?;
@@ -44,9 +44,9 @@ pub(crate) fn write(out: &mut PayloadWriter<'_>, tree: &Tree, says: Says) -> Res
             TreeNode::Leaf { value, n_samples, impurity } => {
                 out.variant(LEAF)?;
                 match says {
-                    Says::Class => out.u64(value.0)?,
-                    Says::Value => out.f32(value.to_value())?,
-                    Says::Nothing => {}
+                    LeafKind::Class => out.u64(value.0)?,
+                    LeafKind::Value => out.f32(value.to_value())?,
+                    LeafKind::Nothing => {}
                 }
                 out.usize(n_samples)?;
                 if measured {
@@ -58,7 +58,7 @@ pub(crate) fn write(out: &mut PayloadWriter<'_>, tree: &Tree, says: Says) -> Res
     Ok(())
 }
 
-pub(crate) fn read(input: &mut PayloadReader<'_>, says: Says) -> Result<Tree, Error> {
+pub(crate) fn read(input: &mut PayloadReader<'_>, says: LeafKind) -> Result<Tree, Error> {
     let measured = measures_nodes(input.generation());
     let mut tree = Tree::default();
     // Splits whose left side is being read.
@@ -76,9 +76,9 @@ pub(crate) fn read(input: &mut PayloadReader<'_>, says: Says) -> Result<Tree, Er
             open.push(idx.ok_or_else(|| input.invalid("feature or node of a tree beyond 2^32 - 2"))?);
         } else {
             let value = match says {
-                Says::Class => Said::class(input.usize()?),
-                Says::Value => Said::value(input.f32()?),
-                Says::Nothing => Said::default(),
+                LeafKind::Class => LeafBits::class(input.usize()?),
+                LeafKind::Value => LeafBits::value(input.f32()?),
+                LeafKind::Nothing => LeafBits::default(),
             };
             let n_samples = input.usize()?;
             let impurity = if measured { input.f32()? } else { 0.0 };
@@ -117,7 +117,7 @@ pub(crate) fn room_to_make<T>(list: &Vec<T>) -> usize {
     if list.len() < list.capacity() { 0 } else { list.len().max(1) }
 }
 
-pub(crate) fn skip(input: &mut PayloadReader<'_>, says: Says) -> Result<(), Error> {
+pub(crate) fn skip(input: &mut PayloadReader<'_>, says: LeafKind) -> Result<(), Error> {
     let measured = u64::from(measures_nodes(input.generation()));
     let mut ahead = 1_u64;
     while ahead > 0 {
@@ -133,6 +133,6 @@ pub(crate) fn skip(input: &mut PayloadReader<'_>, says: Says) -> Result<(), Erro
 }
 
 /// Fewest bytes a tree takes: a leaf.
-pub(crate) const fn min_len(says: Says) -> u64 {
+pub(crate) const fn min_len(says: LeafKind) -> u64 {
     12 + len_of(says)
 }

@@ -14,16 +14,16 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Said, Says, Tree, TreeNode};
+use super::{LeafBits, LeafKind, Tree, TreeNode};
 use crate::error::{Error, ErrorKind};
 use crate::tensors::Tensors;
 
 /// The tensor of what leaves say.
-const fn name_of(says: Says) -> &'static str {
+const fn name_of(says: LeafKind) -> &'static str {
     match says {
-        Says::Class => "node_classes",
-        Says::Value => "node_values",
-        Says::Nothing => "",
+        LeafKind::Class => "node_classes",
+        LeafKind::Value => "node_values",
+        LeafKind::Nothing => "",
     }
 }
 
@@ -35,7 +35,7 @@ const RIGHT: &str = "node_right_child";
 const IMPURITIES: &str = "node_impurities";
 
 /// Whether a tensor is part of a tree; `name` comes without the tree's prefix.
-pub(crate) fn is_part(name: &str, says: Says) -> bool {
+pub(crate) fn is_part(name: &str, says: LeafKind) -> bool {
     [FEATURES, THRESHOLDS, SAMPLES, LEFT, RIGHT, IMPURITIES].contains(&name) || name == name_of(says)
 }
 
@@ -46,19 +46,19 @@ pub(crate) fn part_of_tree(name: &str) -> Option<(usize, &str)> {
     canonical.then_some((idx.parse().ok()?, part))
 }
 
-pub(crate) fn push(tensors: &mut Tensors, prefix: &str, tree: &Tree, says: Says) -> Result<(), Error> {
+pub(crate) fn push(tensors: &mut Tensors, prefix: &str, tree: &Tree, says: LeafKind) -> Result<(), Error> {
     let named = |name: &str| -> String { format!("{prefix}{name}") };
     let count = tree.len();
     let (mut features, mut thresholds) = (Vec::with_capacity(count), Vec::with_capacity(count));
     let (mut values, mut samples) = (Vec::with_capacity(count), Vec::with_capacity(count));
     let (mut left_children, mut right_children) = (Vec::with_capacity(count), Vec::with_capacity(count));
     let mut impurities = Vec::with_capacity(count);
-    for node in tree.iter::<Said>() {
+    for node in tree.iter::<LeafBits>() {
         let (n, i) = match node {
             TreeNode::Split { feature, threshold, left, right, n_samples, impurity } => {
                 features.push(feature as i64);
                 thresholds.push(threshold);
-                values.push(Said::default());
+                values.push(LeafBits::default());
                 left_children.push(left as i64);
                 right_children.push(right as i64);
                 (n_samples, impurity)
@@ -79,15 +79,15 @@ pub(crate) fn push(tensors: &mut Tensors, prefix: &str, tree: &Tree, says: Says)
     tensors.push_f32(&named(THRESHOLDS), &[count], &thresholds)?;
     let name = &named(name_of(says));
     match says {
-        Says::Class => {
+        LeafKind::Class => {
             let values: Vec<u64> = values.iter().map(|said| said.0).collect();
             tensors.push_integers(name, &[count], &values)?;
         }
-        Says::Value => {
+        LeafKind::Value => {
             let values: Vec<f32> = values.iter().map(|said| said.to_value()).collect();
             tensors.push_f32(name, &[count], &values)?;
         }
-        Says::Nothing => {}
+        LeafKind::Nothing => {}
     }
     tensors.push_counts(&named(SAMPLES), &samples)?;
     tensors.push_signed(&named(LEFT), &left_children)?;
@@ -98,15 +98,15 @@ pub(crate) fn push(tensors: &mut Tensors, prefix: &str, tree: &Tree, says: Says)
     Ok(())
 }
 
-pub(crate) fn read(tensors: &Tensors, prefix: &str, says: Says) -> Result<Tree, Error> {
+pub(crate) fn read(tensors: &Tensors, prefix: &str, says: LeafKind) -> Result<Tree, Error> {
     let named = |name: &str| -> String { format!("{prefix}{name}") };
     let features = tensors.signed_integers(&named(FEATURES))?;
     let thresholds = tensors.vector(&named(THRESHOLDS))?;
     let name = &named(name_of(says));
-    let values: Vec<Said> = match says {
-        Says::Class => tensors.counts(name)?.into_iter().map(Said::class).collect(),
-        Says::Value => tensors.vector(name)?.into_iter().map(Said::value).collect(),
-        Says::Nothing => vec![Said::default(); features.len()],
+    let values: Vec<LeafBits> = match says {
+        LeafKind::Class => tensors.counts(name)?.into_iter().map(LeafBits::class).collect(),
+        LeafKind::Value => tensors.vector(name)?.into_iter().map(LeafBits::value).collect(),
+        LeafKind::Nothing => vec![LeafBits::default(); features.len()],
     };
     let samples = tensors.counts(&named(SAMPLES))?;
     let left_children = tensors.signed_integers(&named(LEFT))?;
@@ -147,7 +147,7 @@ pub(crate) fn read(tensors: &Tensors, prefix: &str, says: Says) -> Result<Tree, 
     let mut tree = Tree::from_nodes(&nodes)?;
     // Writers that do not name the model do not count the samples of splits either, and write zeros.
     if tensors.model().is_none()
-        && tree.iter::<Said>().all(|node| !matches!(node, TreeNode::Split { n_samples: 1.., .. }))
+        && tree.iter::<LeafBits>().all(|node| !matches!(node, TreeNode::Split { n_samples: 1.., .. }))
     {
         tree.sum_samples();
     }

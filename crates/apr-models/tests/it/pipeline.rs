@@ -5,10 +5,10 @@ use apr_container::{
     Generation, ModelType, SaveOptions, decode_payload_from_slice, encode_payload_to_vec, to_vec,
 };
 use apr_models::{
-    Accepts, AnyModel, CentresStep, ClassHead, ClusterRule, Decide, Decision, Head, Input, KernelStep, Label,
-    Labels, LinearStep, Link, Matrix, Model, NormalsStep, OutlierHead, Pipeline, Predictions, RowNorm,
-    RowShape, RowsAre, RowsIn, ScaleAdd, Share, ShiftDivide, Spread, Step, StepActivation, StepKernel, Table,
-    Tensors, TermFrequency, Vector, WeighStep,
+    Accepts, AnyModel, CentroidDistances, ClassHead, ClusterRule, Covariance, DecisionFunction, DecisionRule,
+    GaussianLogDensity, Head, Input, KernelStep, Label, Labels, LinearStep, Link, Matrix, Model, OutlierHead,
+    OutputShape, Pipeline, Predictions, ProbabilityRule, RowNorm, Samples, ScaleAdd, ShiftDivide, Step,
+    StepActivation, StepKernel, Table, Tensors, TermFrequency, TfIdfWeights, ValueKind, Vector,
 };
 
 /// Writes the notation of `docs/payloads.md`.
@@ -108,7 +108,7 @@ pub(crate) fn ask_anything(model: &Pipeline) {
         Some(1..64) => {
             for value in [0.0, f64::NAN, f64::INFINITY, 1e300] {
                 let rows = vec![value; 9 * model.n_features().unwrap()];
-                let _ = model.scores_into(RowsIn::F64(&rows), &mut scores);
+                let _ = model.scores_into(Samples::F64(&rows), &mut scores);
             }
         }
         Some(_) => {}
@@ -124,7 +124,7 @@ pub(crate) fn ask_anything(model: &Pipeline) {
                 "d",
                 "e",
             ];
-            model.scores_into(RowsIn::Texts(&texts), &mut scores).unwrap();
+            model.scores_into(Samples::Text(&texts), &mut scores).unwrap();
         }
     }
 }
@@ -134,7 +134,7 @@ fn input(n_features: usize, accepts: Accepts) -> Input {
 }
 
 fn rows() -> Head {
-    Head::Rows { what: RowsAre::Transformed, link: Link::None, shape: RowShape::Table }
+    Head::Values { kind: ValueKind::Transformed, link: Link::None, shape: OutputShape::Matrix }
 }
 
 fn linear(n_outputs: usize, weights: &[f64], bias: &[f64]) -> Step {
@@ -148,7 +148,7 @@ fn model(n_features: usize, steps: Vec<Step>, head: Head) -> Pipeline {
 fn values(model: &Pipeline, rows: &[f64]) -> Vec<f64> {
     let n_rows = rows.len() / model.n_features().unwrap();
     let mut out = vec![f64::NAN; n_rows * model.n_outputs()];
-    model.values_into(RowsIn::F64(rows), &mut out).unwrap();
+    model.values_into(Samples::F64(rows), &mut out).unwrap();
     out
 }
 
@@ -157,35 +157,36 @@ fn bytes_are_those_of_the_page() {
     let scaler = ShiftDivide::new(Some(vec![1.0_f64, 2.0].into()), Some(vec![0.1, 2.0].into())).unwrap();
     let range =
         ScaleAdd::new(vec![0.5_f64, 0.25].into(), vec![0.0_f64, -1.0].into(), Some((0.0, 1.0))).unwrap();
-    let centres = CentresStep::new(3, vec![0.0_f32, 0.5, 1.0, 1.5, 2.0, 2.5].into()).unwrap();
+    let centres = CentroidDistances::new(3, vec![0.0_f32, 0.5, 1.0, 1.5, 2.0, 2.5].into()).unwrap();
     let dense = Table::dense(2, vec![1.0_f64, 2.0, 3.0, 4.0, 5.0, 6.0].into()).unwrap();
     let kernel = StepKernel::Polynomial { gamma: 0.5, coef0: 1.0, degree: 3 };
     let kernel =
         KernelStep::new(kernel, vec![1, 1], dense, vec![1.5_f64, -1.5].into(), vec![0.25_f64].into())
             .unwrap();
-    let variances = Spread::Variances(vec![1.0_f64, 2.0].into());
+    let variances = Covariance::Variances(vec![1.0_f64, 2.0].into());
     let normals =
-        NormalsStep::new(vec![-1.0, f64::NEG_INFINITY].into(), vec![0.0_f64, 1.0].into(), variances).unwrap();
-    let factor = Spread::Factors(vec![1.0_f64, 2.0, 0.0, 4.0].into());
-    let mixture = NormalsStep::new(vec![0.1].into(), vec![0.0_f64, 1.0].into(), factor).unwrap();
+        GaussianLogDensity::new(vec![-1.0, f64::NEG_INFINITY].into(), vec![0.0_f64, 1.0].into(), variances)
+            .unwrap();
+    let factor = Covariance::PrecisionFactors(vec![1.0_f64, 2.0, 0.0, 4.0].into());
+    let mixture = GaussianLogDensity::new(vec![0.1].into(), vec![0.0_f64, 1.0].into(), factor).unwrap();
     let steps = vec![
         Step::ShiftDivide(scaler),
         Step::ScaleAdd(range),
         linear(2, &[1.0, 2.0, 3.0, 0.1], &[0.0, 1.0]),
         Step::Activation(StepActivation::Tanh),
-        Step::Centres(centres),
+        Step::CentroidDistances(centres),
         Step::Kernel(kernel),
-        Step::Weigh(
-            WeighStep::new(TermFrequency::Logarithm, RowNorm::L2, Some(vec![0.5_f64].into())).unwrap(),
+        Step::TfIdfWeights(
+            TfIdfWeights::new(TermFrequency::Logarithm, RowNorm::L2, Some(vec![0.5_f64].into())).unwrap(),
         ),
-        Step::Normals(normals),
-        Step::Normals(mixture),
+        Step::GaussianLogDensity(normals),
+        Step::GaussianLogDensity(mixture),
     ];
     let head = ClassHead {
         labels: Labels::Texts(vec!["a".into()]),
-        decide: Decide::Largest,
-        share: Share::Softmax,
-        decision: Decision::Scores,
+        rule: DecisionRule::ArgMax,
+        probabilities: ProbabilityRule::Softmax,
+        decision_function: DecisionFunction::Scores,
     };
     let model = model(2, steps, Head::Classes(head));
     let fields = Fields::pipeline(2, 9)
@@ -252,22 +253,23 @@ fn bytes_are_those_of_the_page() {
 #[test]
 fn heads_have_the_bytes_of_the_page() {
     let step = |width| linear(width, &vec![1.0; 3 * width], &vec![0.0; width]);
-    let classes =
-        |labels, decide, share, decision| Head::Classes(ClassHead { labels, decide, share, decision });
+    let classes = |labels, rule, probabilities, decision_function| {
+        Head::Classes(ClassHead { labels, rule, probabilities, decision_function })
+    };
     let cases: [(usize, Head, Fields); 7] = [
         (2, rows(), Fields::default().rows()),
         (
             1,
-            Head::Rows { what: RowsAre::Predictions, link: Link::Exp, shape: RowShape::Flat },
+            Head::Values { kind: ValueKind::Predictions, link: Link::Exp, shape: OutputShape::Vector },
             Fields::default().u32(0).u32(0).u32(1).bytes(&[1]),
         ),
         (
             1,
             classes(
                 Labels::Booleans(vec![false, true]),
-                Decide::AtLeast,
-                Share::Logistic { factor: 2.0 },
-                Decision::None,
+                DecisionRule::NonNegative,
+                ProbabilityRule::Logistic { factor: 2.0 },
+                DecisionFunction::None,
             ),
             Fields::default().u32(1).u32(2).u64(2).bytes(&[0, 1]).u32(1).u32(2).f64(2.0).u32(0),
         ),
@@ -275,18 +277,23 @@ fn heads_have_the_bytes_of_the_page() {
             3,
             classes(
                 Labels::Integers(vec![-1, 5, 7]),
-                Decide::PairsAndConfidence,
-                Share::None,
-                Decision::OnePerClass,
+                DecisionRule::OneVsOneConfidence,
+                ProbabilityRule::None,
+                DecisionFunction::OneVsRest,
             ),
             Fields::default().u32(1).u32(0).u64(3).u64(u64::MAX).u64(5).u64(7).u32(4).u32(0).u32(3),
         ),
         (
             2,
-            classes(Labels::Numbers(vec![0.5, 1.5]), Decide::Largest, Share::OfSum, Decision::None),
+            classes(
+                Labels::Numbers(vec![0.5, 1.5]),
+                DecisionRule::ArgMax,
+                ProbabilityRule::Normalized,
+                DecisionFunction::None,
+            ),
             Fields::default().u32(1).u32(3).u64(2).f64(0.5).f64(1.5).u32(2).u32(4).u32(0),
         ),
-        (2, Head::Clusters(ClusterRule::Largest), Fields::default().u32(2).u32(1)),
+        (2, Head::Clusters(ClusterRule::ArgMax), Fields::default().u32(2).u32(1)),
         (
             1,
             Head::Outliers(OutlierHead { divisor: 3.0, cut: 2.0, offset: -0.5 }),
@@ -371,13 +378,14 @@ fn every_way_to_answer() {
     let x = Matrix::from_vec(3, 1, vec![-2.0, 0.0, 2.0]).unwrap();
     let one = || vec![linear(1, &[1.0], &[0.0])];
     let predict = |head| model(1, one(), head).try_predict(&x).unwrap();
-    let flat = Head::Rows { what: RowsAre::Predictions, link: Link::Exp, shape: RowShape::Flat };
+    let flat = Head::Values { kind: ValueKind::Predictions, link: Link::Exp, shape: OutputShape::Vector };
     let expected = [-2.0_f64, 0.0, 2.0].map(|value| value.exp() as f32);
     assert_eq!(predict(flat), Predictions::Numbers(Vector::from_vec(expected.to_vec())));
     assert_eq!(predict(rows()), Predictions::Samples(x.clone()));
     let head = |labels| {
-        let (decide, share, decision) = (Decide::Above, Share::None, Decision::Scores);
-        Head::Classes(ClassHead { labels, decide, share, decision })
+        let (rule, probabilities, decision_function) =
+            (DecisionRule::Positive, ProbabilityRule::None, DecisionFunction::Scores);
+        Head::Classes(ClassHead { labels, rule, probabilities, decision_function })
     };
     assert_eq!(predict(head(Labels::Integers(vec![3, 9]))), Predictions::Classes(vec![3, 3, 9]));
     let labels = Labels::Integers(vec![-1, -1, 4]);
@@ -386,12 +394,12 @@ fn every_way_to_answer() {
     assert_eq!(predict(head(texts(&["no", "yes"]))), Predictions::Labels(texts(&["no", "no", "yes"])));
     let outliers = Head::Outliers(OutlierHead { divisor: 1.0, cut: 0.0, offset: -0.5 });
     assert_eq!(predict(outliers), Predictions::Outliers(vec![-1, 1, 1]));
-    let centres = CentresStep::new(2, vec![-1.0_f64, 1.5].into()).unwrap();
-    let clusters = model(1, vec![Step::Centres(centres)], Head::Clusters(ClusterRule::Smallest));
+    let centres = CentroidDistances::new(2, vec![-1.0_f64, 1.5].into()).unwrap();
+    let clusters = model(1, vec![Step::CentroidDistances(centres)], Head::Clusters(ClusterRule::ArgMin));
     assert_eq!(clusters.try_predict(&x).unwrap(), Predictions::Classes(vec![0, 0, 1]));
     assert_eq!(clusters.label(1), Some(Label::Integer(1)));
     assert_eq!(values(&clusters, &[-2.0]), [1.0, 3.5]);
-    assert_eq!(clusters.n_shares(), None);
+    assert_eq!(clusters.n_probabilities(), None);
 }
 
 #[test]
@@ -405,13 +413,13 @@ fn values_that_it_does_not_take_are_named() {
         let model = Pipeline::from_parts(input(2, accepts), steps, rows()).unwrap();
         for (value, refused) in [f64::NAN, f64::INFINITY].into_iter().zip(refused) {
             let mut out = [0.0; 2];
-            let found = model.scores_into(RowsIn::F64(&[0.0, 0.0, 1.0, value]), &mut out);
+            let found = model.scores_into(Samples::F64(&[0.0, 0.0, 1.0, value]), &mut out);
             match found {
                 Err(error) => assert!(refused && error.to_string().contains("row 1, column 1"), "{error}"),
                 Ok(()) => assert!(!refused, "{accepts:?} {value}"),
             }
         }
-        let error = model.scores_into(RowsIn::Texts(&["a", "b"]), &mut [0.0; 2]).unwrap_err();
+        let error = model.scores_into(Samples::Text(&["a", "b"]), &mut [0.0; 2]).unwrap_err();
         assert!(["am-part", "am-feature-count"].contains(&error.code()), "{error}");
     }
 }

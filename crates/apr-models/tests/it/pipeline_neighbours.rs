@@ -1,9 +1,9 @@
 //! Neighbours of pipelines: what scikit-learn says of the same, and what they refuse.
 
 use apr_models::{
-    Accepts, ClassHead, Decide, Decision, Head, Input, KnnWeights, Labels, Link, NeighbourAnswer,
-    NeighbourMetric, NeighbourSearch, NeighboursParts, NeighboursStep, Pipeline, RowShape, RowsAre, RowsIn,
-    Share, Step, Table,
+    Accepts, ClassHead, DecisionFunction, DecisionRule, Head, Input, KnnWeights, Labels, Link,
+    NeighbourMetric, NeighbourOutput, NeighbourSearch, NeighboursParts, NeighboursStep, OutputShape,
+    Pipeline, ProbabilityRule, Samples, Step, Table, ValueKind,
 };
 
 use crate::pipeline::{Fields, ask_anything, survives_damage};
@@ -27,19 +27,19 @@ fn tree(leaf_size: usize) -> NeighbourSearch {
     NeighbourSearch::KdTree { leaf_size, order: ORDER.to_vec() }
 }
 
-fn classes() -> NeighbourAnswer {
-    NeighbourAnswer::Classes { n_classes: 3, class_of: CLASS_OF.to_vec() }
+fn classes() -> NeighbourOutput {
+    NeighbourOutput::Classes { n_classes: 3, class_of: CLASS_OF.to_vec() }
 }
 
-fn targets() -> NeighbourAnswer {
-    NeighbourAnswer::Values { n_outputs: 2, targets: TARGETS.as_slice().into() }
+fn targets() -> NeighbourOutput {
+    NeighbourOutput::Values { n_outputs: 2, targets: TARGETS.as_slice().into() }
 }
 
 fn parts(
     k: usize,
     metric: NeighbourMetric,
     search: NeighbourSearch,
-    answer: NeighbourAnswer,
+    answer: NeighbourOutput,
 ) -> NeighboursParts {
     let samples = Table::dense(14, SAMPLES.as_slice().into()).unwrap();
     NeighboursParts { k, metric, weights: KnnWeights::Distance, samples, search, answer }
@@ -48,14 +48,14 @@ fn parts(
 fn pipeline(parts: NeighboursParts) -> Pipeline {
     let n_features = parts.samples.n_cols();
     let head = match &parts.answer {
-        NeighbourAnswer::Classes { n_classes, .. } => Head::Classes(ClassHead {
+        NeighbourOutput::Classes { n_classes, .. } => Head::Classes(ClassHead {
             labels: Labels::Integers((0..*n_classes as i64).collect()),
-            decide: Decide::Largest,
-            share: Share::OfSum,
-            decision: Decision::None,
+            rule: DecisionRule::ArgMax,
+            probabilities: ProbabilityRule::Normalized,
+            decision_function: DecisionFunction::None,
         }),
-        NeighbourAnswer::Values { .. } => {
-            Head::Rows { what: RowsAre::Predictions, link: Link::None, shape: RowShape::Table }
+        NeighbourOutput::Values { .. } => {
+            Head::Values { kind: ValueKind::Predictions, link: Link::None, shape: OutputShape::Matrix }
         }
     };
     let step = Step::Neighbours(NeighboursStep::new(parts).unwrap());
@@ -126,10 +126,10 @@ fn shares_are_those_of_scikit_learn() {
     ] {
         let model = pipeline(parts);
         let mut shares = [0.0; 15];
-        model.shares_into(RowsIn::F64(&ASKED), &mut shares).unwrap();
+        model.predict_proba_into(Samples::F64(&ASKED), &mut shares).unwrap();
         close(&shares, expected.as_flattened());
         let mut places = [9; 5];
-        model.places_into(RowsIn::F64(&ASKED), &mut places).unwrap();
+        model.predict_indices_into(Samples::F64(&ASKED), &mut places).unwrap();
         assert_eq!(places, labels);
     }
 }
@@ -160,7 +160,7 @@ fn means_are_those_of_scikit_learn() {
         ),
     ] {
         let mut means = [0.0; 10];
-        pipeline(parts).values_into(RowsIn::F64(&ASKED), &mut means).unwrap();
+        pipeline(parts).values_into(Samples::F64(&ASKED), &mut means).unwrap();
         close(&means, expected.as_flattened());
     }
 }
@@ -168,7 +168,7 @@ fn means_are_those_of_scikit_learn() {
 #[test]
 fn bytes_are_those_of_the_page() {
     let samples = Table::dense(2, vec![0.0_f64, 1.0].into()).unwrap();
-    let answer = NeighbourAnswer::Classes { n_classes: 2, class_of: vec![1, 0] };
+    let answer = NeighbourOutput::Classes { n_classes: 2, class_of: vec![1, 0] };
     let search = NeighbourSearch::KdTree { leaf_size: 30, order: vec![1, 0] };
     let metric = NeighbourMetric::Minkowski(3.0);
     let parts = NeighboursParts { k: 1, metric, weights: KnnWeights::Distance, samples, search, answer };
@@ -204,12 +204,12 @@ fn what_cannot_be_is_refused() {
         weights: KnnWeights::Uniform,
         samples: dense(),
         search: NeighbourSearch::InOrder,
-        answer: NeighbourAnswer::Classes { n_classes: 2, class_of: vec![0, 1, 1] },
+        answer: NeighbourOutput::Classes { n_classes: 2, class_of: vec![0, 1, 1] },
     };
     let ordered = |leaf_size, order: &[u32]| NeighbourSearch::KdTree { leaf_size, order: order.to_vec() };
     let of =
-        |n_classes, class_of: &[u32]| NeighbourAnswer::Classes { n_classes, class_of: class_of.to_vec() };
-    let values = |n_outputs, targets: &[f64]| NeighbourAnswer::Values { n_outputs, targets: targets.into() };
+        |n_classes, class_of: &[u32]| NeighbourOutput::Classes { n_classes, class_of: class_of.to_vec() };
+    let values = |n_outputs, targets: &[f64]| NeighbourOutput::Values { n_outputs, targets: targets.into() };
     assert!(NeighboursStep::new(good()).is_ok());
     assert!(NeighboursStep::new(NeighboursParts { samples: sparse(), ..good() }).is_ok());
     let huge_leaves = ordered(usize::MAX, &[2, 1, 0]);
@@ -279,7 +279,7 @@ fn damage_is_refused_or_read_as_other_neighbours() {
         ask_anything,
     );
     let sparse = Table::sparse(2, vec![0, 1, 1, 3], vec![1, 0, 1], vec![1.0_f64, 0.6, 0.8].into()).unwrap();
-    let answer = NeighbourAnswer::Classes { n_classes: 2, class_of: vec![0, 1, 1] };
+    let answer = NeighbourOutput::Classes { n_classes: 2, class_of: vec![0, 1, 1] };
     let cosine = parts(2, NeighbourMetric::Cosine, NeighbourSearch::InOrder, answer);
     survives_damage(&pipeline(NeighboursParts { samples: sparse, ..cosine }), ask_anything);
 }

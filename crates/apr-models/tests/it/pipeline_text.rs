@@ -2,14 +2,14 @@
 
 use apr_models::{
     AccentFold, CharacterClass, HangulRule, Head, Input, LetterCase, LinearStep, Link, OtherCharacters,
-    Pipeline, RowNorm, RowShape, RowsAre, Step, TermCount, TermFrequency, TextInput, TextParts, TextTerms,
-    Vocabulary, WeighStep,
+    OutputShape, Pipeline, RowNorm, Step, TermCount, TermFrequency, TextInput, TextParts, TextTerms,
+    TfIdfWeights, ValueKind, Vocabulary,
 };
 
 use crate::pipeline::{Fields, ask_anything, survives_damage};
 
 fn rows() -> Head {
-    Head::Rows { what: RowsAre::Transformed, link: Link::None, shape: RowShape::Table }
+    Head::Values { kind: ValueKind::Transformed, link: Link::None, shape: OutputShape::Matrix }
 }
 
 fn class(bounds: &[u32]) -> CharacterClass {
@@ -292,9 +292,10 @@ fn damage_is_refused_or_read_as_other_texts() {
         columns: Some(vec![2, 0, 1]),
         ..parts(words, &["be", "to", "to be"])
     };
-    let weigh = WeighStep::new(TermFrequency::Logarithm, RowNorm::L2, Some(vec![1.0_f64, 1.5, 2.0].into()));
+    let weigh =
+        TfIdfWeights::new(TermFrequency::Logarithm, RowNorm::L2, Some(vec![1.0_f64, 1.5, 2.0].into()));
     let linear = LinearStep::new(2, vec![0.1_f64, 0.2, 0.3, 0.4, 0.5, 0.6].into(), vec![0.0_f64, 1.0].into());
-    let steps = vec![Step::Weigh(weigh.unwrap()), Step::Linear(linear.unwrap())];
+    let steps = vec![Step::TfIdfWeights(weigh.unwrap()), Step::Linear(linear.unwrap())];
     let characters =
         TextParts { ngram_min: 2, ngram_max: 3, ..parts(TextTerms::CharactersInWords, &[" a", "be ", "to"]) };
     for (parts, steps) in

@@ -1,8 +1,8 @@
 //! Trees of pipelines: their bytes, their sums, what they refuse.
 
 use apr_models::{
-    Accepts, ClassHead, Decide, Decision, Head, Input, Labels, Link, Pipeline, RowShape, RowsAre, RowsIn,
-    Share, Step, TreeOutputs, TreeThresholds, TreesParts, TreesStep,
+    Accepts, ClassHead, DecisionFunction, DecisionRule, Head, Input, Labels, Link, OutputShape, Pipeline,
+    ProbabilityRule, Samples, Step, TreeOutputs, TreeThresholds, TreesParts, TreesStep, ValueKind,
 };
 
 use crate::pipeline::{Fields, ask_anything, survives_damage};
@@ -34,14 +34,14 @@ fn pipeline(parts: &TreesParts<'_>, n_features: usize, head: Head) -> Pipeline {
 fn classes() -> Head {
     Head::Classes(ClassHead {
         labels: Labels::Texts(vec!["no".into(), "yes".into()]),
-        decide: Decide::Largest,
-        share: Share::Scores,
-        decision: Decision::None,
+        rule: DecisionRule::ArgMax,
+        probabilities: ProbabilityRule::Scores,
+        decision_function: DecisionFunction::None,
     })
 }
 
 fn rows() -> Head {
-    Head::Rows { what: RowsAre::Predictions, link: Link::None, shape: RowShape::Table }
+    Head::Values { kind: ValueKind::Predictions, link: Link::None, shape: OutputShape::Matrix }
 }
 
 /// The fields of [`forest`] in front of its lists.
@@ -55,11 +55,11 @@ fn forests_average_shares() {
     let nan = f64::NAN;
     let rows = [0.5, 9.0, 0.6, -2.0, 0.6, 9.0, 0.6, nan, nan, -3.0];
     let mut shares = [0.0; 10];
-    model.shares_into(RowsIn::F64(&rows), &mut shares).unwrap();
+    model.predict_proba_into(Samples::F64(&rows), &mut shares).unwrap();
     // A missing value goes right where its split says nothing of it.
     assert_eq!(shares, [0.625, 0.375, 0.25, 0.75, 0.125, 0.875, 0.25, 0.75, 0.25, 0.75]);
     let mut places = [9; 5];
-    model.places_into(RowsIn::F64(&rows), &mut places).unwrap();
+    model.predict_indices_into(Samples::F64(&rows), &mut places).unwrap();
     assert_eq!(places, [0, 1, 1, 1, 1]);
 }
 
@@ -80,7 +80,7 @@ fn boosted_trees_take_turns_and_compare_64_bits() {
     // The next number above 0.1, and as a 32-bit float the same.
     let above = f64::from_bits(0.1_f64.to_bits() + 1);
     let mut sums = [0.0; 4];
-    model.values_into(RowsIn::F64(&[0.1, above]), &mut sums).unwrap();
+    model.values_into(Samples::F64(&[0.1, above]), &mut sums).unwrap();
     assert_eq!(sums, [0.5 + 1.0 + 8.0, -0.5 + 4.0 + 4.0, 0.5 + 2.0 + 8.0, -0.5 + 4.0 + 1.0]);
 }
 
@@ -198,7 +198,7 @@ fn trees_may_be_as_deep_as_they_have_splits() {
     let payload = apr_container::encode_payload_to_vec(&model, apr_container::Generation::default()).unwrap();
     assert_eq!(Fields(payload).read().unwrap(), model);
     let mut sums = [0.0; 3];
-    model.values_into(RowsIn::F64(&[-1.0, 0.5, 1e9]), &mut sums).unwrap();
+    model.values_into(Samples::F64(&[-1.0, 0.5, 1e9]), &mut sums).unwrap();
     assert_eq!(sums, [1.0, 2.0, f64::from(DEPTH % 3) + 1.0]);
 }
 

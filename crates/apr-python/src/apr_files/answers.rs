@@ -82,7 +82,7 @@ fn scores(model: &AnyModel, x: &Matrix) -> Result<Numbers, Refusal> {
             let too_large =
                 || apr_models::Error::from(apr_models::ErrorKind::MatrixTooLarge { n_rows, n_cols });
             let mut out = vec![0.0; n_rows.checked_mul(n_cols).ok_or_else(too_large)?];
-            model.decisions_into(x.as_slice(), &mut out)?;
+            model.decision_function_into(x.as_slice(), &mut out)?;
             Numbers::F64(out, vec![n_rows, n_cols])
         }
         _ => return Err(none(model, "scores")),

@@ -10,7 +10,7 @@ use super::answers;
 use super::load::Loaded;
 use super::pipelines::{self, Rows};
 use super::refusal::Refusal;
-use super::samples::{Samples, sparse, sparse_wide, texts};
+use super::samples::{SampleBuffer, sparse, sparse_wide, texts};
 use super::save::{Saving, to_bytes, to_file};
 use super::values::metadata_to_python;
 use crate::numpy::Numpy;
@@ -64,11 +64,11 @@ impl Model {
             let rows = if pipelines::reads_texts(pipeline) {
                 Rows::Texts(texts(samples)?)
             } else {
-                Rows::Numbers(Samples::wide(samples)?)
+                Rows::Numbers(SampleBuffer::wide(samples)?)
             };
             py.detach(|| pipelines::answer(pipeline, question, &rows))
         } else {
-            let samples = Samples::of(samples)?;
+            let samples = SampleBuffer::of(samples)?;
             py.detach(|| answers::answer(model, question, &samples.matrix()?))
         };
         answer.map_err(|refusal| refusal.raise(py, None))?.to_array(py)

@@ -4,11 +4,13 @@ use core::num::NonZeroUsize;
 use core::ops::Range;
 use std::thread;
 
-use apr_models::{Error, ErrorKind, Head, Input, Labels, Pipeline, RowShape, RowsAre, RowsIn, SparseRows64};
+use apr_models::{
+    Error, ErrorKind, Head, Input, Labels, OutputShape, Pipeline, Samples, SparseRows64, ValueKind,
+};
 
 use super::model::Question;
 use super::refusal::Refusal;
-use super::samples::{Numbers, Samples, Values};
+use super::samples::{Numbers, SampleBuffer, Values};
 
 /// Rows that are worth a thread. Its start takes as long as a few of them.
 const ROWS_OF_THREAD: usize = 1024;
@@ -18,7 +20,7 @@ const ROWS_AT_ONCE: usize = 4096;
 
 /// What a pipeline is asked about.
 pub(crate) enum Rows {
-    Numbers(Samples),
+    Numbers(SampleBuffer),
     Texts(Vec<String>),
 }
 
@@ -34,17 +36,17 @@ impl Rows {
     fn ask<T>(
         &self,
         rows: Range<usize>,
-        ask: impl FnOnce(RowsIn<'_>) -> Result<T, Error>,
+        ask: impl FnOnce(Samples<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         match self {
             Self::Numbers(samples) => match samples.values(rows) {
-                Values::F32(values) => ask(RowsIn::F32(&values)),
-                Values::F64(values) => ask(RowsIn::F64(&values)),
+                Values::F32(values) => ask(Samples::F32(&values)),
+                Values::F64(values) => ask(Samples::F64(&values)),
             },
             Self::Texts(texts) => {
                 let texts: Vec<&str> =
                     texts.iter().skip(rows.start).take(rows.len()).map(String::as_str).collect();
-                ask(RowsIn::Texts(&texts))
+                ask(Samples::Text(&texts))
             }
         }
     }
@@ -61,12 +63,12 @@ pub(crate) fn answer(model: &Pipeline, question: Question, rows: &Rows) -> Resul
     match question {
         Question::Predictions => predictions(model, rows),
         Question::Probabilities => {
-            let Some(width) = model.n_shares() else { return Err(none("probabilities")) };
-            table(rows, width, |rows, out| model.shares_into(rows, out))
+            let Some(width) = model.n_probabilities() else { return Err(none("probabilities")) };
+            table(rows, width, |rows, out| model.predict_proba_into(rows, out))
         }
         Question::Decisions => {
             let Some(width) = model.n_decisions() else { return Err(none("decision function")) };
-            let ask = |rows: RowsIn<'_>, out: &mut [f64]| model.decisions_into(rows, out);
+            let ask = |rows: Samples<'_>, out: &mut [f64]| model.decision_function_into(rows, out);
             if width == 1 { flat(rows, ask) } else { table(rows, width, ask) }
         }
         Question::ScoresOfSamples if model.has_score_samples() => {
@@ -107,8 +109,8 @@ fn none(what: &str) -> Refusal {
 /// Whether its values are what `transform` of scikit-learn gives: new rows, or distances from the centres of clusters.
 fn transforms(model: &Pipeline) -> bool {
     match model.head() {
-        Head::Rows { what, .. } => *what == RowsAre::Transformed,
-        head => *head == Head::Clusters(apr_models::ClusterRule::Smallest),
+        Head::Values { kind, .. } => *kind == ValueKind::Transformed,
+        head => *head == Head::Clusters(apr_models::ClusterRule::ArgMin),
     }
 }
 
@@ -127,11 +129,15 @@ fn expect_width(model: &Pipeline, rows: &Rows) -> Result<(), Error> {
 }
 
 fn predictions(model: &Pipeline, rows: &Rows) -> Result<Numbers, Refusal> {
-    if let Head::Rows { shape, .. } = model.head() {
-        let ask = |rows: RowsIn<'_>, out: &mut [f64]| model.values_into(rows, out);
-        return if *shape == RowShape::Flat { flat(rows, ask) } else { table(rows, model.n_outputs(), ask) };
+    if let Head::Values { shape, .. } = model.head() {
+        let ask = |rows: Samples<'_>, out: &mut [f64]| model.values_into(rows, out);
+        return if *shape == OutputShape::Vector {
+            flat(rows, ask)
+        } else {
+            table(rows, model.n_outputs(), ask)
+        };
     }
-    let places = filled(rows, 1, |rows, out: &mut [usize]| model.places_into(rows, out))?;
+    let places = filled(rows, 1, |rows, out: &mut [usize]| model.predict_indices_into(rows, out))?;
     Ok(match model.head() {
         Head::Classes(head) => labels(&head.labels, &places),
         Head::Outliers(_) => Numbers::labels(places.iter().map(|&place| if place == 0 { -1 } else { 1 })),
@@ -158,7 +164,7 @@ fn labels(labels: &Labels, places: &[usize]) -> Numbers {
 
 fn flat(
     rows: &Rows,
-    ask: impl Fn(RowsIn<'_>, &mut [f64]) -> Result<(), Error> + Sync,
+    ask: impl Fn(Samples<'_>, &mut [f64]) -> Result<(), Error> + Sync,
 ) -> Result<Numbers, Refusal> {
     let values = filled(rows, 1, ask)?;
     let shape = vec![values.len()];
@@ -168,7 +174,7 @@ fn flat(
 fn table(
     rows: &Rows,
     width: usize,
-    ask: impl Fn(RowsIn<'_>, &mut [f64]) -> Result<(), Error> + Sync,
+    ask: impl Fn(Samples<'_>, &mut [f64]) -> Result<(), Error> + Sync,
 ) -> Result<Numbers, Refusal> {
     Ok(Numbers::F64(filled(rows, width, ask)?, vec![rows.n_rows(), width]))
 }
@@ -177,7 +183,7 @@ fn table(
 fn filled<T: Clone + Default + Send>(
     rows: &Rows,
     width: usize,
-    ask: impl Fn(RowsIn<'_>, &mut [T]) -> Result<(), Error> + Sync,
+    ask: impl Fn(Samples<'_>, &mut [T]) -> Result<(), Error> + Sync,
 ) -> Result<Vec<T>, Refusal> {
     let n_rows = rows.n_rows();
     let too_large = || Error::from(ErrorKind::MatrixTooLarge { n_rows, n_cols: width });
@@ -191,7 +197,7 @@ fn filled<T: Clone + Default + Send>(
         out.chunks_mut(ROWS_AT_ONCE.saturating_mul(width)).enumerate().try_for_each(|(idx, out)| {
             let start = first + idx * ROWS_AT_ONCE;
             let answered = rows.ask(start..start + out.len() / width, |rows| ask(rows, out));
-            answered.map_err(|error| error.behind_rows(start))
+            answered.map_err(|error| error.offset_rows(start))
         })
     };
     let n_threads = match n_rows / ROWS_OF_THREAD {

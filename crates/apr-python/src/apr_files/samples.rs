@@ -14,7 +14,7 @@ use crate::dtypes::from_format;
 use crate::numpy::Numpy;
 
 /// Rows of values, one after the other, in the memory of a Python object.
-pub(crate) struct Samples {
+pub(crate) struct SampleBuffer {
     buffer: Buffer,
     is_single: bool,
     n_rows: usize,
@@ -27,7 +27,7 @@ pub(crate) enum Values {
     F64(Vec<f64>),
 }
 
-impl Samples {
+impl SampleBuffer {
     /// The rows of a table of numbers as float32: used where they are if they are that in row-major order, converted
     /// otherwise.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {

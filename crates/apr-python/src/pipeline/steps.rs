@@ -1,10 +1,10 @@
 //! The steps of plans.
 
 use apr_models::{
-    CentresStep, KernelStep, KnnWeights, LinearStep, NeighbourAnswer, NeighbourMetric, NeighbourSearch,
-    NeighboursParts, NeighboursStep, NormalsStep, Reals, RowNorm, ScaleAdd, ShiftDivide, Spread, Step,
-    StepActivation, StepKernel, Table, TermFrequency, TreeOutputs, TreeThresholds, TreesParts, TreesStep,
-    WeighStep,
+    CentroidDistances, Covariance, GaussianLogDensity, KernelStep, KnnWeights, LinearStep, NeighbourMetric,
+    NeighbourOutput, NeighbourSearch, NeighboursParts, NeighboursStep, Reals, RowNorm, ScaleAdd, ShiftDivide,
+    Step, StepActivation, StepKernel, Table, TermFrequency, TfIdfWeights, TreeOutputs, TreeThresholds,
+    TreesParts, TreesStep,
 };
 use pyo3::prelude::*;
 
@@ -45,7 +45,9 @@ pub(crate) fn read(part: &Part<'_>) -> PyResult<Made> {
         "centres" => {
             let n_centres = part.field("n_centres")?.count()?;
             let centres = part.field("centres")?.rows(n_centres)?;
-            Ok(Box::new(move || Ok(Step::Centres(CentresStep::new(n_centres, centres.into())?))))
+            Ok(Box::new(move || {
+                Ok(Step::CentroidDistances(CentroidDistances::new(n_centres, centres.into())?))
+            }))
         }
         "weigh" => {
             let sublinear = part.field("sublinear")?.flag()?;
@@ -53,7 +55,9 @@ pub(crate) fn read(part: &Part<'_>) -> PyResult<Made> {
             let words = [("none", RowNorm::None), ("l1", RowNorm::L1), ("l2", RowNorm::L2)];
             let norm = part.field("norm")?.one_of(&words)?;
             let idf = optional_reals(part, "idf")?;
-            Ok(Box::new(move || Ok(Step::Weigh(WeighStep::new(frequency, norm, idf.map(Reals::from))?))))
+            Ok(Box::new(move || {
+                Ok(Step::TfIdfWeights(TfIdfWeights::new(frequency, norm, idf.map(Reals::from))?))
+            }))
         }
         "normals" => normals(part),
         _ => Err(part.unknown()),
@@ -183,9 +187,9 @@ fn neighbours(part: &Part<'_>) -> PyResult<Made> {
     }))
 }
 
-fn answer(part: &Part<'_>) -> PyResult<NeighbourAnswer> {
+fn answer(part: &Part<'_>) -> PyResult<NeighbourOutput> {
     match part.kind()?.as_str() {
-        "classes" => Ok(NeighbourAnswer::Classes {
+        "classes" => Ok(NeighbourOutput::Classes {
             n_classes: part.field("n_classes")?.count()?,
             class_of: part.field("class_of")?.list()?,
         }),
@@ -195,7 +199,7 @@ fn answer(part: &Part<'_>) -> PyResult<NeighbourAnswer> {
             if values.shape.get(1) != Some(&n_outputs) {
                 return Err(targets.invalid(&format!("must have {n_outputs} columns")));
             }
-            Ok(NeighbourAnswer::Values { n_outputs, targets: values.values.into() })
+            Ok(NeighbourOutput::Values { n_outputs, targets: values.values.into() })
         }
         _ => Err(part.unknown()),
     }
@@ -207,13 +211,15 @@ fn normals(part: &Part<'_>) -> PyResult<Made> {
     let spread = part.field("spread")?;
     let values = spread.field("values")?;
     let spread = match spread.kind()?.as_str() {
-        "variances" => Spread::Variances(values.rows(peak.len())?.into()),
+        "variances" => Covariance::Variances(values.rows(peak.len())?.into()),
         "factors" => {
             let factors = values.array::<f64>(3)?;
             values.expect_rows(spread.field("n_factors")?.count()?, &factors.shape)?;
-            Spread::Factors(factors.values.into())
+            Covariance::PrecisionFactors(factors.values.into())
         }
         _ => return Err(spread.unknown()),
     };
-    Ok(Box::new(move || Ok(Step::Normals(NormalsStep::new(peak.into(), means.into(), spread)?))))
+    Ok(Box::new(move || {
+        Ok(Step::GaussianLogDensity(GaussianLogDensity::new(peak.into(), means.into(), spread)?))
+    }))
 }

@@ -1,9 +1,9 @@
 //! Models of every kind of sample and answer.
 
 use apr_models::{
-    Accepts, AnyModel, ClassHead, CountVectorizer, CountVectorizerOptions, Decide, Decision, Head, Input,
-    Labels, LinearStep, LogisticRegression, Matrix, NgramLm, NgramLmOptions, Numbers, Pipeline, RowShape,
-    RowsAre, Share, ShiftDivide, StandardScaler, Step,
+    Accepts, AnyModel, ClassHead, CountVectorizer, CountVectorizerOptions, DecisionFunction, DecisionRule,
+    Head, Input, Labels, LinearStep, LogisticRegression, Matrix, NgramLm, NgramLmOptions, Numbers,
+    OutputShape, Pipeline, ProbabilityRule, ShiftDivide, StandardScaler, Step, ValueKind,
 };
 use apr_serve::Model;
 use serde_json::{Value, json};
@@ -21,9 +21,9 @@ fn logistic() -> AnyModel {
 fn classes(labels: Labels, accepts: Accepts) -> AnyModel {
     let head = ClassHead {
         labels,
-        decide: Decide::Above,
-        share: Share::Logistic { factor: 1.0 },
-        decision: Decision::Scores,
+        rule: DecisionRule::Positive,
+        probabilities: ProbabilityRule::Logistic { factor: 1.0 },
+        decision_function: DecisionFunction::Scores,
     };
     let scale = ShiftDivide::new(Some(vec![0.0, 0.0].into()), Some(vec![1.0, 1.0].into())).unwrap();
     let linear = LinearStep::new(1, vec![1.0, 0.0].into(), vec![0.0].into()).unwrap();
@@ -99,7 +99,11 @@ fn missing_and_infinite_values_are_for_models_that_take_them() {
 #[test]
 fn numbers_that_json_lacks_are_strings() {
     let step = LinearStep::new(1, vec![1e300, 0.0].into(), vec![0.0].into()).unwrap();
-    let head = Head::Rows { what: RowsAre::Predictions, link: apr_models::Link::None, shape: RowShape::Flat };
+    let head = Head::Values {
+        kind: ValueKind::Predictions,
+        link: apr_models::Link::None,
+        shape: OutputShape::Vector,
+    };
     let model = Pipeline::from_parts(
         Input::Numbers { n_features: 2, accepts: Accepts::Finite },
         vec![Step::Linear(step)],

@@ -8,7 +8,7 @@ pub(crate) mod texts;
 use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
-use apr_models::{Answers, Samples, Wanted};
+use apr_models::{Answers, InputKind, OutputKind};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use self::answer::Asked;
@@ -112,7 +112,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let source = Source::open_verified(model_path, detached.as_ref(), console)?.with_keys(&keys);
     tell_cost(&source, console)?;
     let known = Known::of(&Model::of_content(source, &rules)?)?;
-    let wanted = if matches.get_flag("proba") { Wanted::Probabilities } else { Wanted::Predictions };
+    let wanted = if matches.get_flag("proba") { OutputKind::Probabilities } else { OutputKind::Predictions };
     let asked = Asked::new(&known, wanted)?;
     let input = Input::open(rows_path)?;
 
@@ -144,7 +144,7 @@ fn ask(
     console: &Console,
     take: &mut dyn FnMut(Answers) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    if asked.samples == Samples::Texts {
+    if asked.input_kind == InputKind::Text {
         return texts::ask(asked, input, dialect, column, take);
     }
     if column.is_some() {
@@ -159,7 +159,7 @@ fn ask(
 ///
 /// If the rows cannot be read or do not fit the model, or the output cannot be written.
 pub(crate) fn record(known: &Known, rows: &Path, to: &Path, console: &Console) -> Result<(), Failure> {
-    let asked = Asked::new(known, Wanted::Predictions)?;
+    let asked = Asked::new(known, OutputKind::Predictions)?;
     let report = Report::new(known, &asked, rows, COMMA.delimiter);
     let input = Input::open(rows)?;
     report.stream(&Destination::File(to.to_owned()), Overwrite::Refuse, |take| {
@@ -174,7 +174,7 @@ pub(crate) fn record(known: &Known, rows: &Path, to: &Path, console: &Console) -
 ///
 /// If the model predicts nothing.
 pub(crate) fn names(known: &Known, count: usize) -> Result<Vec<String>, Failure> {
-    let asked = Asked::new(known, Wanted::Predictions)?;
+    let asked = Asked::new(known, OutputKind::Predictions)?;
     let report = Report::new(known, &asked, &known.path, COMMA.delimiter);
     Ok((0..count).map(|number| report.name(number)).collect())
 }

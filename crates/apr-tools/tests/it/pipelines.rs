@@ -2,10 +2,11 @@
 
 use apr_container::{Metadata, ModelType, SaveOptions, Value, to_vec};
 use apr_models::{
-    Accepts, CentresStep, CharacterClass, ClassHead, ClusterRule, Decide, Decision, Head, Input, KnnWeights,
-    Labels, LetterCase, LinearStep, Link, NeighbourAnswer, NeighbourMetric, NeighbourSearch, NeighboursParts,
-    NeighboursStep, OutlierHead, Pipeline, RowShape, RowsAre, Share, Step, Table, TermCount, TextInput,
-    TextParts, TextTerms, TreeOutputs, TreeThresholds, TreesParts, TreesStep, Vocabulary,
+    Accepts, CentroidDistances, CharacterClass, ClassHead, ClusterRule, DecisionFunction, DecisionRule, Head,
+    Input, KnnWeights, Labels, LetterCase, LinearStep, Link, NeighbourMetric, NeighbourOutput,
+    NeighbourSearch, NeighboursParts, NeighboursStep, OutlierHead, OutputShape, Pipeline, ProbabilityRule,
+    Step, Table, TermCount, TextInput, TextParts, TextTerms, TreeOutputs, TreeThresholds, TreesParts,
+    TreesStep, ValueKind, Vocabulary,
 };
 use serde_json::{Value as Json, json};
 
@@ -15,12 +16,12 @@ fn linear(weights: &[f64], bias: &[f64]) -> Step {
     Step::Linear(LinearStep::new(bias.len(), weights.into(), bias.into()).unwrap())
 }
 
-fn classes(labels: Labels, decide: Decide, share: Share) -> Head {
-    Head::Classes(ClassHead { labels, decide, share, decision: Decision::None })
+fn classes(labels: Labels, rule: DecisionRule, probabilities: ProbabilityRule) -> Head {
+    Head::Classes(ClassHead { labels, rule, probabilities, decision_function: DecisionFunction::None })
 }
 
-fn rows(what: RowsAre) -> Head {
-    Head::Rows { what, link: Link::None, shape: RowShape::Table }
+fn rows(kind: ValueKind) -> Head {
+    Head::Values { kind, link: Link::None, shape: OutputShape::Matrix }
 }
 
 fn save(sandbox: &Sandbox, name: &str, input: Input, steps: Vec<Step>, head: Head, metadata: Metadata) {
@@ -56,18 +57,25 @@ fn labels_are_said_as_they_are() {
         (Labels::Booleans(vec![false, true]), "true\nfalse\n", json!([true, false])),
         (Labels::Numbers(vec![0.1, 2.5]), "2.5\n0.1\n", json!([2.5, 0.1])),
     ] {
-        of_two(&sandbox, "m.apr", Accepts::Finite, step(), classes(labels, Decide::Above, Share::None));
+        of_two(
+            &sandbox,
+            "m.apr",
+            Accepts::Finite,
+            step(),
+            classes(labels, DecisionRule::Positive, ProbabilityRule::None),
+        );
         let found = asked(&sandbox, &["m.apr", "-i", "rows.csv"]);
         assert_eq!(found, (text.to_owned(), json!("class"), values));
         let (exit, value) = sandbox.json(&["predict", "m.apr", "-i", "rows.csv", "--proba"]);
         assert_eq!((exit, &value["error"]["code"]), (2, &json!("cli-no-prediction")), "{value}");
     }
-    let head = classes(Labels::Numbers(vec![0.5, 1.5]), Decide::Largest, Share::OfSum);
+    let head = classes(Labels::Numbers(vec![0.5, 1.5]), DecisionRule::ArgMax, ProbabilityRule::Normalized);
     of_two(&sandbox, "m.apr", Accepts::Finite, linear(&[1.0, 0.0, 0.0, 0.0], &[2.0, 1.0]), head);
     let (text, _, values) = asked(&sandbox, &["m.apr", "-i", "rows.csv", "--proba"]);
     assert_eq!(text, "0.5,0.75,0.25\n0.5,0.5,0.5\n");
-    let share = |first: f64| json!({"class": 0.5, "probabilities": {"0.5": first, "1.5": 1.0 - first}});
-    assert_eq!(values, json!([share(0.75), share(0.5)]));
+    let probabilities =
+        |first: f64| json!({"class": 0.5, "probabilities": {"0.5": first, "1.5": 1.0 - first}});
+    assert_eq!(values, json!([probabilities(0.75), probabilities(0.5)]));
 }
 
 #[test]
@@ -76,11 +84,11 @@ fn numbers_keep_64_bits() {
     // Both of these are 0.1 as 32-bit floats.
     sandbox.write("rows.csv", b"0.1,1e300\n0.10000000000000002,0\n");
     let copy = || linear(&[1.0, 0.0, 0.0, 1.0], &[0.0, 0.0]);
-    of_two(&sandbox, "rows.apr", Accepts::Finite, copy(), rows(RowsAre::Transformed));
+    of_two(&sandbox, "rows.apr", Accepts::Finite, copy(), rows(ValueKind::Transformed));
     let (text, kind, values) = asked(&sandbox, &["rows.apr", "-i", "rows.csv"]);
     assert_eq!((text.as_str(), kind), ("0.1,1e300\n0.10000000000000002,0\n", json!("row")));
     assert_eq!(values, json!([[0.1, 1e300], [0.10000000000000002, 0.0]]));
-    of_two(&sandbox, "m.apr", Accepts::Finite, linear(&[1.0, 0.0], &[0.0]), rows(RowsAre::Predictions));
+    of_two(&sandbox, "m.apr", Accepts::Finite, linear(&[1.0, 0.0], &[0.0]), rows(ValueKind::Predictions));
     let (text, kind, _) = asked(&sandbox, &["m.apr", "-i", "rows.csv"]);
     assert_eq!((text.as_str(), kind), ("0.1\n0.10000000000000002\n", json!("value")));
     sandbox.write("beyond.csv", b"0,1e400\n");
@@ -92,8 +100,14 @@ fn numbers_keep_64_bits() {
 fn clusters_and_outliers_are_counted() {
     let sandbox = Sandbox::empty();
     sandbox.write("rows.csv", b"0,0\n5,5\n");
-    let centres = CentresStep::new(2, vec![4.0_f64, 4.0, 1.0, 0.0].into()).unwrap();
-    of_two(&sandbox, "c.apr", Accepts::Finite, Step::Centres(centres), Head::Clusters(ClusterRule::Smallest));
+    let centres = CentroidDistances::new(2, vec![4.0_f64, 4.0, 1.0, 0.0].into()).unwrap();
+    of_two(
+        &sandbox,
+        "c.apr",
+        Accepts::Finite,
+        Step::CentroidDistances(centres),
+        Head::Clusters(ClusterRule::ArgMin),
+    );
     assert_eq!(
         asked(&sandbox, &["c.apr", "-i", "rows.csv"]),
         ("1\n0\n".into(), json!("class"), json!([1, 0]))
@@ -124,7 +138,7 @@ fn missing_values_are_taken_where_the_model_does() {
     };
     let missing_left = 1 | 1 << 31;
     for (accepts, expected) in [(Accepts::Missing, 0), (Accepts::Anything, 0), (Accepts::Finite, 3)] {
-        of_two(&sandbox, "m.apr", accepts, trees(missing_left), rows(RowsAre::Predictions));
+        of_two(&sandbox, "m.apr", accepts, trees(missing_left), rows(ValueKind::Predictions));
         let ran = sandbox.run(&["predict", "m.apr", "-i", "rows.csv"]);
         assert_eq!(ran.exit, expected, "{}", ran.stderr);
         if expected == 0 {
@@ -141,7 +155,7 @@ fn missing_values_are_taken_where_the_model_does() {
     assert!(ran.exit == 2 && ran.stderr.contains("row 2500, column 1 of what"), "{}", ran.stderr);
     sandbox.write("infinite.csv", b"0,-inf\n0,inf\n");
     assert_eq!(sandbox.run(&["predict", "m.apr", "-i", "infinite.csv"]).exit, 3);
-    of_two(&sandbox, "m.apr", Accepts::Anything, trees(1), rows(RowsAre::Predictions));
+    of_two(&sandbox, "m.apr", Accepts::Anything, trees(1), rows(ValueKind::Predictions));
     assert_eq!(asked(&sandbox, &["m.apr", "-i", "infinite.csv"]).0, "10\n20\n");
 }
 
@@ -164,12 +178,12 @@ fn texts_are_lines() {
         };
         Input::Texts(TextInput::new(parts).unwrap().into())
     };
-    save(&sandbox, "v.apr", input(), vec![], rows(RowsAre::Transformed), Metadata::default());
+    save(&sandbox, "v.apr", input(), vec![], rows(ValueKind::Transformed), Metadata::default());
     let (text, kind, values) = asked(&sandbox, &["v.apr", "-i", "lines.txt"]);
     assert_eq!((text.as_str(), kind), ("0:1 1:1\n0:2 1:1 2:1\n", json!("terms")));
     assert_eq!(values, json!([{"to": 1.0, "be": 1.0}, {"to": 2.0, "be": 1.0, "not": 1.0}]));
     let labels = Labels::Texts(vec!["ham".into(), "spam".into()]);
-    let head = classes(labels, Decide::Above, Share::Logistic { factor: 1.0 });
+    let head = classes(labels, DecisionRule::Positive, ProbabilityRule::Logistic { factor: 1.0 });
     save(&sandbox, "c.apr", input(), vec![linear(&[1.0, 0.0, 0.0], &[-1.0])], head, Metadata::default());
     assert_eq!(asked(&sandbox, &["c.apr", "-i", "lines.txt"]).0, "ham\nspam\n");
     let (_, _, values) = asked(&sandbox, &["c.apr", "-i", "lines.txt", "--proba"]);
@@ -187,7 +201,7 @@ fn names_are_those_of_the_metadata() {
     metadata.custom.insert("apr.features".into(), names(["x", "y"]));
     metadata.custom.insert("apr.classes".into(), names(["no", "yes"]));
     let input = Input::Numbers { n_features: 2, accepts: Accepts::Finite };
-    let head = classes(Labels::Integers(vec![0, 1]), Decide::Above, Share::None);
+    let head = classes(Labels::Integers(vec![0, 1]), DecisionRule::Positive, ProbabilityRule::None);
     save(&sandbox, "m.apr", input, vec![linear(&[1.0, 0.0], &[0.0])], head, metadata);
     let found = asked(&sandbox, &["m.apr", "-i", "rows.csv"]);
     assert_eq!(found, ("yes\nno\n".to_owned(), json!("class"), json!(["yes", "no"])));
@@ -202,11 +216,11 @@ fn inspection_names_the_steps_and_warns_of_stored_rows() {
         weights: KnnWeights::Uniform,
         samples: Table::dense(3, vec![0.0_f64, 1.0, 2.0].into()).unwrap(),
         search: NeighbourSearch::InOrder,
-        answer: NeighbourAnswer::Values { n_outputs: 1, targets: vec![1.0_f64, 2.0, 3.0].into() },
+        answer: NeighbourOutput::Values { n_outputs: 1, targets: vec![1.0_f64, 2.0, 3.0].into() },
     });
     let steps = vec![linear(&[1.0, 0.0], &[0.0]), Step::Neighbours(step.unwrap())];
     let input = Input::Numbers { n_features: 2, accepts: Accepts::Finite };
-    save(&sandbox, "m.apr", input, steps, rows(RowsAre::Predictions), Metadata::default());
+    save(&sandbox, "m.apr", input, steps, rows(ValueKind::Predictions), Metadata::default());
     let ran = sandbox.run(&["inspect", "m.apr", "--verify"]);
     assert!(ran.stdout.contains("2 features, 2 steps: linear, neighbours\n"), "{}", ran.stdout);
     let (_, value) = sandbox.json(&["inspect", "m.apr", "--verify"]);

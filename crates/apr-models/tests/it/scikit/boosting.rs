@@ -25,7 +25,7 @@ fn boosted_trees_tell_classes_apart_as_there() {
             let proba = model.try_predict_proba(&x).unwrap();
             case.close("predict_proba", &wide(proba.as_slice()), &expected["predict_proba"]);
             let mut scores = vec![0.0; x.n_rows() * model.start().len()];
-            model.decisions_into(x.as_slice(), &mut scores).unwrap();
+            model.decision_function_into(x.as_slice(), &mut scores).unwrap();
             case.close("decision_function", &scores, &expected["decision_function"]);
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use apr_container::{Expect, ReadOptions, load_from_bytes_with};
-use apr_models::{AnyModel, Error, Head, Input, Label, Model as _, Pipeline, RowsIn, Tensors};
+use apr_models::{AnyModel, Error, Head, Input, Label, Model as _, Pipeline, Samples, Tensors};
 use serde_json::Value;
 
 use super::file;
@@ -41,12 +41,12 @@ impl Rows {
         Self::Numbers(rows.iter().flat_map(numbers).collect())
     }
 
-    fn ask(&self, ask: impl FnOnce(RowsIn<'_>) -> Result<(), Error>) {
+    fn ask(&self, ask: impl FnOnce(Samples<'_>) -> Result<(), Error>) {
         match self {
-            Self::Numbers(values) => ask(RowsIn::F64(values)).unwrap(),
+            Self::Numbers(values) => ask(Samples::F64(values)).unwrap(),
             Self::Texts(texts) => {
                 let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                ask(RowsIn::Texts(&texts)).unwrap();
+                ask(Samples::Text(&texts)).unwrap();
             }
         }
     }
@@ -94,20 +94,20 @@ fn files_of_scikit_learn_answer_as_it_does() {
             let places = expected.as_array().unwrap();
             let mut out = vec![0.0; numbers_of(expected)];
             match (output.as_str(), model.head()) {
-                ("predict", Head::Rows { .. }) | ("values", _) => {
+                ("predict", Head::Values { .. }) | ("values", _) => {
                     rows.ask(|rows| model.values_into(rows, &mut out));
                 }
                 ("predict", _) => {
                     let mut found = vec![0; n_rows];
-                    rows.ask(|rows| model.places_into(rows, &mut found));
+                    rows.ask(|rows| model.predict_indices_into(rows, &mut found));
                     for (row, (&place, expected)) in found.iter().zip(places).enumerate() {
                         let label = model.label(place).unwrap();
                         assert!(is_label(label, expected), "{name}[{row}] is {label:?}, expected {expected}");
                     }
                     continue;
                 }
-                ("shares", _) => rows.ask(|rows| model.shares_into(rows, &mut out)),
-                ("decisions", _) => rows.ask(|rows| model.decisions_into(rows, &mut out)),
+                ("shares", _) => rows.ask(|rows| model.predict_proba_into(rows, &mut out)),
+                ("decisions", _) => rows.ask(|rows| model.decision_function_into(rows, &mut out)),
                 ("score_samples", _) => rows.ask(|rows| model.score_samples_into(rows, &mut out)),
                 (other, _) => panic!("{other}"),
             }
@@ -151,6 +151,6 @@ fn texts_are_asked_for_where_texts_were_fitted() {
     let (texts, rows) = (pipeline("texts"), pipeline("logistic"));
     assert!(matches!(texts.input(), Input::Texts(_)) && matches!(rows.input(), Input::Numbers { .. }));
     let mut places = [0];
-    assert_eq!(texts.places_into(RowsIn::F64(&[1.0]), &mut places).unwrap_err().code(), "am-part");
-    assert_eq!(rows.places_into(RowsIn::Texts(&["a"]), &mut places).unwrap_err().code(), "am-part");
+    assert_eq!(texts.predict_indices_into(Samples::F64(&[1.0]), &mut places).unwrap_err().code(), "am-part");
+    assert_eq!(rows.predict_indices_into(Samples::Text(&["a"]), &mut places).unwrap_err().code(), "am-part");
 }

@@ -16,7 +16,7 @@ fn documents(value: &Value) -> DocumentCount {
     // There a share is written with a point.
     match value.as_u64() {
         Some(count) => DocumentCount::Number(usize::try_from(count).unwrap()),
-        None => DocumentCount::Share(value.as_f64().unwrap()),
+        None => DocumentCount::Fraction(value.as_f64().unwrap()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which of the templates answers for a model.
 
-use apr_models::{AnyModel, Head, Model as _, Samples};
+use apr_models::{AnyModel, Head, InputKind, Model as _};
 
 use crate::error::{CODE_NO_PREDICTION, Failure};
 use crate::known::Known;
@@ -62,10 +62,10 @@ impl Answer {
             let what = format!("a {} predicts nothing about rows", model.name());
             Failure::new(CODE_NO_PREDICTION, what).in_file(&known.path)
         };
-        let line = match model.samples() {
-            Some(Samples::Narrow) => Line::Narrow,
-            Some(Samples::Wide) => Line::Wide,
-            Some(Samples::Texts) => Line::Text,
+        let line = match model.input_kind() {
+            Some(InputKind::F32) => Line::Narrow,
+            Some(InputKind::F64) => Line::Wide,
+            Some(InputKind::Text) => Line::Text,
             _ => return Err(silent()),
         };
         let (template, says) = match model {
@@ -95,7 +95,7 @@ impl Answer {
             M::CountVectorizer(_) | M::TfIdf(_) => (TERMS, Says::Numbers),
             M::NgramLm(_) => (WORDS, Says::Numbers),
             M::Pipeline(pipeline) => match pipeline.head() {
-                Head::Rows { .. } if pipeline.gives_terms() => (PIPELINE_TERMS, Says::Numbers),
+                Head::Values { .. } if pipeline.gives_terms() => (PIPELINE_TERMS, Says::Numbers),
                 Head::Classes(head) => (PIPELINE_LABEL, Says::Place(head.labels.len())),
                 Head::Clusters(_) => (PIPELINE_LABEL, Says::Place(pipeline.n_outputs())),
                 Head::Outliers(_) => (PIPELINE_LABEL, Says::Place(2)),

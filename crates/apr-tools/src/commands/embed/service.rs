@@ -25,7 +25,7 @@ pub(super) fn answer(
     file: &ModelFile,
     request: Option<&str>,
 ) -> Result<Option<String>, Failure> {
-    use apr_models::Wanted;
+    use apr_models::OutputKind;
     use apr_serve::{Model, Options};
 
     let model = Model::from_bytes(&file.bytes).map_err(|error| Failure::from(error).in_file(&known.path))?;
@@ -34,7 +34,7 @@ pub(super) fn answer(
         None => model,
     };
     let answered = request.map(|request| {
-        model.answer_json(request.as_bytes(), Wanted::Predictions, &Options::default()).map_err(
+        model.answer_json(request.as_bytes(), OutputKind::Predictions, &Options::default()).map_err(
             |(_, body)| {
                 let what = format!("the service refuses rows: {}", String::from_utf8_lossy(&body).trim_end());
                 Failure::new(crate::error::CODE_NO_PREDICTION, what).in_file(&known.path)

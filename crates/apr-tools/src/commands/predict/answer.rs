@@ -1,6 +1,8 @@
 //! What a model can be asked, and what its answers are called.
 
-use apr_models::{Answers, AnyModel, Head, Model as _, Pipeline, RowsAre, RowsIn, Samples, Terms, Wanted};
+use apr_models::{
+    Answers, AnyModel, Head, InputKind, Model as _, OutputKind, Pipeline, Samples, Terms, ValueKind,
+};
 
 use crate::error::{CODE_NO_PREDICTION, Failure};
 use crate::known::Known;
@@ -9,8 +11,8 @@ use crate::known::Known;
 pub(super) struct Asked<'k> {
     known: &'k Known,
     /// What it is asked about.
-    pub(super) samples: Samples,
-    wanted: Wanted,
+    pub(super) input_kind: InputKind,
+    wanted: OutputKind,
     terms: Option<Terms<'k>>,
 }
 
@@ -20,17 +22,17 @@ impl<'k> Asked<'k> {
     /// # Errors
     ///
     /// If it predicts nothing, or has no probabilities and they are wanted.
-    pub(super) fn new(known: &'k Known, wanted: Wanted) -> Result<Self, Failure> {
+    pub(super) fn new(known: &'k Known, wanted: OutputKind) -> Result<Self, Failure> {
         let model = &known.model;
         let refused = |what: String| Failure::new(CODE_NO_PREDICTION, what).in_file(&known.path);
-        let Some(samples) = model.samples() else {
+        let Some(input_kind) = model.input_kind() else {
             return Err(refused(format!("a {} predicts nothing about rows", model.name())));
         };
-        if wanted == Wanted::Probabilities && !model.gives_probabilities() {
+        if wanted == OutputKind::Probabilities && !model.gives_probabilities() {
             let what = format!("a {} gives no probabilities", model.name());
             return Err(refused(what).help("leave --proba out"));
         }
-        Ok(Self { known, samples, wanted, terms: model.terms() })
+        Ok(Self { known, input_kind, wanted, terms: model.terms() })
     }
 
     /// Answers for each of so many rows or texts.
@@ -38,7 +40,7 @@ impl<'k> Asked<'k> {
     /// # Errors
     ///
     /// What the model refuses.
-    pub(super) fn ask(&self, rows: RowsIn<'_>, n_rows: usize) -> Result<Answers, apr_models::Error> {
+    pub(super) fn ask(&self, rows: Samples<'_>, n_rows: usize) -> Result<Answers, apr_models::Error> {
         self.known.model.answers(rows, n_rows, self.wanted)
     }
 
@@ -70,9 +72,9 @@ impl<'k> Asked<'k> {
 
 fn kind_of_pipeline(pipeline: &Pipeline) -> &'static str {
     match pipeline.head() {
-        Head::Rows { .. } if pipeline.gives_terms() => "terms",
-        Head::Rows { what: RowsAre::Predictions, .. } if pipeline.n_outputs() == 1 => "value",
-        Head::Rows { .. } => "row",
+        Head::Values { .. } if pipeline.gives_terms() => "terms",
+        Head::Values { kind: ValueKind::Predictions, .. } if pipeline.n_outputs() == 1 => "value",
+        Head::Values { .. } => "row",
         Head::Outliers(_) => "outlier",
         _ => "class",
     }

@@ -100,9 +100,9 @@ impl<'k> Report<'k> {
                 self.push_label(places.get(idx).copied().unwrap_or_default(), out);
                 Ok(())
             }
-            Answers::Shares { places, shares, n_shares } => {
+            Answers::Shares { places, shares, n_probabilities } => {
                 self.push_label(places.get(idx).copied().unwrap_or_default(), out);
-                let row = row(shares, *n_shares, idx);
+                let row = row(shares, *n_probabilities, idx);
                 row.iter().try_for_each(|&value| write!(out, "{}{}", self.delimiter, Number(value)))
             }
         };
@@ -208,13 +208,13 @@ impl<'k> Report<'k> {
             Answers::Numbers(values) => json.narrow_float(values.get(idx).copied().unwrap_or_default()),
             Answers::Wide(values) => json.float(values.get(idx).copied().unwrap_or_default()),
             Answers::Places(places) => self.place(places.get(idx).copied().unwrap_or_default(), json),
-            Answers::Shares { places, shares, n_shares } => {
+            Answers::Shares { places, shares, n_probabilities } => {
                 json.object()?;
                 json.key("class")?;
                 self.place(places.get(idx).copied().unwrap_or_default(), json)?;
                 json.key("probabilities")?;
                 json.object()?;
-                for (place, &value) in row(shares, *n_shares, idx).iter().enumerate() {
+                for (place, &value) in row(shares, *n_probabilities, idx).iter().enumerate() {
                     json.key(&name(self.known.label(place)))?;
                     json.float(value)?;
                 }

@@ -1,6 +1,6 @@
 //! Rows of a table as samples.
 
-use apr_models::{Accepts, Answers, AnyModel, Input as Takes, Model as _, RowsIn, Samples};
+use apr_models::{Accepts, Answers, AnyModel, Input as Takes, InputKind, Model as _, Samples};
 
 use super::answer::Asked;
 use crate::csv::{self, CsvTable, Dialect, Input, number};
@@ -34,7 +34,7 @@ pub(super) fn ask(
     }
     let columns = columns(known, &table, console).map_err(|failure| failure.in_file(&path))?;
     let mut n_before = 0;
-    if asked.samples == Samples::Wide {
+    if asked.input_kind == InputKind::F64 {
         let accepts = match &known.model {
             AnyModel::Pipeline(pipeline) => match pipeline.input() {
                 Takes::Numbers { accepts, .. } => *accepts,
@@ -47,14 +47,14 @@ pub(super) fn ask(
             &columns,
             |cell| wide_number(cell, accepts),
             |n_rows, values| {
-                let answers = asked.ask(RowsIn::F64(&values), n_rows);
-                let answers = answers.map_err(|error| error.behind_rows(n_before))?;
+                let answers = asked.ask(Samples::F64(&values), n_rows);
+                let answers = answers.map_err(|error| error.offset_rows(n_before))?;
                 n_before += n_rows;
                 take(answers)
             },
         );
     }
-    in_batches(&mut table, &columns, number, |n_rows, values| take(asked.ask(RowsIn::F32(&values), n_rows)?))
+    in_batches(&mut table, &columns, number, |n_rows, values| take(asked.ask(Samples::F32(&values), n_rows)?))
 }
 
 /// Passes the rows of the table to `take`, as many at a time as have arrived: their number and the values of their columns.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use apr_models::{Answers, RowsIn};
+use apr_models::{Answers, Samples};
 
 use super::answer::Asked;
 use crate::csv::{CsvTable, Dialect, Input};
@@ -41,7 +41,7 @@ pub(super) fn ask(
 
 fn answers(asked: &Asked<'_>, texts: &[String]) -> Result<Answers, Failure> {
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    Ok(asked.ask(RowsIn::Texts(&texts), texts.len())?)
+    Ok(asked.ask(Samples::Text(&texts), texts.len())?)
 }
 
 /// Passes each text to `take`, with whether the next one has arrived already.

@@ -1,9 +1,10 @@
 //! Pipelines of random steps.
 
 use apr_models::{
-    Accepts, CentresStep, ClassHead, ClusterRule, Decide, Decision, Head, Input, KernelStep, Labels,
-    LinearStep, Link, NormalsStep, OutlierHead, Pipeline, Reals, RowNorm, RowShape, RowsAre, ScaleAdd, Share,
-    ShiftDivide, Spread, Step, StepActivation, StepKernel, Table, TermFrequency, WeighStep,
+    Accepts, CentroidDistances, ClassHead, ClusterRule, Covariance, DecisionFunction, DecisionRule,
+    GaussianLogDensity, Head, Input, KernelStep, Labels, LinearStep, Link, OutlierHead, OutputShape,
+    Pipeline, ProbabilityRule, Reals, RowNorm, ScaleAdd, ShiftDivide, Step, StepActivation, StepKernel,
+    Table, TermFrequency, TfIdfWeights, ValueKind,
 };
 
 use super::Dice;
@@ -35,7 +36,7 @@ impl Dice {
                 let frequency = if self.coin() { TermFrequency::Logarithm } else { TermFrequency::Count };
                 let norm = [RowNorm::None, RowNorm::L1, RowNorm::L2][self.size(0, 2)];
                 let idf = self.coin().then(|| self.reals(width));
-                (Step::Weigh(WeighStep::new(frequency, norm, idf).unwrap()), width)
+                (Step::TfIdfWeights(TfIdfWeights::new(frequency, norm, idf).unwrap()), width)
             }
             0 => {
                 let shift = self.coin().then(|| self.reals(width));
@@ -52,7 +53,9 @@ impl Dice {
                 (Step::Activation(all[self.size(0, 2)]), width)
             }
             3 => (
-                Step::Centres(CentresStep::new(n_outputs, self.reals(n_outputs * width)).unwrap()),
+                Step::CentroidDistances(
+                    CentroidDistances::new(n_outputs, self.reals(n_outputs * width)).unwrap(),
+                ),
                 n_outputs,
             ),
             _ => (self.linear_step(width, n_outputs), n_outputs),
@@ -65,11 +68,11 @@ impl Dice {
             peak[0] = f64::NEG_INFINITY;
         }
         let spread = match self.size(0, 2) {
-            0 => Spread::Variances(self.positive(k * width).into()),
-            1 => Spread::Factors(self.reals(width * width)),
-            _ => Spread::Factors(self.reals(k * width * width)),
+            0 => Covariance::Variances(self.positive(k * width).into()),
+            1 => Covariance::PrecisionFactors(self.reals(width * width)),
+            _ => Covariance::PrecisionFactors(self.reals(k * width * width)),
         };
-        Step::Normals(NormalsStep::new(peak.into(), means, spread).unwrap())
+        Step::GaussianLogDensity(GaussianLogDensity::new(peak.into(), means, spread).unwrap())
     }
 
     fn kernel_step(&mut self, width: usize, k: usize) -> Step {
@@ -103,37 +106,60 @@ impl Dice {
         let pairs = k * (k - 1) / 2;
         let (step, head) = match head {
             0 => {
-                let shape = if self.coin() { RowShape::Flat } else { RowShape::Table };
-                let n_outputs = if shape == RowShape::Flat { 1 } else { self.size(1, 4) };
-                let what = if self.coin() { RowsAre::Predictions } else { RowsAre::Transformed };
+                let shape = if self.coin() { OutputShape::Vector } else { OutputShape::Matrix };
+                let n_outputs = if shape == OutputShape::Vector { 1 } else { self.size(1, 4) };
+                let kind = if self.coin() { ValueKind::Predictions } else { ValueKind::Transformed };
                 let link = if self.coin() { Link::Exp } else { Link::None };
-                (self.linear_step(width, n_outputs), Head::Rows { what, link, shape })
+                (self.linear_step(width, n_outputs), Head::Values { kind, link, shape })
             }
             1 => {
-                let decide = if self.coin() { Decide::Above } else { Decide::AtLeast };
-                let share = if self.coin() { Share::Logistic { factor: 2.0 } } else { Share::None };
-                let decision = if self.coin() { Decision::Scores } else { Decision::None };
-                let head = ClassHead { labels: self.class_names(2), decide, share, decision };
+                let rule = if self.coin() { DecisionRule::Positive } else { DecisionRule::NonNegative };
+                let probabilities = if self.coin() {
+                    ProbabilityRule::Logistic { factor: 2.0 }
+                } else {
+                    ProbabilityRule::None
+                };
+                let decision_function =
+                    if self.coin() { DecisionFunction::Scores } else { DecisionFunction::None };
+                let head = ClassHead { labels: self.class_names(2), rule, probabilities, decision_function };
                 (self.linear_step(width, 1), Head::Classes(head))
             }
             2 => {
-                let share = [Share::None, Share::Scores, Share::Softmax, Share::OfSum][self.size(0, 3)];
+                let probabilities = [
+                    ProbabilityRule::None,
+                    ProbabilityRule::Scores,
+                    ProbabilityRule::Softmax,
+                    ProbabilityRule::Normalized,
+                ][self.size(0, 3)];
                 let labels = self.class_names(k);
-                let head = ClassHead { labels, decide: Decide::Largest, share, decision: Decision::Scores };
+                let head = ClassHead {
+                    labels,
+                    rule: DecisionRule::ArgMax,
+                    probabilities,
+                    decision_function: DecisionFunction::Scores,
+                };
                 (self.normals_step(width, k), Head::Classes(head))
             }
             3 => {
-                let decide = if self.coin() { Decide::Pairs } else { Decide::PairsAndConfidence };
-                let decision = [Decision::None, Decision::OnePerPair, Decision::OnePerClass][self.size(0, 2)];
-                let head = ClassHead { labels: self.class_names(k), decide, share: Share::None, decision };
+                let rule =
+                    if self.coin() { DecisionRule::OneVsOne } else { DecisionRule::OneVsOneConfidence };
+                let decision_function =
+                    [DecisionFunction::None, DecisionFunction::OneVsOne, DecisionFunction::OneVsRest]
+                        [self.size(0, 2)];
+                let head = ClassHead {
+                    labels: self.class_names(k),
+                    rule,
+                    probabilities: ProbabilityRule::None,
+                    decision_function,
+                };
                 let step =
                     if self.coin() { self.kernel_step(width, k) } else { self.linear_step(width, pairs) };
                 (step, Head::Classes(head))
             }
-            4 if self.coin() => (self.normals_step(width, k), Head::Clusters(ClusterRule::Largest)),
+            4 if self.coin() => (self.normals_step(width, k), Head::Clusters(ClusterRule::ArgMax)),
             4 => {
-                let centres = CentresStep::new(k, self.reals(k * width)).unwrap();
-                (Step::Centres(centres), Head::Clusters(ClusterRule::Smallest))
+                let centres = CentroidDistances::new(k, self.reals(k * width)).unwrap();
+                (Step::CentroidDistances(centres), Head::Clusters(ClusterRule::ArgMin))
             }
             _ => {
                 let divisor = if self.coin() { 0.0 } else { 12.5 };
