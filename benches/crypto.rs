@@ -17,10 +17,11 @@ use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit};
 use apr_benches::{Contender, Plan, contender};
 use apr_crypto::{
-    ChunkedEncryptor, ChunkedLayout, ChunkedReader, ChunkedWriter, FileKey, LeafLen, OsRandom, ReadAt,
+    ChunkedEncryptor, ChunkedLayout, ChunkedReader, ChunkedWriter, FileKey, LeafLen, OsRandom,
     RecipientSecret, TreeAlgorithm, TreeHasher, TreeRoot, VerifiedReader,
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use read_at::ReadAt as _;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use sha2::Digest as _;
 
@@ -368,9 +369,9 @@ fn age(plan: &mut Plan, two: &ThreadPool) {
         sealed.read_exact(&mut stanza).expect("written");
         let stanza = apr_crypto::RecipientStanza::from_bytes(&stanza).expect("sound");
         let key = stanza.unwrap(&us, b"bench").expect("sound");
-        let file = apr_crypto::FileSource::new(File::open(&by_us).expect("written")).expect("a file");
+        let file = read_at::FileSource::new(File::open(&by_us).expect("written")).expect("a file");
         let begin = apr_crypto::RecipientStanza::LEN as u64;
-        let window = apr_crypto::Window::new(&file, begin, file.total_len() - begin).expect("inside");
+        let window = read_at::Window::new(&file, begin, file.total_len() - begin).expect("inside");
         let reader = ChunkedReader::open(window, &key, b"header").expect("sound");
         let mut out = File::create(&back).expect("room");
         let mut piece = vec![0; 1 << 20];

@@ -6,11 +6,12 @@
 use apr_container::{Compression, Expect, Generation, Opened, ReadOptions, UncheckedSignature, authenticate, encode_payload_to_vec, open_protected};
 use apr_crypto::Access;
 use apr_container::v1::Container;
-use apr_crypto::{AesKey, ChunkedLayout, ChunkedReader, FileKey, ReadAt, RecipientSecret, SigningKey};
+use apr_crypto::{AesKey, ChunkedLayout, ChunkedReader, FileKey, RecipientSecret, SigningKey};
 use apr_fuzz::Choices;
 use apr_fuzz::apr::protected::{Repeating, by_anybody, changed, model, recipient, signer, sound};
 use apr_models::AnyModel;
 use libfuzzer_sys::fuzz_target;
+use read_at::ReadAt as _;
 
 const TOLERANT: ReadOptions = ReadOptions::COMPAT.with_unchecked_signature(UncheckedSignature::Allow);
 

@@ -7,7 +7,7 @@ use apr_crypto::inference::{
     Padding, RequestOptions, decrypt_request, decrypt_response, encrypt_for_model, encrypt_response,
 };
 use apr_crypto::{
-    Argon2Limits, ChunkedLayout, EphemeralPublic, FileKey, LeafLen, PasswordStanza, ReadAt, RecipientStanza,
+    Argon2Limits, ChunkedLayout, EphemeralPublic, FileKey, LeafLen, PasswordStanza, RecipientStanza,
     TreeAlgorithm, TreeHasher, TreeRoot, VerifiedReader,
 };
 use apr_fuzz::Choices;

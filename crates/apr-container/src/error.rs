@@ -104,6 +104,13 @@ impl From<apr_crypto::RejectedSigner> for ErrorKind {
     }
 }
 
+#[cfg(feature = "crypto")]
+impl From<read_at::Error> for Error {
+    fn from(error: read_at::Error) -> Self {
+        apr_crypto::Error::from(error).into()
+    }
+}
+
 #[cfg(feature = "std")]
 impl From<durable_file::Error> for Error {
     fn from(error: durable_file::Error) -> Self {
@@ -132,9 +139,16 @@ impl fmt::Display for Error {
     }
 }
 
-/// No `source`: the text of an error inside is part of `Display`, so that a printed chain says everything once.
-/// [`Error::kind`] gives access to it.
-impl core::error::Error for Error {}
+/// `Display` includes the message of a wrapped error, which [`Error::kind`] gives access to; `source` is what that error wraps.
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match &self.0.kind {
+            #[cfg(feature = "crypto")]
+            ErrorKind::Crypto(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl ErrorKind {
     pub(crate) fn at(self, offset: u64) -> Error {

@@ -25,7 +25,7 @@
 //!
 //! - Writing: [`Plan`] lays the parts out, [`SealOptions`] say for whom; [`to_vec`] in memory; with `std` `Sealer` streams,
 //!   `seal_file` replaces a file durably. Extra memory is a few MiB for any size.
-//! - Reading: [`SealedReader`] over any [`ReadAt`](apr_crypto::ReadAt). [`SealedHeader`] is what anyone can see. [`verify`] checks
+//! - Reading: [`SealedReader`] over any [`ReadAt`](read_at::ReadAt). [`SealedHeader`] is what anyone can see. [`verify`] checks
 //!   signature and content without any key to decrypt.
 //! - Other recipients: [`Rekeying`], with `std` `rekey`.
 

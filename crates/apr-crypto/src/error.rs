@@ -16,7 +16,7 @@ struct Inner {
 }
 
 impl Error {
-    /// A failure of a [`ReadAt`](crate::ReadAt) or an [`Rng`](crate::Rng) of the caller's own.
+    /// An error of a source or an [`Rng`](crate::Rng) that the caller provides, with its cause.
     ///
     /// ```
     /// use apr_crypto::{Error, ErrorKind};
@@ -27,7 +27,11 @@ impl Error {
     /// ```
     #[must_use]
     pub fn wrap(kind: ErrorKind, source: impl core::error::Error + Send + Sync + 'static) -> Self {
-        Self(Box::new(Inner { kind, line: None, path: None, source: Some(Box::new(source)) }))
+        Self::with_source(kind, Some(Box::new(source)))
+    }
+
+    fn with_source(kind: ErrorKind, source: Option<Box<dyn core::error::Error + Send + Sync>>) -> Self {
+        Self(Box::new(Inner { kind, line: None, path: None, source }))
     }
 
     /// What was wrong.
@@ -68,7 +72,41 @@ impl Error {
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { kind, line: None, path: None, source: None }))
+        Self::with_source(kind, None)
+    }
+}
+
+/// Errors of a source. What another reader of this crate reported through a source comes out as it was.
+impl From<read_at::Error> for Error {
+    #[cold]
+    fn from(error: read_at::Error) -> Self {
+        use read_at::ErrorKind as Read;
+        match error.kind() {
+            Read::OutOfRange { offset, len, available } => {
+                ErrorKind::OutOfRange { offset, len, available }.into()
+            }
+            Read::NotRegular => ErrorKind::NotRegular.into(),
+            Read::OutOfMemory { len } => ErrorKind::OutOfMemory { len }.into(),
+            Read::Source => match error.into_source().map(|source| source.downcast::<Self>()) {
+                Some(Ok(own)) => *own,
+                Some(Err(other)) => Self::with_source(ErrorKind::Source, Some(other)),
+                None => ErrorKind::Source.into(),
+            },
+            _ => Self::wrap(ErrorKind::Source, error),
+        }
+    }
+}
+
+/// For readers that are sources themselves.
+impl From<Error> for read_at::Error {
+    #[cold]
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::OutOfRange { offset, len, available } => {
+                read_at::ErrorKind::OutOfRange { offset, len, available }.into()
+            }
+            _ => Self::from_source(error),
+        }
     }
 }
 

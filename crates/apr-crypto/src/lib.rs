@@ -64,7 +64,6 @@ extern crate std;
 mod error;
 mod random;
 mod secret;
-mod source;
 mod kdf;
 mod mac;
 mod cipher;
@@ -114,9 +113,6 @@ pub use crate::random::Rng;
 pub use crate::recipient::{Agreement, EphemeralPublic, RecipientPublic, RecipientSecret};
 pub use crate::secret::{SecretText, constant_time_eq};
 pub use crate::sign::{Signature, SigningKey, Verification, VerifyingKey, dsse_pae};
-#[cfg(all(feature = "std", any(unix, windows)))]
-pub use crate::source::FileSource;
-pub use crate::source::{ReadAt, Window};
 pub use crate::tree::{LeafLen, TreeAlgorithm, TreeHasher, TreeRoot, VerifiedReader};
 pub use crate::trust::{Access, DecryptionKey, RejectedSigner, Signer, Trust};
 pub use crate::trusted::TrustedKeys;

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use apr_container::sealed::{MAGIC, SealedHeader, SealedLimits, SealedReader, StanzaKind};
+use apr_crypto::Argon2Cost;
 use apr_crypto::{Access, Trust};
-use apr_crypto::{Argon2Cost, FileSource};
+use read_at::FileSource;
 
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};
 use crate::input::{Format, SealedContent, Source};
@@ -38,8 +39,9 @@ impl<'s> SealedFile<'s> {
     pub(crate) fn open(source: &'s Source, limits: Limits) -> Result<Self, Failure> {
         let limits = limits.of_sealed();
         let regular = durable_file::open_regular(source.path(), u64::MAX);
-        let file = regular.map_err(|error| source.relabel(error.into()))?.into_file();
-        let file = FileSource::new(file).map_err(|error| source.relabel(error.into()))?;
+        let regular = regular.map_err(|error| source.relabel(error.into()))?;
+        let len = regular.len();
+        let file = FileSource::with_len(regular.into_file(), len);
         let header = SealedHeader::read(&file, &limits).map_err(|error| match error.code() {
             "ac-sealed-magic" => Failure::new(CODE_FOREIGN_FORMAT, "this is not a sealed file")
                 .in_file(source.label())

@@ -108,6 +108,17 @@ impl Failure {
     }
 }
 
+impl From<read_at::Error> for Failure {
+    fn from(error: read_at::Error) -> Self {
+        match error.kind() {
+            read_at::ErrorKind::OutOfMemory { .. } => {
+                Self::new("aw-memory", "no memory for these bytes of the file")
+            }
+            _ => Self::message(),
+        }
+    }
+}
+
 impl From<st_core::Error> for Failure {
     fn from(error: st_core::Error) -> Self {
         Self::told(error.code(), &error).at(error.offset()).of_tensor(error.tensor())

@@ -10,14 +10,15 @@ mod sealed;
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
+use core::cell::RefCell;
 
 use apr_container::{ModelInfo, UncheckedSignature};
 use apr_models::AnyModel;
+use read_at::{CachedPages, ErrorKind, ReadAt as _};
 
 use crate::failure::Failure;
 use crate::json::Json;
 use crate::model::Loaded;
-use crate::pages::Pages;
 use crate::values;
 use crate::wire::{Answer, Arguments, Outcome};
 
@@ -97,10 +98,8 @@ impl Format {
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     rules: Rules,
-    #[cfg(not(feature = "crypto"))]
-    pages: Pages,
-    #[cfg(feature = "crypto")]
-    pages: Rc<core::cell::RefCell<Pages>>,
+    /// Shared with the reader of a sealed file.
+    pages: Rc<RefCell<CachedPages>>,
     format: Option<Format>,
     /// Of the first generation.
     info: Option<ModelInfo>,
@@ -118,27 +117,11 @@ struct Decoded {
     tensors: Option<apr_models::Tensors>,
 }
 
-#[cfg(feature = "crypto")]
-macro_rules! pages {
-    ($file:ident) => {
-        &$file.pages.borrow()
-    };
-}
-
-#[cfg(not(feature = "crypto"))]
-macro_rules! pages {
-    ($file:ident) => {
-        &$file.pages
-    };
-}
-
 impl OpenFile {
     /// The length of the file, then the flags of [`Rules`].
     pub(crate) fn new(args: &mut Arguments<'_>) -> Result<Self, Failure> {
-        let pages = Pages::new(args.u64()?);
+        let pages = Rc::new(RefCell::new(CachedPages::new(args.u64()?)));
         let rules = Rules::from_flags(args.u8()?);
-        #[cfg(feature = "crypto")]
-        let pages = Rc::new(core::cell::RefCell::new(pages));
         Ok(Self {
             rules,
             pages,
@@ -151,21 +134,15 @@ impl OpenFile {
         })
     }
 
-    #[cfg(feature = "crypto")]
     pub(crate) fn provide(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Failure> {
-        self.pages.borrow_mut().provide(offset, bytes)
-    }
-
-    #[cfg(not(feature = "crypto"))]
-    pub(crate) fn provide(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Failure> {
-        self.pages.provide(offset, bytes)
+        Ok(self.pages.borrow_mut().insert(offset, bytes)?)
     }
 
     /// Describes the file by what stands before its data.
     pub(crate) fn open(&mut self) -> Result<Answer, Outcome> {
         let (format, description) = {
-            let pages = pages!(self);
-            let first = pages.prefix(FIRST)?;
+            let pages = &self.pages.borrow();
+            let first = prefix(pages, FIRST)?;
             let format = Format::of(first);
             let mut json = Json::object();
             json.text("format", format.name());
@@ -196,7 +173,7 @@ impl OpenFile {
         let mut json = Json::object();
         match self.format {
             Some(Format::Apr1) => {
-                let decoded = apr1::decode(pages!(self), &self.rules, args, &mut json)?;
+                let decoded = apr1::decode(&self.pages.borrow(), &self.rules, args, &mut json)?;
                 #[cfg(feature = "tensors-of-models")]
                 if let Some(tensors) = &decoded.tensors {
                     json.raw("tensors", &member_list(tensors)?);
@@ -211,7 +188,7 @@ impl OpenFile {
                 self.decoded = Some(decoded);
             }
             Some(Format::Apr2) => {
-                let inflated = apr2::inflate(pages!(self), &self.rules, &mut json)?;
+                let inflated = apr2::inflate(&self.pages.borrow(), &self.rules, &mut json)?;
                 self.inflated = Some(inflated);
             }
             _ => return Err(not_for_this()),
@@ -224,8 +201,8 @@ impl OpenFile {
     pub(crate) fn verify(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
         let mut json = Json::object();
         match self.format {
-            Some(Format::Apr1) => apr1::verify(pages!(self), &self.rules, args, &mut json)?,
-            Some(Format::Apr2) => apr2::verify(pages!(self), &self.rules, &mut json)?,
+            Some(Format::Apr1) => apr1::verify(&self.pages.borrow(), &self.rules, args, &mut json)?,
+            Some(Format::Apr2) => apr2::verify(&self.pages.borrow(), &self.rules, &mut json)?,
             #[cfg(feature = "crypto")]
             Some(Format::Sealed) => sealed::verify(&self.pages, args, &mut json)?,
             _ => {
@@ -270,7 +247,7 @@ impl OpenFile {
         let (from, len) = (args.u64()?, args.u64()?);
         let reader = self.reader.as_ref().ok_or_else(not_for_this)?;
         let bytes = sealed::content(&self.pages, reader, from, len)?;
-        self.pages.borrow_mut().forget_pieces();
+        self.pages.borrow_mut().clear_pages();
         Ok(Answer { bytes, json: String::new() })
     }
 
@@ -287,7 +264,7 @@ impl OpenFile {
     /// The key of an array.
     #[cfg(feature = "gguf")]
     pub(crate) fn entry(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
-        gguf::entry(pages!(self), &self.rules, args.text()?)
+        gguf::entry(&self.pages.borrow(), &self.rules, args.text()?)
     }
 
     #[cfg(not(feature = "gguf"))]
@@ -298,12 +275,12 @@ impl OpenFile {
     /// The model that the file holds: [`keys::Keys`](crate::keys::Keys), if there are any.
     pub(crate) fn load_model(&mut self, args: &mut Arguments<'_>) -> Result<Loaded, Outcome> {
         let loaded = match self.format {
-            Some(Format::SafeTensors) => plain::model(pages!(self), &self.rules)?,
-            Some(Format::Apr2) => apr2::model(pages!(self))?,
+            Some(Format::SafeTensors) => plain::model(&self.pages.borrow(), &self.rules)?,
+            Some(Format::Apr2) => apr2::model(&self.pages.borrow())?,
             #[cfg(feature = "gguf")]
-            Some(Format::Gguf) => gguf::model(pages!(self), &self.rules)?,
+            Some(Format::Gguf) => gguf::model(&self.pages.borrow(), &self.rules)?,
             Some(Format::Apr1) => {
-                let decoded = apr1::decode(pages!(self), &self.rules, args, &mut Json::object())?;
+                let decoded = apr1::decode(&self.pages.borrow(), &self.rules, args, &mut Json::object())?;
                 let model = decoded.model.ok_or_else(foreign)?;
                 let info = self.info.as_ref().ok_or_else(not_for_this)?;
                 Loaded::new(model).named_by(&info.metadata)
@@ -316,15 +293,40 @@ impl OpenFile {
 
     /// Gives back the memory of what was read for one operation.
     fn forget(&mut self) {
-        #[cfg(feature = "crypto")]
         self.pages.borrow_mut().truncate(FIRST);
-        #[cfg(not(feature = "crypto"))]
-        self.pages.truncate(FIRST);
     }
 }
 
 fn foreign() -> Failure {
     Failure::new("aw-foreign-payload", "the payload is of a type of its maker's own")
+}
+
+/// Most bytes of a file in a module's memory: half of what 32 bits address.
+const MAX_IN_MEMORY: u64 = 1 << 31;
+
+/// The first `len` bytes of a file.
+///
+/// # Errors
+///
+/// [`Outcome::Need`] with the part of them that has not arrived.
+fn prefix(pages: &CachedPages, len: u64) -> Result<&[u8], Outcome> {
+    pages.prefix(len).map_err(|error| match error.kind() {
+        ErrorKind::Missing { offset, len } => Outcome::Need { offset, len },
+        _ => error.into(),
+    })
+}
+
+/// All bytes of a file.
+///
+/// # Errors
+///
+/// As [`prefix`]; `aw-memory` if they are more than a module can address.
+fn whole(pages: &CachedPages) -> Result<&[u8], Outcome> {
+    if pages.total_len() > MAX_IN_MEMORY {
+        let what = "the file is larger than the memory of a module: this needs all of it at once";
+        return Err(Failure::new("aw-memory", what).into());
+    }
+    prefix(pages, pages.total_len())
 }
 
 fn not_for_this() -> Outcome {

@@ -13,7 +13,6 @@ mod door;
 pub mod wire;
 mod failure;
 mod json;
-mod pages;
 mod values;
 mod file;
 mod model;

@@ -68,9 +68,15 @@ pub fn problems(table: &[Entry], prefix: &str) -> Vec<String> {
         check(table.iter().take(idx).all(|earlier| earlier.code != *code), "occurs twice");
         // A message of values alone is checked where the values are made.
         check(message.len() > 8 || message.contains('{'), "message too short");
-        check(!message.ends_with('.') && !message.contains('\n'), "message is not one line without a full stop");
+        check(
+            !message.ends_with('.') && !message.contains('\n'),
+            "message is not one line without a full stop",
+        );
         check(meaning.ends_with('.') && !meaning.contains("  "), "meaning is not a sentence");
-        check(!remedy.is_empty() && !remedy.ends_with('.') && !remedy.contains('\n'), "remedy is not one line without a full stop");
+        check(
+            !remedy.is_empty() && !remedy.ends_with('.') && !remedy.contains('\n'),
+            "remedy is not one line without a full stop",
+        );
     }
     problems
 }

@@ -2,12 +2,13 @@
 
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
+use read_at::{FileSource, ReadAt as _};
 use st_core::{Header, ReadOptions};
 
 use crate::error::{Error, ErrorKind, InFile};
@@ -26,12 +27,7 @@ const MAX_THREADS: usize = 8;
 /// A regular file, its length when it was opened, and its name for errors.
 #[derive(Debug)]
 pub(crate) struct PositionedFile {
-    #[cfg(unix)]
-    file: File,
-    // Without reads at an offset, the file's one cursor has to be shared.
-    #[cfg(not(unix))]
-    file: Mutex<File>,
-    len: u64,
+    source: FileSource,
     path: PathBuf,
 }
 
@@ -39,14 +35,11 @@ impl PositionedFile {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let regular = durable_file::open_regular(path, u64::MAX)?;
         let len = regular.len();
-        let file = regular.into_file();
-        #[cfg(not(unix))]
-        let file = Mutex::new(file);
-        Ok(Self { file, len, path: path.to_path_buf() })
+        Ok(Self { source: FileSource::with_len(regular.into_file(), len), path: path.to_path_buf() })
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.len
+        self.source.total_len()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -54,58 +47,37 @@ impl PositionedFile {
     }
 
     pub(crate) fn map(&self) -> Result<Mapping, Error> {
-        self.with_file(|file| Mapping::of(file, self.len)).in_file(&self.path)
+        Mapping::of(self.source.file(), self.len()).in_file(&self.path)
     }
 
     pub(crate) fn map_private(&self) -> Result<PrivateMapping, Error> {
-        self.with_file(|file| PrivateMapping::of(file, self.len)).in_file(&self.path)
+        PrivateMapping::of(self.source.file(), self.len()).in_file(&self.path)
     }
 
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
-        self.with_file(File::metadata)
-    }
-
-    fn with_file<T>(&self, use_it: impl FnOnce(&File) -> T) -> T {
-        #[cfg(unix)]
-        let file = &self.file;
-        #[cfg(not(unix))]
-        let file = &*self.file.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        use_it(file)
+        self.source.file().metadata()
     }
 
     /// Fills `buf` from `offset`; an end of file inside it means that the file shrank.
     pub(crate) fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
-        self.read_exact_at(buf, offset).map_err(|error| {
+        self.source.read_file_at(offset, buf).map_err(|error| {
             if error.kind() == io::ErrorKind::UnexpectedEof {
-                ErrorKind::Shrunk { expected: self.len }.at(&self.path)
+                ErrorKind::Shrunk { expected: self.len() }.at(&self.path)
             } else {
                 ErrorKind::Io { operation: "read", error }.at(&self.path)
             }
         })
     }
 
-    #[cfg(unix)]
-    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(&self.file, buf, offset)
-    }
-
-    #[cfg(not(unix))]
-    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        use std::io::{Read, Seek, SeekFrom};
-        let mut file = self.file.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        file.seek(SeekFrom::Start(offset))?;
-        file.read_exact(buf)
-    }
-
     /// The first `data_start` bytes, their length checked against the limits and the file before they are
     /// read. A file of less than 8 bytes is returned as it is, for the parser to refuse.
     pub(crate) fn read_prefix(&self, options: &ReadOptions) -> Result<Vec<u8>, Error> {
-        let mut prefix = vec![0; self.len.min(FIRST_READ) as usize];
+        let mut prefix = vec![0; self.len().min(FIRST_READ) as usize];
         self.read_at(&mut prefix, 0)?;
         let Some(first8) = prefix.first_chunk::<8>() else {
             return Ok(prefix);
         };
-        let header_len = Header::declared_len(*first8, self.len, options).in_file(&self.path)?;
+        let header_len = Header::declared_len(*first8, self.len(), options).in_file(&self.path)?;
         let too_large = || ErrorKind::OutOfMemory { needed: header_len }.at(&self.path);
         let needed =
             usize::try_from(header_len).ok().and_then(|len| len.checked_add(8)).ok_or_else(too_large)?;

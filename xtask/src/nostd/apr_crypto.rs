@@ -14,7 +14,7 @@ fn call(bytes: &[u8]) -> usize {
 
 fn through_it(bytes: &[u8]) -> Result<usize, apr_crypto::Error> {
     use apr_crypto::{
-        Argon2Limits, ChunkedReader, FileKey, LeafLen, Password, PasswordStanza, ReadAt, RecipientSecret,
+        Argon2Limits, ChunkedReader, FileKey, LeafLen, Password, PasswordStanza, RecipientSecret,
     };
     use apr_crypto::{SecretKey, SigningKey, StoredKey, TreeAlgorithm, TreeHasher, TrustedKeys, minisign};
 

@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use apr_crypto::{
-    Argon2Cost, Argon2Limits, ReadAt, Signature, Signer, TreeHasher, TreeRoot, Trust, VerifyingKey, dsse_pae,
+    Argon2Cost, Argon2Limits, Signature, Signer, TreeHasher, TreeRoot, Trust, VerifyingKey, dsse_pae,
 };
+use read_at::ReadAt;
 use sha2::{Digest as _, Sha256};
 
 use super::SealedLimits;

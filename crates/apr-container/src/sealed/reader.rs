@@ -8,8 +8,9 @@ use core::fmt;
 
 use apr_crypto::{
     Access, ChunkedMessage, ChunkedReader, Error as CryptoError, ErrorKind as CryptoErrorKind, FileKey,
-    ReadAt, RecipientPublic, Signer,
+    RecipientPublic, Signer,
 };
+use read_at::ReadAt;
 
 use super::engine::{DIRECTORY, PAYLOAD};
 use super::header::room_for;
@@ -236,7 +237,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         let stored = Stored::new(&self.source, &self.header)?;
         let done = match &self.message {
-            None => stored.read_exact_at(offset, out).inspect_err(|_| out.fill(0)),
+            None => stored.read_exact_at(offset, out).inspect_err(|_| out.fill(0)).map_err(CryptoError::from),
             Some(message) => message.over(stored).and_then(|reader| reader.read_exact_at(offset, out)),
         };
         done.map_err(hide)
@@ -286,7 +287,8 @@ pub fn open_file<'k>(
     path: impl AsRef<std::path::Path>,
     access: &Access<'k>,
     limits: &SealedLimits,
-) -> Result<SealedReader<'k, apr_crypto::FileSource>, Error> {
-    let file = durable_file::open_regular(path.as_ref(), u64::MAX)?.into_file();
-    SealedReader::open(apr_crypto::FileSource::new(file)?, access, limits)
+) -> Result<SealedReader<'k, read_at::FileSource>, Error> {
+    let regular = durable_file::open_regular(path.as_ref(), u64::MAX)?;
+    let len = regular.len();
+    SealedReader::open(read_at::FileSource::with_len(regular.into_file(), len), access, limits)
 }

@@ -3,9 +3,8 @@
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
-use apr_crypto::{
-    Access, Argon2Cost, FileKey, Fingerprint, Password, ReadAt, RecipientPublic, Rng, SigningKey,
-};
+use apr_crypto::{Access, Argon2Cost, FileKey, Fingerprint, Password, RecipientPublic, Rng, SigningKey};
+use read_at::ReadAt;
 
 use super::options::check_password;
 use super::reader::unlock;
@@ -222,7 +221,7 @@ pub fn rekey(
     let mut file = durable_file::open_regular_for_update(path.as_ref(), u64::MAX)?.into_file();
     // Two that change one file at once would each write over what the other wrote.
     lock(&file)?;
-    let source = apr_crypto::FileSource::new(file.try_clone()?)?;
+    let source = read_at::FileSource::new(file.try_clone()?)?;
     let rekeying = Rekeying::prepare(&source, access, options, limits, &mut apr_crypto::OsRandom)?;
     for (offset, bytes) in rekeying.writes() {
         file.seek(SeekFrom::Start(offset))?;

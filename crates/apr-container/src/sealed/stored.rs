@@ -3,7 +3,8 @@
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use apr_crypto::{Error as CryptoError, ErrorKind as CryptoErrorKind, ReadAt, VerifiedReader, Window};
+use apr_crypto::{Error as CryptoError, ErrorKind as CryptoErrorKind, VerifiedReader};
+use read_at::{ReadAt, Window};
 
 use super::SealedHeader;
 use crate::error::Error;
@@ -43,10 +44,10 @@ impl<R: ReadAt> ReadAt for Stored<'_, R> {
         }
     }
 
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), CryptoError> {
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
         match self {
             Self::AsIs(window) => window.read_exact_at(offset, out),
-            Self::Verified(held) => held.read(offset, out),
+            Self::Verified(held) => Ok(held.read(offset, out)?),
         }
     }
 }

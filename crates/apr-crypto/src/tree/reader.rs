@@ -3,9 +3,10 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use read_at::{ReadAt, check_range};
+
 use super::TreeRoot;
 use crate::error::{Error, ErrorKind};
-use crate::source::{ReadAt, check_range};
 
 /// Bytes that are read and verified at once, unless a leaf is longer.
 const BATCH_LEN: u64 = 1 << 20;
@@ -17,7 +18,7 @@ const BATCH_LEN: u64 = 1 << 20;
 /// The reader is itself a [`ReadAt`].
 ///
 /// ```
-/// use apr_crypto::{LeafLen, ReadAt, TreeAlgorithm, TreeHasher, VerifiedReader};
+/// use apr_crypto::{LeafLen, TreeAlgorithm, TreeHasher, VerifiedReader};
 ///
 /// let content = vec![7; 1_000_000];
 /// let mut hasher = TreeHasher::new(TreeAlgorithm::Blake3, LeafLen::KIB_16);
@@ -55,6 +56,16 @@ impl<R: ReadAt, O: ReadAt> VerifiedReader<R, O> {
         &self.root
     }
 
+    /// Fills `out` with the verified content that begins at `offset`; with zeros if anything is wrong with any of it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfRange`]; [`ErrorKind::Tree`] if the content does not belong to the root; errors of the source.
+    pub fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        check_range(offset, out.len(), self.root.content_len())?;
+        self.read(offset, out).inspect_err(|_| out.fill(0))
+    }
+
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         let all = self.root.leaves(offset, out.len() as u64)?;
         let batch = BATCH_LEN.max(self.root.leaf_len().get());
@@ -84,10 +95,8 @@ impl<R: ReadAt, O: ReadAt> ReadAt for VerifiedReader<R, O> {
         self.root.content_len()
     }
 
-    /// Fills `out` with verified content from `offset` on; with zeros if anything is wrong with any of it.
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
-        check_range(offset, out.len(), self.root.content_len())?;
-        self.read(offset, out).inspect_err(|_| out.fill(0))
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
+        Ok(self.read_exact_at(offset, out)?)
     }
 }
 

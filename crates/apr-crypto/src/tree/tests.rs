@@ -7,11 +7,11 @@ use core::cell::Cell;
 use core::ops::Range;
 
 use proptest::prelude::*;
+use read_at::ReadAt;
 use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::hex::array;
-use crate::source::ReadAt;
 
 const ALGORITHMS: [TreeAlgorithm; 2] = TreeAlgorithm::ALL;
 
@@ -237,7 +237,7 @@ impl ReadAt for Counting<'_> {
         self.0.total_len()
     }
 
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
         self.1.set(self.1.get() + out.len() as u64);
         self.0.read_exact_at(offset, out)
     }

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::io;
 
 use apr_crypto::{
-    ChunkedReader, Error, ErrorKind, FileKey, FileSource, LeafLen, OsRandom, ReadAt, TreeAlgorithm,
-    TreeHasher, VerifiedReader, Window,
+    ChunkedReader, ErrorKind, FileKey, LeafLen, OsRandom, TreeAlgorithm, TreeHasher, VerifiedReader,
 };
+use read_at::{Error, FileSource, ReadAt, Window};
 
 /// Fails at the n-th read.
 struct Failing<'a>(&'a [u8], Cell<u32>);
@@ -19,7 +19,7 @@ impl ReadAt for Failing<'_> {
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         self.1.set(self.1.get().wrapping_sub(1));
         if self.1.get() == 0 {
-            return Err(Error::wrap(ErrorKind::Source, io::Error::other("line is down")));
+            return Err(Error::from_source(io::Error::other("line is down")));
         }
         self.0.read_exact_at(offset, out)
     }

@@ -1,7 +1,7 @@
 //! Whole ways: a file for two recipients and a password, signed; a request and its answer.
 
 use apr_crypto::{
-    Argon2Cost, Argon2Limits, ChunkedReader, FileKey, LeafLen, OsRandom, Password, PasswordStanza, ReadAt,
+    Argon2Cost, Argon2Limits, ChunkedReader, FileKey, LeafLen, OsRandom, Password, PasswordStanza,
     RecipientSecret, RecipientStanza, SigningKey, TreeAlgorithm, TreeHasher, TrustedKeys, dsse_pae,
 };
 

@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use apr_container::sealed::{Part, PartKind, SealedLimits, SealedReader, open_file};
-use apr_crypto::FileSource;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
+use read_at::FileSource;
 use st_core::Dtype;
 
 use super::keys::{Keys, Opening, SignedBy};

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use apr_container::sealed::SealedReader;
-use apr_crypto::ReadAt;
 use clap::{Arg, ArgMatches, Command};
+use read_at::ReadAt;
 
 use crate::commands::seal::NAME_KEY;
 use crate::error::{Exit, Failure};

@@ -7,11 +7,12 @@ use std::sync::Mutex;
 use apr_container::sealed::{self, SealedLimits};
 use apr_container::{ErrorKind as ContainerError, ReadOptions, verify_source};
 use apr_crypto::Signer;
-use apr_crypto::{FileSource, ReadAt as _, TrustedKeys, VerifyingKey, minisign};
+use apr_crypto::{TrustedKeys, VerifyingKey, minisign};
 use apr_manifest::{
     Limits, minisign_path, model_name, read_signature, verify_file_any, verify_model, verify_model_file,
 };
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
+use read_at::{FileSource, ReadAt as _};
 
 use crate::commands::sign::{bundle_places, watched};
 use crate::error::{CODE_NO_SIGNATURE, CODE_NOT_COVERED, CODE_SIGNED_NAME, CODE_USAGE, Exit, Failure};
@@ -339,7 +340,9 @@ fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
         ContainerError::NotSigned => no_signature(input),
         _ => Failure::from(error).in_file(input),
     };
-    let source = FileSource::new(durable_file::open_regular(input, u64::MAX)?.into_file())?;
+    let regular = durable_file::open_regular(input, u64::MAX)?;
+    let len = regular.len();
+    let source = FileSource::with_len(regular.into_file(), len);
     let signer = if is_sealed(input) {
         Some(sealed::verify(&source, accepted, &SealedLimits::default()).map_err(refused)?)
     } else {

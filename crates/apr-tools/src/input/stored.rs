@@ -6,7 +6,7 @@ use std::path::Path;
 
 use apr_container::sealed::{Part, SealedReader};
 use apr_container::{Error, ErrorKind};
-use apr_crypto::FileSource;
+use read_at::FileSource;
 
 use crate::error::Failure;
 

@@ -13,11 +13,11 @@ use apr_container::{
 use apr_models::AnyModel;
 #[cfg(feature = "tensors-of-models")]
 use apr_models::Model as _;
+use read_at::{CachedPages, ReadAt as _};
 
-use super::{Decoded, Rules, warn};
+use super::{Decoded, Rules, prefix, warn, whole};
 use crate::failure::Failure;
 use crate::json::{self, Json};
-use crate::pages::Pages;
 use crate::wire::{Arguments, Outcome};
 
 /// A model, or none if the payload is of a type that only its maker's program can decode.
@@ -35,10 +35,10 @@ impl DecodePayload for Content {
     }
 }
 
-pub(super) fn describe(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<ModelInfo, Outcome> {
-    let first = pages.prefix(32)?;
-    let prefix = pages.prefix(prefix_len(first, pages.len(), &rules.apr)?)?;
-    let info = inspect_prefix(prefix, pages.len(), &rules.apr)?;
+pub(super) fn describe(pages: &CachedPages, rules: &Rules, json: &mut Json) -> Result<ModelInfo, Outcome> {
+    let first = prefix(pages, 32)?;
+    let prefix = prefix(pages, prefix_len(first, pages.total_len(), &rules.apr)?)?;
+    let info = inspect_prefix(prefix, pages.total_len(), &rules.apr)?;
 
     json.text("modelType", info.model_type.name().unwrap_or("unknown"));
     json.text("compression", &info.compression.to_string());
@@ -127,12 +127,12 @@ fn open(file: &[u8], rules: &Rules, _: &mut Arguments<'_>, _: &mut Json) -> Resu
 
 /// Whether the caller only looks (a byte), then the keys.
 pub(super) fn decode(
-    pages: &Pages,
+    pages: &CachedPages,
     rules: &Rules,
     args: &mut Arguments<'_>,
     json: &mut Json,
 ) -> Result<Decoded, Outcome> {
-    let file = pages.whole()?;
+    let file = whole(pages)?;
     let mut rules = *rules;
     // Who looks is told that nobody checked the signature; who uses the model has to say that they want it so.
     if args.u8()? != 0 {
@@ -159,13 +159,13 @@ pub(super) fn decode(
 /// The checksum of the whole file; the signature, if the keys demand one.
 #[cfg(feature = "crypto")]
 pub(super) fn verify(
-    pages: &Pages,
+    pages: &CachedPages,
     rules: &Rules,
     args: &mut Arguments<'_>,
     json: &mut Json,
 ) -> Result<(), Outcome> {
     let keys = crate::keys::Keys::read(args)?;
-    let file = pages.whole()?;
+    let file = whole(pages)?;
     let signer = apr_container::verify_signature(file, keys.trust(), &rules.apr)?;
     json.raw("signer", signer.and_then(|signer| keys.signer(signer)).as_deref().unwrap_or("null"));
     Ok(())
@@ -173,12 +173,12 @@ pub(super) fn verify(
 
 #[cfg(not(feature = "crypto"))]
 pub(super) fn verify(
-    pages: &Pages,
+    pages: &CachedPages,
     rules: &Rules,
     _: &mut Arguments<'_>,
     json: &mut Json,
 ) -> Result<(), Outcome> {
-    apr_container::v1::Container::from_bytes_with(pages.whole()?, &rules.apr)?;
+    apr_container::v1::Container::from_bytes_with(whole(pages)?, &rules.apr)?;
     json.raw("signer", "null");
     Ok(())
 }

@@ -4,22 +4,22 @@ use alloc::boxed::Box;
 
 use apr_container::v2::{Footer, Index, Inflated, Json as StoredJson, Stored, Warning};
 use apr_models::{MODEL_KEY, Tensors};
+use read_at::{CachedPages, ReadAt as _};
 
-use super::{Listed, Rules, list_tensor, named_model, warn};
+use super::{Listed, Rules, list_tensor, named_model, prefix, warn, whole};
 use crate::json::Json;
 use crate::model::{Loaded, of_tensors};
-use crate::pages::Pages;
 use crate::values::apr_name;
 use crate::wire::Outcome;
 
-pub(super) fn describe(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<(), Outcome> {
-    let first = pages.prefix(64)?;
+pub(super) fn describe(pages: &CachedPages, rules: &Rules, json: &mut Json) -> Result<(), Outcome> {
+    let first = prefix(pages, 64)?;
     let index = match first.len() {
-        64 => match Index::prefix_len(first, pages.len(), &rules.apr) {
-            Ok(len) => Index::from_prefix(pages.prefix(len)?, pages.len(), &rules.apr),
+        64 => match Index::prefix_len(first, pages.total_len(), &rules.apr) {
+            Ok(len) => Index::from_prefix(prefix(pages, len)?, pages.total_len(), &rules.apr),
             Err(error) => Err(error),
         },
-        _ => Index::from_prefix(first, pages.len(), &rules.apr),
+        _ => Index::from_prefix(first, pages.total_len(), &rules.apr),
     };
     match index {
         Ok(index) => describe_index(&index, IsIn::File, json),
@@ -73,21 +73,21 @@ fn describe_index(index: &Index, is_in: IsIn, json: &mut Json) {
     json.truth("encrypted", index.warnings().contains(&Warning::Encrypted));
 }
 
-pub(super) fn inflate(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<Box<Inflated>, Outcome> {
-    let inflated = Inflated::from_bytes(pages.whole()?, &rules.apr)?;
+pub(super) fn inflate(pages: &CachedPages, rules: &Rules, json: &mut Json) -> Result<Box<Inflated>, Outcome> {
+    let inflated = Inflated::from_bytes(whole(pages)?, &rules.apr)?;
     describe_index(inflated.container().index(), IsIn::Memory, json);
     Ok(Box::new(inflated))
 }
 
 /// The checksum at the end.
-pub(super) fn verify(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<(), Outcome> {
-    let stored = Stored::from_bytes(pages.whole()?, &rules.apr)?;
+pub(super) fn verify(pages: &CachedPages, rules: &Rules, json: &mut Json) -> Result<(), Outcome> {
+    let stored = Stored::from_bytes(whole(pages)?, &rules.apr)?;
     stored.container().tensors().map(drop)?;
     json.raw("signer", "null");
     json.truth("hasChecksum", !matches!(stored.container().footer(), Footer::Absent));
     Ok(())
 }
 
-pub(super) fn model(pages: &Pages) -> Result<Loaded, Outcome> {
-    of_tensors(|| Ok(Tensors::from_apr2(pages.whole()?)?))
+pub(super) fn model(pages: &CachedPages) -> Result<Loaded, Outcome> {
+    of_tensors(|| Ok(Tensors::from_apr2(whole(pages)?)?))
 }

@@ -5,36 +5,36 @@ use alloc::vec::Vec;
 
 use apr_models::{MODEL_KEY, Tensors};
 use gguf_core::{Array, Endian, Header, Prefix, TensorInfo, Value};
+use read_at::{CachedPages, ReadAt as _};
 use st_core::Dtype;
 
-use super::{Listed, Rules, list_tensor, named_model};
+use super::{Listed, Rules, list_tensor, named_model, whole};
 use crate::failure::Failure;
 use crate::json::{self, Json};
 use crate::model::{Loaded, of_tensors};
-use crate::pages::Pages;
 use crate::values;
 use crate::wire::{Answer, Outcome};
 
 /// Elements of an array that a description shows.
 const SHOWN: usize = 8;
 
-fn header<'p>(pages: &'p Pages, rules: &Rules) -> Result<Header<'p>, Outcome> {
-    let head = pages.head();
-    match Header::from_prefix(head, pages.len(), &rules.gguf)? {
+fn header<'p>(pages: &'p CachedPages, rules: &Rules) -> Result<Header<'p>, Outcome> {
+    let head = pages.available_prefix();
+    match Header::from_prefix(head, pages.total_len(), &rules.gguf)? {
         Prefix::Header(header) => {
-            header.check_file_len(pages.len(), rules.gguf.level)?;
+            header.check_file_len(pages.total_len(), rules.gguf.level)?;
             Ok(header)
         }
         // The reader knows the end of what it was reading; what follows may be as long again.
         Prefix::More { needed } => {
             let here = head.len() as u64;
-            let until = needed.max(here.saturating_mul(2)).min(pages.len());
+            let until = needed.max(here.saturating_mul(2)).min(pages.total_len());
             Err(Outcome::Need { offset: here, len: until - here })
         }
     }
 }
 
-pub(super) fn describe(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<(), Outcome> {
+pub(super) fn describe(pages: &CachedPages, rules: &Rules, json: &mut Json) -> Result<(), Outcome> {
     let header = header(pages, rules)?;
     let mut metadata = Json::object();
     for entry in header.entries() {
@@ -105,7 +105,7 @@ fn all_json(array: Array<'_>) -> String {
     list.finish()
 }
 
-pub(super) fn entry(pages: &Pages, rules: &Rules, key: &str) -> Result<Answer, Outcome> {
+pub(super) fn entry(pages: &CachedPages, rules: &Rules, key: &str) -> Result<Answer, Outcome> {
     let header = header(pages, rules)?;
     let value = header.get(key).ok_or_else(|| Failure::new("aw-no-entry", "the file has no such key"))?;
     let json = match value {
@@ -116,8 +116,8 @@ pub(super) fn entry(pages: &Pages, rules: &Rules, key: &str) -> Result<Answer, O
 }
 
 /// The model whose tensors the file has, blocks and half-precision floats widened.
-pub(super) fn model(pages: &Pages, rules: &Rules) -> Result<Loaded, Outcome> {
-    let file = pages.whole()?;
+pub(super) fn model(pages: &CachedPages, rules: &Rules) -> Result<Loaded, Outcome> {
+    let file = whole(pages)?;
     let header = header(pages, rules)?;
     if header.endian() == Endian::Big {
         return Err(Failure::new("aw-byte-order", "models are not read from big-endian files").into());

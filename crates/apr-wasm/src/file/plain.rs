@@ -3,24 +3,24 @@
 use alloc::vec::Vec;
 
 use apr_models::{MODEL_KEY, Tensors};
+use read_at::{CachedPages, ReadAt as _};
 use st_core::Header;
 
-use super::{Listed, Rules, list_tensor, named_model};
+use super::{Listed, Rules, list_tensor, named_model, prefix, whole};
 use crate::json::Json;
 use crate::model::{Loaded, of_tensors};
-use crate::pages::Pages;
 use crate::wire::Outcome;
 
-fn header(pages: &Pages, rules: &Rules) -> Result<Header, Outcome> {
-    let first = pages.head().first_chunk::<8>();
+fn header(pages: &CachedPages, rules: &Rules) -> Result<Header, Outcome> {
+    let first = pages.available_prefix().first_chunk::<8>();
     let prefix_len = match first {
-        Some(first) => 8 + Header::declared_len(*first, pages.len(), &rules.safetensors)?,
-        None => pages.len(),
+        Some(first) => 8 + Header::declared_len(*first, pages.total_len(), &rules.safetensors)?,
+        None => pages.total_len(),
     };
-    Ok(Header::from_prefix(pages.prefix(prefix_len)?, pages.len(), &rules.safetensors)?)
+    Ok(Header::from_prefix(prefix(pages, prefix_len)?, pages.total_len(), &rules.safetensors)?)
 }
 
-pub(super) fn describe(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<(), Outcome> {
+pub(super) fn describe(pages: &CachedPages, rules: &Rules, json: &mut Json) -> Result<(), Outcome> {
     let header = header(pages, rules)?;
     let mut list = Json::list();
     for info in header.iter() {
@@ -44,7 +44,7 @@ pub(super) fn describe(pages: &Pages, rules: &Rules, json: &mut Json) -> Result<
     Ok(())
 }
 
-pub(super) fn model(pages: &Pages, rules: &Rules) -> Result<Loaded, Outcome> {
+pub(super) fn model(pages: &CachedPages, rules: &Rules) -> Result<Loaded, Outcome> {
     header(pages, rules)?;
-    of_tensors(|| Ok(Tensors::from_safetensors(pages.whole()?)?))
+    of_tensors(|| Ok(Tensors::from_safetensors(whole(pages)?)?))
 }

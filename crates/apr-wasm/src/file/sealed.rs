@@ -7,29 +7,33 @@ use core::cell::RefCell;
 use apr_container::Error;
 use apr_container::sealed::{self, SealedHeader, SealedLimits, SealedReader, StanzaKind};
 use apr_crypto::VerifyingKey;
+use read_at::{CachedPages, ReadAt as _};
 
+use super::whole;
 use crate::failure::Failure;
 use crate::json::Json;
 use crate::keys::{Keys, signer_json};
-use crate::pages::{Pages, Shared};
 use crate::values;
 use crate::wire::{Arguments, Outcome};
 
-pub(super) type Reader = SealedReader<'static, Shared>;
+pub(super) type Reader = SealedReader<'static, Rc<RefCell<CachedPages>>>;
 
 /// Fewest bytes asked for at once, if the file has so many.
 const LEAST: u64 = 64 << 10;
 
 /// What a failed reader needs, or why it failed.
-fn outcome(pages: &Pages, error: Error) -> Outcome {
-    match pages.take_missing() {
-        Some((offset, len)) => Outcome::Need { offset, len: len.max(LEAST).min(pages.len() - offset) },
+fn outcome(pages: &CachedPages, error: Error) -> Outcome {
+    match read_at::missing_range(&error) {
+        Some(range) => {
+            let len = (range.end - range.start).max(LEAST).min(pages.total_len() - range.start);
+            Outcome::Need { offset: range.start, len }
+        }
         None => error.into(),
     }
 }
 
-pub(super) fn describe(pages: &Rc<RefCell<Pages>>, json: &mut Json) -> Result<(), Outcome> {
-    let header = SealedHeader::read(&Shared(Rc::clone(pages)), &SealedLimits::default());
+pub(super) fn describe(pages: &Rc<RefCell<CachedPages>>, json: &mut Json) -> Result<(), Outcome> {
+    let header = SealedHeader::read(pages, &SealedLimits::default());
     let header = header.map_err(|error| outcome(&pages.borrow(), error))?;
     let mut metadata = Json::object();
     for (key, value) in header.public_declared() {
@@ -57,25 +61,25 @@ pub(super) fn describe(pages: &Rc<RefCell<Pages>>, json: &mut Json) -> Result<()
 
 /// The keys.
 pub(super) fn verify(
-    pages: &Rc<RefCell<Pages>>,
+    pages: &Rc<RefCell<CachedPages>>,
     args: &mut Arguments<'_>,
     json: &mut Json,
 ) -> Result<(), Outcome> {
     let keys = Keys::read(args)?;
-    pages.borrow().whole()?;
-    let signer = sealed::verify(&Shared(Rc::clone(pages)), keys.trust(), &SealedLimits::default())?;
+    whole(&pages.borrow())?;
+    let signer = sealed::verify(pages, keys.trust(), &SealedLimits::default())?;
     json.raw("signer", keys.signer(signer).as_deref().unwrap_or("null"));
     Ok(())
 }
 
 /// The keys.
 pub(super) fn open(
-    pages: &Rc<RefCell<Pages>>,
+    pages: &Rc<RefCell<CachedPages>>,
     args: &mut Arguments<'_>,
     json: &mut Json,
 ) -> Result<Reader, Outcome> {
     let keys = Keys::read(args)?;
-    let reader = SealedReader::open(Shared(Rc::clone(pages)), &keys.access(), &SealedLimits::default());
+    let reader = SealedReader::open(Rc::clone(pages), &keys.access(), &SealedLimits::default());
     let reader = reader.map_err(|error| outcome(&pages.borrow(), error))?;
     let signer = reader.signer().and_then(|signer| keys.signer(signer));
     json.raw("signer", signer.as_deref().unwrap_or("null"));
@@ -91,7 +95,7 @@ pub(super) fn open(
 
 /// Bytes of the original file.
 pub(super) fn content(
-    pages: &Rc<RefCell<Pages>>,
+    pages: &Rc<RefCell<CachedPages>>,
     reader: &Reader,
     from: u64,
     len: u64,

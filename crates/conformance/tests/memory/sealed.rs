@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use apr_container::sealed::{self, Part, Plan, SealOptions, SealedLimits, SealedReader};
 use apr_crypto::{Access, Trust};
-use apr_crypto::{FileSource, ReadAt, RecipientSecret, SigningKey};
+use apr_crypto::{RecipientSecret, SigningKey};
+use read_at::{FileSource, ReadAt};
 
 use super::HEAP;
 
@@ -27,7 +28,7 @@ impl ReadAt for Counting {
         self.file.total_len()
     }
 
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), apr_crypto::Error> {
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
         self.read.set(self.read.get() + out.len() as u64);
         self.file.read_exact_at(offset, out)
     }

@@ -89,7 +89,10 @@ fn the_innermost_place_stays() {
     let error = lower::Error::from(lower::ErrorKind::Duplicate { name: "abc".into() });
     let error = error.at(1).at(2).shifted(8).of(Subject::tensor("a")).of(Subject::key("b"));
     assert_eq!(error.to_string(), "duplicate name of 3 bytes, tensor \"a\", at byte 9");
-    assert_eq!(format!("{error:?}"), "Error { kind: Duplicate { name: \"abc\" }, offset: 9, subject: Tensor(\"a\") }");
+    assert_eq!(
+        format!("{error:?}"),
+        "Error { kind: Duplicate { name: \"abc\" }, offset: 9, subject: Tensor(\"a\") }"
+    );
     assert_eq!(error.clone(), error);
 }
 

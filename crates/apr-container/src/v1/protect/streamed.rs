@@ -2,7 +2,10 @@
 
 use alloc::vec;
 
-use apr_crypto::{ReadAt, Signature, Signer, Trust, VerifyingKey};
+use apr_crypto::{Signature, Signer, Trust, VerifyingKey};
+#[cfg(feature = "std")]
+use read_at::FileSource;
+use read_at::ReadAt;
 
 use super::trust::verify_signature;
 use crate::crc::Crc32;
@@ -112,7 +115,7 @@ pub fn check_before_reading<'k>(
     if len <= SHORT_LEN {
         return Ok(());
     }
-    Claim::read(&Sought { file, len }, trust.into(), options)?;
+    Claim::read(&FileSource::with_len(file.try_clone()?, len), trust.into(), options)?;
     std::io::Seek::rewind(&mut &*file)?;
     Ok(())
 }
@@ -144,26 +147,5 @@ impl<'k> Claim<'k> {
             trust.accept(&embedded).map_err(|rejected| ErrorKind::from(rejected).at(geometry.payload_end))?;
         let signed = accepted.map(|(key, signer)| (key, Signature::from_bytes(signature), signer));
         Ok(Self { geometry, signed })
-    }
-}
-
-/// A file that is read by seeking, which every system has.
-#[cfg(feature = "std")]
-struct Sought<'f> {
-    file: &'f std::fs::File,
-    len: u64,
-}
-
-#[cfg(feature = "std")]
-impl ReadAt for Sought<'_> {
-    fn total_len(&self) -> u64 {
-        self.len
-    }
-
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), apr_crypto::Error> {
-        use std::io::{Read as _, Seek as _, SeekFrom};
-        let mut file = self.file;
-        let read = file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(out));
-        read.map_err(|error| apr_crypto::Error::wrap(apr_crypto::ErrorKind::Source, error))
     }
 }

@@ -3,8 +3,9 @@
 use std::cell::Cell;
 
 use apr_container::sealed::{Part, Plan, SealOptions, SealedReader};
+use apr_crypto::TrustedKeys;
 use apr_crypto::{Access, Signer, Trust};
-use apr_crypto::{ReadAt, TrustedKeys};
+use read_at::ReadAt;
 
 use super::{content, keys, limits, seal};
 
@@ -19,7 +20,7 @@ impl ReadAt for Counting<'_> {
         self.bytes.total_len()
     }
 
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), apr_crypto::Error> {
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
         self.read.set(self.read.get() + out.len() as u64);
         self.bytes.read_exact_at(offset, out)
     }

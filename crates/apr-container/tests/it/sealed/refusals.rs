@@ -5,7 +5,8 @@ use std::cell::Cell;
 use apr_container::ErrorKind;
 use apr_container::sealed::{self, Part, Plan, SealOptions, SealedHeader, SealedLayout, SealedLimits};
 use apr_crypto::{Access, Trust};
-use apr_crypto::{Argon2Cost, Argon2Limits, Password, ReadAt};
+use apr_crypto::{Argon2Cost, Argon2Limits, Password};
+use read_at::ReadAt;
 
 use super::{cheap, code, header, keys, limits, open, read_all, sample, seal};
 
@@ -100,7 +101,7 @@ impl ReadAt for Claiming<'_> {
         self.len
     }
 
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), apr_crypto::Error> {
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
         self.asked.set(self.asked.get() + out.len() as u64);
         for (idx, byte) in (offset..).zip(out) {
             *byte = self.bytes.get(usize::try_from(idx).unwrap()).copied().unwrap_or_default();
