@@ -46,10 +46,10 @@ use sha2::{Digest as _, Sha256};
 
 pub use self::message::Padding;
 pub use self::replay::{ReplayGuard, ReplayToken};
-use crate::aead::AesKey;
+use crate::encrypt::aead::AesKey;
+use crate::encrypt::recipient::{Agreement, EphemeralPublic, RecipientPublic, RecipientSecret};
 use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
-use crate::recipient::{Agreement, EphemeralPublic, RecipientPublic, RecipientSecret};
 use message::{Body, Draft};
 
 /// What a request begins with: name of the format, its version.
@@ -216,7 +216,7 @@ pub fn decrypt_response(pending: &PendingRequest, response: &[u8]) -> Result<Vec
         return Err(wrong.into());
     }
     let body = Body::new(pending.key.open(&pending.bound, sealed)?, 0).ok_or(wrong)?;
-    let mut output = crate::aead::room_for(body.content().len())?;
+    let mut output = crate::encrypt::aead::room_for(body.content().len())?;
     output.extend_from_slice(body.content());
     Ok(output)
 }

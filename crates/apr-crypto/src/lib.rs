@@ -64,55 +64,38 @@ extern crate std;
 mod error;
 mod random;
 mod secret;
-mod kdf;
-mod mac;
-mod cipher;
-mod aead;
-mod password;
-mod recipient;
-mod file_key;
-mod chunked;
+mod keys;
+mod encrypt;
 mod sign;
 mod tree;
-mod bech32;
-mod fingerprint;
-mod key;
-mod key_text;
-#[cfg(feature = "std")]
-mod key_file;
-mod pem;
-mod trusted;
-mod trust;
-pub mod minisign;
-mod any_key;
 pub mod inference;
-#[cfg(feature = "p256")]
-pub mod p256;
 
 mod array;
 #[cfg(test)]
 mod hex;
 
-pub use crate::aead::{AesKey, Nonce, Tag};
-pub use crate::any_key::{AnyPublicKey, AnySecretKey, KeyFormat, is_key_text};
 #[cfg(feature = "std")]
-pub use crate::chunked::ChunkedWriter;
-pub use crate::chunked::{ChunkedEncryptor, ChunkedLayout, ChunkedMessage, ChunkedReader};
+pub use crate::encrypt::ChunkedWriter;
+pub use crate::encrypt::{
+    AesKey, Agreement, Argon2Cost, Argon2Limits, ChunkedEncryptor, ChunkedLayout, ChunkedMessage,
+    ChunkedReader, Commitment, EphemeralPublic, FileKey, MacKey, Nonce, Password, PasswordStanza,
+    RecipientPublic, RecipientSecret, RecipientStanza, Salt, Tag,
+};
 pub use crate::error::{Error, ErrorKind};
-pub use crate::file_key::{FileKey, PasswordStanza, RecipientStanza};
-pub use crate::fingerprint::Fingerprint;
-pub use crate::kdf::Commitment;
-pub use crate::key::{LockedKey, PublicKey, SecretKey, StoredKey};
 #[cfg(feature = "std")]
-pub use crate::key_file::refuse_exposed;
-pub use crate::mac::MacKey;
-pub use crate::password::{Argon2Cost, Argon2Limits, Password, Salt};
+pub use crate::keys::refuse_exposed;
+pub use crate::keys::{
+    AnyPublicKey, AnySecretKey, Fingerprint, KeyFormat, LockedKey, PublicKey, SecretKey, StoredKey,
+    TrustedKeys, is_key_text,
+};
 #[cfg(feature = "getrandom")]
 pub use crate::random::OsRandom;
 pub use crate::random::Rng;
-pub use crate::recipient::{Agreement, EphemeralPublic, RecipientPublic, RecipientSecret};
 pub use crate::secret::{SecretText, constant_time_eq};
-pub use crate::sign::{Signature, SigningKey, Verification, VerifyingKey, dsse_pae};
+#[cfg(feature = "p256")]
+pub use crate::sign::p256;
+pub use crate::sign::{
+    Access, DecryptionKey, RejectedSigner, Signature, Signer, SigningKey, Trust, Verification, VerifyingKey,
+    dsse_pae, minisign,
+};
 pub use crate::tree::{LeafLen, TreeAlgorithm, TreeHasher, TreeRoot, VerifiedReader};
-pub use crate::trust::{Access, DecryptionKey, RejectedSigner, Signer, Trust};
-pub use crate::trusted::TrustedKeys;

@@ -6,7 +6,7 @@ use core::ops::Range;
 
 use zeroize::Zeroizing;
 
-use crate::aead::{AesKey, Nonce, Tag, room_for};
+use crate::encrypt::aead::{AesKey, Nonce, Tag, room_for};
 use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
 

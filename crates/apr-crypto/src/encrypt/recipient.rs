@@ -5,10 +5,10 @@ use core::fmt;
 
 use x25519_dalek::{PublicKey, StaticSecret};
 
-use crate::aead::AesKey;
+use crate::encrypt::aead::AesKey;
+use crate::encrypt::kdf::{expand_sha256, extract_sha256, key_sha256};
+use crate::encrypt::mac::MacKey;
 use crate::error::{Error, ErrorKind};
-use crate::kdf::{expand_sha256, extract_sha256, key_sha256};
-use crate::mac::MacKey;
 use crate::random::Rng;
 use crate::secret::{Secret, constant_time_eq};
 

@@ -7,8 +7,8 @@ use base64ct::{Base64, Encoding};
 
 use super::{TRUSTED, UNTRUSTED, concat, decode, end, lines, wrong};
 use crate::error::Error;
-use crate::minisign::KeyId;
-use crate::sign::{Signature as Ed25519, VerifyingKey};
+use crate::sign::ed25519::{Signature as Ed25519, VerifyingKey};
+use crate::sign::minisign::KeyId;
 
 const FORMAT: &str = "a minisign signature";
 

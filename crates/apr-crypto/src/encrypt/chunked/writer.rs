@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use std::io::{self, Write};
 
 use super::{CHUNK_LEN, ChunkedEncryptor};
+use crate::encrypt::file_key::FileKey;
 use crate::error::Error;
-use crate::file_key::FileKey;
 use crate::random::Rng;
 
 /// Most that is sealed at once; what is held in memory beside one chunk.

@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 
 use super::{SigningKey, VerifyingKey};
 use crate::error::{Error, ErrorKind};
-use crate::fingerprint::Fingerprint;
-use crate::pem::{decode, encode};
+use crate::keys::Fingerprint;
+use crate::keys::pem::{decode, encode};
 use crate::secret::{SecretText, constant_time_eq};
 
 const PRIVATE: &str = "PRIVATE KEY";
@@ -116,8 +116,8 @@ mod files {
 
     use super::{SigningKey, VerifyingKey};
     use crate::error::Error;
-    use crate::key_file::{Access, create, read, text_of};
-    use crate::pem::MAX_TEXT_LEN;
+    use crate::keys::file::{Access, create, read, text_of};
+    use crate::keys::pem::MAX_TEXT_LEN;
 
     impl SigningKey {
         /// Reads a private key's file. On Unix, one that group or others may read, change or execute is refused.
@@ -318,7 +318,7 @@ mod tests {
     fn a_fingerprint_is_of_its_kind_alone() {
         let key = VerifyingKey::from_pem(OPENSSL_PUBLIC).unwrap();
         assert_eq!(key.fingerprint(), Fingerprint::of("apr-p256-verify-", &key.to_compressed()));
-        assert_ne!(key.fingerprint(), Fingerprint::of(crate::key::VERIFY, &key.to_compressed()));
+        assert_ne!(key.fingerprint(), Fingerprint::of(crate::keys::stored::VERIFY, &key.to_compressed()));
     }
 
     proptest! {

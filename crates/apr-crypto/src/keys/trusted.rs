@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::error::{Error, ErrorKind};
-use crate::key_text::{drives_terminals, lines_of};
-use crate::sign::VerifyingKey;
+use crate::keys::text::{drives_terminals, lines_of};
+use crate::sign::ed25519::VerifyingKey;
 
 /// Keys this user trusts, each under a name of the user's choice. A text: one `name apr-verify-1...` a line; empty lines
 /// and lines that begin with `#` do not count.
@@ -154,7 +154,7 @@ impl TrustedKeys {
     ///
     /// [`ErrorKind::Exposed`], [`ErrorKind::NotRegular`], [`ErrorKind::File`], and those of [`parse`](Self::parse).
     pub fn open_file(path: &std::path::Path) -> Result<Self, Error> {
-        use crate::key_file::{Access, read, text_of};
+        use crate::keys::file::{Access, read, text_of};
         let text = read(path, Access::Trusted, Self::MAX_TEXT_LEN)?;
         text_of(&text).and_then(Self::parse).map_err(|error| error.in_file(path))
     }
@@ -182,7 +182,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::sign::SigningKey;
+    use crate::sign::ed25519::SigningKey;
 
     fn key(seed: u8) -> VerifyingKey {
         SigningKey::from_seed(&[seed; 32]).verifying_key()

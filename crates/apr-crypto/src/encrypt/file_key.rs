@@ -2,15 +2,15 @@
 
 use core::fmt;
 
-use crate::aead::{Nonce, Tag};
 use crate::array::split;
-use crate::cipher::Cipher;
+use crate::encrypt::aead::{Nonce, Tag};
+use crate::encrypt::cipher::Cipher;
+use crate::encrypt::kdf::{hkdf_sha256, key_sha256};
+use crate::encrypt::mac::MacKey;
+use crate::encrypt::password::{Argon2Cost, Argon2Limits, Password, Salt};
+use crate::encrypt::recipient::{EphemeralPublic, RecipientPublic, RecipientSecret};
 use crate::error::Error;
-use crate::kdf::{hkdf_sha256, key_sha256};
-use crate::mac::MacKey;
-use crate::password::{Argon2Cost, Argon2Limits, Password, Salt};
 use crate::random::Rng;
-use crate::recipient::{EphemeralPublic, RecipientPublic, RecipientSecret};
 use crate::secret::Secret;
 
 /// Info of the wrapping key for a recipient.

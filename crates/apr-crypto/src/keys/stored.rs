@@ -15,14 +15,14 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::bech32;
+use crate::encrypt::file_key::PasswordStanza;
+use crate::encrypt::password::{Argon2Cost, Argon2Limits, Password};
+use crate::encrypt::recipient::{RecipientPublic, RecipientSecret};
 use crate::error::{Error, ErrorKind};
-use crate::file_key::PasswordStanza;
-use crate::password::{Argon2Cost, Argon2Limits, Password};
+use crate::keys::bech32;
 use crate::random::Rng;
-use crate::recipient::{RecipientPublic, RecipientSecret};
 use crate::secret::SecretText;
-use crate::sign::{SigningKey, VerifyingKey};
+use crate::sign::ed25519::{SigningKey, VerifyingKey};
 
 const SECRET: &str = "apr-secret-";
 pub(crate) const PUBLIC: &str = "apr-public-";

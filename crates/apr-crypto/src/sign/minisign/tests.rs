@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use proptest::prelude::*;
 
 use super::*;
-use crate::sign::SigningKey;
+use crate::sign::ed25519::SigningKey;
 
 /// Written by minisign 0.11: `-G -W`, `-S -t .. -c ..` over the five letters and the line feed of `hello`, `-S -l`.
 const SECRET: &str = "untrusted comment: minisign encrypted secret key\n\

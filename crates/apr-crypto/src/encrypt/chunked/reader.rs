@@ -8,10 +8,10 @@ use read_at::{ReadAt, check_range};
 
 use super::chunks::MessageKey;
 use super::{CHUNK_LEN, COMMITMENT_LEN, ChunkedLayout, HEADER_LEN, SALT_LEN, SEALED_CHUNK_LEN};
-use crate::aead::room_for;
 use crate::array::split;
+use crate::encrypt::aead::room_for;
+use crate::encrypt::file_key::FileKey;
 use crate::error::{Error, ErrorKind};
-use crate::file_key::FileKey;
 use crate::secret::{Secret, constant_time_eq};
 
 /// Chunks that are read from the source at once: as many as stay in a core's cache until they are opened.

@@ -6,9 +6,9 @@ use core::fmt;
 
 use super::chunks::MessageKey;
 use super::{CHUNK_LEN, ChunkedLayout, SEALED_CHUNK_LEN};
-use crate::aead::Tag;
+use crate::encrypt::aead::Tag;
+use crate::encrypt::file_key::FileKey;
 use crate::error::{Error, ErrorKind};
-use crate::file_key::FileKey;
 use crate::random::Rng;
 use crate::secret::Secret;
 

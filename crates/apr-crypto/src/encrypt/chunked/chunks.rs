@@ -3,12 +3,12 @@
 use alloc::vec::Vec;
 
 use super::{CHUNK_LEN, COMMITMENT_LEN, HEADER_LEN, SALT_LEN, SEALED_CHUNK_LEN};
-use crate::aead::{Nonce, Tag};
 use crate::array::split;
-use crate::cipher::Cipher;
+use crate::encrypt::aead::{Nonce, Tag};
+use crate::encrypt::cipher::Cipher;
+use crate::encrypt::file_key::FileKey;
+use crate::encrypt::kdf::expand_sha512;
 use crate::error::{Error, ErrorKind};
-use crate::file_key::FileKey;
-use crate::kdf::expand_sha512;
 use crate::random::Rng;
 use crate::secret::Secret;
 

@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 
 use zeroize::Zeroizing;
 
+use crate::encrypt::password::Argon2Limits;
 use crate::error::{Error, ErrorKind};
-use crate::key::{LockedKey, PublicKey, SecretKey, StoredKey};
-use crate::key_text::MAX_TEXT_LEN;
-use crate::password::Argon2Limits;
+use crate::keys::stored::{LockedKey, PublicKey, SecretKey, StoredKey};
+use crate::keys::text::MAX_TEXT_LEN;
 
 /// Who may read or change a file that is being read.
 #[derive(Clone, Copy)]

@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::cipher::{CautiousCipher, Cipher};
+use crate::encrypt::cipher::{CautiousCipher, Cipher};
+use crate::encrypt::kdf::Commitment;
 use crate::error::{Error, ErrorKind};
-use crate::kdf::Commitment;
 use crate::random::Rng;
 use crate::secret::Secret;
 

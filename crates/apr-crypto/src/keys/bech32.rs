@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use zeroize::Zeroizing;
 
-use crate::aead::room_for;
+use crate::encrypt::aead::room_for;
 use crate::error::{Error, ErrorKind};
 use crate::secret::SecretText;
 

@@ -5,9 +5,9 @@ use core::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
+use crate::encrypt::recipient::RecipientPublic;
 use crate::error::{Error, ErrorKind};
-use crate::recipient::RecipientPublic;
-use crate::sign::VerifyingKey;
+use crate::sign::ed25519::VerifyingKey;
 
 /// A short name of a public key that two people can compare: the first 16 bytes of the SHA-256 of the key line's prefix
 /// and the key's 32 bytes. Shown in base32 (RFC 4648, lower case), in groups of four.
@@ -41,7 +41,7 @@ impl RecipientPublic {
     /// The key's short name.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(crate::key::PUBLIC, self.as_bytes())
+        Fingerprint::of(crate::keys::stored::PUBLIC, self.as_bytes())
     }
 }
 
@@ -49,7 +49,7 @@ impl VerifyingKey {
     /// The key's short name.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(crate::key::VERIFY, self.as_bytes())
+        Fingerprint::of(crate::keys::stored::VERIFY, self.as_bytes())
     }
 }
 
@@ -143,6 +143,6 @@ mod tests {
     fn equal_bytes_of_another_kind_have_another_fingerprint() {
         let bytes = array("0900000000000000000000000000000000000000000000000000000000000000");
         let recipient = RecipientPublic::from_bytes(&bytes).unwrap().fingerprint();
-        assert_ne!(recipient, Fingerprint::of(crate::key::VERIFY, &bytes));
+        assert_ne!(recipient, Fingerprint::of(crate::keys::stored::VERIFY, &bytes));
     }
 }

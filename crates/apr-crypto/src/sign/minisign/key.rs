@@ -9,10 +9,10 @@ use zeroize::Zeroizing;
 use super::{UNTRUSTED, concat, decode, end, lines, wrong};
 use crate::array::split;
 use crate::error::{Error, ErrorKind};
-use crate::key_text::check_line;
-use crate::minisign::{Prehash, Signature};
+use crate::keys::text::check_line;
 use crate::secret::{SecretText, constant_time_eq};
-use crate::sign::{SigningKey, Verification, VerifyingKey};
+use crate::sign::ed25519::{SigningKey, Verification, VerifyingKey};
+use crate::sign::minisign::{Prehash, Signature};
 
 const PUBLIC_FORMAT: &str = "a minisign public key";
 const SECRET_FORMAT: &str = "a minisign secret key";

@@ -51,7 +51,7 @@ fn wycheproof_chunked() {
             assert_eq!(message.base_nonce()[..], base_nonce[..], "{id}");
             assert!(constant_time_commitment(&commitment, &sealed), "{id}");
             // The key itself: a chunk sealed with it by the cipher alone.
-            let cipher = crate::cipher::Cipher::new(aead_key[..].try_into().unwrap());
+            let cipher = crate::encrypt::cipher::Cipher::new(aead_key[..].try_into().unwrap());
             let tag = cipher.seal(&message.base_nonce(), &[], &mut []).unwrap();
             let mut ours = [0; 16];
             message.seal(0, &[], &mut ours).unwrap();

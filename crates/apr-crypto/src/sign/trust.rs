@@ -1,9 +1,9 @@
 //! Trusted signers of a file, and the keys to verify and decrypt it with.
 
-use crate::password::Password;
-use crate::recipient::RecipientSecret;
-use crate::sign::VerifyingKey;
-use crate::trusted::TrustedKeys;
+use crate::encrypt::password::Password;
+use crate::encrypt::recipient::RecipientSecret;
+use crate::keys::TrustedKeys;
+use crate::sign::ed25519::VerifyingKey;
 
 /// Whose signature a file must have.
 #[derive(Clone, Copy, Debug, Default)]

@@ -23,9 +23,9 @@ pub use reader::{ChunkedMessage, ChunkedReader};
 #[cfg(feature = "std")]
 pub use writer::ChunkedWriter;
 
-use crate::aead::room_for;
+use crate::encrypt::aead::room_for;
+use crate::encrypt::file_key::FileKey;
 use crate::error::{Error, ErrorKind};
-use crate::file_key::FileKey;
 use crate::random::Rng;
 
 /// Plaintext of a full chunk.
@@ -64,7 +64,7 @@ impl FileKey {
         let len = sealed_len(plaintext)?;
         #[cfg(feature = "rayon")]
         if chunks::is_parallel(plaintext.len()) {
-            let mut sealed = crate::aead::zeroed(len)?;
+            let mut sealed = crate::encrypt::aead::zeroed(len)?;
             self.seal_chunked_into(rng, context, plaintext, &mut sealed)?;
             return Ok(sealed);
         }

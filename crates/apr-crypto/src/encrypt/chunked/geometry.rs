@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::{CHUNK_LEN, HEADER_LEN, SEALED_CHUNK_LEN};
-use crate::aead::Tag;
+use crate::encrypt::aead::Tag;
 use crate::error::{Error, ErrorKind};
 
 /// Most chunks of one message; the last one is shorter than the others.

@@ -8,12 +8,12 @@ use alloc::vec::Vec;
 use base64ct::{Base64, Encoding};
 use zeroize::Zeroizing;
 
-use crate::aead::room_for;
+use crate::encrypt::aead::room_for;
+use crate::encrypt::recipient::{RecipientPublic, RecipientSecret};
 use crate::error::{Error, ErrorKind};
-use crate::key::{PublicKey, SecretKey};
-use crate::recipient::{RecipientPublic, RecipientSecret};
+use crate::keys::stored::{PublicKey, SecretKey};
 use crate::secret::{SecretText, constant_time_eq};
-use crate::sign::{SigningKey, VerifyingKey};
+use crate::sign::ed25519::{SigningKey, VerifyingKey};
 
 const PRIVATE: &str = "PRIVATE KEY";
 const PUBLIC: &str = "PUBLIC KEY";

@@ -7,7 +7,7 @@ use core::ops::RangeInclusive;
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::aead::AesKey;
+use crate::encrypt::aead::AesKey;
 use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
 use crate::secret::Secret;

@@ -1,9 +1,9 @@
 //! Keys as people have them: a key line, PEM, or a file of minisign's.
 
+use crate::encrypt::password::{Argon2Limits, Password};
 use crate::error::{Error, ErrorKind};
-use crate::key::{PREFIXES, PublicKey, SecretKey, StoredKey};
+use crate::keys::stored::{PREFIXES, PublicKey, SecretKey, StoredKey};
 use crate::minisign;
-use crate::password::{Argon2Limits, Password};
 
 /// How a text spells a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,10 +197,10 @@ mod tests {
     use alloc::string::{String, ToString};
 
     use super::*;
-    use crate::password::Argon2Cost;
+    use crate::encrypt::password::Argon2Cost;
+    use crate::encrypt::recipient::RecipientSecret;
     use crate::random::fixed::Seeded;
-    use crate::recipient::RecipientSecret;
-    use crate::sign::SigningKey;
+    use crate::sign::ed25519::SigningKey;
 
     fn never() -> Result<Password, Error> {
         panic!("nobody has to be asked")

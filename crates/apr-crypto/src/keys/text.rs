@@ -2,9 +2,9 @@
 
 use alloc::string::String;
 
+use crate::encrypt::password::Argon2Limits;
 use crate::error::{Error, ErrorKind};
-use crate::key::{LockedKey, PublicKey, SecretKey, StoredKey};
-use crate::password::Argon2Limits;
+use crate::keys::stored::{LockedKey, PublicKey, SecretKey, StoredKey};
 use crate::secret::SecretText;
 
 /// Longest text of a key file that is looked at.
@@ -138,9 +138,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::password::{Argon2Cost, Password};
+    use crate::encrypt::password::{Argon2Cost, Password};
+    use crate::encrypt::recipient::RecipientSecret;
     use crate::random::fixed::Seeded;
-    use crate::recipient::RecipientSecret;
 
     fn key() -> SecretKey {
         RecipientSecret::from_bytes(&[3; 32]).into()

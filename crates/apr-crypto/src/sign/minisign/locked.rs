@@ -7,10 +7,10 @@ use zeroize::Zeroizing;
 
 use super::SecretKey;
 use super::key::Fields;
-use crate::aead::room_for;
 use crate::array::split;
+use crate::encrypt::aead::room_for;
+use crate::encrypt::password::{Argon2Cost, Argon2Limits, Password};
 use crate::error::{Error, ErrorKind};
-use crate::password::{Argon2Cost, Argon2Limits, Password};
 use crate::secret::constant_time_eq;
 
 /// Block size that libsodium always chooses; a unit of memory is 128 times as long.
