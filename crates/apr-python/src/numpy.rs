@@ -7,7 +7,7 @@ use pyo3::types::{IntoPyDict as _, PyDict, PyTuple};
 use st_core::Dtype;
 
 use crate::buffer::{Buffer, Wanted};
-use crate::dtypes::{is_native, place, python_name};
+use crate::dtypes::{index, is_native, python_name};
 use crate::error::refused;
 
 static NUMPY: PyOnceLock<Numpy> = PyOnceLock::new();
@@ -19,7 +19,7 @@ pub(crate) struct Numpy {
     asarray: Py<PyAny>,
     empty: Py<PyAny>,
     /// By the place of the type; `ml_dtypes` is imported for the first tensor that needs it.
-    dtypes: [PyOnceLock<Py<PyAny>>; Dtype::ALL.len()],
+    dtypes: [PyOnceLock<Py<PyAny>>; Dtype::ELEMENTS.len()],
 }
 
 impl Numpy {
@@ -33,14 +33,14 @@ impl Numpy {
                 array: function("array")?,
                 asarray: function("asarray")?,
                 empty: function("empty")?,
-                dtypes: [const { PyOnceLock::new() }; Dtype::ALL.len()],
+                dtypes: [const { PyOnceLock::new() }; Dtype::ELEMENTS.len()],
             })
         })
     }
 
     /// The element type as numpy's, little-endian.
     pub(crate) fn dtype<'py>(&self, py: Python<'py>, dtype: Dtype) -> PyResult<&Bound<'py, PyAny>> {
-        let found = self.dtypes[place(dtype)].get_or_try_init(py, || {
+        let found = self.dtypes[index(dtype)].get_or_try_init(py, || {
             let name = python_name(dtype);
             let scalar = if is_native(dtype) {
                 name.into_pyobject(py)?.into_any()

@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use st_core::{Dtype, TensorView};
 
 use crate::buffer::{Buffer, Wanted};
-use crate::dtypes::{SUPPORTED, from_format, from_python_name};
+use crate::dtypes::{SUPPORTED, from_format};
 use crate::error::{of_format, refused};
 use crate::numpy::{Numpy, carrier};
 use crate::packed::{is_packed, pack};
@@ -104,7 +104,7 @@ impl<'a> Tensor<'a> {
             return Ok(Self { name, dtype, shape, source });
         }
         let called = type_name(array)?;
-        let dtype = from_python_name(&called).ok_or_else(|| unknown(name, &called))?;
+        let dtype = Dtype::from_numpy_name(&called).ok_or_else(|| unknown(name, &called))?;
         let numpy = Numpy::get(array.py())?;
         let integers = numpy.as_integers(dtype, array)?;
         let mut tensor = Self::of_array(name, &integers)?;

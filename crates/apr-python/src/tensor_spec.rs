@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use st_core::Dtype;
 
 use crate::buffer::promised;
-use crate::dtypes::{PACKED_F4, SUPPORTED, from_python_name};
+use crate::dtypes::{PACKED_F4, SUPPORTED};
 use crate::error::refused;
 
 /// A tensor for `serialize` and `serialize_file`, given by the address of its bytes (little-endian, row-major).
@@ -53,7 +53,7 @@ impl TensorSpec {
             Some(Dtype::F4)
         } else {
             // Unpacked elements of less than a byte are not what files hold.
-            from_python_name(dtype).filter(|dtype| dtype.bits() >= 8)
+            Dtype::from_numpy_name(dtype).filter(|dtype| dtype.bits() >= 8)
         };
         let dtype = known
             .ok_or_else(|| refused(format!("Unknown dtype {dtype:?}. Supported dtypes: {SUPPORTED}")))?;

@@ -12,7 +12,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use st_core::{Dtype, Layout, TensorSpec, WriteOptions};
 
-use crate::dtypes::from_python_name;
 use crate::error::{of_format, of_system, refused};
 use crate::serialize::PREFIX;
 use crate::tensor::{Tensor, unknown};
@@ -209,7 +208,7 @@ fn described(item: &Bound<'_, PyAny>) -> PyResult<(String, Dtype, Vec<usize>)> {
                 })?,
         },
     };
-    let known = Dtype::from_name(&called).or_else(|| from_python_name(&called));
+    let known = Dtype::element_from_name(&called).or_else(|| Dtype::from_numpy_name(&called));
     let dtype = known.ok_or_else(|| unknown(&name, &called))?;
     Ok((name, dtype, shape))
 }

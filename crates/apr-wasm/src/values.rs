@@ -12,7 +12,7 @@ use crate::wire::{Answer, Arguments};
 /// The elements in whole units that a type can be read by, and their bytes: blocks, or bytes for several small elements. `(0, 0)` for a
 /// type that has to be read as a whole.
 pub(crate) fn unit(dtype: &str) -> (u64, u64) {
-    if let Some(plain) = Dtype::from_name(dtype) {
+    if let Some(plain) = Dtype::element_from_name(dtype) {
         return match plain.bits() {
             4 => (2, 1),
             6 => (4, 3),
@@ -55,7 +55,7 @@ pub(crate) fn answer(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
 
 /// As many elements as `count` says, 64-bit floats and integers rounded to the nearest `f32`.
 pub(crate) fn decode(dtype: &str, count: u64, data: &[u8]) -> Result<Vec<f32>, Failure> {
-    let Some(plain) = Dtype::from_name(dtype) else { return decode_blocks(dtype, count, data) };
+    let Some(plain) = Dtype::element_from_name(dtype) else { return decode_blocks(dtype, count, data) };
     let shape = [usize::try_from(count).map_err(|_| too_many())?];
     let view = TensorView::new(plain, &shape, data)?;
     let mut out = Vec::new();

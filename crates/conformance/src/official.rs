@@ -124,7 +124,7 @@ pub fn theirs(dtype: Dtype) -> safetensors::Dtype {
 /// If we do not know one of its.
 #[must_use]
 pub fn ours(dtype: safetensors::Dtype) -> Dtype {
-    Dtype::from_name(&dtype.to_string()).expect("both know the same 22 names")
+    Dtype::element_from_name(&dtype.to_string()).expect("both know the same 22 names")
 }
 
 /// Name of the variant, as the manifests write it.

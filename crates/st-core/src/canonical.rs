@@ -8,9 +8,9 @@
 //! :{"dtype":"BF16","shape":[4096,4096],"data_offsets":[0,33554432]}
 //! ```
 
-use crate::dtype::Dtype;
 use crate::grammar::{Fields, Visit};
 use crate::json::{HIGHS, ONES, Scanner, load};
+use tensor_dtype::Dtype;
 
 /// Reads an entry from the colon on, or nothing at all.
 #[inline]
@@ -27,7 +27,7 @@ pub(crate) fn entry<'h>(scanner: &mut Scanner<'h>, visit: &mut impl Visit<'h>) -
     let word = load(rest, 0)?;
     let quotes = word ^ (ONES * u64::from(b'"'));
     let len = (quotes.wrapping_sub(ONES) & !quotes & HIGHS).trailing_zeros() / 8;
-    let dtype = Dtype::from_quoted(word & (u64::MAX >> 56_u32.checked_sub(8 * len)?))?;
+    let dtype = Dtype::from_quoted_word(word & (u64::MAX >> 56_u32.checked_sub(8 * len)?))?;
 
     let rest = rest.get(len as usize..)?.strip_prefix(br#"","shape":["#)?;
     let shape_start = text.len() - rest.len() - 1;

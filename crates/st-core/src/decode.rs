@@ -9,8 +9,8 @@
 
 use half::{bf16, f16};
 
-use crate::dtype::Dtype;
-use crate::element::Elements;
+use tensor_dtype::Dtype;
+use tensor_dtype::Elements;
 
 /// Layout of a float of at most 8 bits.
 #[derive(Clone, Copy)]
@@ -335,14 +335,14 @@ mod tests {
 
     #[test]
     fn tables_hold_what_the_layouts_say() {
-        for dtype in Dtype::ALL {
+        for dtype in Dtype::ELEMENTS {
             if let Some(values) = table_of(dtype) {
                 assert_eq!(values.map(f32::to_bits), table(dtype).map(f32::to_bits), "{dtype}");
                 let used = 1 << dtype.bits();
                 assert!(values[used..].iter().all(|value| *value == 0.0));
             }
         }
-        assert_eq!(Dtype::ALL.into_iter().filter_map(table_of).count(), 8);
+        assert_eq!(Dtype::ELEMENTS.into_iter().filter_map(table_of).count(), 8);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::dtype::Dtype;
 use located_error::Quoted;
+use tensor_dtype::Dtype;
 
 /// Why an operation was refused, with the byte offset and the tensor concerned where there is one.
 ///

@@ -2,12 +2,12 @@
 
 use core::iter::FusedIterator;
 
-use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
 use crate::grammar::{Entry, Visit, visit_header};
 use crate::header::{Header, LENGTH_FIELD};
 use crate::json::Scan;
 use crate::limits::{ReadOptions, Strictness};
+use tensor_dtype::Dtype;
 
 /// Finds a tensor in a file, in one pass over the header and with constant memory.
 ///

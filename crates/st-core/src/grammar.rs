@@ -10,10 +10,10 @@
 //! One pass over the text reports what it meets to a [`Visit`]; nothing is kept here.
 
 use crate::canonical;
-use crate::dtype::Dtype;
 use crate::error::ErrorKind;
 use crate::json::{RawStr, Scan, Scanner};
 use crate::limits::Strictness;
+use tensor_dtype::Dtype;
 
 pub(crate) const METADATA_KEY: &str = "__metadata__";
 
@@ -228,7 +228,7 @@ impl<'h> Pass<'h> {
             }
             _ => return Err(self.scanner.fault(DTYPE)),
         };
-        let known = Dtype::ALL.iter().copied().find(|dtype| name.is(dtype.name()));
+        let known = Dtype::ELEMENTS.into_iter().find(|dtype| name.is(dtype.name()));
         known.ok_or_else(|| ErrorKind::UnknownDtype.in_text(at))
     }
 

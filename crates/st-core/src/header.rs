@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
 use crate::header_text;
 use crate::limits::{MAX_HEADER_LEN, ReadOptions};
 use crate::name_index::NameIndex;
 use crate::table::{self, Record, Span, Table};
 use crate::view::TensorView;
+use tensor_dtype::Dtype;
 
 /// Bytes of the length field every file begins with.
 pub(crate) const LENGTH_FIELD: u64 = 8;

@@ -4,8 +4,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::dtype::Dtype;
 use crate::grammar::METADATA_KEY;
+use tensor_dtype::Dtype;
 
 /// What is written of a tensor.
 pub(crate) struct Entry<'a> {

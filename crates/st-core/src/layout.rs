@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::dtype::Dtype;
+use crate::dtype::byte_len;
 use crate::error::{Error, ErrorKind};
 use crate::grammar::METADATA_KEY;
 use crate::header::LENGTH_FIELD;
@@ -12,6 +12,7 @@ use crate::header_text;
 use crate::limits::MAX_HEADER_LEN;
 use crate::name_index::{Duplicate, NameIndex, Names, hash};
 use crate::view::TensorView;
+use tensor_dtype::Dtype;
 
 /// A tensor to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +157,7 @@ impl Layout {
             if spec.name == METADATA_KEY {
                 return Err(Error::from(ErrorKind::ReservedName).of_tensor(spec.name));
             }
-            let byte_len = spec.dtype.byte_len(spec.shape).map_err(|error| error.of_tensor(spec.name))?;
+            let byte_len = byte_len(spec.dtype, spec.shape).map_err(|error| error.of_tensor(spec.name))?;
             planned.push(Planned { input_idx, offset: end, byte_len });
             end = end
                 .checked_add(byte_len)

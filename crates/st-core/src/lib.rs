@@ -59,7 +59,6 @@ mod name_index;
 mod table;
 mod header;
 mod view;
-mod element;
 mod decode;
 mod slice;
 mod find;
@@ -70,8 +69,7 @@ mod stream;
 mod shard;
 
 pub use decode::{ToF32, ToF64};
-pub use dtype::Dtype;
-pub use element::{Element, Elements};
+pub use dtype::byte_len;
 pub use error::{Error, ErrorKind};
 pub use find::{Dims, Found, find};
 pub use header::{Header, Iter, Metadata, TensorInfo};
@@ -81,4 +79,5 @@ pub use shard::{PlannedShard, ShardIndex, ShardPlan, ShardProblem};
 pub use slice::{Bounds, Index, Ranges, Slice, SlicePlan};
 #[cfg(feature = "std")]
 pub use stream::{TensorSink, write_to};
+pub use tensor_dtype::{Dtype, Element, Elements};
 pub use view::{SafeTensors, TensorView};

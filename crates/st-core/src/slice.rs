@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use core::num::NonZeroU64;
 use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-use crate::dtype::Dtype;
+use crate::dtype::byte_len;
 use crate::error::{Error, ErrorKind};
+use tensor_dtype::Dtype;
 
 /// What to take of one dimension.
 ///
@@ -136,9 +137,9 @@ impl SlicePlan {
     ///
     /// [`ErrorKind::TooManyIndices`], [`ErrorKind::SecondEllipsis`], [`ErrorKind::IndexOutOfRange`] and
     /// [`ErrorKind::ReversedRange`] name the dimension; [`ErrorKind::SliceInsideByte`] if a run of elements
-    /// of a sub-byte type begins or ends inside a byte; the errors of [`Dtype::byte_len`].
+    /// of a sub-byte type begins or ends inside a byte; the errors of [`byte_len`].
     pub fn new(dtype: Dtype, shape: &[usize], index: &[Index], bounds: Bounds) -> Result<Self, Error> {
-        let byte_len = dtype.byte_len(shape)?;
+        let byte_len = byte_len(dtype, shape)?;
         let places = resolve(shape, index, bounds)?;
         let new_shape = places.iter().filter(|places| places.kept).map(|places| places.count).collect();
         let mut plan = Self { shape: new_shape, loops: Vec::new(), start: 0, run: 0 };

@@ -4,13 +4,14 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::dtype::Dtype;
+use crate::dtype::checked_byte_len;
 use crate::error::{Error, ErrorKind};
 use crate::grammar::{Entry, METADATA_KEY, Visit, visit_header};
 use crate::header::LENGTH_FIELD;
 use crate::json::{RawStr, Scan, Scanner};
 use crate::limits::{Limits, ReadOptions, Strictness};
 use crate::name_index::{Duplicate, NameIndex, Names, hash, in_order};
+use tensor_dtype::Dtype;
 
 /// A piece of [`Table::strings`]. Headers are shorter than 4 GiB, and so is what they unescape to.
 #[derive(Clone, Copy, Debug)]
@@ -192,7 +193,7 @@ fn check_record(table: &Table, record: &Record, expected: u64) -> Result<u64, Er
     if begin != expected || end < begin {
         return Err(ErrorKind::InvalidOffsets { begin, end, expected });
     }
-    let computed = record.dtype.byte_len(table.shape(record)).map_err(|error| *error.kind())?;
+    let computed = checked_byte_len(record.dtype, table.shape(record))?;
     if end - begin != computed {
         return Err(ErrorKind::SizeMismatch { declared: end - begin, computed });
     }

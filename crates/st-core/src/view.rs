@@ -3,12 +3,13 @@
 use core::fmt;
 
 use crate::decode::{ToF32, ToF64};
-use crate::dtype::Dtype;
-use crate::element::{Element, Elements};
+use crate::dtype::byte_len;
 use crate::error::{Error, ErrorKind};
 use crate::header::Header;
 use crate::limits::ReadOptions;
 use crate::slice::{Bounds, Index, Slice, SlicePlan};
+use tensor_dtype::Dtype;
+use tensor_dtype::{Element, Elements};
 
 /// A whole file in memory: a [`Header`] and the bytes it describes. Nothing is copied.
 ///
@@ -135,7 +136,7 @@ impl<'data> TensorView<'data> {
     /// [`ErrorKind::SizeOverflow`], [`ErrorKind::PartialByte`], or [`ErrorKind::DataLength`] if `data` is not
     /// exactly as long as type and shape need.
     pub fn new(dtype: Dtype, shape: &'data [usize], data: &'data [u8]) -> Result<Self, Error> {
-        let needed = dtype.byte_len(shape)?;
+        let needed = byte_len(dtype, shape)?;
         let given = data.len() as u64;
         if given != needed {
             return Err(ErrorKind::DataLength { needed, given }.into());

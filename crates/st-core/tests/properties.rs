@@ -27,7 +27,7 @@ struct Tensor {
 
 fn tensor() -> impl Strategy<Value = Tensor> {
     (0..22usize, prop::collection::vec(0..5usize, 0..4), any::<u8>()).prop_map(|(dtype, mut shape, fill)| {
-        let dtype = Dtype::ALL[dtype];
+        let dtype = Dtype::ELEMENTS[dtype];
         if dtype.byte_len(&shape).is_err() {
             shape.push(8);
         }
@@ -146,7 +146,7 @@ proptest! {
         index in prop::collection::vec((any::<bool>(), -7..7i64, prop::option::of(-7..7i64), 1..4u64), 0..4),
         dtype in 0..22usize,
     ) {
-        let dtype = Dtype::ALL[dtype];
+        let dtype = Dtype::ELEMENTS[dtype];
         let index: Vec<_> = index.into_iter().map(|(select, start, stop, step)| {
             if select { Index::Select(start) } else { Index::Range { start: Some(start), stop, step: step.try_into().unwrap() } }
         }).collect();

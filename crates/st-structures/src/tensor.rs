@@ -238,7 +238,7 @@ where
         let library: Cow<'de, str> = parts.next_element()?.ok_or_else(missing)?;
         let shape: Vec<usize> = parts.next_element()?.ok_or_else(missing)?;
         let data = parts.next_element_seed(self.0)?.ok_or_else(missing)?;
-        let dtype = Dtype::from_name(&dtype).ok_or_else(|| A::Error::custom("unknown dtype"))?;
+        let dtype = Dtype::element_from_name(&dtype).ok_or_else(|| A::Error::custom("unknown dtype"))?;
         let library = Library::from_data_type(&library).ok_or_else(|| A::Error::custom("unknown library"))?;
         let tensor = Tensor::new(dtype, &shape, data).map_err(A::Error::custom)?;
         Ok(tensor.with_library(library))
@@ -287,7 +287,8 @@ pub(crate) fn from_parts(
     shape: &[usize],
     data: Vec<u8>,
 ) -> Result<Tensor<Cow<'static, [u8]>>, Error> {
-    let dtype = Dtype::from_name(dtype).ok_or(ErrorKind::WrongType { expected: "the parts of a tensor" })?;
+    let dtype =
+        Dtype::element_from_name(dtype).ok_or(ErrorKind::WrongType { expected: "the parts of a tensor" })?;
     let library = Library::from_data_type(library).unwrap_or_default();
     Ok(Tensor::new(dtype, shape, Cow::Owned(data))?.with_library(library))
 }

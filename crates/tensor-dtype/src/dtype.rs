@@ -257,6 +257,12 @@ impl Dtype {
         Self::ALL.iter().copied().find(|dtype| dtype.name() == name)
     }
 
+    /// The element type with this name, as safetensors spells it.
+    #[must_use]
+    pub fn element_from_name(name: &str) -> Option<Self> {
+        Self::ELEMENTS.into_iter().find(|dtype| dtype.name() == name)
+    }
+
     /// The type with this name in upper or lower case.
     #[must_use]
     pub fn from_name_ignore_case(name: &str) -> Option<Self> {

@@ -89,7 +89,9 @@ impl SealedFile {
             .map_err(|error| self.raise(py, error))?;
         let shape: Option<Vec<usize>> = part.shape().iter().map(|&dim| usize::try_from(dim).ok()).collect();
         // What the directory says of a type may be any word.
-        let (Some(dtype), Some(shape)) = (Dtype::from_name(part.dtype()), shape) else { return Ok(room) };
+        let (Some(dtype), Some(shape)) = (Dtype::element_from_name(part.dtype()), shape) else {
+            return Ok(room);
+        };
         match dtype.byte_len(&shape) {
             Ok(len) if len == part.len() && is_packed(dtype) => unpacked(py, dtype, &shape, buffer.bytes()),
             Ok(len) if len == part.len() => numpy.view(dtype, &shape, &room, 0),

@@ -128,7 +128,7 @@ pub(super) fn model(pages: &CachedPages, rules: &Rules) -> Result<Loaded, Outcom
         let shape: Vec<usize> = info.shape().map(|dim| usize::try_from(dim).unwrap_or(usize::MAX)).collect();
         let range = info.file_range();
         let data = file.get(range.start as usize..range.end as usize).ok_or_else(Failure::message)?;
-        match Dtype::from_name(dtype_name(info)) {
+        match Dtype::element_from_name(dtype_name(info)) {
             Some(dtype) if !matches!(dtype, Dtype::F16 | Dtype::Bf16) => {
                 tensors.push(&name, dtype, &shape, data.to_vec())?;
             }
