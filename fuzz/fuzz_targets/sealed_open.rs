@@ -3,12 +3,11 @@
 
 #![no_main]
 
-use apr_container::sealed::{
+use apr_sealed::{
     self, RekeyOptions, Rekeying, SealOptions, SealedHeader, SealedLimits, SealedReader, verify,
 };
 use apr_container::Error;
-use apr_crypto::{Access, Trust};
-use apr_crypto::Argon2Limits;
+use apr_crypto::{Access, Argon2Limits, Trust};
 use apr_fuzz::sealed::{Counter, make, recipient, signer};
 use libfuzzer_sys::fuzz_target;
 
@@ -73,11 +72,11 @@ fn read(file: &[u8]) -> Option<Vec<u8>> {
 
 /// Sealed again, it is read again.
 fn again(reader: &SealedReader<'_, &[u8]>, content: &[u8]) {
-    let (key, plan) = (signer(), sealed::Plan::new(reader.parts().iter().cloned()).expect("it was read"));
+    let (key, plan) = (signer(), apr_sealed::Plan::new(reader.parts().iter().cloned()).expect("it was read"));
     let mut options = SealOptions::default().signed_by(&key).for_recipient(recipient().public());
     options.public = reader.public_metadata().clone();
     options.private = reader.private_metadata().clone();
-    let file = sealed::to_vec(&plan, content, &options, &mut Counter(80)).expect("it was read");
+    let file = apr_sealed::to_vec(&plan, content, &options, &mut Counter(80)).expect("it was read");
     let (secret, public) = (recipient(), key.verifying_key());
     let access = Access::default().with_recipient(&secret).with_trust(&public);
     let again = SealedReader::open(file.as_slice(), &access, &limits()).expect("it was sealed");

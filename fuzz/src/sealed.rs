@@ -1,7 +1,7 @@
 //! Sealed files as the fuzzer decides: directories, metadata, key slots and headers out of its bytes, with every code,
 //! checksum, hash and signature around them made right, as the keys' owner would.
 
-use apr_container::sealed::MAGIC;
+use apr_sealed::MAGIC;
 use apr_crypto::{
     Error, FileKey, LeafLen, RecipientSecret, Rng, SigningKey, TreeAlgorithm, TreeHasher, dsse_pae,
 };

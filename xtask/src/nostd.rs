@@ -29,7 +29,7 @@ const SOFT: (&str, &str) = (
 const DUPLICATE_ITEM: &str = "E0152";
 
 /// The crates that promise it, and a call that leads through the whole of each.
-const CRATES: [Promise; 9] = [
+const CRATES: [Promise; 10] = [
     Promise { name: "located-error", features: &[], call: include_str!("nostd/located_error.rs") },
     Promise { name: "foreign-format", features: &[], call: include_str!("nostd/foreign_format.rs") },
     Promise { name: "st-core", features: &[], call: include_str!("nostd/st_core.rs") },
@@ -42,6 +42,7 @@ const CRATES: [Promise; 9] = [
         features: &["ruzstd", "lz4", "crypto"],
         call: include_str!("nostd/apr_container.rs"),
     },
+    Promise { name: "apr-sealed", features: &[], call: include_str!("nostd/apr_sealed.rs") },
     Promise {
         name: "apr-models",
         features: &["ruzstd", "lz4", "pipelines", "quantize", "unnamed"],

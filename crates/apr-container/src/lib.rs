@@ -6,8 +6,7 @@
 //! signed, and reads single tensors out of it.
 //!
 //! ```
-//! use apr_container::{DecodePayload, EncodePayload, Error, ModelType, PayloadReader, PayloadWriter, SaveOptions};
-//! use apr_container::{load_from_bytes, to_vec};
+//! use apr_container::{DecodePayload, EncodePayload, Error, ModelType, PayloadReader, PayloadWriter, SaveOptions, load_from_bytes, to_vec};
 //!
 //! struct Thresholds(Vec<f32>);
 //!
@@ -75,8 +74,6 @@ mod limits;
 mod map;
 mod metadata;
 mod model_type;
-#[cfg(feature = "crypto")]
-pub mod sealed;
 pub mod v1;
 pub mod v2;
 

@@ -84,6 +84,7 @@ mod tests {
             st_structures::ErrorKind::CODES,
             gguf_core::ErrorKind::CODES,
             apr_container::ErrorKind::CODES,
+            apr_sealed::ErrorKind::CODES,
             apr_crypto::ErrorKind::CODES,
             apr_manifest::ErrorKind::CODES,
             durable_file::ErrorKind::CODES,

@@ -471,9 +471,17 @@ impl From<st_mmap::Error> for Failure {
     }
 }
 
+/// Text of a signature that is present and was not verified.
+const UNCHECKED: &str = "the file is signed and its signature was not verified";
+
 impl From<&apr_container::Error> for Failure {
     fn from(error: &apr_container::Error) -> Self {
         use apr_container::ErrorKind;
+        if let ErrorKind::Io(inner) = error.kind()
+            && let Some(sealed) = sealed_error(inner)
+        {
+            return Self::from(sealed);
+        }
         let failure = match error.kind() {
             ErrorKind::File(inner) => Self::from(inner),
             // The library's own names for limits say nothing here; the advice names the option.
@@ -483,9 +491,7 @@ impl From<&apr_container::Error> for Failure {
                 let what = kind.to_string();
                 Self::new(error.code(), what.split("; raise `").next().unwrap_or_default())
             }
-            ErrorKind::SignatureUnchecked => {
-                Self::new(error.code(), "the file is signed and nobody has checked the signature")
-            }
+            ErrorKind::SignatureUnchecked => Self::new(error.code(), UNCHECKED),
             kind => Self::new(error.code(), kind.to_string()),
         };
         let failure = failure.at(error.offset()).of_key(error.name());
@@ -500,6 +506,29 @@ impl From<&apr_container::Error> for Failure {
 /// The name in an error is taken for a key of the metadata; see [`Failure::of_tensors`].
 impl From<apr_container::Error> for Failure {
     fn from(error: apr_container::Error) -> Self {
+        Self::from(&error)
+    }
+}
+
+/// The error of a sealed file inside an error of reading.
+fn sealed_error(error: &io::Error) -> Option<&apr_sealed::Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+impl From<&apr_sealed::Error> for Failure {
+    fn from(error: &apr_sealed::Error) -> Self {
+        use apr_sealed::ErrorKind;
+        let failure = match error.kind() {
+            ErrorKind::File(inner) => Self::from(inner),
+            ErrorKind::SignatureUnchecked => Self::new(error.code(), UNCHECKED),
+            kind => Self::new(error.code(), kind.to_string()),
+        };
+        failure.at(error.offset()).of_key(error.subject())
+    }
+}
+
+impl From<apr_sealed::Error> for Failure {
+    fn from(error: apr_sealed::Error) -> Self {
         Self::from(&error)
     }
 }

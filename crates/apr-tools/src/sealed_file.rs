@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use apr_container::sealed::{MAGIC, SealedHeader, SealedLimits, SealedReader, StanzaKind};
-use apr_crypto::Argon2Cost;
-use apr_crypto::{Access, Trust};
+use apr_crypto::{Access, Argon2Cost, Trust};
+use apr_sealed::{MAGIC, SealedHeader, SealedLimits, SealedReader, StanzaKind};
 use read_at::FileSource;
 
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};
@@ -149,17 +148,17 @@ impl<'s> SealedFile<'s> {
     ///
     /// If they are not as demanded.
     pub(crate) fn verify(&self, trust: Trust<'_>) -> Result<(), Failure> {
-        let verified = apr_container::sealed::verify(&self.file, trust, &self.limits);
+        let verified = apr_sealed::verify(&self.file, trust, &self.limits);
         verified.map(drop).map_err(|error| self.refused(error))
     }
 
     /// The failure, with the name the user knows and the advice that fits sealed files.
-    pub(crate) fn refused(&self, error: apr_container::Error) -> Failure {
+    pub(crate) fn refused(&self, error: apr_sealed::Error) -> Failure {
         refusal(error, self.source, &self.header)
     }
 }
 
-fn refusal(error: apr_container::Error, source: &Source, header: &SealedHeader) -> Failure {
+fn refusal(error: apr_sealed::Error, source: &Source, header: &SealedHeader) -> Failure {
     let code = error.code();
     let failure = source.relabel(error.into());
     let help = match code {

@@ -3,10 +3,10 @@
 use core::error::Error;
 use std::path::Path;
 
-use apr_container::sealed::{Part, Plan, SealOptions, to_vec};
 use apr_crypto::{
     Argon2Cost, Argon2Limits, Error as CryptoError, Password, RecipientSecret, Rng, SecretKey, SigningKey,
 };
+use apr_sealed::{Part, Plan, SealOptions, to_vec};
 
 /// Bytes that nobody should take for random.
 struct Counter(u8);

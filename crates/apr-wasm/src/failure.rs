@@ -162,6 +162,13 @@ impl From<apr_quant::Error> for Failure {
 }
 
 #[cfg(feature = "crypto")]
+impl From<apr_sealed::Error> for Failure {
+    fn from(error: apr_sealed::Error) -> Self {
+        Self::told(error.code(), &error).at(error.offset()).of_key(error.subject())
+    }
+}
+
+#[cfg(feature = "crypto")]
 impl From<apr_crypto::Error> for Failure {
     fn from(error: apr_crypto::Error) -> Self {
         Self::told(error.code(), &error)

@@ -4,10 +4,9 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use apr_crypto::inference::{PendingRequest, RequestOptions, encrypt_for_model as encrypt};
-use apr_crypto::{Access, Signer, Trust};
 use apr_crypto::{
-    AnyPublicKey, AnySecretKey, Argon2Limits, Error, ErrorKind, Password, PublicKey, RecipientSecret, Rng,
-    SecretKey, SigningKey, TrustedKeys, VerifyingKey, minisign,
+    Access, AnyPublicKey, AnySecretKey, Argon2Limits, Error, ErrorKind, Password, PublicKey, RecipientSecret,
+    Rng, SecretKey, Signer, SigningKey, Trust, TrustedKeys, VerifyingKey, minisign,
 };
 
 use crate::failure::Failure;

@@ -24,10 +24,6 @@ fn call(bytes: &[u8]) -> usize {
     if apr_container::open_protected::<Weights>(bytes, kind, &access, &strict).is_ok() {
         return 2;
     }
-    let limits = apr_container::sealed::SealedLimits::default();
-    if apr_container::sealed::SealedReader::open(bytes, &access, &limits).is_ok() {
-        return 3;
-    }
     let tensors = apr_container::v2::Container::from_bytes(bytes).map_or(0, |file| file.len());
     saved.map_or(tensors, |bytes| bytes.len())
 }

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use apr_container::{Compression, Generation, ModelType, Opened, Protection, ReadOptions, encode_payload_to_vec, load_protected, save, save_protected};
-use apr_crypto::Access;
-use apr_crypto::{Password, RecipientSecret, SigningKey};
+use apr_crypto::{Access, Password, RecipientSecret, SigningKey};
 use apr_models::{LinearRegression, Vector};
 
 use super::{Outcome, options, same};

@@ -8,8 +8,7 @@ use apr_container::{
     AuthenticMetadata, Error, ModelType, Protection, ReadOptions, SaveOptions, UncheckedSignature, Value,
     authenticate, to_vec, to_vec_protected,
 };
-use apr_crypto::{Access, Signer, Trust};
-use apr_crypto::{OsRandom, Password, RecipientSecret, SigningKey, TrustedKeys};
+use apr_crypto::{Access, OsRandom, Password, RecipientSecret, Signer, SigningKey, Trust, TrustedKeys};
 
 use crate::sample::Sample;
 

@@ -5,7 +5,6 @@
 
 #[cfg(feature = "crypto")]
 mod authentic;
-mod v1;
 mod metadata;
 mod metadata_refusals;
 mod peer_metadata;
@@ -14,10 +13,9 @@ mod protect;
 #[cfg(feature = "crypto")]
 mod raw;
 mod sample;
-#[cfg(feature = "crypto")]
-mod sealed;
 mod serde_codec;
 mod serde_refusals;
 #[cfg(all(feature = "crypto", feature = "std"))]
 mod streamed;
+mod v1;
 mod v2;

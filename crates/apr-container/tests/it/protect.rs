@@ -9,8 +9,7 @@ use apr_container::{
     open_protected, save_encrypted, save_for_recipient, save_signed, to_vec, to_vec_protected,
     verify_signature,
 };
-use apr_crypto::{Access, Signer, Trust};
-use apr_crypto::{OsRandom, Password, RecipientSecret, SigningKey, TrustedKeys};
+use apr_crypto::{Access, OsRandom, Password, RecipientSecret, Signer, SigningKey, Trust, TrustedKeys};
 use proptest::prelude::*;
 
 use crate::sample::Sample;

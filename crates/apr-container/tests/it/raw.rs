@@ -5,8 +5,7 @@ use apr_container::{
     Compression, Error, License, ModelType, Protection, RawModel, ReadOptions, SaveOptions, load_from_bytes,
     open_protected, to_vec,
 };
-use apr_crypto::{Access, Signer};
-use apr_crypto::{OsRandom, Password, RecipientSecret, SigningKey};
+use apr_crypto::{Access, OsRandom, Password, RecipientSecret, Signer, SigningKey};
 use proptest::prelude::*;
 
 use crate::sample::Sample;

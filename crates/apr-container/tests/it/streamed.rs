@@ -6,8 +6,7 @@ use apr_container::{
     Compression, Error, ModelType, Protection, ReadOptions, SaveOptions, check_before_reading,
     to_vec_protected, verify_signature, verify_source,
 };
-use apr_crypto::{OsRandom, SigningKey};
-use apr_crypto::{Signer, Trust};
+use apr_crypto::{OsRandom, Signer, SigningKey, Trust};
 use read_at::ReadAt;
 
 use crate::sample::Sample;

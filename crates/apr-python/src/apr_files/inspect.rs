@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
-use apr_container::sealed::{SealedHeader, SealedLimits, StanzaKind};
 use apr_container::{KeyHint, ModelInfo, ReadOptions, inspect_reader, v2};
 use apr_crypto::{RecipientPublic, VerifyingKey};
+use apr_sealed::{SealedHeader, SealedLimits, StanzaKind};
 use gguf_core::{Endian, Header as GgufHeader, Prefix, Value as GgufValue};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

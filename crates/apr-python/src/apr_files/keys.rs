@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use apr_crypto::{Access, Signer, Trust};
 use apr_crypto::{
-    AnyPublicKey, AnySecretKey, Argon2Limits, Password, PublicKey, RecipientPublic, RecipientSecret,
-    SecretKey, SigningKey, TrustedKeys, is_key_text,
+    Access, AnyPublicKey, AnySecretKey, Argon2Limits, Password, PublicKey, RecipientPublic, RecipientSecret,
+    SecretKey, Signer, SigningKey, Trust, TrustedKeys, is_key_text,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

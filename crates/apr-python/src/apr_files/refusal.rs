@@ -24,6 +24,7 @@ create_exception!(
 #[derive(Debug)]
 pub(crate) enum Refusal {
     Container(apr_container::Error),
+    Sealed(apr_sealed::Error),
     Model(apr_models::Error),
     Key(apr_crypto::Error),
     File(durable_file::Error),
@@ -56,6 +57,7 @@ macro_rules! from {
 
 from! {
     Container(apr_container::Error);
+    Sealed(apr_sealed::Error);
     Model(apr_models::Error);
     Key(apr_crypto::Error);
     File(durable_file::Error);
@@ -141,6 +143,11 @@ impl Refusal {
                     Told { name: error.tensor().map(str::to_owned), ..bare(error.code(), error.to_string()) }
                 }
             },
+            Self::Sealed(error) => Told {
+                offset: error.offset(),
+                name: error.subject().map(str::to_owned),
+                ..bare(error.code(), error.to_string())
+            },
             Self::Key(error) => bare(error.code(), error.to_string()),
             Self::File(error) => bare(error.code(), error.to_string()),
             Self::Format(error) => of_format(error),
@@ -176,6 +183,11 @@ impl Refusal {
             Self::Model(error) => match error.kind() {
                 apr_models::ErrorKind::Container(inner) => io_of_container(inner),
                 apr_models::ErrorKind::File(inner) => inner.io_error(),
+                _ => None,
+            },
+            Self::Sealed(error) => match error.kind() {
+                apr_sealed::ErrorKind::Io(cause) => Some(cause),
+                apr_sealed::ErrorKind::File(cause) => cause.io_error(),
                 _ => None,
             },
             Self::Key(error) => core::error::Error::source(error)?.downcast_ref(),

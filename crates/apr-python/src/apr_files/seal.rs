@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 
-use apr_container::sealed::{Part, Plan, SealOptions, seal_file};
 use apr_crypto::{Password, RecipientPublic, SigningKey};
+use apr_sealed::{Part, Plan, SealOptions, seal_file};
 use gguf_core::{Endian, Header as GgufHeader, Prefix};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

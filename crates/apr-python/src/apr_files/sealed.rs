@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use apr_container::sealed::{Part, PartKind, SealedLimits, SealedReader, open_file};
+use apr_sealed::{Part, PartKind, SealedLimits, SealedReader, open_file};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
@@ -73,7 +73,7 @@ impl SealedFile {
         found.ok_or_else(|| PyKeyError::new_err(name.to_owned()))
     }
 
-    fn raise(&self, py: Python<'_>, error: apr_container::Error) -> PyErr {
+    fn raise(&self, py: Python<'_>, error: apr_sealed::Error) -> PyErr {
         Refusal::from(error).raise(py, Some(&self.path))
     }
 }

@@ -1,8 +1,7 @@
 //! `apr encrypt`: an `.apr` model for one recipient or under a password; every other file, or for several, as `apr seal` does it.
 
 use apr_container::{Metadata, Protection};
-use apr_crypto::OsRandom;
-use apr_crypto::Trust;
+use apr_crypto::{OsRandom, Trust};
 use clap::{ArgMatches, Command};
 
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_USAGE, Exit, Failure};

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use apr_container::sealed::SealedReader;
+use apr_sealed::SealedReader;
 use clap::{Arg, ArgMatches, Command};
 use read_at::ReadAt;
 
@@ -165,7 +165,7 @@ fn find<R: ReadAt>(reader: &SealedReader<'_, R>, name: &str, path: &Path) -> Res
         let failure = Failure::new("ac-v2-not-found", "the sealed file has no tensor of this name");
         let list = "`apr inspect FILE` with the same key lists the names; -v lists all of them";
         // One tensor is usually called by the end of its name.
-        let names = || reader.parts().iter().map(apr_container::sealed::Part::name);
+        let names = || reader.parts().iter().map(apr_sealed::Part::name);
         let ending =
             || names().find(|known| known.strip_suffix(name).is_some_and(|rest| rest.ends_with('.')));
         let help = match suggest::closest(name, names()).or_else(ending) {
@@ -185,7 +185,7 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn part<'r, R: ReadAt>(self, reader: &'r SealedReader<'_, R>) -> Option<&'r apr_container::sealed::Part> {
+    fn part<'r, R: ReadAt>(self, reader: &'r SealedReader<'_, R>) -> Option<&'r apr_sealed::Part> {
         match self {
             Self::All => None,
             Self::Tensor(idx) => reader.parts().get(idx),
@@ -193,7 +193,7 @@ impl Wanted {
     }
 
     fn len<R: ReadAt>(self, reader: &SealedReader<'_, R>) -> u64 {
-        self.part(reader).map_or_else(|| reader.content_len(), apr_container::sealed::Part::len)
+        self.part(reader).map_or_else(|| reader.content_len(), apr_sealed::Part::len)
     }
 
     /// Hands everything on, piece by piece, each one verified.
@@ -201,7 +201,7 @@ impl Wanted {
         self,
         reader: &SealedReader<'_, R>,
         mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
-        refused: impl Fn(apr_container::Error) -> Failure,
+        refused: impl Fn(apr_sealed::Error) -> Failure,
     ) -> Result<(), Failure> {
         let Self::Tensor(idx) = self else {
             // What `take` says has to pass through the reader.

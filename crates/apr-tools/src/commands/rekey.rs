@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use apr_container::sealed::{self, RekeyOptions, StanzaKind};
+use apr_sealed::{RekeyOptions, StanzaKind};
 
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{self, Source};
@@ -95,7 +95,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         options = options.signed_by(signer);
     }
     let before = described(file.header().stanzas());
-    interruption::in_place(&[path], || sealed::rekey(path, &file.access(&keys), &options, file.limits()))
+    interruption::in_place(&[path], || apr_sealed::rekey(path, &file.access(&keys), &options, file.limits()))
         .map_err(|error| file.refused(error))?;
     let changed = SealedFile::open(&source, identity.limits())?;
     let after = described(changed.header().stanzas());

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
 
-use apr_container::sealed::{Part, PartKind, Plan, SealOptions, SealedLimits, Sealer};
 use apr_crypto::OsRandom;
+use apr_sealed::{Part, PartKind, Plan, SealOptions, SealedLimits, Sealer};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::error::{CODE_USAGE, Exit, Failure};
@@ -166,7 +166,7 @@ pub(crate) fn seal(source: Source, matches: &ArgMatches, console: &mut Console) 
             grouped(most as u64)
         ));
     }
-    let total = apr_container::sealed::SealedLayout::new(&plan, &options)?.total_len();
+    let total = apr_sealed::SealedLayout::new(&plan, &options)?.total_len();
     if run == Run::Write {
         let mut progress = console.progress("sealing", len);
         output::replace(out_path, overwrite, |out| {
@@ -291,9 +291,9 @@ fn copy(
 
 /// What sealing said inside an error of writing.
 fn failed(error: io::Error, destination: &Destination) -> Failure {
-    match error.downcast::<apr_container::Error>() {
+    match error.downcast::<apr_sealed::Error>() {
         Ok(error) => match error.kind() {
-            apr_container::ErrorKind::Io(error) => destination.write_failure(error),
+            apr_sealed::ErrorKind::Io(error) => destination.write_failure(error),
             _ => error.into(),
         },
         Err(error) => destination.write_failure(&error),

@@ -4,13 +4,12 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use apr_container::sealed::{self, SealedLimits};
-use apr_container::{ErrorKind as ContainerError, ReadOptions, verify_source};
-use apr_crypto::Signer;
-use apr_crypto::{TrustedKeys, VerifyingKey, minisign};
+use apr_container::{ReadOptions, verify_source};
+use apr_crypto::{Signer, TrustedKeys, VerifyingKey, minisign};
 use apr_manifest::{
     Limits, minisign_path, model_name, read_signature, verify_file_any, verify_model, verify_model_file,
 };
+use apr_sealed::SealedLimits;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use read_at::{FileSource, ReadAt as _};
 
@@ -337,14 +336,18 @@ fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
         Trust::Anyone => apr_crypto::Trust::Anyone,
     };
     let refused = |error: apr_container::Error| match error.kind() {
-        ContainerError::NotSigned => no_signature(input),
+        apr_container::ErrorKind::NotSigned => no_signature(input),
         _ => Failure::from(error).in_file(input),
     };
     let regular = durable_file::open_regular(input, u64::MAX)?;
     let len = regular.len();
     let source = FileSource::with_len(regular.into_file(), len);
     let signer = if is_sealed(input) {
-        Some(sealed::verify(&source, accepted, &SealedLimits::default()).map_err(refused)?)
+        let verified = apr_sealed::verify(&source, accepted, &SealedLimits::default());
+        Some(verified.map_err(|error| match error.kind() {
+            apr_sealed::ErrorKind::NotSigned => no_signature(input),
+            _ => Failure::from(error).in_file(input),
+        })?)
     } else {
         verify_source(&source, accepted, &ReadOptions::STRICT).map_err(refused)?
     };

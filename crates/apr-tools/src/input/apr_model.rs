@@ -150,11 +150,12 @@ impl AprModel {
     /// Those of [`open`](Self::open).
     pub(super) fn of(stored: &Stored, source: &Source, rules: &Rules) -> Result<Self, Failure> {
         let refused = |error: Error| source.relabel(Failure::from(error));
+        let unreadable = |error: apr_sealed::Error| source.relabel(Failure::from(error));
         let mut first = vec![0; stored.len().min(32) as usize];
-        stored.read_at(0, &mut first).map_err(refused)?;
+        stored.read_at(0, &mut first).map_err(unreadable)?;
         // Nothing is reserved for a file that is not as long as it says.
         prefix_len(&first, stored.len(), &rules.apr).map_err(refused)?;
-        let file = stored.read_all().map_err(refused)?;
+        let file = stored.read_all().map_err(unreadable)?;
         let opened = open_bytes(&file, &Keys::default(), &rules.apr).map_err(refused)?;
         let inner = || {
             refused(ErrorKind::Encrypted.into())

@@ -51,12 +51,14 @@ impl AprTensors {
     /// The same of bytes wherever they are.
     pub(super) fn of(stored: Stored, path: &Path, label: &Path, rules: &Rules) -> Result<Self, Failure> {
         let read = |rules: &Rules| {
-            Index::read(stored.len(), &rules.apr, |offset, bytes| stored.read_at(offset, bytes))
+            Index::read(stored.len(), &rules.apr, |offset, bytes| {
+                stored.read_at(offset, bytes).map_err(|error| std::io::Error::other(error).into())
+            })
         };
         let (bytes, index) = match read(rules) {
             Ok(index) => (Bytes::Stored(stored), index),
             Err(error) if error.code() == "ac-v2-compressed" => {
-                let stored = stored.read_all().map_err(Failure::of_tensors)?;
+                let stored = stored.read_all().map_err(Failure::from)?;
                 let inflated = Inflated::from_bytes(&stored, &rules.apr).map_err(Failure::of_tensors)?;
                 let index = inflated.container().index().clone();
                 (Bytes::Inflated(Box::new(inflated)), index)

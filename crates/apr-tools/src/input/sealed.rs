@@ -102,7 +102,7 @@ fn foreign_format(stored: &Stored) -> Result<Option<foreign_format::Format>, Fai
         stored.read_at(offset, buf).map_err(io::Error::other)
     });
     // What sealing says is inside.
-    identified.map_err(|error| match error.downcast::<apr_container::Error>() {
+    identified.map_err(|error| match error.downcast::<apr_sealed::Error>() {
         Ok(error) => error.into(),
         Err(error) => Failure::new(CODE_IO, error.to_string()),
     })

@@ -33,7 +33,7 @@ impl Format {
     ///
     /// With one bit of it wrong, the magic of an `.apr` file still counts: the reader will find that the checksum does not match.
     pub(super) fn of(first: &[u8]) -> Self {
-        if first.starts_with(&apr_container::sealed::MAGIC) {
+        if first.starts_with(&apr_sealed::MAGIC) {
             return Self::Sealed;
         }
         match first.first_chunk::<4>() {

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::Path;
 
-use apr_container::sealed::{Part, SealedReader};
-use apr_container::{Error, ErrorKind};
+use apr_sealed::{Error, ErrorKind, Part, SealedReader};
 use read_at::FileSource;
 
 use crate::error::Failure;

@@ -3,9 +3,9 @@
 use alloc::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use apr_crypto::{Access, Trust};
 use apr_crypto::{
-    AnySecretKey, Fingerprint, Password, RecipientPublic, RecipientSecret, SigningKey, TrustedKeys,
+    Access, AnySecretKey, Fingerprint, Password, RecipientPublic, RecipientSecret, SigningKey, Trust,
+    TrustedKeys,
 };
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 

@@ -1,7 +1,7 @@
 //! What files that are opened may ask for: `--max-password-cost` and `--max-recipients`.
 
-use apr_container::sealed::SealedLimits;
 use apr_crypto::Argon2Limits;
+use apr_sealed::SealedLimits;
 use clap::{Arg, ArgMatches, value_parser};
 
 use super::password::HEADING;

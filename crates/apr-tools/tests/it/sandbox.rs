@@ -7,15 +7,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use apr_container::sealed::{self, Part, Plan, SealOptions};
-use apr_container::v2;
 use apr_container::{
     License, LicenseTier, Metadata, ModelType, Protection, RawModel, ReadOptions, SaveOptions, Value, to_vec,
+    v2,
 };
-use apr_crypto::Access;
-use apr_crypto::{Password, PublicKey, RecipientSecret, Rng, SecretKey, SigningKey};
+use apr_crypto::{Access, Password, PublicKey, RecipientSecret, Rng, SecretKey, SigningKey};
 use apr_models::{LinearRegression, Vector};
 use apr_quant::{BlockFormat, Quantizer};
+use apr_sealed::{Part, Plan, SealOptions};
 use gguf_core::GgufBuilder;
 use st_core::{Dtype, TensorView, WriteOptions};
 
@@ -374,7 +373,7 @@ pub(crate) fn sealed(file: &[u8], options: &SealOptions<'_>) -> Vec<u8> {
     });
     let plan = Plan::of_file(file.len() as u64, tensors).unwrap();
     let options = options.clone().with_private("file.name", "model.safetensors");
-    sealed::to_vec(&plan, file, &options, &mut Counted(1)).unwrap()
+    apr_sealed::to_vec(&plan, file, &options, &mut Counted(1)).unwrap()
 }
 
 /// A file with this protection, the same in every run.

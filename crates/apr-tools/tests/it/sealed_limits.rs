@@ -1,7 +1,7 @@
 //! What a sealed file may ask of whoever opens it, and what its maker is told.
 
-use apr_container::sealed::SealOptions;
 use apr_crypto::RecipientSecret;
+use apr_sealed::SealOptions;
 use sha2::{Digest as _, Sha256};
 
 use crate::sandbox::{Sandbox, buyer, sealed};

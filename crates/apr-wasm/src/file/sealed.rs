@@ -4,9 +4,8 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use apr_container::Error;
-use apr_container::sealed::{self, SealedHeader, SealedLimits, SealedReader, StanzaKind};
 use apr_crypto::VerifyingKey;
+use apr_sealed::{Error, SealedHeader, SealedLimits, SealedReader, StanzaKind};
 use read_at::{CachedPages, ReadAt as _};
 
 use super::whole;
@@ -67,7 +66,7 @@ pub(super) fn verify(
 ) -> Result<(), Outcome> {
     let keys = Keys::read(args)?;
     whole(&pages.borrow())?;
-    let signer = sealed::verify(pages, keys.trust(), &SealedLimits::default())?;
+    let signer = apr_sealed::verify(pages, keys.trust(), &SealedLimits::default())?;
     json.raw("signer", keys.signer(signer).as_deref().unwrap_or("null"));
     Ok(())
 }

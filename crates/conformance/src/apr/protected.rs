@@ -2,8 +2,7 @@
 
 use apr_container::v1::Container;
 use apr_container::{Expect, Generation, Opened, ReadOptions, encode_payload_to_vec, open_protected};
-use apr_crypto::{Access, Signer, Trust};
-use apr_crypto::{Password, RecipientSecret, VerifyingKey};
+use apr_crypto::{Access, Password, RecipientSecret, Signer, Trust, VerifyingKey};
 use apr_models::AnyModel;
 use serde_json::Value;
 

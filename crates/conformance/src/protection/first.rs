@@ -4,8 +4,7 @@ use apr_container::v1::Container;
 use apr_container::{
     Expect, ModelType, Protection, ReadOptions, SaveOptions, open_protected, to_vec_protected,
 };
-use apr_crypto::{Access, Trust};
-use apr_crypto::{SigningKey, VerifyingKey};
+use apr_crypto::{Access, SigningKey, Trust, VerifyingKey};
 use apr_models::{AnyModel, LinearRegression, Vector};
 
 use super::people::{Lock, People, people};

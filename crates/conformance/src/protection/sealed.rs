@@ -1,8 +1,7 @@
 //! Sealed files.
 
-use apr_container::sealed::{self, Part, Plan, SealOptions, SealedLimits, SealedReader};
-use apr_crypto::{Access, Trust};
-use apr_crypto::{Argon2Cost, Argon2Limits, dsse_pae};
+use apr_crypto::{Access, Argon2Cost, Argon2Limits, Trust, dsse_pae};
+use apr_sealed::{Part, Plan, SealOptions, SealedLimits, SealedReader};
 use sha2::{Digest as _, Sha256};
 
 use super::people::{Lock, People, people};
@@ -73,7 +72,7 @@ impl Make {
         // Each chunk is another one.
         let content: Vec<u8> = (0..model.len).map(|idx| model.byte + (idx / CHUNK) as u8).collect();
         let made = Plan::of_file(model.len as u64, [(8, tensor)])
-            .and_then(|plan| sealed::to_vec(&plan, &content, &options, &mut Repeatable::new(seed)));
+            .and_then(|plan| apr_sealed::to_vec(&plan, &content, &options, &mut Repeatable::new(seed)));
         made.unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 

@@ -7,9 +7,8 @@ use std::cell::Cell;
 use std::fs::{self, File};
 use std::time::Instant;
 
-use apr_container::sealed::{self, Part, Plan, SealOptions, SealedLimits, SealedReader};
-use apr_crypto::{Access, Trust};
-use apr_crypto::{RecipientSecret, SigningKey};
+use apr_crypto::{Access, RecipientSecret, SigningKey, Trust};
+use apr_sealed::{Part, Plan, SealOptions, SealedLimits, SealedReader};
 use read_at::{FileSource, ReadAt};
 
 use super::HEAP;
@@ -50,7 +49,7 @@ pub(crate) fn one_tensor_of_many() {
     {
         let begin = Instant::now();
         let (sealed, usage) = HEAP.measure(|| {
-            sealed::seal_file(&path, &plan, &options, |out| {
+            apr_sealed::seal_file(&path, &plan, &options, |out| {
                 out.write_all(&[7; 100])?;
                 (0..n_tensors).try_for_each(|_| out.write_all(&tensor))
             })

@@ -21,8 +21,7 @@ use crate::v1::save::{Plan, SaveOptions};
 ///
 /// ```
 /// use apr_container::{ModelType, Protection, RawModel, ReadOptions, SaveOptions, to_vec};
-/// use apr_crypto::Access;
-/// use apr_crypto::{OsRandom, RecipientSecret};
+/// use apr_crypto::{Access, OsRandom, RecipientSecret};
 /// # use apr_container::{EncodePayload, Error, PayloadWriter};
 /// # struct Weights(Vec<f32>);
 /// # impl EncodePayload for Weights {

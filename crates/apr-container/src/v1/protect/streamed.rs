@@ -32,8 +32,7 @@ const BUFFER_LEN: usize = 256 << 10;
 /// #     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> { out.f32s(&[0.5]) }
 /// # }
 /// use apr_container::{ReadOptions, verify_source};
-/// use apr_crypto::Signer;
-/// use apr_crypto::{OsRandom, SigningKey};
+/// use apr_crypto::{OsRandom, Signer, SigningKey};
 ///
 /// let maker = SigningKey::generate(&mut OsRandom)?;
 /// # let (options, protection) = (SaveOptions::default(), Protection::default().signed_by(&maker));

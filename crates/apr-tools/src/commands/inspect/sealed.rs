@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use apr_container::sealed::{Part, PartKind, SealedHeader, StanzaKind};
 use apr_crypto::VerifyingKey;
+use apr_sealed::{Part, PartKind, SealedHeader, StanzaKind};
 use clap::ArgMatches;
 
 use super::report::{LISTED, VALUE_CHARS, more};

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use apr_container::{Protection, inspect_bytes_with};
-use apr_crypto::OsRandom;
-use apr_crypto::Trust;
+use apr_crypto::{OsRandom, Trust};
 use clap::ArgMatches;
 
 use crate::error::{CODE_USAGE, Exit, Failure};

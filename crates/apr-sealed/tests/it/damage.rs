@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use apr_container::sealed::{self, SealOptions};
 use apr_crypto::{Access, Trust};
+use apr_sealed::SealOptions;
 
 use super::{cheap, code, keys, limits, map, open, read_all, sample, seal};
 
@@ -54,7 +54,7 @@ fn every_flipped_bit_of_a_signed_file_is_refused() {
     // Whoever trusts the key in the file notices as well, unless it is the key that was changed and signed with: it is not.
     every_bit(&file, &content, &Access::default().with_trust(Trust::Anyone), &[]);
     for bit in 0..file.len() * 8 {
-        assert!(sealed::verify(&flip(&file, bit), &keys.verifying, &limits()).is_err(), "bit {bit}");
+        assert!(apr_sealed::verify(&flip(&file, bit), &keys.verifying, &limits()).is_err(), "bit {bit}");
     }
 }
 
@@ -85,7 +85,7 @@ fn damage_in_the_payload_stops_the_reads_that_touch_it() {
         let right = content[5..5 + 320_000] == embed.as_deref().unwrap_or(&content[5..5 + 320_000])[..];
         assert!(right, "what is handed out is right");
         if let Err(error) = embed {
-            assert_eq!((error.code(), error.name()), ("ac-signature", Some("embed")));
+            assert_eq!((error.code(), error.subject()), ("ac-signature", Some("embed")));
         }
     }
     // A failed read leaves nothing behind.

@@ -1,9 +1,7 @@
 //! What attackers do who can compute: checksums, codes and signatures made right again, parts of other files put in.
 
-use apr_container::sealed::{self, Part, Plan, SealOptions};
-use apr_container::{ReadOptions, inspect_bytes, load_from_bytes_with};
-use apr_crypto::{Access, Signer, Trust};
-use apr_crypto::{FileKey, RecipientSecret, RecipientStanza, SigningKey, dsse_pae};
+use apr_crypto::{Access, FileKey, RecipientSecret, RecipientStanza, Signer, SigningKey, Trust, dsse_pae};
+use apr_sealed::{Part, Plan, SealOptions};
 use sha2::{Digest as _, Sha256};
 
 use super::{Keys, Seeded, code, content, keys, limits, map, open, read_all, sample, seal};
@@ -72,7 +70,7 @@ fn pairs(keys: &Keys) -> Vec<(Access<'_>, Vec<u8>, Vec<u8>)> {
     ];
     let make = |options: &SealOptions<'_>, bytes: &[u8], seed| {
         let options = options.clone().with_public("version", if seed == 1 { "1" } else { "2" });
-        sealed::to_vec(&plan, bytes, &options, &mut Seeded(seed)).unwrap()
+        apr_sealed::to_vec(&plan, bytes, &options, &mut Seeded(seed)).unwrap()
     };
     ways.map(|(access, options)| (access, make(&options, &content, 1), make(&options, &other, 2))).into()
 }
@@ -165,7 +163,7 @@ fn another_signature_shows() {
     sign(&mut both, &keys.forger);
     assert_eq!(code(open(&both, &access)), "ac-untrusted-signer");
     // The signature is sound, but the content was encrypted for a file of another signer.
-    sealed::verify(&both, &keys.forged, &limits()).unwrap();
+    apr_sealed::verify(&both, &keys.forged, &limits()).unwrap();
     assert_eq!(code(open(&both, &anyone.with_recipient(&keys.alice))), "ac-decryption");
     let forged = Access::default().with_recipient(&keys.alice).with_trust(&keys.forged);
     assert_eq!(code(open(&both, &forged)), "ac-decryption");
@@ -282,26 +280,18 @@ fn unknown_stanzas_are_passed_over() {
     assert_eq!(read_all(&file, &Access::default().with_recipient(&keys.alice)).unwrap(), content);
     assert_eq!(code(open(&file, &Access::default().with_recipient(&keys.bob))), "ac-decryption");
     let kinds = super::header(&file);
-    assert_eq!(kinds.stanzas()[1], sealed::StanzaKind::Other(77));
+    assert_eq!(kinds.stanzas()[1], apr_sealed::StanzaKind::Other(77));
 }
 
-/// Other formats and their readers: nobody takes a sealed file for theirs.
+/// The magic bytes of another format do not open a sealed file.
 #[test]
-fn a_sealed_file_is_no_file_of_older_readers() {
+fn other_magic_is_refused() {
     let keys = keys();
     let (_, file, _) = pairs(&keys).swap_remove(0);
-    assert_eq!(code(inspect_bytes(&file)), "ac-magic");
-    let loaded = load_from_bytes_with::<apr_container::Serde<u8>>(
-        &file,
-        apr_container::Expect::AnyKnown,
-        &ReadOptions::COMPAT,
-    );
-    assert_eq!(loaded.map(|_| ()).unwrap_err().code(), "ac-magic");
     for magic in [&b"APRN"[..], b"APR2", b"APR\0"] {
         let mut downgraded = file.clone();
         downgraded[..4].copy_from_slice(magic);
         assert_eq!(code(open(&downgraded, &Access::default())), "ac-sealed-magic");
-        assert!(inspect_bytes(&downgraded).is_err());
     }
 }
 

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use apr_crypto::{OsRandom, Rng};
 
-use super::engine::{Engine, Out};
-use super::{Plan, SealOptions};
+use crate::engine::{Engine, Out};
 use crate::error::Error;
+use crate::{Plan, SealOptions};
 
 /// Seals what is written to it: the bytes of all parts, in order.
 ///
@@ -17,7 +17,7 @@ use crate::error::Error;
 /// ```
 /// use std::io::{Cursor, Write};
 ///
-/// use apr_container::sealed::{Part, Plan, SealOptions, Sealer, SealedLimits, verify};
+/// use apr_sealed::{Part, Plan, SealOptions, Sealer, SealedLimits, verify};
 /// use apr_crypto::{OsRandom, SigningKey};
 ///
 /// let key = SigningKey::generate(&mut OsRandom)?;
@@ -41,7 +41,7 @@ impl<'k, W: Write + Seek> Sealer<'k, W> {
     ///
     /// # Errors
     ///
-    /// As [`to_vec`](super::to_vec), and what `out` says.
+    /// As [`to_vec`](crate::to_vec), and what `out` says.
     pub fn new(
         mut out: W,
         plan: &Plan,

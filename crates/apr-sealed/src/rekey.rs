@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 use apr_crypto::{Access, Argon2Cost, FileKey, Fingerprint, Password, RecipientPublic, Rng, SigningKey};
 use read_at::ReadAt;
 
-use super::options::check_password;
-use super::reader::unlock;
-use super::recipients::{RECIPIENTS, Recipients};
-use super::slot::{self, NewSlot, Record};
-use super::{SealedHeader, SealedLimits};
 use crate::error::{Error, ErrorKind};
+use crate::options::check_password;
+use crate::reader::unlock;
+use crate::recipients::{RECIPIENTS, Recipients};
+use crate::slot::{self, NewSlot, Record};
+use crate::{SealedHeader, SealedLimits};
 
 /// Who can open a file from now on: who could before, and more; or, [without the others](Self::without_others), whoever asks
 /// for it and those named here.
@@ -80,14 +80,14 @@ impl<'k> RekeyOptions<'k> {
 ///
 /// ```
 /// use apr_crypto::Access;
-/// use apr_container::sealed::{self, Part, Plan, RekeyOptions, Rekeying, SealOptions, SealedLimits, SealedReader};
+/// use apr_sealed::{Part, Plan, RekeyOptions, Rekeying, SealOptions, SealedLimits, SealedReader};
 /// use apr_crypto::{OsRandom, RecipientSecret};
 ///
 /// let rng = &mut OsRandom;
 /// let (alice, bob) = (RecipientSecret::generate(rng)?, RecipientSecret::generate(rng)?);
 /// let plan = Plan::new([Part::raw(7)])?;
 /// let options = SealOptions::default().for_recipient(alice.public());
-/// let mut file = sealed::to_vec(&plan, b"weights", &options, rng)?;
+/// let mut file = apr_sealed::to_vec(&plan, b"weights", &options, rng)?;
 ///
 /// let limits = SealedLimits::default();
 /// let for_bob = RekeyOptions::default().for_recipient(bob.public());
@@ -97,7 +97,7 @@ impl<'k> RekeyOptions<'k> {
 ///     file[offset as usize..][..bytes.len()].copy_from_slice(bytes);
 /// }
 /// assert!(SealedReader::open(&file, &Access::default().with_recipient(&bob), &limits).is_ok());
-/// # Ok::<(), apr_container::Error>(())
+/// # Ok::<(), apr_sealed::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Rekeying {
@@ -109,9 +109,9 @@ impl Rekeying {
     ///
     /// # Errors
     ///
-    /// Those of opening ([`SealedReader::open`](super::SealedReader::open)); [`ErrorKind::RecipientsBound`] without the
+    /// Those of opening ([`SealedReader::open`](crate::SealedReader::open)); [`ErrorKind::RecipientsBound`] without the
     /// signing key of a file whose recipients are bound; [`ErrorKind::RecipientsUnlisted`], [`ErrorKind::RecipientUnknown`] for a
-    /// recipient who cannot be removed by name, [`ErrorKind::RecipientsGone`] if none is left; [`ErrorKind::SealedRoom`];
+    /// recipient who cannot be removed by name, [`ErrorKind::NoRecipientLeft`] if none is left; [`ErrorKind::SlotsFull`];
     /// [`ErrorKind::InvalidValue`] for a password beside recipients, [`ErrorKind::Limit`] for an empty one; [`ErrorKind::NotEncrypted`];
     /// [`ErrorKind::Crypto`] as sealing has it.
     pub fn prepare(
@@ -196,7 +196,7 @@ fn records(
         records.push(stanza);
     }
     match records.is_empty() {
-        true => Err(ErrorKind::RecipientsGone.into()),
+        true => Err(ErrorKind::NoRecipientLeft.into()),
         false => Ok(records),
     }
 }
@@ -231,7 +231,7 @@ pub fn rekey(
         file.seek(SeekFrom::Start(offset))?;
         file.read_exact(&mut stored)?;
         if stored != bytes {
-            return Err(ErrorKind::SealedSlots.at(offset));
+            return Err(ErrorKind::KeySlots.at(offset));
         }
     }
     Ok(())

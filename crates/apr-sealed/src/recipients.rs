@@ -13,12 +13,12 @@ use alloc::vec::Vec;
 use apr_crypto::{ChunkedLayout, FileKey, Fingerprint, RecipientPublic, Rng};
 use sha2::{Digest as _, Sha256};
 
-use super::fixed::take;
-use super::slot::{RECORD_HEAD_LEN, Record};
 use crate::error::{Error, ErrorKind};
+use crate::fixed::take;
+use crate::slot::{RECORD_HEAD_LEN, Record};
 
 /// What the list is bound to beside the header.
-pub(super) const RECIPIENTS: &str = "recipients";
+pub(crate) const RECIPIENTS: &str = "recipients";
 
 const ID_LEN: usize = 16;
 const ENTRY_LEN: usize = ID_LEN + RecipientPublic::LEN;
@@ -33,11 +33,11 @@ fn id(stanza: &Record) -> StanzaId {
 
 /// The recipients of a file that has a list of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Recipients(BTreeMap<StanzaId, RecipientPublic>);
+pub(crate) struct Recipients(BTreeMap<StanzaId, RecipientPublic>);
 
 impl Recipients {
     /// Reads the list of a slot that was found authentic. None if there is none.
-    pub(super) fn read(
+    pub(crate) fn read(
         records: &[Record],
         file_key: &FileKey,
         context: &[u8; 32],
@@ -52,7 +52,7 @@ impl Recipients {
             let entries = entries.map_err(|_| Error::from(ErrorKind::DecryptionFailed))?;
             let (entries, rest) = entries.as_chunks::<ENTRY_LEN>();
             if !rest.is_empty() {
-                return Err(ErrorKind::SealedDirectory { what: "a list of recipients cut off" }.into());
+                return Err(ErrorKind::Directory { what: "a list of recipients cut off" }.into());
             }
             for entry in entries {
                 let mut fields = entry.as_slice();
@@ -67,22 +67,22 @@ impl Recipients {
     }
 
     /// Whose stanza this is, if the list says so.
-    pub(super) fn of(&self, stanza: &Record) -> Option<RecipientPublic> {
+    pub(crate) fn of(&self, stanza: &Record) -> Option<RecipientPublic> {
         self.0.get(&id(stanza)).copied()
     }
 
     /// Adds the stanza of a recipient.
-    pub(super) fn insert(&mut self, stanza: &Record, key: RecipientPublic) {
+    pub(crate) fn insert(&mut self, stanza: &Record, key: RecipientPublic) {
         self.0.insert(id(stanza), key);
     }
 
     /// Whether a stanza is that of the recipient with this fingerprint.
-    pub(super) fn is_of(&self, stanza: &Record, name: &Fingerprint) -> bool {
+    pub(crate) fn is_of(&self, stanza: &Record, name: &Fingerprint) -> bool {
         self.of(stanza).is_some_and(|key| key.fingerprint() == *name)
     }
 
     /// The list as records, with entries for these stanzas alone.
-    pub(super) fn to_records(
+    pub(crate) fn to_records(
         &self,
         stanzas: &[Record],
         file_key: &FileKey,
@@ -106,7 +106,7 @@ impl Recipients {
 }
 
 /// Bytes that the list of so many recipients takes in a slot.
-pub(super) fn list_len(recipients: usize) -> u64 {
+pub(crate) fn list_len(recipients: usize) -> u64 {
     let record = |entries: usize| {
         let message = ChunkedLayout::of_plaintext((entries * ENTRY_LEN) as u64);
         RECORD_HEAD_LEN as u64 + message.map_or(0, |layout| layout.sealed_len())

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use apr_crypto::{Argon2Cost, LeafLen, Password, RecipientPublic, SigningKey, TreeAlgorithm};
 
-use super::fixed::Suite;
-use super::slot;
 use crate::error::{Error, ErrorKind};
+use crate::fixed::Suite;
+use crate::slot;
 
 /// Recipients there is room for unless there are more, or more room is asked for.
 const ROOM: usize = 8;
@@ -16,14 +16,14 @@ const ROOM: usize = 8;
 /// How to seal a file: encrypted for recipients or a password, signed, or both.
 #[derive(Clone, Debug)]
 pub struct SealOptions<'k> {
-    pub(super) recipients: Vec<RecipientPublic>,
-    pub(super) password: Option<(&'k Password, Argon2Cost)>,
-    pub(super) signer: Option<&'k SigningKey>,
-    pub(super) is_bound: bool,
-    pub(super) room: usize,
-    pub(super) is_listed: bool,
-    pub(super) algorithm: TreeAlgorithm,
-    pub(super) leaf_len: LeafLen,
+    pub(crate) recipients: Vec<RecipientPublic>,
+    pub(crate) password: Option<(&'k Password, Argon2Cost)>,
+    pub(crate) signer: Option<&'k SigningKey>,
+    pub(crate) is_bound: bool,
+    pub(crate) room: usize,
+    pub(crate) is_listed: bool,
+    pub(crate) algorithm: TreeAlgorithm,
+    pub(crate) leaf_len: LeafLen,
     /// What anyone can read. Authentic once the file was opened or its signature verified.
     pub public: BTreeMap<String, String>,
     /// What only those can read who can open the file; of a file that is signed only, everybody.
@@ -84,14 +84,14 @@ impl<'k> SealOptions<'k> {
     }
 
     /// With a list of the recipients' public keys, for those who can open the file. Without it the file does not tell who
-    /// else can open it, and no recipient can be [removed](super::RekeyOptions::without) by name.
+    /// else can open it, and no recipient can be [removed](crate::RekeyOptions::without) by name.
     #[must_use]
     pub const fn with_listed_recipients(mut self) -> Self {
         self.is_listed = true;
         self
     }
 
-    /// Room for so many recipients in all, for [`Rekeying`](super::Rekeying). Default 8; a recipient takes 168 bytes of the file,
+    /// Room for so many recipients in all, for [`Rekeying`](crate::Rekeying). Default 8; a recipient takes 168 bytes of the file,
     /// one that is listed 264.
     #[must_use]
     pub const fn with_room_for(mut self, recipients: usize) -> Self {
@@ -127,21 +127,21 @@ impl<'k> SealOptions<'k> {
         self
     }
 
-    pub(super) fn suite(&self) -> Suite {
+    pub(crate) fn suite(&self) -> Suite {
         match self.recipients.is_empty() && self.password.is_none() {
             true => Suite::Plain,
             false => Suite::Cobblestone256,
         }
     }
 
-    pub(super) fn slot_len(&self) -> Result<u32, Error> {
+    pub(crate) fn slot_len(&self) -> Result<u32, Error> {
         match self.suite() {
             Suite::Plain => Ok(0),
             Suite::Cobblestone256 => slot::len_for(self.recipients.len().max(self.room), self.is_listed),
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         let is_encrypted = self.suite() != Suite::Plain;
         if !is_encrypted && self.signer.is_none() {
             return Err(ErrorKind::Unprotected.into());
@@ -161,7 +161,7 @@ impl<'k> SealOptions<'k> {
     }
 }
 
-pub(super) fn check_password(password: &Password) -> Result<(), Error> {
+pub(crate) fn check_password(password: &Password) -> Result<(), Error> {
     match password.is_empty() {
         true => Err(ErrorKind::Limit { what: "length of the password", found: 0, limit: 1 }.into()),
         false => Ok(()),

@@ -2,12 +2,10 @@
 
 use std::io::{Cursor, Write as _};
 
-use apr_container::sealed::{
-    self, Part, PartKind, Plan, SealOptions, SealedLayout, SealedLimits, SealedReader, Sealer, StanzaKind,
-    Suite,
+use apr_crypto::{Access, LeafLen, Rng as _, Signer, TreeAlgorithm, Trust, TrustedKeys};
+use apr_sealed::{
+    Part, PartKind, Plan, SealOptions, SealedLayout, SealedLimits, SealedReader, Sealer, StanzaKind, Suite,
 };
-use apr_crypto::{Access, Signer, Trust};
-use apr_crypto::{LeafLen, Rng as _, TreeAlgorithm, TrustedKeys};
 use proptest::prelude::*;
 
 use super::{Seeded, cheap, code, content, header, keys, limits, map, open, read_all, sample, seal, texts};
@@ -49,7 +47,7 @@ fn every_way_to_seal_is_opened_by_whom_it_is_for() {
                     assert_eq!(read_all(&file, &trusted).unwrap(), content);
                 }
                 assert_eq!(
-                    sealed::verify(&file, Trust::Anyone, &limits()).unwrap(),
+                    apr_sealed::verify(&file, Trust::Anyone, &limits()).unwrap(),
                     Signer::Unknown(keys.verifying)
                 );
             }
@@ -174,27 +172,28 @@ fn files_on_disk_are_replaced_and_read() {
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("m.sealed");
     let options = SealOptions::default().for_recipient(keys.alice.public()).signed_by(&keys.signer);
-    sealed::seal_file(&path, &plan, &options, |out| out.write_all(&content)).unwrap();
+    apr_sealed::seal_file(&path, &plan, &options, |out| out.write_all(&content)).unwrap();
     let access = Access::default().with_recipient(&keys.alice).with_trust(&keys.verifying);
-    let reader = sealed::open_file(&path, &access, &SealedLimits::default()).unwrap();
+    let reader = apr_sealed::open_file(&path, &access, &SealedLimits::default()).unwrap();
     let mut out = Vec::new();
     reader.restore(&mut out).unwrap();
     assert_eq!(out, content);
 
     // Whatever goes wrong, the old file stays.
     let before = std::fs::read(&path).unwrap();
-    let short = sealed::seal_file(&path, &plan, &options, |out| out.write_all(&content[1..]));
+    let short = apr_sealed::seal_file(&path, &plan, &options, |out| out.write_all(&content[1..]));
     assert_eq!(code(short), "ac-v2-data-length");
-    let long = sealed::seal_file(&path, &plan, &options, |out| {
+    let long = apr_sealed::seal_file(&path, &plan, &options, |out| {
         out.write_all(&content)?;
         out.write_all(b"x")
     });
     assert_eq!(code(long), "ac-v2-data-length");
-    let failed = sealed::seal_file(&path, &plan, &options, |_| Err(std::io::ErrorKind::BrokenPipe.into()));
+    let failed =
+        apr_sealed::seal_file(&path, &plan, &options, |_| Err(std::io::ErrorKind::BrokenPipe.into()));
     assert_eq!(code(failed), "ac-io");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
-    let error = sealed::open_file(&folder, &access, &SealedLimits::default());
+    let error = apr_sealed::open_file(&folder, &access, &SealedLimits::default());
     assert_eq!(code(error), "df-not-regular");
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -236,7 +235,7 @@ fn no_two_files_share_id_or_salts() {
     let (plan, content) = sample(1);
     let options = SealOptions::default().for_recipient(keys.alice.public());
     let [a, b] =
-        [1, 2].map(|_| sealed::to_vec(&plan, &content, &options, &mut apr_crypto::OsRandom).unwrap());
+        [1, 2].map(|_| apr_sealed::to_vec(&plan, &content, &options, &mut apr_crypto::OsRandom).unwrap());
     let places = map(&a);
     // File id; ephemeral key; salts of directory and payload.
     for begin in [16, places.slots[0].start + 84, places.directory.start, places.payload.start] {
@@ -275,7 +274,7 @@ proptest! {
             options = options.for_recipient(keys.alice.public());
             access = access.with_recipient(&keys.alice);
         }
-        let whole = sealed::to_vec(&plan, &content, &options, &mut Seeded(seed)).unwrap();
+        let whole = apr_sealed::to_vec(&plan, &content, &options, &mut Seeded(seed)).unwrap();
         let mut out = Cursor::new(vec![9; 3]);
         out.set_position(3);
         let mut sealer = Sealer::new(out, &plan, &options, &mut Seeded(seed)).unwrap();

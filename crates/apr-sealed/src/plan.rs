@@ -5,15 +5,15 @@ use alloc::vec::Vec;
 
 use apr_crypto::ChunkedLayout;
 
-use super::fixed::PART_ALIGN;
 use crate::error::{Error, ErrorKind};
+use crate::fixed::PART_ALIGN;
 
 /// Longest name of a part.
-pub(super) const NAME_MAX: usize = 65_535;
+pub(crate) const NAME_MAX: usize = 65_535;
 /// Longest name of an element type.
-pub(super) const DTYPE_MAX: usize = 16;
+pub(crate) const DTYPE_MAX: usize = 16;
 /// Most dimensions.
-pub(super) const RANK_MAX: usize = 255;
+pub(crate) const RANK_MAX: usize = 255;
 
 /// What a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,7 +88,7 @@ impl Part {
     }
 
     /// Where it begins in the payload before encryption: a multiple of 64. In a file that is signed only, that is so many
-    /// bytes after [`SealedLayout::payload_offset`](super::SealedLayout::payload_offset).
+    /// bytes after [`SealedLayout::payload_offset`](crate::SealedLayout::payload_offset).
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
@@ -104,7 +104,7 @@ impl Part {
             PartKind::Tensor if self.shape.len() > RANK_MAX => "a tensor of more than 255 dimensions",
             _ => return Ok(()),
         };
-        Err(Error::from(ErrorKind::SealedDirectory { what }).named(&self.name))
+        Err(Error::from(ErrorKind::Directory { what }).named(&self.name))
     }
 }
 
@@ -112,14 +112,14 @@ impl Part {
 /// are no gaps and no overlaps to check.
 ///
 /// ```
-/// use apr_container::sealed::{Part, PartKind, Plan};
+/// use apr_sealed::{Part, PartKind, Plan};
 ///
 /// // A file of 1,000 bytes with a tensor in its middle.
 /// let plan = Plan::of_file(1_000, [(200, Part::tensor("weight", "F32", [10, 10], 400))])?;
 /// let parts: Vec<_> = plan.parts().iter().map(|part| (part.kind(), part.len(), part.offset())).collect();
 /// assert_eq!(parts, [(PartKind::Raw, 200, 0), (PartKind::Tensor, 400, 256), (PartKind::Raw, 400, 704)]);
 /// assert_eq!(plan.content_len(), 1_000);
-/// # Ok::<(), apr_container::Error>(())
+/// # Ok::<(), apr_sealed::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -135,7 +135,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::SealedDirectory`] for a part that the format cannot say or a name that occurs twice;
+    /// [`ErrorKind::Directory`] for a part that the format cannot say or a name that occurs twice;
     /// [`ErrorKind::SizeOverflow`] beyond 4 PiB.
     pub fn new(parts: impl IntoIterator<Item = Part>) -> Result<Self, Error> {
         let mut parts: Vec<Part> = parts.into_iter().collect();
@@ -153,14 +153,15 @@ impl Plan {
             content_len += part.len;
         }
         if u32::try_from(parts.len()).is_err() {
-            return Err(ErrorKind::SealedDirectory { what: "more than 4294967295 parts" }.into());
+            return Err(ErrorKind::Directory { what: "more than 4294967295 parts" }.into());
         }
         let name = |idx: &u32| parts.get(*idx as usize).map(Part::name).unwrap_or_default();
         let mut by_name: Vec<u32> = (0..parts.len() as u32).filter(|idx| !name(idx).is_empty()).collect();
         by_name.sort_unstable_by(|a, b| name(a).cmp(name(b)));
         if let Some([_, twice]) = by_name.array_windows().find(|[a, b]| name(a) == name(b)) {
-            return Err(Error::from(ErrorKind::SealedDirectory { what: "two tensors of one name" })
-                .named(name(twice)));
+            return Err(
+                Error::from(ErrorKind::Directory { what: "two tensors of one name" }).named(name(twice))
+            );
         }
         Ok(Self { parts, by_name, content_len, payload_len: end })
     }
@@ -170,7 +171,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); [`ErrorKind::SealedDirectory`] too if tensors overlap or reach past the end.
+    /// As [`new`](Self::new); [`ErrorKind::Directory`] too if tensors overlap or reach past the end.
     pub fn of_file(len: u64, tensors: impl IntoIterator<Item = (u64, Part)>) -> Result<Self, Error> {
         let mut tensors: Vec<(u64, Part)> = tensors.into_iter().collect();
         // An empty tensor stands before one that begins where it does.
@@ -178,7 +179,7 @@ impl Plan {
         let mut parts = Vec::with_capacity(2 * tensors.len() + 1);
         let mut end = 0;
         for (at, part) in tensors {
-            let outside = |what| Error::from(ErrorKind::SealedDirectory { what }).named(&part.name);
+            let outside = |what| Error::from(ErrorKind::Directory { what }).named(&part.name);
             let gap = at.checked_sub(end).ok_or_else(|| outside("tensors that overlap"))?;
             if gap > 0 {
                 parts.push(Part::raw(gap));
@@ -242,7 +243,7 @@ mod tests {
         }
         let twice = ["b", "a", "b"].map(|name| Part::tensor(name, "F32", [], 4));
         let error = Plan::new(twice).unwrap_err();
-        assert_eq!((error.code(), error.name()), ("ac-sealed-directory", Some("b")));
+        assert_eq!((error.code(), error.subject()), ("ac-sealed-directory", Some("b")));
         let tensor = || Part::tensor("a", "F32", [], 10);
         let other = Part::tensor("b", "F32", [], 10);
         assert!(Plan::of_file(19, [(0, tensor()), (9, other)]).is_err());

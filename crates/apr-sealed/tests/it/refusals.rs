@@ -2,10 +2,8 @@
 
 use std::cell::Cell;
 
-use apr_container::ErrorKind;
-use apr_container::sealed::{self, Part, Plan, SealOptions, SealedHeader, SealedLayout, SealedLimits};
-use apr_crypto::{Access, Trust};
-use apr_crypto::{Argon2Cost, Argon2Limits, Password};
+use apr_crypto::{Access, Argon2Cost, Argon2Limits, Password, Trust};
+use apr_sealed::{ErrorKind, Part, Plan, SealOptions, SealedHeader, SealedLayout, SealedLimits};
 use read_at::ReadAt;
 
 use super::{cheap, code, header, keys, limits, open, read_all, sample, seal};
@@ -29,13 +27,13 @@ fn options_that_protect_nothing_or_contradict_each_other_are_refused() {
     ];
     for (options, expected) in cases {
         assert_eq!(code(SealedLayout::new(&plan, &options)), expected);
-        let sealed = sealed::to_vec(&plan, &[], &options, &mut apr_crypto::OsRandom);
+        let sealed = apr_sealed::to_vec(&plan, &[], &options, &mut apr_crypto::OsRandom);
         assert_eq!(code(sealed), expected);
     }
     let options = none().signed_by(&keys.signer);
-    let error = sealed::to_vec(&plan, &[0; 9], &options, &mut apr_crypto::OsRandom).unwrap_err();
+    let error = apr_sealed::to_vec(&plan, &[0; 9], &options, &mut apr_crypto::OsRandom).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::DataLength { needed: 57, given: 9 }), "{error}");
-    let error = sealed::to_vec(&plan, &[0; 99], &options, &mut apr_crypto::OsRandom).unwrap_err();
+    let error = apr_sealed::to_vec(&plan, &[0; 99], &options, &mut apr_crypto::OsRandom).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::DataLength { needed: 57, given: 99 }), "{error}");
 }
 
@@ -61,8 +59,8 @@ fn demands_that_a_file_does_not_meet_are_errors_of_their_own() {
     assert_eq!(code(open(&signed, &key.with_trust(&keys.verifying))), "ac-not-encrypted");
     assert_eq!(code(open(&signed, &nothing)), "ac-signed");
     assert_eq!(code(open(&signed, &Access::default().with_trust(&keys.forged))), "ac-untrusted-signer");
-    assert_eq!(code(sealed::verify(&recipient, &keys.verifying, &limits())), "ac-not-signed");
-    assert_eq!(code(sealed::verify(&signed, Trust::NoSignature, &limits())), "ac-signed");
+    assert_eq!(code(apr_sealed::verify(&recipient, &keys.verifying, &limits())), "ac-not-signed");
+    assert_eq!(code(apr_sealed::verify(&signed, Trust::NoSignature, &limits())), "ac-signed");
     let reader = open(&signed, &trust).unwrap();
     assert_eq!(code(reader.tensor("nobody")), "ac-v2-not-found");
     for (part, offset, len) in [(0, 5, 1), (0, u64::MAX, 1), (9, 0, 1), (1, 0, 17)] {
@@ -83,10 +81,10 @@ fn a_password_may_not_cost_more_than_the_reader_allows() {
     let argon2 = Argon2Limits::default().with_memory_kib(8 * 1024..=32 * 1024);
     assert_eq!(code(header(&file).password_cost(&argon2)), "cy-cost");
     let small = SealedLimits { argon2, ..SealedLimits::default() };
-    assert_eq!(code(sealed::SealedReader::open(&file, &access, &small)), "cy-cost");
+    assert_eq!(code(apr_sealed::SealedReader::open(&file, &access, &small)), "cy-cost");
     // And not less either.
     let cheap = seal(&plan, &content, &SealOptions::default().with_password_at(&keys.password, cheap()));
-    assert_eq!(code(sealed::SealedReader::open(&cheap, &access, &SealedLimits::default())), "cy-cost");
+    assert_eq!(code(apr_sealed::SealedReader::open(&cheap, &access, &SealedLimits::default())), "cy-cost");
 }
 
 /// A source that claims any length and counts what is asked of it.
@@ -157,7 +155,7 @@ fn limits_are_the_readers() {
     let options = SealOptions::default().signed_by(&keys.signer).with_public("a", &"x".repeat(200));
     let file = seal(&plan, &[], &options);
     let access = Access::default().with_trust(&keys.verifying);
-    let accepts = |limits: SealedLimits| sealed::SealedReader::open(&file, &access, &limits).map(|_| ());
+    let accepts = |limits: SealedLimits| apr_sealed::SealedReader::open(&file, &access, &limits).map(|_| ());
     accepts(limits()).unwrap();
     accepts(SealedLimits { parts: 100, ..limits() }).unwrap();
     assert_eq!(code(accepts(SealedLimits { parts: 99, ..limits() })), "ac-limit");

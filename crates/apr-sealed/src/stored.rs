@@ -6,7 +6,7 @@ use core::cell::RefCell;
 use apr_crypto::{Error as CryptoError, ErrorKind as CryptoErrorKind, VerifiedReader};
 use read_at::{ReadAt, Window};
 
-use super::SealedHeader;
+use crate::SealedHeader;
 use crate::error::Error;
 
 /// Most that is kept of what was read last.
@@ -14,7 +14,7 @@ const HELD_MAX: u64 = 1 << 20;
 
 /// The stored payload, for one read.
 #[derive(Debug)]
-pub(super) enum Stored<'r, R> {
+pub(crate) enum Stored<'r, R> {
     /// Not signed.
     AsIs(Window<&'r R>),
     /// Every byte compared with the tree's root.
@@ -22,7 +22,7 @@ pub(super) enum Stored<'r, R> {
 }
 
 impl<'r, R: ReadAt> Stored<'r, R> {
-    pub(super) fn new(source: &'r R, header: &SealedHeader) -> Result<Self, Error> {
+    pub(crate) fn new(source: &'r R, header: &SealedHeader) -> Result<Self, Error> {
         let window =
             |range: &core::ops::Range<u64>| Window::new(source, range.start, range.end - range.start);
         let payload = window(&header.places.payload)?;
@@ -55,7 +55,7 @@ impl<R: ReadAt> ReadAt for Stored<'_, R> {
 /// Whole leaves that were verified, kept until the next are read: chunks and leaves have different lengths, and without
 /// that a leaf in which one chunk ends and the next begins would be read and hashed twice.
 #[derive(Debug)]
-pub(super) struct Held<'r, R> {
+pub(crate) struct Held<'r, R> {
     reader: VerifiedReader<Window<&'r R>, Window<&'r R>>,
     /// Where they begin, and their bytes.
     held: RefCell<(u64, Vec<u8>)>,

@@ -6,21 +6,21 @@ use core::ops::Range;
 use apr_crypto::{LeafLen, TreeAlgorithm, TreeRoot};
 use sha2::{Digest as _, Sha256};
 
-use super::MAGIC;
+use crate::MAGIC;
 use crate::error::{Error, ErrorKind};
 
 /// Length of the fixed header.
-pub(super) const FIXED_LEN: usize = 64;
+pub(crate) const FIXED_LEN: usize = 64;
 /// Length of the signer block: root, its padding, key, signature.
-pub(super) const SIGNER_LEN: usize = 144;
+pub(crate) const SIGNER_LEN: usize = 144;
 /// What stands at a fixed place.
-pub(super) const PRELUDE_LEN: usize = FIXED_LEN + SIGNER_LEN;
+pub(crate) const PRELUDE_LEN: usize = FIXED_LEN + SIGNER_LEN;
 /// What parts and the payload are aligned to.
-pub(super) const PART_ALIGN: u64 = 64;
+pub(crate) const PART_ALIGN: u64 = 64;
 /// What key slots are aligned to: a sector, so that writing one leaves the other alone.
-pub(super) const SLOT_ALIGN: u64 = 512;
+pub(crate) const SLOT_ALIGN: u64 = 512;
 /// Longest key slot.
-pub(super) const SLOT_MAX: u64 = 1 << 20;
+pub(crate) const SLOT_MAX: u64 = 1 << 20;
 
 const VERSION: u16 = 1;
 const SIGNED: u32 = 1;
@@ -49,23 +49,23 @@ impl fmt::Display for Suite {
 
 /// The fixed header. Its bytes are kept as they are in the file: they are what is authenticated.
 #[derive(Clone, Debug)]
-pub(super) struct Fixed {
-    pub(super) bytes: [u8; FIXED_LEN],
-    pub(super) suite: Suite,
-    pub(super) is_signed: bool,
-    pub(super) is_bound: bool,
-    pub(super) file_id: [u8; 16],
-    pub(super) payload_len: u64,
-    pub(super) directory_len: u64,
-    pub(super) public_len: u32,
-    pub(super) slot_len: u32,
+pub(crate) struct Fixed {
+    pub(crate) bytes: [u8; FIXED_LEN],
+    pub(crate) suite: Suite,
+    pub(crate) is_signed: bool,
+    pub(crate) is_bound: bool,
+    pub(crate) file_id: [u8; 16],
+    pub(crate) payload_len: u64,
+    pub(crate) directory_len: u64,
+    pub(crate) public_len: u32,
+    pub(crate) slot_len: u32,
     /// There is a tree if and only if the file is signed.
-    pub(super) tree: Option<(TreeAlgorithm, LeafLen)>,
+    pub(crate) tree: Option<(TreeAlgorithm, LeafLen)>,
 }
 
 impl Fixed {
     /// Fills in the bytes.
-    pub(super) fn with_bytes(mut self) -> Self {
+    pub(crate) fn with_bytes(mut self) -> Self {
         let flags = (u32::from(self.is_signed) * SIGNED) | (u32::from(self.is_bound) * BOUND);
         let suite: u16 = match self.suite {
             Suite::Plain => 0,
@@ -90,24 +90,24 @@ impl Fixed {
         self
     }
 
-    pub(super) fn parse(bytes: &[u8; FIXED_LEN]) -> Result<Self, Error> {
+    pub(crate) fn parse(bytes: &[u8; FIXED_LEN]) -> Result<Self, Error> {
         let mut rest = bytes.as_slice();
         if take::<8>(&mut rest) != MAGIC {
-            return Err(ErrorKind::SealedMagic.at(0));
+            return Err(ErrorKind::Magic.at(0));
         }
         let version = u16::from_le_bytes(take(&mut rest));
         if version != VERSION {
-            return Err(ErrorKind::SealedVersion { found: version }.at(8));
+            return Err(ErrorKind::UnsupportedVersion { found: version }.at(8));
         }
         let suite = match u16::from_le_bytes(take(&mut rest)) {
             0 => Suite::Plain,
             1 => Suite::Cobblestone256,
-            found => return Err(ErrorKind::SealedSuite { found }.at(10)),
+            found => return Err(ErrorKind::UnknownSuite { found }.at(10)),
         };
         let flags = u32::from_le_bytes(take(&mut rest));
         let unknown = flags & CRITICAL & !(SIGNED | BOUND);
         if unknown != 0 {
-            return Err(ErrorKind::SealedFlags { found: unknown }.at(12));
+            return Err(ErrorKind::UnknownFlags { found: unknown }.at(12));
         }
         let (is_signed, is_bound) = (flags & SIGNED != 0, flags & BOUND != 0);
         let file_id = take(&mut rest);
@@ -119,7 +119,7 @@ impl Fixed {
         if rest.iter().any(|byte| *byte != 0) {
             return Err(ErrorKind::Reserved.at(58));
         }
-        let contradiction = |what, at| Err(ErrorKind::SealedHeader { what }.at(at));
+        let contradiction = |what, at| Err(ErrorKind::Header { what }.at(at));
         let tree = match (is_signed, algorithm, log2) {
             (false, 0, 0) => None,
             (false, ..) => return contradiction("a tree hash without a signature", 56),
@@ -155,12 +155,12 @@ impl Fixed {
         })
     }
 
-    pub(super) fn is_encrypted(&self) -> bool {
+    pub(crate) fn is_encrypted(&self) -> bool {
         self.suite != Suite::Plain
     }
 
     /// Where everything is; none if the lengths overflow.
-    pub(super) fn places(&self) -> Option<Places> {
+    pub(crate) fn places(&self) -> Option<Places> {
         let public = PRELUDE_LEN as u64..PRELUDE_LEN as u64 + u64::from(self.public_len);
         let slot_len = u64::from(self.slot_len);
         let slots_at = match slot_len {
@@ -177,12 +177,12 @@ impl Fixed {
     }
 
     /// The root with this hash, of a signed file.
-    pub(super) fn root(&self, hash: [u8; 32]) -> Option<TreeRoot> {
+    pub(crate) fn root(&self, hash: [u8; 32]) -> Option<TreeRoot> {
         self.tree.map(|(algorithm, leaf)| TreeRoot::new(algorithm, leaf, self.payload_len, hash))
     }
 
     /// What binds a message of this file to its fixed header, signer and public metadata.
-    pub(super) fn context(&self, purpose: &str, signer: &[u8; 32], public: &[u8]) -> [u8; 32] {
+    pub(crate) fn context(&self, purpose: &str, signer: &[u8; 32], public: &[u8]) -> [u8; 32] {
         let hash = Sha256::new().chain_update(b"apr-sealed-v1 ").chain_update(purpose).chain_update([0]);
         hash.chain_update(self.bytes).chain_update(signer).chain_update(public).finalize().into()
     }
@@ -190,34 +190,34 @@ impl Fixed {
 
 /// Where the parts of a file are.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
-    pub(super) public: Range<u64>,
+pub(crate) struct Places {
+    pub(crate) public: Range<u64>,
     slots_at: u64,
     slot_len: u64,
-    pub(super) directory: Range<u64>,
-    pub(super) payload: Range<u64>,
-    pub(super) outboard: Range<u64>,
+    pub(crate) directory: Range<u64>,
+    pub(crate) payload: Range<u64>,
+    pub(crate) outboard: Range<u64>,
 }
 
 impl Places {
     /// The first or the second key slot; empty without encryption.
-    pub(super) fn slot(&self, idx: usize) -> Range<u64> {
+    pub(crate) fn slot(&self, idx: usize) -> Range<u64> {
         let begin = self.slots_at + idx as u64 * self.slot_len;
         begin..begin + self.slot_len
     }
 
     /// What is zero: the ways to the key slots and to the payload.
-    pub(super) fn gaps(&self) -> [Range<u64>; 2] {
+    pub(crate) fn gaps(&self) -> [Range<u64>; 2] {
         [self.public.end..self.slots_at, self.directory.end..self.payload.start]
     }
 
-    pub(super) fn total_len(&self) -> u64 {
+    pub(crate) fn total_len(&self) -> u64 {
         self.outboard.end
     }
 }
 
 /// The next `N` bytes; zeros where there are none, which nobody asks for.
-pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
+pub(crate) fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
     let Some((now, after)) = rest.split_first_chunk() else { return [0; N] };
     *rest = after;
     *now

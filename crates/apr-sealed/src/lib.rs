@@ -6,21 +6,20 @@
 //! `docs/sealed-format.md` is the specification and says what is promised and what is not.
 //!
 //! ```
-//! use apr_container::sealed::{self, Part, Plan, SealOptions, SealedLimits, SealedReader};
-//! use apr_crypto::{Access, Signer};
-//! use apr_crypto::{OsRandom, RecipientSecret, SigningKey};
+//! use apr_sealed::{Part, Plan, SealOptions, SealedLimits, SealedReader};
+//! use apr_crypto::{Access, OsRandom, RecipientSecret, Signer, SigningKey};
 //!
 //! let (seller, buyer) = (SigningKey::generate(&mut OsRandom)?, RecipientSecret::generate(&mut OsRandom)?);
 //! let plan = Plan::new([Part::tensor("weight", "F32", [2], 8), Part::tensor("bias", "F32", [1], 4)])?;
 //! let options = SealOptions::default().for_recipient(buyer.public()).signed_by(&seller);
-//! let file = sealed::to_vec(&plan, &[7; 12], &options, &mut OsRandom)?;
+//! let file = apr_sealed::to_vec(&plan, &[7; 12], &options, &mut OsRandom)?;
 //!
 //! let seller_public = seller.verifying_key();
 //! let access = Access::default().with_recipient(&buyer).with_trust(&seller_public);
 //! let reader = SealedReader::open(&file, &access, &SealedLimits::default())?;
 //! assert_eq!(reader.signer(), Some(Signer::Trusted(None)));
 //! assert_eq!(reader.tensor("bias")?, [7; 4]);
-//! # Ok::<(), apr_container::Error>(())
+//! # Ok::<(), apr_sealed::Error>(())
 //! ```
 //!
 //! - Writing: [`Plan`] lays the parts out, [`SealOptions`] say for whom; [`to_vec`] in memory; with `std` `Sealer` streams,
@@ -29,8 +28,16 @@
 //!   signature and content without any key to decrypt.
 //! - Other recipients: [`Rekeying`], with `std` `rekey`.
 
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
 mod directory;
 mod engine;
+mod error;
 mod fields;
 mod fixed;
 mod header;
@@ -45,21 +52,22 @@ mod sealer;
 mod slot;
 mod stored;
 
-pub use self::engine::{SealedLayout, to_vec};
-pub use self::fixed::Suite;
-pub use self::header::{SealedHeader, verify};
-pub use self::limits::SealedLimits;
-pub use self::options::SealOptions;
-pub use self::plan::{Part, PartKind, Plan};
-pub use self::reader::SealedReader;
+pub use crate::engine::{SealedLayout, to_vec};
+pub use crate::error::{Error, ErrorKind};
+pub use crate::fixed::Suite;
+pub use crate::header::{SealedHeader, verify};
+pub use crate::limits::SealedLimits;
+pub use crate::options::SealOptions;
+pub use crate::plan::{Part, PartKind, Plan};
+pub use crate::reader::SealedReader;
 #[cfg(all(feature = "std", any(unix, windows)))]
-pub use self::reader::open_file;
+pub use crate::reader::open_file;
 #[cfg(all(feature = "std", any(unix, windows)))]
-pub use self::rekey::rekey;
-pub use self::rekey::{RekeyOptions, Rekeying};
+pub use crate::rekey::rekey;
+pub use crate::rekey::{RekeyOptions, Rekeying};
 #[cfg(feature = "std")]
-pub use self::sealer::{Sealer, seal_file};
-pub use self::slot::StanzaKind;
+pub use crate::sealer::{Sealer, seal_file};
+pub use crate::slot::StanzaKind;
 
 /// How a sealed file begins: not with text, and damaged by whatever changes line ends.
 pub const MAGIC: [u8; 8] = *b"\x89APRS\r\n\x1a";

@@ -20,10 +20,10 @@ use apr_crypto::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::SealedLimits;
-use super::fixed::{SLOT_ALIGN, SLOT_MAX, take};
-use super::recipients::list_len;
+use crate::SealedLimits;
 use crate::error::{Error, ErrorKind};
+use crate::fixed::{SLOT_ALIGN, SLOT_MAX, take};
+use crate::recipients::list_len;
 
 /// What stands before the stanzas and behind them.
 const HEAD_LEN: usize = 16;
@@ -32,7 +32,7 @@ const MAC_LEN: usize = MacKey::TAG_LEN;
 const CHECKSUM_LEN: usize = 32;
 const TAIL_LEN: usize = MAC_LEN + CHECKSUM_LEN;
 /// Type and length of a stanza.
-pub(super) const RECORD_HEAD_LEN: usize = 4;
+pub(crate) const RECORD_HEAD_LEN: usize = 4;
 
 const RECIPIENT: u16 = 1;
 const PASSWORD: u16 = 2;
@@ -57,38 +57,38 @@ pub enum StanzaKind {
 
 /// A stanza in its bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Record {
+pub(crate) struct Record {
     kind: u16,
     body: Vec<u8>,
 }
 
 impl Record {
-    pub(super) fn recipient(stanza: &RecipientStanza) -> Self {
+    pub(crate) fn recipient(stanza: &RecipientStanza) -> Self {
         Self { kind: RECIPIENT, body: stanza.to_bytes().to_vec() }
     }
 
-    pub(super) fn password(stanza: &PasswordStanza) -> Self {
+    pub(crate) fn password(stanza: &PasswordStanza) -> Self {
         Self { kind: PASSWORD, body: stanza.to_bytes().to_vec() }
     }
 
     /// A list of recipients, encrypted.
-    pub(super) const fn list(body: Vec<u8>) -> Self {
+    pub(crate) const fn list(body: Vec<u8>) -> Self {
         Self { kind: LIST, body }
     }
 
-    pub(super) const fn is_password(&self) -> bool {
+    pub(crate) const fn is_password(&self) -> bool {
         self.kind == PASSWORD
     }
 
-    pub(super) const fn is_list(&self) -> bool {
+    pub(crate) const fn is_list(&self) -> bool {
         self.kind == LIST
     }
 
-    pub(super) fn body(&self) -> &[u8] {
+    pub(crate) fn body(&self) -> &[u8] {
         &self.body
     }
 
-    pub(super) fn kind(&self) -> StanzaKind {
+    pub(crate) fn kind(&self) -> StanzaKind {
         match self.kind {
             RECIPIENT => StanzaKind::Recipient,
             PASSWORD => StanzaKind::Password,
@@ -129,12 +129,12 @@ impl Record {
 }
 
 /// Bytes that stanzas take in a slot.
-pub(super) fn records_len(records: &[Record]) -> u64 {
+pub(crate) fn records_len(records: &[Record]) -> u64 {
     records.iter().map(|record| (RECORD_HEAD_LEN + record.body.len()) as u64).sum()
 }
 
 /// Length of a slot with room for so many recipients, and for a list of them if the file has one.
-pub(super) fn len_for(recipients: usize, is_listed: bool) -> Result<u32, Error> {
+pub(crate) fn len_for(recipients: usize, is_listed: bool) -> Result<u32, Error> {
     let stanza = (RECORD_HEAD_LEN + RecipientStanza::LEN) as u64;
     let needed = |recipients: usize| {
         let list = if is_listed { list_len(recipients) } else { 0 };
@@ -149,25 +149,25 @@ pub(super) fn len_for(recipients: usize, is_listed: bool) -> Result<u32, Error> 
 }
 
 /// What a slot authenticates beside itself: fixed header, signer block, public metadata.
-pub(super) type Surroundings<'f> = [&'f [u8]; 3];
+pub(crate) type Surroundings<'f> = [&'f [u8]; 3];
 
 /// A slot to be written.
-pub(super) struct NewSlot<'s> {
-    pub(super) len: usize,
-    pub(super) generation: u64,
-    pub(super) records: &'s [Record],
+pub(crate) struct NewSlot<'s> {
+    pub(crate) len: usize,
+    pub(crate) generation: u64,
+    pub(crate) records: &'s [Record],
     /// What the stanzas are bound to.
-    pub(super) context: &'s [u8; 32],
+    pub(crate) context: &'s [u8; 32],
     /// Of a file with bound recipients.
-    pub(super) signer: Option<&'s SigningKey>,
+    pub(crate) signer: Option<&'s SigningKey>,
 }
 
 impl NewSlot<'_> {
-    pub(super) fn to_bytes(&self, mac: &MacKey, surroundings: Surroundings<'_>) -> Result<Vec<u8>, Error> {
+    pub(crate) fn to_bytes(&self, mac: &MacKey, surroundings: Surroundings<'_>) -> Result<Vec<u8>, Error> {
         let (needed, available) =
             (records_len(self.records), self.len.saturating_sub(BODY_AT + TAIL_LEN) as u64);
         let count = u16::try_from(self.records.len()).ok().filter(|_| needed <= available);
-        let count = count.ok_or(ErrorKind::SealedRoom { needed, available })?;
+        let count = count.ok_or(ErrorKind::SlotsFull { needed, available })?;
         let mut bytes = Vec::with_capacity(self.len);
         bytes.extend_from_slice(&self.generation.to_le_bytes());
         bytes.extend_from_slice(&count.to_le_bytes());
@@ -197,15 +197,15 @@ impl NewSlot<'_> {
 
 /// A slot that is whole, which says nothing about who wrote it.
 #[derive(Clone, Debug)]
-pub(super) struct Slot<'f> {
+pub(crate) struct Slot<'f> {
     bytes: &'f [u8],
-    pub(super) generation: u64,
-    pub(super) records: Vec<Record>,
+    pub(crate) generation: u64,
+    pub(crate) records: Vec<Record>,
 }
 
 impl<'f> Slot<'f> {
     /// None if the slot was never written, was wiped, or writing it was interrupted.
-    pub(super) fn parse(bytes: &'f [u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &'f [u8]) -> Option<Self> {
         let (covered, checksum) = bytes.split_last_chunk::<CHECKSUM_LEN>()?;
         if *Sha256::digest(covered) != *checksum {
             return None;
@@ -237,18 +237,18 @@ impl<'f> Slot<'f> {
     }
 
     /// The records that open the file.
-    pub(super) fn stanzas(&self) -> impl Iterator<Item = &Record> {
+    pub(crate) fn stanzas(&self) -> impl Iterator<Item = &Record> {
         self.records.iter().filter(|record| !record.is_list())
     }
 
     /// What trying a password costs.
-    pub(super) fn password_cost(&self, limits: &Argon2Limits) -> Option<Result<Argon2Cost, Error>> {
+    pub(crate) fn password_cost(&self, limits: &Argon2Limits) -> Option<Result<Argon2Cost, Error>> {
         let stanza = self.records.iter().find_map(|record| record.password_stanza(limits))?;
         Some(stanza.map(|stanza| *stanza.cost()))
     }
 
     /// Whether the signer of the file made this list of recipients.
-    pub(super) fn verify(&self, key: &VerifyingKey, context: &[u8; 32]) -> bool {
+    pub(crate) fn verify(&self, key: &VerifyingKey, context: &[u8; 32]) -> bool {
         let Some(body) = self.bytes.get(..self.bytes.len().saturating_sub(TAIL_LEN)) else { return false };
         let signature = body.get(HEAD_LEN..BODY_AT).and_then(|bytes| bytes.try_into().ok());
         let verified =
@@ -257,7 +257,7 @@ impl<'f> Slot<'f> {
     }
 
     /// The file key and the place of the stanza it came out of, if slot and surroundings are authentic under it.
-    pub(super) fn unlock(
+    pub(crate) fn unlock(
         &self,
         key: DecryptionKey<'_>,
         context: &[u8; 32],
@@ -267,17 +267,17 @@ impl<'f> Slot<'f> {
         let is_for_password = self.records.iter().any(Record::is_password);
         match (key, is_for_password) {
             (DecryptionKey::Recipient(_), true) => {
-                return Err(ErrorKind::SealedLock { expected: "a password" }.into());
+                return Err(ErrorKind::WrongKeyType { expected: "a password" }.into());
             }
             (DecryptionKey::Password(_), false) => {
-                return Err(ErrorKind::SealedLock { expected: "a recipient's secret key" }.into());
+                return Err(ErrorKind::WrongKeyType { expected: "a recipient's secret key" }.into());
             }
             _ => {}
         }
         let count = self.stanzas().count();
         if count > limits.stanzas {
             let (found, limit) = (count as u64, limits.stanzas as u64);
-            return Err(ErrorKind::SealedStanzas { found, limit }.into());
+            return Err(ErrorKind::TooManyStanzas { found, limit }.into());
         }
         let (covered, code) = self.bytes.split_last_chunk::<TAIL_LEN>().ok_or(ErrorKind::DecryptionFailed)?;
         let code = take::<MAC_LEN>(&mut code.as_slice());
@@ -293,7 +293,7 @@ impl<'f> Slot<'f> {
 }
 
 /// The key that authenticates slots.
-pub(super) fn mac_key(file_key: &FileKey) -> MacKey {
+pub(crate) fn mac_key(file_key: &FileKey) -> MacKey {
     file_key.mac_key(MAC_LABEL)
 }
 
@@ -305,6 +305,6 @@ fn signed_bytes(body: &[u8], context: &[u8; 32]) -> Vec<u8> {
 }
 
 /// A slot in which nothing is.
-pub(super) fn empty(len: u32) -> Vec<u8> {
+pub(crate) fn empty(len: u32) -> Vec<u8> {
     vec![0; len as usize]
 }

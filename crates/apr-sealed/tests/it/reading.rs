@@ -2,9 +2,8 @@
 
 use std::cell::Cell;
 
-use apr_container::sealed::{Part, Plan, SealOptions, SealedReader};
-use apr_crypto::TrustedKeys;
-use apr_crypto::{Access, Signer, Trust};
+use apr_crypto::{Access, Signer, Trust, TrustedKeys};
+use apr_sealed::{Part, Plan, SealOptions, SealedReader};
 use read_at::ReadAt;
 
 use super::{content, keys, limits, seal};

@@ -5,15 +5,15 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::fields::{Fields, What, put_number, put_text, put_texts};
-use super::plan::{Part, PartKind, Plan};
 use crate::error::{Error, ErrorKind};
+use crate::fields::{Fields, What, put_number, put_text, put_texts};
+use crate::plan::{Part, PartKind, Plan};
 
 const RAW: u8 = 0;
 const TENSOR: u8 = 1;
 
 /// The directory's bytes before encryption.
-pub(super) fn encode(plan: &Plan, private: &BTreeMap<String, String>) -> Vec<u8> {
+pub(crate) fn encode(plan: &Plan, private: &BTreeMap<String, String>) -> Vec<u8> {
     let mut texts = Vec::new();
     put_texts(&mut texts, private);
     let mut out = Vec::new();
@@ -36,8 +36,8 @@ pub(super) fn encode(plan: &Plan, private: &BTreeMap<String, String>) -> Vec<u8>
 }
 
 /// Private metadata and parts out of an authentic directory.
-pub(super) fn decode(bytes: &[u8], most_parts: usize) -> Result<(BTreeMap<String, String>, Plan), Error> {
-    let wrong = |what: What| Error::from(ErrorKind::SealedDirectory { what });
+pub(crate) fn decode(bytes: &[u8], most_parts: usize) -> Result<(BTreeMap<String, String>, Plan), Error> {
+    let wrong = |what: What| Error::from(ErrorKind::Directory { what });
     let mut fields = Fields::new(bytes);
     let private = fields.bytes().and_then(|texts| Fields::new(texts).texts()).map_err(wrong)?;
     let mut parts = Vec::new();

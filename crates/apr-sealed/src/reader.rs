@@ -12,12 +12,12 @@ use apr_crypto::{
 };
 use read_at::ReadAt;
 
-use super::engine::{DIRECTORY, PAYLOAD};
-use super::header::room_for;
-use super::recipients::{RECIPIENTS, Recipients};
-use super::stored::Stored;
-use super::{Part, Plan, SealedHeader, SealedLimits, directory};
+use crate::engine::{DIRECTORY, PAYLOAD};
 use crate::error::{Error, ErrorKind};
+use crate::header::room_for;
+use crate::recipients::{RECIPIENTS, Recipients};
+use crate::stored::Stored;
+use crate::{Part, Plan, SealedHeader, SealedLimits, directory};
 
 /// What `restore` and `verify_all` read at once.
 const PIECE: u64 = 1 << 20;
@@ -45,9 +45,9 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     ///
     /// Those of [`SealedHeader::read`] and [`SealedHeader::verify`]: a signed file needs some trust, at least
     /// [`Trust::Anyone`](crate::Trust::Anyone). [`ErrorKind::Encrypted`] without a key for an encrypted file,
-    /// [`ErrorKind::NotEncrypted`] with one for a plain one, [`ErrorKind::SealedLock`] with one of the other kind;
-    /// [`ErrorKind::SealedStanzas`]; [`ErrorKind::DecryptionFailed`] for another key and for damage alike;
-    /// [`ErrorKind::SealedDirectory`];
+    /// [`ErrorKind::NotEncrypted`] with one for a plain one, [`ErrorKind::WrongKeyType`] with one of the other kind;
+    /// [`ErrorKind::TooManyStanzas`]; [`ErrorKind::DecryptionFailed`] for another key and for damage alike;
+    /// [`ErrorKind::Directory`];
     /// [`ErrorKind::Crypto`] for a password whose cost is out of bounds and for a source that fails.
     pub fn open(source: R, access: &Access<'k>, limits: &SealedLimits) -> Result<Self, Error> {
         let mut header = SealedHeader::read(&source, limits)?;
@@ -78,9 +78,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
         let [_, stored_len, _] = header.lens();
         let payload_len = message.as_ref().map_or(stored_len, |message| message.layout().plaintext_len());
         if plan.payload_len() != payload_len {
-            return Err(
-                ErrorKind::SealedDirectory { what: "parts of another length than the payload" }.into()
-            );
+            return Err(ErrorKind::Directory { what: "parts of another length than the payload" }.into());
         }
         Ok(Self { source, header, signer, private, recipients, plan, message })
     }
@@ -251,7 +249,7 @@ impl<R> fmt::Debug for SealedReader<'_, R> {
 }
 
 /// The file key and the place of the stanza it came out of; none for a file that is not encrypted.
-pub(super) fn unlock(
+pub(crate) fn unlock(
     header: &SealedHeader,
     access: &Access<'_>,
     limits: &SealedLimits,

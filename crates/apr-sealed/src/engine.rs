@@ -9,24 +9,24 @@ use apr_crypto::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::fields::put_texts;
-use super::fixed::{FIXED_LEN, Fixed, PART_ALIGN, PRELUDE_LEN, Places, SIGNER_LEN};
-use super::header::{signed_bytes, signer_block, stanza_context};
-use super::plan::Plan;
-use super::recipients::{RECIPIENTS, Recipients};
-use super::slot::{self, NewSlot, Record};
-use super::{SealOptions, directory};
 use crate::error::{Error, ErrorKind};
+use crate::fields::put_texts;
+use crate::fixed::{FIXED_LEN, Fixed, PART_ALIGN, PRELUDE_LEN, Places, SIGNER_LEN};
+use crate::header::{signed_bytes, signer_block, stanza_context};
+use crate::plan::Plan;
+use crate::recipients::{RECIPIENTS, Recipients};
+use crate::slot::{self, NewSlot, Record};
+use crate::{SealOptions, directory};
 
 /// Most that is taken, and about what is written, at once.
 const PIECE: usize = 1 << 20;
 
 /// What the message of the directory, and of the payload, is bound to beside the header.
-pub(super) const DIRECTORY: &str = "directory";
-pub(super) const PAYLOAD: &str = "payload";
+pub(crate) const DIRECTORY: &str = "directory";
+pub(crate) const PAYLOAD: &str = "payload";
 
 /// Where sealed bytes go: each place once, but for the header, which comes last.
-pub(super) trait Out {
+pub(crate) trait Out {
     fn put_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error>;
 }
 
@@ -43,7 +43,7 @@ impl Out for Vec<u8> {
 /// The lengths of a sealed file, known before a byte of it is written.
 ///
 /// ```
-/// use apr_container::sealed::{Part, Plan, SealOptions, SealedLayout};
+/// use apr_sealed::{Part, Plan, SealOptions, SealedLayout};
 /// use apr_crypto::SigningKey;
 ///
 /// let key = SigningKey::from_seed(&[1; 32]);
@@ -51,7 +51,7 @@ impl Out for Vec<u8> {
 /// let layout = SealedLayout::new(&plan, &SealOptions::default().signed_by(&key))?;
 /// // Signed only: the parts stand in the file as they are.
 /// assert_eq!(layout.total_len(), layout.payload_offset() + 100 + 32);
-/// # Ok::<(), apr_container::Error>(())
+/// # Ok::<(), apr_sealed::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealedLayout {
@@ -111,8 +111,8 @@ fn fixed(
     options.check()?;
     let suite = options.suite();
     let stored_len = |len: u64| match suite {
-        super::Suite::Plain => Ok(len),
-        super::Suite::Cobblestone256 => Ok::<_, Error>(ChunkedLayout::of_plaintext(len)?.sealed_len()),
+        crate::Suite::Plain => Ok(len),
+        crate::Suite::Cobblestone256 => Ok::<_, Error>(ChunkedLayout::of_plaintext(len)?.sealed_len()),
     };
     let public_len = u32::try_from(texts.public.len());
     let fixed = Fixed {
@@ -140,7 +140,7 @@ struct Locks {
 }
 
 /// Seals parts as they come by.
-pub(super) struct Engine<'k> {
+pub(crate) struct Engine<'k> {
     plan: Plan,
     fixed: Fixed,
     places: Places,
@@ -166,7 +166,7 @@ pub(super) struct Engine<'k> {
 }
 
 impl<'k> Engine<'k> {
-    pub(super) fn new(
+    pub(crate) fn new(
         plan: &Plan,
         options: &SealOptions<'k>,
         rng: &mut (impl Rng + ?Sized),
@@ -217,12 +217,12 @@ impl<'k> Engine<'k> {
         Ok(engine)
     }
 
-    pub(super) fn total_len(&self) -> u64 {
+    pub(crate) fn total_len(&self) -> u64 {
         self.places.total_len()
     }
 
     /// Takes the next bytes of the parts.
-    pub(super) fn push(&mut self, data: &[u8], out: &mut impl Out) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, data: &[u8], out: &mut impl Out) -> Result<(), Error> {
         self.check_whole()?;
         self.try_push(data, out).inspect_err(|_| self.is_broken = true)
     }
@@ -300,10 +300,10 @@ impl<'k> Engine<'k> {
     }
 
     /// Writes the end of the payload, the last hashes and the header.
-    pub(super) fn finish(mut self, out: &mut impl Out) -> Result<(), Error> {
+    pub(crate) fn finish(mut self, out: &mut impl Out) -> Result<(), Error> {
         self.check_whole()?;
         if self.next_part(out)?.is_some() {
-            let before = self.plan.parts().iter().take(self.part).map(super::Part::len).sum::<u64>();
+            let before = self.plan.parts().iter().take(self.part).map(crate::Part::len).sum::<u64>();
             let (needed, given) = (self.plan.content_len(), before + self.filled);
             return Err(ErrorKind::DataLength { needed, given }.into());
         }
@@ -381,7 +381,7 @@ pub fn to_vec(
 ) -> Result<Vec<u8>, Error> {
     let mut engine = Engine::new(plan, options, rng)?;
     let len = engine.total_len();
-    let mut file = super::header::room_for(len)?;
+    let mut file = crate::header::room_for(len)?;
     file.resize(len as usize, 0);
     engine.push(content, &mut file)?;
     engine.finish(&mut file)?;

@@ -12,22 +12,22 @@ use apr_crypto::{
 use read_at::ReadAt;
 use sha2::{Digest as _, Sha256};
 
-use super::SealedLimits;
-use super::fields::Fields;
-use super::fixed::{FIXED_LEN, Fixed, PRELUDE_LEN, Places, SIGNER_LEN, Suite, take};
-use super::slot::{Slot, StanzaKind, Surroundings};
+use crate::SealedLimits;
 use crate::error::{Error, ErrorKind};
+use crate::fields::Fields;
+use crate::fixed::{FIXED_LEN, Fixed, PRELUDE_LEN, Places, SIGNER_LEN, Suite, take};
+use crate::slot::{Slot, StanzaKind, Surroundings};
 
 const SIGNED_TYPE: &str = "application/vnd.apr.sealed.v1";
 /// What a stanza is made for.
 const STANZA: &str = "stanza";
 
 /// Everything before the payload of a sealed file, checked for sense; nobody vouches for it before
-/// [`verify`](Self::verify) or [`SealedReader::open`](super::SealedReader::open).
+/// [`verify`](Self::verify) or [`SealedReader::open`](crate::SealedReader::open).
 #[derive(Clone, Debug)]
 pub struct SealedHeader {
-    pub(super) fixed: Fixed,
-    pub(super) places: Places,
+    pub(crate) fixed: Fixed,
+    pub(crate) places: Places,
     /// The file up to the payload; up to the directory once that was opened.
     bytes: Vec<u8>,
     directory_hash: [u8; 32],
@@ -41,24 +41,24 @@ impl SealedHeader {
     /// Reads everything before the payload.
     ///
     /// ```
-    /// use apr_container::sealed::{self, Plan, SealOptions, SealedHeader, SealedLimits, StanzaKind};
+    /// use apr_sealed::{Plan, SealOptions, SealedHeader, SealedLimits, StanzaKind};
     /// use apr_crypto::{OsRandom, RecipientSecret};
     ///
     /// let recipient = RecipientSecret::generate(&mut OsRandom)?.public();
     /// let options = SealOptions::default().for_recipient(recipient).with_public("name", "segments");
-    /// let file = sealed::to_vec(&Plan::new([])?, b"", &options, &mut OsRandom)?;
+    /// let file = apr_sealed::to_vec(&Plan::new([])?, b"", &options, &mut OsRandom)?;
     ///
     /// let header = SealedHeader::read(&file, &SealedLimits::default())?;
     /// assert_eq!(header.stanzas(), [StanzaKind::Recipient]);
     /// assert_eq!(header.public_declared()["name"], "segments");
-    /// # Ok::<(), apr_container::Error>(())
+    /// # Ok::<(), apr_sealed::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::SealedMagic`], [`ErrorKind::SealedVersion`], [`ErrorKind::SealedSuite`], [`ErrorKind::SealedFlags`];
-    /// [`ErrorKind::SealedLength`] if the file is not as long as it says; [`ErrorKind::SealedHeader`],
-    /// [`ErrorKind::Reserved`], [`ErrorKind::Unprotected`]; [`ErrorKind::SealedSlots`]; [`ErrorKind::Limit`];
+    /// [`ErrorKind::Magic`], [`ErrorKind::UnsupportedVersion`], [`ErrorKind::UnknownSuite`], [`ErrorKind::UnknownFlags`];
+    /// [`ErrorKind::FileLength`] if the file is not as long as it says; [`ErrorKind::Header`],
+    /// [`ErrorKind::Reserved`], [`ErrorKind::Unprotected`]; [`ErrorKind::KeySlots`]; [`ErrorKind::Limit`];
     /// [`ErrorKind::Crypto`] if the source fails.
     pub fn read(source: &(impl ReadAt + ?Sized), limits: &SealedLimits) -> Result<Self, Error> {
         let available = source.total_len();
@@ -67,18 +67,18 @@ impl SealedHeader {
         let (now, _) = prelude.split_at_mut(len);
         source.read_exact_at(0, now)?;
         // So that a foreign short file is called foreign.
-        if !prelude.starts_with(&super::MAGIC) {
-            return Err(ErrorKind::SealedMagic.at(0));
+        if !prelude.starts_with(&crate::MAGIC) {
+            return Err(ErrorKind::Magic.at(0));
         }
         if available < PRELUDE_LEN as u64 {
-            return Err(ErrorKind::SealedLength { declared: PRELUDE_LEN as u64, available }.at(available));
+            return Err(ErrorKind::FileLength { declared: PRELUDE_LEN as u64, available }.at(available));
         }
         let mut rest = prelude.as_slice();
         let fixed = Fixed::parse(&take::<FIXED_LEN>(&mut rest))?;
         let places = fixed.places().ok_or_else(|| ErrorKind::SizeOverflow.at(32))?;
         let declared = places.total_len();
         if declared != available {
-            return Err(ErrorKind::SealedLength { declared, available }.at(32));
+            return Err(ErrorKind::FileLength { declared, available }.at(32));
         }
         for (what, found, limit) in [
             ("length of the public metadata", u64::from(fixed.public_len), limits.public_bytes),
@@ -109,8 +109,7 @@ impl SealedHeader {
         };
         header.root = header.parse_root()?;
         let public = Fields::new(header.public_bytes()).texts();
-        header.public =
-            public.map_err(|what| ErrorKind::SealedHeader { what }.at(header.places.public.start))?;
+        header.public = public.map_err(|what| ErrorKind::Header { what }.at(header.places.public.start))?;
         for gap in header.places.gaps() {
             if header.part(&gap).iter().any(|byte| *byte != 0) {
                 return Err(ErrorKind::Reserved.at(gap.start));
@@ -121,8 +120,8 @@ impl SealedHeader {
             let slots = [0, 1].map(|idx| (idx, Slot::parse(header.part(&header.places.slot(idx)))));
             let newest = slots.into_iter().filter_map(|(idx, slot)| Some((idx, slot?)));
             let newest = newest.max_by_key(|(idx, slot)| (slot.generation, usize::MAX - idx));
-            let (idx, slot) = newest.ok_or_else(|| ErrorKind::SealedSlots.at(header.places.slot(0).start))?;
-            let kinds = slot.stanzas().map(super::slot::Record::kind).collect();
+            let (idx, slot) = newest.ok_or_else(|| ErrorKind::KeySlots.at(header.places.slot(0).start))?;
+            let kinds = slot.stanzas().map(crate::slot::Record::kind).collect();
             header.slot = Some((idx, slot.generation, kinds));
         }
         header.directory_hash = Sha256::digest(header.part(&header.places.directory)).into();
@@ -131,7 +130,7 @@ impl SealedHeader {
 
     fn parse_root(&self) -> Result<Option<TreeRoot>, Error> {
         let mut block = self.signer_block();
-        let contradiction = |what| Err(ErrorKind::SealedHeader { what }.at(FIXED_LEN as u64));
+        let contradiction = |what| Err(ErrorKind::Header { what }.at(FIXED_LEN as u64));
         if !self.fixed.is_signed {
             return match block.iter().all(|byte| *byte == 0) {
                 true => Ok(None),
@@ -265,50 +264,50 @@ impl SealedHeader {
         self.part(&(FIXED_LEN as u64..PRELUDE_LEN as u64))
     }
 
-    pub(super) fn signer_key(&self) -> [u8; 32] {
+    pub(crate) fn signer_key(&self) -> [u8; 32] {
         self.signer_block().split_at(48).1.first_chunk().copied().unwrap_or_default()
     }
 
-    pub(super) fn public_bytes(&self) -> &[u8] {
+    pub(crate) fn public_bytes(&self) -> &[u8] {
         self.part(&self.places.public)
     }
 
-    pub(super) fn directory_bytes(&self) -> &[u8] {
+    pub(crate) fn directory_bytes(&self) -> &[u8] {
         self.part(&self.places.directory)
     }
 
     /// What a slot authenticates beside itself.
-    pub(super) fn surroundings(&self) -> Surroundings<'_> {
+    pub(crate) fn surroundings(&self) -> Surroundings<'_> {
         [&self.fixed.bytes, self.signer_block(), self.public_bytes()]
     }
 
     /// What a message of this file is bound to.
-    pub(super) fn context(&self, purpose: &str) -> [u8; 32] {
+    pub(crate) fn context(&self, purpose: &str) -> [u8; 32] {
         self.fixed.context(purpose, &self.signer_key(), self.public_bytes())
     }
 
-    pub(super) fn stanza_context(&self) -> [u8; 32] {
+    pub(crate) fn stanza_context(&self) -> [u8; 32] {
         self.context(STANZA)
     }
 
     /// The slot that counts.
-    pub(super) fn current_slot(&self) -> Option<Slot<'_>> {
+    pub(crate) fn current_slot(&self) -> Option<Slot<'_>> {
         self.slot_idx().and_then(|idx| Slot::parse(self.part(&self.places.slot(idx))))
     }
 
-    pub(super) fn slot_idx(&self) -> Option<usize> {
+    pub(crate) fn slot_idx(&self) -> Option<usize> {
         self.slot.as_ref().map(|(idx, _, _)| *idx)
     }
 
     /// Gives up the bytes of the directory, which were decoded.
-    pub(super) fn forget_directory(&mut self) {
+    pub(crate) fn forget_directory(&mut self) {
         self.bytes.truncate(self.places.directory.start as usize);
         self.bytes.shrink_to_fit();
     }
 }
 
 /// What a signature covers.
-pub(super) fn signed_bytes(
+pub(crate) fn signed_bytes(
     fixed: &Fixed,
     public: &[u8],
     directory_hash: &[u8; 32],
@@ -321,12 +320,12 @@ pub(super) fn signed_bytes(
 }
 
 /// What bytes a new stanza is bound to.
-pub(super) fn stanza_context(fixed: &Fixed, signer: &[u8; 32], public: &[u8]) -> [u8; 32] {
+pub(crate) fn stanza_context(fixed: &Fixed, signer: &[u8; 32], public: &[u8]) -> [u8; 32] {
     fixed.context(STANZA, signer, public)
 }
 
 /// Signer block of a file; zeros if it is not signed.
-pub(super) fn signer_block(root: &TreeRoot, signer: &[u8; 32], signature: &Signature) -> [u8; SIGNER_LEN] {
+pub(crate) fn signer_block(root: &TreeRoot, signer: &[u8; 32], signature: &Signature) -> [u8; SIGNER_LEN] {
     let mut block = [0; SIGNER_LEN];
     let fields: [&[u8]; 4] = [&root.to_bytes(), &[0; 6], signer, &signature.to_bytes()];
     block.iter_mut().zip(fields.into_iter().flatten()).for_each(|(to, from)| *to = *from);
@@ -334,7 +333,7 @@ pub(super) fn signer_block(root: &TreeRoot, signer: &[u8; 32], signature: &Signa
 }
 
 /// An empty list with room for `len` bytes.
-pub(super) fn room_for(len: u64) -> Result<Vec<u8>, Error> {
+pub(crate) fn room_for(len: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let room = usize::try_from(len).ok().and_then(|len| bytes.try_reserve_exact(len).ok());
     room.map(|()| bytes).ok_or_else(|| ErrorKind::OutOfMemory { bytes: len }.into())
@@ -344,15 +343,15 @@ pub(super) fn room_for(len: u64) -> Result<Vec<u8>, Error> {
 ///
 /// ```
 /// use apr_crypto::Signer;
-/// use apr_container::sealed::{self, Part, Plan, SealOptions, SealedLimits};
+/// use apr_sealed::{Part, Plan, SealOptions, SealedLimits};
 /// use apr_crypto::{OsRandom, SigningKey};
 ///
 /// let key = SigningKey::generate(&mut OsRandom)?;
 /// let plan = Plan::new([Part::raw(7)])?;
-/// let file = sealed::to_vec(&plan, b"weights", &SealOptions::default().signed_by(&key), &mut OsRandom)?;
+/// let file = apr_sealed::to_vec(&plan, b"weights", &SealOptions::default().signed_by(&key), &mut OsRandom)?;
 /// let public = key.verifying_key();
-/// assert_eq!(sealed::verify(&file, &public, &SealedLimits::default())?, Signer::Trusted(None));
-/// # Ok::<(), apr_container::Error>(())
+/// assert_eq!(apr_sealed::verify(&file, &public, &SealedLimits::default())?, Signer::Trusted(None));
+/// # Ok::<(), apr_sealed::Error>(())
 /// ```
 ///
 /// # Errors
@@ -372,7 +371,7 @@ pub fn verify<'k>(
 
 impl SealedHeader {
     /// Compares payload and hashes with the root.
-    pub(super) fn verify_stored(&self, source: &(impl ReadAt + ?Sized)) -> Result<(), Error> {
+    pub(crate) fn verify_stored(&self, source: &(impl ReadAt + ?Sized)) -> Result<(), Error> {
         const PIECE: u64 = 1 << 20;
         let Some(root) = &self.root else { return Ok(()) };
         let Places { payload, outboard, .. } = &self.places;

@@ -1,9 +1,7 @@
 //! Lists of recipients: who can open the file learns who else can, and may remove one of them by name.
 
-use apr_container::Error;
-use apr_container::sealed::{RekeyOptions, Rekeying, SealOptions, SealedLimits, SealedReader, StanzaKind};
-use apr_crypto::Access;
-use apr_crypto::{RecipientPublic, RecipientSecret};
+use apr_crypto::{Access, RecipientPublic, RecipientSecret};
+use apr_sealed::{Error, RekeyOptions, Rekeying, SealOptions, SealedLimits, SealedReader, StanzaKind};
 use sha2::{Digest as _, Sha256};
 
 use super::forgery::{authenticate, context, file_key};

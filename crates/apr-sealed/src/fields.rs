@@ -5,10 +5,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// What is wrong with a field.
-pub(super) type What = &'static str;
+pub(crate) type What = &'static str;
 
 /// Appends a number: seven bits a byte, the lowest first, the highest bit set on all but the last.
-pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -17,13 +17,13 @@ pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Appends a text behind its length.
-pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     put_number(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
 /// Metadata: texts under their keys, in the order of the keys.
-pub(super) fn put_texts(out: &mut Vec<u8>, texts: &BTreeMap<String, String>) {
+pub(crate) fn put_texts(out: &mut Vec<u8>, texts: &BTreeMap<String, String>) {
     for (key, value) in texts {
         put_text(out, key);
         put_text(out, value);
@@ -32,27 +32,27 @@ pub(super) fn put_texts(out: &mut Vec<u8>, texts: &BTreeMap<String, String>) {
 
 /// Fields that have not been read yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fields<'d> {
+pub(crate) struct Fields<'d> {
     rest: &'d [u8],
 }
 
 impl<'d> Fields<'d> {
-    pub(super) fn new(rest: &'d [u8]) -> Self {
+    pub(crate) fn new(rest: &'d [u8]) -> Self {
         Self { rest }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, What> {
+    pub(crate) fn byte(&mut self) -> Result<u8, What> {
         let (byte, rest) = self.rest.split_first().ok_or("it ends inside a field")?;
         self.rest = rest;
         Ok(*byte)
     }
 
     /// A number in its one shortest spelling.
-    pub(super) fn number(&mut self) -> Result<u64, What> {
+    pub(crate) fn number(&mut self) -> Result<u64, What> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -68,7 +68,7 @@ impl<'d> Fields<'d> {
         Err("a number above 64 bits")
     }
 
-    pub(super) fn bytes(&mut self) -> Result<&'d [u8], What> {
+    pub(crate) fn bytes(&mut self) -> Result<&'d [u8], What> {
         let len = usize::try_from(self.number()?).ok();
         let (bytes, rest) =
             len.and_then(|len| self.rest.split_at_checked(len)).ok_or("a field reaches past the end")?;
@@ -76,12 +76,12 @@ impl<'d> Fields<'d> {
         Ok(bytes)
     }
 
-    pub(super) fn text(&mut self) -> Result<&'d str, What> {
+    pub(crate) fn text(&mut self) -> Result<&'d str, What> {
         core::str::from_utf8(self.bytes()?).map_err(|_| "text that is not UTF-8")
     }
 
     /// All that is left, as metadata. Keys ascend: each is there once, and equal metadata are equal bytes.
-    pub(super) fn texts(mut self) -> Result<BTreeMap<String, String>, What> {
+    pub(crate) fn texts(mut self) -> Result<BTreeMap<String, String>, What> {
         let mut entries: Vec<(String, String)> = Vec::new();
         while !self.is_empty() {
             let (key, value) = (self.text()?, self.text()?);

@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use apr_container::Error;
-use apr_container::sealed::{self, RekeyOptions, Rekeying, SealOptions, SealedLimits, StanzaKind};
-use apr_crypto::Password;
-use apr_crypto::{Access, Trust};
+use apr_crypto::{Access, Password, Trust};
+use apr_sealed::{Error, RekeyOptions, Rekeying, SealOptions, SealedLimits, StanzaKind};
 
 use super::{Seeded, cheap, code, header, keys, limits, map, open, read_all, sample, seal};
 
@@ -113,7 +111,7 @@ fn bound_recipients_are_the_signers() {
         forged[slot + 16..slot + 80].copy_from_slice(signature);
         super::forgery::mend(&mut forged);
         assert_eq!(code(open(&forged, &bob)), "ac-signature");
-        assert_eq!(code(sealed::verify(&forged, &keys.verifying, &limits())), "ac-signature");
+        assert_eq!(code(apr_sealed::verify(&forged, &keys.verifying, &limits())), "ac-signature");
     }
 }
 
@@ -193,14 +191,17 @@ fn a_file_is_rekeyed_in_place() {
         .unwrap();
     let alice = Access::default().with_recipient(&keys.alice);
     let instead = RekeyOptions::default().for_recipient(keys.bob.public());
-    sealed::rekey(&path, &alice, &instead, &SealedLimits::default()).unwrap();
+    apr_sealed::rekey(&path, &alice, &instead, &SealedLimits::default()).unwrap();
     let file = fs::read(&path).unwrap();
     for secret in [&keys.alice, &keys.bob] {
         assert_eq!(read_all(&file, &Access::default().with_recipient(secret)).unwrap(), content);
     }
     let eve = Access::default().with_recipient(&keys.eve);
-    assert_eq!(code(sealed::rekey(&path, &eve, &instead, &SealedLimits::default())), "ac-decryption");
+    assert_eq!(code(apr_sealed::rekey(&path, &eve, &instead, &SealedLimits::default())), "ac-decryption");
     assert_eq!(fs::read(&path).unwrap(), file);
-    assert_eq!(code(sealed::rekey(&folder, &alice, &instead, &SealedLimits::default())), "df-not-regular");
+    assert_eq!(
+        code(apr_sealed::rekey(&folder, &alice, &instead, &SealedLimits::default())),
+        "df-not-regular"
+    );
     fs::remove_dir_all(&folder).unwrap();
 }

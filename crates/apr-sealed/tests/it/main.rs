@@ -1,5 +1,7 @@
 //! Sealed files: opened by whom they are for, part by part, and refused after any change.
 
+#![allow(missing_docs, clippy::unwrap_used, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+
 mod damage;
 mod forgery;
 mod listed;
@@ -11,12 +13,11 @@ mod round_trips;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use apr_container::Error;
-use apr_container::sealed::{self, Part, Plan, SealOptions, SealedHeader, SealedLimits, SealedReader};
-use apr_crypto::Access;
 use apr_crypto::{
-    Argon2Cost, Argon2Limits, Password, RecipientPublic, RecipientSecret, Rng, SigningKey, VerifyingKey,
+    Access, Argon2Cost, Argon2Limits, Password, RecipientPublic, RecipientSecret, Rng, SigningKey,
+    VerifyingKey,
 };
+use apr_sealed::{Error, Part, Plan, SealOptions, SealedHeader, SealedLimits, SealedReader};
 
 /// Reproducible randomness: SplitMix64.
 pub(crate) struct Seeded(pub(crate) u64);
@@ -88,7 +89,7 @@ pub(crate) fn content(len: u64) -> Vec<u8> {
 }
 
 pub(crate) fn seal(plan: &Plan, content: &[u8], options: &SealOptions<'_>) -> Vec<u8> {
-    sealed::to_vec(plan, content, options, &mut Seeded(3)).unwrap()
+    apr_sealed::to_vec(plan, content, options, &mut Seeded(3)).unwrap()
 }
 
 pub(crate) fn open<'k, 'f>(file: &'f [u8], access: &Access<'k>) -> Result<SealedReader<'k, &'f [u8]>, Error> {
