@@ -25,87 +25,69 @@ macro_rules! formats {
                 match self { $(Self::$variant => $title,)* }
             }
 
-            /// What to do with such a file; `None` for the formats of this project, where that depends on the reader.
+            /// What to do with such a file.
             #[must_use]
-            pub const fn help(self) -> Option<&'static str> {
+            pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => $help,)* }
             }
         }
     };
 }
 
-const TORCH: Option<&str> = Some(
-    "load it where you trust it, with torch.load(FILE, weights_only=True), and save the tensors with \
-     safetensors.torch.save_file",
-);
-const PICKLE: Option<&str> = Some(
-    "loading a pickle can run code: load it only where you trust it, then save the arrays as safetensors",
-);
-const LLAMA_CPP: Option<&str> =
-    Some("this format was replaced by GGUF in 2023: download a GGUF version of the model");
-const UNPACK: Option<&str> = Some("unpack it first");
-const NO_MODEL: Option<&str> = Some("this file holds no model: name a model file");
-const TABLE: Option<&str> = Some(
-    "this file holds a table, not a model; as training data or input rows, save it as CSV: \
-     pandas.read_parquet(FILE).to_csv(OUT, index=False), or read_feather, read_orc, read_excel",
-);
-const DOWNLOAD: Option<&str> = Some(
-    "the server sent an error or login page instead of the model: check the address and the access rights, then download it \
-     again",
-);
+const TORCH: &str = "load it where you trust it, with torch.load(FILE, weights_only=True), and save the tensors with \
+     safetensors.torch.save_file";
+const PICKLE: &str =
+    "loading a pickle can run code: load it only where you trust it, then save the arrays as safetensors";
+const LLAMA_CPP: &str = "this format was replaced by GGUF in 2023: download a GGUF version of the model";
+const UNPACK: &str = "unpack it first";
+const NO_MODEL: &str = "this file holds no model: name a model file";
+const TABLE: &str = "this file holds a table, not a model; as training data or input rows, save it as CSV: \
+     pandas.read_parquet(FILE).to_csv(OUT, index=False), or read_feather, read_orc, read_excel";
+const DOWNLOAD: &str = "the server sent an error or login page instead of the model: check the address and the access rights, then download it \
+     again";
 
 formats! {
-    /// An `.apr` file, version 1.
-    Apr1, "apr1", "an .apr model (version 1)", None;
-    /// An `.apr` file, version 2.
-    Apr2, "apr2", "an .apr model (version 2)", None;
-    /// A sealed file.
-    Sealed, "sealed", "a sealed file", None;
-    /// A GGUF file.
-    Gguf, "gguf", "a GGUF model", None;
-
     /// `torch.save` since PyTorch 1.6: a ZIP archive with a pickle and raw storages.
     Torch, "torch", "a PyTorch checkpoint (a ZIP archive with a pickle)", TORCH;
     /// `torch.save` before PyTorch 1.6: pickles and raw storages, one after the other.
     TorchLegacy, "torch-legacy", "a PyTorch checkpoint (legacy format, pickles)", TORCH;
     /// `torch.jit.save`.
-    TorchScript, "torchscript", "a TorchScript program", Some(
-        "load it where you trust it, and save its weights: \
-         safetensors.torch.save_file(torch.jit.load(FILE).state_dict(), OUT)");
+    TorchScript, "torchscript", "a TorchScript program", "load it where you trust it, and save its weights: \
+         safetensors.torch.save_file(torch.jit.load(FILE).state_dict(), OUT)";
     /// `torch.export.save`.
-    TorchExport, "torch-export", "a PyTorch exported program (.pt2)", Some(
+    TorchExport, "torch-export", "a PyTorch exported program (.pt2)",
         "load it where you trust it, and save its weights: \
-         safetensors.torch.save_file(torch.export.load(FILE).state_dict, OUT)");
+         safetensors.torch.save_file(torch.export.load(FILE).state_dict, OUT)";
     /// A pickle of another kind: joblib, scikit-learn, NumPy.
     Pickle, "pickle", "a pickle (joblib, scikit-learn or other)", PICKLE;
     /// One array of NumPy.
-    Npy, "npy", "a NumPy .npy array", Some(
-        "save it as safetensors: safetensors.numpy.save_file({\"name\": numpy.load(FILE)}, OUT)");
+    Npy, "npy", "a NumPy .npy array",
+        "save it as safetensors: safetensors.numpy.save_file({\"name\": numpy.load(FILE)}, OUT)";
     /// Several arrays of NumPy in a ZIP archive.
-    Npz, "npz", "a NumPy .npz archive", Some(
-        "save its arrays as safetensors: safetensors.numpy.save_file(dict(numpy.load(FILE)), OUT)");
+    Npz, "npz", "a NumPy .npz archive",
+        "save its arrays as safetensors: safetensors.numpy.save_file(dict(numpy.load(FILE)), OUT)";
     /// Keras 3: a ZIP archive with JSON and HDF5.
-    Keras, "keras", "a Keras model (.keras)", Some(
-        "take model.weights.h5 out of it with unzip, read the arrays with h5py, and save them as safetensors");
+    Keras, "keras", "a Keras model (.keras)",
+        "take model.weights.h5 out of it with unzip, read the arrays with h5py, and save them as safetensors";
     /// HDF5: Keras `.h5` and many others.
-    Hdf5, "hdf5", "an HDF5 file (Keras .h5 or other)", Some("read the arrays with h5py and save them as safetensors");
+    Hdf5, "hdf5", "an HDF5 file (Keras .h5 or other)", "read the arrays with h5py and save them as safetensors";
     /// MATLAB, levels 5 and 7.3.
-    Mat, "mat", "a MATLAB .mat file", Some(
-        "read it with scipy.io.loadmat (version 7.3: h5py) and save the arrays as safetensors");
+    Mat, "mat", "a MATLAB .mat file",
+        "read it with scipy.io.loadmat (version 7.3: h5py) and save the arrays as safetensors";
     /// ONNX.
-    Onnx, "onnx", "an ONNX model", Some(
-        "read it with the Python package onnx, and save its initializers (onnx.numpy_helper.to_array) as safetensors");
+    Onnx, "onnx", "an ONNX model",
+        "read it with the Python package onnx, and save its initializers (onnx.numpy_helper.to_array) as safetensors";
     /// The graph of a TensorFlow SavedModel.
-    SavedModel, "saved-model", "the graph of a TensorFlow SavedModel", Some(
+    SavedModel, "saved-model", "the graph of a TensorFlow SavedModel",
         "the weights are in the folder variables beside it: read them with tf.train.load_checkpoint(\"variables/variables\"), \
-         and save them as safetensors");
+         and save them as safetensors";
     /// TensorFlow Lite.
-    TfLite, "tflite", "a TensorFlow Lite model", Some("export the original model to safetensors instead");
+    TfLite, "tflite", "a TensorFlow Lite model", "export the original model to safetensors instead";
     /// Core ML.
-    CoreMl, "coreml", "a Core ML model", Some("export the original model to safetensors instead");
+    CoreMl, "coreml", "a Core ML model", "export the original model to safetensors instead";
     /// A MessagePack map, as Flax writes parameters.
-    MessagePack, "msgpack", "MessagePack (Flax parameters or other)", Some(
-        "read it with flax.serialization.msgpack_restore and save the arrays as safetensors");
+    MessagePack, "msgpack", "MessagePack (Flax parameters or other)",
+        "read it with flax.serialization.msgpack_restore and save the arrays as safetensors";
     /// The formats of llama.cpp before GGUF.
     Ggml, "ggml", "a GGML model", LLAMA_CPP;
 
@@ -120,19 +102,19 @@ formats! {
     /// Microsoft Excel and other Office documents.
     Office, "office", "an Office document (.xlsx, .docx)", TABLE;
     /// SQLite.
-    Sqlite, "sqlite", "an SQLite database", Some("this file holds no model: save the table as CSV to train with it");
+    Sqlite, "sqlite", "an SQLite database", "this file holds no model: save the table as CSV to train with it";
     /// Text in rows of equally many fields.
-    Csv, "csv", "a table of text (CSV)", Some(
-        "this file holds no model; `apr train` takes a table with --data, `apr predict` with --input");
+    Csv, "csv", "a table of text (CSV)",
+        "this file holds no model; `apr train` takes a table with --data, `apr predict` with --input";
     /// An index of shards.
-    ShardIndex, "shard-index", "an index of shards", Some(
-        "an index is recognized by its name: call it model.safetensors.index.json");
+    ShardIndex, "shard-index", "an index of shards",
+        "an index is recognized by its name: call it model.safetensors.index.json";
     /// Other JSON.
-    Json, "json", "JSON text", Some(
-        "this file holds no tensors: name the model file that lies beside it, for example model.safetensors");
+    Json, "json", "JSON text",
+        "this file holds no tensors: name the model file that lies beside it, for example model.safetensors";
     /// Other text.
-    Text, "text", "plain text", Some(
-        "this file holds no model; if it was downloaded, read it: it may be the server's error message");
+    Text, "text", "plain text",
+        "this file holds no model; if it was downloaded, read it: it may be the server's error message";
     /// HTML.
     WebPage, "web-page", "a web page", DOWNLOAD;
     /// XML.
@@ -140,27 +122,26 @@ formats! {
     /// What servers send as JSON instead of a file.
     ErrorReply, "error-reply", "the error message of a server", DOWNLOAD;
     /// What Git stores in the place of a large file.
-    GitLfs, "git-lfs", "a Git LFS pointer, not the model itself", Some("download the model it stands for: git lfs pull");
+    GitLfs, "git-lfs", "a Git LFS pointer, not the model itself", "download the model it stands for: git lfs pull";
     /// Zeros only.
-    Zeros, "zeros", "a file of zeros", Some(
-        "the download was started and did not finish: download it again");
+    Zeros, "zeros", "a file of zeros", "the download was started and did not finish: download it again";
 
     /// A ZIP archive of another kind.
-    Zip, "zip", "a ZIP archive", Some("unpack it first: unzip FILE");
+    Zip, "zip", "a ZIP archive", "unpack it first: unzip FILE";
     /// gzip.
-    Gzip, "gzip", "a gzip file", Some("unpack it first: gunzip FILE");
+    Gzip, "gzip", "a gzip file", "unpack it first: gunzip FILE";
     /// zlib, as joblib writes it.
     Zlib, "zlib", "a zlib stream (a compressed joblib file or other)", PICKLE;
     /// Zstandard.
-    Zstd, "zstd", "a Zstandard file", Some("unpack it first: zstd -d FILE");
+    Zstd, "zstd", "a Zstandard file", "unpack it first: zstd -d FILE";
     /// bzip2.
-    Bzip2, "bzip2", "a bzip2 file", Some("unpack it first: bunzip2 FILE");
+    Bzip2, "bzip2", "a bzip2 file", "unpack it first: bunzip2 FILE";
     /// xz.
-    Xz, "xz", "an xz file", Some("unpack it first: unxz FILE");
+    Xz, "xz", "an xz file", "unpack it first: unxz FILE";
     /// LZ4 frames.
-    Lz4, "lz4", "an LZ4 file", Some("unpack it first: lz4 -d FILE");
+    Lz4, "lz4", "an LZ4 file", "unpack it first: lz4 -d FILE";
     /// tar.
-    Tar, "tar", "a tar archive", Some("unpack it first: tar -xf FILE");
+    Tar, "tar", "a tar archive", "unpack it first: tar -xf FILE";
     /// 7-Zip.
     SevenZip, "7z", "a 7-Zip archive", UNPACK;
     /// RAR.

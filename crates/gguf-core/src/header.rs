@@ -9,8 +9,8 @@ use crate::options::{Level, Limits, ReadOptions};
 use crate::tensor::TensorInfo;
 use crate::value::{Text, Value, ValueType};
 
-/// What every file begins with, in both byte orders.
-pub(crate) const MAGIC: [u8; 4] = *b"GGUF";
+/// The first four bytes of every file, in both byte orders.
+pub const MAGIC: [u8; 4] = *b"GGUF";
 /// The key that says what tensors are aligned to.
 pub(crate) const ALIGNMENT_KEY: &str = "general.alignment";
 /// What they are aligned to without it.

@@ -69,7 +69,7 @@ pub use builder::GgufBuilder;
 pub use cursor::Endian;
 pub use error::{Error, ErrorKind, Subject};
 pub use gguf::Gguf;
-pub use header::{Entry, Header, Prefix};
+pub use header::{Entry, Header, MAGIC, Prefix};
 pub use layout::{Layout, Planned};
 pub use options::{Level, Limits, ReadOptions};
 pub use patch::Patch;

@@ -59,6 +59,9 @@ pub struct Header {
 }
 
 impl Header {
+    /// The first four bytes of every file.
+    pub const MAGIC: [u8; 4] = MAGIC;
+
     /// Reads a header.
     ///
     /// # Errors
