@@ -45,7 +45,8 @@ impl Importance {
     ///
     /// [`ErrorKind::Importance`] with the offset for what is not sound, [`ErrorKind::Gguf`] for a GGUF file that is not.
     pub fn from_bytes(file: &[u8]) -> Result<Self, Error> {
-        let found = if file.starts_with(&gguf_core::MAGIC) { Self::of_gguf(file)? } else { Self::of_legacy(file)? };
+        let found =
+            if file.starts_with(&gguf_core::MAGIC) { Self::of_gguf(file)? } else { Self::of_legacy(file)? };
         if found.weights.is_empty() {
             return Err(refused("the file has no importance of any tensor", 0));
         }

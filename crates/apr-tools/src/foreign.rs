@@ -1,15 +1,15 @@
-//! Refusals that name the format of a file.
+//! Failures that name the format of a file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use foreign_format::{Format, identify};
+use model_file::{FileKind, ModelFormat};
 
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};
 
-/// The format of a regular file, if it is a known one that is told by its content. What cannot be read has none.
-pub(crate) fn of_file(path: &Path) -> Option<Format> {
+/// The kind of a regular file, if it is recognized and is not safetensors; `None` also of what cannot be read.
+pub(crate) fn of_file(path: &Path) -> Option<FileKind> {
     let regular = durable_file::open_regular(path, u64::MAX).ok()?;
     let len = regular.len();
     of_open(&mut regular.into_file(), len).ok()?
@@ -20,28 +20,35 @@ pub(crate) fn of_file(path: &Path) -> Option<Format> {
 /// # Errors
 ///
 /// Those of reading.
-pub(crate) fn of_open(file: &mut File, len: u64) -> io::Result<Option<Format>> {
-    identify(len, |offset, buf| {
+pub(crate) fn of_open(file: &mut File, len: u64) -> io::Result<Option<FileKind>> {
+    let kind = FileKind::identify(len, |offset, buf| {
         file.seek(SeekFrom::Start(offset))?;
         file.read_exact(buf)
+    })?;
+    Ok(recognized(kind))
+}
+
+/// The kind, if it is recognized and is not safetensors.
+pub(crate) fn recognized(kind: FileKind) -> Option<FileKind> {
+    Some(kind).filter(|kind| !matches!(kind, FileKind::Unknown | FileKind::Model(ModelFormat::SafeTensors)))
+}
+
+/// Refuses a file of this kind where `expected` is read.
+pub(crate) fn refusal(kind: FileKind, expected: &str, path: &Path) -> Failure {
+    let failure =
+        Failure::new(CODE_FOREIGN_FORMAT, format!("this is {}, not {expected}", kind.title())).in_file(path);
+    failure.help(match kind {
+        FileKind::Foreign(format) => format.help(),
+        FileKind::Model(ModelFormat::Sealed) => {
+            "`apr inspect FILE` says what opens it; `apr open FILE -o OUT` gives back what is inside"
+        }
+        _ => "name the file itself: in a folder or a set of shards only safetensors files are read",
     })
 }
 
-/// Refuses a file of this format where `expected` is read.
-pub(crate) fn refusal(format: Format, expected: &str, path: &Path) -> Failure {
-    let failure = Failure::new(CODE_FOREIGN_FORMAT, format!("this is {}, not {expected}", format.title()))
-        .in_file(path);
-    match (format, format.help()) {
-        (_, Some(help)) => failure.help(help),
-        (Format::Sealed, None) => failure
-            .help("`apr inspect FILE` says what opens it; `apr open FILE -o OUT` gives back what is inside"),
-        (_, None) => failure
-            .help("name the file itself: in a folder or a set of shards only safetensors files are read"),
-    }
-}
-
-/// Refuses a file that should be a model, if its format is known.
-pub(crate) fn not_a_model(format: Format, path: &Path) -> Failure {
-    let expected = if format.help().is_some() { "safetensors, .apr or GGUF" } else { "safetensors" };
-    refusal(format, expected, path)
+/// Refuses a file that should be a model.
+pub(crate) fn not_a_model(kind: FileKind, path: &Path) -> Failure {
+    let expected =
+        if matches!(kind, FileKind::Foreign(_)) { "safetensors, .apr or GGUF" } else { "safetensors" };
+    refusal(kind, expected, path)
 }

@@ -15,6 +15,7 @@ use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
+pub(crate) use model_file::ModelFormat as Format;
 use st_core::{ShardIndex, ShardProblem, Strictness};
 use st_mmap::{SafeTensorsFile, ShardedSafeTensors};
 
@@ -27,7 +28,7 @@ pub(crate) use self::blocks::halves;
 pub(crate) use self::folder::holds_model;
 pub(crate) use self::gguf_file::GgufFile;
 pub(crate) use self::sealed::SealedTensors;
-pub(crate) use self::source::{Format, Source, first_bytes};
+pub(crate) use self::source::Source;
 pub(crate) use self::stored::{SealedContent, Stored};
 pub(crate) use self::tensor::{Dtype, Tensor, Totals};
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_SHARDS, Exit, Failure};
@@ -205,7 +206,7 @@ impl Model {
     ///
     /// Those of [`open`](Self::open) but the last.
     pub(crate) fn with_problems(source: Source, rules: &Rules) -> Result<(Self, Vec<ShardProblem>), Failure> {
-        if !matches!(source.format(), Format::AprModel | Format::Sealed) {
+        if !matches!(source.format(), Format::AprV1 | Format::Sealed) {
             source.keys().refuse_for(source.format().title(), source.label())?;
         }
         let (path, mut problems) = (source.path(), Vec::new());
@@ -214,8 +215,8 @@ impl Model {
         let rules = if source.is_verified() { &looking } else { rules };
         let is_index = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
         let kind = match source.format() {
-            Format::AprModel => Kind::AprModel(Box::new(AprModel::open(&source, rules)?)),
-            Format::AprTensors => Kind::AprTensors(Box::new(AprTensors::open(&source, rules)?)),
+            Format::AprV1 => Kind::AprModel(Box::new(AprModel::open(&source, rules)?)),
+            Format::AprV2 => Kind::AprTensors(Box::new(AprTensors::open(&source, rules)?)),
             Format::Gguf => Kind::Gguf(Box::new(GgufFile::open(&source, rules)?)),
             Format::SafeTensors if is_index || path.is_dir() => {
                 let set = ShardedSafeTensors::open_with(path, &rules.safetensors)
@@ -326,8 +327,8 @@ fn open_file(path: &Path, rules: &Rules) -> Result<SafeTensorsFile, Failure> {
         if failure.exit() != Exit::Invalid || failure.code().starts_with("df-") {
             return failure;
         }
-        if let Some(format) = foreign::of_file(path) {
-            return foreign::not_a_model(format, path);
+        if let Some(kind) = foreign::of_file(path) {
+            return foreign::not_a_model(kind, path);
         }
         if rules.is_strict() && SafeTensorsFile::open_with(path, &Rules::COMPAT.safetensors).is_ok() {
             return failure.help(

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use apr_crypto::{Access, Argon2Cost, Trust};
-use apr_sealed::{MAGIC, SealedHeader, SealedLimits, SealedReader, StanzaKind};
+use apr_sealed::{SealedHeader, SealedLimits, SealedReader, StanzaKind};
 use read_at::FileSource;
 
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};
@@ -14,7 +14,7 @@ use crate::terminal::human::plural;
 
 /// Whether a file begins as a sealed one does.
 pub(crate) fn is_sealed(path: &Path) -> bool {
-    crate::input::first_bytes(path).is_some_and(|first| first.starts_with(&MAGIC))
+    Source::peek(path) == Format::Sealed
 }
 
 /// A sealed file whose header was read.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use apr_container::{RawModel, check_before_reading, checksum_mismatch, inspect_bytes_with};
 use apr_crypto::{Access, Trust};
+use model_file::FileKind;
 
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
 use crate::foreign;
@@ -38,7 +39,7 @@ pub(crate) fn source(path: &Path, instead: &str) -> Result<Source, Failure> {
 ///
 /// If it is of another format.
 pub(crate) fn of_version_1(source: Source, instead: &str) -> Result<Source, Failure> {
-    if source.format() == Format::AprModel {
+    if source.format() == Format::AprV1 {
         return Ok(source);
     }
     // What cannot be read has no format: it is told first.
@@ -49,8 +50,8 @@ pub(crate) fn of_version_1(source: Source, instead: &str) -> Result<Source, Fail
 
 fn foreign(source: &Source, instead: &str) -> Failure {
     let what = match (source.format(), foreign::of_file(source.path())) {
-        (Format::SafeTensors, Some(format)) if format.help().is_some() => {
-            return foreign::refusal(format, "an .apr model", source.label());
+        (Format::SafeTensors, Some(kind @ FileKind::Foreign(_))) => {
+            return foreign::refusal(kind, "an .apr model", source.label());
         }
         (Format::SafeTensors, _) => "this is not an .apr model".to_owned(),
         (format, _) => format!("this is {}", format.title()),

@@ -100,9 +100,7 @@ impl Failure {
         }
         if let Some(format) = format {
             json.text("format", format.name());
-            if let Some(help) = format.help() {
-                json.text("help", help);
-            }
+            json.text("help", format.help());
         }
         json.finish()
     }

@@ -9,7 +9,6 @@ use foreign_format::{PREFIX, sniff};
 ///
 /// safetensors has no magic number: a file is one if a brace follows its eight length bytes and nothing else is recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum FileKind {
     /// A format that this crate opens.
     Model(ModelFormat),
@@ -61,10 +60,7 @@ impl FileKind {
     /// # Errors
     ///
     /// Those of `read`.
-    pub fn identify<E>(
-        len: u64,
-        mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
-    ) -> Result<Self, E> {
+    pub fn identify<E>(len: u64, mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>) -> Result<Self, E> {
         let mut first = [0; PREFIX];
         let (first, _) = first.split_at_mut(usize::try_from(len).map_or(PREFIX, |len| len.min(PREFIX)));
         read(0, first)?;
@@ -130,6 +126,22 @@ impl ModelFormat {
         }
     }
 
+    /// One word for the format and its version, as options of programs and metadata in files spell it.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::AprV1 => "apr1",
+            Self::AprV2 => "apr2",
+            Self::SafeTensors | Self::Gguf | Self::Sealed => self.name(),
+        }
+    }
+
+    /// The format that [`id`](Self::id) names.
+    #[must_use]
+    pub fn from_id(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.id() == id)
+    }
+
     /// A noun with its article, to complete "this is ...".
     #[must_use]
     pub const fn title(self) -> &'static str {
@@ -147,7 +159,7 @@ impl ModelFormat {
         if first.starts_with(&apr_container::sealed::MAGIC) {
             return Some(Self::Sealed);
         }
-        if first.starts_with(&apr_container::Header::MAGIC) {
+        if first.starts_with(&apr_container::v1::Header::MAGIC) {
             Some(Self::AprV1)
         } else if first.starts_with(&gguf_core::MAGIC) {
             Some(Self::Gguf)
@@ -160,7 +172,7 @@ impl ModelFormat {
     fn of_damaged_magic(first: &[u8]) -> Option<Self> {
         let first = u32::from_le_bytes(*first.first_chunk()?);
         let is_near = |magic: [u8; 4]| (first ^ u32::from_le_bytes(magic)).count_ones() == 1;
-        if is_near(apr_container::Header::MAGIC) {
+        if is_near(apr_container::v1::Header::MAGIC) {
             return Some(Self::AprV1);
         }
         [v2::Magic::Apr, v2::Magic::Apr2]
@@ -187,7 +199,7 @@ mod tests {
     #[test]
     fn magic_numbers_are_recognized_even_with_one_wrong_bit() {
         let magics = [
-            (&apr_container::Header::MAGIC[..], ModelFormat::AprV1),
+            (&apr_container::v1::Header::MAGIC[..], ModelFormat::AprV1),
             (b"APR\0", ModelFormat::AprV2),
             (b"APR2", ModelFormat::AprV2),
             (b"GGUF", ModelFormat::Gguf),
@@ -205,7 +217,10 @@ mod tests {
                 let found = FileKind::of(&damaged);
                 match format {
                     ModelFormat::AprV1 | ModelFormat::AprV2 => {
-                        assert!(matches!(found, FileKind::Model(ModelFormat::AprV1 | ModelFormat::AprV2)), "{bit}");
+                        assert!(
+                            matches!(found, FileKind::Model(ModelFormat::AprV1 | ModelFormat::AprV2)),
+                            "{bit}"
+                        );
                     }
                     _ => assert_eq!(found.model(), None, "{format:?}, bit {bit}"),
                 }

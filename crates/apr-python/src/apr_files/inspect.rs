@@ -7,13 +7,14 @@ use apr_container::{KeyHint, ModelInfo, ReadOptions, inspect_reader, v2};
 use apr_crypto::{RecipientPublic, VerifyingKey};
 use apr_sealed::{SealedHeader, SealedLimits, StanzaKind};
 use gguf_core::{Endian, Header as GgufHeader, Prefix, Value as GgufValue};
+use model_file::{FileKind, ModelFormat};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use read_at::FileSource;
 use st_core::Header;
 
 use super::refusal::Refusal;
-use super::source::{Format, Source, open};
+use super::source::{Source, open};
 use super::values::metadata_to_python;
 
 /// Bytes before the metadata of a file of the first generation, and of a signature in front of its key.
@@ -52,7 +53,7 @@ pub(crate) fn inspect<'py>(
         }
         (None, bytes) => {
             let bytes = bytes.unwrap_or_default();
-            look(Format::of(bytes), Content::Memory(Cursor::new(bytes)), bytes.len() as u64, compat)
+            look(FileKind::of(bytes), Content::Memory(Cursor::new(bytes)), bytes.len() as u64, compat)
         }
     });
     let raise = |refusal: Refusal| refusal.raise_of(py, source.path(), source.refused());
@@ -108,22 +109,29 @@ pub(super) struct Declared {
     recipient: Option<[u8; RecipientPublic::ID_LEN]>,
 }
 
-pub(super) fn look(format: Format, mut file: Content<'_>, len: u64, compat: bool) -> Result<Found, Refusal> {
+pub(super) fn look(
+    format: FileKind,
+    mut file: Content<'_>,
+    len: u64,
+    compat: bool,
+) -> Result<Found, Refusal> {
     let options = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };
     Ok(match format {
-        Format::Apr2 => Found::Apr2(Box::new(v2::Index::read(len, &options, |offset, out| {
-            file.seek(SeekFrom::Start(offset))?;
-            Ok(file.read_exact(out)?)
-        })?)),
-        Format::Sealed => {
+        FileKind::Model(ModelFormat::AprV2) => {
+            Found::Apr2(Box::new(v2::Index::read(len, &options, |offset, out| {
+                file.seek(SeekFrom::Start(offset))?;
+                Ok(file.read_exact(out)?)
+            })?))
+        }
+        FileKind::Model(ModelFormat::Sealed) => {
             let limits = SealedLimits::default();
             Found::Sealed(Box::new(match file {
                 Content::File(file) => SealedHeader::read(&FileSource::new(file)?, &limits)?,
                 Content::Memory(bytes) => SealedHeader::read(bytes.into_inner(), &limits)?,
             }))
         }
-        Format::Gguf => Found::Gguf(gguf_head(file, len, compat)?, len),
-        Format::Safetensors => {
+        FileKind::Model(ModelFormat::Gguf) => Found::Gguf(gguf_head(file, len, compat)?, len),
+        FileKind::Model(ModelFormat::SafeTensors) => {
             let options = if compat { st_core::ReadOptions::COMPAT } else { st_core::ReadOptions::STRICT };
             let mut first = [0; 8];
             file.read_exact(&mut first)?;
@@ -133,7 +141,7 @@ pub(super) fn look(format: Format, mut file: Content<'_>, len: u64, compat: bool
             Found::Safetensors(Header::from_prefix(&head, len, &options)?)
         }
         // What is no file at all is told by the reader of the package's own format.
-        Format::Apr1 | Format::Unknown => {
+        FileKind::Model(ModelFormat::AprV1) | FileKind::Foreign(_) | FileKind::Unknown => {
             let info = inspect_reader(&mut file, len, &options).map_err(|error| match error.code() {
                 code @ "ac-magic" => Refusal::Said { code, text: UNKNOWN.to_owned() },
                 _ => error.into(),

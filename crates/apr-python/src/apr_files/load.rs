@@ -6,13 +6,14 @@ use apr_container::{
     Expect, Limits, Metadata, ReadOptions, UncheckedSignature, inspect_reader, open_protected, v2,
 };
 use apr_models::{AnyModel, MODEL_KEY, Tensors};
+use model_file::{FileKind, ModelFormat};
 use pyo3::prelude::*;
 use st_core::Header;
 
 use super::keys::{Keys, Opening, SignedBy};
 use super::model::Model;
 use super::refusal::Refusal;
-use super::source::{Format, Source};
+use super::source::Source;
 use super::values::of_second_generation;
 
 /// Longest file that is taken for a model: none that the first generation can describe is longer.
@@ -79,27 +80,29 @@ pub(crate) fn load(
 }
 
 fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded, Refusal> {
-    let holds_models = |format| matches!(format, Format::Apr1 | Format::Apr2 | Format::Safetensors);
+    let holds_models = |format| {
+        matches!(format, FileKind::Model(ModelFormat::AprV1 | ModelFormat::AprV2 | ModelFormat::SafeTensors))
+    };
     let (format, file) = source.read(MAX_LEN, holds_models)?;
     match format {
-        Format::Apr1 => first_generation(&file, keys, options),
-        Format::Apr2 => {
+        FileKind::Model(ModelFormat::AprV1) => first_generation(&file, keys, options),
+        FileKind::Model(ModelFormat::AprV2) => {
             keys.refuse_for("an .apr file of the second generation")?;
             let index = v2::Index::from_bytes(&file, options)?;
             let tensors = Tensors::from_apr2(&file)?;
             let metadata = of_second_generation(index.metadata(), MODEL_KEY);
             of_tensors(&tensors, metadata)
         }
-        Format::Safetensors => {
+        FileKind::Model(ModelFormat::SafeTensors) => {
             keys.refuse_for("a safetensors file")?;
             of_safetensors(&file)
         }
-        Format::Sealed => Err(foreign("a sealed file: apr.open_sealed opens it")),
-        Format::Gguf => {
+        FileKind::Model(ModelFormat::Sealed) => Err(foreign("a sealed file: apr.open_sealed opens it")),
+        FileKind::Model(ModelFormat::Gguf) => {
             Err(foreign("a GGUF file, which holds tensors of a network and no model that predicts"))
         }
         // Its reader says what is wrong with it.
-        Format::Unknown => first_generation(&file, keys, options),
+        FileKind::Foreign(_) | FileKind::Unknown => first_generation(&file, keys, options),
     }
 }
 

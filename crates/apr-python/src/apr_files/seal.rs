@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use apr_crypto::{Password, RecipientPublic, SigningKey};
 use apr_sealed::{Part, Plan, SealOptions, seal_file};
 use gguf_core::{Endian, Header as GgufHeader, Prefix};
+use model_file::{FileKind, ModelFormat};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::inspect::{Content, Found, gguf_options, look};
 use super::keys::{password_of, recipients_of, signing_key_of};
 use super::refusal::Refusal;
-use super::source::{Format, open};
+use super::source::open;
 
 /// Where a sealed file keeps the name of what was sealed: `apr open` restores it under that name.
 const NAME_KEY: &str = "file.name";
@@ -95,9 +96,11 @@ fn sealed(path: &Path, out: &Path, keys: &SealKeys, public: Texts, private: Text
 }
 
 /// The file's tensors and what lies between them, where its header says what its tensors are.
-fn plan(format: Format, file: File, len: u64) -> Result<Plan, Refusal> {
+fn plan(format: FileKind, file: File, len: u64) -> Result<Plan, Refusal> {
     let tensors = match format {
-        Format::Safetensors | Format::Gguf => look(format, Content::File(file), len, true).and_then(tensors),
+        FileKind::Model(ModelFormat::SafeTensors | ModelFormat::Gguf) => {
+            look(format, Content::File(file), len, true).and_then(tensors)
+        }
         _ => Ok(Vec::new()),
     };
     // What its reader refuses may be sealed all the same.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek as _};
 use std::path::{Path, PathBuf};
 
-use apr_container::{sealed, v2};
+use model_file::FileKind;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -13,41 +13,6 @@ use pyo3::types::{PyBytes, PyString};
 use super::refusal::Refusal;
 use crate::buffer::{Buffer, Wanted};
 use crate::foreign::Refused;
-
-/// Bytes by which formats are told apart.
-const FIRST_LEN: u64 = 16;
-
-/// What a file is, by its first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// `.apr`, first generation.
-    Apr1,
-    /// `.apr`, second generation.
-    Apr2,
-    Sealed,
-    Gguf,
-    Safetensors,
-    /// None of these.
-    Unknown,
-}
-
-impl Format {
-    pub(crate) fn of(first: &[u8]) -> Self {
-        if first.starts_with(b"APRN") {
-            Self::Apr1
-        } else if v2::Magic::of(first).is_some() {
-            Self::Apr2
-        } else if first.starts_with(&sealed::MAGIC) {
-            Self::Sealed
-        } else if first.starts_with(b"GGUF") {
-            Self::Gguf
-        } else if first.get(8) == Some(&b'{') {
-            Self::Safetensors
-        } else {
-            Self::Unknown
-        }
-    }
-}
 
 /// A file, by its path or as the bytes in memory.
 pub(crate) enum Source {
@@ -101,32 +66,32 @@ impl Source {
     pub(crate) fn read(
         &self,
         max_len: u64,
-        wants: impl Fn(Format) -> bool,
-    ) -> Result<(Format, Cow<'_, [u8]>), Refusal> {
+        wants: impl Fn(FileKind) -> bool,
+    ) -> Result<(FileKind, Cow<'_, [u8]>), Refusal> {
         let path = match (self, self.bytes()) {
             (Self::File(path), _) => path,
             (_, bytes) => {
                 let bytes = bytes.unwrap_or_default();
-                return Ok((Format::of(bytes), Cow::Borrowed(bytes)));
+                return Ok((FileKind::of(bytes), Cow::Borrowed(bytes)));
             }
         };
         let (format, mut file) = open(path)?;
         if !wants(format) {
             let mut first = Vec::new();
-            Read::by_ref(&mut file).take(FIRST_LEN).read_to_end(&mut first)?;
+            Read::by_ref(&mut file).take(FileKind::PREFIX as u64).read_to_end(&mut first)?;
             return Ok((format, Cow::Owned(first)));
         }
         let bytes = durable_file::read(path, max_len)?;
         // What counts is what was read.
-        Ok((Format::of(&bytes), Cow::Owned(bytes)))
+        Ok((FileKind::of(&bytes), Cow::Owned(bytes)))
     }
 }
 
 /// An open file that stands at its beginning, and its format.
-pub(crate) fn open(path: &Path) -> Result<(Format, File), Refusal> {
+pub(crate) fn open(path: &Path) -> Result<(FileKind, File), Refusal> {
     let mut file = durable_file::open_regular(path, u64::MAX)?.into_file();
     let mut first = Vec::new();
-    Read::by_ref(&mut file).take(FIRST_LEN).read_to_end(&mut first)?;
+    Read::by_ref(&mut file).take(FileKind::PREFIX as u64).read_to_end(&mut first)?;
     file.rewind()?;
-    Ok((Format::of(&first), file))
+    Ok((FileKind::of(&first), file))
 }

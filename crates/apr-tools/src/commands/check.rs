@@ -210,7 +210,7 @@ impl Judge<'_> {
         let source = Source::open(path).map_err(Refusal::Unsound)?.with_keys(self.keys);
         let format = source.format();
         let mut sound = sound(source, self.rules, self.console)?;
-        if let Some(expected) = self.expected.filter(|&expected| expected != format.name()) {
+        if let Some(expected) = self.expected.filter(|&expected| expected != format.id()) {
             let what = format!("this is {}, and `--format {expected}` was asked for", format.title());
             return Err(Refusal::Unsound(Failure::new(CODE_FOREIGN_FORMAT, what).in_file(path).help(
                 "the content decides about the format, not the name: give the file the right ending, or convert it with `apr convert`",
@@ -223,8 +223,8 @@ impl Judge<'_> {
 
 fn sound(source: Source, rules: &Rules, console: &Console) -> Result<Sound, Refusal> {
     match source.format() {
-        Format::AprModel => apr::model(&source, rules).map_err(Refusal::Unsound),
-        Format::AprTensors => apr::tensors(source, rules).map_err(Refusal::Unsound),
+        Format::AprV1 => apr::model(&source, rules).map_err(Refusal::Unsound),
+        Format::AprV2 => apr::tensors(source, rules).map_err(Refusal::Unsound),
         Format::Gguf => gguf::tensors(source, rules, console).map_err(Refusal::Unsound),
         Format::SafeTensors | Format::Sealed => match Model::with_problems(source, rules) {
             Err(failure) => Err(Refusal::Unsound(failure)),

@@ -295,7 +295,7 @@ pub(crate) fn rewrite(matches: &ArgMatches, blocks: Blocks, console: &mut Consol
             let plan = Plan::new(tensors(), &options).map_err(of_names).map_err(at_input)?;
             rewrite::write_and_report(&plan, &job, &options, console)?;
         }
-        Format::AprTensors => {
+        Format::AprV2 => {
             let options = apr::tensor_options(&model, &entries(), &selected, args.write.order, &args.rules)?;
             apr::write_tensors(tensors(), options, &job, console).map_err(at_input)?;
         }
@@ -304,7 +304,7 @@ pub(crate) fn rewrite(matches: &ArgMatches, blocks: Blocks, console: &mut Consol
                 .map_err(of_names)
                 .map_err(at_input)?;
         }
-        Format::AprModel => {
+        Format::AprV1 => {
             let (content, not_in_it) = apr::content(&model, tensors(), is_whole, &entries())?;
             job.lost.extend(not_in_it);
             apr::write_model(&content, &args.target, &entries(), job, console)?;

@@ -65,14 +65,14 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     }
     let source = Source::open(path)?;
     match source.format() {
-        Format::AprModel if recipients.count() <= 1 => {}
+        Format::AprV1 if recipients.count() <= 1 => {}
         Format::Sealed => {
             let failure =
                 Failure::new(CODE_FOREIGN_FORMAT, "this is a sealed file, encrypted or signed already");
             return Err(failure.in_file(path).help(SEALED));
         }
         format => {
-            if format == Format::AprModel {
+            if format == Format::AprV1 {
                 console.remark("an .apr file has one recipient: for several, the output is a sealed file");
             }
             return seal::seal(source, matches, console);

@@ -87,7 +87,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     }
     let keys = Keys::from_matches(matches, [path])?;
     let source = source.with_keys(&Rc::new(keys));
-    if source.format() != Format::AprModel {
+    if source.format() != Format::AprV1 {
         source.keys().refuse_for(source.format().title(), path)?;
     }
     let extent = if console.is_verbose() { Extent::ALL } else { Extent::DEFAULT };
@@ -98,8 +98,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         return Ok(Exit::Success);
     }
     match source.format() {
-        Format::AprModel => apr_model::run(&source, &rules, verify, console)?,
-        Format::AprTensors => apr_tensors::run(source, &rules, verify, extent, console)?,
+        Format::AprV1 => apr_model::run(&source, &rules, verify, console)?,
+        Format::AprV2 => apr_tensors::run(source, &rules, verify, extent, console)?,
         Format::Gguf => {
             if verify {
                 console.remark("GGUF has no checksum: `apr check` looks at the numbers, `apr tensors --digest` gives digests");

@@ -123,7 +123,7 @@ pub(crate) fn seal(source: Source, matches: &ArgMatches, console: &mut Console) 
     let mut options = options(matches, path)?;
     // Whatever announces itself as nothing else is taken for safetensors, and may be anything.
     if source.format() != Format::SafeTensors || tensors > 0 {
-        options.private.entry(FORMAT_KEY.to_owned()).or_insert_with(|| source.format().name().to_owned());
+        options.private.entry(FORMAT_KEY.to_owned()).or_insert_with(|| source.format().id().to_owned());
     }
     let (mut mode, mut to) = ("none", Vec::new());
     match &audience {
@@ -212,7 +212,7 @@ pub(crate) fn seal(source: Source, matches: &ArgMatches, console: &mut Console) 
 
 /// Cuts the file into its tensors and what lies between them, where its format says what its tensors are.
 fn plan(source: &Source, len: u64, console: &Console) -> Result<Plan, Failure> {
-    if source.format() == Format::AprModel {
+    if source.format() == Format::AprV1 {
         return Ok(Plan::of_file(len, [])?);
     }
     let model = Model::open(source.path(), &Rules::COMPAT.for_looking());

@@ -120,7 +120,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let (source, destination) = (path("data"), Destination::new(path("output")));
     let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
     destination.check(overwrite, run, console)?;
-    Ending::check_output(&destination, Format::AprModel)?;
+    Ending::check_output(&destination, Format::AprV1)?;
 
     let busy = console.busy("training");
     let data = Data::read(Input::open(source)?, Dialect::from_matches(matches)?, algorithm.needs, matches)?;

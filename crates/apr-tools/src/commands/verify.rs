@@ -15,6 +15,7 @@ use read_at::{FileSource, ReadAt as _};
 
 use crate::commands::sign::{bundle_places, watched};
 use crate::error::{CODE_NO_SIGNATURE, CODE_NOT_COVERED, CODE_SIGNED_NAME, CODE_USAGE, Exit, Failure};
+use crate::input::{Format, Source};
 use crate::sealed_file::is_sealed;
 use crate::secrets::{Verifier, load_verifier};
 use crate::terminal::Console;
@@ -169,7 +170,9 @@ fn check(
             Err(misfit("the signature is minisign's, and the key is a P-256 key", minisig))
         }
         (Trust::Key(_) | Trust::List(_), _, Some(minisig)) => file(input, input, minisig, trust, console),
-        (Trust::Key(_) | Trust::List(_) | Trust::Anyone, ..) if is_apr(input) || is_sealed(input) => {
+        (Trust::Key(_) | Trust::List(_) | Trust::Anyone, ..)
+            if matches!(Source::peek(input), Format::AprV1 | Format::Sealed) =>
+        {
             embedded(input, trust)
         }
         (Trust::Key(_) | Trust::List(_), Some(bundle), None) => Err(misfit(
@@ -397,12 +400,6 @@ fn is_minisign(path: &Path) -> Result<bool, Failure> {
     let mut first = Vec::new();
     file.take(64).read_to_end(&mut first).map_err(|error| Failure::io("read", path, &error))?;
     Ok(first.trim_ascii_start().first() != Some(&b'{'))
-}
-
-fn is_apr(path: &Path) -> bool {
-    let Ok(regular) = durable_file::open_regular(path, u64::MAX) else { return false };
-    let mut first = [0; 4];
-    regular.into_file().read_exact(&mut first).is_ok() && &first == b"APRN"
 }
 
 impl Finding {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches};
+use model_file::FileKind;
 
 use super::{CsvReader, Record};
 use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_USAGE, Failure, Place};
@@ -109,12 +110,12 @@ fn open(path: &Path) -> Result<File, Failure> {
     let mut file = regular.into_file();
     let failed = |error: io::Error| Failure::io("read", path, &error);
     match foreign::of_open(&mut file, len).map_err(failed)? {
-        Some(format) if !format.is_text() => Err(foreign::refusal(format, "text", path)),
-        _ => {
-            file.seek(SeekFrom::Start(0)).map_err(failed)?;
-            Ok(file)
-        }
+        None => {}
+        Some(FileKind::Foreign(format)) if format.is_text() => {}
+        Some(kind) => return Err(foreign::refusal(kind, "text", path)),
     }
+    file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    Ok(file)
 }
 
 impl Read for Input {

@@ -1,13 +1,14 @@
 //! The model inside a sealed file.
 
-use std::io;
 use std::path::PathBuf;
 
+use model_file::FileKind;
 use st_core::Header;
 
 use super::tensor::Origin;
 use super::{AprModel, AprTensors, Format, GgufFile, Kind, Model, Rules, Source, Stored, Tensor};
-use crate::error::{CODE_FOREIGN_FORMAT, CODE_IO, Exit, Failure};
+use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
+use crate::foreign;
 use crate::sealed_file::SealedFile;
 
 /// As much as the first bytes of any format here take.
@@ -76,16 +77,14 @@ impl Model {
         let mut first = [0; MAGIC_LEN];
         let (now, _) = first.split_at_mut(stored.len().min(MAGIC_LEN as u64) as usize);
         stored.read(0, now, ("read the beginning", label))?;
-        let kind = match Format::of(&first) {
-            Format::AprModel => {
-                AprModel::of(&stored, &source, rules).map(|file| Kind::AprModel(Box::new(file)))
-            }
-            Format::AprTensors => {
+        let kind = match FileKind::of(&first).expected() {
+            Format::AprV1 => AprModel::of(&stored, &source, rules).map(|file| Kind::AprModel(Box::new(file))),
+            Format::AprV2 => {
                 AprTensors::of(stored, path, label, rules).map(|file| Kind::AprTensors(Box::new(file)))
             }
             Format::Gguf => GgufFile::of(stored, path, label, rules).map(|file| Kind::Gguf(Box::new(file))),
             Format::SafeTensors | Format::Sealed => match foreign_format(&stored)? {
-                Some(format) => Err(holds(format.title())),
+                Some(kind) => Err(holds(kind.title())),
                 None => SealedTensors::open(stored, &source, rules)
                     .map(|file| Kind::SealedTensors(Box::new(file)))
                     .map_err(with_way_out),
@@ -97,15 +96,9 @@ impl Model {
 }
 
 /// The format of content that is no model of ours, if it is a known one.
-fn foreign_format(stored: &Stored) -> Result<Option<foreign_format::Format>, Failure> {
-    let identified = foreign_format::identify(stored.len(), |offset, buf| {
-        stored.read_at(offset, buf).map_err(io::Error::other)
-    });
-    // What sealing says is inside.
-    identified.map_err(|error| match error.downcast::<apr_sealed::Error>() {
-        Ok(error) => error.into(),
-        Err(error) => Failure::new(CODE_IO, error.to_string()),
-    })
+fn foreign_format(stored: &Stored) -> Result<Option<FileKind>, Failure> {
+    let kind = FileKind::identify(stored.len(), |offset, buf| stored.read_at(offset, buf))?;
+    Ok(foreign::recognized(kind))
 }
 
 fn holds(title: &str) -> Failure {

@@ -5,77 +5,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use durable_file::Scratch;
-use foreign_format::PREFIX;
+use model_file::FileKind;
 
+use super::Format;
 use super::spool::Spool;
 use crate::detached::Detached;
 use crate::error::Failure;
 use crate::secrets::Keys;
 use crate::terminal::Console;
-
-/// What a model is stored as, told by the first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// A safetensors file or a set of them; also whatever announces itself as nothing else.
-    SafeTensors,
-    /// An `.apr` file of the first generation, which holds a model.
-    AprModel,
-    /// An `.apr` file of the second generation, which holds tensors.
-    AprTensors,
-    /// A GGUF file, which holds tensors, many of them quantized.
-    Gguf,
-    /// A sealed file, which holds a file of any format.
-    Sealed,
-}
-
-impl Format {
-    /// The format that the first bytes of a file announce.
-    ///
-    /// With one bit of it wrong, the magic of an `.apr` file still counts: the reader will find that the checksum does not match.
-    pub(super) fn of(first: &[u8]) -> Self {
-        if first.starts_with(&apr_sealed::MAGIC) {
-            return Self::Sealed;
-        }
-        match first.first_chunk::<4>() {
-            Some(b"APRN") => Self::AprModel,
-            Some(b"APR\0" | b"APR2") => Self::AprTensors,
-            Some(b"GGUF") => Self::Gguf,
-            Some(&magic) if !begins_otherwise(first) => {
-                let is_near = |known: &[u8; 4]| {
-                    (u32::from_le_bytes(magic) ^ u32::from_le_bytes(*known)).count_ones() == 1
-                };
-                match () {
-                    () if is_near(b"APRN") => Self::AprModel,
-                    () if is_near(b"APR\0") || is_near(b"APR2") => Self::AprTensors,
-                    () => Self::SafeTensors,
-                }
-            }
-            _ => Self::SafeTensors,
-        }
-    }
-
-    /// As JSON and `--format` call it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::SafeTensors => "safetensors",
-            Self::AprModel => "apr1",
-            Self::AprTensors => "apr2",
-            Self::Gguf => "gguf",
-            Self::Sealed => "sealed",
-        }
-    }
-
-    /// For sentences.
-    pub(crate) const fn title(self) -> &'static str {
-        match self {
-            Self::SafeTensors => "a safetensors model",
-            Self::AprModel => "an .apr model (version 1)",
-            Self::AprTensors => "an .apr model (version 2)",
-            Self::Gguf => "a GGUF model",
-            Self::Sealed => "a sealed file",
-        }
-    }
-}
 
 /// A path; or a temporary file with standard input, or with bytes that were verified, which lives as long as this.
 #[derive(Debug)]
@@ -172,22 +109,14 @@ impl Source {
     }
 }
 
-/// Whether a file begins as safetensors, with a length and a brace, or as something foreign: text, for example.
-fn begins_otherwise(first: &[u8]) -> bool {
-    let is_safetensors = first.split_first_chunk::<8>().is_some_and(|(&length, rest)| {
-        rest.first() == Some(&b'{') && u64::from_le_bytes(length) <= st_core::MAX_HEADER_LEN
-    });
-    is_safetensors || foreign_format::sniff(first).is_some()
-}
-
 fn format_of(path: &Path) -> Format {
-    first_bytes(path).map_or(Format::SafeTensors, |first| Format::of(&first))
+    first_bytes(path).map_or(Format::SafeTensors, |first| FileKind::of(&first).expected())
 }
 
 /// The beginning of a regular file, as much as telling formats apart needs.
-pub(crate) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
-    let mut first = Vec::with_capacity(PREFIX);
+fn first_bytes(path: &Path) -> Option<Vec<u8>> {
+    let mut first = Vec::with_capacity(FileKind::PREFIX);
     let file = durable_file::open_regular(path, u64::MAX).ok()?.into_file();
-    file.take(PREFIX as u64).read_to_end(&mut first).ok()?;
+    file.take(FileKind::PREFIX as u64).read_to_end(&mut first).ok()?;
     Some(first)
 }

@@ -4,6 +4,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use durable_file::Scratch;
+use model_file::FileKind;
 use st_core::{Header, ReadOptions};
 
 use super::Format;
@@ -65,12 +66,12 @@ impl Spool {
 
 /// Refuses a beginning that no file of any length can have; `more` is what has arrived behind it.
 fn plausible(first: [u8; 8], more: &[u8], label: &Path) -> Result<(), Failure> {
-    if Format::of(&first) != Format::SafeTensors {
+    if FileKind::of(&first).expected() != Format::SafeTensors {
         return Ok(());
     }
     let Err(error) = Header::declared_len(first, u64::MAX, &ReadOptions::COMPAT) else { return Ok(()) };
-    Err(match foreign_format::sniff(&[&first, more].concat()) {
-        Some(format) => foreign::not_a_model(format, label),
+    Err(match foreign::recognized(FileKind::of(&[&first, more].concat())) {
+        Some(kind) => foreign::not_a_model(kind, label),
         None => Failure::from(error).in_file(label),
     })
 }

@@ -36,7 +36,7 @@ impl Ending {
         match format {
             // No model is written as a sealed file.
             Format::SafeTensors | Format::Sealed => Self::SafeTensors,
-            Format::AprModel | Format::AprTensors => Self::Apr,
+            Format::AprV1 | Format::AprV2 => Self::Apr,
             Format::Gguf => Self::Gguf,
         }
     }

@@ -106,7 +106,7 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
             json.field_uint("tensors", tensors.len() as u64)?;
             json.key("metadata")?;
             json.raw(&options.metadata.to_json())?;
-            job.write_conversion(Format::AprTensors, json)
+            job.write_conversion(Format::AprV2, json)
         });
     }
     let label = escape::path(job.destination.label());
@@ -212,7 +212,7 @@ pub(super) fn write_model(
             json.field_opt_str("compression", options.compression.name())?;
             json.field_str("layout", options.generation.version())?;
             json.field_uint("tensors", n_tensors)?;
-            job.write_conversion(Format::AprModel, json)
+            job.write_conversion(Format::AprV1, json)
         });
     }
     let label = escape::path(job.destination.label());

@@ -24,9 +24,9 @@ pub(super) fn fit(tensors: &mut [Tensor<'_>], to: Format, blocks: Blocks) -> Res
     let mut changed = Vec::new();
     for tensor in tensors {
         let fitted = match (to, tensor.dtype()) {
-            (_, Dtype::Plain(_)) | (Format::AprModel | Format::Sealed, _) => continue,
-            (Format::AprTensors, dtype) if dtype.in_apr().is_some() => continue,
-            (Format::AprTensors, _) => tensor.repacked(BlockFormat::AprQ4),
+            (_, Dtype::Plain(_)) | (Format::AprV1 | Format::Sealed, _) => continue,
+            (Format::AprV2, dtype) if dtype.in_apr().is_some() => continue,
+            (Format::AprV2, _) => tensor.repacked(BlockFormat::AprQ4),
             (Format::Gguf, _) => in_gguf(tensor, blocks, &mut changed)?,
             (Format::SafeTensors, _) => match blocks {
                 Blocks::Exact => None,

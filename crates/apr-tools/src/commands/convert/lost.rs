@@ -22,7 +22,7 @@ pub(crate) fn parts(model: &Model, to: Format) -> Result<Vec<String>, Failure> {
         Kind::AprTensors(file) => {
             let flags = file.index().header().flags();
             let kept = match to {
-                Format::AprTensors => v2::WriteOptions::like(file.index()).flags,
+                Format::AprV2 => v2::WriteOptions::like(file.index()).flags,
                 _ => v2::Flags::default(),
             };
             // Always set, and true of safetensors too; and what the types of the tensors say.
@@ -51,7 +51,7 @@ fn of_model(file: &AprModel, to: Format) -> Result<Vec<String>, Failure> {
     {
         lost.push(format!("the training data ({})", plural(rows as u64, "row")));
     }
-    if to != Format::AprModel {
+    if to != Format::AprV1 {
         lost.extend(not_in_tensors(model, file)?);
     }
     Ok(lost)

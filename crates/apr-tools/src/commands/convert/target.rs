@@ -88,8 +88,8 @@ impl Target {
         Ok(Self {
             ending: if text("format").is_none() { Ending::of_output(output)? } else { None },
             format: text("format").map(|name| match name {
-                "apr1" => Format::AprModel,
-                "apr2" => Format::AprTensors,
+                "apr1" => Format::AprV1,
+                "apr2" => Format::AprV2,
                 "gguf" => Format::Gguf,
                 _ => Format::SafeTensors,
             }),
@@ -123,8 +123,8 @@ impl Target {
             Some(Ending::SafeTensors) => Format::SafeTensors,
             Some(Ending::Gguf) => Format::Gguf,
             Some(Ending::Apr) => match model.format() {
-                Format::SafeTensors | Format::Gguf if names_model => Format::AprModel,
-                Format::SafeTensors | Format::Gguf => Format::AprTensors,
+                Format::SafeTensors | Format::Gguf if names_model => Format::AprV1,
+                Format::SafeTensors | Format::Gguf => Format::AprV2,
                 same => same,
             },
             None => model.format(),
@@ -136,7 +136,7 @@ impl Target {
         if self.wants_header_layout && format != Format::SafeTensors {
             return useless("--align or --header-room");
         }
-        if self.compression.is_some_and(|how| how != Compression::None) && format == Format::AprTensors {
+        if self.compression.is_some_and(|how| how != Compression::None) && format == Format::AprV2 {
             let failure = Failure::new(CODE_USAGE, "an .apr file of version 2 is not written compressed");
             return Err(failure
                 .because("its tensors lie open to be mapped, and the readers of compressed files disagree")
@@ -145,10 +145,10 @@ impl Target {
                     false => "leave --compression out, and compress the whole file to store or send it: `zstd FILE`",
                 }));
         }
-        if self.compression.is_some() && format != Format::AprModel {
+        if self.compression.is_some() && format != Format::AprV1 {
             return useless("--compression");
         }
-        if self.layout.is_some() && format != Format::AprModel {
+        if self.layout.is_some() && format != Format::AprV1 {
             return useless("--layout");
         }
         Ok(format)

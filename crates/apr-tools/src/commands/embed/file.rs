@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use apr_container::{Compression, UncheckedSignature, inspect_bytes_with, v2};
+use apr_container::{Compression, UncheckedSignature, inspect_bytes_with};
 use apr_crypto::VerifyingKey;
 use apr_models::{AnyModel, Model as _, Tensors};
+use model_file::{FileKind, ModelFormat};
 
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};
 use crate::known::Known;
@@ -48,10 +49,11 @@ impl ModelFile {
     pub(crate) fn read(path: &Path, known: &Known, signer: Option<VerifyingKey>) -> Result<Self, Failure> {
         let bytes = durable_file::read(path, MAX_LEN)?;
         let in_file = |failure: Failure| failure.in_file(path);
-        if v2::Magic::of(&bytes).is_some() || !bytes.starts_with(b"APRN") {
-            let (reader, tensors) = match v2::Magic::of(&bytes) {
-                Some(_) => ("from_apr2", Tensors::from_apr2(&bytes)),
-                None => ("from_safetensors", Tensors::from_safetensors(&bytes)),
+        let kind = FileKind::of(&bytes).expected();
+        if kind != ModelFormat::AprV1 {
+            let (reader, tensors) = match kind {
+                ModelFormat::AprV2 => ("from_apr2", Tensors::from_apr2(&bytes)),
+                _ => ("from_safetensors", Tensors::from_safetensors(&bytes)),
             };
             let model = tensors.and_then(|tensors| AnyModel::from_tensors(&tensors));
             return match model {

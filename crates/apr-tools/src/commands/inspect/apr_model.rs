@@ -274,7 +274,7 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     let info = &summary.info;
     console.json("apr.inspect/1", |json| {
         json.field_str("file", &summary.source.label().to_string_lossy())?;
-        json.field_str("format", summary.source.format().name())?;
+        json.field_str("format", summary.source.format().id())?;
         json.field_str("mode", summary.rules.name())?;
         json.field_uint("file_bytes", info.file_size)?;
         json.key("header")?;

@@ -176,7 +176,7 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     let index = summary.file.index();
     console.json("apr.inspect/1", |json| {
         json.field_str("file", &summary.model.label().to_string_lossy())?;
-        json.field_str("format", summary.model.format().name())?;
+        json.field_str("format", summary.model.format().id())?;
         json.field_str("mode", summary.rules.name())?;
         json.field_uint("file_bytes", index.file_len())?;
         json.field_uint("tensors", summary.totals.tensors)?;

@@ -225,7 +225,7 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     let header = &summary.header;
     console.json("apr.inspect/1", |json| {
         json.field_str("file", &summary.model.label().to_string_lossy())?;
-        json.field_str("format", summary.model.format().name())?;
+        json.field_str("format", summary.model.format().id())?;
         json.field_str("mode", summary.rules.name())?;
         json.field_uint("file_bytes", summary.file.file_len())?;
         json.field_uint("version", header.version().into())?;

@@ -113,7 +113,7 @@ fn json(
 ) -> Result<(), Failure> {
     console.json("apr.quantization/1", |json| {
         json.field_str("file", &model.label().to_string_lossy())?;
-        json.field_str("format", model.format().name())?;
+        json.field_str("format", model.format().id())?;
         json.key("types")?;
         json.array()?;
         for (dtype, part) in dtypes {

@@ -132,7 +132,7 @@ impl NewFile {
     pub(super) const fn format(&self) -> Format {
         match self {
             Self::Gguf(_) => Format::Gguf,
-            Self::Apr(_) => Format::AprTensors,
+            Self::Apr(_) => Format::AprV2,
             Self::SafeTensors(_) => Format::SafeTensors,
         }
     }

@@ -104,7 +104,7 @@ pub(super) fn provenance(
     let mut keys = vec![
         ("apr.quantize.tool", concat!("apr ", env!("CARGO_PKG_VERSION")).to_owned()),
         ("apr.quantize.options", options),
-        ("apr.quantize.source.format", model.format().name().to_owned()),
+        ("apr.quantize.source.format", model.format().id().to_owned()),
         ("apr.quantize.source.sha256", source_digest(model, run, console)?),
     ];
     if let Some(path) = imatrix {

@@ -159,7 +159,7 @@ impl Report<'_> {
         json.field_str("input", &work.model.label().to_string_lossy())?;
         json.field_str("output", &output.destination.label().to_string_lossy())?;
         json.field_bool("written", output.run == Run::Write)?;
-        json.field_str("input_format", work.model.format().name())?;
+        json.field_str("input_format", work.model.format().id())?;
         json.field_str("format", self.format())?;
         json.field_str("type", work.options.target.name())?;
         json.field_uint("bytes", self.file_len)?;
