@@ -155,8 +155,7 @@ impl ModelFormat {
     }
 
     fn of_magic(first: &[u8]) -> Option<Self> {
-        #[cfg(feature = "sealed")]
-        if first.starts_with(&apr_container::sealed::MAGIC) {
+        if first.starts_with(&apr_sealed::MAGIC) {
             return Some(Self::Sealed);
         }
         if first.starts_with(&apr_container::v1::Header::MAGIC) {
@@ -203,8 +202,7 @@ mod tests {
             (b"APR\0", ModelFormat::AprV2),
             (b"APR2", ModelFormat::AprV2),
             (b"GGUF", ModelFormat::Gguf),
-            #[cfg(feature = "sealed")]
-            (&apr_container::sealed::MAGIC, ModelFormat::Sealed),
+            (&apr_sealed::MAGIC, ModelFormat::Sealed),
         ];
         for (magic, format) in magics {
             let mut file = magic.to_vec();

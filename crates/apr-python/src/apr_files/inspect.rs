@@ -126,7 +126,9 @@ pub(super) fn look(
         FileKind::Model(ModelFormat::Sealed) => {
             let limits = SealedLimits::default();
             Found::Sealed(Box::new(match file {
-                Content::File(file) => SealedHeader::read(&FileSource::new(file)?, &limits)?,
+                Content::File(file) => {
+                    SealedHeader::read(&FileSource::new(file).map_err(apr_crypto::Error::from)?, &limits)?
+                }
                 Content::Memory(bytes) => SealedHeader::read(bytes.into_inner(), &limits)?,
             }))
         }
