@@ -16,7 +16,7 @@ static ROWS: LazyLock<Model> = LazyLock::new(|| {
 });
 
 static TEXTS: LazyLock<Model> = LazyLock::new(|| {
-    let counts = CountVectorizer::train(&["a text with words"], &CountVectorizerOptions::default());
+    let counts = CountVectorizer::fit(&["a text with words"], &CountVectorizerOptions::default());
     Model::new(counts.expect("words").into()).expect("it counts terms")
 });
 

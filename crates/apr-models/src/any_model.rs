@@ -524,7 +524,7 @@ impl AnyModel {
     ///
     /// let x = Matrix::from_vec(3, 1, vec![1.0, 2.0, 3.0])?;
     /// let y = Vector::from_vec(vec![0.1, 0.2, 0.3]);
-    /// let model = AnyModel::from(KnnRegressor::new(x, y, 1, KnnWeights::Uniform)?);
+    /// let model = AnyModel::from(KnnRegressor::fit(x, y, 1, KnnWeights::Uniform)?);
     /// assert_eq!(model.stored_samples(), Some(3));
     /// # Ok::<(), apr_models::Error>(())
     /// ```

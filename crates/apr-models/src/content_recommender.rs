@@ -6,11 +6,11 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::model;
 use crate::nearest::{Candidate, offer};
-use crate::part;
 use crate::products::dot;
 use crate::sparse::{SparseRow, SparseRows};
 use crate::text_list::TextList;
@@ -89,13 +89,13 @@ impl ContentRecommender {
     ///
     /// # Errors
     ///
-    /// As [`sparse`](Self::sparse) and [`TfIdf::train`].
+    /// As [`sparse`](Self::sparse) and [`TfIdf::fit`].
     pub fn from_texts<I: AsRef<str>, S: AsRef<str>>(
         ids: impl IntoIterator<Item = I>,
         texts: &[S],
         options: &TfIdfOptions,
     ) -> Result<Self, Error> {
-        let text = TfIdf::train(texts, options)?;
+        let text = TfIdf::fit(texts, options)?;
         let rows = text.transform(texts);
         Self::new(ids.into_iter().collect(), Items::Sparse { rows, text: Some(text) })
     }
@@ -108,20 +108,20 @@ impl ContentRecommender {
         if n_items == 0 || n_features == 0 {
             return Err(ErrorKind::EmptyMatrix { n_rows: n_items, n_cols: n_features }.into());
         }
-        part::expect_len("ids", n_items, ids.len())?;
+        checks::expect_len("ids", n_items, ids.len())?;
         let mut by_id: Vec<usize> = (0..n_items).collect();
         by_id.sort_unstable_by(|&a, &b| ids.get(a).cmp(&ids.get(b)));
         let twice = by_id.windows(2).any(|pair| matches!(pair, &[a, b] if ids.get(a) == ids.get(b)));
-        part::expect("ids", !twice, "one is there twice")?;
+        checks::expect("ids", !twice, "one is there twice")?;
         let norms = match &items {
             Items::Dense(vectors) => {
-                part::expect_finite("vectors", vectors.as_slice())?;
+                checks::expect_finite("vectors", vectors.as_slice())?;
                 vectors.rows().map(|row| libm::sqrt(dot(row, row))).collect()
             }
             Items::Sparse { rows, text } => {
-                part::expect_finite("vectors", rows.values())?;
+                checks::expect_finite("vectors", rows.values())?;
                 if let Some(text) = text {
-                    part::expect_len("terms of the vectorizer", n_features, text.vocabulary().len())?;
+                    checks::expect_len("terms of the vectorizer", n_features, text.vocabulary().len())?;
                 }
                 let mut norms = Vec::with_capacity(n_items);
                 rows.rows().for_each(|row| norms.push(row.norm()));
@@ -196,7 +196,7 @@ impl ContentRecommender {
     /// [`ErrorKind::FeatureCount`], [`ErrorKind::FeatureNotFinite`].
     pub fn recommend(&self, vector: &[f32], count: usize) -> Result<Vec<Recommendation<'_>>, Error> {
         model::check_rows(vector, 1, self.width())?;
-        part::expect_finite_rows(vector, self.width())?;
+        checks::expect_finite_rows(vector, self.width())?;
         let norm = libm::sqrt(dot(vector, vector));
         Ok(match &self.items {
             Items::Dense(vectors) => {
@@ -226,7 +226,7 @@ impl ContentRecommender {
             let found = (last as usize).saturating_add(1);
             return Err(ErrorKind::FeatureCount { expected: self.width(), found }.into());
         }
-        part::expect_finite_rows(row.values(), self.width())?;
+        checks::expect_finite_rows(row.values(), self.width())?;
         Ok(self.like_sparse(row, count, None))
     }
 

@@ -1,12 +1,12 @@
 //! Documents to counts of terms.
 
 mod stored;
-pub(crate) mod train;
+pub(crate) mod fit;
 
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::Error;
-use crate::part;
 use crate::sparse::SparseRows;
 use crate::terms::{TermCount, TextRules, Work};
 use crate::vocabulary::Vocabulary;
@@ -19,7 +19,7 @@ use crate::vocabulary::Vocabulary;
 /// use apr_models::{CountVectorizer, CountVectorizerOptions};
 ///
 /// let documents = ["A red fox.", "Red, red wine!"];
-/// let model = CountVectorizer::train(&documents, &CountVectorizerOptions::default())?;
+/// let model = CountVectorizer::fit(&documents, &CountVectorizerOptions::default())?;
 /// assert_eq!(model.vocabulary().iter().collect::<Vec<_>>(), ["fox", "red", "wine"]);
 ///
 /// let rows = model.transform(["red fox and red roses"]);
@@ -84,7 +84,7 @@ impl CountVectorizer {
     /// vocabulary without terms.
     pub fn from_parts(vocabulary: Vocabulary, rules: TextRules) -> Result<Self, Error> {
         rules.check()?;
-        part::expect("vocabulary", !vocabulary.is_empty(), "has no terms")?;
+        checks::expect("vocabulary", !vocabulary.is_empty(), "has no terms")?;
         Ok(Self { rules, vocabulary })
     }
 
@@ -94,8 +94,8 @@ impl CountVectorizer {
     ///
     /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for an impossible number of tokens of a term, a share
     /// that is not one, or if no term is left.
-    pub fn train<S: AsRef<str>>(documents: &[S], options: &CountVectorizerOptions) -> Result<Self, Error> {
-        Ok(train::train(documents, options)?.vectorizer)
+    pub fn fit<S: AsRef<str>>(documents: &[S], options: &CountVectorizerOptions) -> Result<Self, Error> {
+        Ok(fit::fit(documents, options)?.vectorizer)
     }
 
     /// The terms; a term's number is its column.

@@ -4,11 +4,11 @@ use alloc::vec::Vec;
 
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind, Operation};
-use crate::fields::read;
-use crate::layout::write_option;
 use crate::model::{self, Model};
-use crate::part;
+use crate::payload::fields::read;
+use crate::payload::values::write_option;
 use crate::tensors::Tensors;
 
 /// The result of clustering by density elsewhere: a label for each sample of the training.
@@ -67,7 +67,7 @@ impl Dbscan {
         tensors.expect_parts("DBSCAN", &[EPS, MIN_SAMPLES, LABELS])?;
         let labels = tensors.signed_integers(LABELS)?.into_iter().map(i32::try_from);
         let labels =
-            part::all(labels).map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(LABELS))?;
+            checks::all(labels).map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(LABELS))?;
         Self::from_parts(tensors.number(EPS)?, tensors.count(MIN_SAMPLES)?, labels)
     }
 }

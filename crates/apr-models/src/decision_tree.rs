@@ -3,9 +3,11 @@
 use apr_container::{DecodePayload, EncodePayload, Generation, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation};
-use crate::fields::read;
-use crate::layout::{read_option, read_optional_usize, skip_option, write_option, write_optional_usize};
 use crate::model::{self, Classifier, Model, Regressor, row_width};
+use crate::payload::fields::read;
+use crate::payload::values::{
+    read_option, read_optional_usize, skip_option, write_option, write_optional_usize,
+};
 use crate::tensors::Tensors;
 use crate::tree::{self, LeafKind, Tree, TreeNode};
 

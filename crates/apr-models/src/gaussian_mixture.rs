@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind, Operation};
-use crate::fields::read;
-use crate::layout::{write_matrices, write_matrix, write_option, write_optional_u64};
 use crate::matrix::Matrix;
 use crate::model::{self, Classifier, Model, check_rows};
-use crate::part;
+use crate::payload::fields::read;
+use crate::payload::values::{write_matrices, write_matrix, write_option, write_optional_u64};
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
@@ -251,7 +251,7 @@ impl GaussianMixture {
         }
         let matrices = values.chunks_exact(n_features * n_features);
         let covariances = matrices.map(|values| Matrix::from_vec(n_features, n_features, values.to_vec()));
-        let covariances = part::all(covariances)?;
+        let covariances = checks::all(covariances)?;
         let kind = CovarianceType::ALL.get(tensors.count(COVARIANCE_TYPE)?).copied();
         let kind =
             kind.ok_or(ErrorKind::PartInvalid { part: COVARIANCE_TYPE, problem: "0 to 3 is needed" })?;

@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 
 use apr_container::ModelType;
 
+use crate::checks;
 use crate::decision_tree::{sample, tree_row_width};
 use crate::error::{Error, ErrorKind, Operation};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::part;
 use crate::tensors::Tensors;
 use crate::tree::{self, LeafKind, Test, Tree, TreeNode};
 use crate::vector::Vector;
@@ -205,7 +205,7 @@ impl IsolationForest {
             let root = Some(tree::tensors::read(tensors, &prefix, LeafKind::Nothing)?);
             Ok::<_, Error>(IsolationTree { root, max_depth: tensors.count(&format!("{prefix}{MAX_DEPTH}"))? })
         });
-        let trees = part::all(trees)?;
+        let trees = checks::all(trees)?;
         tensors.parts(|parts| Self {
             trees,
             n_estimators: parts.count(N_ESTIMATORS),

@@ -5,13 +5,15 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation};
-use crate::fields::read;
-use crate::layout::{skip_list, skip_matrix, skip_option, write_matrix, write_option, write_optional_u64};
 use crate::matrix::Matrix;
 use crate::model::{self, Classifier, Model, check_rows};
+use crate::payload::fields::read;
+use crate::payload::values::{
+    skip_list, skip_matrix, skip_option, write_matrix, write_option, write_optional_u64,
+};
 use crate::tensors::Tensors;
 
-mod train;
+mod fit;
 mod view;
 
 pub use self::view::KMeansView;
@@ -122,7 +124,7 @@ impl KMeans {
     ///
     /// As [`fit`](Self::fit).
     pub fn fit_restarting(&mut self, x: &Matrix, restarts: usize) -> Result<(), Error> {
-        let best = train::fit(x, self.n_clusters, self.settings(), restarts.max(1))?;
+        let best = fit::fit(x, self.n_clusters, self.settings(), restarts.max(1))?;
         self.centroids = Some(best.centroids);
         self.labels = Some(best.labels);
         self.inertia = best.inertia as f32;
@@ -130,12 +132,8 @@ impl KMeans {
         Ok(())
     }
 
-    fn settings(&self) -> train::Settings {
-        train::Settings {
-            max_iter: self.max_iter,
-            tol: self.tol.into(),
-            seed: self.random_state.unwrap_or(0),
-        }
+    fn settings(&self) -> fit::Settings {
+        fit::Settings { max_iter: self.max_iter, tol: self.tol.into(), seed: self.random_state.unwrap_or(0) }
     }
 
     /// Clusters.
@@ -266,7 +264,7 @@ impl Classifier for KMeans {
 
 /// The first of the centres that are nearest to `row`.
 fn nearest(row: &[f32], centres: impl Iterator<Item = impl Iterator<Item = f32>>) -> usize {
-    train::least(centres.map(|centre| {
+    fit::least(centres.map(|centre| {
         let differences = row.iter().zip(centre).map(|(&value, centre)| f64::from(value) - f64::from(centre));
         differences.map(|difference| difference * difference).sum::<f64>()
     }))

@@ -3,10 +3,10 @@
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
-use crate::fields::{Fields, read};
 use crate::linear::regressor::linear_regressor;
 use crate::linear::{self, Intercept, Plane};
 use crate::model::{self, Model};
+use crate::payload::fields::{Fields, read};
 use crate::ridge::NOT_NEGATIVE;
 use crate::tensors::Tensors;
 use crate::vector::Vector;

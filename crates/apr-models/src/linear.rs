@@ -3,9 +3,9 @@
 use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation, Parameter};
-use crate::fields::Fields;
-use crate::layout::{skip_list, skip_option, write_option};
 use crate::model::check_rows;
+use crate::payload::fields::Fields;
+use crate::payload::values::{skip_list, skip_option, write_option};
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 

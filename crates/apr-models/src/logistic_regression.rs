@@ -13,7 +13,7 @@ use crate::tensors::Tensors;
 use crate::vector::Vector;
 
 mod payload;
-mod train;
+mod fit;
 mod view;
 
 pub use self::view::LogisticRegressionView;
@@ -150,13 +150,13 @@ impl LogisticRegression {
     /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for a penalty or weight that is negative or not
     /// finite, [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) if the solution does not fit `f32`.
     pub fn fit(&mut self, x: &Matrix, y: &[usize]) -> Result<(), Error> {
-        let settings = train::Settings {
+        let settings = fit::Settings {
             max_iter: self.max_iter,
             tol: self.tol.into(),
             l2_penalty: self.l2_penalty.into(),
             class_weight: &self.class_weight,
         };
-        self.plane = train::fit(x, y, &settings)?;
+        self.plane = fit::fit(x, y, &settings)?;
         Ok(())
     }
 

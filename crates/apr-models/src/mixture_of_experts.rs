@@ -16,10 +16,10 @@ use crate::tensors::Tensors;
 
 mod gating;
 mod payload;
-mod train;
+mod fit;
 
+pub use self::fit::{MoeTraining, WeightedRegressor};
 pub use self::gating::{GatingNetwork, SoftmaxGating};
-pub use self::train::{MoeTraining, WeightedRegressor};
 
 /// Experts whose scores take no memory from the heap.
 const FEW: usize = 64;

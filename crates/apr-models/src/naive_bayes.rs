@@ -1,15 +1,15 @@
 //! Gaussian naive Bayes.
 
 mod stored;
-mod train;
+mod fit;
 
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::classes::{Classes, largest};
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::model::{self, Classifier};
-use crate::part;
 use crate::probability::{self, check_probabilities};
 use crate::scratch::with_scratch;
 
@@ -24,7 +24,7 @@ const CLASSES_ON_STACK: usize = 64;
 /// use apr_models::{Classifier, Matrix, NaiveBayes, NaiveBayesOptions};
 ///
 /// let x = Matrix::from_vec(4, 1, vec![1.0, 1.2, 5.0, 5.4])?;
-/// let model = NaiveBayes::train(&x, &[3, 3, 8, 8], &NaiveBayesOptions::default())?;
+/// let model = NaiveBayes::fit(&x, &[3, 3, 8, 8], &NaiveBayesOptions::default())?;
 /// let unseen = Matrix::from_vec(2, 1, vec![0.9, 6.0])?;
 /// assert_eq!(model.predict(&unseen), [3, 8]);
 /// # Ok::<(), apr_models::Error>(())
@@ -79,14 +79,14 @@ impl NaiveBayes {
         let NaiveBayesParts { classes, prior, mean, variance } = parts;
         let classes = Classes::from_labels(classes, 1)?;
         let n_features = mean.len() / classes.len();
-        part::expect_table("mean", classes.len(), n_features, mean.len())?;
-        part::expect_len("variance", mean.len(), variance.len())?;
-        part::expect_len("prior", classes.len(), prior.len())?;
-        part::expect_finite_f64("mean", &mean)?;
-        part::expect_finite_f64("variance", &variance)?;
-        part::expect("variance", variance.iter().all(|&value| value > 0.0), "must be above 0")?;
+        checks::expect_table("mean", classes.len(), n_features, mean.len())?;
+        checks::expect_len("variance", mean.len(), variance.len())?;
+        checks::expect_len("prior", classes.len(), prior.len())?;
+        checks::expect_finite_f64("mean", &mean)?;
+        checks::expect_finite_f64("variance", &variance)?;
+        checks::expect("variance", variance.iter().all(|&value| value > 0.0), "must be above 0")?;
         let possible = prior.iter().all(|&value| value > 0.0 && value <= 1.0);
-        part::expect("prior", possible, "must be above 0 and at most 1")?;
+        checks::expect("prior", possible, "must be above 0 and at most 1")?;
         let peak = prior.iter().zip(variance.chunks_exact(n_features)).map(|(&prior, variances)| {
             let widths = variances.iter().map(|variance| libm::log(core::f64::consts::TAU * variance));
             libm::log(prior) - 0.5 * widths.sum::<f64>()
@@ -102,8 +102,8 @@ impl NaiveBayes {
     /// [`ErrorKind::TargetLength`], [`ErrorKind::FeatureNotFinite`], [`ErrorKind::PartInvalid`] for a smoothing that is
     /// negative or not finite, and if a variance is 0 although smoothed: all features are constant, or nothing was
     /// added.
-    pub fn train(x: &Matrix, y: &[usize], options: &NaiveBayesOptions) -> Result<Self, Error> {
-        train::train(x, y, options)
+    pub fn fit(x: &Matrix, y: &[usize], options: &NaiveBayesOptions) -> Result<Self, Error> {
+        fit::fit(x, y, options)
     }
 
     /// Gives the parts back.

@@ -3,19 +3,19 @@
 mod dense;
 mod optimizer;
 mod stored;
-mod train;
+mod fit;
 
 use alloc::vec::Vec;
 
 pub use self::dense::{Activation, Dense};
+pub use self::fit::{NeuralLoss, NeuralOptions, NeuralTargets};
 pub use self::optimizer::Optimizer;
-pub use self::train::{NeuralLoss, NeuralOptions, NeuralTargets};
 
+use crate::checks;
 use crate::classes::largest;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::model::Transformer;
-use crate::part;
 use crate::probability::{check_outputs, table};
 use crate::rng::Rng;
 use crate::scratch::with_scratch;
@@ -43,7 +43,7 @@ const MAX_BLOCK: usize = 32;
 ///     batch_size: 4,
 ///     ..NeuralOptions::new(NeuralLoss::CrossEntropy)
 /// };
-/// let losses = model.train(&x, NeuralTargets::Classes(&[0, 1, 1, 0]), &options)?;
+/// let losses = model.fit(&x, NeuralTargets::Classes(&[0, 1, 1, 0]), &options)?;
 /// assert!(losses[299] < 0.1 && losses[299] < losses[0]);
 /// assert_eq!(model.classes(&x)?, [0, 1, 1, 0]);
 /// # Ok::<(), apr_models::Error>(())
@@ -60,10 +60,10 @@ impl NeuralSequential {
     ///
     /// [`ErrorKind::PartInvalid`] without layers, [`ErrorKind::PartLength`] for ones that do not fit.
     pub fn from_layers(layers: Vec<Dense>) -> Result<Self, Error> {
-        part::expect("layers", !layers.is_empty(), "at least one is needed")?;
+        checks::expect("layers", !layers.is_empty(), "at least one is needed")?;
         for pair in layers.windows(2) {
             if let [before, layer] = pair {
-                part::expect_len("inputs of a layer", before.n_outputs(), layer.n_inputs())?;
+                checks::expect_len("inputs of a layer", before.n_outputs(), layer.n_inputs())?;
             }
         }
         Ok(Self { layers })
@@ -97,13 +97,13 @@ impl NeuralSequential {
     /// [`ErrorKind::TargetNotFinite`], [`ErrorKind::Label`] for a class the network has no output for;
     /// [`ErrorKind::PartInvalid`] for options outside their ranges or cross entropy behind another activation than
     /// sigmoid or softmax; [`ErrorKind::Diverged`].
-    pub fn train(
+    pub fn fit(
         &mut self,
         x: &Matrix,
         targets: NeuralTargets<'_>,
         options: &NeuralOptions,
     ) -> Result<Vec<f64>, Error> {
-        let (layers, losses) = train::train(&self.layers, x, targets, options)?;
+        let (layers, losses) = fit::fit(&self.layers, x, targets, options)?;
         self.layers = layers;
         Ok(losses)
     }

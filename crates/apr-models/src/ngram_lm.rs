@@ -3,15 +3,15 @@
 mod sample;
 mod stored;
 mod table;
-mod train;
+mod fit;
 
 use alloc::vec::Vec;
 
+pub use self::fit::NgramLmOptions;
 use self::table::Table;
-pub use self::train::NgramLmOptions;
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::part;
 use crate::vocabulary::Vocabulary;
 
 /// Longest n-grams.
@@ -39,7 +39,7 @@ const FIRST_WORD: u32 = 3;
 /// use apr_models::{NgramLm, NgramLmOptions};
 ///
 /// let sentences = [["the", "cat", "sat"], ["the", "dog", "sat"], ["the", "cat", "ran"]];
-/// let model = NgramLm::train(&sentences, &NgramLmOptions { order: 2, ..NgramLmOptions::default() })?;
+/// let model = NgramLm::fit(&sentences, &NgramLmOptions { order: 2, ..NgramLmOptions::default() })?;
 ///
 /// assert!(model.probability(&["the"], "cat") > model.probability(&["the"], "dog"));
 /// assert!(model.log_probability(&["the", "dog", "ran"]) < 0.0);
@@ -101,11 +101,11 @@ impl NgramLm {
     pub fn from_parts(parts: NgramLmParts) -> Result<Self, Error> {
         let NgramLmParts { smoothing, words, tables } = parts;
         smoothing.check()?;
-        part::expect("order", (1..=MAX_ORDER).contains(&tables.len()), "must be 1 to 16")?;
+        checks::expect("order", (1..=MAX_ORDER).contains(&tables.len()), "must be 1 to 16")?;
         let n_tokens = FIRST_WORD as usize + words.len();
         let tables =
             tables.into_iter().enumerate().map(|(idx, counts)| Table::new(idx + 1, n_tokens, counts));
-        Ok(Self { smoothing, tables: part::all(tables)?, words })
+        Ok(Self { smoothing, tables: checks::all(tables)?, words })
     }
 
     /// Counts the n-grams of sentences.
@@ -114,11 +114,11 @@ impl NgramLm {
     ///
     /// [`ErrorKind::TooFewSamples`] without sentences; [`ErrorKind::PartInvalid`] for an order that is not 1 to 16, an
     /// empty token, or a smoothing outside its range.
-    pub fn train<T: AsRef<[S]>, S: AsRef<str>>(
+    pub fn fit<T: AsRef<[S]>, S: AsRef<str>>(
         sentences: &[T],
         options: &NgramLmOptions,
     ) -> Result<Self, Error> {
-        train::train(sentences, options)
+        fit::fit(sentences, options)
     }
 
     /// Gives the parts back.
@@ -257,9 +257,9 @@ fn suffixes(context: &[u32]) -> impl DoubleEndedIterator<Item = &[u32]> + ExactS
 impl Smoothing {
     fn check(self) -> Result<(), Error> {
         match self {
-            Self::AddK(k) => part::expect("k", k > 0.0 && k <= MAX_K, "must be above 0 and at most 2^53"),
+            Self::AddK(k) => checks::expect("k", k > 0.0 && k <= MAX_K, "must be above 0 and at most 2^53"),
             Self::AbsoluteDiscount(discount) => {
-                part::expect("discount", discount > 0.0 && discount < 1.0, "must be above 0 and below 1")
+                checks::expect("discount", discount > 0.0 && discount < 1.0, "must be above 0 and below 1")
             }
         }
     }

@@ -97,6 +97,6 @@ impl DecodePayload for Numbers {
     }
 
     fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
-        crate::layout::skip_list(input, 4)
+        crate::payload::values::skip_list(input, 4)
     }
 }

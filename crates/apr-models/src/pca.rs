@@ -1,14 +1,14 @@
 //! Principal component analysis.
 
 mod stored;
-mod train;
+mod fit;
 
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::model::{self, Transformer};
-use crate::part;
 use crate::products;
 
 /// Variance below which a whitened direction is not stretched any further.
@@ -24,7 +24,7 @@ const LEAST_VARIANCE: f64 = 1.0 / (1_u128 << 100) as f64;
 ///
 /// // Points on the line y = x.
 /// let x = Matrix::from_vec(3, 2, vec![0.0, 1.0, 1.0, 2.0, 2.0, 3.0])?;
-/// let pca = Pca::train(&x, &PcaOptions::new(1))?;
+/// let pca = Pca::fit(&x, &PcaOptions::new(1))?;
 /// assert!((pca.explained_variance_ratio()[0] - 1.0).abs() < 1e-6);
 ///
 /// let z = pca.transform(&x);
@@ -94,17 +94,17 @@ impl Pca {
     /// variance.
     pub fn from_parts(parts: PcaParts) -> Result<Self, Error> {
         let (n_components, n_features) = parts.components.shape();
-        part::expect("components", n_components <= n_features, "there are more than features")?;
-        part::expect_len("mean", n_features, parts.mean.len())?;
-        part::expect_finite("mean", &parts.mean)?;
-        part::expect_finite("components", parts.components.as_slice())?;
+        checks::expect("components", n_components <= n_features, "there are more than features")?;
+        checks::expect_len("mean", n_features, parts.mean.len())?;
+        checks::expect_finite("mean", &parts.mean)?;
+        checks::expect_finite("components", parts.components.as_slice())?;
         for (name, values) in [
             ("explained variance", &parts.explained_variance),
             ("explained variance ratio", &parts.explained_variance_ratio),
         ] {
-            part::expect_len(name, n_components, values.len())?;
-            part::expect_finite(name, values)?;
-            part::expect(name, values.iter().all(|&value| value >= 0.0), "must not be negative")?;
+            checks::expect_len(name, n_components, values.len())?;
+            checks::expect_finite(name, values)?;
+            checks::expect(name, values.iter().all(|&value| value >= 0.0), "must not be negative")?;
         }
         let offsets = parts.components.rows().map(|row| products::dot(row, &parts.mean)).collect();
         let scale = |&variance: &f32| match parts.scaling {
@@ -125,8 +125,8 @@ impl Pca {
     ///
     /// [`ErrorKind::TooFewSamples`] for fewer than two, [`ErrorKind::FeatureNotFinite`], [`ErrorKind::PartInvalid`] if
     /// `n_components` is 0 or more than there are samples or features.
-    pub fn train(x: &Matrix, options: &PcaOptions) -> Result<Self, Error> {
-        train::train(x, options)
+    pub fn fit(x: &Matrix, options: &PcaOptions) -> Result<Self, Error> {
+        fit::fit(x, options)
     }
 
     /// The parts of the projection.

@@ -10,7 +10,7 @@ mod kernel;
 mod labels;
 mod linear;
 mod neighbours;
-mod normals;
+mod gaussian;
 mod payload;
 pub(crate) mod reals;
 pub(crate) mod rows;
@@ -19,13 +19,14 @@ mod step;
 pub(crate) mod table;
 mod text;
 mod trees;
-mod weigh;
+mod tf_idf_weights;
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 pub use self::characters::CharacterClass;
 pub use self::fold::{AccentFold, HangulRule, OtherCharacters};
+pub use self::gaussian::{Covariance, GaussianLogDensity};
 pub use self::head::{
     ClassHead, ClusterRule, DecisionFunction, DecisionRule, Head, Link, OutlierHead, OutputShape,
     ProbabilityRule, ValueKind,
@@ -37,7 +38,6 @@ pub use self::linear::LinearStep;
 pub use self::neighbours::{
     NeighbourMetric, NeighbourOutput, NeighbourSearch, NeighboursParts, NeighboursStep,
 };
-pub use self::normals::{Covariance, GaussianLogDensity};
 pub use self::reals::Reals;
 use self::rows::{Block, n_rows_of};
 pub use self::rows::{Samples, SparseRows64};
@@ -45,13 +45,13 @@ pub use self::simple::{CentroidDistances, ScaleAdd, ShiftDivide, StepActivation}
 pub use self::step::Step;
 pub use self::table::Table;
 pub use self::text::{TextInput, TextParts, TextTerms};
+pub use self::tf_idf_weights::TfIdfWeights;
 pub use self::trees::{TreeOutputs, TreeThresholds, TreesParts, TreesStep};
-pub use self::weigh::TfIdfWeights;
 
 use crate::any_model::Predictions;
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
-use crate::part;
 use crate::scratch::with_scratch;
 use crate::vector::Vector;
 
@@ -129,7 +129,7 @@ impl Pipeline {
         input.check()?;
         let least = usize::from(matches!(input, Input::Numbers { .. }));
         let possible = (least..=MAX_STEPS).contains(&steps.len());
-        part::expect("steps", possible, "must be at most 4096, and at least 1 if samples are numbers")?;
+        checks::expect("steps", possible, "must be at most 4096, and at least 1 if samples are numbers")?;
         let (mut width, mut widest) = (input.width(), input.width());
         for step in &steps {
             width = step.n_outputs(width)?;

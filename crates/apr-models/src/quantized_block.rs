@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
-use crate::fields::read;
 use crate::model::Model;
+use crate::payload::fields::read;
 use crate::tensors::Tensors;
 
 /// Values that share a scale.

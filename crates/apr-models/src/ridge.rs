@@ -3,12 +3,12 @@
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
-use crate::fields::read;
 use crate::least_squares;
 use crate::linear::regressor::linear_regressor;
 use crate::linear::{self, Intercept, Plane};
 use crate::matrix::Matrix;
 use crate::model::{self, Model};
+use crate::payload::fields::read;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 

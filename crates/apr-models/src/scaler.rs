@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation};
-use crate::fields::{Fields, read};
-use crate::layout::write_option;
 use crate::model::{self, Model, Transformer, check_rows};
+use crate::payload::fields::{Fields, read};
+use crate::payload::values::write_option;
 use crate::tensors::Tensors;
 
 /// A spread up to this counts as none: the feature is not stretched.

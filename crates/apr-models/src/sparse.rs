@@ -3,9 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
-use crate::part;
 
 /// A table that stores only the values that are not zero, row by row (CSR).
 ///
@@ -55,16 +55,16 @@ impl SparseRows {
         columns: Vec<u32>,
         values: Vec<f32>,
     ) -> Result<Self, Error> {
-        part::expect_len("values", columns.len(), values.len())?;
-        part::expect_finite("values", &values)?;
+        checks::expect_len("values", columns.len(), values.len())?;
+        checks::expect_finite("values", &values)?;
         let whole = starts.first() == Some(&0) && starts.last() == Some(&columns.len()) && starts.is_sorted();
-        part::expect("row starts", whole, "must run from 0 to the number of values without falling")?;
+        checks::expect("row starts", whole, "must run from 0 to the number of values without falling")?;
         let rows = Self { n_cols, starts, columns, values };
         let sound = rows.rows().all(|row| {
             row.columns.is_sorted_by(|a, b| a < b)
                 && row.columns.last().is_none_or(|&column| (column as usize) < n_cols)
         });
-        part::expect("columns", sound, "must increase strictly within a row and be those of the table")?;
+        checks::expect("columns", sound, "must increase strictly within a row and be those of the table")?;
         Ok(rows)
     }
 
@@ -76,7 +76,7 @@ impl SparseRows {
     pub fn push_row(&mut self, row: &[(u32, f32)]) -> Result<(), Error> {
         let increasing = row.is_sorted_by(|a, b| a.0 < b.0);
         let inside = row.last().is_none_or(|&(column, _)| (column as usize) < self.n_cols);
-        part::expect(
+        checks::expect(
             "columns",
             increasing && inside,
             "must increase strictly within a row and be those of the table",

@@ -12,9 +12,9 @@ use alloc::vec::Vec;
 
 use st_core::{Dtype, Layout, SafeTensors, TensorSpec, TensorView, WriteOptions};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
-use crate::part;
 
 /// Key of the metadata entry that names the model in a file, for example `Ridge`.
 pub const MODEL_KEY: &str = "apr.model";
@@ -357,7 +357,7 @@ impl Tensors {
     /// [`ErrorKind::MissingTensor`]; [`ErrorKind::TensorInteger`] for a value that is negative or no whole number.
     pub fn integers(&self, name: &str) -> Result<Vec<u64>, Error> {
         let whole = self.signed_integers(name)?.into_iter().map(u64::try_from);
-        part::all(whole).map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(name))
+        checks::all(whole).map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(name))
     }
 
     /// As [`integers`](Self::integers) with numbers below 0.
@@ -387,7 +387,7 @@ impl Tensors {
                 _ => Ok(bits.into()),
             }
         });
-        part::all(values)
+        checks::all(values)
     }
 
     /// The whole number of a tensor that holds one.
@@ -426,7 +426,7 @@ impl Tensors {
     /// As [`integers`](Self::integers) in the machine's size.
     pub(crate) fn counts(&self, name: &str) -> Result<Vec<usize>, Error> {
         let values = self.integers(name)?.into_iter().map(usize::try_from);
-        part::all(values).map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(name))
+        checks::all(values).map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(name))
     }
 
     /// What `read` finds if the tensor is there.

@@ -6,10 +6,10 @@ use core::ops::Range;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::Error;
-use crate::fields::read;
 use crate::lowercase::lowercase;
-use crate::part;
+use crate::payload::fields::read;
 use crate::tensors::Tensors;
 use crate::vocabulary::Vocabulary;
 
@@ -90,7 +90,7 @@ impl TextRules {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let possible =
             1 <= self.ngram_min && self.ngram_min <= self.ngram_max && self.ngram_max <= MAX_TOKENS;
-        part::expect(
+        checks::expect(
             "tokens of a term",
             possible,
             "must be at least 1 and at most 64, the least not above the most",
@@ -165,7 +165,7 @@ impl TextRules {
 
     pub(crate) fn take_from(tensors: &Tensors) -> Result<Self, Error> {
         let range = tensors.counts(NGRAM_RANGE)?;
-        part::expect_len(NGRAM_RANGE, 2, range.len())?;
+        checks::expect_len(NGRAM_RANGE, 2, range.len())?;
         let rules = tensors.parts(|parts| {
             let tokens = TokenRule::of_variant(parts.integer(TOKENS));
             parts.check(TOKENS, tokens.is_some(), "must be 0, 1 or 2");

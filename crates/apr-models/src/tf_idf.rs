@@ -4,9 +4,9 @@ mod stored;
 
 use alloc::vec::Vec;
 
-use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, Counts, train};
+use crate::checks;
+use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, Counts, fit};
 use crate::error::Error;
-use crate::part;
 use crate::sparse::SparseRows;
 use crate::vocabulary::Vocabulary;
 
@@ -20,7 +20,7 @@ use crate::vocabulary::Vocabulary;
 /// use apr_models::{TfIdf, TfIdfOptions};
 ///
 /// let documents = ["a red fox", "red wine", "red roses"];
-/// let model = TfIdf::train(&documents, &TfIdfOptions::default())?;
+/// let model = TfIdf::fit(&documents, &TfIdfOptions::default())?;
 /// let rows = model.transform(["The red fox"]);
 /// let row = rows.row(0).unwrap();
 /// let find = |term| row.get(model.vocabulary().find(term).unwrap() as usize).unwrap();
@@ -104,8 +104,8 @@ impl TfIdf {
     pub fn from_parts(counts: CountVectorizer, parts: TfIdfParts) -> Result<Self, Error> {
         let TfIdfParts { frequency, norm, idf } = parts;
         if let Some(idf) = &idf {
-            part::expect_len("idf", counts.vocabulary().len(), idf.len())?;
-            part::expect_finite("idf", idf)?;
+            checks::expect_len("idf", counts.vocabulary().len(), idf.len())?;
+            checks::expect_finite("idf", idf)?;
         }
         Ok(Self { counts, frequency, norm, idf })
     }
@@ -114,9 +114,9 @@ impl TfIdf {
     ///
     /// # Errors
     ///
-    /// As [`CountVectorizer::train`].
-    pub fn train<S: AsRef<str>>(documents: &[S], options: &TfIdfOptions) -> Result<Self, Error> {
-        let trained = train::train(documents, &options.counts)?;
+    /// As [`CountVectorizer::fit`].
+    pub fn fit<S: AsRef<str>>(documents: &[S], options: &TfIdfOptions) -> Result<Self, Error> {
+        let trained = fit::fit(documents, &options.counts)?;
         let more = match options.inverse {
             InverseFrequency::None => None,
             InverseFrequency::Plain => Some(0.0),
@@ -218,7 +218,7 @@ mod tests {
     const DOCUMENTS: [&str; 2] = ["aa aa bb", "aa"];
 
     fn row(options: TfIdfOptions) -> Vec<f32> {
-        let model = TfIdf::train(&DOCUMENTS, &options).unwrap();
+        let model = TfIdf::fit(&DOCUMENTS, &options).unwrap();
         model.transform(["bb aa aa aa cc"]).values().to_vec()
     }
 
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn factors_must_fit_the_terms() {
-        let model = TfIdf::train(&DOCUMENTS, &TfIdfOptions::default()).unwrap();
+        let model = TfIdf::fit(&DOCUMENTS, &TfIdfOptions::default()).unwrap();
         let of = |idf| {
             TfIdf::from_parts(model.counts().clone(), TfIdfParts { idf: Some(idf), ..TfIdfParts::default() })
         };

@@ -5,10 +5,10 @@ use st_core::Dtype;
 
 use crate::content_recommender::{ContentRecommender, Items};
 use crate::error::Error;
-use crate::fields::read;
-use crate::head;
 use crate::matrix::Matrix;
 use crate::model::Model;
+use crate::payload::fields::read;
+use crate::payload::header;
 use crate::sparse::SparseRows;
 use crate::tensors::Tensors;
 use crate::text_list::TextList;
@@ -37,13 +37,13 @@ impl EncodePayload for ContentRecommender {
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         match &self.items {
             Items::Dense(vectors) => {
-                head::write_head(out, DENSE)?;
+                header::write(out, DENSE)?;
                 self.ids.encode(out)?;
                 out.usize(vectors.n_cols())?;
                 out.f32s(vectors.as_slice())
             }
             Items::Sparse { rows, text } => {
-                head::write_head(out, SPARSE)?;
+                header::write(out, SPARSE)?;
                 self.ids.encode(out)?;
                 out.usize(rows.n_cols())?;
                 out.usizes(rows.row_starts())?;
@@ -60,7 +60,7 @@ impl DecodePayload for ContentRecommender {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::ContentRecommender);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let form = head::read_form(input, N_FORMS)?;
+        let form = header::read_form(input, N_FORMS)?;
         Self::decode_fields(form, input)
     }
 }

@@ -4,8 +4,8 @@ use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, Payl
 
 use crate::count_vectorizer::CountVectorizer;
 use crate::error::Error;
-use crate::head;
 use crate::model::Model;
+use crate::payload::header;
 use crate::tensors::Tensors;
 use crate::terms::{self, TextRules};
 use crate::vocabulary::Vocabulary;
@@ -24,7 +24,7 @@ impl EncodePayload for CountVectorizer {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        head::write_head(out, 1)?;
+        header::write(out, 1)?;
         self.encode_fields(out)
     }
 }
@@ -33,7 +33,7 @@ impl DecodePayload for CountVectorizer {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::CountVectorizer);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        head::expect_form(input, 1, N_FORMS)?;
+        header::expect_form(input, 1, N_FORMS)?;
         Self::decode_fields(input)
     }
 }

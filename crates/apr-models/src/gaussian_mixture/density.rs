@@ -3,9 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
-use crate::part;
 
 /// Least variance.
 const LEAST_VARIANCE: f64 = 1e-6;
@@ -45,7 +45,7 @@ impl<'m> Densities<'m> {
                 log_peak: libm::log(weight.into()) - half_log_det - log_scale,
             })
         });
-        Ok(Self { means, components: part::all(components)?, relative: vec![0.0; n_features] })
+        Ok(Self { means, components: checks::all(components)?, relative: vec![0.0; n_features] })
     }
 
     pub(super) fn n_features(&self) -> usize {

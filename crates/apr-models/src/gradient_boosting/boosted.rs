@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::Error;
 use crate::model;
-use crate::part;
 use crate::scratch::with_scratch;
 use crate::tree::{Tree, TreeNode};
 
@@ -32,15 +32,15 @@ impl Boosted {
         start: Vec<f64>,
         trees: Vec<Tree>,
     ) -> Result<Self, Error> {
-        part::expect("features", n_features > 0, "at least one is needed")?;
-        part::expect("learning rate", learning_rate.is_finite(), "must be finite")?;
-        part::expect_finite_f64("start", &start)?;
+        checks::expect("features", n_features > 0, "at least one is needed")?;
+        checks::expect("learning rate", learning_rate.is_finite(), "must be finite")?;
+        checks::expect_finite_f64("start", &start)?;
         let whole = !start.is_empty() && trees.len().is_multiple_of(start.len());
-        part::expect("trees", whole, "each stage needs one for each output")?;
+        checks::expect("trees", whole, "each stage needs one for each output")?;
         let known = trees.iter().all(|tree| tree.n_features() <= n_features);
-        part::expect("trees", known, "one tests a feature that samples do not have")?;
+        checks::expect("trees", known, "one tests a feature that samples do not have")?;
         let finite = trees.iter().all(|tree| tree.leaves::<f32>().all(f32::is_finite));
-        part::expect("trees", finite, "a leaf is not a finite number")?;
+        checks::expect("trees", finite, "a leaf is not a finite number")?;
         Ok(Self { n_features, learning_rate, start, trees })
     }
 
@@ -55,7 +55,7 @@ impl Boosted {
             let nodes: Vec<_> = nodes.iter().copied().map(without_counts).collect();
             Tree::from_nodes(&nodes)
         });
-        Self::new(n_features, learning_rate, start, part::all(trees)?)
+        Self::new(n_features, learning_rate, start, checks::all(trees)?)
     }
 
     pub(crate) fn to_nodes(&self) -> Vec<Vec<TreeNode<f32>>> {

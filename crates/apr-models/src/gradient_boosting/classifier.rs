@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::classes::{Classes, largest};
 use crate::error::Error;
 use crate::gradient_boosting::boosted::Boosted;
 use crate::matrix::Matrix;
 use crate::model::Classifier;
-use crate::part;
 use crate::probability;
 use crate::tree::TreeNode;
 
@@ -71,7 +71,7 @@ impl GradientBoostingClassifier {
 
     pub(crate) fn of(classes: Classes, boosted: Boosted) -> Result<Self, Error> {
         let n_scores = if classes.len() == 2 { 1 } else { classes.len() };
-        part::expect_len("start", n_scores, boosted.width())?;
+        checks::expect_len("start", n_scores, boosted.width())?;
         Ok(Self { classes, boosted })
     }
 

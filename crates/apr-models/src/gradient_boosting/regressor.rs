@@ -60,7 +60,7 @@ impl GradientBoostingRegressor {
     }
 
     pub(crate) fn of(boosted: Boosted) -> Result<Self, Error> {
-        crate::part::expect_len("start", 1, boosted.width())?;
+        crate::checks::expect_len("start", 1, boosted.width())?;
         Ok(Self { boosted })
     }
 

@@ -4,14 +4,14 @@ use alloc::vec::Vec;
 
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::classes::Classes;
 use crate::error::Error;
-use crate::fields::read;
 use crate::gradient_boosting::boosted::Boosted;
 use crate::gradient_boosting::{GradientBoostingClassifier, GradientBoostingRegressor};
-use crate::head;
 use crate::model::Model;
-use crate::part;
+use crate::payload::fields::read;
+use crate::payload::header;
 use crate::tensors::Tensors;
 use crate::tree::Tree;
 
@@ -80,19 +80,19 @@ impl Boosted {
         };
         let features: Vec<u32> = tensors.signed_integers(NODE_FEATURES)?.into_iter().map(feature).collect();
         let values = tensors.vector(NODE_VALUES)?;
-        part::expect_len(NODE_VALUES, features.len(), values.len())?;
+        checks::expect_len(NODE_VALUES, features.len(), values.len())?;
         let mut trees = Vec::new();
         let mut start = 0_usize;
         for len in tensors.counts(TREE_LENGTHS)? {
             let end = start.saturating_add(len);
             let (Some(features), Some(values)) = (features.get(start..end), values.get(start..end)) else {
-                part::expect_len(NODE_FEATURES, end, features.len())?;
+                checks::expect_len(NODE_FEATURES, end, features.len())?;
                 break;
             };
             trees.push(Tree::from_preorder(features, values)?);
             start = end;
         }
-        part::expect_len(NODE_FEATURES, start, features.len())?;
+        checks::expect_len(NODE_FEATURES, start, features.len())?;
         let (learning_rate, n_features, start) = tensors
             .parts(|parts| (parts.wide_number(LEARNING_RATE), parts.count(N_FEATURES), parts.f64s(START)))?;
         Self::new(n_features, learning_rate, start, trees)
@@ -111,7 +111,7 @@ impl EncodePayload for GradientBoostingRegressor {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        head::write_head(out, REGRESSOR)?;
+        header::write(out, REGRESSOR)?;
         self.boosted.encode(out)
     }
 }
@@ -120,7 +120,7 @@ impl DecodePayload for GradientBoostingRegressor {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::GradientBoosting);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        head::expect_form(input, REGRESSOR, N_FORMS)?;
+        header::expect_form(input, REGRESSOR, N_FORMS)?;
         Self::decode_fields(input)
     }
 }
@@ -173,7 +173,7 @@ impl EncodePayload for GradientBoostingClassifier {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        head::write_head(out, CLASSIFIER)?;
+        header::write(out, CLASSIFIER)?;
         self.classes.encode(out)?;
         self.boosted.encode(out)
     }
@@ -183,7 +183,7 @@ impl DecodePayload for GradientBoostingClassifier {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::GradientBoosting);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        head::expect_form(input, CLASSIFIER, N_FORMS)?;
+        header::expect_form(input, CLASSIFIER, N_FORMS)?;
         Self::decode_fields(input)
     }
 }

@@ -9,11 +9,11 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, Error, PayloadReader, PayloadWriter};
 
 use super::{IsolationForest, IsolationTree};
-use crate::fields::read;
-use crate::layout::{
+use crate::model::{self, Model};
+use crate::payload::fields::read;
+use crate::payload::values::{
     read_option, read_optional_usize, write_option, write_optional_u64, write_optional_usize,
 };
-use crate::model::{self, Model};
 use crate::tree::payload::make_room;
 use crate::tree::{Tree, TreeNode};
 

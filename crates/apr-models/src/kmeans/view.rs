@@ -4,9 +4,9 @@ use apr_container::{F32s, PayloadReader, ViewPayload};
 
 use super::{KMeans, nearest};
 use crate::error::{Error, ErrorKind, Operation};
-use crate::layout::{skip_list, skip_option};
 use crate::matrix::check_shape;
 use crate::model::check_rows;
+use crate::payload::values::{skip_list, skip_option};
 
 /// Clusters over the bytes of their payload: nothing is copied, nothing allocated, and the numbers may begin at any address.
 /// They predict as the model that [`Embedded::load`](apr_container::Embedded::load) gives.

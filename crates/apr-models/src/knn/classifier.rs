@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::classes::Classes;
 use crate::error::{Error, ErrorKind};
 use crate::knn::neighbours::{KnnWeights, Neighbour, Neighbours};
 use crate::matrix::Matrix;
 use crate::model::Classifier;
 use crate::nearest::Candidate;
-use crate::part;
 use crate::probability;
 
 /// Predicts the class that weighs most among the nearest known samples.
@@ -20,7 +20,7 @@ use crate::probability;
 /// use apr_models::{Classifier, KnnClassifier, KnnWeights, Matrix};
 ///
 /// let x = Matrix::from_vec(4, 1, vec![0.0, 1.0, 10.0, 11.0])?;
-/// let model = KnnClassifier::new(x, &[1, 1, 2, 2], 3, KnnWeights::Uniform)?;
+/// let model = KnnClassifier::fit(x, &[1, 1, 2, 2], 3, KnnWeights::Uniform)?;
 /// assert_eq!(model.predict(&Matrix::from_vec(2, 1, vec![2.0, 8.0])?), [1, 2]);
 /// assert_eq!(model.nearest(&[9.0])?[0].row, 2);
 /// # Ok::<(), apr_models::Error>(())
@@ -40,7 +40,7 @@ impl KnnClassifier {
     ///
     /// [`ErrorKind::TargetLength`], [`ErrorKind::FeatureNotFinite`], [`ErrorKind::PartInvalid`] if `k` is 0,
     /// [`ErrorKind::TooFewSamples`] if it is more than the samples.
-    pub fn new(x: Matrix, y: &[usize], k: usize, weights: KnnWeights) -> Result<Self, Error> {
+    pub fn fit(x: Matrix, y: &[usize], k: usize, weights: KnnWeights) -> Result<Self, Error> {
         let (classes, class_of) = Classes::of_targets(&x, y)?;
         Ok(Self { neighbours: Neighbours::new(x, k, weights)?, classes, class_of })
     }
@@ -51,7 +51,7 @@ impl KnnClassifier {
         classes: Classes,
         class_of: Vec<u32>,
     ) -> Result<Self, Error> {
-        part::expect_len("class of each sample", neighbours.samples.n_rows(), class_of.len())?;
+        checks::expect_len("class of each sample", neighbours.samples.n_rows(), class_of.len())?;
         if class_of.iter().any(|&place| place as usize >= classes.len()) {
             let (part, problem) = ("class of each sample", "must be the place of a label");
             return Err(ErrorKind::PartInvalid { part, problem }.into());
@@ -176,7 +176,7 @@ mod tests {
 
     fn model(k: usize, weights: KnnWeights) -> KnnClassifier {
         let x = Matrix::from_vec(5, 1, vec![0.0, 1.0, 3.0, 4.0, 4.0]).unwrap();
-        KnnClassifier::new(x, &[9, 2, 5, 9, 5], k, weights).unwrap()
+        KnnClassifier::fit(x, &[9, 2, 5, 9, 5], k, weights).unwrap()
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::model;
 use crate::nearest::{Candidate, offer};
-use crate::part;
 use crate::products::squared_distance;
 use crate::scratch::with_scratch;
 
@@ -48,7 +48,7 @@ pub(crate) struct Neighbours {
 
 impl Neighbours {
     pub(crate) fn new(samples: Matrix, k: usize, weights: KnnWeights) -> Result<Self, Error> {
-        part::expect_finite_rows(samples.as_slice(), samples.n_cols())?;
+        checks::expect_finite_rows(samples.as_slice(), samples.n_cols())?;
         if k == 0 {
             return Err(ErrorKind::PartInvalid { part: "k", problem: "must be at least 1" }.into());
         }
@@ -67,7 +67,7 @@ impl Neighbours {
     ) -> Result<(), Error> {
         let (n_features, k) = (self.samples.n_cols(), self.k);
         model::check_rows(rows, n_rows, n_features)?;
-        part::expect_finite_rows(rows, n_features)?;
+        checks::expect_finite_rows(rows, n_features)?;
         let block = (ON_STACK / k).clamp(1, MAX_BLOCK).min(n_rows.max(1));
         let tile = (TILE_VALUES / n_features).max(1);
         with_scratch::<Candidate, ON_STACK, _>(block * k, |candidates| {

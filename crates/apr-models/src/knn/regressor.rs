@@ -18,7 +18,7 @@ use crate::vector::Vector;
 ///
 /// let x = Matrix::from_vec(3, 1, vec![0.0, 1.0, 10.0])?;
 /// let y = Vector::from_vec(vec![2.0, 4.0, 30.0]);
-/// let model = KnnRegressor::new(x, y, 2, KnnWeights::Uniform)?;
+/// let model = KnnRegressor::fit(x, y, 2, KnnWeights::Uniform)?;
 /// assert_eq!(model.predict(&Matrix::from_vec(1, 1, vec![0.25])?)[0], 3.0);
 /// # Ok::<(), apr_models::Error>(())
 /// ```
@@ -35,7 +35,7 @@ impl KnnRegressor {
     ///
     /// [`ErrorKind::TargetLength`], [`ErrorKind::FeatureNotFinite`], [`ErrorKind::TargetNotFinite`],
     /// [`ErrorKind::PartInvalid`] if `k` is 0, [`ErrorKind::TooFewSamples`] if it is more than the samples.
-    pub fn new(x: Matrix, y: Vector, k: usize, weights: KnnWeights) -> Result<Self, Error> {
+    pub fn fit(x: Matrix, y: Vector, k: usize, weights: KnnWeights) -> Result<Self, Error> {
         Self::from_parts(Neighbours::new(x, k, weights)?, y)
     }
 
@@ -114,7 +114,7 @@ mod tests {
     fn mean_is_weighted_by_inverse_distance() {
         let x = Matrix::from_vec(3, 1, vec![0.0, 1.0, 4.0]).unwrap();
         let y = Vector::from_vec(vec![10.0, 20.0, 40.0]);
-        let model = KnnRegressor::new(x, y, 2, KnnWeights::Distance).unwrap();
+        let model = KnnRegressor::fit(x, y, 2, KnnWeights::Distance).unwrap();
         let asked = Matrix::from_vec(2, 1, vec![3.0, 1.0]).unwrap();
         let found = model.predict(&asked);
         assert!((found[0] - (20.0 / 2.0 + 40.0) / 1.5).abs() < 1e-5);
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn targets_are_checked() {
         let x = || Matrix::from_vec(2, 1, vec![0.0, 1.0]).unwrap();
-        let new = |y| KnnRegressor::new(x(), Vector::from_vec(y), 1, KnnWeights::Uniform);
+        let new = |y| KnnRegressor::fit(x(), Vector::from_vec(y), 1, KnnWeights::Uniform);
         assert_eq!(new(vec![1.0]).unwrap_err().code(), "am-target-length");
         assert_eq!(new(vec![1.0, f32::NAN]).unwrap_err().code(), "am-target-not-finite");
     }

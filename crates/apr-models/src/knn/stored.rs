@@ -4,11 +4,11 @@ use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, Payl
 
 use crate::classes::Classes;
 use crate::error::Error;
-use crate::fields::read;
-use crate::head;
 use crate::knn::neighbours::Neighbours;
 use crate::knn::{KnnClassifier, KnnRegressor, KnnWeights};
 use crate::model::Model;
+use crate::payload::fields::read;
+use crate::payload::header;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
@@ -82,7 +82,7 @@ impl EncodePayload for KnnClassifier {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        head::write_head(out, CLASSIFIER)?;
+        header::write(out, CLASSIFIER)?;
         self.neighbours.encode(out)?;
         self.classes.encode(out)?;
         out.u32s(&self.class_of)
@@ -93,7 +93,7 @@ impl DecodePayload for KnnClassifier {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::Knn);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        head::expect_form(input, CLASSIFIER, N_FORMS)?;
+        header::expect_form(input, CLASSIFIER, N_FORMS)?;
         Self::decode_fields(input)
     }
 }
@@ -153,7 +153,7 @@ impl EncodePayload for KnnRegressor {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        head::write_head(out, REGRESSOR)?;
+        header::write(out, REGRESSOR)?;
         self.neighbours.encode(out)?;
         out.f32s(self.targets.as_slice())
     }
@@ -163,7 +163,7 @@ impl DecodePayload for KnnRegressor {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::Knn);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        head::expect_form(input, REGRESSOR, N_FORMS)?;
+        header::expect_form(input, REGRESSOR, N_FORMS)?;
         Self::decode_fields(input)
     }
 }

@@ -9,10 +9,10 @@ use apr_container::{
 };
 
 use super::{ClassWeight, FitMode, LogisticRegression, LogisticRegressionView};
-use crate::fields::read;
-use crate::layout::skip_list;
 use crate::linear::{Plane, PlaneView};
 use crate::model::{self, Model};
+use crate::payload::fields::read;
+use crate::payload::values::skip_list;
 
 fn has_training(generation: Generation) -> bool {
     generation >= Generation::V0_72

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
-use crate::fields::read;
-use crate::layout::skip_list;
+use crate::payload::fields::read;
+use crate::payload::values::skip_list;
 use crate::tensors::Tensors;
 
 /// Scores experts for a sample: the share of an expert is proportional to the exponential of its score.

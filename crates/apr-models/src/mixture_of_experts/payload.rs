@@ -12,7 +12,7 @@ use apr_container::{
 
 use super::{GatingNetwork, MixtureOfExperts, MoeConfig};
 use crate::error::ErrorKind;
-use crate::fields::read;
+use crate::payload::fields::read;
 
 impl<E: EncodePayload, G: EncodePayload> EncodePayload for MixtureOfExperts<E, G> {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::MixtureOfExperts);

@@ -2,12 +2,12 @@
 
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::Error;
-use crate::fields::read;
-use crate::head;
 use crate::model::Model;
 use crate::naive_bayes::{NaiveBayes, NaiveBayesParts};
-use crate::part;
+use crate::payload::fields::read;
+use crate::payload::header;
 use crate::tensors::Tensors;
 
 const N_FORMS: u32 = 1;
@@ -26,7 +26,7 @@ impl EncodePayload for NaiveBayes {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        head::write_head(out, 1)?;
+        header::write(out, 1)?;
         self.classes.encode(out)?;
         out.usize(self.n_features)?;
         out.f64s(&self.prior)?;
@@ -39,7 +39,7 @@ impl DecodePayload for NaiveBayes {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::NaiveBayes);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        head::expect_form(input, 1, N_FORMS)?;
+        header::expect_form(input, 1, N_FORMS)?;
         Self::decode_fields(input)
     }
 }
@@ -53,7 +53,7 @@ impl NaiveBayes {
             (n_features, NaiveBayesParts { classes, prior, mean, variance })
         })?;
         let model = Self::from_parts(parts)?;
-        part::expect_len("mean", n_features, model.n_features)?;
+        checks::expect_len("mean", n_features, model.n_features)?;
         Ok(model)
     }
 

@@ -3,9 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
-use crate::part;
 use crate::rng::Rng;
 
 /// Inputs whose weights are read together.
@@ -43,9 +43,9 @@ impl Dense {
     ///
     /// [`ErrorKind::PartLength`], [`ErrorKind::PartNotFinite`].
     pub fn new(weights: Matrix, bias: Vec<f32>, activation: Activation) -> Result<Self, Error> {
-        part::expect_len("bias", weights.n_cols(), bias.len())?;
-        part::expect_finite("weights", weights.as_slice())?;
-        part::expect_finite("bias", &bias)?;
+        checks::expect_len("bias", weights.n_cols(), bias.len())?;
+        checks::expect_finite("weights", weights.as_slice())?;
+        checks::expect_finite("bias", &bias)?;
         Ok(Self { weights, bias, activation })
     }
 

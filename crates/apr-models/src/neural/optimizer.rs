@@ -3,8 +3,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::Error;
-use crate::part;
 
 /// How gradients become steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,12 +47,16 @@ impl Optimizer {
         let (rate, shares) = match self {
             Self::Sgd { learning_rate, momentum } => (learning_rate, share(momentum)),
             Self::Adam { learning_rate, beta1, beta2, epsilon } => {
-                part::expect("epsilon", epsilon > 0.0 && epsilon.is_finite(), "must be finite and above 0")?;
+                checks::expect(
+                    "epsilon",
+                    epsilon > 0.0 && epsilon.is_finite(),
+                    "must be finite and above 0",
+                )?;
                 (learning_rate, share(beta1) && share(beta2))
             }
         };
-        part::expect("learning rate", rate > 0.0 && rate.is_finite(), "must be finite and above 0")?;
-        part::expect("momentum and betas", shares, "must be at least 0 and below 1")
+        checks::expect("learning rate", rate > 0.0 && rate.is_finite(), "must be finite and above 0")?;
+        checks::expect("momentum and betas", shares, "must be at least 0 and below 1")
     }
 }
 

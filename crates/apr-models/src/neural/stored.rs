@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::fields::read;
-use crate::head;
 use crate::model::Model;
 use crate::neural::{Activation, Dense, NeuralSequential};
-use crate::part;
+use crate::payload::fields::read;
+use crate::payload::header;
 use crate::tensors::Tensors;
 
 const N_FORMS: u32 = 1;
@@ -48,7 +48,7 @@ impl EncodePayload for NeuralSequential {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        head::write_head(out, 1)?;
+        header::write(out, 1)?;
         out.usize(self.n_inputs())?;
         out.usize(self.layers().len())?;
         self.layers().iter().try_for_each(|layer| {
@@ -64,7 +64,7 @@ impl DecodePayload for NeuralSequential {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::NeuralSequential);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        head::expect_form(input, 1, N_FORMS)?;
+        header::expect_form(input, 1, N_FORMS)?;
         Self::decode_fields(input)
     }
 }
@@ -97,14 +97,14 @@ impl NeuralSequential {
         tensors.expect_model(NAME)?;
         let activations = tensors.integers(ACTIVATIONS)?;
         let known = 2 * activations.len();
-        part::expect_len("layers", known, tensors.names().count().saturating_sub(1))?;
+        checks::expect_len("layers", known, tensors.names().count().saturating_sub(1))?;
         let layers = activations.into_iter().enumerate().map(|(idx, activation)| {
             let problem = "must be 0 to 4";
             let activation = Activation::of_variant(activation)
                 .ok_or(ErrorKind::PartInvalid { part: ACTIVATIONS, problem })?;
             Dense::new(tensors.matrix(&weights_name(idx))?, tensors.vector(&bias_name(idx))?, activation)
         });
-        Self::from_layers(part::all(layers)?)
+        Self::from_layers(checks::all(layers)?)
     }
 }
 

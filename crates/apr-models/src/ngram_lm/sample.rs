@@ -87,7 +87,7 @@ mod tests {
         for smoothing in [Smoothing::AddK(0.5), Smoothing::AbsoluteDiscount(0.5)] {
             for order in 1..=3 {
                 let model =
-                    NgramLm::train(&sentences, &NgramLmOptions { order, smoothing, min_count: 1 }).unwrap();
+                    NgramLm::fit(&sentences, &NgramLmOptions { order, smoothing, min_count: 1 }).unwrap();
                 let n = 20_000;
                 for context in [&["a"][..], &["zzz"], &[]] {
                     let mut drawn = alloc::collections::BTreeMap::new();
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn sentences_end_and_stay_within_the_bound() {
-        let model = NgramLm::train(&[["a", "b"]], &NgramLmOptions::default()).unwrap();
+        let model = NgramLm::fit(&[["a", "b"]], &NgramLmOptions::default()).unwrap();
         assert!(model.sample::<&str>(&[], 0, 1).is_empty());
         for seed in 0..200 {
             let words = model.sample::<&str>(&[], 5, seed);

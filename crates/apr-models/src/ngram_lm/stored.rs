@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 use st_core::Dtype;
 
+use crate::checks;
 use crate::error::Error;
-use crate::fields::read;
-use crate::head;
 use crate::model::Model;
 use crate::ngram_lm::{MAX_ORDER, NgramCounts, NgramLm, NgramLmParts, Smoothing};
-use crate::part;
+use crate::payload::fields::read;
+use crate::payload::header;
 use crate::tensors::Tensors;
 use crate::vocabulary::Vocabulary;
 
@@ -49,7 +49,7 @@ impl EncodePayload for NgramLm {
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         let (variant, constant) = self.smoothing.stored();
-        head::write_head(out, 1)?;
+        header::write(out, 1)?;
         out.usize(self.order())?;
         out.variant(variant)?;
         out.f64(constant)?;
@@ -67,7 +67,7 @@ impl DecodePayload for NgramLm {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::NgramLm);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        head::expect_form(input, 1, N_FORMS)?;
+        header::expect_form(input, 1, N_FORMS)?;
         Self::decode_fields(input)
     }
 }
@@ -80,8 +80,8 @@ impl NgramLm {
         let smoothing = smoothing.unwrap_or(Smoothing::AddK(f64::NAN));
         let words = Vocabulary::decode(input)?;
         let n_tables = input.count(16)?;
-        part::expect_len("tables", order, n_tables)?;
-        part::expect("order", order <= MAX_ORDER, "must be 1 to 16")?;
+        checks::expect_len("tables", order, n_tables)?;
+        checks::expect("order", order <= MAX_ORDER, "must be 1 to 16")?;
         let mut tables = Vec::new();
         for _ in 0..n_tables {
             tables.push(read(input, |fields| NgramCounts { tokens: fields.u32s(), counts: fields.u64s() })?);

@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::ops::Range;
 
+use crate::checks;
 use crate::error::Error;
 use crate::ngram_lm::{NgramCounts, START};
-use crate::part;
 
 /// Where the sum of counts stops being an exact float.
 const MAX_TOTAL: u64 = 1 << 53;
@@ -23,18 +23,18 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new(n: usize, n_tokens: usize, counts: NgramCounts) -> Result<Self, Error> {
         let NgramCounts { tokens, counts } = counts;
-        part::expect_table("tokens of n-grams", counts.len(), n, tokens.len())?;
+        checks::expect_table("tokens of n-grams", counts.len(), n, tokens.len())?;
         let known = tokens.iter().all(|&token| (token as usize) < n_tokens);
-        part::expect("tokens of n-grams", known, "must be tokens of the vocabulary")?;
+        checks::expect("tokens of n-grams", known, "must be tokens of the vocabulary")?;
         let predicted = tokens.chunks_exact(n).all(|ngram| ngram.last() != Some(&START));
-        part::expect("tokens of n-grams", predicted, "a start of a sentence comes after nothing")?;
+        checks::expect("tokens of n-grams", predicted, "a start of a sentence comes after nothing")?;
         let sorted = tokens.chunks_exact(n).is_sorted_by(|a, b| a < b);
-        part::expect("tokens of n-grams", sorted, "n-grams must increase strictly")?;
+        checks::expect("tokens of n-grams", sorted, "n-grams must increase strictly")?;
         let mut sums = counts;
         let mut sum = 0_u64;
         for place in &mut sums {
             let grown = sum.checked_add(*place).filter(|&grown| *place > 0 && grown < MAX_TOTAL);
-            part::expect(
+            checks::expect(
                 "counts of n-grams",
                 grown.is_some(),
                 "must be above 0 and add up to less than 2^53",

@@ -3,9 +3,9 @@
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::Error;
-use crate::fields::read;
-use crate::head;
 use crate::model::Model;
+use crate::payload::fields::read;
+use crate::payload::header;
 use crate::pca::{Pca, PcaParts, PcaScaling};
 use crate::tensors::Tensors;
 
@@ -27,7 +27,7 @@ impl EncodePayload for Pca {
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         let parts = self.parts();
-        head::write_head(out, 1)?;
+        header::write(out, 1)?;
         out.usize(parts.components.n_cols())?;
         out.usize(parts.components.n_rows())?;
         out.bool(parts.scaling == PcaScaling::Whiten)?;
@@ -42,7 +42,7 @@ impl DecodePayload for Pca {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::Pca);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        head::expect_form(input, 1, N_FORMS)?;
+        header::expect_form(input, 1, N_FORMS)?;
         Self::decode_fields(input)
     }
 }

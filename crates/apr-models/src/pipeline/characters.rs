@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::Error;
-use crate::part;
 
 /// One behind the last code point.
 const END: u32 = 0x11_0000;
@@ -40,7 +40,7 @@ impl CharacterClass {
         let sound = bounds.len().is_multiple_of(2)
             && bounds.is_sorted_by(|a, b| a < b)
             && bounds.last().is_none_or(|&last| last <= END);
-        part::expect("class of characters", sound, "must be pairs of code points that increase strictly")?;
+        checks::expect("class of characters", sound, "must be pairs of code points that increase strictly")?;
         let mut class = Self { bounds, ascii: 0 };
         class.ascii = (0..128).filter(|&point| class.find(point)).fold(0, |map, point| map | 1 << point);
         Ok(class)

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::Error;
-use crate::part;
 use crate::text_list::TextList;
 
 /// The syllables of Hangul, and how many have the same first letter, or the same first two.
@@ -76,13 +76,13 @@ impl AccentFold {
     fn checked(self) -> Result<Self, Error> {
         let ordered =
             self.from.is_sorted_by(|a, b| a < b) && self.from.first().is_none_or(|&first| first > 127);
-        part::expect("characters to replace", ordered, "must increase strictly and not be ASCII")?;
+        checks::expect("characters to replace", ordered, "must increase strictly and not be ASCII")?;
         let characters = self.from.iter().all(|&point| char::from_u32(point).is_some());
-        part::expect("characters to replace", characters, "must be characters of Unicode")?;
-        part::expect_len("replacements", self.from.len(), self.to.len())?;
+        checks::expect("characters to replace", characters, "must be characters of Unicode")?;
+        checks::expect_len("replacements", self.from.len(), self.to.len())?;
         // What a text may grow by is bounded; the longest decomposition in Unicode has 33 bytes.
         let short = self.to.iter().all(|text| text.len() <= MAX_REPLACEMENT);
-        part::expect("replacements", short, "must be at most 64 bytes each")?;
+        checks::expect("replacements", short, "must be at most 64 bytes each")?;
         Ok(self)
     }
 

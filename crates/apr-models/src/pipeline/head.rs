@@ -2,9 +2,9 @@
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::classes::largest;
 use crate::error::{Error, ErrorKind};
-use crate::part;
 use crate::pipeline::labels::{Label, Labels};
 use crate::probability::sigmoid;
 use crate::svm::{most_votes, pair};
@@ -143,14 +143,14 @@ impl Head {
     /// Proves that it can read rows of that width.
     pub(crate) fn check(&self, width: usize) -> Result<(), Error> {
         match self {
-            Self::Values { shape: OutputShape::Vector, .. } => part::expect_len("flat row", 1, width),
+            Self::Values { shape: OutputShape::Vector, .. } => checks::expect_len("flat row", 1, width),
             Self::Values { .. } | Self::Clusters(_) => Ok(()),
             Self::Classes(head) => head.check(width),
             Self::Outliers(head) => {
-                part::expect_len("row of an outlier", 1, width)?;
-                part::expect_finite_f64(PART, &[head.divisor, head.offset])?;
-                part::expect(PART, head.divisor >= 0.0, "the divisor must not be negative")?;
-                part::expect(PART, !head.cut.is_nan(), "the cut must be a number")
+                checks::expect_len("row of an outlier", 1, width)?;
+                checks::expect_finite_f64(PART, &[head.divisor, head.offset])?;
+                checks::expect(PART, head.divisor >= 0.0, "the divisor must not be negative")?;
+                checks::expect(PART, !head.cut.is_nan(), "the cut must be a number")
             }
         }
     }
@@ -353,14 +353,14 @@ impl ClassHead {
         let is_pairs = matches!(self.rule, DecisionRule::OneVsOne | DecisionRule::OneVsOneConfidence);
         match self.rule {
             DecisionRule::Positive | DecisionRule::NonNegative => {
-                part::expect_len("row of two classes", 1, width)?;
+                checks::expect_len("row of two classes", 1, width)?;
                 self.labels.check(2)?;
             }
             DecisionRule::ArgMax => self.labels.check(width)?,
             DecisionRule::OneVsOne | DecisionRule::OneVsOneConfidence => {
-                part::expect("labels", k >= 2, "pairs need two classes")?;
+                checks::expect("labels", k >= 2, "pairs need two classes")?;
                 let n_pairs = k.checked_mul(k - 1).map(|twice| twice / 2);
-                part::expect_len("row of pairs", n_pairs.unwrap_or(usize::MAX), width)?;
+                checks::expect_len("row of pairs", n_pairs.unwrap_or(usize::MAX), width)?;
                 self.labels.check(k)?;
             }
         }
@@ -370,7 +370,7 @@ impl ClassHead {
                 self.rule == DecisionRule::ArgMax
             }
             ProbabilityRule::Logistic { factor } => {
-                part::expect(
+                checks::expect(
                     PART,
                     factor.is_finite() && factor > 0.0,
                     "the factor must be finite and above 0",
@@ -378,7 +378,7 @@ impl ClassHead {
                 matches!(self.rule, DecisionRule::Positive | DecisionRule::NonNegative)
             }
         };
-        part::expect(
+        checks::expect(
             PART,
             probabilities_fit,
             "this probability rule does not go with this decision_function rule",
@@ -388,7 +388,7 @@ impl ClassHead {
             DecisionFunction::Scores => !is_pairs,
             DecisionFunction::OneVsOne | DecisionFunction::OneVsRest => is_pairs,
         };
-        part::expect(
+        checks::expect(
             PART,
             decision_function_fits,
             "this decision_function function does not go with this decision_function rule",

@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::part;
 use crate::pipeline::rows::Samples;
 use crate::pipeline::text::TextInput;
 
@@ -41,7 +41,7 @@ pub enum Accepts {
 impl Input {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let possible = (1..=MAX_FEATURES).contains(&self.width());
-        part::expect("number of features", possible, "must be at least 1 and below 2^31 - 1")
+        checks::expect("number of features", possible, "must be at least 1 and below 2^31 - 1")
     }
 
     /// Values of a row before the first step.

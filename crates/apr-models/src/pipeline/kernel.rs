@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::Error;
-use crate::part;
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
 use crate::pipeline::table::{RowView, Table};
@@ -54,8 +54,8 @@ impl StepKernel {
             Self::Rbf { gamma } => (gamma, 0.0),
             Self::Polynomial { gamma, coef0, .. } | Self::Sigmoid { gamma, coef0 } => (gamma, coef0),
         };
-        part::expect("gamma", gamma.is_finite() && gamma >= 0.0, "must be finite and not negative")?;
-        part::expect("coef0", coef0.is_finite(), "must be finite")
+        checks::expect("gamma", gamma.is_finite() && gamma >= 0.0, "must be finite and not negative")?;
+        checks::expect("coef0", coef0.is_finite(), "must be finite")
     }
 
     fn encode(self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
@@ -117,10 +117,10 @@ impl KernelStep {
     ) -> Result<Self, Error> {
         kernel.check()?;
         let k = n_support.len();
-        part::expect("numbers of support vectors", k >= 2, "two classes are needed")?;
+        checks::expect("numbers of support vectors", k >= 2, "two classes are needed")?;
         let sum = n_support.iter().try_fold(0_usize, |sum, &count| sum.checked_add(count));
-        part::expect_len("support vectors", sum.unwrap_or(usize::MAX), vectors.n_rows())?;
-        part::expect_table("dual coefficients", k - 1, vectors.n_rows(), dual.len())?;
+        checks::expect_len("support vectors", sum.unwrap_or(usize::MAX), vectors.n_rows())?;
+        checks::expect_table("dual coefficients", k - 1, vectors.n_rows(), dual.len())?;
         let n_pairs = k.checked_mul(k - 1).map(|twice| twice / 2);
         intercepts.expect_len("intercepts", n_pairs.unwrap_or(usize::MAX))?;
         dual.expect_finite("dual coefficients")?;

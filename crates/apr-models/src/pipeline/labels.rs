@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::part;
 
 const PART: &str = "labels";
 
@@ -84,7 +84,7 @@ impl Labels {
 
     /// Proves that they are `expected`, and in order: the names of classes.
     pub(crate) fn check(&self, expected: usize) -> Result<(), Error> {
-        part::expect_len(PART, expected, self.len())?;
+        checks::expect_len(PART, expected, self.len())?;
         let increasing = match self {
             Self::Integers(labels) => labels.is_sorted_by(|a, b| a < b),
             Self::Texts(labels) => labels.is_sorted_by(|a, b| a < b),
@@ -96,7 +96,7 @@ impl Labels {
                 labels.is_sorted_by(|a, b| a < b)
             }
         };
-        part::expect(PART, increasing, "must increase strictly")
+        checks::expect(PART, increasing, "must increase strictly")
     }
 
     pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {

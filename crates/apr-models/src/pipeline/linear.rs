@@ -2,8 +2,8 @@
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::Error;
-use crate::part;
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
 use crate::products::dot;
@@ -26,7 +26,7 @@ impl LinearStep {
     /// [`ErrorKind::PartNotFinite`](crate::ErrorKind::PartNotFinite).
     pub fn new(n_outputs: usize, weights: Reals, bias: Reals) -> Result<Self, Error> {
         let n_cols = weights.len().checked_div(n_outputs).unwrap_or(0);
-        part::expect_table("weights", n_outputs, n_cols, weights.len())?;
+        checks::expect_table("weights", n_outputs, n_cols, weights.len())?;
         bias.expect_len("bias", n_outputs)?;
         weights.expect_finite("weights")?;
         bias.expect_finite("bias")?;
@@ -34,7 +34,7 @@ impl LinearStep {
     }
 
     pub(crate) fn n_outputs(&self, width: usize) -> Result<usize, Error> {
-        part::expect_table("weights", self.n_outputs, width, self.weights.len())?;
+        checks::expect_table("weights", self.n_outputs, width, self.weights.len())?;
         Ok(self.n_outputs)
     }
 

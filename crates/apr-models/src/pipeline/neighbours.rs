@@ -12,9 +12,9 @@ use apr_container::{PayloadReader, PayloadWriter};
 use self::heap::{Candidate, NONE, offer};
 pub use self::metric::NeighbourMetric;
 use self::tree::KdTree;
+use crate::checks;
 use crate::error::Error;
 use crate::knn::KnnWeights;
-use crate::part;
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
 use crate::pipeline::table::{RowView, Table};
@@ -108,10 +108,10 @@ impl NeighboursStep {
     pub fn new(parts: NeighboursParts) -> Result<Self, Error> {
         let NeighboursParts { k, metric, weights, samples, search, answer } = parts;
         let n_rows = samples.n_rows();
-        part::expect("neighbours", k > 0 && k <= n_rows, "must be at least 1 and at most all samples")?;
-        part::expect("exponent of the distance", metric.is_possible(), "must be at least 1 and finite")?;
+        checks::expect("neighbours", k > 0 && k <= n_rows, "must be at least 1 and at most all samples")?;
+        checks::expect("exponent of the distance", metric.is_possible(), "must be at least 1 and finite")?;
         let by_products = matches!(metric, NeighbourMetric::Euclidean | NeighbourMetric::Cosine);
-        part::expect(
+        checks::expect(
             "metric",
             by_products || !samples.is_sparse(),
             "must be Euclidean or the cosine for sparse samples",
@@ -120,7 +120,7 @@ impl NeighboursStep {
         let tree = match search {
             NeighbourSearch::InOrder => None,
             NeighbourSearch::KdTree { leaf_size, order } => {
-                part::expect(
+                checks::expect(
                     "metric",
                     metric != NeighbourMetric::Cosine,
                     "must not be the cosine for a tree",
@@ -299,20 +299,20 @@ impl NeighbourOutput {
     }
 
     fn check(&self, n_rows: usize) -> Result<(), Error> {
-        part::expect("samples", u32::try_from(n_rows).is_ok(), "must be fewer than 2^32")?;
+        checks::expect("samples", u32::try_from(n_rows).is_ok(), "must be fewer than 2^32")?;
         match self {
             Self::Classes { n_classes, class_of } => {
-                part::expect_len("classes of samples", n_rows, class_of.len())?;
-                part::expect(
+                checks::expect_len("classes of samples", n_rows, class_of.len())?;
+                checks::expect(
                     "classes",
                     *n_classes > 0 && *n_classes <= n_rows,
                     "must be 1 to the number of samples",
                 )?;
                 let there = class_of.iter().all(|&class| (class as usize) < *n_classes);
-                part::expect("classes of samples", there, "must be below the number of classes")
+                checks::expect("classes of samples", there, "must be below the number of classes")
             }
             Self::Values { n_outputs, targets } => {
-                part::expect_table("targets", n_rows, *n_outputs, targets.len())?;
+                checks::expect_table("targets", n_rows, *n_outputs, targets.len())?;
                 targets.expect_finite("targets")
             }
         }

@@ -6,8 +6,8 @@ use apr_container::{
 };
 
 use crate::error::Error;
-use crate::head::{expect_form, write_head};
 use crate::model::Model;
+use crate::payload::header;
 use crate::pipeline::step::{STEP_LEN, Step};
 use crate::pipeline::{Head, Input, Pipeline};
 use crate::tensors::Tensors;
@@ -26,7 +26,7 @@ impl EncodePayload for Pipeline {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        write_head(out, FORM)?;
+        header::write(out, FORM)?;
         self.input().encode(out)?;
         out.usize(self.steps().len())?;
         self.steps().iter().try_for_each(|step| step.encode(out))?;
@@ -38,7 +38,7 @@ impl DecodePayload for Pipeline {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::Custom);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        expect_form(input, FORM, N_FORMS)?;
+        header::expect_form(input, FORM, N_FORMS)?;
         let samples = Input::decode(input)?;
         let steps = input.list(STEP_LEN, Step::decode)?;
         Ok(Self::from_parts(samples, steps, Head::decode(input)?)?)

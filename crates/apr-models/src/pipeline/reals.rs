@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::part;
 
 #[cfg(not(target_family = "wasm"))]
 mod narrow;
@@ -90,7 +90,7 @@ impl Reals {
     }
 
     pub(crate) fn expect_len(&self, part: &'static str, expected: usize) -> Result<(), Error> {
-        part::expect_len(part, expected, self.len())
+        checks::expect_len(part, expected, self.len())
     }
 
     pub(crate) fn expect_finite(&self, part: &'static str) -> Result<(), Error> {

@@ -2,9 +2,9 @@
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::Error;
-use crate::layout::{read_option, write_option};
-use crate::part;
+use crate::payload::values::{read_option, write_option};
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
 use crate::probability::sigmoid;
@@ -30,7 +30,7 @@ impl ShiftDivide {
         }
         if let Some(divisor) = &divisor {
             divisor.expect_finite("divisor")?;
-            part::expect("divisor", divisor.iter().all(|value| value != 0.0), "must not be 0")?;
+            checks::expect("divisor", divisor.iter().all(|value| value != 0.0), "must not be 0")?;
         }
         Ok(Self { shift, divisor })
     }
@@ -89,7 +89,7 @@ impl ScaleAdd {
         scale.expect_finite("scale")?;
         add.expect_finite("add")?;
         add.expect_len("add", scale.len())?;
-        part::expect(
+        checks::expect(
             "clip",
             clip.is_none_or(|(low, high)| low <= high),
             "the low bound is above the high one",
@@ -189,13 +189,13 @@ impl CentroidDistances {
     /// [`ErrorKind::PartNotFinite`](crate::ErrorKind::PartNotFinite).
     pub fn new(n_centres: usize, centres: Reals) -> Result<Self, Error> {
         let n_cols = centres.len().checked_div(n_centres).unwrap_or(0);
-        part::expect_table("centres", n_centres, n_cols, centres.len())?;
+        checks::expect_table("centres", n_centres, n_cols, centres.len())?;
         centres.expect_finite("centres")?;
         Ok(Self { n_centres, centres })
     }
 
     pub(crate) fn n_outputs(&self, width: usize) -> Result<usize, Error> {
-        part::expect_table("centres", self.n_centres, width, self.centres.len())?;
+        checks::expect_table("centres", self.n_centres, width, self.centres.len())?;
         Ok(self.n_centres)
     }
 

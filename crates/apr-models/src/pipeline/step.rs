@@ -3,14 +3,14 @@
 use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::Error;
+use crate::pipeline::gaussian::GaussianLogDensity;
 use crate::pipeline::kernel::KernelStep;
 use crate::pipeline::linear::LinearStep;
 use crate::pipeline::neighbours::NeighboursStep;
-use crate::pipeline::normals::GaussianLogDensity;
 use crate::pipeline::rows::Block;
 use crate::pipeline::simple::{CentroidDistances, ScaleAdd, ShiftDivide, StepActivation};
+use crate::pipeline::tf_idf_weights::TfIdfWeights;
 use crate::pipeline::trees::TreesStep;
-use crate::pipeline::weigh::TfIdfWeights;
 
 /// Shortest step: its number and two absent lists.
 pub(crate) const STEP_LEN: u64 = 6;

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::Error;
-use crate::part;
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::products;
 
@@ -38,7 +38,7 @@ impl Table {
     /// [`ErrorKind::PartNotFinite`](crate::ErrorKind::PartNotFinite).
     pub fn dense(n_rows: usize, values: Reals) -> Result<Self, Error> {
         let n_cols = values.len().checked_div(n_rows).unwrap_or(0);
-        part::expect_table("table", n_rows, n_cols, values.len())?;
+        checks::expect_table("table", n_rows, n_cols, values.len())?;
         values.expect_finite("table")?;
         Ok(Self { n_rows, n_cols, sparse: None, values })
     }
@@ -65,12 +65,12 @@ impl Table {
         let whole = row_starts.first() == Some(&0)
             && row_starts.last() == Some(&columns.len())
             && row_starts.is_sorted();
-        part::expect("row starts", whole, "must run from 0 to the number of values without falling")?;
+        checks::expect("row starts", whole, "must run from 0 to the number of values without falling")?;
         let sound = row_starts.windows(2).all(|bounds| {
             let row = columns.get(bounds[0]..bounds[1]).unwrap_or_default();
             row.is_sorted_by(|a, b| a < b) && row.last().is_none_or(|&column| (column as usize) < n_cols)
         });
-        part::expect("columns", sound, "must increase strictly within a row and be those of the table")?;
+        checks::expect("columns", sound, "must increase strictly within a row and be those of the table")?;
         Ok(Self { n_rows, n_cols, sparse: Some((row_starts, columns)), values })
     }
 
@@ -98,7 +98,7 @@ impl Table {
     }
 
     pub(crate) fn expect_width(&self, width: usize) -> Result<(), Error> {
-        part::expect_len("columns of the table", width, self.n_cols)
+        checks::expect_len("columns of the table", width, self.n_cols)
     }
 
     /// The sum of the products of a sample and a row of the table.

@@ -7,9 +7,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::mem;
 
+use crate::checks;
 use crate::error::Error;
 use crate::lowercase::lowercase;
-use crate::part;
 use crate::pipeline::characters::{CharacterClass, is_space};
 use crate::pipeline::fold::AccentFold;
 use crate::pipeline::rows::SparseRows64;
@@ -107,31 +107,31 @@ impl TextInput {
     /// [`ErrorKind::PartLength`](crate::ErrorKind::PartLength).
     pub fn new(mut parts: TextParts) -> Result<Self, Error> {
         let (min, max) = (parts.ngram_min, parts.ngram_max);
-        part::expect(
+        checks::expect(
             "length of terms",
             1 <= min && min <= max && max <= MAX_TOKENS,
             "must be at least 1 and at most 64, the least not above the most",
         )?;
         match &parts.terms {
             TextTerms::Words { least, .. } => {
-                part::expect("length of words", *least > 0, "must be at least 1")?;
+                checks::expect("length of words", *least > 0, "must be at least 1")?;
             }
             TextTerms::Characters | TextTerms::CharactersInWords => {
-                part::expect(
+                checks::expect(
                     "stop words",
                     parts.stop_words.is_empty(),
                     "must be none where there are no words",
                 )?;
             }
         }
-        part::expect("vocabulary", !parts.vocabulary.is_empty(), "must have a term")?;
+        checks::expect("vocabulary", !parts.vocabulary.is_empty(), "must have a term")?;
         if let Some(columns) = &parts.columns {
-            part::expect_len("columns of terms", parts.vocabulary.len(), columns.len())?;
+            checks::expect_len("columns of terms", parts.vocabulary.len(), columns.len())?;
             let mut seen = vec![false; columns.len()];
             let each_once = columns
                 .iter()
                 .all(|&column| seen.get_mut(column as usize).is_some_and(|seen| !mem::replace(seen, true)));
-            part::expect("columns of terms", each_once, "must be each column once")?;
+            checks::expect("columns of terms", each_once, "must be each column once")?;
             if columns.is_sorted() {
                 parts.columns = None;
             }

@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 
 use self::arena::{Arena, Number, Walks};
 use self::sums::{Forest, LeafRows};
+use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::part;
 use crate::pipeline::rows::Block;
 use crate::scratch::with_scratch;
 
@@ -146,25 +146,25 @@ impl TreesStep {
     /// [`ErrorKind::PartLength`], [`ErrorKind::PartNotFinite`].
     pub fn new(parts: &TreesParts<'_>) -> Result<Self, Error> {
         let n_trees = parts.tree_nodes.len();
-        part::expect("outputs", parts.n_outputs > 0, "must be at least 1")?;
-        part::expect_len("start", parts.n_outputs, parts.start.len())?;
-        part::expect_finite_f64("start", parts.start)?;
-        part::expect_finite_f64("divisor", &[parts.divisor])?;
-        part::expect("divisor", parts.divisor > 0.0, "must be above 0")?;
+        checks::expect("outputs", parts.n_outputs > 0, "must be at least 1")?;
+        checks::expect_len("start", parts.n_outputs, parts.start.len())?;
+        checks::expect_finite_f64("start", parts.start)?;
+        checks::expect_finite_f64("divisor", &[parts.divisor])?;
+        checks::expect("divisor", parts.divisor > 0.0, "must be above 0")?;
         match parts.outputs {
-            TreeOutputs::All => part::expect("trees", n_trees > 0, "there is at least one")?,
+            TreeOutputs::All => checks::expect("trees", n_trees > 0, "there is at least one")?,
             TreeOutputs::InTurn => {
                 let rounds = n_trees.is_multiple_of(parts.n_outputs);
-                part::expect("trees", rounds, "as many add to each output")?;
+                checks::expect("trees", rounds, "as many add to each output")?;
             }
         }
         let width = parts.leaf_width();
-        part::expect(
+        checks::expect(
             "leaf rows",
             parts.leaf_rows.len().is_multiple_of(width),
             "one number for each output, or one alone",
         )?;
-        part::expect_finite_f64("leaf rows", parts.leaf_rows)?;
+        checks::expect_finite_f64("leaf rows", parts.leaf_rows)?;
         let (leaves, leaf_rows) = parts.in_order_of_use(width)?;
         let leaf_rows = LeafRows::new(leaf_rows, width);
         let trees = match parts.thresholds {
@@ -195,7 +195,7 @@ impl TreesStep {
     pub(crate) fn n_outputs(&self, width: usize) -> Result<usize, Error> {
         let last = with_forest!(&self.trees, forest => forest.arena.last_feature());
         let there = last.is_none_or(|feature| (feature as usize) < width);
-        part::expect("features of trees", there, "must be columns of the rows")?;
+        checks::expect("features of trees", there, "must be columns of the rows")?;
         Ok(self.start.len())
     }
 
@@ -260,7 +260,7 @@ impl TreesParts<'_> {
             }
             Some(*place)
         };
-        let leaves = part::all(self.leaves.iter().map(|leaf| place(leaf).ok_or(())));
+        let leaves = checks::all(self.leaves.iter().map(|leaf| place(leaf).ok_or(())));
         let leaves = leaves
             .map_err(|()| ErrorKind::PartInvalid { part: "leaves", problem: "must be rows of leaf_rows" })?;
         Ok((leaves, rows))

@@ -5,16 +5,16 @@ use alloc::vec::Vec;
 
 use apr_container::{DecodePayload, EncodePayload, PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, fitted};
 use crate::error::{Error, ErrorKind, Operation};
-use crate::fields::{Fields, read};
-use crate::layout::{
+use crate::matrix::Matrix;
+use crate::model::Model;
+use crate::payload::fields::{Fields, read};
+use crate::payload::values::{
     read_option, skip_list, skip_matrix, skip_option, write_matrix, write_option, write_optional_u64,
     write_optional_usize,
 };
-use crate::matrix::Matrix;
-use crate::model::Model;
-use crate::part;
 use crate::tensors::Tensors;
 use crate::tree::payload::min_len;
 use crate::tree::tensors::part_of_tree;
@@ -195,7 +195,7 @@ impl<T: ForestTree, Y: Target> Forest<T, Y> {
                 || part_of_tree(name).is_some_and(|(idx, part)| idx < n_trees && T::is_part(part))
         })?;
         let trees = (0..n_trees).map(|idx| T::read_from(tensors, &format!("tree_{idx}_")));
-        let forest = Self::from_trees(part::all(trees)?)?;
+        let forest = Self::from_trees(checks::all(trees)?)?;
         Ok(Self {
             n_estimators: tensors.count(N_ESTIMATORS)?,
             max_depth: tensors.optional_count(MAX_DEPTH)?,

@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::classes::Classes;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
-use crate::part;
 use crate::products::{dot, squared_distance};
 
 /// How alike two samples are.
@@ -59,17 +59,17 @@ impl KernelMachine {
         parts.classes = Vec::new();
         let (k, n_vectors) = (classes.len(), parts.support_vectors.n_rows());
         if let SvmKernel::Rbf { gamma } = parts.kernel {
-            part::expect("gamma", gamma.is_finite() && gamma > 0.0, "must be finite and above 0")?;
+            checks::expect("gamma", gamma.is_finite() && gamma > 0.0, "must be finite and above 0")?;
         }
-        part::expect_len("numbers of support vectors", k, parts.n_support.len())?;
+        checks::expect_len("numbers of support vectors", k, parts.n_support.len())?;
         let sum = parts.n_support.iter().try_fold(0_usize, |sum, &count| sum.checked_add(count));
-        part::expect_len("support vectors", sum.unwrap_or(usize::MAX), n_vectors)?;
-        part::expect_table("dual coefficients", k - 1, n_vectors, parts.dual.len())?;
+        checks::expect_len("support vectors", sum.unwrap_or(usize::MAX), n_vectors)?;
+        checks::expect_table("dual coefficients", k - 1, n_vectors, parts.dual.len())?;
         let n_pairs = k.checked_mul(k - 1).map(|twice| twice / 2);
-        part::expect_len("intercepts", n_pairs.unwrap_or(usize::MAX), parts.intercepts.len())?;
-        part::expect_finite("support vectors", parts.support_vectors.as_slice())?;
-        part::expect_finite_f64("dual coefficients", &parts.dual)?;
-        part::expect_finite_f64("intercepts", &parts.intercepts)?;
+        checks::expect_len("intercepts", n_pairs.unwrap_or(usize::MAX), parts.intercepts.len())?;
+        checks::expect_finite("support vectors", parts.support_vectors.as_slice())?;
+        checks::expect_finite_f64("dual coefficients", &parts.dual)?;
+        checks::expect_finite_f64("intercepts", &parts.intercepts)?;
         match n_vectors {
             0 => Err(ErrorKind::EmptyMatrix { n_rows: 0, n_cols: parts.support_vectors.n_cols() }.into()),
             _ => Ok(Self { parts }),

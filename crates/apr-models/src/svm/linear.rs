@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::classes::Classes;
 use crate::error::Error;
 use crate::matrix::Matrix;
-use crate::part;
 use crate::products::dot;
 
 /// What a linear [`Svm`](crate::Svm) is made of.
@@ -28,10 +28,10 @@ pub(crate) struct LinearMachine {
 impl LinearMachine {
     pub(crate) fn new(classes: &Classes, weights: Matrix, intercepts: Vec<f32>) -> Result<Self, Error> {
         let n_planes = if classes.len() == 2 { 1 } else { classes.len() };
-        part::expect_len("rows of weights", n_planes, weights.n_rows())?;
-        part::expect_len("intercepts", n_planes, intercepts.len())?;
-        part::expect_finite("weights", weights.as_slice())?;
-        part::expect_finite("intercepts", &intercepts)?;
+        checks::expect_len("rows of weights", n_planes, weights.n_rows())?;
+        checks::expect_len("intercepts", n_planes, intercepts.len())?;
+        checks::expect_finite("weights", weights.as_slice())?;
+        checks::expect_finite("intercepts", &intercepts)?;
         Ok(Self { weights, intercepts })
     }
 

@@ -3,10 +3,10 @@
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
-use crate::fields::{Fields, read};
-use crate::head;
 use crate::matrix::Matrix;
 use crate::model::Model;
+use crate::payload::fields::{Fields, read};
+use crate::payload::header;
 use crate::svm::{KernelParts, LinearParts, Machine, Svm, SvmKernel};
 use crate::tensors::Tensors;
 
@@ -33,7 +33,7 @@ impl EncodePayload for Svm {
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         match &self.machine {
             Machine::Linear(machine) => {
-                head::write_head(out, LINEAR)?;
+                header::write(out, LINEAR)?;
                 self.classes.encode(out)?;
                 out.usize(machine.weights.n_cols())?;
                 out.f32s(machine.weights.as_slice())?;
@@ -41,7 +41,7 @@ impl EncodePayload for Svm {
             }
             Machine::Kernel(machine) => {
                 let parts = machine.parts();
-                head::write_head(out, KERNEL)?;
+                header::write(out, KERNEL)?;
                 self.classes.encode(out)?;
                 match parts.kernel {
                     SvmKernel::Linear => out.variant(0)?,
@@ -64,7 +64,7 @@ impl DecodePayload for Svm {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::Svm);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        let form = head::read_form(input, N_FORMS)?;
+        let form = header::read_form(input, N_FORMS)?;
         Self::decode_fields(form, input)
     }
 }

@@ -7,8 +7,8 @@ use apr_container::v2;
 use st_core::Dtype;
 
 use super::{MODEL_KEY, Tensors};
+use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::part;
 
 impl Tensors {
     /// Reads an `.apr` file of the second generation, strictly. Floats of 16 bits and blocks become F32: models
@@ -39,7 +39,7 @@ impl Tensors {
 
     /// Adds a tensor as it is stored.
     pub(crate) fn push_stored(&mut self, view: &v2::TensorView<'_>) -> Result<(), Error> {
-        let shape = part::all(view.shape().iter().map(|&dim| usize::try_from(dim)));
+        let shape = checks::all(view.shape().iter().map(|&dim| usize::try_from(dim)));
         let shape = shape.map_err(|_| {
             let problem = "more elements than this machine can address";
             Error::from(ErrorKind::PartInvalid { part: "shape", problem }).of_tensor(view.name())

@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 
 /// Parts of a model that are looked up one after the other. Once one of them is missing, or refused, all others are 0 or empty:
-/// as [`Fields`](crate::fields::Fields) of a payload.
+/// as [`Fields`](crate::payload::fields::Fields) of a payload.
 pub(crate) struct Parts<'t> {
     tensors: &'t Tensors,
     error: Option<Error>,

@@ -2,12 +2,12 @@
 
 use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::count_vectorizer::CountVectorizer;
 use crate::error::Error;
-use crate::fields::read;
-use crate::head;
 use crate::model::Model;
-use crate::part;
+use crate::payload::fields::read;
+use crate::payload::header;
 use crate::tensors::Tensors;
 use crate::tf_idf::{RowNorm, TermFrequency, TfIdf, TfIdfParts};
 
@@ -52,7 +52,7 @@ impl EncodePayload for TfIdf {
     }
 
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        head::write_head(out, 1)?;
+        header::write(out, 1)?;
         self.encode_fields(out)
     }
 }
@@ -61,7 +61,7 @@ impl DecodePayload for TfIdf {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::TfIdf);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        head::expect_form(input, 1, N_FORMS)?;
+        header::expect_form(input, 1, N_FORMS)?;
         Self::decode_fields(input)
     }
 }
@@ -96,7 +96,7 @@ impl TfIdf {
 
     pub(crate) fn take_from(tensors: &Tensors) -> Result<Self, Error> {
         let norm = RowNorm::of_variant(tensors.integer(NORM)?);
-        part::expect(NORM, norm.is_some(), "must be 0, 1 or 2")?;
+        checks::expect(NORM, norm.is_some(), "must be 0, 1 or 2")?;
         let parts = TfIdfParts {
             frequency: frequency_of(tensors.integer(SUBLINEAR)? != 0),
             norm: norm.unwrap_or_default(),

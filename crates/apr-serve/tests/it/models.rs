@@ -126,7 +126,7 @@ fn rows_become_rows() {
 #[test]
 fn texts_become_terms_and_probabilities() {
     let texts = ["red apple", "green apple"];
-    let counts = CountVectorizer::train(&texts, &CountVectorizerOptions::default()).unwrap();
+    let counts = CountVectorizer::fit(&texts, &CountVectorizerOptions::default()).unwrap();
     let server = start(counts.into());
     for body in [r#"["apple apple x"]"#, r#""apple apple x""#, r#"{"rows": ["\u0061pple apple x"]}"#] {
         assert_eq!(server.predict(body).predictions(), json!([{"apple": 2.0}]), "{body}");
@@ -138,7 +138,7 @@ fn texts_become_terms_and_probabilities() {
     assert_eq!(raw(&server, "", &[1.0]).code(), "sv-media-type");
     assert_eq!(server.get("/model").json()["takes"], "texts");
 
-    let lm = NgramLm::train(&[vec!["a", "b"], vec!["a", "c"]], &NgramLmOptions::default()).unwrap();
+    let lm = NgramLm::fit(&[vec!["a", "b"], vec!["a", "c"]], &NgramLmOptions::default()).unwrap();
     let found = start(lm.into()).predict(r#"["a b", "c a"]"#).predictions();
     assert!(found[0].as_f64().unwrap() > found[1].as_f64().unwrap());
 }

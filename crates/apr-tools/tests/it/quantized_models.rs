@@ -160,7 +160,7 @@ fn what_is_no_weight_stays_exact() {
     json(&sandbox, &["predict", "gmm-s.apr", "-i", "pairs.csv"]);
 
     let x = Matrix::from_vec(6, 2, vec![0.0, 0.1, 0.2, 0.0, 0.1, 0.3, 4.0, 5.0, 4.5, 5.5, 4.2, 4.9]).unwrap();
-    let bayes = NaiveBayes::train(&x, &[0, 0, 0, 1, 1, 1], &NaiveBayesOptions::default()).unwrap();
+    let bayes = NaiveBayes::fit(&x, &[0, 0, 0, 1, 1, 1], &NaiveBayesOptions::default()).unwrap();
     sandbox.write("nb.apr", &to_vec(&bayes, ModelType::NaiveBayes, &SaveOptions::default()).unwrap());
     // Nothing but exact parts: a copy in another format is not what was asked for.
     for model in ["nb", "naive-bayes", "linear-regression"] {

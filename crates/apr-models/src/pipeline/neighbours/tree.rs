@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 
 use super::heap::{Candidate, offer, worst};
 use super::metric::NeighbourMetric;
+use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::part;
 use crate::pipeline::reals::with_slice;
 use crate::pipeline::table::Table;
 
@@ -44,14 +44,14 @@ struct Node {
 impl KdTree {
     pub(super) fn new(samples: &Table, leaf_size: usize, order: Vec<u32>) -> Result<Self, Error> {
         let (n_rows, width) = (samples.n_rows(), samples.n_cols());
-        part::expect("leaf size", leaf_size > 0, "must be at least 1")?;
-        part::expect("samples", !samples.is_sparse(), "of a tree must be dense")?;
-        part::expect_len("order of samples", n_rows, order.len())?;
+        checks::expect("leaf size", leaf_size > 0, "must be at least 1")?;
+        checks::expect("samples", !samples.is_sparse(), "of a tree must be dense")?;
+        checks::expect_len("order of samples", n_rows, order.len())?;
         let mut seen = vec![false; n_rows];
         let whole = order
             .iter()
             .all(|&row| seen.get_mut(row as usize).is_some_and(|seen| !core::mem::replace(seen, true)));
-        part::expect("order of samples", whole, "must name each row once")?;
+        checks::expect("order of samples", whole, "must name each row once")?;
         let n_nodes = n_nodes(n_rows, leaf_size);
         let len = n_nodes.checked_mul(2 * width);
         let mut boxes = Vec::new();

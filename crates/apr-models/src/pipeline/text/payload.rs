@@ -3,7 +3,7 @@
 use apr_container::{PayloadReader, PayloadWriter};
 
 use super::{TextInput, TextParts, TextTerms};
-use crate::layout::{read_option, write_option};
+use crate::payload::values::{read_option, write_option};
 use crate::pipeline::characters::CharacterClass;
 use crate::pipeline::fold::AccentFold;
 use crate::terms::{LetterCase, TermCount};

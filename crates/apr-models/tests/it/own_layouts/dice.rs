@@ -131,12 +131,12 @@ impl Dice {
             2 => {
                 let y: Vec<usize> = (0..n_rows).map(|_| self.size(0, 900)).collect();
                 let (k, weights) = (self.size(1, n_rows), self.knn_weights());
-                KnnClassifier::new(self.matrix(n_rows, n_cols), &y, k, weights).unwrap().into()
+                KnnClassifier::fit(self.matrix(n_rows, n_cols), &y, k, weights).unwrap().into()
             }
             3 => {
                 let (k, weights) = (self.size(1, n_rows), self.knn_weights());
                 let y = Vector::from_vec(self.numbers(n_rows));
-                KnnRegressor::new(self.matrix(n_rows, n_cols), y, k, weights).unwrap().into()
+                KnnRegressor::fit(self.matrix(n_rows, n_cols), y, k, weights).unwrap().into()
             }
             4 => {
                 let n_classes = self.size(2, 4);
@@ -244,7 +244,7 @@ impl Dice {
             },
             min_count: self.size(1, 2),
         };
-        NgramLm::train(&sentences, &options).unwrap()
+        NgramLm::fit(&sentences, &options).unwrap()
     }
 
     fn network(&mut self, n_inputs: usize) -> NeuralSequential {

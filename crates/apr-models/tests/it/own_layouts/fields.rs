@@ -111,10 +111,10 @@ fn projections_and_densities() {
 fn neighbours() {
     let x = || matrix(3, 1, &[1.0, 2.0, 3.0]);
     let common = |form, weights| Fields::form(form).u64(2).u32(weights).u64(1).f32s(&[1.0, 2.0, 3.0]);
-    let classifier = KnnClassifier::new(x(), &[7, 4, 7], 2, KnnWeights::Distance).unwrap();
+    let classifier = KnnClassifier::fit(x(), &[7, 4, 7], 2, KnnWeights::Distance).unwrap();
     check(classifier, common(1, 1).u64s(&[4, 7]).u32s(&[1, 0, 1]));
     let targets = Vector::from_vec(vec![0.5, 0.25, 0.125]);
-    let regressor = KnnRegressor::new(x(), targets, 2, KnnWeights::Uniform).unwrap();
+    let regressor = KnnRegressor::fit(x(), targets, 2, KnnWeights::Uniform).unwrap();
     check(regressor, common(2, 0).f32s(&[0.5, 0.25, 0.125]));
 }
 

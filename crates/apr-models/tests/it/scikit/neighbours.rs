@@ -28,7 +28,7 @@ fn neighbours_vote_as_there() {
     for case in cases("k_neighbors_classifier") {
         let k = whole(&case.case["params"]["n_neighbors"]);
         let (x, y) = (case.x("train_rows"), case.classes("train_rows"));
-        let model = KnnClassifier::new(x, &y, k, KnnWeights::Uniform).unwrap();
+        let model = KnnClassifier::fit(x, &y, k, KnnWeights::Uniform).unwrap();
         let model = reloaded(model, KnnClassifier::from_tensors);
         assert_eq!(model.classes(), wholes(case.part("classes")));
         check_neighbours(&case, |row| model.nearest(row).unwrap());
@@ -44,7 +44,7 @@ fn neighbours_are_averaged_as_there() {
     for case in cases("k_neighbors_regressor") {
         let k = whole(&case.case["params"]["n_neighbors"]);
         let y = Vector::from_vec(case.numbers("train_rows"));
-        let model = KnnRegressor::new(case.x("train_rows"), y, k, KnnWeights::Uniform).unwrap();
+        let model = KnnRegressor::fit(case.x("train_rows"), y, k, KnnWeights::Uniform).unwrap();
         let model = reloaded(model, KnnRegressor::from_tensors);
         check_neighbours(&case, |row| model.nearest(row).unwrap());
         let found = model.predict(&case.x("rows"));
@@ -87,7 +87,7 @@ fn means_and_variances_are_learned_as_there() {
         let options =
             NaiveBayesOptions { var_smoothing: case.case["params"]["var_smoothing"].as_f64().unwrap() };
         let (x, y) = (case.x("train_rows"), case.classes("train_rows"));
-        let model = reloaded(NaiveBayes::train(&x, &y, &options).unwrap(), NaiveBayes::from_tensors);
+        let model = reloaded(NaiveBayes::fit(&x, &y, &options).unwrap(), NaiveBayes::from_tensors);
         case.close("theta", model.mean(), case.part("theta"));
         case.close("var", model.variance(), case.part("var"));
         case.close("class_prior", model.prior(), case.part("class_prior"));

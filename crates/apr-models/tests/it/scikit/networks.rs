@@ -73,7 +73,7 @@ fn classifying_networks_trained_here_are_as_good() {
         let (x, y) = (case.x("train_rows"), case.classes("train_rows"));
         let mut model = untrained(&case);
         let options = options(&case, NeuralLoss::CrossEntropy, x.n_rows());
-        let losses = model.train(&x, NeuralTargets::Classes(&y), &options).unwrap();
+        let losses = model.fit(&x, NeuralTargets::Classes(&y), &options).unwrap();
         let there = case.expected("mean_log_loss").as_f64().unwrap();
         let (first, last) = (losses[0], losses[losses.len() - 1]);
         assert!(last < there * 1.05 + 0.01, "{}: {last}, there {there}", case.name());
@@ -87,7 +87,7 @@ fn classifying_networks_trained_here_are_as_good() {
         );
 
         let mut again = untrained(&case);
-        again.train(&x, NeuralTargets::Classes(&y), &options).unwrap();
+        again.fit(&x, NeuralTargets::Classes(&y), &options).unwrap();
         assert_eq!(again, model, "the seed decides");
     }
 }
@@ -104,7 +104,7 @@ fn predicting_networks_trained_here_are_as_good() {
         let targets = Matrix::from_vec(y.len(), 1, scaled).unwrap();
         let mut model = untrained(&case);
         let options = options(&case, NeuralLoss::MeanSquared, y.len());
-        let losses = model.train(&x, NeuralTargets::Values(&targets), &options).unwrap();
+        let losses = model.fit(&x, NeuralTargets::Values(&targets), &options).unwrap();
         let r2 = 1.0 - losses[losses.len() - 1];
         let there = case.expected("r2").as_f64().unwrap();
         assert!(r2 > there - 0.05, "{}: {r2}, there {there}", case.name());

@@ -36,7 +36,7 @@ fn components_found_are_those_of_the_other_side_with_the_same_signs() {
     for case in cases("pca") {
         let x = case.x("train_rows");
         let options = PcaOptions::new(whole(&case.case["params"]["n_components"]));
-        let pca = reloaded(Pca::train(&x, &options).unwrap(), Pca::from_tensors);
+        let pca = reloaded(Pca::fit(&x, &options).unwrap(), Pca::from_tensors);
         case.close("components", &wide(pca.components().as_slice()), case.part("components"));
         for (name, values) in [
             ("explained_variance", pca.explained_variance()),

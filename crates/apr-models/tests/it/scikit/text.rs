@@ -65,7 +65,7 @@ fn counts_are_those_of_there() {
     for case in cases("count_vectorizer") {
         let vocabulary = Vocabulary::from_sorted(texts(case.part("vocabulary"))).unwrap();
         let given = CountVectorizer::from_parts(vocabulary, options(&case).rules).unwrap();
-        let trained = CountVectorizer::train(&texts(&corpus["documents"]), &options(&case)).unwrap();
+        let trained = CountVectorizer::fit(&texts(&corpus["documents"]), &options(&case)).unwrap();
         assert_eq!(trained, given, "{}", case.name());
         let model = reloaded(trained, CountVectorizer::from_tensors);
         for name in ["documents", "unseen"] {
@@ -96,7 +96,7 @@ fn weights_are_those_of_there() {
         };
         let counts = options(&case);
         let trained = TfIdfOptions { counts: counts.clone(), frequency, inverse, norm };
-        let trained = TfIdf::train(&texts(&corpus["documents"]), &trained).unwrap();
+        let trained = TfIdf::fit(&texts(&corpus["documents"]), &trained).unwrap();
         let idf = case.part("idf");
         match trained.idf() {
             Some(found) => case.close("idf", &wide(found), idf),

@@ -271,7 +271,7 @@ fn naive_bayes(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
     let (ids, _) = table.classes()?;
     let var_smoothing = value::<f64>(matches, "var-smoothing")?;
-    let model = NaiveBayes::train(&table.x, ids, &NaiveBayesOptions { var_smoothing })?;
+    let model = NaiveBayes::fit(&table.x, ids, &NaiveBayesOptions { var_smoothing })?;
     let probabilities = model.try_predict_proba(&table.x)?;
     let right = probabilities.rows().zip(ids).filter_map(|(row, &id)| row.get(id).copied());
     let metrics = named([
@@ -331,7 +331,7 @@ fn kmeans(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
 fn pca(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     let (table, components) = (data.table()?, value::<usize>(matches, "components")?);
     let scaling = if matches.get_flag("whiten") { PcaScaling::Whiten } else { PcaScaling::Keep };
-    let model = Pca::train(&table.x, &PcaOptions { n_components: components, scaling })?;
+    let model = Pca::fit(&table.x, &PcaOptions { n_components: components, scaling })?;
     let kept = &model.parts().explained_variance_ratio;
     let metrics = named([
         ("explained_variance", kept.iter().map(|&share| f64::from(share)).sum::<f64>().into()),
@@ -374,14 +374,14 @@ fn counts(matches: &ArgMatches) -> Result<(CountVectorizerOptions, Map<Value>), 
 
 fn tf_idf(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     let (counts, hyperparameters) = counts(matches)?;
-    let model = TfIdf::train(data.texts()?, &TfIdfOptions { counts, ..TfIdfOptions::default() })?;
+    let model = TfIdf::fit(data.texts()?, &TfIdfOptions { counts, ..TfIdfOptions::default() })?;
     let metrics = named([("terms", model.vocabulary().len().into())]);
     Ok(Trained { model: model.into(), hyperparameters, metrics })
 }
 
 fn count_vectorizer(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     let (options, hyperparameters) = counts(matches)?;
-    let model = CountVectorizer::train(data.texts()?, &options)?;
+    let model = CountVectorizer::fit(data.texts()?, &options)?;
     let metrics = named([("terms", model.vocabulary().len().into())]);
     Ok(Trained { model: model.into(), hyperparameters, metrics })
 }
@@ -390,8 +390,7 @@ fn ngram(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     let (order, min_count) = (value::<usize>(matches, "order")?, value::<usize>(matches, "min-count")?);
     let sentences: Vec<Vec<&str>> =
         data.texts()?.iter().map(|text| text.split_whitespace().collect()).collect();
-    let model =
-        NgramLm::train(&sentences, &NgramLmOptions { order, min_count, ..NgramLmOptions::default() })?;
+    let model = NgramLm::fit(&sentences, &NgramLmOptions { order, min_count, ..NgramLmOptions::default() })?;
     let metrics = named([("perplexity", model.perplexity(&sentences)?.into())]);
     Ok(Trained {
         model: model.into(),

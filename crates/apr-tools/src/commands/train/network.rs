@@ -137,12 +137,12 @@ fn learn(
     let x = Matrix::from_vec(n_rows, n_cols, inputs.apply(table.x.as_slice()))?;
     let mut model = NeuralSequential::random(n_cols, layers, options.seed)?;
     let (losses, outputs) = match &table.target {
-        Target::Classes { ids, .. } => (model.train(&x, NeuralTargets::Classes(ids), options)?, None),
+        Target::Classes { ids, .. } => (model.fit(&x, NeuralTargets::Classes(ids), options)?, None),
         Target::Numbers(y) => {
             let y: Vec<f32> = y.iter().collect();
             let scale = Scale::of(&y, 1);
             let scaled = Matrix::from_vec(n_rows, 1, scale.apply(&y))?;
-            (model.train(&x, NeuralTargets::Values(&scaled), options)?, Some(scale))
+            (model.fit(&x, NeuralTargets::Values(&scaled), options)?, Some(scale))
         }
         Target::None => return Err(Failure::new(CODE_USAGE, "no target is given")),
     };

@@ -3,17 +3,21 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::classes::Classes;
 use crate::error::Error;
 use crate::matrix::Matrix;
 use crate::naive_bayes::{NaiveBayes, NaiveBayesOptions, NaiveBayesParts};
-use crate::part;
 
-pub(crate) fn train(x: &Matrix, y: &[usize], options: &NaiveBayesOptions) -> Result<NaiveBayes, Error> {
+pub(crate) fn fit(x: &Matrix, y: &[usize], options: &NaiveBayesOptions) -> Result<NaiveBayes, Error> {
     let smoothing = options.var_smoothing;
-    part::expect("smoothing", smoothing.is_finite() && smoothing >= 0.0, "must be finite and not negative")?;
+    checks::expect(
+        "smoothing",
+        smoothing.is_finite() && smoothing >= 0.0,
+        "must be finite and not negative",
+    )?;
     let (classes, places) = Classes::of_targets(x, y)?;
-    part::expect_finite_rows(x.as_slice(), x.n_cols())?;
+    checks::expect_finite_rows(x.as_slice(), x.n_cols())?;
 
     let (counts, mean, mut variance) = moments(x, &places, classes.len());
     let one_class = vec![0; x.n_rows()];
@@ -64,7 +68,7 @@ mod tests {
     #[test]
     fn moments_are_those_of_each_class() {
         let x = Matrix::from_vec(4, 2, vec![1.0, 10.0, 5.0, 20.0, 3.0, 10.0, 9.0, 40.0]).unwrap();
-        let model = NaiveBayes::train(&x, &[4, 9, 4, 9], &NaiveBayesOptions { var_smoothing: 0.5 }).unwrap();
+        let model = NaiveBayes::fit(&x, &[4, 9, 4, 9], &NaiveBayesOptions { var_smoothing: 0.5 }).unwrap();
         assert_eq!((model.classes(), model.prior()), (&[4, 9][..], &[0.5, 0.5][..]));
         assert_eq!(model.mean(), [2.0, 10.0, 7.0, 30.0]);
         // Half of the variance of the second feature: (10, 20, 10, 40) around 20.
@@ -78,11 +82,11 @@ mod tests {
     #[test]
     fn what_has_no_variance_is_refused() {
         let x = Matrix::from_vec(2, 1, vec![1.0, 1.0]).unwrap();
-        let error = NaiveBayes::train(&x, &[0, 1], &NaiveBayesOptions::default()).unwrap_err();
+        let error = NaiveBayes::fit(&x, &[0, 1], &NaiveBayesOptions::default()).unwrap_err();
         assert_eq!(error.code(), "am-part");
         for var_smoothing in [-1.0, f64::NAN, f64::INFINITY] {
-            assert!(NaiveBayes::train(&x, &[0, 1], &NaiveBayesOptions { var_smoothing }).is_err());
+            assert!(NaiveBayes::fit(&x, &[0, 1], &NaiveBayesOptions { var_smoothing }).is_err());
         }
-        assert!(NaiveBayes::train(&x, &[0], &NaiveBayesOptions::default()).is_err());
+        assert!(NaiveBayes::fit(&x, &[0], &NaiveBayesOptions::default()).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::Error;
-use crate::layout::{read_option, write_option};
+use crate::payload::values::{read_option, write_option};
 use crate::pipeline::reals::Reals;
 use crate::pipeline::rows::Block;
 use crate::tf_idf::{RowNorm, TermFrequency};

@@ -4,9 +4,9 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::ngram_lm::{END, MAX_ORDER, NgramCounts, NgramLm, NgramLmParts, START, Smoothing};
-use crate::part;
 use crate::vocabulary::Vocabulary;
 
 /// How to train an [`NgramLm`].
@@ -27,12 +27,12 @@ impl Default for NgramLmOptions {
     }
 }
 
-pub(crate) fn train<T: AsRef<[S]>, S: AsRef<str>>(
+pub(crate) fn fit<T: AsRef<[S]>, S: AsRef<str>>(
     sentences: &[T],
     options: &NgramLmOptions,
 ) -> Result<NgramLm, Error> {
     let order = options.order;
-    part::expect("order", (1..=MAX_ORDER).contains(&order), "must be 1 to 16")?;
+    checks::expect("order", (1..=MAX_ORDER).contains(&order), "must be 1 to 16")?;
     options.smoothing.check()?;
     if sentences.is_empty() {
         return Err(ErrorKind::TooFewSamples { needed: 1, given: 0 }.into());
@@ -41,7 +41,7 @@ pub(crate) fn train<T: AsRef<[S]>, S: AsRef<str>>(
     for word in sentences.iter().flat_map(AsRef::as_ref) {
         *seen.entry(word.as_ref()).or_default() += 1;
     }
-    part::expect("tokens", !seen.contains_key(""), "one is empty")?;
+    checks::expect("tokens", !seen.contains_key(""), "one is empty")?;
     seen.retain(|_, &mut count| count >= options.min_count);
     let words = Vocabulary::from_sorted(seen.keys())?;
 
@@ -85,7 +85,7 @@ mod tests {
     const SENTENCES: [&[&str]; 4] = [&["a", "b", "a", "b"], &["b"], &[], &["a", "c"]];
 
     fn train(order: usize, smoothing: Smoothing, min_count: usize) -> NgramLm {
-        NgramLm::train(&SENTENCES, &NgramLmOptions { order, smoothing, min_count }).unwrap()
+        NgramLm::fit(&SENTENCES, &NgramLmOptions { order, smoothing, min_count }).unwrap()
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn unusable_options_are_refused() {
-        let train = |options: &NgramLmOptions| NgramLm::train(&SENTENCES, options).unwrap_err();
+        let train = |options: &NgramLmOptions| NgramLm::fit(&SENTENCES, options).unwrap_err();
         let options = NgramLmOptions::default();
         for order in [0, 17] {
             assert_eq!(train(&NgramLmOptions { order, ..options }).code(), "am-part");
@@ -163,8 +163,8 @@ mod tests {
             }
         }
         let none: [[String; 1]; 0] = [];
-        assert_eq!(NgramLm::train(&none, &options).unwrap_err().code(), "am-too-few-samples");
-        assert_eq!(NgramLm::train(&[["a", ""]], &options).unwrap_err().code(), "am-part");
+        assert_eq!(NgramLm::fit(&none, &options).unwrap_err().code(), "am-too-few-samples");
+        assert_eq!(NgramLm::fit(&[["a", ""]], &options).unwrap_err().code(), "am-part");
     }
 
     #[test]

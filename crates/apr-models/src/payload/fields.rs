@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use apr_container::{Error, PayloadReader};
 
-use crate::layout::{read_matrices, read_matrix};
 use crate::matrix::Matrix;
+use crate::payload::values::{read_matrices, read_matrix};
 
 /// Fields of a payload in their order. Once one of them cannot be read, or is refused, all others are 0 or empty and nothing
 /// more is read: whoever reads ten fields looks once for what went wrong, behind the last.

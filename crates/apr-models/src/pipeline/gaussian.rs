@@ -2,8 +2,8 @@
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::part;
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
 use crate::scratch::with_scratch;
@@ -41,7 +41,7 @@ impl GaussianLogDensity {
     pub fn new(peak: Reals, means: Reals, spread: Covariance) -> Result<Self, Error> {
         let k = peak.len();
         let width = means.len().checked_div(k).unwrap_or(0);
-        part::expect_table("means", k, width, means.len())?;
+        checks::expect_table("means", k, width, means.len())?;
         let impossible = peak.iter().position(|value| value.is_nan() || value == f64::INFINITY);
         if let Some(idx) = impossible {
             return Err(ErrorKind::PartNotFinite { part: "peak", idx }.into());
@@ -51,14 +51,14 @@ impl GaussianLogDensity {
             Covariance::Variances(variances) => {
                 variances.expect_len("variances", means.len())?;
                 variances.expect_finite("variances")?;
-                part::expect("variances", variances.iter().all(|value| value > 0.0), "must be above 0")?;
+                checks::expect("variances", variances.iter().all(|value| value > 0.0), "must be above 0")?;
             }
             Covariance::PrecisionFactors(factors) => {
                 let n_factors = factors.len() / width / width;
                 let n_factors = if n_factors == 1 { 1 } else { k };
                 let n_rows = n_factors.checked_mul(width);
                 let n_rows = n_rows.ok_or(ErrorKind::MatrixTooLarge { n_rows: n_factors, n_cols: width })?;
-                part::expect_table("factors", n_rows, width, factors.len())?;
+                checks::expect_table("factors", n_rows, width, factors.len())?;
                 factors.expect_finite("factors")?;
             }
         }
@@ -66,7 +66,7 @@ impl GaussianLogDensity {
     }
 
     pub(crate) fn n_outputs(&self, width: usize) -> Result<usize, Error> {
-        part::expect_table("means", self.peak.len(), width, self.means.len())?;
+        checks::expect_table("means", self.peak.len(), width, self.means.len())?;
         Ok(self.peak.len())
     }
 
@@ -165,7 +165,7 @@ impl GaussianLogDensity {
         let factors = Reals::decode(input)?;
         let step = Self::new(peak, means, Covariance::PrecisionFactors(factors))?;
         if let Covariance::PrecisionFactors(factors) = &step.spread {
-            part::expect_len("factors", n_factors, step.n_factors(factors))?;
+            checks::expect_len("factors", n_factors, step.n_factors(factors))?;
         }
         Ok(step)
     }

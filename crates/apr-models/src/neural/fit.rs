@@ -3,11 +3,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::neural::dense::{Activation, Dense, GROUP, add_products};
 use crate::neural::optimizer::{Optimizer, Steps};
-use crate::part;
 use crate::rng::Rng;
 
 /// Smallest probability whose logarithm is taken.
@@ -65,17 +65,17 @@ impl NeuralOptions {
 
     fn check(&self, last: Activation) -> Result<(), Error> {
         self.optimizer.check()?;
-        part::expect("epochs", self.epochs > 0, "must be at least 1")?;
-        part::expect("batch size", self.batch_size > 0, "must be at least 1")?;
+        checks::expect("epochs", self.epochs > 0, "must be at least 1")?;
+        checks::expect("batch size", self.batch_size > 0, "must be at least 1")?;
         let decay = self.weight_decay >= 0.0 && self.weight_decay.is_finite();
-        part::expect("weight decay", decay, "must be finite and not negative")?;
+        checks::expect("weight decay", decay, "must be finite and not negative")?;
         let fits =
             self.loss == NeuralLoss::MeanSquared || matches!(last, Activation::Sigmoid | Activation::Softmax);
-        part::expect("loss", fits, "cross entropy needs a last layer of sigmoids or a softmax")
+        checks::expect("loss", fits, "cross entropy needs a last layer of sigmoids or a softmax")
     }
 }
 
-pub(crate) fn train(
+pub(crate) fn fit(
     layers: &[Dense],
     x: &Matrix,
     targets: NeuralTargets<'_>,
@@ -89,7 +89,7 @@ pub(crate) fn train(
     if n_inputs != first.n_inputs() {
         return Err(ErrorKind::FeatureCount { expected: first.n_inputs(), found: n_inputs }.into());
     }
-    part::expect_finite_rows(x.as_slice(), n_inputs)?;
+    checks::expect_finite_rows(x.as_slice(), n_inputs)?;
     let expected = targets.table(n_rows, last.n_outputs())?;
 
     let mut learner = Learner::new(layers.to_vec(), options, n_rows);
@@ -119,7 +119,7 @@ impl NeuralTargets<'_> {
                 if values.n_rows() != n_rows {
                     return Err(ErrorKind::TargetLength { n_rows, given: values.n_rows() }.into());
                 }
-                part::expect_len("outputs wanted of each sample", n_outputs, values.n_cols())?;
+                checks::expect_len("outputs wanted of each sample", n_outputs, values.n_cols())?;
                 let broken = values.as_slice().iter().position(|value| !value.is_finite());
                 match broken {
                     Some(idx) => Err(ErrorKind::TargetNotFinite { row: idx / n_outputs }.into()),
@@ -379,7 +379,7 @@ mod tests {
                 ..NeuralOptions::new(loss)
             };
             let mut moved = model.clone();
-            let losses = moved.train(&x, NeuralTargets::Values(&targets), &options).unwrap();
+            let losses = moved.fit(&x, NeuralTargets::Values(&targets), &options).unwrap();
             assert!((losses[0] - loss_of(&model, &x, &targets, loss)).abs() < 1e-5, "{layers:?}");
             for layer in 0..layers.len() {
                 let n_weights = model.layers()[layer].weights().as_slice().len();
@@ -419,7 +419,7 @@ mod tests {
                 seed,
                 ..NeuralOptions::new(NeuralLoss::CrossEntropy)
             };
-            let losses = model.train(&x, NeuralTargets::Classes(&classes), &options).unwrap();
+            let losses = model.fit(&x, NeuralTargets::Classes(&classes), &options).unwrap();
             (model, losses)
         };
         assert_eq!(train(1), train(1));
@@ -437,12 +437,12 @@ mod tests {
         let mut model = new(Activation::Identity);
         let options =
             NeuralOptions { optimizer: Optimizer::sgd(1.0), ..NeuralOptions::new(NeuralLoss::MeanSquared) };
-        let error = model.train(&x, NeuralTargets::Values(&y), &options).unwrap_err();
+        let error = model.fit(&x, NeuralTargets::Values(&y), &options).unwrap_err();
         assert_eq!((error.code(), model), ("am-diverged", new(Activation::Identity)));
 
         let x = Matrix::from_vec(2, 1, vec![1.0, 2.0]).unwrap();
         let refusal = |activation, targets: NeuralTargets<'_>, options: NeuralOptions| {
-            new(activation).train(&x, targets, &options).unwrap_err().code()
+            new(activation).fit(&x, targets, &options).unwrap_err().code()
         };
         let entropy = NeuralOptions::new(NeuralLoss::CrossEntropy);
         assert_eq!(refusal(Activation::Relu, NeuralTargets::Values(&y), entropy), "am-part");
@@ -459,7 +459,7 @@ mod tests {
             assert_eq!(refusal(Activation::Relu, NeuralTargets::Values(&y), options), "am-part");
         }
         let whole = NeuralOptions { batch_size: usize::MAX, ..options };
-        let losses = new(Activation::Tanh).train(&x, NeuralTargets::Values(&y), &whole).unwrap();
+        let losses = new(Activation::Tanh).fit(&x, NeuralTargets::Values(&y), &whole).unwrap();
         assert_eq!(losses.len(), 100);
     }
 }

@@ -5,9 +5,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use crate::checks;
 use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, DocumentCount};
 use crate::error::Error;
-use crate::part;
 use crate::terms::{TermCount, Work};
 use crate::vocabulary::Vocabulary;
 
@@ -26,7 +26,7 @@ struct Seen {
     last: usize,
 }
 
-pub(crate) fn train<S: AsRef<str>>(
+pub(crate) fn fit<S: AsRef<str>>(
     documents: &[S],
     options: &CountVectorizerOptions,
 ) -> Result<Trained, Error> {
@@ -61,7 +61,7 @@ pub(crate) fn train<S: AsRef<str>>(
     }
     let problem =
         "no term is left: they have no words, or only stop words and ones that are too rare or too frequent";
-    part::expect("documents", !seen.is_empty(), problem)?;
+    checks::expect("documents", !seen.is_empty(), problem)?;
     let vocabulary = Vocabulary::from_sorted(seen.keys())?;
     let documents_with = seen.values().map(|seen| seen.documents).collect();
     Ok(Trained { vectorizer: CountVectorizer::from_parts(vocabulary, rules.clone())?, documents_with })
@@ -72,7 +72,7 @@ impl DocumentCount {
         match self {
             Self::Number(number) => Ok(number as f64),
             Self::Fraction(share) => {
-                part::expect("share of documents", (0.0..=1.0).contains(&share), "must be from 0 to 1")?;
+                checks::expect("share of documents", (0.0..=1.0).contains(&share), "must be from 0 to 1")?;
                 Ok(share * n_documents as f64)
             }
         }
@@ -87,7 +87,7 @@ mod tests {
     const DOCUMENTS: [&str; 4] = ["bb aa aa", "aa cc", "aa bb dd dd dd", "ee"];
 
     fn terms(options: &CountVectorizerOptions) -> Vec<String> {
-        let trained = train(&DOCUMENTS, options).unwrap();
+        let trained = fit(&DOCUMENTS, options).unwrap();
         assert_eq!(trained.documents_with.len(), trained.vectorizer.vocabulary().len());
         trained.vectorizer.vocabulary().iter().map(String::from).collect()
     }
@@ -113,17 +113,17 @@ mod tests {
         let rules = TextRules { counts: TermCount::Once, ..TextRules::default() };
         let options = CountVectorizerOptions { rules, max_terms: Some(2), ..Default::default() };
         assert_eq!(terms(&options), ["aa", "bb"]);
-        let rows = CountVectorizer::train(&DOCUMENTS, &options).unwrap().transform(["aa aa bb bb bb"]);
+        let rows = CountVectorizer::fit(&DOCUMENTS, &options).unwrap().transform(["aa aa bb bb bb"]);
         assert_eq!(rows.values(), [1.0, 1.0]);
     }
 
     #[test]
     fn nothing_left_is_an_error() {
         let options = CountVectorizerOptions::default();
-        assert_eq!(CountVectorizer::train(&["", "a b"], &options).unwrap_err().code(), "am-part");
-        assert!(CountVectorizer::train::<&str>(&[], &options).is_err());
+        assert_eq!(CountVectorizer::fit(&["", "a b"], &options).unwrap_err().code(), "am-part");
+        assert!(CountVectorizer::fit::<&str>(&[], &options).is_err());
         assert!(
-            CountVectorizer::train(
+            CountVectorizer::fit(
                 &DOCUMENTS,
                 &CountVectorizerOptions { max_terms: Some(0), ..options.clone() }
             )
@@ -132,7 +132,7 @@ mod tests {
         for share in [-0.1, 1.1, f64::NAN] {
             let min_documents = DocumentCount::Fraction(share);
             assert!(
-                CountVectorizer::train(
+                CountVectorizer::fit(
                     &DOCUMENTS,
                     &CountVectorizerOptions { min_documents, ..options.clone() }
                 )

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use nalgebra::{DMatrix, SymmetricEigen};
 
+use crate::checks;
 use crate::classes::largest;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
-use crate::part;
 use crate::pca::{Pca, PcaOptions, PcaParts};
 
 /// A direction whose variance is smaller than the square of this share of the largest one's is rounding error.
@@ -20,15 +20,15 @@ struct Directions {
     variances: Vec<f64>,
 }
 
-pub(crate) fn train(x: &Matrix, options: &PcaOptions) -> Result<Pca, Error> {
+pub(crate) fn fit(x: &Matrix, options: &PcaOptions) -> Result<Pca, Error> {
     let (n_rows, n_features) = x.shape();
     let n_components = options.n_components;
     if n_rows < 2 {
         return Err(ErrorKind::TooFewSamples { needed: 2, given: n_rows }.into());
     }
     let possible = (1..=n_rows.min(n_features)).contains(&n_components);
-    part::expect("number of components", possible, "must be 1 to the number of samples and of features")?;
-    part::expect_finite_rows(x.as_slice(), n_features)?;
+    checks::expect("number of components", possible, "must be 1 to the number of samples and of features")?;
+    checks::expect_finite_rows(x.as_slice(), n_features)?;
 
     let mean = means(x);
     let freedom = (n_rows - 1) as f64;
@@ -200,7 +200,7 @@ mod tests {
         for (n_rows, n_cols) in [(40, 6), (6, 6), (5, 12), (2, 3), (2, 1), (3, 30)] {
             let x = random(n_rows, n_cols, 3);
             let n_components = n_rows.min(n_cols);
-            let pca = Pca::train(&x, &PcaOptions::new(n_components)).unwrap();
+            let pca = Pca::fit(&x, &PcaOptions::new(n_components)).unwrap();
             for (idx, a) in pca.components().rows().enumerate() {
                 for (other, b) in pca.components().rows().enumerate() {
                     let product = crate::products::dot(a, b);
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn whitened_projections_have_unit_variance() {
         let x = random(50, 4, 8);
-        let pca = Pca::train(&x, &PcaOptions { n_components: 4, scaling: super::super::PcaScaling::Whiten });
+        let pca = Pca::fit(&x, &PcaOptions { n_components: 4, scaling: super::super::PcaScaling::Whiten });
         let pca = pca.unwrap();
         let z = pca.transform(&x);
         for component in 0..4 {
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn constant_samples_have_no_variance() {
         let x = Matrix::from_vec(3, 2, vec![5.0; 6]).unwrap();
-        let pca = Pca::train(&x, &PcaOptions::new(2)).unwrap();
+        let pca = Pca::fit(&x, &PcaOptions::new(2)).unwrap();
         assert_eq!(pca.explained_variance(), [0.0, 0.0]);
         assert_eq!(pca.explained_variance_ratio(), [0.0, 0.0]);
         assert!(pca.transform(&x).as_slice().iter().all(|&value| value == 0.0));
@@ -261,11 +261,11 @@ mod tests {
     fn impossible_requests_are_refused() {
         let x = random(3, 2, 1);
         for n_components in [0, 3] {
-            assert_eq!(Pca::train(&x, &PcaOptions::new(n_components)).unwrap_err().code(), "am-part");
+            assert_eq!(Pca::fit(&x, &PcaOptions::new(n_components)).unwrap_err().code(), "am-part");
         }
         let one = Matrix::from_vec(1, 2, vec![1.0, 2.0]).unwrap();
-        assert_eq!(Pca::train(&one, &PcaOptions::new(1)).unwrap_err().code(), "am-too-few-samples");
+        assert_eq!(Pca::fit(&one, &PcaOptions::new(1)).unwrap_err().code(), "am-too-few-samples");
         let broken = Matrix::from_vec(2, 1, vec![1.0, f32::NAN]).unwrap();
-        assert_eq!(Pca::train(&broken, &PcaOptions::new(1)).unwrap_err().code(), "am-feature-not-finite");
+        assert_eq!(Pca::fit(&broken, &PcaOptions::new(1)).unwrap_err().code(), "am-feature-not-finite");
     }
 }
