@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use apr_benches::{Plan, contender};
-use apr_container::{Generation, ModelType, decode_payload_from_slice};
+use apr_container::{PayloadLayout, ModelType, decode_payload_from_slice};
 use apr_models::{
     Accepts, ClassHead, Classifier, DecisionFunction, DecisionRule, DecisionTreeClassifier, Head, Input,
     Labels, Matrix, Pipeline, ProbabilityRule, RandomForestClassifier, Samples, Step, TreeNode, TreeOutputs,
@@ -64,7 +64,7 @@ fn from_scikit_learn(folder: &Path) -> (Pipeline, Vec<f64>) {
         read(name).as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
     };
     let model: Pipeline =
-        decode_payload_from_slice(&read("payload"), Generation::default(), ModelType::Custom).expect("sound");
+        decode_payload_from_slice(&read("payload"), PayloadLayout::default(), ModelType::Custom).expect("sound");
     let (rows, expected) = (numbers("rows"), numbers("expected"));
     let mut found = vec![0.0; expected.len()];
     model.predict_proba_into(Samples::F64(&rows), &mut found).expect("rows of the model");

@@ -1,4 +1,4 @@
-//! Any metadata of the first generation: refused, or written again so that both we and the peers' library read the same.
+//! Any metadata of version 1: refused, or written again so that both we and the peers' library read the same.
 
 #![no_main]
 

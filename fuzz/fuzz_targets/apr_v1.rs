@@ -1,10 +1,10 @@
-//! Any file of the first generation: an error or a model, the same through every door, in both strictness levels.
+//! Any file of version 1: an error or a model, the same through every door, in both strictness levels.
 
 #![no_main]
 
 use std::{env, fs, process};
 
-use apr_container::{Error, Expect, Generation, ModelInfo, ReadOptions, SaveOptions, UncheckedSignature, encode_payload_to_vec, inspect_bytes_with, inspect_reader, load_from_bytes_with, load_with, to_vec};
+use apr_container::{Error, Expect, PayloadLayout, ModelInfo, ReadOptions, SaveOptions, UncheckedSignature, encode_payload_to_vec, inspect_bytes_with, inspect_reader, load_from_bytes_with, load_with, to_vec};
 use apr_container::v1::Container;
 use apr_fuzz::apr::first;
 use apr_models::{AnyModel, LinearRegression, Model, Numbers};
@@ -84,7 +84,7 @@ where
     };
     let container = Container::from_bytes_with(file, options).expect("its model was loaded");
     let model_type = container.header().model_type;
-    let encoded = Generation::ALL.map(|generation| encode_payload_to_vec(&model, generation).ok());
+    let encoded = PayloadLayout::ALL.map(|layout| encode_payload_to_vec(&model, layout).ok());
     let save = SaveOptions::default().with_created_at(0).with_compression(container.header().compression);
     if let Some(encoded) = &encoded[2] {
         match to_vec(&model, model_type, &save) {
@@ -98,7 +98,7 @@ where
                 );
                 let again =
                     load_from_bytes_with::<M>(&saved, model_type, options).expect("what we write we read");
-                assert_eq!(encode_payload_to_vec(&again, Generation::V0_72).ok().as_ref(), Some(encoded));
+                assert_eq!(encode_payload_to_vec(&again, PayloadLayout::V0_72).ok().as_ref(), Some(encoded));
             }
             // A file may hold a model that was never fitted, which is not saved again.
             Err(error) => assert_eq!(error.code(), "am-not-fitted"),
@@ -115,7 +115,7 @@ fn on_disk(file: &[u8]) {
     for options in [STRICT, COMPAT] {
         let bytes = load_from_bytes_with::<AnyModel>(file, Expect::AnyKnown, &options);
         let disk = load_with::<AnyModel>(&path, Expect::AnyKnown, &options);
-        let encoded = |model: &AnyModel| encode_payload_to_vec(model, Generation::V0_72).ok();
+        let encoded = |model: &AnyModel| encode_payload_to_vec(model, PayloadLayout::V0_72).ok();
         match (&bytes, &disk) {
             (Ok(bytes), Ok(disk)) => assert_eq!(encoded(bytes), encoded(disk)),
             (Err(_), Err(_)) => {}

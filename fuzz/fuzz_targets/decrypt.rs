@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use apr_container::{Compression, Expect, Generation, Opened, ReadOptions, UncheckedSignature, authenticate, encode_payload_to_vec, open_protected};
+use apr_container::{Compression, Expect, PayloadLayout, Opened, ReadOptions, UncheckedSignature, authenticate, encode_payload_to_vec, open_protected};
 use apr_crypto::Access;
 use apr_container::v1::Container;
 use apr_crypto::{AesKey, ChunkedLayout, ChunkedReader, FileKey, RecipientSecret, SigningKey};
@@ -42,7 +42,7 @@ impl Keys {
             match open_protected::<AnyModel>(file, Expect::AnyKnown, &access, &options) {
                 Ok(Opened { model, signer }) => {
                     assert!(signer.is_none());
-                    let _ = encode_payload_to_vec(&model, Generation::V0_72);
+                    let _ = encode_payload_to_vec(&model, PayloadLayout::V0_72);
                 }
                 Err(error) => {
                     let code = error.code();
@@ -75,8 +75,8 @@ impl Keys {
         assert!(open(&file, &ReadOptions::STRICT).is_err(), "changed, and accepted");
         // The tolerant reader passes over bytes that belong to nothing. What it hands out is as it was.
         if let Ok(opened) = open(&file, &TOLERANT) {
-            let encoded = |model: &AnyModel| encode_payload_to_vec(model, Generation::V0_72).expect("sound");
-            let expected = encode_payload_to_vec(&model(), Generation::V0_72).expect("sound");
+            let encoded = |model: &AnyModel| encode_payload_to_vec(model, PayloadLayout::V0_72).expect("sound");
+            let expected = encode_payload_to_vec(&model(), PayloadLayout::V0_72).expect("sound");
             assert_eq!(encoded(&opened.model), expected);
             let parts = |file: &[u8]| {
                 let container = Container::from_bytes_with(file, &TOLERANT).expect("it was opened");

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use apr_container::{Generation, ModelType, ReadOptions, decode_payload_from_slice, encode_payload_to_vec};
+use apr_container::{PayloadLayout, ModelType, ReadOptions, decode_payload_from_slice, encode_payload_to_vec};
 use apr_container::v1::Container;
 use apr_fuzz::{Choices, pipeline};
 use apr_models::{Model, Pipeline, Samples};
@@ -29,10 +29,10 @@ fuzz_target!(|input: &[u8]| {
 
 fn check(payload: &[u8]) {
     let read = |payload: &[u8]| {
-        decode_payload_from_slice::<Pipeline>(payload, Generation::default(), ModelType::Custom)
+        decode_payload_from_slice::<Pipeline>(payload, PayloadLayout::default(), ModelType::Custom)
     };
     let Ok(model) = read(payload) else { return };
-    let again = encode_payload_to_vec(&model, Generation::default()).expect("what was read is written");
+    let again = encode_payload_to_vec(&model, PayloadLayout::default()).expect("what was read is written");
     assert_eq!(read(&again).expect("what is written is read"), model);
     ask(&model);
 }

@@ -32,7 +32,7 @@ mod tests {
 
     use apr_container::v2::Stored;
     use apr_container::{
-        Expect, Generation, Limits, Metadata, ReadOptions, Strictness, decode_payload_from_slice,
+        Expect, PayloadLayout, Limits, Metadata, ReadOptions, Strictness, decode_payload_from_slice,
         load_from_bytes_with,
     };
     use apr_models::AnyModel;
@@ -112,14 +112,14 @@ mod tests {
     #[test]
     fn every_model_is_generated_in_every_layout() {
         for kind in &payload::KINDS {
-            for generation in Generation::ALL {
+            for layout in PayloadLayout::ALL {
                 let models = (0..300).filter(|&seed| {
-                    let payload = kind.payload(&mut Choices::new(&bytes(seed, 400)), generation);
-                    decode_payload_from_slice::<AnyModel>(&payload, generation, kind.model_type).is_ok()
+                    let payload = kind.payload(&mut Choices::new(&bytes(seed, 400)), layout);
+                    decode_payload_from_slice::<AnyModel>(&payload, layout, kind.model_type).is_ok()
                 });
                 let count = models.count();
                 // Without a name `AnyModel` is choosy; the targets ask for each type by itself as well.
-                assert!(count > 5, "{}, {generation}: {count} of 300", kind.name);
+                assert!(count > 5, "{}, {layout}: {count} of 300", kind.name);
             }
         }
     }

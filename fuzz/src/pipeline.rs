@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use apr_container::{Generation, encode_payload_to_vec};
+use apr_container::{PayloadLayout, encode_payload_to_vec};
 use apr_models::*;
 
 use crate::choices::Choices;
@@ -34,7 +34,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let models = [scaled(), forest(), boosted(), tree_of_neighbours(), in_order(), words(), characters()];
     let payload = |model: &Result<Pipeline, Error>| {
         let model = model.as_ref().expect("the parts are sound");
-        encode_payload_to_vec(model, Generation::default()).expect("any pipeline has a payload")
+        encode_payload_to_vec(model, PayloadLayout::default()).expect("any pipeline has a payload")
     };
     models.iter().map(payload).collect()
 }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn seeds_are_sound_and_changes_are_not_always() {
         let read = |payload: &[u8]| {
-            decode_payload_from_slice::<Pipeline>(payload, Generation::default(), ModelType::Custom).is_ok()
+            decode_payload_from_slice::<Pipeline>(payload, PayloadLayout::default(), ModelType::Custom).is_ok()
         };
         assert!(seeds().iter().all(|payload| read(payload)));
         let n_read = (0..=255_u8)

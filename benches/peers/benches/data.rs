@@ -3,7 +3,7 @@
 use core::fmt;
 use std::path::{Path, PathBuf};
 
-use apr_container::{Generation, encode_payload_to_vec};
+use apr_container::{PayloadLayout, encode_payload_to_vec};
 use apr_models::{LinearRegression, Vector};
 
 /// The model in the type of aprender 0.15.0.
@@ -61,7 +61,7 @@ pub(crate) struct Pair {
 impl Pair {
     pub(crate) fn new(count: usize, values: Values) -> Self {
         let ours = LinearRegression::from_parts(Vector::from_vec(values.take(count)), 0.25).expect("finite");
-        let payload = encode_payload_to_vec(&ours, Generation::V0_15).expect("small");
+        let payload = encode_payload_to_vec(&ours, PayloadLayout::V0_15).expect("small");
         Self {
             older: bincode::deserialize(&payload).expect("the peer's own layout"),
             newer: bincode::deserialize(&payload).expect("the peer's own layout"),

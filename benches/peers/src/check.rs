@@ -21,7 +21,7 @@ pub(crate) fn run(words: &[&str]) -> Result<String, String> {
     println!("| what | {} |", PEERS.map(|peer| peer.name).join(" | "));
     println!("|---|{}", "---:|".repeat(PEERS.len()));
     for sample in samples::all()?.iter().filter(|sample| wanted(&sample.name())) {
-        let cells = PEERS.map(|peer| match sample.since <= peer.generation {
+        let cells = PEERS.map(|peer| match sample.since <= peer.layout {
             true => tally.cell(model(sample, &peer, &folder.0)),
             false => "-".to_owned(),
         });
@@ -74,7 +74,7 @@ impl Tally {
     }
 }
 
-/// One model in the peer's generation and every compression the peer knows, there and back.
+/// One model in the peer's layout and every compression the peer knows, there and back.
 fn model(sample: &Sample, peer: &Peer, folder: &Path) -> Vec<Outcome> {
     let compressions =
         Compression::KNOWN.into_iter().filter(|kind| *kind != Compression::Lz4 || peer.knows_lz4());
@@ -99,7 +99,7 @@ fn there(sample: &Sample, peer: &Peer, compression: Compression, folder: &Path) 
         return Err(format!("our header says compression {stored}"));
     }
     let theirs = peer.load(sample.rust_type, &path)?.payload()?;
-    same("the peer's payload", &(sample.payload)(peer.generation)?, &theirs)
+    same("the peer's payload", &(sample.payload)(peer.layout)?, &theirs)
 }
 
 /// The peer writes what it has read, and we read that.
@@ -107,13 +107,13 @@ fn back(sample: &Sample, peer: &Peer, compression: Compression, folder: &Path) -
     let (ours, theirs) = (folder.join("ours.apr"), folder.join("theirs.apr"));
     (sample.save)(&ours, options(peer, Compression::None))?;
     peer.load(sample.rust_type, &ours)?.save(&theirs, compression.0)?;
-    let expected = (sample.payload)(peer.generation)?;
-    same("our payload", &expected, &(sample.reread)(&theirs, peer.generation)?)?;
-    same("our payload, of no type named,", &expected, &samples::reread_any(&theirs, peer.generation)?)
+    let expected = (sample.payload)(peer.layout)?;
+    same("our payload", &expected, &(sample.reread)(&theirs, peer.layout)?)?;
+    same("our payload, of no type named,", &expected, &samples::reread_any(&theirs, peer.layout)?)
 }
 
 fn options(peer: &Peer, compression: Compression) -> SaveOptions {
-    SaveOptions::default().with_compression(compression).with_generation(peer.generation).with_created_at(0)
+    SaveOptions::default().with_compression(compression).with_layout(peer.layout).with_created_at(0)
 }
 
 fn same(what: &str, expected: &[u8], found: &[u8]) -> Outcome {
@@ -161,13 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_refuses_the_layout_of_another_generation() {
+    fn a_peer_refuses_the_layout_of_another_release() {
         let folder = Folder::new().unwrap();
         let samples = samples::all().unwrap();
         let tree = samples.iter().find(|sample| sample.rust_type == "DecisionTreeClassifier").unwrap();
         let [_, older, newer] = PEERS;
         let mut impostor = older;
-        impostor.generation = newer.generation;
+        impostor.layout = newer.layout;
         assert!(model(tree, &older, &folder.0).iter().all(Outcome::is_ok));
         let many = samples.iter().rfind(|sample| sample.rust_type == "DecisionTreeClassifier").unwrap();
         assert!(model(many, &impostor, &folder.0).iter().all(Outcome::is_err));

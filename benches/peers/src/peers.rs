@@ -1,10 +1,10 @@
-//! The three generations behind one door.
+//! the three releases behind one door.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use apr_container::Generation;
+use apr_container::PayloadLayout;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(crate) struct Peer {
     /// `aprender 0.15.0`
     pub(crate) name: &'static str,
     /// The layout of its payloads.
-    pub(crate) generation: Generation,
+    pub(crate) layout: PayloadLayout,
     short: &'static str,
     load: Load,
     inspect: fn(&Path) -> Result<Value, String>,
@@ -37,21 +37,21 @@ pub(crate) trait Loaded {
 pub(crate) const PEERS: [Peer; 3] = [
     Peer {
         name: "aprender 0.10.0",
-        generation: Generation::V0_10,
+        layout: PayloadLayout::V0_10,
         short: "0.10",
         load: v0_10::load,
         inspect: v0_10::inspect,
     },
     Peer {
         name: "aprender 0.15.0",
-        generation: Generation::V0_15,
+        layout: PayloadLayout::V0_15,
         short: "0.15",
         load: v0_15::load,
         inspect: v0_15::inspect,
     },
     Peer {
         name: "aprender-core 0.72.3",
-        generation: Generation::V0_72,
+        layout: PayloadLayout::V0_72,
         short: "0.72",
         load: v0_72::load,
         inspect: v0_72::inspect,
@@ -77,12 +77,12 @@ impl Peer {
 
     /// The older ones write without compression when asked for lz4, and refuse it on reading.
     pub(crate) fn knows_lz4(&self) -> bool {
-        self.generation >= Generation::V0_72
+        self.layout >= PayloadLayout::V0_72
     }
 
     /// Whether its metadata have a place for a model card.
     pub(crate) fn knows_model_cards(&self) -> bool {
-        self.generation >= Generation::V0_15
+        self.layout >= PayloadLayout::V0_15
     }
 
     /// What the peer's `inspect` says.

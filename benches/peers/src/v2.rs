@@ -1,4 +1,4 @@
-//! The second generation of the container, by its own crate.
+//! Version 2 of the container, by its own crate.
 
 use std::path::Path;
 

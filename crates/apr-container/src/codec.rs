@@ -23,7 +23,7 @@ pub use self::writer::PayloadWriter;
 
 use alloc::vec::Vec;
 
-use crate::codec::payload_layout::Generation;
+use crate::codec::payload_layout::PayloadLayout;
 use crate::error::Error;
 use crate::limits::ReadOptions;
 use crate::model_type::ModelType;
@@ -51,7 +51,7 @@ pub trait EncodePayload {
         Ok(())
     }
 
-    /// Writes the model's values in the layout of [`PayloadWriter::generation`]. Called twice for one file, the first
+    /// Writes the model's values in the layout of [`PayloadWriter::layout`]. Called twice for one file, the first
     /// time to learn the length: both calls must write the same.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ pub trait DecodePayload: Sized {
     /// The type a container with such a payload has; `None` if that is the caller's choice.
     const MODEL_TYPE: Option<ModelType> = None;
 
-    /// Reads the model's values in the layout of [`PayloadReader::generation`].
+    /// Reads the model's values in the layout of [`PayloadReader::layout`].
     ///
     /// The bytes may come from anyone, and may prove damaged only after this call: every count must go through
     /// [`PayloadReader::count`] or one of the methods that read whole lists.
@@ -108,15 +108,15 @@ impl<M: EncodePayload + ?Sized> EncodePayload for &M {
 /// What the model refuses to encode.
 pub fn encode_payload_to_vec<M: EncodePayload + ?Sized>(
     model: &M,
-    generation: Generation,
+    layout: PayloadLayout,
 ) -> Result<Vec<u8>, Error> {
-    let len = payload_len(model, generation)?;
+    let len = payload_len(model, layout)?;
     let mut bytes = Vec::new();
     let wanted = usize::try_from(len).ok().filter(|&len| bytes.try_reserve_exact(len).is_ok());
     if wanted.is_none() {
         return Err(crate::ErrorKind::OutOfMemory { bytes: len }.into());
     }
-    let mut out = PayloadWriter::new(&mut bytes, generation);
+    let mut out = PayloadWriter::new(&mut bytes, layout);
     model.encode_payload(&mut out)?;
     out.finish()?;
     Ok(bytes)
@@ -129,11 +129,11 @@ pub fn encode_payload_to_vec<M: EncodePayload + ?Sized>(
 /// What the model refuses to decode; [`ErrorKind::PayloadTrailing`](crate::ErrorKind::PayloadTrailing).
 pub fn decode_payload_from_slice<M: DecodePayload>(
     bytes: &[u8],
-    generation: Generation,
+    layout: PayloadLayout,
     model_type: ModelType,
 ) -> Result<M, Error> {
     let mut source = SliceSource::new(bytes);
-    let context = Context::new(generation, model_type, ReadOptions::STRICT, bytes.len() as u64);
+    let context = Context::new(layout, model_type, ReadOptions::STRICT, bytes.len() as u64);
     let mut input = PayloadReader::new(&mut source, bytes.len() as u64, &context);
     let model = M::decode_payload(&mut input)?;
     input.finish()?;
@@ -141,12 +141,9 @@ pub fn decode_payload_from_slice<M: DecodePayload>(
 }
 
 /// Bytes of the model's payload before compression.
-pub(crate) fn payload_len<M: EncodePayload + ?Sized>(
-    model: &M,
-    generation: Generation,
-) -> Result<u64, Error> {
+pub(crate) fn payload_len<M: EncodePayload + ?Sized>(model: &M, layout: PayloadLayout) -> Result<u64, Error> {
     let mut counting = Counting;
-    let mut out = PayloadWriter::new(&mut counting, generation);
+    let mut out = PayloadWriter::new(&mut counting, layout);
     model.encode_payload(&mut out)?;
     out.finish()
 }

@@ -169,8 +169,8 @@ error_kinds! {
         /// The first four bytes.
         found: [u8; 4],
     } => "ac-magic", "not an .apr file: it begins with [{:02X}, {:02X}, {:02X}, {:02X}], not with \"APRN\" or \"APR\\0\"", found[0], found[1], found[2], found[3];
-    /// A file of the second generation where one of the first is expected.
-    SecondGeneration => "ac-second-generation", "a file of the second generation: it holds tensors, not a model; open it as one";
+    /// A file of version 2 where one of the first is expected.
+    Version2 => "ac-second-generation", "expected an .apr file of version 1, found version 2, which holds tensors instead of a model";
     /// A major version this reader does not know.
     UnsupportedVersion {
         /// Major and minor version of the file.
@@ -385,8 +385,8 @@ error_kinds! {
         /// What.
         what: &'static str,
     } => "ac-unsupported", "the payload's layout has no {what}";
-    // The second generation.
-    /// The checksum of a header of the second generation does not match: it is damaged.
+    // Version 2.
+    /// The checksum of a header of version 2 does not match: it is damaged.
     HeaderChecksum {
         /// Stored in the header.
         expected: u32,

@@ -1,9 +1,7 @@
 //! The `.apr` model container: one file with a header, metadata, a payload and a checksum.
 //!
-//! Both generations are read and written: the first holds one model's values behind 32 bytes of header
-//! ([`save()`], [`load()`], [`inspect()`]), the second a table of named tensors ([`v2`]). Files are exchanged with aprender 0.10
-//! to 0.72, whose defects are not: see `docs/apr-format.md`. With the feature `crypto`, `sealed` holds any file, encrypted and
-//! signed, and reads single tensors out of it.
+//! Version 1 holds the values of one model after a header of 32 bytes ([`save()`], [`load()`], [`inspect()`]), version 2 a table of
+//! named tensors ([`v2`]). Files are exchanged with aprender 0.10 to 0.72; its defects are not reproduced: see `docs/apr-format.md`.
 //!
 //! ```
 //! use apr_container::{DecodePayload, EncodePayload, Error, ModelType, PayloadReader, PayloadWriter, SaveOptions, load_from_bytes, to_vec};
@@ -77,7 +75,7 @@ mod model_type;
 pub mod v1;
 pub mod v2;
 
-pub use crate::codec::payload_layout::Generation;
+pub use crate::codec::payload_layout::PayloadLayout;
 #[cfg(feature = "serde")]
 pub use crate::codec::serde::Serde;
 pub use crate::codec::{

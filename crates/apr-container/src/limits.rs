@@ -8,7 +8,7 @@ pub enum Strictness {
     Strict,
     /// What the format's known readers tolerate as well: bytes between payload and checksum, trailing bytes after
     /// the payload's last value, an uncompressed size that lies, unreadable metadata, versions below 1.0, a wrong
-    /// footer of the second generation.
+    /// footer of version 2.
     Compat,
 }
 
@@ -68,7 +68,7 @@ pub struct Limits {
     pub payload_depth: usize,
     /// Most list elements without bytes (`()` and the like) in one payload of a user's type. Default 2^20.
     pub empty_elements: u64,
-    /// Most tensors in a file of the second generation. Default 2^21.
+    /// Most tensors in a file of version 2. Default 2^21.
     pub tensors: u64,
 }
 

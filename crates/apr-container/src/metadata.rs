@@ -55,7 +55,7 @@ record! {
         /// document it.
         pub created_at: String,
         /// Version of the implementation that the payload is laid out for, see
-        /// [`Generation::version`](crate::Generation::version).
+        /// [`PayloadLayout::version`](crate::PayloadLayout::version).
         pub aprender_version: String,
         /// Name of the model.
         pub model_name: Option<String>,

@@ -1,4 +1,4 @@
-//! The second generation: many named tensors behind one index.
+//! Version 2: many named tensors behind one index.
 //!
 //! A file is a header, metadata as JSON, an index of tensors, the tensors, and a checksum, each part padded to 64 bytes.
 //!

@@ -12,7 +12,7 @@ pub enum Container {
     /// GGUF: every type of ggml.
     #[default]
     Gguf,
-    /// `.apr` of the second generation: plain numbers, its own 4 and 8 bits, `Q4_K` and `Q6_K`.
+    /// `.apr` of version 2: plain numbers, its own 4 and 8 bits, `Q4_K` and `Q6_K`.
     Apr,
     /// safetensors: plain numbers.
     SafeTensors,

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use apr_container::v1::Container;
 use apr_container::{
-    DecodePayload, EncodePayload, Expect, Generation, ModelType, PayloadReader, PayloadWriter, ReadOptions,
-    Strictness, v2,
+    DecodePayload, EncodePayload, Expect, ModelType, PayloadLayout, PayloadReader, PayloadWriter,
+    ReadOptions, Strictness, v2,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -383,7 +383,7 @@ impl AnyModel {
     /// The layout of the oldest aprender releases that read such models; `None` if no known release does. Later ones read them
     /// too.
     #[must_use]
-    pub const fn oldest_reader(&self) -> Option<Generation> {
+    pub const fn oldest_reader(&self) -> Option<PayloadLayout> {
         match self {
             Self::LinearRegression(_)
             | Self::Ridge(_)
@@ -401,8 +401,8 @@ impl AnyModel {
             | Self::Dbscan(_)
             | Self::IsolationForest(_)
             | Self::QuantizedBlock(_)
-            | Self::Numbers(_) => Some(Generation::V0_10),
-            Self::MixtureOfExperts(_) => Some(Generation::V0_15),
+            | Self::Numbers(_) => Some(PayloadLayout::V0_10),
+            Self::MixtureOfExperts(_) => Some(PayloadLayout::V0_15),
             Self::GradientBoostingClassifier(_)
             | Self::GradientBoostingRegressor(_)
             | Self::Pca(_)
@@ -549,12 +549,12 @@ impl AnyModel {
         Ok(container.payload().plain()?.decode()?)
     }
 
-    /// Reads the model of an `.apr` file in memory, for example from `include_bytes!`. One of the second generation holds the
+    /// Reads the model of an `.apr` file in memory, for example from `include_bytes!`. One of version 2 holds the
     /// tensors of a model, quantized or not.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Container`]; of the second generation also those of [`Tensors::from_apr2`] and of
+    /// [`ErrorKind::Container`]; of version 2 also those of [`Tensors::from_apr2`] and of
     /// [`from_tensors`](Self::from_tensors).
     pub fn from_bytes(file: &[u8]) -> Result<Self, Error> {
         if v2::Magic::of(file).is_some() {
@@ -563,7 +563,7 @@ impl AnyModel {
         Ok(apr_container::load_from_bytes_with(file, Expect::AnyKnown, &ReadOptions::STRICT)?)
     }
 
-    /// Loads the model of an `.apr` file of either generation.
+    /// Loads the model of an `.apr` file of either version.
     ///
     /// # Errors
     ///
@@ -572,7 +572,7 @@ impl AnyModel {
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         match apr_container::load_with(path, Expect::AnyKnown, &ReadOptions::STRICT) {
-            Err(error) if matches!(error.kind(), apr_container::ErrorKind::SecondGeneration) => {
+            Err(error) if matches!(error.kind(), apr_container::ErrorKind::Version2) => {
                 Self::from_bytes(&durable_file::read(path, u64::MAX)?)
             }
             loaded => Ok(loaded?),

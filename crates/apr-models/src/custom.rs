@@ -44,7 +44,7 @@ wrapper! {
     ///
     /// ```
     /// use apr_container::{
-    ///     DecodePayload, EncodePayload, Error, Generation, ModelType, PayloadReader, PayloadWriter,
+    ///     DecodePayload, EncodePayload, Error, PayloadLayout, ModelType, PayloadReader, PayloadWriter,
     ///     decode_payload_from_slice, encode_payload_to_vec,
     /// };
     /// use apr_models::Custom;
@@ -64,9 +64,9 @@ wrapper! {
     ///     }
     /// }
     ///
-    /// let bytes = encode_payload_to_vec(&Custom(Threshold(0.5)), Generation::default())?;
+    /// let bytes = encode_payload_to_vec(&Custom(Threshold(0.5)), PayloadLayout::default())?;
     /// let Custom(threshold): Custom<Threshold> =
-    ///     decode_payload_from_slice(&bytes, Generation::default(), ModelType::Custom)?;
+    ///     decode_payload_from_slice(&bytes, PayloadLayout::default(), ModelType::Custom)?;
     /// assert_eq!(threshold, Threshold(0.5));
     /// # Ok::<(), Error>(())
     /// ```

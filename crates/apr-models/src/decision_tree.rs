@@ -1,6 +1,6 @@
 //! Decision trees: one threshold test after the other until a leaf says the class or the value.
 
-use apr_container::{DecodePayload, EncodePayload, Generation, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadLayout, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation};
 use crate::model::{self, Classifier, Model, Regressor, row_width};
@@ -345,8 +345,8 @@ impl EncodePayload for DecisionTreeClassifier {
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         write_option(out, self.tree.as_ref(), |out, tree| tree::payload::write(out, tree, LeafKind::Class))?;
         write_optional_usize(out, self.max_depth)?;
-        match out.generation() {
-            Generation::V0_10 => Ok(()),
+        match out.layout() {
+            PayloadLayout::V0_10 => Ok(()),
             _ => write_optional_usize(out, self.n_features),
         }
     }
@@ -358,8 +358,8 @@ impl DecodePayload for DecisionTreeClassifier {
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let tree = read_option(input, |input| tree::payload::read(input, LeafKind::Class))?;
         let max_depth = read_optional_usize(input)?;
-        let n_features = match input.generation() {
-            Generation::V0_10 => None,
+        let n_features = match input.layout() {
+            PayloadLayout::V0_10 => None,
             _ => read_optional_usize(input)?,
         };
         if let (Some(tree), Some(n_features)) = (&tree, n_features) {
@@ -371,7 +371,7 @@ impl DecodePayload for DecisionTreeClassifier {
     fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
         skip_option(input, |input| tree::payload::skip(input, LeafKind::Class))?;
         read_optional_usize(input)?;
-        if input.generation() != Generation::V0_10 {
+        if input.layout() != PayloadLayout::V0_10 {
             read_optional_usize(input)?;
         }
         Ok(())

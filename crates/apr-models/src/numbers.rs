@@ -11,13 +11,13 @@ use crate::tensors::Tensors;
 /// A list of `f32`: what people store under a model type whose model has no layout in the implementation they use.
 ///
 /// ```
-/// use apr_container::{Generation, ModelType, decode_payload_from_slice, encode_payload_to_vec};
+/// use apr_container::{PayloadLayout, ModelType, decode_payload_from_slice, encode_payload_to_vec};
 /// use apr_models::Numbers;
 ///
 /// let numbers = Numbers::from(vec![0.5, -1.0]);
-/// let payload = encode_payload_to_vec(&numbers, Generation::V0_72)?;
+/// let payload = encode_payload_to_vec(&numbers, PayloadLayout::V0_72)?;
 /// assert_eq!(payload.len(), 8 + 2 * 4);
-/// assert_eq!(decode_payload_from_slice::<Numbers>(&payload, Generation::V0_72, ModelType::Pca)?, numbers);
+/// assert_eq!(decode_payload_from_slice::<Numbers>(&payload, PayloadLayout::V0_72, ModelType::Pca)?, numbers);
 /// # Ok::<(), apr_container::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]

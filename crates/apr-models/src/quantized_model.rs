@@ -19,7 +19,7 @@ use crate::tensors::{MODEL_KEY, Tensors};
 
 /// A model whose weight matrices are blocks of 8 or 4 bits: what [`Model::quantize`] makes, to be saved.
 ///
-/// Its file is an `.apr` file of the second generation, with the tensors that `apr quantize` gives it. [`AnyModel`] loads it:
+/// Its file is an `.apr` file of version 2, with the tensors that `apr quantize` gives it. [`AnyModel`] loads it:
 /// the blocks become `f32` while it is read.
 ///
 /// ```

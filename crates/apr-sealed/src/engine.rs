@@ -337,7 +337,7 @@ impl<'k> Engine<'k> {
             bytes.resize(self.places.slot(0).start as usize, 0);
             let new = NewSlot {
                 len: self.fixed.slot_len as usize,
-                generation: 1,
+                revision: 1,
                 records: &locks.records,
                 context: &locks.context,
                 signer: self.signer.filter(|_| self.fixed.is_bound),

@@ -119,10 +119,10 @@ impl SealedHeader {
             // Of two slots, the newer one counts; the other is what was before, or what came of writing it.
             let slots = [0, 1].map(|idx| (idx, Slot::parse(header.part(&header.places.slot(idx)))));
             let newest = slots.into_iter().filter_map(|(idx, slot)| Some((idx, slot?)));
-            let newest = newest.max_by_key(|(idx, slot)| (slot.generation, usize::MAX - idx));
+            let newest = newest.max_by_key(|(idx, slot)| (slot.revision, usize::MAX - idx));
             let (idx, slot) = newest.ok_or_else(|| ErrorKind::KeySlots.at(header.places.slot(0).start))?;
             let kinds = slot.stanzas().map(crate::slot::Record::kind).collect();
-            header.slot = Some((idx, slot.generation, kinds));
+            header.slot = Some((idx, slot.revision, kinds));
         }
         header.directory_hash = Sha256::digest(header.part(&header.places.directory)).into();
         Ok(header)
@@ -207,8 +207,8 @@ impl SealedHeader {
 
     /// How often the list of recipients was written; 1 as sealed, 0 without encryption.
     #[must_use]
-    pub fn generation_declared(&self) -> u64 {
-        self.slot.as_ref().map_or(0, |(_, generation, _)| *generation)
+    pub fn revision_declared(&self) -> u64 {
+        self.slot.as_ref().map_or(0, |(_, revision, _)| *revision)
     }
 
     /// The tree hash of the payload, of a file that says it is signed.

@@ -139,8 +139,8 @@ impl Rekeying {
             records.append(&mut listed.to_records(&records, &file_key, &list_context, rng)?);
         }
         let len = header.fixed.slot_len;
-        let generation = slot.generation.checked_add(1).ok_or(ErrorKind::SizeOverflow)?;
-        let new = NewSlot { len: len as usize, generation, records: &records, context: &context, signer };
+        let revision = slot.revision.checked_add(1).ok_or(ErrorKind::SizeOverflow)?;
+        let new = NewSlot { len: len as usize, revision, records: &records, context: &context, signer };
         let new = new.to_bytes(&slot::mac_key(&file_key), header.surroundings())?;
         let old = header.slot_idx().unwrap_or_default();
         let place = |idx: usize| header.places.slot(idx).start;

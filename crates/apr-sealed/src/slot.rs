@@ -2,7 +2,7 @@
 //!
 //! | offset | size | field |
 //! |---:|---:|---|
-//! | 0 | 8 | generation |
+//! | 0 | 8 | revision |
 //! | 8 | 2 | number of stanzas |
 //! | 10 | 2 | zero |
 //! | 12 | 4 | length of the stanzas |
@@ -154,7 +154,7 @@ pub(crate) type Surroundings<'f> = [&'f [u8]; 3];
 /// A slot to be written.
 pub(crate) struct NewSlot<'s> {
     pub(crate) len: usize,
-    pub(crate) generation: u64,
+    pub(crate) revision: u64,
     pub(crate) records: &'s [Record],
     /// What the stanzas are bound to.
     pub(crate) context: &'s [u8; 32],
@@ -169,7 +169,7 @@ impl NewSlot<'_> {
         let count = u16::try_from(self.records.len()).ok().filter(|_| needed <= available);
         let count = count.ok_or(ErrorKind::SlotsFull { needed, available })?;
         let mut bytes = Vec::with_capacity(self.len);
-        bytes.extend_from_slice(&self.generation.to_le_bytes());
+        bytes.extend_from_slice(&self.revision.to_le_bytes());
         bytes.extend_from_slice(&count.to_le_bytes());
         bytes.extend_from_slice(&[0; 2]);
         // Not more than the room.
@@ -199,7 +199,7 @@ impl NewSlot<'_> {
 #[derive(Clone, Debug)]
 pub(crate) struct Slot<'f> {
     bytes: &'f [u8],
-    pub(crate) generation: u64,
+    pub(crate) revision: u64,
     pub(crate) records: Vec<Record>,
 }
 
@@ -212,7 +212,7 @@ impl<'f> Slot<'f> {
         }
         let (body, _) = covered.split_last_chunk::<MAC_LEN>()?;
         let (mut head, body) = body.split_at_checked(BODY_AT)?;
-        let generation = u64::from_le_bytes(take(&mut head));
+        let revision = u64::from_le_bytes(take(&mut head));
         let count = u16::from_le_bytes(take(&mut head));
         let reserved: [u8; 2] = take(&mut head);
         let used = u32::from_le_bytes(take(&mut head)) as usize;
@@ -233,7 +233,7 @@ impl<'f> Slot<'f> {
         let is_sound = stanzas.is_empty()
             && !records.iter().all(Record::is_list)
             && (!has_password || records.len() == 1);
-        is_sound.then_some(Self { bytes, generation, records })
+        is_sound.then_some(Self { bytes, revision, records })
     }
 
     /// The records that open the file.

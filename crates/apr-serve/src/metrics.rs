@@ -106,7 +106,7 @@ impl Rare {
 pub(crate) struct State {
     pub(crate) open_connections: usize,
     pub(crate) buffered: usize,
-    pub(crate) generation: u64,
+    pub(crate) load_count: u64,
     pub(crate) loaded_at: u64,
     pub(crate) is_draining: bool,
 }
@@ -175,7 +175,7 @@ pub(crate) fn to_text(all: &[Counters], rare: &Rare, state: State) -> Vec<u8> {
         "Bytes of large bodies and answers in memory.",
         state.buffered as u64,
     );
-    text.one("apr_serve_model_generation", "gauge", "Number of the model, counted from 1.", state.generation);
+    text.one("apr_serve_model_generation", "gauge", "Number of the model, counted from 1.", state.load_count);
     text.one("apr_serve_model_loaded_seconds", "gauge", "When it was loaded, since 1970.", state.loaded_at);
     text.head("apr_serve_reloads_total", "counter", "Files looked at after a change.");
     text.line(format_args!(

@@ -44,7 +44,7 @@ impl Model {
         })
     }
 
-    /// Reads the model of an `.apr` file of either generation, for example from `include_bytes!`; the names of features and
+    /// Reads the model of an `.apr` file of version 1 or 2, for example from `include_bytes!`; the names of features and
     /// classes in its metadata and its digest go with it.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Model {
     /// Those of [`AnyModel::from_bytes`] and [`new`](Self::new).
     pub fn from_bytes(file: &[u8]) -> Result<Self, Error> {
         let model = Self::new(AnyModel::from_bytes(file)?)?.with_digest(Sha256::digest(file).into());
-        // A file of the second generation has other metadata.
+        // A file of version 2 has other metadata.
         let custom = inspect_bytes(file).ok().map(|info| info.metadata.custom);
         let names = |key: &str| {
             let names = custom.as_ref()?.get(key)?.as_array()?.iter();
@@ -146,9 +146,9 @@ impl Model {
     }
 
     /// What answers call it, if it is the model of that number.
-    pub(crate) fn tag(&self, generation: u64) -> String {
+    pub(crate) fn tag(&self, load_count: u64) -> String {
         let digest = self.digest().and_then(|digest| digest.get(..16).map(str::to_owned));
-        digest.unwrap_or_else(|| format!("generation-{generation}"))
+        digest.unwrap_or_else(|| format!("generation-{load_count}"))
     }
 
     /// The model.

@@ -223,7 +223,7 @@ fn replace<E>(
     shared.rare.reloaded();
     // This thread lets go of the old one, too.
     let served = shared.slot.current();
-    report(Event::Reloaded { model: &served.model, generation: served.generation });
+    report(Event::Reloaded { model: &served.model, load_count: served.load_count });
 }
 
 /// What a signal asks for.

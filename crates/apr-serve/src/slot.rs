@@ -22,7 +22,7 @@ const LONGEST_PIECE: usize = 4096;
 pub(crate) struct Served {
     pub(crate) model: Model,
     /// Counted from 1.
-    pub(crate) generation: u64,
+    pub(crate) load_count: u64,
     /// What answers call it.
     pub(crate) tag: String,
     /// Seconds since 1970.
@@ -32,10 +32,10 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    fn new(model: Model, generation: u64) -> Self {
-        let tag = model.tag(generation);
+    fn new(model: Model, load_count: u64) -> Self {
+        let tag = model.tag(load_count);
         let loaded_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Self { model, generation, tag, loaded_at, rows_at_once: AtomicUsize::new(FIRST_PIECE) }
+        Self { model, load_count, tag, loaded_at, rows_at_once: AtomicUsize::new(FIRST_PIECE) }
     }
 
     /// How many rows to do at once.
@@ -56,7 +56,7 @@ impl Served {
         let mut out = b"{\"schema\":\"apr.serve.model/1\",\"model\":".to_vec();
         write::string(&self.tag, &mut out);
         out.extend_from_slice(b",\"generation\":");
-        write::plain(self.generation, &mut out);
+        write::plain(self.load_count, &mut out);
         out.extend_from_slice(b",\"loaded_at\":");
         write::plain(self.loaded_at, &mut out);
         self.model.write_fields(&mut out);
@@ -70,7 +70,7 @@ impl Served {
 pub(crate) struct Slot {
     /// Tells slots apart in what threads keep.
     id: u64,
-    generation: AtomicU64,
+    load_count: AtomicU64,
     current: Mutex<Arc<Served>>,
 }
 
@@ -84,14 +84,14 @@ static SLOTS: AtomicU64 = AtomicU64::new(0);
 impl Slot {
     pub(crate) fn new(model: Model) -> Self {
         let id = SLOTS.fetch_add(1, Ordering::Relaxed);
-        Self { id, generation: AtomicU64::new(1), current: Mutex::new(Arc::new(Served::new(model, 1))) }
+        Self { id, load_count: AtomicU64::new(1), current: Mutex::new(Arc::new(Served::new(model, 1))) }
     }
 
     /// The model that answers now.
     pub(crate) fn current(&self) -> Arc<Served> {
-        let generation = self.generation.load(Ordering::Acquire);
+        let load_count = self.load_count.load(Ordering::Acquire);
         SEEN.with_borrow_mut(|seen| match seen {
-            Some((id, served)) if *id == self.id && served.generation == generation => Arc::clone(served),
+            Some((id, served)) if *id == self.id && served.load_count == load_count => Arc::clone(served),
             _ => {
                 let served = Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner));
                 *seen = Some((self.id, Arc::clone(&served)));
@@ -103,8 +103,8 @@ impl Slot {
     /// Puts another model in its place. Whoever has the old one keeps it.
     pub(crate) fn replace(&self, model: Model) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let generation = current.generation + 1;
-        *current = Arc::new(Served::new(model, generation));
-        self.generation.store(generation, Ordering::Release);
+        let load_count = current.load_count + 1;
+        *current = Arc::new(Served::new(model, load_count));
+        self.load_count.store(load_count, Ordering::Release);
     }
 }

@@ -44,7 +44,7 @@ pub enum Event<'e, E> {
         /// It.
         model: &'e Model,
         /// Its number, counted from 1.
-        generation: u64,
+        load_count: u64,
     },
     /// The file changed and holds no model that could answer; the old one does.
     NotLoaded(E),

@@ -88,7 +88,7 @@ impl Shared {
         State {
             open_connections: self.connections.open(),
             buffered: self.buffered.load(Ordering::Relaxed),
-            generation: served.generation,
+            load_count: served.load_count,
             loaded_at: served.loaded_at,
             is_draining: self.is_draining(),
         }

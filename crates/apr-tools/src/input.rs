@@ -121,7 +121,7 @@ pub(crate) fn path(matches: &ArgMatches) -> &Path {
     matches.get_one::<PathBuf>("input").expect("clap requires FILE")
 }
 
-/// An open model whose tensors can be read. Of a safetensors file and of an `.apr` file of the second generation or a GGUF file only
+/// An open model whose tensors can be read. Of a safetensors file and of an `.apr` file of version 2 or a GGUF file only
 /// what stands before the tensors has been read.
 #[derive(Debug)]
 pub(crate) struct Model {
@@ -134,9 +134,9 @@ pub(crate) struct Model {
 pub(crate) enum Kind {
     File(SafeTensorsFile),
     Sharded(ShardedSafeTensors),
-    /// The first generation: a payload that becomes a model, which becomes tensors.
+    /// Version 1: a payload that becomes a model, which becomes tensors.
     AprModel(Box<AprModel>),
-    /// The second generation: tensors.
+    /// Version 2: tensors.
     AprTensors(Box<AprTensors>),
     /// Tensors behind keys and values.
     Gguf(Box<GgufFile>),

@@ -3,8 +3,8 @@
 //! | format | entries |
 //! |---|---|
 //! | safetensors | as they are |
-//! | `.apr`, first generation | what belongs to the tensors (`apr.model`); each text among the custom keys; `apr.metadata` is JSON of all the rest; `apr.quality` if there is a score |
-//! | `.apr`, second generation | each member that is text; `apr2.metadata` is JSON of all the rest |
+//! | `.apr`, version 1 | what belongs to the tensors (`apr.model`); each text among the custom keys; `apr.metadata` is JSON of all the rest; `apr.quality` if there is a score |
+//! | `.apr`, version 2 | each member that is text; `apr2.metadata` is JSON of all the rest |
 //! | GGUF | each key that is text; `gguf.metadata` is a JSON list of all keys, with the values of the rest |
 //!
 //! The way back puts every part into its place again. What JSON cannot say is reported.
@@ -23,11 +23,11 @@ use crate::terminal::value::flatten;
 /// Text by key.
 pub(crate) type Entries = BTreeMap<String, String>;
 
-/// Key of the JSON that holds the metadata of the first generation.
+/// Key of the JSON that holds the metadata of version 1.
 pub(crate) const OF_MODEL: &str = "apr.metadata";
 /// Key of the quality score.
 pub(crate) const QUALITY: &str = "apr.quality";
-/// Key of the JSON that holds the metadata of the second generation.
+/// Key of the JSON that holds the metadata of version 2.
 pub(crate) const OF_TENSORS: &str = "apr2.metadata";
 /// The member of `.apr` version 2 metadata that names the family of models.
 const MODEL_TYPE: &str = "model_type";
@@ -129,7 +129,7 @@ fn beyond_json(value: &Value) -> Option<&'static str> {
     }
 }
 
-/// What a file of the second generation may say of all its tensors together.
+/// What a file of version 2 may say of all its tensors together.
 fn members_of_all(totals: Totals) -> [(&'static str, u64); 2] {
     [("param_count", totals.elements), ("total_size", totals.bytes)]
 }
@@ -163,7 +163,7 @@ fn of_tensors(metadata: &v2::Metadata, totals: Totals) -> Entries {
     entries
 }
 
-/// The members of a file of the second generation: text as it is, everything else as JSON; none that is null.
+/// The members of a file of version 2: text as it is, everything else as JSON; none that is null.
 pub(crate) fn members(metadata: &v2::Metadata) -> Entries {
     let json = metadata.to_json();
     let text = |raw: &str| serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.to_owned());
@@ -176,7 +176,7 @@ fn members_of(json: &str) -> BTreeMap<String, &RawValue> {
     serde_json::from_str(json).unwrap_or_default()
 }
 
-/// Metadata of the first generation and the quality score, from entries; those that are no part of it become custom
+/// Metadata of version 1 and the quality score, from entries; those that are no part of it become custom
 /// keys. Entries for which `is_of_tensors` holds are left to the tensors.
 ///
 /// # Errors
@@ -204,7 +204,7 @@ pub(crate) fn to_model(
     };
     let quality = entries.get(QUALITY).map(score).transpose()?;
     for (key, text) in entries {
-        // What a file of the second generation has to say of any model, and tells nothing new.
+        // What a file of version 2 has to say of any model, and tells nothing new.
         let is_derived = key == MODEL_TYPE && entries.get(apr_models::MODEL_KEY) == Some(text);
         if !(key == OF_MODEL || key == QUALITY || is_of_tensors(key) || is_derived) {
             metadata.custom.insert(key.clone(), Value::from(text.as_str()));
@@ -213,7 +213,7 @@ pub(crate) fn to_model(
     Ok((metadata, quality))
 }
 
-/// Metadata of the second generation, from entries; those that are no part of it become members of their own.
+/// Metadata of version 2, from entries; those that are no part of it become members of their own.
 ///
 /// # Errors
 ///

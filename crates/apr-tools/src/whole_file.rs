@@ -1,4 +1,4 @@
-//! `.apr` files of the first generation that are read and written as a whole: what encrypts, decrypts and labels them shares.
+//! `.apr` files of version 1 that are read and written as a whole: what encrypts, decrypts and labels them shares.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -24,7 +24,7 @@ const FILE_LEN_MAX: u64 = 1 << 34;
 /// Bytes between two looks at the progress.
 const PIECE_LEN: usize = 1 << 20;
 
-/// A source that must be of the first generation; `instead` is the advice for every other format.
+/// A source that must be of version 1; `instead` is the advice for every other format.
 ///
 /// # Errors
 ///

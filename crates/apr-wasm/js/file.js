@@ -170,7 +170,7 @@ export class AprFile {
     }
   }
 
-  /** A file of the second generation has no keys. */
+  /** A file of version 2 has no keys. */
   #decodeQuestion(question, looks, keys) {
     return writeKeys(question.u8(looks), keys);
   }

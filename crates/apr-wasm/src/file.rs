@@ -101,7 +101,7 @@ pub(crate) struct OpenFile {
     /// Shared with the reader of a sealed file.
     pages: Rc<RefCell<CachedPages>>,
     format: Option<Format>,
-    /// Of the first generation.
+    /// Of version 1.
     info: Option<ModelInfo>,
     decoded: Option<Decoded>,
     inflated: Option<Box<apr_container::v2::Inflated>>,

@@ -37,7 +37,7 @@ operations! {
     Provide = 2;
     /// Looks at what stands before the data.
     Open = 3;
-    /// Decodes the payload of an `.apr` file of the first generation, or decompresses one of the second.
+    /// Decodes the payload of an `.apr` file of version 1, or decompresses one of the second.
     Decode = 4;
     /// Verifies checksum and signature.
     Verify = 5;

@@ -11,7 +11,7 @@ import { brief, bytes, count, cut, percent, plural, shape, short, visible } from
 import { Tree, matching, summaryOf } from "./tree.js";
 
 const FORMATS = {
-  safetensors: "safetensors", gguf: "GGUF", apr1: ".apr, first generation", apr2: ".apr, second generation", sealed: "sealed",
+  safetensors: "safetensors", gguf: "GGUF", apr1: ".apr, version 1", apr2: ".apr, version 2", sealed: "sealed",
 };
 const FILTER_DELAY_MS = 120;
 

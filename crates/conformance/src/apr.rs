@@ -1,4 +1,4 @@
-//! The `.apr` format: vectors of both generations through our readers, writers and models.
+//! The `.apr` format: vectors of both versions through our readers, writers and models.
 
 pub mod exports;
 pub mod first;

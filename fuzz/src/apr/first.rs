@@ -1,4 +1,4 @@
-//! Containers of the first generation.
+//! Containers of version 1.
 
 use apr_container::{Compression, EncodePayload, Error, PayloadWriter, SaveOptions, to_vec};
 use apr_container::v1::Container;
@@ -50,7 +50,7 @@ impl EncodePayload for Raw {
 
 /// A file that is sound but for rare faults.
 fn built(choices: &mut Choices<'_>) -> Vec<u8> {
-    let (model_type, generation, payload) = payload::any(choices);
+    let (model_type, layout, payload) = payload::any(choices);
     let compression = choices.pick([
         Compression::None,
         Compression::None,
@@ -59,7 +59,7 @@ fn built(choices: &mut Choices<'_>) -> Vec<u8> {
         Compression::ZstdMax,
     ]);
     let options =
-        SaveOptions::default().with_compression(compression).with_generation(generation).with_created_at(0);
+        SaveOptions::default().with_compression(compression).with_layout(layout).with_created_at(0);
     let file = to_vec(&Raw(payload), model_type, &options).expect("any payload can be saved");
     let container = Container::from_bytes(&file).expect("what we write we read");
     let mut header = container.header().to_bytes();

@@ -1,4 +1,4 @@
-//! Metadata of the first generation.
+//! Metadata of version 1.
 
 use crate::choices::Choices;
 

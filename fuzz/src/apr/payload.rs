@@ -4,7 +4,7 @@ mod ours;
 mod peers;
 mod writer;
 
-use apr_container::{Generation, ModelType};
+use apr_container::{PayloadLayout, ModelType};
 
 use self::writer::Writer;
 use crate::choices::Choices;
@@ -22,8 +22,8 @@ pub struct Kind {
 impl Kind {
     /// A payload that is sound but for rare faults.
     #[must_use]
-    pub fn payload(&self, choices: &mut Choices<'_>, generation: Generation) -> Vec<u8> {
-        let mut writer = Writer { choices, generation, out: Vec::new() };
+    pub fn payload(&self, choices: &mut Choices<'_>, layout: PayloadLayout) -> Vec<u8> {
+        let mut writer = Writer { choices, layout, out: Vec::new() };
         (self.write)(&mut writer);
         if writer.choices.rarely(64) {
             writer.out.push(0);
@@ -111,11 +111,11 @@ const fn kind(name: &'static str, model_type: ModelType, write: fn(&mut Writer<'
 }
 
 /// A payload of some model.
-pub fn any(choices: &mut Choices<'_>) -> (ModelType, Generation, Vec<u8>) {
+pub fn any(choices: &mut Choices<'_>) -> (ModelType, PayloadLayout, Vec<u8>) {
     let kind = KINDS[choices.below(KINDS.len())];
-    let generation = choices.pick(Generation::ALL);
-    let payload = kind.payload(choices, generation);
-    (kind.model_type, generation, payload)
+    let layout = choices.pick(PayloadLayout::ALL);
+    let payload = kind.payload(choices, layout);
+    (kind.model_type, layout, payload)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Containers of the second generation.
+//! Containers of version 2.
 
 use super::{crc32, seal};
 use crate::choices::Choices;

@@ -36,7 +36,7 @@ fn understood(peer: &Peer, folder: &Path) -> Outcome {
     let found = peer.inspect(&path)?;
     let mut expected = json!({
         "created_at": "1795241427",
-        "aprender_version": peer.generation.version(),
+        "aprender_version": peer.layout.version(),
         "model_name": "house-price-predictor",
         "description": "Größe → Preis",
         "training": { "samples": 506, "duration_ms": 42, "source": "boston.csv" },
@@ -81,7 +81,7 @@ fn understood(peer: &Peer, folder: &Path) -> Outcome {
     let own = inspect(&path).map_err(|error| error.to_string())?;
     let mut stamped = Metadata {
         created_at: "1795241427".to_owned(),
-        aprender_version: peer.generation.version().to_owned(),
+        aprender_version: peer.layout.version().to_owned(),
         ..metadata
     };
     stamped.custom.insert("apr.model".to_owned(), Value::from("LinearRegression"));

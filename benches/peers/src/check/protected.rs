@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use apr_container::{Compression, Generation, ModelType, Opened, Protection, ReadOptions, encode_payload_to_vec, load_protected, save, save_protected};
+use apr_container::{Compression, PayloadLayout, ModelType, Opened, Protection, ReadOptions, encode_payload_to_vec, load_protected, save, save_protected};
 use apr_crypto::{Access, Password, RecipientSecret, SigningKey};
 use apr_models::{LinearRegression, Vector};
 
@@ -60,8 +60,8 @@ fn model() -> LinearRegression {
     LinearRegression::from_parts(Vector::from_vec(coefficients), 1.5).expect("finite weights")
 }
 
-fn payload(model: &LinearRegression, generation: Generation) -> Result<Vec<u8>, String> {
-    encode_payload_to_vec(model, generation).map_err(|error| error.to_string())
+fn payload(model: &LinearRegression, layout: PayloadLayout) -> Result<Vec<u8>, String> {
+    encode_payload_to_vec(model, layout).map_err(|error| error.to_string())
 }
 
 fn there(lock: Lock, peer: &Peer, compression: Compression, folder: &Path) -> Outcome {
@@ -79,8 +79,8 @@ fn there(lock: Lock, peer: &Peer, compression: Compression, folder: &Path) -> Ou
     let options = options(peer, compression);
     save_protected(&model, ModelType::LinearRegression, &path, options, &protection)
         .map_err(|error| error.to_string())?;
-    let theirs = doors(peer.generation).open(lock, &path)?;
-    same("the peer's payload", &payload(&model, peer.generation)?, &theirs)
+    let theirs = doors(peer.layout).open(lock, &path)?;
+    same("the peer's payload", &payload(&model, peer.layout)?, &theirs)
 }
 
 fn back(lock: Lock, peer: &Peer, compression: Compression, folder: &Path) -> Outcome {
@@ -88,7 +88,7 @@ fn back(lock: Lock, peer: &Peer, compression: Compression, folder: &Path) -> Out
     let model = model();
     save(&model, ModelType::LinearRegression, &plain, options(peer, Compression::None))
         .map_err(|error| error.to_string())?;
-    doors(peer.generation).protect(lock, &plain, &path, compression.0)?;
+    doors(peer.layout).protect(lock, &plain, &path, compression.0)?;
     let (password, recipient) = (Password::from(PASSWORD), RecipientSecret::from_bytes(&RECIPIENT));
     let signer = SigningKey::from_seed(&SIGNER).verifying_key();
     let none = Access::default();
@@ -99,7 +99,7 @@ fn back(lock: Lock, peer: &Peer, compression: Compression, folder: &Path) -> Out
     };
     let opened = load_protected(&path, ModelType::LinearRegression, &access, &ReadOptions::COMPAT);
     let Opened { model: found, .. } = opened.map_err(|error| error.to_string())?;
-    same("our payload", &payload(&model, peer.generation)?, &payload(&found, peer.generation)?)
+    same("our payload", &payload(&model, peer.layout)?, &payload(&found, peer.layout)?)
 }
 
 /// The protecting doors of one peer.
@@ -110,10 +110,10 @@ trait Doors {
     fn protect(&self, lock: Lock, plain: &Path, path: &Path, compression: u8) -> Outcome;
 }
 
-fn doors(generation: Generation) -> &'static dyn Doors {
-    match generation {
-        Generation::V0_10 => &v0_10::Peer,
-        Generation::V0_15 => &v0_15::Peer,
+fn doors(layout: PayloadLayout) -> &'static dyn Doors {
+    match layout {
+        PayloadLayout::V0_10 => &v0_10::Peer,
+        PayloadLayout::V0_15 => &v0_15::Peer,
         _ => &v0_72::Peer,
     }
 }

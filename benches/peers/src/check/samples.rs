@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use apr_container::{
-    DecodePayload, EncodePayload, Error, Expect, Generation, ModelType, ReadOptions, SaveOptions,
+    DecodePayload, EncodePayload, Error, Expect, PayloadLayout, ModelType, ReadOptions, SaveOptions,
     encode_payload_to_vec, load_with, save,
 };
 use apr_models::{
@@ -21,13 +21,13 @@ type Save = dyn Fn(&Path, SaveOptions) -> Result<(), String>;
 pub(crate) struct Sample {
     pub(crate) rust_type: &'static str,
     what: &'static str,
-    /// The first generation that has the type.
-    pub(crate) since: Generation,
+    /// Version 1 that has the type.
+    pub(crate) since: PayloadLayout,
     pub(crate) save: Box<Save>,
-    /// The payload in a generation's layout.
-    pub(crate) payload: Box<dyn Fn(Generation) -> Result<Vec<u8>, String>>,
+    /// The payload in a layout's layout.
+    pub(crate) payload: Box<dyn Fn(PayloadLayout) -> Result<Vec<u8>, String>>,
     /// Loads a file as the same type, and makes its payload again.
-    pub(crate) reread: fn(&Path, Generation) -> Result<Vec<u8>, String>,
+    pub(crate) reread: fn(&Path, PayloadLayout) -> Result<Vec<u8>, String>,
 }
 
 impl Sample {
@@ -39,15 +39,15 @@ impl Sample {
         Self {
             rust_type,
             what,
-            since: Generation::V0_10,
+            since: PayloadLayout::V0_10,
             save: Box::new(move |path, options| save(&model, model_type, path, options).map_err(text)),
-            payload: Box::new(move |generation| encode_payload_to_vec(&twin, generation).map_err(text)),
+            payload: Box::new(move |layout| encode_payload_to_vec(&twin, layout).map_err(text)),
             reread: reread::<M>,
         }
     }
 
-    fn since(mut self, generation: Generation) -> Self {
-        self.since = generation;
+    fn since(mut self, layout: PayloadLayout) -> Self {
+        self.since = layout;
         self
     }
 
@@ -61,14 +61,14 @@ impl Sample {
 }
 
 /// Loads a file as some type, and makes its payload again.
-fn reread<M: EncodePayload + DecodePayload>(path: &Path, generation: Generation) -> Result<Vec<u8>, String> {
+fn reread<M: EncodePayload + DecodePayload>(path: &Path, layout: PayloadLayout) -> Result<Vec<u8>, String> {
     let model: M = load_with(path, Expect::AnyKnown, &ReadOptions::STRICT).map_err(text)?;
-    encode_payload_to_vec(&model, generation).map_err(text)
+    encode_payload_to_vec(&model, layout).map_err(text)
 }
 
 /// Loads a file as whatever it holds, and makes its payload again.
-pub(crate) fn reread_any(path: &Path, generation: Generation) -> Result<Vec<u8>, String> {
-    reread::<AnyModel>(path, generation)
+pub(crate) fn reread_any(path: &Path, layout: PayloadLayout) -> Result<Vec<u8>, String> {
+    reread::<AnyModel>(path, layout)
 }
 
 fn text(error: Error) -> String {
@@ -296,7 +296,7 @@ fn mixtures(samples: &mut Vec<Sample>) -> Result<(), apr_models::Error> {
     let config = MoeConfig::default().with_top_k(2).with_capacity_factor(1.25).with_expert_dropout(0.1);
     let model = builder.config(config.with_load_balance_weight(0.01)).build()?;
     let sample = Sample::of("MixtureOfExperts", "4 linear", ModelType::MixtureOfExperts, model);
-    samples.push(sample.since(Generation::V0_15));
+    samples.push(sample.since(PayloadLayout::V0_15));
     Ok(())
 }
 

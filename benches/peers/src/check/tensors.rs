@@ -1,4 +1,4 @@
-//! The second generation: files and manifests, ours by `apr-format` and `apr-format`'s by us.
+//! Version 2: files and manifests, ours by `apr-format` and `apr-format`'s by us.
 
 use std::path::Path;
 

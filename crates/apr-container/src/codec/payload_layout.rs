@@ -7,7 +7,7 @@ use core::fmt;
 ///
 /// Only logistic regressions, trees and forests differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Generation {
+pub enum PayloadLayout {
     /// As aprender 0.10.
     V0_10,
     /// As aprender 0.15 to 0.25.
@@ -17,7 +17,7 @@ pub enum Generation {
     V0_72,
 }
 
-impl Generation {
+impl PayloadLayout {
     /// All, oldest first.
     pub const ALL: [Self; 3] = [Self::V0_10, Self::V0_15, Self::V0_72];
 
@@ -46,7 +46,7 @@ impl Generation {
 }
 
 /// The version: `0.72.3`.
-impl fmt::Display for Generation {
+impl fmt::Display for PayloadLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.version())
     }
@@ -57,13 +57,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_lead_to_generations_and_back() {
-        for generation in Generation::ALL {
-            assert_eq!(Generation::from_version(generation.version()), Some(generation));
+    fn versions_and_layouts_convert_to_each_other() {
+        for layout in PayloadLayout::ALL {
+            assert_eq!(PayloadLayout::from_version(layout.version()), Some(layout));
         }
-        assert_eq!(Generation::from_version("0.20.0"), Some(Generation::V0_15));
+        assert_eq!(PayloadLayout::from_version("0.20.0"), Some(PayloadLayout::V0_15));
         for unknown in ["", "0", "0.9.1", "0.50.0", "1.0.0", "x.y"] {
-            assert_eq!(Generation::from_version(unknown), None, "{unknown}");
+            assert_eq!(PayloadLayout::from_version(unknown), None, "{unknown}");
         }
     }
 }

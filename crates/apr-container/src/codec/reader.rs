@@ -6,7 +6,7 @@ use core::fmt;
 
 use super::list::{Decoded, List, Pieces};
 use super::source::{Source, collect};
-use crate::codec::payload_layout::Generation;
+use crate::codec::payload_layout::PayloadLayout;
 use crate::error::{Error, ErrorKind};
 use crate::limits::{Limits, ReadOptions, Strictness};
 use crate::model_type::ModelType;
@@ -14,7 +14,7 @@ use crate::model_type::ModelType;
 /// What is known about a payload besides its bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
-    pub(crate) generation: Generation,
+    pub(crate) layout: PayloadLayout,
     pub(crate) model_type: ModelType,
     pub(crate) model_name: Option<String>,
     pub(crate) options: ReadOptions,
@@ -25,13 +25,13 @@ pub(crate) struct Context {
 impl Context {
     /// For a payload that takes `stored_len` bytes in its file.
     pub(crate) const fn new(
-        generation: Generation,
+        layout: PayloadLayout,
         model_type: ModelType,
         options: ReadOptions,
         stored_len: u64,
     ) -> Self {
         let memory = options.limits.model_memory.allowed(stored_len);
-        Self { generation, model_type, model_name: None, options, memory }
+        Self { layout, model_type, model_name: None, options, memory }
     }
 }
 
@@ -123,8 +123,8 @@ impl<'r> PayloadReader<'r> {
 
     /// The layout to read.
     #[must_use]
-    pub const fn generation(&self) -> Generation {
-        self.context.generation
+    pub const fn layout(&self) -> PayloadLayout {
+        self.context.layout
     }
 
     /// The container's model type.

@@ -97,14 +97,14 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::codec::payload_layout::Generation;
+    use crate::codec::payload_layout::PayloadLayout;
     use crate::codec::{Context, SliceSource};
     use crate::limits::ReadOptions;
     use crate::model_type::ModelType;
 
     /// The list in the payload behind its first byte.
     fn list(payload: &[u8]) -> Result<F32s<'_>, Error> {
-        let context = Context::new(Generation::default(), ModelType::Custom, ReadOptions::STRICT, 0);
+        let context = Context::new(PayloadLayout::default(), ModelType::Custom, ReadOptions::STRICT, 0);
         let mut source = SliceSource::new(payload);
         let mut input = PayloadReader::new(&mut source, payload.len() as u64, &context);
         input.u8()?;

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::sink::Sink;
-use crate::codec::payload_layout::Generation;
+use crate::codec::payload_layout::PayloadLayout;
 use crate::error::Error;
 
 /// Bytes gathered before they are handed on: single values are a few bytes each.
@@ -12,7 +12,7 @@ const BUFFER_LEN: usize = 2048;
 /// Writes a payload's values in order.
 pub struct PayloadWriter<'w> {
     sink: &'w mut dyn Sink,
-    generation: Generation,
+    layout: PayloadLayout,
     buffer: [u8; BUFFER_LEN],
     buffered: usize,
     handed_on: u64,
@@ -60,14 +60,14 @@ macro_rules! lists {
 }
 
 impl<'w> PayloadWriter<'w> {
-    pub(crate) fn new(sink: &'w mut dyn Sink, generation: Generation) -> Self {
-        Self { sink, generation, buffer: [0; BUFFER_LEN], buffered: 0, handed_on: 0 }
+    pub(crate) fn new(sink: &'w mut dyn Sink, layout: PayloadLayout) -> Self {
+        Self { sink, layout, buffer: [0; BUFFER_LEN], buffered: 0, handed_on: 0 }
     }
 
     /// The layout to write.
     #[must_use]
-    pub const fn generation(&self) -> Generation {
-        self.generation
+    pub const fn layout(&self) -> PayloadLayout {
+        self.layout
     }
 
     /// Bytes written so far.
@@ -219,7 +219,7 @@ impl<'w> PayloadWriter<'w> {
 impl fmt::Debug for PayloadWriter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PayloadWriter")
-            .field("generation", &self.generation)
+            .field("layout", &self.layout)
             .field("position", &self.position())
             .finish_non_exhaustive()
     }

@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 
 use crate::codec::MODEL_NAME_KEY;
-use crate::codec::payload_layout::Generation;
+use crate::codec::payload_layout::PayloadLayout;
 use crate::codec::{Context, DecodePayload, PayloadReader, Source};
 use crate::compression::Bound;
 use crate::error::Error;
@@ -15,16 +15,16 @@ use crate::v1::header::{HEADER_LEN, Header};
 #[derive(Clone, Debug)]
 pub(crate) struct Candidates {
     /// `None` if the metadata do not tell: each is tried.
-    generation: Option<Generation>,
+    layout: Option<PayloadLayout>,
     context: Context,
 }
 
 impl Candidates {
     pub(crate) fn new(header: &Header, metadata: &[u8], options: &ReadOptions) -> Result<Self, Error> {
-        let (mut generation, mut model_name) = (None, None::<String>);
+        let (mut layout, mut model_name) = (None, None::<String>);
         match Metadata::from_msgpack(metadata, options.strictness, &options.limits) {
             Ok(metadata) => {
-                generation = Generation::from_version(&metadata.aprender_version);
+                layout = PayloadLayout::from_version(&metadata.aprender_version);
                 model_name =
                     metadata.custom.get(MODEL_NAME_KEY).and_then(|name| Some(name.as_str()?.to_string()));
             }
@@ -33,9 +33,9 @@ impl Candidates {
             Err(_) => {}
         }
         let mut context =
-            Context::new(Generation::default(), header.model_type, *options, header.payload_len.into());
+            Context::new(PayloadLayout::default(), header.model_type, *options, header.payload_len.into());
         context.model_name = model_name;
-        Ok(Self { generation, context })
+        Ok(Self { layout, context })
     }
 
     /// Decodes the model in the layout the metadata name, or in the newest one that fits without a byte left over.
@@ -55,13 +55,13 @@ impl Candidates {
         mut read: impl FnMut(&mut PayloadReader<'_>) -> Result<T, Error>,
         mut open: impl FnMut(&mut dyn FnMut(&mut dyn Source) -> Result<T, Error>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let tried = match &self.generation {
-            Some(generation) => core::slice::from_ref(generation),
-            None => &Generation::ALL,
+        let tried = match &self.layout {
+            Some(layout) => core::slice::from_ref(layout),
+            None => &PayloadLayout::ALL,
         };
         let mut first_error = None;
-        for &generation in tried.iter().rev() {
-            self.context.generation = generation;
+        for &layout in tried.iter().rev() {
+            self.context.layout = layout;
             let result = open(&mut |source| {
                 let mut input = PayloadReader::new(source, bound.len(), &self.context);
                 let value = read(&mut input)?;

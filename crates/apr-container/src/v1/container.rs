@@ -1,4 +1,4 @@
-//! A file of the first generation in memory.
+//! A file of version 1 in memory.
 
 use alloc::vec::Vec;
 

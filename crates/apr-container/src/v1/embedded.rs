@@ -40,10 +40,7 @@ impl<M: DecodePayload> Embedded<M> {
         let &[m0, m1, m2, m3, major, _, t0, t1, a0, a1, a2, a3, b0, b1, b2, b3, .., flags] =
             header.first_chunk::<22>().expect("22 of 32 bytes");
         let magic = [m0, m1, m2, m3];
-        assert!(
-            u32::from_le_bytes(magic) == u32::from_le_bytes(MAGIC),
-            "no model file of the first generation"
-        );
+        assert!(u32::from_le_bytes(magic) == u32::from_le_bytes(MAGIC), "no model file of version 1");
         assert!(major == VERSION.0, "a model file of another version");
         if let Some(expected) = M::MODEL_TYPE {
             assert!(u16::from_le_bytes([t0, t1]) == expected.0, "a model of another type");
@@ -228,7 +225,7 @@ mod tests {
             file[at] = value;
             refusal(file).unwrap_or_default()
         };
-        assert!(changed(0, b'X').contains("first generation"));
+        assert!(changed(0, b'X').contains("version 1"));
         assert!(changed(4, 2).contains("another version"));
         assert!(changed(6, 1).contains("another type"));
         assert!(changed(21, Flags::ENCRYPTED.0).contains("encrypted"));

@@ -1,4 +1,4 @@
-//! A file of the first generation on disk, read once from front to back.
+//! A file of version 1 on disk, read once from front to back.
 
 use alloc::vec;
 use alloc::vec::Vec;

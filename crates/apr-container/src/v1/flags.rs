@@ -1,4 +1,4 @@
-//! The flags of a header of the first generation.
+//! The flags of a header of version 1.
 
 use core::fmt;
 

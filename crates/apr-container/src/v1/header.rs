@@ -1,4 +1,4 @@
-//! The 32 bytes at the beginning of every file of the first generation.
+//! The 32 bytes at the beginning of every file of version 1.
 //!
 //! | offset | length | field |
 //! |---:|---:|---|
@@ -22,7 +22,7 @@ use crate::limits::ReadOptions;
 use crate::model_type::ModelType;
 use crate::v1::flags::Flags;
 
-/// The first four bytes of a file of the first generation.
+/// The first four bytes of a file of version 1.
 pub(crate) const MAGIC: [u8; 4] = *b"APRN";
 /// Newest version known. Minor versions add what older readers may pass over.
 pub(crate) const VERSION: (u8, u8) = (1, 0);
@@ -66,7 +66,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Magic`], [`ErrorKind::SecondGeneration`], [`ErrorKind::UnsupportedVersion`],
+    /// [`ErrorKind::Magic`], [`ErrorKind::Version2`], [`ErrorKind::UnsupportedVersion`],
     /// [`ErrorKind::UnknownCompression`]; [`ErrorKind::Reserved`] (strict).
     pub fn from_bytes(bytes: &[u8; HEADER_LEN], options: &ReadOptions) -> Result<Self, Error> {
         let &[
@@ -234,11 +234,11 @@ impl Header {
     }
 }
 
-/// Whether four bytes begin a file of the first generation.
+/// Whether four bytes begin a file of version 1.
 pub(crate) fn check_magic(found: [u8; 4]) -> Result<(), Error> {
     match &found {
         _ if found == MAGIC => Ok(()),
-        b"APR\0" | b"APR2" => Err(ErrorKind::SecondGeneration.at(0)),
+        b"APR\0" | b"APR2" => Err(ErrorKind::Version2.at(0)),
         _ => Err(ErrorKind::Magic { found }.at(0)),
     }
 }

@@ -1,4 +1,4 @@
-//! What a file of the first generation says about itself.
+//! What a file of version 1 says about itself.
 
 #[cfg(feature = "std")]
 use alloc::vec;
@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::codec::MODEL_NAME_KEY;
-use crate::codec::payload_layout::Generation;
+use crate::codec::payload_layout::PayloadLayout;
 use crate::compression::Compression;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
@@ -77,8 +77,8 @@ impl ModelInfo {
 
     /// The layout of the payload, if the metadata tell.
     #[must_use]
-    pub fn generation(&self) -> Option<Generation> {
-        Generation::from_version(&self.metadata.aprender_version)
+    pub fn layout(&self) -> Option<PayloadLayout> {
+        PayloadLayout::from_version(&self.metadata.aprender_version)
     }
 
     /// The model's name within its type, if the writer filed one.
@@ -120,7 +120,7 @@ impl ModelInfo {
         } else if self.encrypted {
             found.push(Warning::MetadataNotEncrypted);
         }
-        if self.generation().is_none() {
+        if self.layout().is_none() {
             found.push(Warning::UnknownLayout);
         }
         if let Some(allowed) = self.allowed_expansion

@@ -1,4 +1,4 @@
-//! Files of the first generation to models.
+//! Files of version 1 to models.
 
 #[cfg(feature = "std")]
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Encrypted and signed files of the first generation.
+//! Encrypted and signed files of version 1.
 //!
 //! The layouts are those that the format's known readers open. What those leave open is closed by additions they pass
 //! over: an encrypted payload ends with a binding of everything around it (`docs/apr-format.md`), and the metadata hold a commitment to

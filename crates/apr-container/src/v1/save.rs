@@ -1,4 +1,4 @@
-//! Models to files of the first generation.
+//! Models to files of version 1.
 
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -9,7 +9,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use crate::codec::MODEL_NAME_KEY;
-use crate::codec::payload_layout::Generation;
+use crate::codec::payload_layout::PayloadLayout;
 use crate::codec::{EncodePayload, PayloadWriter, Sink, payload_len};
 use crate::compression::{Compression, compress};
 use crate::crc::Crc32;
@@ -37,7 +37,7 @@ pub struct SaveOptions {
     /// What to say about the model. `created_at` and `aprender_version` are filled in when they are empty.
     pub metadata: Metadata,
     /// The layout of the payload. Default the newest.
-    pub generation: Generation,
+    pub layout: PayloadLayout,
     /// A quality score from 1 to 100.
     pub quality: Option<u8>,
 }
@@ -73,8 +73,8 @@ impl SaveOptions {
 
     /// With the payload in this layout, for readers of that release.
     #[must_use]
-    pub fn with_generation(mut self, generation: Generation) -> Self {
-        self.generation = generation;
+    pub fn with_layout(mut self, layout: PayloadLayout) -> Self {
+        self.layout = layout;
         self
     }
 
@@ -149,7 +149,7 @@ pub fn save<M: EncodePayload + ?Sized>(
     Ok(replacement.commit()?)
 }
 
-/// Writes a model as a file of the first generation, from the writer's present position on. The header is written
+/// Writes a model as a file of version 1, from the writer's present position on. The header is written
 /// last. For a file that must survive a crash use [`save`].
 ///
 /// # Errors
@@ -228,7 +228,7 @@ impl Plan {
             metadata.created_at = now();
         }
         // The version tells readers which layout the payload has: it follows the layout, not what was read once.
-        metadata.aprender_version = options.generation.version().to_owned();
+        metadata.aprender_version = options.layout.version().to_owned();
         match model.model_name() {
             Some(name) => metadata.custom.insert(MODEL_NAME_KEY.to_owned(), Value::from(name)),
             None => metadata.custom.remove(MODEL_NAME_KEY),
@@ -238,7 +238,7 @@ impl Plan {
             flags = flags.with(Flags::LICENSED);
         }
         let metadata = metadata.to_msgpack()?;
-        let payload_len = payload_len(model, options.generation)?;
+        let payload_len = payload_len(model, options.layout)?;
         Ok(Self { version: VERSION, model_type, metadata, payload_len, trailer_len: 0, flags })
     }
 
@@ -286,7 +286,7 @@ impl Plan {
         // Before a byte is written: what does not fit is known already.
         self.header(0, options)?;
         compress(options.compression, self.uncompressed_len(), out, &mut |sink| {
-            let mut out = PayloadWriter::new(&mut *sink, options.generation);
+            let mut out = PayloadWriter::new(&mut *sink, options.layout);
             model.encode_payload(&mut out)?;
             match out.finish()? {
                 len if len == self.payload_len => sink.put(trailer),

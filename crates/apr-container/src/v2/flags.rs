@@ -1,4 +1,4 @@
-//! The flags of a header of the second generation.
+//! The flags of a header of version 2.
 
 use core::fmt;
 

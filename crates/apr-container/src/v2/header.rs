@@ -32,7 +32,7 @@ impl Magic {
         }
     }
 
-    /// The magic a file begins with, if it is of the second generation.
+    /// The magic a file begins with, if it is of version 2.
     #[must_use]
     pub fn of(file: &[u8]) -> Option<Self> {
         let first = file.first_chunk::<4>()?;

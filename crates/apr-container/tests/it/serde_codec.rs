@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use apr_container::{
-    Error, Generation, ModelType, SaveOptions, Serde, decode_payload_from_slice, encode_payload_to_vec,
+    Error, ModelType, PayloadLayout, SaveOptions, Serde, decode_payload_from_slice, encode_payload_to_vec,
     load_from_bytes, to_vec,
 };
 use proptest::prelude::*;
@@ -54,11 +54,11 @@ struct Kitchen {
 }
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    encode_payload_to_vec(&Serde(value), Generation::V0_72).unwrap()
+    encode_payload_to_vec(&Serde(value), PayloadLayout::V0_72).unwrap()
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
-    decode_payload_from_slice::<Serde<T>>(bytes, Generation::V0_72, ModelType::Custom)
+    decode_payload_from_slice::<Serde<T>>(bytes, PayloadLayout::V0_72, ModelType::Custom)
         .map(|Serde(value)| value)
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use apr_container::{
-    Error, ErrorKind, Generation, Limits, ModelType, ReadOptions, SaveOptions, Serde, encode_payload_to_vec,
-    load_from_bytes_with, to_vec,
+    Error, ErrorKind, Limits, ModelType, PayloadLayout, ReadOptions, SaveOptions, Serde,
+    encode_payload_to_vec, load_from_bytes_with, to_vec,
 };
 use serde::de::DeserializeOwned;
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -162,7 +162,7 @@ fn types_that_need_a_self_describing_format_are_refused() {
     let refused = |error: Error| (error.code(), error.to_string().contains("not known beforehand"));
     let flattened = Flattened { rest: BTreeMap::new() };
     assert_eq!(
-        refused(encode_payload_to_vec(&Serde(flattened), Generation::V0_72).unwrap_err()),
+        refused(encode_payload_to_vec(&Serde(flattened), PayloadLayout::V0_72).unwrap_err()),
         ("ac-unsupported", true)
     );
 }
@@ -192,11 +192,11 @@ fn what_a_type_says_when_it_refuses_to_be_written_is_passed_on() {
         }
     }
     fn refusal<T: Serialize>(value: T) -> Error {
-        encode_payload_to_vec(&Serde(value), Generation::V0_72).unwrap_err()
+        encode_payload_to_vec(&Serde(value), PayloadLayout::V0_72).unwrap_err()
     }
     let error = refusal(Refusing);
     assert_eq!((error.code(), error.to_string().as_str()), ("ac-custom", "weights are on another machine"));
-    assert!(encode_payload_to_vec(&Serde(Lying(1)), Generation::V0_72).is_ok());
+    assert!(encode_payload_to_vec(&Serde(Lying(1)), PayloadLayout::V0_72).is_ok());
     assert_eq!(refusal(Lying(0)).code(), "ac-value");
     assert_eq!(refusal(Lying(2)).code(), "ac-value");
     assert_eq!(refusal(LyingMap).code(), "ac-value");

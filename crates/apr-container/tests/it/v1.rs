@@ -1,4 +1,4 @@
-//! Files of the first generation: saved, loaded, inspected, damaged.
+//! Files of version 1: saved, loaded, inspected, damaged.
 
 use std::fs;
 use std::io::Cursor;
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use apr_container::v1::Container;
 use apr_container::{
-    Checksum, Compression, DecodePayload, Error, ErrorKind, Expansion, Expect, Generation, Limits, ModelType,
-    PayloadReader, ReadOptions, SaveOptions, Strictness, UncheckedSignature, Warning, inspect, inspect_bytes,
-    inspect_reader, inspect_with, load, load_from_bytes, load_from_bytes_with, load_with, save, to_vec,
-    write_to,
+    Checksum, Compression, DecodePayload, Error, ErrorKind, Expansion, Expect, Limits, ModelType,
+    PayloadLayout, PayloadReader, ReadOptions, SaveOptions, Strictness, UncheckedSignature, Warning, inspect,
+    inspect_bytes, inspect_reader, inspect_with, load, load_from_bytes, load_from_bytes_with, load_with,
+    save, to_vec, write_to,
 };
 use proptest::prelude::*;
 
@@ -61,7 +61,7 @@ fn every_compression_brings_the_model_back_from_memory_and_from_disk() {
             assert_eq!(info, inspect_bytes(&file).unwrap());
             assert_eq!((info.compression, info.file_size), (compression, file.len() as u64));
             assert_eq!(info.uncompressed_size, 8 + 4 * count as u64 + 8 + 6 + 1);
-            assert_eq!(info.generation(), Some(Generation::V0_72));
+            assert_eq!(info.layout(), Some(PayloadLayout::V0_72));
             inspect_with(&path, Checksum::Compare, &ReadOptions::STRICT).unwrap();
             fs::remove_file(&path).unwrap();
         }
@@ -83,7 +83,7 @@ fn a_file_may_begin_anywhere_in_a_writer() {
 #[test]
 fn independent_decoders_read_what_is_written() {
     let model = Sample::new(70_000);
-    let plain = apr_container::encode_payload_to_vec(&model, Generation::V0_72).unwrap();
+    let plain = apr_container::encode_payload_to_vec(&model, PayloadLayout::V0_72).unwrap();
     for compression in [Compression::ZstdDefault, Compression::ZstdMax] {
         let file = to_vec(&model, ModelType::Custom, &options(compression)).unwrap();
         let container = Container::from_bytes(&file).unwrap();
@@ -116,7 +116,7 @@ fn with_payload(stored: &[u8], uncompressed_len: u32, compression: Compression) 
 #[test]
 fn independent_encoders_are_read() {
     let model = Sample::new(70_000);
-    let plain = apr_container::encode_payload_to_vec(&model, Generation::V0_72).unwrap();
+    let plain = apr_container::encode_payload_to_vec(&model, PayloadLayout::V0_72).unwrap();
     let frames = [
         ruzstd::encoding::compress_to_vec(plain.as_slice(), ruzstd::encoding::CompressionLevel::Fastest),
         zstd::encode_all(plain.as_slice(), 3).unwrap(),
@@ -320,16 +320,16 @@ fn strict_refuses_what_compat_tolerates() {
     fs::remove_file(&path).unwrap();
 }
 
-/// Decodes in one generation only.
+/// Decodes in one layout only.
 #[derive(Debug, PartialEq)]
-struct Picky(Generation);
+struct Picky(PayloadLayout);
 
 impl DecodePayload for Picky {
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
         assert_eq!(input.strictness(), Strictness::Strict);
         let sample = Sample::decode_payload(input)?;
-        match input.generation() == Generation::V0_10 || sample.weights.is_empty() {
-            true => Ok(Self(input.generation())),
+        match input.layout() == PayloadLayout::V0_10 || sample.weights.is_empty() {
+            true => Ok(Self(input.layout())),
             false => Err(input.invalid("another layout")),
         }
     }
@@ -338,7 +338,7 @@ impl DecodePayload for Picky {
 #[test]
 fn an_unknown_producer_means_that_every_layout_is_tried_newest_first() {
     let path = temp("layouts");
-    for (count, tried) in [(3, Generation::V0_10), (0, Generation::V0_72)] {
+    for (count, tried) in [(3, PayloadLayout::V0_10), (0, PayloadLayout::V0_72)] {
         for compression in Compression::KNOWN {
             let file = to_vec(&Sample::new(count), ModelType::Custom, &options(compression)).unwrap();
             let container = Container::from_bytes(&file).unwrap();

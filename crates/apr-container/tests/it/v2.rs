@@ -1,4 +1,4 @@
-//! The second generation.
+//! Version 2.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -65,7 +65,7 @@ impl Tag {
 /// A key for AES-256-GCM (NIST SP 800-38D: nonce of 96 bits, tag of 128).
 ///
 /// Nonces are random: one key is for at most 2^32 messages. A sealed message is `nonce (12) | ciphertext | tag (16)`;
-/// this is also how the first generation of `.apr` ends its encrypted payloads.
+/// this is also how `.apr` version 1 ends its encrypted payloads.
 ///
 /// ```
 /// # let rng = &mut apr_crypto::OsRandom;

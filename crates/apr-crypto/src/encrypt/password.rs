@@ -176,7 +176,7 @@ pub struct Argon2Cost {
 impl Argon2Cost {
     /// Length of [`to_bytes`](Self::to_bytes).
     pub const LEN: usize = 12;
-    /// The set that the first generation of `.apr` uses without saying so: 19 MiB, 2 passes, 1 lane.
+    /// The set that `.apr` version 1 uses without saying so: 19 MiB, 2 passes, 1 lane.
     pub const APR_V1: Self = Self { memory_kib: 19_456, passes: 2, lanes: 1 };
     /// The second recommendation of RFC 9106, section 4, for machines without 2 GiB to spare: 64 MiB, 3 passes, 4 lanes.
     pub const RFC_9106: Self = Self { memory_kib: 65_536, passes: 3, lanes: 4 };

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
 use crate::secret::{Secret, constant_time_eq};
 
-/// What HKDF gets to know in the first generation of `.apr`.
+/// What HKDF gets to know in `.apr` version 1.
 const V1_INFO: &[u8] = b"apr-v1-encrypt";
 
 /// What stands before the caller's text, so that one text never yields the same key for two algorithms.
@@ -56,7 +56,7 @@ impl RecipientPublic {
         &self.0
     }
 
-    /// How files of the first generation name their recipient: the first eight bytes of the key. It makes files of one
+    /// How files of version 1 name their recipient: the first eight bytes of the key. It makes files of one
     /// recipient recognizable as such.
     #[must_use]
     pub fn id(&self) -> [u8; Self::ID_LEN] {
@@ -83,7 +83,7 @@ impl RecipientPublic {
         Ok((public, Agreement::of(&shared, &public.0, &self.0)))
     }
 
-    /// The same as the first generation of `.apr` does it: the shared secret alone, no public key, goes into the key.
+    /// The same as `.apr` version 1 does it: the shared secret alone, no public key, goes into the key.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Files of the first generation, written by aprender 0.10.0, 0.15.0 and aprender-core 0.72.3. Their keys and passwords are
+//! Files of version 1, written by aprender 0.10.0, 0.15.0 and aprender-core 0.72.3. Their keys and passwords are
 //! test values; the digests of their payloads were computed by their writers.
 
 use apr_crypto::{

@@ -1,11 +1,11 @@
 //! Logistic regressions in payloads: optional list of coefficients, constant term, step, steps allowed, tolerance; since
-//! generation 0.72 also class weights (alternatives uniform, balanced, manual with a list), penalty, and the way through
+//! layout 0.72 also class weights (alternatives uniform, balanced, manual with a list), penalty, and the way through
 //! the samples (alternatives batch, stochastic, mini-batch with a size).
 //!
 //! A layout that lacks them is read as uniform, 0 and batch.
 
 use apr_container::{
-    DecodePayload, EncodePayload, Error, Generation, ModelType, PayloadReader, PayloadWriter, ViewPayload,
+    DecodePayload, EncodePayload, Error, ModelType, PayloadLayout, PayloadReader, PayloadWriter, ViewPayload,
 };
 
 use super::{ClassWeight, FitMode, LogisticRegression, LogisticRegressionView};
@@ -14,8 +14,8 @@ use crate::model::{self, Model};
 use crate::payload::fields::read;
 use crate::payload::values::skip_list;
 
-fn has_training(generation: Generation) -> bool {
-    generation >= Generation::V0_72
+fn has_training(layout: PayloadLayout) -> bool {
+    layout >= PayloadLayout::V0_72
 }
 
 impl EncodePayload for LogisticRegression {
@@ -34,7 +34,7 @@ impl EncodePayload for LogisticRegression {
         out.f32(self.learning_rate)?;
         out.usize(self.max_iter)?;
         out.f32(self.tol)?;
-        if !has_training(out.generation()) {
+        if !has_training(out.layout()) {
             return Ok(());
         }
         match &self.class_weight {
@@ -62,7 +62,7 @@ impl DecodePayload for LogisticRegression {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::LogisticRegression);
 
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
-        let has_training = has_training(input.generation());
+        let has_training = has_training(input.layout());
         read(input, |fields| {
             let mut model = Self {
                 plane: Plane::decode(fields),
@@ -110,7 +110,7 @@ impl ViewPayload for LogisticRegression {
 /// Passes over what training was told: the rest of the payload behind the plane.
 fn skip_settings(input: &mut PayloadReader<'_>) -> Result<(), Error> {
     input.skip(16)?;
-    if has_training(input.generation()) {
+    if has_training(input.layout()) {
         if input.variant(3)? == 2 {
             skip_list(input, 4)?;
         }

@@ -6,7 +6,7 @@ use core::ops::Range;
 
 use apr_container::v1::Container;
 use apr_container::{
-    Compression, DecodePayload, EncodePayload, Error, Generation, ModelType, PayloadReader, PayloadWriter,
+    Compression, DecodePayload, EncodePayload, Error, ModelType, PayloadLayout, PayloadReader, PayloadWriter,
     decode_payload_from_slice, load_from_bytes,
 };
 
@@ -61,7 +61,7 @@ impl<E: DecodePayload, G: GatingNetwork + DecodePayload> DecodePayload for Mixtu
 /// Where each expert lies in a payload.
 struct ExpertIndex<E, G> {
     ranges: Vec<Range<u64>>,
-    generation: Generation,
+    layout: PayloadLayout,
     parts: PhantomData<(E, G)>,
 }
 
@@ -76,7 +76,7 @@ impl<E: DecodePayload, G: DecodePayload> DecodePayload for ExpertIndex<E, G> {
         })?;
         G::skip_payload(input)?;
         input.skip(20)?;
-        Ok(Self { ranges, generation: input.generation(), parts: PhantomData })
+        Ok(Self { ranges, layout: input.layout(), parts: PhantomData })
     }
 }
 
@@ -115,7 +115,7 @@ impl<E: DecodePayload, G: DecodePayload> MixtureOfExperts<E, G> {
         // Offsets of a payload that was read fit the machine it was read on.
         let bytes = bytes.get(range.start as usize..range.end as usize).unwrap_or_default();
         let model_type = E::MODEL_TYPE.unwrap_or(ModelType::MixtureOfExperts);
-        let expert = decode_payload_from_slice(bytes, index.generation, model_type);
+        let expert = decode_payload_from_slice(bytes, index.layout, model_type);
         expert.map(Some).map_err(|error| ErrorKind::Container(error).into())
     }
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use apr_container::{
-    DecodePayload, EncodePayload, Error, Generation, ModelType, PayloadReader, PayloadWriter,
+    DecodePayload, EncodePayload, Error, ModelType, PayloadLayout, PayloadReader, PayloadWriter,
     decode_payload_from_slice, encode_payload_to_vec,
 };
 
@@ -49,12 +49,12 @@ impl<P: Part> DecodePayload for Alone<P> {
 
 /// The bytes of a part.
 pub(crate) fn bytes_of<P: Part>(part: &P) -> Vec<u8> {
-    encode_payload_to_vec(&Alone(part.clone()), Generation::V0_72).unwrap()
+    encode_payload_to_vec(&Alone(part.clone()), PayloadLayout::V0_72).unwrap()
 }
 
 /// The part that bytes are, if they are one and nothing more.
 pub(crate) fn read<P: Part>(bytes: &[u8]) -> Result<P, Error> {
-    let alone: Alone<P> = decode_payload_from_slice(bytes, Generation::V0_72, ModelType::Custom)?;
+    let alone: Alone<P> = decode_payload_from_slice(bytes, PayloadLayout::V0_72, ModelType::Custom)?;
     Ok(alone.0)
 }
 

@@ -1,7 +1,7 @@
 //! A pipeline as payload (`docs/payloads.md`, section 21) and as a tensor.
 
 use apr_container::{
-    DecodePayload, EncodePayload, Generation, ModelType, PayloadReader, PayloadWriter,
+    DecodePayload, EncodePayload, ModelType, PayloadLayout, PayloadReader, PayloadWriter,
     decode_payload_from_slice, encode_payload_to_vec,
 };
 
@@ -55,7 +55,7 @@ impl Pipeline {
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_parts(NAME, &[PAYLOAD])?;
         let payload = tensors.bytes(PAYLOAD)?;
-        decode_payload_from_slice(payload, Generation::default(), ModelType::Custom)
+        decode_payload_from_slice(payload, PayloadLayout::default(), ModelType::Custom)
             .map_err(|error| Error::from(error).of_tensor(PAYLOAD))
     }
 }
@@ -78,7 +78,7 @@ impl Model for Pipeline {
 
     fn to_tensors(&self) -> Result<Tensors, Error> {
         Tensors::made(NAME, &|tensors| {
-            let payload = encode_payload_to_vec(self, Generation::default())?;
+            let payload = encode_payload_to_vec(self, PayloadLayout::default())?;
             tensors.push_u8(PAYLOAD, &[payload.len()], &payload)?;
             Ok(())
         })

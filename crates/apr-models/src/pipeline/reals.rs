@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn wide_lists_are_those_that_narrow_ones_are() {
-        use apr_container::{EncodePayload, Generation, encode_payload_to_vec};
+        use apr_container::{EncodePayload, PayloadLayout, encode_payload_to_vec};
 
         struct Payload<'k>(&'k dyn Fn(&mut PayloadWriter<'_>) -> Result<(), apr_container::Error>);
 
@@ -194,7 +194,7 @@ mod tests {
         }
 
         let payload = |encode: &dyn Fn(&mut PayloadWriter<'_>) -> Result<(), apr_container::Error>| {
-            encode_payload_to_vec(&Payload(encode), Generation::default()).unwrap()
+            encode_payload_to_vec(&Payload(encode), PayloadLayout::default()).unwrap()
         };
         let pairs = [
             (Kept::single(vec![1.0, -0.0, 1e-45]), wide::Kept::single(vec![1.0, -0.0, 1e-45])),

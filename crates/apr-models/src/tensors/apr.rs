@@ -1,4 +1,4 @@
-//! Tensors of `.apr` files of the second generation.
+//! Tensors of `.apr` files of version 2.
 
 use alloc::borrow::ToOwned as _;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use crate::checks;
 use crate::error::{Error, ErrorKind};
 
 impl Tensors {
-    /// Reads an `.apr` file of the second generation, strictly. Floats of 16 bits and blocks become F32: models
+    /// Reads an `.apr` file of version 2, strictly. Floats of 16 bits and blocks become F32: models
     /// compute with nothing else.
     ///
     /// # Errors

@@ -1,13 +1,13 @@
 //! Trees in payloads, written and read in one pass without recursion.
 //!
-//! | generation | split (alternative 0) | leaf (alternative 1) |
+//! | layout | split (alternative 0) | leaf (alternative 1) |
 //! |---|---|---|
 //! | 0.10, 0.15 | feature u64, threshold f32, left, right | value (class u64 or f32), samples u64 |
 //! | 0.72 | feature u64, threshold f32, impurity f32, samples u64, left, right | value, samples u64, impurity f32 |
 
 use alloc::vec::Vec;
 
-use apr_container::{Error, Generation, PayloadReader, PayloadWriter};
+use apr_container::{Error, PayloadLayout, PayloadReader, PayloadWriter};
 
 use super::{LeafBits, LeafKind, Tree, TreeNode};
 
@@ -23,12 +23,12 @@ const fn len_of(says: LeafKind) -> u64 {
 const SPLIT: u32 = 0;
 const LEAF: u32 = 1;
 
-fn measures_nodes(generation: Generation) -> bool {
-    generation >= Generation::V0_72
+fn measures_nodes(layout: PayloadLayout) -> bool {
+    layout >= PayloadLayout::V0_72
 }
 
 pub(crate) fn write(out: &mut PayloadWriter<'_>, tree: &Tree, says: LeafKind) -> Result<(), Error> {
-    let measured = measures_nodes(out.generation());
+    let measured = measures_nodes(out.layout());
     // The order in memory is the order of the payload.
     for node in tree.iter::<LeafBits>() {
         match node {
@@ -59,7 +59,7 @@ pub(crate) fn write(out: &mut PayloadWriter<'_>, tree: &Tree, says: LeafKind) ->
 }
 
 pub(crate) fn read(input: &mut PayloadReader<'_>, says: LeafKind) -> Result<Tree, Error> {
-    let measured = measures_nodes(input.generation());
+    let measured = measures_nodes(input.layout());
     let mut tree = Tree::default();
     // Splits whose left side is being read.
     let mut open: Vec<u32> = Vec::new();
@@ -118,7 +118,7 @@ pub(crate) fn room_to_make<T>(list: &Vec<T>) -> usize {
 }
 
 pub(crate) fn skip(input: &mut PayloadReader<'_>, says: LeafKind) -> Result<(), Error> {
-    let measured = u64::from(measures_nodes(input.generation()));
+    let measured = u64::from(measures_nodes(input.layout()));
     let mut ahead = 1_u64;
     while ahead > 0 {
         if input.variant(2)? == SPLIT {

@@ -7,7 +7,7 @@ mod heads;
 
 use apr_container::v1::Container;
 use apr_container::{
-    DecodePayload, Error, Expect, Generation, ReadOptions, SaveOptions, decode_payload_from_slice,
+    DecodePayload, Error, Expect, PayloadLayout, ReadOptions, SaveOptions, decode_payload_from_slice,
     encode_payload_to_vec, load_from_bytes_with, to_vec,
 };
 use apr_models::{AnyModel, Matrix, Model, Tensors};
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use self::dice::{Dice, KINDS};
 
 fn encode(model: &AnyModel) -> Vec<u8> {
-    encode_payload_to_vec(model, Generation::default()).unwrap()
+    encode_payload_to_vec(model, PayloadLayout::default()).unwrap()
 }
 
 /// Reads the payload as the very model that `like` is.
@@ -25,7 +25,7 @@ fn decode(bytes: &[u8], like: &AnyModel) -> Result<AnyModel, Error> {
     where
         AnyModel: From<M>,
     {
-        decode_payload_from_slice::<M>(bytes, Generation::default(), like.model_type()).map(AnyModel::from)
+        decode_payload_from_slice::<M>(bytes, PayloadLayout::default(), like.model_type()).map(AnyModel::from)
     }
     match like {
         AnyModel::Pca(_) => of::<apr_models::Pca>(bytes, like),
@@ -88,10 +88,10 @@ proptest! {
             let bytes = encode(&model);
             prop_assert_eq!(&decode(&bytes, &model).unwrap(), &model);
             // Without a name it is found by trying.
-            let tried: AnyModel = decode_payload_from_slice(&bytes, Generation::default(), model.model_type()).unwrap();
+            let tried: AnyModel = decode_payload_from_slice(&bytes, PayloadLayout::default(), model.model_type()).unwrap();
             prop_assert_eq!(&tried, &model);
-            for generation in Generation::ALL {
-                prop_assert_eq!(&encode_payload_to_vec(&model, generation).unwrap(), &bytes, "same in every generation");
+            for layout in PayloadLayout::ALL {
+                prop_assert_eq!(&encode_payload_to_vec(&model, layout).unwrap(), &bytes, "same in every layout");
             }
             ask(&model);
         }

@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 
 use apr_container::{
-    DecodePayload, EncodePayload, Error, Expect, Generation, ModelType, PayloadReader, ReadOptions,
+    DecodePayload, EncodePayload, Error, Expect, ModelType, PayloadLayout, PayloadReader, ReadOptions,
     SaveOptions, decode_payload_from_slice, encode_payload_to_vec, load_from_bytes_with, to_vec,
 };
 use apr_models::{
@@ -32,25 +32,25 @@ where
     M: Model + EncodePayload + DecodePayload + PartialEq + Debug,
 {
     let model_type = model.model_type();
-    for generation in Generation::ALL {
-        let payload = encode_payload_to_vec(model, generation).unwrap();
-        let read: M = decode_payload_from_slice(&payload, generation, model_type).unwrap();
-        prop_assert_eq!(encode_payload_to_vec(&read, generation).unwrap(), payload.clone());
-        if generation == Generation::V0_72 {
+    for layout in PayloadLayout::ALL {
+        let payload = encode_payload_to_vec(model, layout).unwrap();
+        let read: M = decode_payload_from_slice(&payload, layout, model_type).unwrap();
+        prop_assert_eq!(encode_payload_to_vec(&read, layout).unwrap(), payload.clone());
+        if layout == PayloadLayout::V0_72 {
             prop_assert_eq!(&read, model);
         }
-        prop_assert!(decode_payload_from_slice::<Skipped<M>>(&payload, generation, model_type).is_ok());
+        prop_assert!(decode_payload_from_slice::<Skipped<M>>(&payload, layout, model_type).is_ok());
         for len in 0..payload.len() {
-            prop_assert!(decode_payload_from_slice::<M>(&payload[..len], generation, model_type).is_err());
-            let skipped = decode_payload_from_slice::<Skipped<M>>(&payload[..len], generation, model_type);
+            prop_assert!(decode_payload_from_slice::<M>(&payload[..len], layout, model_type).is_err());
+            let skipped = decode_payload_from_slice::<Skipped<M>>(&payload[..len], layout, model_type);
             prop_assert!(skipped.is_err());
         }
         // Any change may be read as another model, but never as a panic.
         for idx in 0..payload.len() {
             let mut changed = payload.clone();
             changed[idx] ^= 0x81;
-            drop(decode_payload_from_slice::<M>(&changed, generation, model_type));
-            drop(decode_payload_from_slice::<Skipped<M>>(&changed, generation, model_type));
+            drop(decode_payload_from_slice::<M>(&changed, layout, model_type));
+            drop(decode_payload_from_slice::<Skipped<M>>(&changed, layout, model_type));
         }
     }
     Ok(())
@@ -86,8 +86,9 @@ where
     M: Model + EncodePayload + Clone,
     AnyModel: From<M>,
 {
-    let payload = encode_payload_to_vec(model, Generation::V0_72).unwrap();
-    let read: AnyModel = decode_payload_from_slice(&payload, Generation::V0_72, model.model_type()).unwrap();
+    let payload = encode_payload_to_vec(model, PayloadLayout::V0_72).unwrap();
+    let read: AnyModel =
+        decode_payload_from_slice(&payload, PayloadLayout::V0_72, model.model_type()).unwrap();
     prop_assert_eq!(read, AnyModel::from(model.clone()));
     Ok(())
 }
@@ -297,7 +298,7 @@ proptest! {
         for compressed in [false, true] {
             let mut options = SaveOptions::default();
             if compressed {
-                options.generation = Generation::V0_15;
+                options.layout = PayloadLayout::V0_15;
             }
             let file = to_vec(&model, ModelType::MixtureOfExperts, &options).unwrap();
             for (idx, expert) in model.experts().iter().enumerate() {
@@ -337,7 +338,7 @@ fn models_without_name_are_found_unfitted_and_with_weights_that_are_no_numbers()
         let (alpha, ratio) = (alpha.to_le_bytes(), 0.25_f32.to_le_bytes());
         let (lasso, net) = (plane(&alpha), plane(&[alpha, ratio].concat()));
         let read = |payload: &[u8]| -> AnyModel {
-            decode_payload_from_slice(payload, Generation::V0_72, ModelType::LinearRegression).unwrap()
+            decode_payload_from_slice(payload, PayloadLayout::V0_72, ModelType::LinearRegression).unwrap()
         };
         assert!(matches!(read(&lasso), AnyModel::Lasso(model) if !model.is_fitted()));
         assert!(matches!(read(&net), AnyModel::ElasticNet(model) if !model.is_fitted()));
@@ -349,17 +350,17 @@ fn models_without_name_are_found_unfitted_and_with_weights_that_are_no_numbers()
     let infinite = f32::INFINITY.to_le_bytes();
     let ridge = [&0.5_f32.to_le_bytes()[..], &[1, 1], &[0; 7], &infinite, &infinite, &[1]].concat();
     let read: AnyModel =
-        decode_payload_from_slice(&ridge, Generation::V0_72, ModelType::LinearRegression).unwrap();
+        decode_payload_from_slice(&ridge, PayloadLayout::V0_72, ModelType::LinearRegression).unwrap();
     assert!(matches!(&read, AnyModel::Ridge(model) if model.intercept().is_infinite()), "{read:?}");
     // A linear regression of three coefficients whose last byte is no truth value has the length of an elastic net that
     // was never fitted, with a penalty of 1e-42.
     let damaged = [&[1, 3][..], &[0; 7], &[0; 12], &1.0_f32.to_le_bytes(), &[2]].concat();
     let refused =
-        decode_payload_from_slice::<AnyModel>(&damaged, Generation::V0_72, ModelType::LinearRegression);
+        decode_payload_from_slice::<AnyModel>(&damaged, PayloadLayout::V0_72, ModelType::LinearRegression);
     assert_eq!(refused.unwrap_err().code(), "ac-bool");
     // What may be anyone's own type is not taken for an unfitted model.
     let scaler = [0, 0, 1, 1];
-    let refused = decode_payload_from_slice::<AnyModel>(&scaler, Generation::V0_72, ModelType::Custom);
+    let refused = decode_payload_from_slice::<AnyModel>(&scaler, PayloadLayout::V0_72, ModelType::Custom);
     assert_eq!(refused.unwrap_err().code(), "am-unknown-model");
 }
 
@@ -392,17 +393,17 @@ fn unfitted_models_and_weights_that_are_no_numbers_are_read_as_they_are() {
     let infinite = f32::NEG_INFINITY.to_le_bytes();
     let specials = [&[1, 2][..], &[0; 7], &quiet, &infinite, &quiet, &[0]].concat();
     for payload in [&unfitted[..], &empty, &specials] {
-        for generation in Generation::ALL {
+        for layout in PayloadLayout::ALL {
             let model: LinearRegression =
-                decode_payload_from_slice(payload, generation, ModelType::LinearRegression).unwrap();
-            assert_eq!(encode_payload_to_vec(&model, generation).unwrap(), payload);
+                decode_payload_from_slice(payload, layout, ModelType::LinearRegression).unwrap();
+            assert_eq!(encode_payload_to_vec(&model, layout).unwrap(), payload);
             let any: AnyModel =
-                decode_payload_from_slice(payload, generation, ModelType::LinearRegression).unwrap();
-            assert_eq!(encode_payload_to_vec(&any, generation).unwrap(), payload);
+                decode_payload_from_slice(payload, layout, ModelType::LinearRegression).unwrap();
+            assert_eq!(encode_payload_to_vec(&any, layout).unwrap(), payload);
         }
     }
     let model: LinearRegression =
-        decode_payload_from_slice(&unfitted, Generation::V0_72, ModelType::LinearRegression).unwrap();
+        decode_payload_from_slice(&unfitted, PayloadLayout::V0_72, ModelType::LinearRegression).unwrap();
     assert!(!model.is_fitted());
     assert_eq!(model.intercept_rule(), Intercept::Zero);
     assert_eq!(model.to_tensors().unwrap_err().code(), "am-not-fitted");
@@ -433,7 +434,7 @@ fn unfitted_models_are_not_saved() {
     where
         AnyModel: From<M>,
     {
-        check_unfitted(&decode_payload_from_slice::<M>(payload, Generation::V0_72, model_type).unwrap());
+        check_unfitted(&decode_payload_from_slice::<M>(payload, PayloadLayout::V0_72, model_type).unwrap());
     }
     check_unfitted(&LinearRegression::new());
     check_unfitted(&Ridge::new(1.0).unwrap());
@@ -469,7 +470,7 @@ fn unfitted_models_are_not_saved() {
 #[test]
 fn a_payload_that_fits_no_model_keeps_the_error_of_the_model_its_type_is_named_after() {
     let read = |payload: &[u8], model_type| {
-        decode_payload_from_slice::<AnyModel>(payload, Generation::V0_72, model_type).unwrap_err().code()
+        decode_payload_from_slice::<AnyModel>(payload, PayloadLayout::V0_72, model_type).unwrap_err().code()
     };
     assert_eq!(read(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2], ModelType::LinearRegression), "ac-bool");
     assert_eq!(read(&[1, 255, 255, 255, 255, 0, 0, 0, 0], ModelType::LinearRegression), "ac-count");

@@ -2,7 +2,7 @@
 
 use apr_container::v1::Container;
 use apr_container::{
-    Generation, ModelType, SaveOptions, decode_payload_from_slice, encode_payload_to_vec, to_vec,
+    ModelType, PayloadLayout, SaveOptions, decode_payload_from_slice, encode_payload_to_vec, to_vec,
 };
 use apr_models::{
     Accepts, AnyModel, CentroidDistances, ClassHead, ClusterRule, Covariance, DecisionFunction, DecisionRule,
@@ -67,14 +67,14 @@ impl Fields {
     }
 
     pub(crate) fn read(&self) -> Result<Pipeline, apr_container::Error> {
-        decode_payload_from_slice(&self.0, Generation::default(), ModelType::Custom)
+        decode_payload_from_slice(&self.0, PayloadLayout::default(), ModelType::Custom)
     }
 }
 
 /// Reads every beginning of the model's payload, and the payload with each of its bytes changed in several ways: all is
 /// refused, or a model that `ask` can be asked and that is written and read again.
 pub(crate) fn survives_damage(model: &Pipeline, ask: impl Fn(&Pipeline)) {
-    let sound = Fields(encode_payload_to_vec(model, Generation::default()).unwrap());
+    let sound = Fields(encode_payload_to_vec(model, PayloadLayout::default()).unwrap());
     assert_eq!(&sound.read().unwrap(), model);
     ask(model);
     for end in 0..sound.0.len() {
@@ -86,7 +86,7 @@ pub(crate) fn survives_damage(model: &Pipeline, ask: impl Fn(&Pipeline)) {
             damaged.0[place] ^= mask;
             match damaged.read() {
                 Ok(model) => {
-                    let again = Fields(encode_payload_to_vec(&model, Generation::default()).unwrap());
+                    let again = Fields(encode_payload_to_vec(&model, PayloadLayout::default()).unwrap());
                     assert_eq!(again.read().unwrap(), model, "byte {place} by {mask:#x}");
                     ask(&model);
                 }
@@ -246,7 +246,7 @@ fn bytes_are_those_of_the_page() {
         .u32(2)
         .u32(3)
         .u32(1);
-    assert_eq!(encode_payload_to_vec(&model, Generation::default()).unwrap(), fields.0);
+    assert_eq!(encode_payload_to_vec(&model, PayloadLayout::default()).unwrap(), fields.0);
     assert_eq!(fields.read().unwrap(), model);
 }
 
@@ -308,7 +308,7 @@ fn heads_have_the_bytes_of_the_page() {
             .narrow(&vec![0.0; width])
             .bytes(&fields.0);
         let model = model(3, vec![step(width)], head);
-        assert_eq!(encode_payload_to_vec(&model, Generation::default()).unwrap(), expected.0);
+        assert_eq!(encode_payload_to_vec(&model, PayloadLayout::default()).unwrap(), expected.0);
         assert_eq!(expected.read().unwrap(), model);
     }
 }

@@ -189,7 +189,8 @@ fn bytes_are_those_of_the_page() {
         .u64(2)
         .u32s(&[1, 0]);
     let head = Fields::default().u32(1).u32(0).u64(2).u64(0).u64(1).u32(2).u32(4).u32(0);
-    let payload = apr_container::encode_payload_to_vec(&model, apr_container::Generation::default()).unwrap();
+    let payload =
+        apr_container::encode_payload_to_vec(&model, apr_container::PayloadLayout::default()).unwrap();
     assert_eq!(payload, expected.bytes(&head.0).0);
 }
 

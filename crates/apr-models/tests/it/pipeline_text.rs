@@ -210,7 +210,8 @@ fn bytes_are_those_of_the_page() {
         .bytes(&[1])
         .u64(0)
         .rows();
-    let payload = apr_container::encode_payload_to_vec(&model, apr_container::Generation::default()).unwrap();
+    let payload =
+        apr_container::encode_payload_to_vec(&model, apr_container::PayloadLayout::default()).unwrap();
     assert_eq!(payload, expected.0);
     assert_eq!(expected.read().unwrap(), model);
 }

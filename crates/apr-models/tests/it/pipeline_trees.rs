@@ -101,7 +101,8 @@ fn bytes_are_those_of_the_page() {
         .bytes(&[0]);
     // Missing values are accepted.
     expected.0[20] = 1;
-    let payload = apr_container::encode_payload_to_vec(&model, apr_container::Generation::default()).unwrap();
+    let payload =
+        apr_container::encode_payload_to_vec(&model, apr_container::PayloadLayout::default()).unwrap();
     assert_eq!(payload, expected.0);
     assert_eq!(expected.read().unwrap(), model);
 }
@@ -195,7 +196,8 @@ fn trees_may_be_as_deep_as_they_have_splits() {
         ..forest()
     };
     let model = pipeline(&parts, 1, rows());
-    let payload = apr_container::encode_payload_to_vec(&model, apr_container::Generation::default()).unwrap();
+    let payload =
+        apr_container::encode_payload_to_vec(&model, apr_container::PayloadLayout::default()).unwrap();
     assert_eq!(Fields(payload).read().unwrap(), model);
     let mut sums = [0.0; 3];
     model.values_into(Samples::F64(&[-1.0, 0.5, 1e9]), &mut sums).unwrap();

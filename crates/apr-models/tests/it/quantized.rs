@@ -1,7 +1,7 @@
 //! Models in fewer bits: saved, loaded, asked; refused where they would be no models any more.
 
 use apr_container::v2::{self, Dtype};
-use apr_container::{Generation, ModelType, decode_payload_from_slice, encode_payload_to_vec};
+use apr_container::{ModelType, PayloadLayout, decode_payload_from_slice, encode_payload_to_vec};
 use apr_models::{
     Activation, AnyModel, CovarianceType, GaussianMixture, KMeans, LinearRegression, Matrix, Model,
     NeuralSequential, Predictions, QuantType, QuantizedModel, Tensors, Vector, save_quantized,
@@ -156,11 +156,11 @@ fn what_has_no_weight_matrices_is_refused() {
 fn weights_that_no_block_holds_are_named() {
     // Only payloads hold such.
     let model = KMeans::from_parts(Matrix::from_vec(2, 3, vec![1.5; 6]).unwrap()).unwrap();
-    let mut payload = encode_payload_to_vec(&model, Generation::default()).unwrap();
+    let mut payload = encode_payload_to_vec(&model, PayloadLayout::default()).unwrap();
     let at = payload.windows(4).position(|bytes| bytes == 1.5_f32.to_le_bytes()).unwrap();
     payload[at + 8..at + 12].copy_from_slice(&f32::INFINITY.to_le_bytes());
     let model: KMeans =
-        decode_payload_from_slice(&payload, Generation::default(), ModelType::KMeans).unwrap();
+        decode_payload_from_slice(&payload, PayloadLayout::default(), ModelType::KMeans).unwrap();
     for quant_type in [QuantType::Q8_0, QuantType::Q4_0] {
         let error = model.quantize(quant_type).unwrap_err();
         assert_eq!((error.code(), error.tensor()), ("q-non-finite", Some("centroids")), "{error}");

@@ -17,7 +17,7 @@ use core::fmt::Debug;
 use std::path::Path;
 
 use apr_container::{
-    DecodePayload, EncodePayload, Generation, decode_payload_from_slice, encode_payload_to_vec,
+    DecodePayload, EncodePayload, PayloadLayout, decode_payload_from_slice, encode_payload_to_vec,
 };
 use apr_models::{AnyModel, Error, Matrix, Model, Tensors};
 use serde_json::Value;
@@ -149,14 +149,15 @@ where
     M: Model + EncodePayload + DecodePayload + Clone + PartialEq + Debug,
     AnyModel: From<M>,
 {
-    let payload = encode_payload_to_vec(&model, Generation::default()).unwrap();
-    let decoded: M = decode_payload_from_slice(&payload, Generation::default(), model.model_type()).unwrap();
+    let payload = encode_payload_to_vec(&model, PayloadLayout::default()).unwrap();
+    let decoded: M =
+        decode_payload_from_slice(&payload, PayloadLayout::default(), model.model_type()).unwrap();
     assert_eq!(decoded, model);
     let file = model.to_tensors().unwrap().to_safetensors().unwrap();
     let tensors = Tensors::from_safetensors(&file).unwrap();
     assert_eq!(from_tensors(&tensors).unwrap(), model);
     let any: AnyModel =
-        decode_payload_from_slice(&payload, Generation::default(), model.model_type()).unwrap();
+        decode_payload_from_slice(&payload, PayloadLayout::default(), model.model_type()).unwrap();
     assert_eq!(any, AnyModel::from(model));
     assert_eq!(AnyModel::from_tensors(&tensors).unwrap(), any);
     decoded

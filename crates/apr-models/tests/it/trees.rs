@@ -1,6 +1,6 @@
 //! Trees from payloads and tensors that nobody vouches for.
 
-use apr_container::{Generation, ModelType, decode_payload_from_slice, encode_payload_to_vec};
+use apr_container::{ModelType, PayloadLayout, decode_payload_from_slice, encode_payload_to_vec};
 use apr_models::{
     AnyModel, Classifier, DecisionTreeClassifier, DecisionTreeRegressor, IsolationForest, Matrix, Model,
     RandomForestClassifier, Regressor, Tensors, TreeNode,
@@ -28,8 +28,8 @@ fn layouts_are_those_of_the_other_implementations() {
     let tail = [0, 1, 2, 0, 0, 0, 0, 0, 0, 0];
 
     let old = [&[1][..], split_head, &half, &leaf_bytes(7), &leaf_bytes(8), &tail].concat();
-    assert_eq!(encode_payload_to_vec(&one_split, Generation::V0_15).unwrap(), old);
-    assert_eq!(encode_payload_to_vec(&one_split, Generation::V0_10).unwrap(), old[..old.len() - 9]);
+    assert_eq!(encode_payload_to_vec(&one_split, PayloadLayout::V0_15).unwrap(), old);
+    assert_eq!(encode_payload_to_vec(&one_split, PayloadLayout::V0_10).unwrap(), old[..old.len() - 9]);
 
     let quarter = 0.25_f32.to_le_bytes();
     let three_samples = [3, 0, 0, 0, 0, 0, 0, 0];
@@ -46,17 +46,17 @@ fn layouts_are_those_of_the_other_implementations() {
         &tail,
     ]
     .concat();
-    assert_eq!(encode_payload_to_vec(&one_split, Generation::V0_72).unwrap(), new);
+    assert_eq!(encode_payload_to_vec(&one_split, PayloadLayout::V0_72).unwrap(), new);
 }
 
 #[test]
 fn old_layouts_lose_impurities_and_nothing_else() {
     let model = classifier();
-    for generation in Generation::ALL {
-        let payload = encode_payload_to_vec(&model, generation).unwrap();
+    for layout in PayloadLayout::ALL {
+        let payload = encode_payload_to_vec(&model, layout).unwrap();
         let read: DecisionTreeClassifier =
-            decode_payload_from_slice(&payload, generation, ModelType::DecisionTree).unwrap();
-        assert_eq!(encode_payload_to_vec(&read, generation).unwrap(), payload);
+            decode_payload_from_slice(&payload, layout, ModelType::DecisionTree).unwrap();
+        assert_eq!(encode_payload_to_vec(&read, layout).unwrap(), payload);
         for (read, written) in read.nodes().zip(model.nodes()) {
             match (read, written) {
                 (TreeNode::Leaf { value: a, .. }, TreeNode::Leaf { value: b, .. }) => assert_eq!(a, b),
@@ -70,7 +70,7 @@ fn old_layouts_lose_impurities_and_nothing_else() {
                 _ => panic!("another shape"),
             }
         }
-        let knows_features = generation > Generation::V0_10;
+        let knows_features = layout > PayloadLayout::V0_10;
         assert_eq!(read.n_features(), knows_features.then_some(2));
         let x = Matrix::from_vec(3, 2, vec![-1.0, 0.5, 0.0, 0.5, 0.0, 0.6]).unwrap();
         assert_eq!(read.predict(&x), [10, 11, 12]);
@@ -97,12 +97,9 @@ fn two_million_nested_splits_neither_overflow_the_stack_nor_pass_for_a_tree() {
     for _ in 0..n_splits {
         payload.extend([0; 16]);
     }
-    for generation in [Generation::V0_10, Generation::V0_15] {
-        let read = decode_payload_from_slice::<DecisionTreeClassifier>(
-            &payload,
-            generation,
-            ModelType::DecisionTree,
-        );
+    for layout in [PayloadLayout::V0_10, PayloadLayout::V0_15] {
+        let read =
+            decode_payload_from_slice::<DecisionTreeClassifier>(&payload, layout, ModelType::DecisionTree);
         assert_eq!(read.unwrap_err().code(), "ac-payload-end");
     }
     // With its leaves it is a tree, and predicts, and goes away.
@@ -111,9 +108,9 @@ fn two_million_nested_splits_neither_overflow_the_stack_nor_pass_for_a_tree() {
     }
     payload.push(0);
     let model: DecisionTreeClassifier =
-        decode_payload_from_slice(&payload, Generation::V0_10, ModelType::DecisionTree).unwrap();
+        decode_payload_from_slice(&payload, PayloadLayout::V0_10, ModelType::DecisionTree).unwrap();
     assert_eq!(model.predict(&Matrix::from_vec(1, 1, vec![0.0]).unwrap()), [5]);
-    assert_eq!(encode_payload_to_vec(&model, Generation::V0_10).unwrap(), payload);
+    assert_eq!(encode_payload_to_vec(&model, PayloadLayout::V0_10).unwrap(), payload);
 }
 
 #[test]
@@ -124,15 +121,15 @@ fn deep_isolation_trees_are_read_and_written() {
         .chain([leaf(())])
         .collect();
     let model = IsolationForest::from_parts(&[nodes], 16, -0.5).unwrap();
-    let payload = encode_payload_to_vec(&model, Generation::V0_72).unwrap();
+    let payload = encode_payload_to_vec(&model, PayloadLayout::V0_72).unwrap();
     let read: IsolationForest =
-        decode_payload_from_slice(&payload, Generation::V0_72, ModelType::Custom).unwrap();
+        decode_payload_from_slice(&payload, PayloadLayout::V0_72, ModelType::Custom).unwrap();
     // Without printing a million nodes.
     assert!(read == model);
     for len in [payload.len() / 2, payload.len() - 1] {
         let cut = decode_payload_from_slice::<IsolationForest>(
             &payload[..len],
-            Generation::V0_72,
+            PayloadLayout::V0_72,
             ModelType::Custom,
         );
         assert!(cut.is_err());
@@ -152,19 +149,19 @@ fn forests_write_the_training_data_only_when_told() {
     let dropped = [&head[..], &number(0), &[0, 0]].concat();
 
     let model: RandomForestClassifier =
-        decode_payload_from_slice(&payload, Generation::V0_15, ModelType::RandomForest).unwrap();
+        decode_payload_from_slice(&payload, PayloadLayout::V0_15, ModelType::RandomForest).unwrap();
     let stored = model.stored_training_data().unwrap();
     assert_eq!(stored.oob_indices, [[0]]);
     assert_eq!(stored.x.as_ref().unwrap().as_slice(), &[1.0, 2.0]);
     assert_eq!(stored.y, Some(vec![3]));
     assert_eq!(AnyModel::from(model.clone()).stored_samples(), Some(1));
-    assert_eq!(encode_payload_to_vec(&model, Generation::V0_15).unwrap(), dropped);
+    assert_eq!(encode_payload_to_vec(&model, PayloadLayout::V0_15).unwrap(), dropped);
     let keeping = model.clone().keep_training_data();
-    assert_eq!(encode_payload_to_vec(&keeping, Generation::V0_15).unwrap(), payload);
+    assert_eq!(encode_payload_to_vec(&keeping, PayloadLayout::V0_15).unwrap(), payload);
     let mut forgetful = keeping;
     forgetful.forget_training_data();
     assert_eq!(AnyModel::from(forgetful.clone()).stored_samples(), None);
-    assert_eq!(encode_payload_to_vec(&forgetful, Generation::V0_15).unwrap(), dropped);
+    assert_eq!(encode_payload_to_vec(&forgetful, PayloadLayout::V0_15).unwrap(), dropped);
     assert!(model.to_tensors().unwrap().names().all(|name| !name.contains("train") && !name.contains("oob")));
 }
 
@@ -175,7 +172,7 @@ fn forests_of_empty_trees_are_refused_before_they_take_memory() {
     payload.extend(vec![0; 22 * count as usize]);
     let read = decode_payload_from_slice::<RandomForestClassifier>(
         &payload,
-        Generation::V0_10,
+        PayloadLayout::V0_10,
         ModelType::RandomForest,
     );
     assert_eq!(read.unwrap_err().code(), "am-not-fitted");

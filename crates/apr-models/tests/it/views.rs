@@ -1,7 +1,7 @@
 //! Models over the bytes of their payload: the verdicts and the bits of the models that are loaded.
 
 use apr_container::{
-    Compression, DecodePayload, EncodePayload, Error, Generation, ModelType, PayloadWriter, SaveOptions,
+    Compression, DecodePayload, EncodePayload, Error, ModelType, PayloadLayout, PayloadWriter, SaveOptions,
     ViewPayload, encode_payload_to_vec, load_from_bytes, to_vec, view_bytes,
 };
 use apr_models::{
@@ -89,12 +89,12 @@ fn clusters() -> KMeans {
 }
 
 /// Whether file and view get one verdict and say the same, wherever in memory the file begins.
-fn judge<M>(model_type: ModelType, generation: Generation, payload: &[u8], what: &str) -> bool
+fn judge<M>(model_type: ModelType, layout: PayloadLayout, payload: &[u8], what: &str) -> bool
 where
     M: ViewPayload + Says,
     for<'data> M::View<'data>: Says,
 {
-    let options = SaveOptions::default().with_generation(generation).with_created_at(0);
+    let options = SaveOptions::default().with_layout(layout).with_created_at(0);
     let file = to_vec(&Raw(payload), model_type, &options).unwrap();
     let mut rows = numbers(N_ROWS * N_FEATURES, 3);
     rows[N_FEATURES] = f32::NAN;
@@ -132,18 +132,18 @@ where
     for<'data> M::View<'data>: Says,
 {
     let model_type = <M as DecodePayload>::MODEL_TYPE.unwrap();
-    for generation in Generation::ALL {
-        let payload = encode_payload_to_vec(model, generation).unwrap();
-        assert!(judge::<M>(model_type, generation, &payload, "as it is"));
+    for layout in PayloadLayout::ALL {
+        let payload = encode_payload_to_vec(model, layout).unwrap();
+        assert!(judge::<M>(model_type, layout, &payload, "as it is"));
         for at in 0..payload.len() {
             for value in [0, 1, 2, 0x7F, 0x80, 0xFF] {
                 let mut damaged = payload.clone();
                 damaged[at] = value;
-                judge::<M>(model_type, generation, &damaged, &format!("{generation}, byte {at} {value}"));
+                judge::<M>(model_type, layout, &damaged, &format!("{layout}, byte {at} {value}"));
             }
-            judge::<M>(model_type, generation, &payload[..at], &format!("{generation}, {at} bytes"));
+            judge::<M>(model_type, layout, &payload[..at], &format!("{layout}, {at} bytes"));
         }
-        judge::<M>(model_type, generation, &[&payload[..], &[0]].concat(), "one byte more");
+        judge::<M>(model_type, layout, &[&payload[..], &[0]].concat(), "one byte more");
     }
 }
 

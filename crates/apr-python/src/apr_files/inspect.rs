@@ -17,7 +17,7 @@ use super::refusal::Refusal;
 use super::source::{Source, open};
 use super::values::metadata_to_python;
 
-/// Bytes before the metadata of a file of the first generation, and of a signature in front of its key.
+/// Bytes before the metadata of a file of version 1, and of a signature in front of its key.
 const HEADER_LEN: u64 = 32;
 const SIGNATURE_LEN: u64 = 64;
 /// Of a file that does not begin as any of them does.
@@ -28,11 +28,11 @@ const FIRST_READ: u64 = 256 << 10;
 /// What a model file says about itself, as a dict, from its header alone: nothing is decrypted or decoded, no checksum or
 /// signature is compared, and everything is the claim of whoever wrote the file.
 ///
-/// file: the path (str, os.PathLike) or the bytes of an `.apr` file of either generation, a sealed file, a safetensors file or
+/// file: the path (str, os.PathLike) or the bytes of an `.apr` file of either version, a sealed file, a safetensors file or
 /// a GGUF file. compat: accept what other programs accept.
 ///
 /// Of every file: "format" ("apr", "sealed", "safetensors", "gguf"), "file_size", "metadata". Of `.apr` also "generation",
-/// "version", "model_type", "flags", "warnings"; of the first generation "model", "compression", "payload_size",
+/// "version", "model_type", "flags", "warnings"; of version 1 "model", "compression", "payload_size",
 /// "uncompressed_size", "encryption" and "signature" (None, or a dict); of the second, safetensors and GGUF "tensors": name ->
 /// {"dtype": str, "shape": tuple, "nbytes": int}.
 ///

@@ -16,7 +16,7 @@ use super::refusal::Refusal;
 use super::source::Source;
 use super::values::of_second_generation;
 
-/// Longest file that is taken for a model: none that the first generation can describe is longer.
+/// Longest file that is taken for a model: none that version 1 can describe is longer.
 const MAX_LEN: u64 = 1 << 34;
 
 /// A model with what its file says and what was found about the file.
@@ -28,7 +28,7 @@ pub(crate) struct Loaded {
     pub(crate) was_encrypted: bool,
 }
 
-/// The model in an `.apr` file of either generation, or in a safetensors file that holds one. The file is read once; its
+/// The model in an `.apr` file of either version, or in a safetensors file that holds one. The file is read once; its
 /// signature is verified first, then it is decrypted, then decoded.
 ///
 /// file: its path (str, os.PathLike), or its bytes.
@@ -85,9 +85,9 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
     };
     let (format, file) = source.read(MAX_LEN, holds_models)?;
     match format {
-        FileKind::Model(ModelFormat::AprV1) => first_generation(&file, keys, options),
+        FileKind::Model(ModelFormat::AprV1) => version_1(&file, keys, options),
         FileKind::Model(ModelFormat::AprV2) => {
-            keys.refuse_for("an .apr file of the second generation")?;
+            keys.refuse_for("an .apr file of version 2")?;
             let index = v2::Index::from_bytes(&file, options)?;
             let tensors = Tensors::from_apr2(&file)?;
             let metadata = of_second_generation(index.metadata(), MODEL_KEY);
@@ -102,7 +102,7 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
             Err(foreign("a GGUF file, which holds tensors of a network and no model that predicts"))
         }
         // Its reader says what is wrong with it.
-        FileKind::Foreign(_) | FileKind::Unknown => first_generation(&file, keys, options),
+        FileKind::Foreign(_) | FileKind::Unknown => version_1(&file, keys, options),
     }
 }
 
@@ -110,7 +110,7 @@ fn foreign(what: &str) -> Refusal {
     Refusal::Said { code: "ac-magic", text: what.to_owned() }
 }
 
-fn first_generation(file: &[u8], keys: &Keys, options: &ReadOptions) -> Result<Loaded, Refusal> {
+fn version_1(file: &[u8], keys: &Keys, options: &ReadOptions) -> Result<Loaded, Refusal> {
     let opened = open_protected::<AnyModel>(file, Expect::AnyKnown, &keys.access(), options)?;
     let info = inspect_reader(file, file.len() as u64, options)?;
     Ok(Loaded {

@@ -25,7 +25,7 @@ pub(crate) struct Saving<'a, 'py> {
     pub(crate) key_password: Option<&'a Bound<'py, PyAny>>,
 }
 
-/// Saves a model as an `.apr` file of the first generation, replacing an old file in one step: whatever happens, the name leads
+/// Saves a model as an `.apr` file of version 1, replacing an old file in one step: whatever happens, the name leads
 /// to the old file or to the new one.
 ///
 /// compression: None, "zstd", "zstd-max" or "lz4".

@@ -228,7 +228,7 @@ fn stanzas_are_authenticated_together() {
     let [a, b] = [0, 1].map(|idx| file[stanza(idx)].to_vec());
     for secret in [&keys.alice, &keys.bob] {
         let access = Access::default().with_recipient(secret);
-        // Swapped, doubled, one taken away, the generation raised.
+        // Swapped, doubled, one taken away, the revision raised.
         let changes: [Change<'_>; 5] = [
             &|file| file[stanza(0)].copy_from_slice(&b),
             &|file| file[stanza(1)].copy_from_slice(&a),
@@ -259,7 +259,7 @@ fn stanzas_are_authenticated_together() {
     swapped[slots[0].clone()].copy_from_slice(&file[slots[1].clone()]);
     swapped[slots[1].clone()].copy_from_slice(&file[slots[0].clone()]);
     assert_eq!(read_all(&swapped, &Access::default().with_recipient(&keys.alice)).unwrap(), content);
-    // A slot of zeros under a right checksum and a higher generation shuts everyone out, and lets nobody in.
+    // A slot of zeros under a right checksum and a higher revision shuts everyone out, and lets nobody in.
     let mut blocked = file.clone();
     blocked[slots[1].start] = 9;
     mend(&mut blocked);

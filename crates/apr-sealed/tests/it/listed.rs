@@ -122,7 +122,7 @@ fn a_bound_list_is_the_signers() {
     assert_eq!(code(open(&file, &access)), "ac-signature");
 }
 
-/// The rekeyed slot is the second one: it takes the first one's place, whose generation no longer counts.
+/// The rekeyed slot is the second one: it takes the first one's place, whose revision no longer counts.
 fn file_key_of_second_slot(file: &[u8], secret: &RecipientSecret) -> apr_crypto::FileKey {
     let mut swapped = file.to_vec();
     let [first, second] = map(file).slots;

@@ -31,7 +31,7 @@ fn recipients_come_and_go() {
     // The signature stays valid: it covers what is stored, not for whom.
     let more = RekeyOptions::default().for_recipient(keys.bob.public());
     apply(prepare(&file, &alice, &more), &mut file);
-    assert_eq!(header(&file).generation_declared(), 2);
+    assert_eq!(header(&file).revision_declared(), 2);
     for who in [&alice, &bob] {
         assert_eq!(read_all(&file, who).unwrap(), content);
     }
@@ -85,7 +85,7 @@ fn a_password_stands_alone() {
     assert_eq!(read_all(&file, &bob).unwrap(), content);
     // Nothing to add and nobody to remove is a list of its own.
     apply(prepare(&file, &bob, &RekeyOptions::default().without_others()), &mut file);
-    assert_eq!(header(&file).generation_declared(), 4);
+    assert_eq!(header(&file).revision_declared(), 4);
     assert_eq!(read_all(&file, &bob).unwrap(), content);
 }
 

@@ -74,7 +74,7 @@ fn a_header_says_what_anyone_may_know() {
     assert_eq!(seen.stanzas(), [StanzaKind::Recipient, StanzaKind::Recipient]);
     assert_eq!(seen.signer_declared(), Some(*keys.verifying.as_bytes()));
     assert!(seen.has_bound_recipients() && seen.is_signed() && seen.is_encrypted());
-    assert_eq!(seen.generation_declared(), 1);
+    assert_eq!(seen.revision_declared(), 1);
     assert_eq!(*seen.public_declared(), texts(&[("a", "b")]));
     assert_eq!(seen.root_declared().unwrap().algorithm(), TreeAlgorithm::Blake3);
     assert_eq!(seen.lens().iter().sum::<u64>(), file.len() as u64);

@@ -58,7 +58,7 @@ fn watched(path: &Path, shape: Shape) -> (Running, Receiver<String>) {
         server
             .serve_watched(model, watch, load, |event| {
                 let text = match event {
-                    Event::Reloaded { generation, .. } => format!("generation {generation}"),
+                    Event::Reloaded { load_count, .. } => format!("load_count {load_count}"),
                     Event::NotLoaded(code) => code,
                     Event::OtherShape { expected, found } => format!("{found}, not {expected}"),
                     _ => return,
@@ -92,7 +92,7 @@ fn a_new_file_takes_over_and_a_bad_one_does_not() {
     assert_eq!((value, first.len()), (1.0, 16));
 
     replace(&path, &file(2.0, 2));
-    assert_eq!(next(&events), "generation 2");
+    assert_eq!(next(&events), "load_count 2");
     let (value, second) = asked();
     assert_eq!(value, 2.0);
     assert_ne!(first, second);
@@ -116,7 +116,7 @@ fn a_new_file_takes_over_and_a_bad_one_does_not() {
 
     fs::write(path.with_extension("new"), file(5.0, 2)).unwrap();
     fs::rename(path.with_extension("new"), &path).unwrap();
-    assert_eq!(next(&events), "generation 3");
+    assert_eq!(next(&events), "load_count 3");
     assert_eq!(asked().0, 5.0);
     assert_eq!(server.metric(r#"apr_serve_reloads_total{result="ok"}"#), 2.0);
     assert_eq!(server.metric(r#"apr_serve_reloads_total{result="failed"}"#), 2.0);
@@ -130,7 +130,7 @@ fn another_shape_is_taken_where_it_may_be() {
     fs::write(&path, file(1.0, 2)).unwrap();
     let (server, events) = watched(&path, Shape::MayChange);
     replace(&path, &file(2.0, 3));
-    assert_eq!(next(&events), "generation 2");
+    assert_eq!(next(&events), "load_count 2");
     assert_eq!(server.predict("[0,0,0]").predictions(), json!([2.0]));
     assert_eq!(server.predict("[0,0]").code(), "sv-columns");
 }
@@ -159,7 +159,7 @@ fn answers_are_always_those_of_one_model() {
         });
         for number in 1..10_u8 {
             replace(&path, &file(number.into(), 1));
-            assert_eq!(next(&events), format!("generation {}", number + 1));
+            assert_eq!(next(&events), format!("load_count {}", number + 1));
         }
         asking.join().unwrap();
     });

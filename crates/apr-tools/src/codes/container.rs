@@ -1,4 +1,4 @@
-//! Codes of `apr-container` (`ac-`): `.apr` files of both generations and sealed files.
+//! Codes of `apr-container` (`ac-`): `.apr` files of both versions and sealed files.
 
 use super::{Entry, NOT_AS_SIGNED, entry};
 use crate::error::Exit::{Internal, Invalid, Io, Refused, Unsupported, Usage};
@@ -22,14 +22,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "ac-magic",
         Invalid,
-        "An .apr file begins with `APRN` (first generation), or with `APR` and a zero byte or `APR2` (second \
-         generation). This one does not.",
+        "An .apr file begins with `APRN` (version 1), or with `APR` and a zero byte or `APR2` (version \
+         2). This one does not.",
         "check that this is the right file",
     ),
     entry(
         "ac-second-generation",
         Invalid,
-        "The file is of the second generation, which holds named tensors instead of a model, and was opened as one \
+        "The file is of version 2, which holds named tensors instead of a model, and was opened as one \
          of the first.",
         "look at it with `apr tensors FILE`; `apr convert` makes a model of tensors that say which one they are",
     ),
@@ -169,7 +169,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "ac-too-large",
         Usage,
-        "A part of the model is longer than the format can say: lengths in the first generation have 32 bits. \
+        "A part of the model is longer than the format can say: lengths in version 1 have 32 bits. \
          Other programs write such a file all the same, and lose the model.",
         SAVED,
     ),

@@ -46,7 +46,7 @@ enum Content {
     },
     /// A GGUF file.
     Gguf { tensors: u64, bytes: u64, version: u32 },
-    /// An `.apr` file of the first generation.
+    /// An `.apr` file of version 1.
     Model {
         model_type: String,
         bytes: u64,

@@ -115,7 +115,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
             json.field_bool("removed_others", removes)?;
             json.field_str("before", &before)?;
             json.field_str("after", &after)?;
-            json.field_uint("generation", changed.header().generation_declared())
+            json.field_uint("generation", changed.header().revision_declared())
         })?;
         return Ok(Exit::Success);
     }

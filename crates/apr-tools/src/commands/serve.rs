@@ -209,8 +209,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let console = &*console;
     let again = || load(console);
     server.serve_watched(model, watch, again, |event| match event {
-        Event::Reloaded { generation, .. } => {
-            console.note(format_args!("{shown}: loaded again, generation {generation}"));
+        Event::Reloaded { load_count, .. } => {
+            console.note(format_args!("{shown}: reloaded, {load_count} loads"));
         }
         Event::NotLoaded(failure) => {
             console.failure(&failure);

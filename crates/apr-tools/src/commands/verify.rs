@@ -325,7 +325,7 @@ fn file(
     })
 }
 
-/// The signature inside an `.apr` file of the first generation or a sealed file. Nothing of it is decrypted or decoded.
+/// The signature inside an `.apr` file of version 1 or a sealed file. Nothing of it is decrypted or decoded.
 fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
     let accepted = match trust {
         Trust::Key(Verifier::Ed25519 { key, .. }) => apr_crypto::Trust::Key(key),

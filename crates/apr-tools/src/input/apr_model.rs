@@ -1,7 +1,7 @@
-//! An `.apr` file of the first generation: a payload that becomes a model.
+//! An `.apr` file of version 1: a payload that becomes a model.
 
 use apr_container::{
-    Checksum, DecodePayload, Error, ErrorKind, Expect, Generation, ModelInfo, ModelType, PayloadReader,
+    Checksum, DecodePayload, Error, ErrorKind, Expect, ModelInfo, ModelType, PayloadLayout, PayloadReader,
     ReadOptions, UncheckedSignature, check_before_reading, inspect_bytes_with, inspect_with, load_with,
     open_protected, prefix_len, v2, verify_signature,
 };
@@ -30,7 +30,7 @@ pub(crate) struct AprModel {
 pub(crate) struct Payload {
     pub(crate) content: Content,
     /// The layout it has.
-    pub(crate) generation: Generation,
+    pub(crate) layout: PayloadLayout,
 }
 
 /// What a payload holds.
@@ -43,7 +43,7 @@ pub(crate) enum Content {
 
 impl DecodePayload for Payload {
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
-        let generation = input.generation();
+        let layout = input.layout();
         let may_be_foreign = matches!(input.model_type(), ModelType::Custom | ModelType::NeuralCustom);
         let content = match AnyModel::decode_payload(input) {
             Ok(model) => Content::Model(Box::new(model)),
@@ -51,7 +51,7 @@ impl DecodePayload for Payload {
             Err(error) if may_be_foreign && error.code() == "am-unknown-model" => Content::Foreign,
             Err(error) => return Err(error),
         };
-        Ok(Self { content, generation })
+        Ok(Self { content, layout })
     }
 }
 
@@ -183,8 +183,8 @@ impl AprModel {
         &self.info
     }
 
-    pub(crate) fn generation(&self) -> Generation {
-        self.payload.generation
+    pub(crate) fn layout(&self) -> PayloadLayout {
+        self.payload.layout
     }
 
     /// The model; always there, since files without one are not opened.

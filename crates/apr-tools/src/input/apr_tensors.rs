@@ -1,4 +1,4 @@
-//! An `.apr` file of the second generation: many named tensors behind one index.
+//! An `.apr` file of version 2: many named tensors behind one index.
 
 use std::path::{Path, PathBuf};
 

@@ -423,7 +423,7 @@ impl Dtype {
         }
     }
 
-    /// The type as `.apr` files of the second generation have it.
+    /// The type as `.apr` files of version 2 have it.
     pub(crate) fn in_apr(self) -> Option<v2::Dtype> {
         match self {
             Self::Packed(dtype) => Some(dtype),

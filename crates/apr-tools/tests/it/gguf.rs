@@ -370,7 +370,7 @@ fn export_is_convert() {
     let dry = ["export", "model.gguf", "--format", "gguf", "-o", "none/", "--dry-run"];
     assert_eq!(sandbox.run(&dry).exit, 0);
     assert!(!sandbox.path("none").exists());
-    // A model of the first generation comes back from the file it became.
+    // A model of version 1 comes back from the file it became.
     assert_eq!(sandbox.run(&["convert", "model.apr", "m.gguf"]).exit, 0);
     assert_eq!(sandbox.run(&["convert", "m.gguf", "m.apr"]).exit, 0);
     assert_eq!(sandbox.read("m.apr"), sandbox.read("model.apr"));

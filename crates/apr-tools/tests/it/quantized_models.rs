@@ -88,7 +88,7 @@ fn quantized_models_predict() {
                 };
                 assert!(is_near, "{model} {target} {output}: {found} {exact}");
             }
-            // And as a model of the first generation again, with the same answers.
+            // And as a model of version 1 again, with the same answers.
             let back = ["convert", output, "back.apr", "--format", "apr1", "--force", "--dequantize", "f32"];
             if !target.ends_with("16") {
                 json(&sandbox, &back);

@@ -310,7 +310,7 @@ fn quirk() -> Vec<u8> {
     )
 }
 
-/// An `.apr` file of the first generation with a model of two features, `1 + 2 a - 0.5 b`.
+/// An `.apr` file of version 1 with a model of two features, `1 + 2 a - 0.5 b`.
 pub(crate) fn linear(options: &SaveOptions) -> Vec<u8> {
     let model = LinearRegression::from_parts(Vector::from_vec(vec![2.0, -0.5]), 1.0).unwrap();
     let mut metadata = Metadata {
@@ -420,7 +420,7 @@ fn gguf() -> Vec<u8> {
     builder.layout().unwrap().to_vec(&data).unwrap()
 }
 
-/// An `.apr` file of the second generation with a quantized tensor in it.
+/// An `.apr` file of version 2 with a quantized tensor in it.
 fn tensors() -> Vec<u8> {
     let ones: Vec<u8> = (0..6).flat_map(|value| (value as f32).to_le_bytes()).collect();
     let views = [

@@ -1,4 +1,4 @@
-//! `.apr` files of the first generation: a payload that becomes a model.
+//! `.apr` files of version 1: a payload that becomes a model.
 
 use alloc::rc::Rc;
 use alloc::string::String;

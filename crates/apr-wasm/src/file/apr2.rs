@@ -1,4 +1,4 @@
-//! `.apr` files of the second generation: tensors behind an index.
+//! `.apr` files of version 2: tensors behind an index.
 
 use alloc::boxed::Box;
 

@@ -2,8 +2,8 @@
 
 use apr_container::v1::Container;
 use apr_container::{
-    DecodePayload, Generation, ModelType, decode_payload_from_slice, encode_payload_to_vec, load_from_bytes,
-    v2,
+    DecodePayload, ModelType, PayloadLayout, decode_payload_from_slice, encode_payload_to_vec,
+    load_from_bytes, v2,
 };
 use apr_models::{
     DecisionTreeClassifier, Error as ModelError, KMeans, LinearRegression, LogisticRegression,
@@ -12,7 +12,7 @@ use apr_models::{
 use serde_json::Value;
 
 use super::manifest::{self, Content, File, Manifest};
-use super::models::{compare, difference, generation, rows};
+use super::models::{compare, difference, layout, rows};
 use super::recorded::Recorded;
 use crate::digest::sha256_hex;
 use crate::manifest::Error;
@@ -97,20 +97,20 @@ fn bincode<M: Recorded>(
     bytes: &[u8],
 ) -> Result<[Outcome; 4], Error> {
     let facts = manifest.payload(payload)?;
-    let generation = generation(&file.peer);
+    let layout = layout(&file.peer);
     let model_type = <M as DecodePayload>::MODEL_TYPE.unwrap_or(ModelType::Custom);
-    let model = match decode_payload_from_slice::<M>(bytes, generation, model_type) {
+    let model = match decode_payload_from_slice::<M>(bytes, layout, model_type) {
         Ok(model) => model.complete(),
         Err(error) => return Ok([Outcome::Wrong(error.to_string()), NA, NA, NA]),
     };
     let recorded = facts.model.as_ref().unwrap_or(&Value::Null);
-    let again = encode_payload_to_vec(&model, generation);
+    let again = encode_payload_to_vec(&model, layout);
     Ok([
         Outcome::from_failure(
             "read",
             (sha256_hex(bytes) != facts.sha256).then(|| "not the recorded bytes".to_owned()),
         ),
-        Outcome::from_failure("equal", difference(&model.facts(generation), recorded, "")),
+        Outcome::from_failure("equal", difference(&model.facts(layout), recorded, "")),
         match again {
             Ok(again) if again == bytes => Outcome::Expected("same bytes"),
             other => Outcome::Wrong(format!("{other:?}")),
@@ -143,7 +143,7 @@ impl Export<'_> {
     ) -> [Outcome; 4] {
         // Exports of all releases hold of a tree what the oldest layout has.
         let facts = |model: &M| {
-            let mut facts = model.facts(Generation::V0_10);
+            let mut facts = model.facts(PayloadLayout::V0_10);
             if let Some(facts) = facts.as_object_mut() {
                 facts.retain(|name, _| !lost.contains(&name.as_str()));
             }
@@ -159,10 +159,10 @@ impl Export<'_> {
             Outcome::Expected("read"),
             Outcome::from_failure("equal", difference(&facts(&model), self.model, "")),
             match written.and_then(|written| read(&written)) {
-                Ok(again) if model.facts(Generation::V0_72) == again.facts(Generation::V0_72) => {
+                Ok(again) if model.facts(PayloadLayout::V0_72) == again.facts(PayloadLayout::V0_72) => {
                     Outcome::Expected("same content")
                 }
-                Ok(again) => Outcome::Wrong(again.facts(Generation::V0_72).to_string()),
+                Ok(again) => Outcome::Wrong(again.facts(PayloadLayout::V0_72).to_string()),
                 Err(error) => Outcome::Wrong(error.to_string()),
             },
             predictions(&model, self.manifest, self.expected),

@@ -1,4 +1,4 @@
-//! Containers of the first generation: header, metadata, payload, doors.
+//! Containers of version 1: header, metadata, payload, doors.
 
 use core::cell::Cell;
 use std::io::{self, Read};
@@ -22,13 +22,13 @@ written again by us, have to be what the peers' own library reads there, value b
 give the same without reading a byte of the payload; the payload, decompressed, has to have the recorded
 digest, an encrypted one has to stay encrypted, and a signature block has to lie where it was put.";
 
-/// Runs every container of the first generation.
+/// Runs every container of version 1.
 ///
 /// # Errors
 ///
 /// A vector that cannot be read from disk.
 pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
-    let mut suite = Suite::new("apr, first generation: containers", ABOUT, COLUMNS);
+    let mut suite = Suite::new("apr, version 1: containers", ABOUT, COLUMNS);
     for file in &manifest.files {
         let Content::First(facts) = &file.content else { continue };
         let bytes = manifest::read(&file.name)?;

@@ -28,8 +28,8 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
     let mut suite = Suite::new("apr: hostile files", ABOUT, COLUMNS);
     for vector in &manifest.hostile {
         let bytes = manifest::read(&vector.name)?;
-        let generation = if vector.second { "second" } else { "first" };
-        let row = format!("{generation} generation: {}", vector.suggested);
+        let version = if vector.second { 2 } else { 1 };
+        let row = format!("version {version}: {}", vector.suggested);
         let (strict, compat) = (&ReadOptions::STRICT, &ReadOptions::COMPAT);
         suite.record(
             &row,
@@ -45,7 +45,7 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
     Ok(suite)
 }
 
-/// Loads the model in a file of the first generation (a linear regression, if it is any), or reads all tensors of one of
+/// Loads the model in a file of version 1 (a linear regression, if it is any), or reads all tensors of one of
 /// the second.
 ///
 /// # Errors

@@ -40,10 +40,10 @@ impl Kitchen {
     /// # Examples
     ///
     /// ```
-    /// use apr_container::{Generation, Serde, encode_payload_to_vec};
+    /// use apr_container::{PayloadLayout, Serde, encode_payload_to_vec};
     /// use conformance::apr::kitchen::Kitchen;
     ///
-    /// let payload = encode_payload_to_vec(&Serde(Kitchen::recorded()), Generation::V0_10)?;
+    /// let payload = encode_payload_to_vec(&Serde(Kitchen::recorded()), PayloadLayout::V0_10)?;
     /// assert_eq!(payload.len(), 238);
     /// # Ok::<(), apr_container::Error>(())
     /// ```

@@ -57,9 +57,9 @@ pub struct File {
 /// What a file is.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// A container of the first generation.
+    /// A container of version 1.
     First(First),
-    /// A container of the second generation.
+    /// A container of version 2.
     Second(Second),
     /// A payload without a container.
     Bincode {
@@ -77,11 +77,11 @@ pub enum Content {
     },
     /// A model exported as GGUF.
     Gguf,
-    /// A list of shards of the second generation.
+    /// A list of shards of version 2.
     ShardManifest,
 }
 
-/// A container of the first generation.
+/// A container of version 1.
 #[derive(Clone, Debug)]
 pub struct First {
     /// How it is protected.
@@ -94,7 +94,7 @@ pub struct First {
     pub payload: String,
 }
 
-/// How a container of the first generation is protected.
+/// How a container of version 1 is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
     /// Not at all.
@@ -126,7 +126,7 @@ impl Protection {
     }
 }
 
-/// The fields of a header of the first generation.
+/// The fields of a header of version 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in the specification")]
 pub struct HeaderFacts {
@@ -141,7 +141,7 @@ pub struct HeaderFacts {
     pub crc32: u32,
 }
 
-/// A container of the second generation.
+/// A container of version 2.
 #[derive(Clone, Debug)]
 pub struct Second {
     /// Header fields by name.
@@ -154,7 +154,7 @@ pub struct Second {
     pub source: Option<Vec<f32>>,
 }
 
-/// The fields of a header of the second generation, and the footer.
+/// The fields of a header of version 2, and the footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in the specification")]
 pub struct SecondHeader {
@@ -169,7 +169,7 @@ pub struct SecondHeader {
     pub footer: u32,
 }
 
-/// A tensor of the second generation.
+/// A tensor of version 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorFacts {
     /// Name.
@@ -195,7 +195,7 @@ pub struct Hostile {
     pub size: u64,
     /// SHA-256.
     pub sha256: String,
-    /// Whether it is of the second generation.
+    /// Whether it is of version 2.
     pub second: bool,
     /// What a reader should do: `accept`, `reject`, `reject-strict`, `accept-as-untrusted`, `implementation-choice`.
     pub suggested: String,

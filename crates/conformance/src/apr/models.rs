@@ -1,11 +1,11 @@
-//! Payloads of the first generation as models: values, bytes, predictions.
+//! Payloads of version 1 as models: values, bytes, predictions.
 
 use std::{env, fs, process};
 
 use apr_container::v1::Container;
 use apr_container::{
-    Compression, EncodePayload, Error as AprError, Expect, Generation, ModelType, PayloadWriter, ReadOptions,
-    SaveOptions, Serde, UncheckedSignature, decode_payload_from_slice, encode_payload_to_vec,
+    Compression, EncodePayload, Error as AprError, Expect, ModelType, PayloadLayout, PayloadWriter,
+    ReadOptions, SaveOptions, Serde, UncheckedSignature, decode_payload_from_slice, encode_payload_to_vec,
     load_from_bytes_with, load_with, to_vec,
 };
 use apr_models::{
@@ -41,19 +41,19 @@ the model shows has to be the recorded one, to the bit; encoded for the same rel
 payload; saved by us with the same compression and loaded again, too. Predictions, probabilities, scores and
 transformed samples have to be the peer's, to the bit or within a relative 1e-6.";
 
-/// Runs every container of the first generation.
+/// Runs every container of version 1.
 ///
 /// # Errors
 ///
 /// A vector that cannot be read from disk.
 pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
-    let mut suite = Suite::new("apr, first generation: models", ABOUT, COLUMNS);
+    let mut suite = Suite::new("apr, version 1: models", ABOUT, COLUMNS);
     let rows = rows(manifest);
     for file in &manifest.files {
         let Content::First(facts) = &file.content else { continue };
         let payload = manifest.payload(&facts.payload)?;
         let bytes = manifest::read(&file.name)?;
-        let case = Case { file: &bytes, facts, payload, generation: generation(&file.peer), rows: &rows };
+        let case = Case { file: &bytes, facts, payload, layout: layout(&file.peer), rows: &rows };
         let encrypted = if facts.protection.is_encrypted() { ", encrypted" } else { "" };
         let row = format!("{}{encrypted}", payload.kind);
         let check = KINDS.iter().find(|(kind, _)| *kind == payload.kind).map(|(_, check)| check);
@@ -70,9 +70,9 @@ pub(super) fn rows(manifest: &Manifest) -> Matrix {
 }
 
 /// The layout that a peer writes.
-pub(super) fn generation(peer: &str) -> Generation {
+pub(super) fn layout(peer: &str) -> PayloadLayout {
     let version = peer.rsplit(' ').next().unwrap_or_default();
-    Generation::from_version(version).expect("a release in the table of layouts")
+    PayloadLayout::from_version(version).expect("a release in the table of layouts")
 }
 
 /// A file and what is known of it.
@@ -80,7 +80,7 @@ struct Case<'a> {
     file: &'a [u8],
     facts: &'a First,
     payload: &'a Payload,
-    generation: Generation,
+    layout: PayloadLayout,
     rows: &'a Matrix,
 }
 
@@ -130,7 +130,7 @@ fn check<M: Recorded>(case: &Case<'_>) -> [Outcome; 8] {
         Err(_) => {
             // What was recorded before it was encrypted still has to make a model.
             let disk = from_disk::<M>(case, &allowing, refusal);
-            let decode = |bytes: &Vec<u8>| decode_payload_from_slice::<M>(bytes, case.generation, model_type);
+            let decode = |bytes: &Vec<u8>| decode_payload_from_slice::<M>(bytes, case.layout, model_type);
             return match case.payload.bytes.as_ref().map(decode) {
                 None => [strict, compat, disk, NA, NA, NA, NA, NA],
                 Some(Ok(model)) => {
@@ -159,10 +159,8 @@ fn any_model<M: Recorded>(model: &M, case: &Case<'_>, levels: [&ReadOptions; 2])
         match load_from_bytes_with::<AnyModel>(case.file, Expect::AnyKnown, options) {
             Ok(any) => {
                 let same_name = EncodePayload::model_name(&any) == model.model_name();
-                let [one, other] = [
-                    encode_payload_to_vec(&any, case.generation),
-                    encode_payload_to_vec(model, case.generation),
-                ];
+                let [one, other] =
+                    [encode_payload_to_vec(&any, case.layout), encode_payload_to_vec(model, case.layout)];
                 if !same_name || one.ok() != other.ok() {
                     return Outcome::Wrong(format!("another model: {:?}", EncodePayload::model_name(&any)));
                 }
@@ -197,14 +195,14 @@ fn from_disk<M: Recorded>(case: &Case<'_>, options: &ReadOptions, refusal: Optio
         (Ok(_), None) => {}
         _ => return doors(refusal, loaded),
     }
-    match loaded.map(|model| encode_payload_to_vec(&model.complete(), case.generation)) {
+    match loaded.map(|model| encode_payload_to_vec(&model.complete(), case.layout)) {
         Ok(Ok(bytes)) if sha256_hex(&bytes) == case.payload.sha256 => Outcome::Expected("loaded"),
         other => Outcome::Wrong(format!("another model: {:?}", other.map(|bytes| bytes.is_ok()))),
     }
 }
 
 fn values<M: Recorded>(model: &M, case: &Case<'_>) -> Outcome {
-    let facts = model.facts(case.generation);
+    let facts = model.facts(case.layout);
     let difference = match (&case.payload.model, case.payload.expected.get("n")) {
         (Some(recorded), _) => difference(&facts, recorded, ""),
         (None, Some(count)) => rule_difference(&facts, count, &case.payload.expected),
@@ -250,7 +248,7 @@ fn rule_difference(facts: &Value, count: &Value, expected: &Value) -> Option<Str
 fn same_bytes<M: Recorded>(model: &M, case: &Case<'_>) -> Outcome {
     Outcome::from_failure(
         "equal",
-        match encode_payload_to_vec(model, case.generation) {
+        match encode_payload_to_vec(model, case.layout) {
             Ok(bytes)
                 if bytes.len() as u64 == case.payload.len && sha256_hex(&bytes) == case.payload.sha256 =>
             {
@@ -281,22 +279,22 @@ impl<M: EncodePayload> EncodePayload for AsRead<'_, M> {
 fn saved_differs<M: Recorded>(model: &M, case: &Case<'_>) -> Result<Option<String>, AprError> {
     let model_type = ModelType(case.facts.header.model_type);
     for compression in [Compression::None, Compression::ZstdDefault, Compression::ZstdMax, Compression::Lz4] {
-        for generation in Generation::ALL {
+        for layout in PayloadLayout::ALL {
             let options = SaveOptions::default()
                 .with_compression(compression)
-                .with_generation(generation)
+                .with_layout(layout)
                 .with_created_at(1_795_241_427);
             let file = to_vec(&AsRead(model), model_type, &options)?;
             if file != to_vec(&AsRead(model), model_type, &options)? {
                 return Ok(Some("a second save differs".to_owned()));
             }
             let stored = Container::from_bytes(&file)?.payload().plain()?.to_vec()?;
-            if generation == case.generation && sha256_hex(&stored) != case.payload.sha256 {
+            if layout == case.layout && sha256_hex(&stored) != case.payload.sha256 {
                 return Ok(Some(format!("{compression}: another payload")));
             }
             let again = load_from_bytes_with::<M>(&file, model_type, &ReadOptions::STRICT)?.complete();
-            if encode_payload_to_vec(&again, generation)? != stored {
-                return Ok(Some(format!("{compression}, {generation}: another model is loaded again")));
+            if encode_payload_to_vec(&again, layout)? != stored {
+                return Ok(Some(format!("{compression}, {layout}: another model is loaded again")));
             }
         }
     }

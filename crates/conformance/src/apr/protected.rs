@@ -1,7 +1,7 @@
 //! Encrypted and signed files of the peers, opened with the keys the manifest has.
 
 use apr_container::v1::Container;
-use apr_container::{Expect, Generation, Opened, ReadOptions, encode_payload_to_vec, open_protected};
+use apr_container::{Expect, Opened, PayloadLayout, ReadOptions, encode_payload_to_vec, open_protected};
 use apr_crypto::{Access, Password, RecipientSecret, Signer, Trust, VerifyingKey};
 use apr_models::AnyModel;
 use serde_json::Value;
@@ -38,7 +38,7 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
         recipient: RecipientSecret::from_bytes(&[1; 32]),
         signer: apr_crypto::SigningKey::from_seed(&[1; 32]).verifying_key(),
     };
-    let mut suite = Suite::new("apr, first generation: encrypted and signed", ABOUT, COLUMNS);
+    let mut suite = Suite::new("apr, version 1: encrypted and signed", ABOUT, COLUMNS);
     for file in &manifest.files {
         let Content::First(facts) = &file.content else { continue };
         let (Some(access), Some(other)) = (keys.access(facts.protection), other.access(facts.protection))
@@ -117,8 +117,8 @@ impl Case<'_> {
         let check = || -> Result<(), String> {
             let expected = self.manifest.payload(&self.facts.payload).map_err(|error| error.to_string())?;
             let version = self.file.peer.rsplit(' ').next().unwrap_or_default();
-            let generation = Generation::from_version(version).ok_or("which layout?")?;
-            let found = encode_payload_to_vec(model, generation).map_err(|error| error.to_string())?;
+            let layout = PayloadLayout::from_version(version).ok_or("which layout?")?;
+            let found = encode_payload_to_vec(model, layout).map_err(|error| error.to_string())?;
             let is_equal = sha256_hex(&found) == expected.sha256;
             is_equal.then_some(()).ok_or_else(|| "differs".to_owned())
         };

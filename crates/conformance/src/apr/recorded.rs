@@ -1,6 +1,6 @@
 //! Models in the terms of the manifest: what they hold as the peers' JSON, and what they compute.
 
-use apr_container::{DecodePayload, EncodePayload, Generation, Serde};
+use apr_container::{DecodePayload, EncodePayload, PayloadLayout, Serde};
 use apr_models::{
     ClassWeight, Classifier, CovarianceType, Dbscan, DecisionTreeClassifier, DecisionTreeRegressor,
     ElasticNet, Error, FitMode, GatingNetwork, GaussianMixture, Intercept, IsolationForest, KMeans, Lasso,
@@ -15,7 +15,7 @@ use super::kitchen::Kitchen;
 /// A model the manifest knows.
 pub trait Recorded: EncodePayload + DecodePayload {
     /// What it holds, under the names of the peers' JSON and in the layout of one of them; every accessor is used.
-    fn facts(&self, generation: Generation) -> Value;
+    fn facts(&self, layout: PayloadLayout) -> Value;
 
     /// What it computes, under the names of the manifest's expectations.
     ///
@@ -58,7 +58,7 @@ fn with(mut facts: Value, more: Value) -> Value {
 macro_rules! linear {
     ($($model:ident, $more:expr;)*) => {
         $(impl Recorded for $model {
-            fn facts(&self, _generation: Generation) -> Value {
+            fn facts(&self, _layout: PayloadLayout) -> Value {
                 let facts = json!({
                     "intercept": self.intercept(),
                     "fit_intercept": self.intercept_rule() == Intercept::Fitted,
@@ -94,7 +94,7 @@ fn classes(predictions: Vec<usize>) -> Vec<f32> {
 }
 
 impl Recorded for LogisticRegression {
-    fn facts(&self, generation: Generation) -> Value {
+    fn facts(&self, layout: PayloadLayout) -> Value {
         let facts = json!({
             "intercept": self.intercept(),
             "learning_rate": self.learning_rate(),
@@ -102,7 +102,7 @@ impl Recorded for LogisticRegression {
             "tol": self.tol(),
         });
         let facts = with(facts, coefficients(self.coefficients()));
-        if generation < Generation::V0_72 {
+        if layout < PayloadLayout::V0_72 {
             return facts;
         }
         let class_weight = match self.class_weight() {
@@ -130,7 +130,7 @@ impl Recorded for LogisticRegression {
 }
 
 impl Recorded for KMeans {
-    fn facts(&self, _generation: Generation) -> Value {
+    fn facts(&self, _layout: PayloadLayout) -> Value {
         json!({
             "n_clusters": self.n_clusters(),
             "max_iter": self.max_iter(),
@@ -154,7 +154,7 @@ impl Recorded for KMeans {
 }
 
 /// The subtree at one place, as the peers nest it; vectors are small enough to recurse.
-fn tree<L: Copy>(nodes: &[TreeNode<L>], at: usize, generation: Generation, leaf: fn(L) -> Value) -> Value {
+fn tree<L: Copy>(nodes: &[TreeNode<L>], at: usize, layout: PayloadLayout, leaf: fn(L) -> Value) -> Value {
     let (kind, mut facts, measured) = match nodes.get(at) {
         None => return Value::Null,
         Some(TreeNode::Leaf { value, n_samples, impurity }) => {
@@ -165,26 +165,26 @@ fn tree<L: Copy>(nodes: &[TreeNode<L>], at: usize, generation: Generation, leaf:
             let facts = json!({
                 "feature_idx": feature,
                 "threshold": threshold,
-                "left": tree(nodes, *left, generation, leaf),
-                "right": tree(nodes, *right, generation, leaf),
+                "left": tree(nodes, *left, layout, leaf),
+                "right": tree(nodes, *right, layout, leaf),
             });
             ("Node", facts, json!({"impurity": impurity, "n_node_samples": n_samples}))
         }
     };
-    if generation == Generation::V0_72 {
+    if layout == PayloadLayout::V0_72 {
         facts = with(facts, measured);
     }
     json!({kind: facts})
 }
 
 impl Recorded for DecisionTreeClassifier {
-    fn facts(&self, generation: Generation) -> Value {
+    fn facts(&self, layout: PayloadLayout) -> Value {
         let nodes: Vec<_> = self.nodes().collect();
         let facts = json!({
-            "tree": tree(&nodes, 0, generation, |class| json!({"class_label": class})),
+            "tree": tree(&nodes, 0, layout, |class| json!({"class_label": class})),
             "max_depth": self.max_depth(),
         });
-        if generation == Generation::V0_10 {
+        if layout == PayloadLayout::V0_10 {
             return facts;
         }
         with(facts, json!({"n_features": apr_models::Model::n_features(self)}))
@@ -196,10 +196,10 @@ impl Recorded for DecisionTreeClassifier {
 }
 
 impl Recorded for DecisionTreeRegressor {
-    fn facts(&self, generation: Generation) -> Value {
+    fn facts(&self, layout: PayloadLayout) -> Value {
         let nodes: Vec<_> = self.nodes().collect();
         json!({
-            "tree": tree(&nodes, 0, generation, |value| json!({"value": value})),
+            "tree": tree(&nodes, 0, layout, |value| json!({"value": value})),
             "max_depth": self.max_depth(),
             "min_samples_split": self.min_samples_split(),
             "min_samples_leaf": self.min_samples_leaf(),
@@ -224,8 +224,8 @@ fn training<Y>(training: Option<&TrainingData<Y>>, y: fn(&Y) -> Value) -> Value 
 macro_rules! forest {
     ($($model:ident, $y:expr, $predictions:expr;)*) => {
         $(impl Recorded for $model {
-            fn facts(&self, generation: Generation) -> Value {
-                let trees: Vec<Value> = self.trees().iter().map(|tree| tree.facts(generation)).collect();
+            fn facts(&self, layout: PayloadLayout) -> Value {
+                let trees: Vec<Value> = self.trees().iter().map(|tree| tree.facts(layout)).collect();
                 let facts = json!({
                     "trees": trees,
                     "n_estimators": self.n_estimators(),
@@ -253,7 +253,7 @@ forest! {
 }
 
 impl Recorded for StandardScaler {
-    fn facts(&self, _generation: Generation) -> Value {
+    fn facts(&self, _layout: PayloadLayout) -> Value {
         json!({
             "mean": self.mean(), "std": self.std(), "with_mean": self.is_centring(), "with_std": self.is_scaling(),
         })
@@ -265,7 +265,7 @@ impl Recorded for StandardScaler {
 }
 
 impl Recorded for MinMaxScaler {
-    fn facts(&self, _generation: Generation) -> Value {
+    fn facts(&self, _layout: PayloadLayout) -> Value {
         let (feature_min, feature_max) = self.range();
         json!({
             "data_min": self.data_min(), "data_max": self.data_max(),
@@ -279,7 +279,7 @@ impl Recorded for MinMaxScaler {
 }
 
 impl Recorded for Dbscan {
-    fn facts(&self, _generation: Generation) -> Value {
+    fn facts(&self, _layout: PayloadLayout) -> Value {
         json!({"eps": self.eps(), "min_samples": self.min_samples(), "labels": self.labels()})
     }
 
@@ -290,7 +290,7 @@ impl Recorded for Dbscan {
 }
 
 impl Recorded for GaussianMixture {
-    fn facts(&self, _generation: Generation) -> Value {
+    fn facts(&self, _layout: PayloadLayout) -> Value {
         let covariance_type = match self.covariance_type() {
             CovarianceType::Full => "Full",
             CovarianceType::Tied => "Tied",
@@ -330,7 +330,7 @@ fn isolation_tree(nodes: &[TreeNode<()>], at: usize) -> Value {
 }
 
 impl Recorded for IsolationForest {
-    fn facts(&self, _generation: Generation) -> Value {
+    fn facts(&self, _layout: PayloadLayout) -> Value {
         json!({
             "trees": self.trees().map(|nodes| json!({"root": isolation_tree(&nodes, 0)})).collect::<Vec<_>>(),
             "threshold": self.threshold(),
@@ -346,10 +346,10 @@ impl Recorded for IsolationForest {
 }
 
 impl Recorded for MixtureOfExperts<LinearRegression> {
-    fn facts(&self, generation: Generation) -> Value {
+    fn facts(&self, layout: PayloadLayout) -> Value {
         let (gating, config) = (self.gating(), self.config());
         json!({
-            "experts": self.experts().iter().map(|expert| expert.facts(generation)).collect::<Vec<_>>(),
+            "experts": self.experts().iter().map(|expert| expert.facts(layout)).collect::<Vec<_>>(),
             "gating": {
                 "n_features": gating.n_features(),
                 "n_experts": gating.n_experts(),
@@ -376,7 +376,7 @@ impl Recorded for MixtureOfExperts<LinearRegression> {
 }
 
 impl Recorded for Numbers {
-    fn facts(&self, _generation: Generation) -> Value {
+    fn facts(&self, _layout: PayloadLayout) -> Value {
         json!(self.as_slice())
     }
 
@@ -386,7 +386,7 @@ impl Recorded for Numbers {
 }
 
 impl Recorded for QuantizedBlock {
-    fn facts(&self, _generation: Generation) -> Value {
+    fn facts(&self, _layout: PayloadLayout) -> Value {
         let quant_type = match self.quant_type() {
             QuantType::Q8_0 => "Q8_0",
             QuantType::Q4_0 => "Q4_0",
@@ -401,7 +401,7 @@ impl Recorded for QuantizedBlock {
 }
 
 impl Recorded for Serde<Kitchen> {
-    fn facts(&self, _generation: Generation) -> Value {
+    fn facts(&self, _layout: PayloadLayout) -> Value {
         match self.0 == Kitchen::recorded() {
             true => Value::Null,
             false => json!(format!("{:?}", self.0)),

@@ -2,7 +2,7 @@
 
 use apr_container::v2::Magic;
 
-/// CRC-32 of the parts as one, as both generations use it (IEEE 802.3, reflected): bit by bit, slow, and independent of
+/// CRC-32 of the parts as one, as both versions use it (IEEE 802.3, reflected): bit by bit, slow, and independent of
 /// ours.
 ///
 /// # Examples
@@ -21,7 +21,7 @@ pub fn crc32(parts: &[&[u8]]) -> u32 {
     !register
 }
 
-/// Writes the checksums that a file of either generation would have: the last four bytes, and for the second generation
+/// Writes the checksums that a file of either version would have: the last four bytes, and for version 2
 /// those of the header first.
 ///
 /// # Examples
@@ -47,7 +47,7 @@ pub fn seal(file: &mut [u8]) {
     }
 }
 
-/// Writes the checksum of a header of the second generation.
+/// Writes the checksum of a header of version 2.
 pub fn seal_header(file: &mut [u8]) {
     let Some(header) = file.first_chunk_mut::<64>() else { return };
     let (before, rest) = header.split_at_mut(40);

@@ -1,4 +1,4 @@
-//! Containers of the second generation and their shard manifests.
+//! Containers of version 2 and their shard manifests.
 
 use apr_container::v2::{
     Container, Dtype, Flags, Footer, Index, Order, ShardManifest, Stored, TensorView, WriteOptions, to_vec,
@@ -20,13 +20,13 @@ within half a step; the index has to be readable without a byte of the tensors. 
 has to have the same bytes; one with the flag of a compression that was not done, and one whose keys a tool
 appended unsorted, the same content. The manifest of the shards has to agree with them.";
 
-/// Runs every container of the second generation.
+/// Runs every container of version 2.
 ///
 /// # Errors
 ///
 /// A vector that cannot be read from disk.
 pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
-    let mut suite = Suite::new("apr, second generation: containers", ABOUT, COLUMNS);
+    let mut suite = Suite::new("apr, version 2: containers", ABOUT, COLUMNS);
     for file in &manifest.files {
         let bytes = || manifest::read(&file.name);
         match &file.content {

@@ -1,4 +1,4 @@
-//! Files of the first generation.
+//! Files of version 1.
 
 use apr_container::v1::Container;
 use apr_container::{
@@ -140,7 +140,7 @@ fn sealed(mut file: Vec<u8>) -> Vec<u8> {
     file
 }
 
-/// The profiles of the first generation, and what an attacker without their secrets can try.
+/// The profiles of version 1, and what an attacker without their secrets can try.
 #[must_use]
 pub fn first() -> Family {
     let People { maker, attacker, .. } = people();

@@ -233,7 +233,7 @@ pub fn sealed() -> Family {
         ("signature taken off", unsigned),
         ("signature replaced by the attacker's", re_signed),
         ("encryption taken off, content the attacker's", opened),
-        ("passed off as a file of the first generation", renamed),
+        ("passed off as a file of version 1", renamed),
         (
             "made by the attacker, signed with their key",
             each(&|make| (make.lock != Lock::Password).then(|| make.file(OTHER, &villain, 3))),

@@ -7,7 +7,7 @@ use std::{env, fs, process};
 use apr_container::v1::Container;
 use apr_container::v2::{self, Stored};
 use apr_container::{
-    Expect, Generation, ReadOptions, UncheckedSignature, encode_payload_to_vec, inspect_bytes_with,
+    Expect, PayloadLayout, ReadOptions, UncheckedSignature, encode_payload_to_vec, inspect_bytes_with,
     inspect_reader, load_from_bytes_with, load_with,
 };
 use apr_models::{AnyModel, Model};
@@ -123,9 +123,7 @@ fn use_up(file: &[u8]) -> bool {
         let options = options.with_unchecked_signature(UncheckedSignature::Allow);
         black_box(inspect_reader(file, file.len() as u64, &options).is_ok());
         black_box(
-            inspect_bytes_with(file, &options)
-                .map(|info| (info.warnings().count(), info.generation()))
-                .is_ok(),
+            inspect_bytes_with(file, &options).map(|info| (info.warnings().count(), info.layout())).is_ok(),
         );
         if let Ok(container) = Container::from_bytes_with(file, &options) {
             black_box(container.payload().plain().and_then(|payload| payload.to_vec()).is_ok());
@@ -137,8 +135,8 @@ fn use_up(file: &[u8]) -> bool {
             }
             Ok(model) => {
                 loaded = true;
-                for generation in Generation::ALL {
-                    black_box(encode_payload_to_vec(&model, generation).is_ok());
+                for layout in PayloadLayout::ALL {
+                    black_box(encode_payload_to_vec(&model, layout).is_ok());
                 }
                 let n_features = model.n_features().unwrap_or(3).min(1 << 16);
                 let rows = apr_models::Matrix::from_vec(1, n_features, vec![0.5; n_features]);

@@ -23,7 +23,7 @@ fn check(name: &str, family: &Family) {
 }
 
 #[test]
-fn first_generation() {
+fn version_1() {
     check("first", &first());
 }
 

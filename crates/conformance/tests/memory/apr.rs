@@ -2,7 +2,7 @@
 //! 1 MiB and 4 times its metadata.
 
 use apr_container::{
-    Compression, EncodePayload, Error, Expect, Generation, ModelType, PayloadWriter, ReadOptions,
+    Compression, EncodePayload, Error, Expect, ModelType, PayloadLayout, PayloadWriter, ReadOptions,
     SaveOptions, UncheckedSignature, inspect_reader, load_from_bytes_with, to_vec,
 };
 use apr_models::AnyModel;
@@ -38,15 +38,14 @@ pub(crate) fn heap_is_bounded() {
         let sizes =
             [(Compression::None, 1 << 14), (Compression::None, 1 << 20), (Compression::ZstdDefault, 6 << 20)];
         for (compression, len) in sizes {
-            for generation in Generation::ALL {
-                let options =
-                    SaveOptions::default().with_compression(compression).with_generation(generation);
+            for layout in PayloadLayout::ALL {
+                let options = SaveOptions::default().with_compression(compression).with_layout(layout);
                 let file =
-                    to_vec(&Raw(payload(len, generation)), model_type, &options.with_created_at(0)).unwrap();
+                    to_vec(&Raw(payload(len, layout)), model_type, &options.with_created_at(0)).unwrap();
                 for level in [ReadOptions::STRICT, ReadOptions::COMPAT] {
                     let (read, usage) = HEAP.measure(|| any_model(&file, &level).is_ok());
                     let told = if read { "read" } else { "refused" };
-                    let name = format!("{name}, {compression:?}, {len} bytes, {generation}: {told}");
+                    let name = format!("{name}, {compression:?}, {len} bytes, {layout}: {told}");
                     worst.judge(&name, usage, file.len());
                 }
             }
@@ -112,7 +111,7 @@ impl EncodePayload for Raw {
     }
 }
 
-type Dense = fn(usize, Generation) -> Vec<u8>;
+type Dense = fn(usize, PayloadLayout) -> Vec<u8>;
 
 /// Payloads of about so many bytes with as many of the smallest parts as these can hold.
 fn dense_payloads() -> Vec<(&'static str, ModelType, Dense)> {
@@ -126,38 +125,38 @@ fn dense_payloads() -> Vec<(&'static str, ModelType, Dense)> {
             let labels = [&u64s(&[count as u64])[..], &vec![0; count * 8]].concat();
             [&u64s(&[1, 1])[..], &[0; 4], &[0], &[0], &[1], &labels, &[0; 4], &u64s(&[1])].concat()
         }),
-        ("forest of empty trees", ModelType::RandomForest, |len, generation| {
-            let tree: &[u8] = if generation == Generation::V0_10 { &[0, 0] } else { &[0, 0, 0] };
+        ("forest of empty trees", ModelType::RandomForest, |len, layout| {
+            let tree: &[u8] = if layout == PayloadLayout::V0_10 { &[0, 0] } else { &[0, 0, 0] };
             forest(tree, len / tree.len(), &u64s(&[0]))
         }),
-        ("forest of leaves", ModelType::RandomForest, |len, generation| {
+        ("forest of leaves", ModelType::RandomForest, |len, layout| {
             let tree =
-                [&[1][..], &leaf(generation), &[0], if generation == Generation::V0_10 { &[] } else { &[0] }]
+                [&[1][..], &leaf(layout), &[0], if layout == PayloadLayout::V0_10 { &[] } else { &[0] }]
                     .concat();
             forest(&tree, len / tree.len(), &u64s(&[0]))
         }),
-        ("samples a forest did not see", ModelType::RandomForest, |len, generation| {
+        ("samples a forest did not see", ModelType::RandomForest, |len, layout| {
             let tree =
-                [&[1][..], &leaf(generation), &[0], if generation == Generation::V0_10 { &[] } else { &[0] }]
+                [&[1][..], &leaf(layout), &[0], if layout == PayloadLayout::V0_10 { &[] } else { &[0] }]
                     .concat();
             let count = len / 8;
             forest(&tree, 1, &[&u64s(&[count as u64])[..], &vec![0; count * 8]].concat())
         }),
-        ("regressors of leaves", ModelType::RandomForest, |len, generation| {
-            let value: &[u8] = if generation == Generation::V0_72 { &[0; 16] } else { &[0; 12] };
+        ("regressors of leaves", ModelType::RandomForest, |len, layout| {
+            let value: &[u8] = if layout == PayloadLayout::V0_72 { &[0; 16] } else { &[0; 12] };
             let tree = [&[1][..], &1u32.to_le_bytes(), value, &[0], &u64s(&[2, 1])].concat();
             forest(&tree, len / tree.len(), &u64s(&[0]))
         }),
-        ("a tree that only goes left", ModelType::DecisionTree, |len, generation| {
-            let node = split(generation);
-            let count = len / (node.len() + leaf(generation).len());
-            let nodes = [node.repeat(count), leaf(generation).repeat(count + 1)].concat();
-            [&[1][..], &nodes, &[0], if generation == Generation::V0_10 { &[] } else { &[0] }].concat()
+        ("a tree that only goes left", ModelType::DecisionTree, |len, layout| {
+            let node = split(layout);
+            let count = len / (node.len() + leaf(layout).len());
+            let nodes = [node.repeat(count), leaf(layout).repeat(count + 1)].concat();
+            [&[1][..], &nodes, &[0], if layout == PayloadLayout::V0_10 { &[] } else { &[0] }].concat()
         }),
-        ("a tree that only goes right", ModelType::DecisionTree, |len, generation| {
-            let node = [split(generation), leaf(generation)].concat();
-            let nodes = [node.repeat(len / node.len()), leaf(generation)].concat();
-            [&[1][..], &nodes, &[0], if generation == Generation::V0_10 { &[] } else { &[0] }].concat()
+        ("a tree that only goes right", ModelType::DecisionTree, |len, layout| {
+            let node = [split(layout), leaf(layout)].concat();
+            let nodes = [node.repeat(len / node.len()), leaf(layout)].concat();
+            [&[1][..], &nodes, &[0], if layout == PayloadLayout::V0_10 { &[] } else { &[0] }].concat()
         }),
         ("an isolation forest of empty trees", ModelType::Custom, |len, _| {
             let count = len / 9;
@@ -222,13 +221,13 @@ fn u64s(values: &[u64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-fn leaf(generation: Generation) -> Vec<u8> {
-    let impurity: &[u8] = if generation == Generation::V0_72 { &[0; 4] } else { &[] };
+fn leaf(layout: PayloadLayout) -> Vec<u8> {
+    let impurity: &[u8] = if layout == PayloadLayout::V0_72 { &[0; 4] } else { &[] };
     [&1u32.to_le_bytes()[..], &u64s(&[0, 1]), impurity].concat()
 }
 
-fn split(generation: Generation) -> Vec<u8> {
-    let measured: &[u8] = if generation == Generation::V0_72 { &[0; 12] } else { &[] };
+fn split(layout: PayloadLayout) -> Vec<u8> {
+    let measured: &[u8] = if layout == PayloadLayout::V0_72 { &[0; 12] } else { &[] };
     [&0u32.to_le_bytes()[..], &u64s(&[0]), &[0; 4], measured].concat()
 }
 

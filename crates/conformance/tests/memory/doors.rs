@@ -1,7 +1,7 @@
 //! What each door may take of the heap: the table of `docs/embedded.md`.
 
 use apr_container::{
-    Generation, ModelType, Protection, ReadOptions, SaveOptions, encode_payload_to_vec, inspect_bytes,
+    ModelType, PayloadLayout, Protection, ReadOptions, SaveOptions, encode_payload_to_vec, inspect_bytes,
     load_from_bytes, to_vec, to_vec_protected, verify_signature, view_bytes,
 };
 use apr_crypto::{OsRandom, SigningKey};
@@ -107,7 +107,7 @@ fn forests() {
         panic!("no forest")
     };
     let file = to_vec(&forest, ModelType::RandomForest, &SaveOptions::default()).unwrap();
-    let payload = encode_payload_to_vec(&forest, Generation::default()).unwrap().len();
+    let payload = encode_payload_to_vec(&forest, PayloadLayout::default()).unwrap().len();
     let (loaded, usage) =
         HEAP.measure(|| load_from_bytes::<RandomForestClassifier>(&file, ModelType::RandomForest).unwrap());
     at_most(&format!("forest of {payload} bytes"), usage, 2 * payload + SMALL);

@@ -1,6 +1,6 @@
 //! Models whose layouts the peers made.
 
-use apr_container::Generation;
+use apr_container::PayloadLayout;
 
 use super::writer::Writer;
 
@@ -19,7 +19,7 @@ impl Writer<'_, '_> {
         self.f32();
         self.size(200);
         self.f32();
-        if self.generation == Generation::V0_72 {
+        if self.layout == PayloadLayout::V0_72 {
             let weight = self.choices.below(3) as u32;
             self.u32(weight);
             if weight == 2 {
@@ -48,7 +48,7 @@ impl Writer<'_, '_> {
 
     /// A subtree of at most so many levels, and rarely one that only goes left.
     pub(super) fn tree(&mut self, levels: usize, leaf: fn(&mut Self)) {
-        let is_new = self.generation == Generation::V0_72;
+        let is_new = self.layout == PayloadLayout::V0_72;
         if levels == 0 || self.choices.rarely(4) {
             self.u32(1);
             leaf(self);
@@ -76,7 +76,7 @@ impl Writer<'_, '_> {
     pub(super) fn classifier(&mut self) {
         self.option(|w| w.tree(3, |w| w.size(4)));
         self.option(|w| w.size(5));
-        if self.generation > Generation::V0_10 {
+        if self.layout > PayloadLayout::V0_10 {
             self.option(|w| w.u64(4));
         }
     }

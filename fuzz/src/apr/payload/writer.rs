@@ -1,12 +1,12 @@
 //! Values of payloads, sound but for rare faults.
 
-use apr_container::Generation;
+use apr_container::PayloadLayout;
 
 use crate::choices::Choices;
 
 pub(super) struct Writer<'c, 'a> {
     pub(super) choices: &'c mut Choices<'a>,
-    pub(super) generation: Generation,
+    pub(super) layout: PayloadLayout,
     pub(super) out: Vec<u8>,
 }
 

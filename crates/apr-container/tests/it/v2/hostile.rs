@@ -201,8 +201,8 @@ fn bytes_behind_the_end_are_for_compat() {
 
 #[test]
 fn other_files_are_told_by_their_first_bytes() {
-    let first_generation = vector("a0100_linreg_none_plain.apr");
-    let error = Container::from_bytes(&first_generation).unwrap_err();
+    let version_1 = vector("a0100_linreg_none_plain.apr");
+    let error = Container::from_bytes(&version_1).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Magic { found: [b'A', b'P', b'R', b'N'] }));
     for len in 0..64 {
         let error = Container::from_bytes(&sample()[..len]).unwrap_err();

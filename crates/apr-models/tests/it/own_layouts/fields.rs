@@ -1,6 +1,6 @@
 //! Payloads put together field by field from the tables of `docs/payloads.md`, beside what the models write.
 
-use apr_container::{Generation, encode_payload_to_vec};
+use apr_container::{PayloadLayout, encode_payload_to_vec};
 use apr_models::{
     Activation, AnyModel, BoostedClassifierParts, BoostedRegressorParts, ContentRecommender, CountVectorizer,
     Dense, GradientBoostingClassifier, GradientBoostingRegressor, KernelParts, KnnClassifier, KnnRegressor,
@@ -74,7 +74,7 @@ impl Fields {
 
 fn check(model: impl Into<AnyModel>, fields: Fields) {
     let model = model.into();
-    let written = encode_payload_to_vec(&model, Generation::default()).unwrap();
+    let written = encode_payload_to_vec(&model, PayloadLayout::default()).unwrap();
     assert_eq!(written, fields.0, "{}", model.name());
     assert_eq!(decode(&fields.0, &model).unwrap(), model);
 }

@@ -1,6 +1,6 @@
 //! The first eight bytes.
 
-use apr_container::{Generation, ModelType, decode_payload_from_slice, encode_payload_to_vec};
+use apr_container::{ModelType, PayloadLayout, decode_payload_from_slice, encode_payload_to_vec};
 use apr_models::{AnyModel, Custom, KnnClassifier, KnnRegressor, Model, NeuralCustom, Numbers};
 
 use super::dice::{Dice, KINDS};
@@ -41,11 +41,11 @@ fn unknown_layouts_and_forms_are_named() {
     }
     let classifier = encode(&Dice::new(0).model(2));
     let other: Result<KnnRegressor, _> =
-        decode_payload_from_slice(&classifier, Generation::default(), ModelType::Knn);
+        decode_payload_from_slice(&classifier, PayloadLayout::default(), ModelType::Knn);
     assert_eq!(other.unwrap_err().code(), "am-other-form");
     let regressor = encode(&Dice::new(0).model(3));
     let other: Result<KnnClassifier, _> =
-        decode_payload_from_slice(&regressor, Generation::default(), ModelType::Knn);
+        decode_payload_from_slice(&regressor, PayloadLayout::default(), ModelType::Knn);
     assert_eq!(other.unwrap_err().code(), "am-other-form");
 }
 
@@ -55,9 +55,9 @@ fn bare_numbers_are_told_apart() {
         let model_type = Dice::new(0).model(kind).model_type();
         for len in 0..40 {
             let numbers = Numbers::from((0..len).map(|idx| idx as f32).collect::<Vec<_>>());
-            let bytes = encode_payload_to_vec(&numbers, Generation::default()).unwrap();
+            let bytes = encode_payload_to_vec(&numbers, PayloadLayout::default()).unwrap();
             let found: AnyModel =
-                decode_payload_from_slice(&bytes, Generation::default(), model_type).unwrap();
+                decode_payload_from_slice(&bytes, PayloadLayout::default(), model_type).unwrap();
             assert_eq!(found, AnyModel::from(numbers));
         }
     }
@@ -66,13 +66,16 @@ fn bare_numbers_are_told_apart() {
 #[test]
 fn wrappers_change_the_type_and_nothing_else() {
     let numbers = Numbers::from(vec![1.0, 2.0]);
-    let plain = encode_payload_to_vec(&numbers, Generation::default()).unwrap();
-    assert_eq!(encode_payload_to_vec(&Custom(numbers.clone()), Generation::default()).unwrap(), plain);
-    assert_eq!(encode_payload_to_vec(&NeuralCustom(numbers.clone()), Generation::default()).unwrap(), plain);
+    let plain = encode_payload_to_vec(&numbers, PayloadLayout::default()).unwrap();
+    assert_eq!(encode_payload_to_vec(&Custom(numbers.clone()), PayloadLayout::default()).unwrap(), plain);
+    assert_eq!(
+        encode_payload_to_vec(&NeuralCustom(numbers.clone()), PayloadLayout::default()).unwrap(),
+        plain
+    );
     let Custom(again): Custom<Numbers> =
-        decode_payload_from_slice(&plain, Generation::default(), ModelType::Custom).unwrap();
+        decode_payload_from_slice(&plain, PayloadLayout::default(), ModelType::Custom).unwrap();
     let NeuralCustom(third): NeuralCustom<Numbers> =
-        decode_payload_from_slice(&plain, Generation::default(), ModelType::NeuralCustom).unwrap();
+        decode_payload_from_slice(&plain, PayloadLayout::default(), ModelType::NeuralCustom).unwrap();
     assert_eq!((&again, &third), (&numbers, &numbers));
 }
 

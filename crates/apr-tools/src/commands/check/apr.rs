@@ -10,7 +10,7 @@ use crate::input::{
     self, Kind, Model, Protected, Rules, Source, Tensor, apr_info, apr_payload, apr_protected,
 };
 
-/// Judges a file of the first generation: header, metadata, checksum, and the payload as far as it can be read.
+/// Judges a file of version 1: header, metadata, checksum, and the payload as far as it can be read.
 pub(super) fn model(source: &Source, rules: &Rules) -> Result<Sound, Failure> {
     if source.keys().is_given() {
         return protected(source, rules);
@@ -74,12 +74,12 @@ fn judged(payload: input::Payload, warnings: &mut Vec<String>) -> Payload {
         input::Content::Foreign => Payload::Foreign,
         input::Content::Model(model) => {
             warnings.extend(model.stored_samples().map(inspect::stored));
-            Payload::Decoded { model: model.name(), layout: payload.generation.version() }
+            Payload::Decoded { model: model.name(), layout: payload.layout.version() }
         }
     }
 }
 
-/// Judges a file of the second generation: everything.
+/// Judges a file of version 2: everything.
 pub(super) fn tensors(source: Source, rules: &Rules) -> Result<Sound, Failure> {
     let model = Model::from_source(source, &rules.for_looking())?;
     let Kind::AprTensors(file) = model.kind() else {

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 
 use apr_container::v2::{self, TensorSpec};
-use apr_container::{Compression, ErrorKind, Generation, SaveOptions, to_vec};
+use apr_container::{Compression, ErrorKind, PayloadLayout, SaveOptions, to_vec};
 use apr_models::{AnyModel, MODEL_KEY, Model as _};
 
 use super::lost;
@@ -18,7 +18,7 @@ use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{exact_bytes, plural};
 
-/// How to write tensors as a file of the second generation.
+/// How to write tensors as a file of version 2.
 ///
 /// # Errors
 ///
@@ -43,7 +43,7 @@ pub(super) fn tensor_options(
     Ok(v2::WriteOptions { metadata, flags, order })
 }
 
-/// Writes tensors as a file of the second generation, and reports it.
+/// Writes tensors as a file of version 2, and reports it.
 ///
 /// # Errors
 ///
@@ -167,7 +167,7 @@ fn without_training_data(model: &AnyModel) -> AnyModel {
     model
 }
 
-/// Writes a model as a file of the first generation, and reports it.
+/// Writes a model as a file of version 1, and reports it.
 ///
 /// # Errors
 ///
@@ -181,24 +181,27 @@ pub(super) fn write_model(
 ) -> Result<(), Failure> {
     check_readers(content, target.layout)?;
     let (metadata, quality) = metadata::to_model(entries, |key| key == MODEL_KEY)?;
-    let (mut model_type, mut compression, mut generation) =
-        (content.model_type(), Compression::default(), Generation::from_version(&metadata.aprender_version));
+    let (mut model_type, mut compression, mut layout) = (
+        content.model_type(),
+        Compression::default(),
+        PayloadLayout::from_version(&metadata.aprender_version),
+    );
     if let Kind::AprModel(file) = job.model.kind() {
         // Several types can hold plain numbers: the file keeps its own.
         model_type = file.info().model_type;
-        (compression, generation) = (file.info().compression, Some(file.generation()));
+        (compression, layout) = (file.info().compression, Some(file.layout()));
     }
     let options = SaveOptions {
         compression: target.compression.unwrap_or(compression),
         metadata,
-        generation: target.layout.or(generation).unwrap_or_default(),
+        layout: target.layout.or(layout).unwrap_or_default(),
         quality,
     };
     let bytes = to_vec(content, model_type, &options)?;
     if target.compression.is_some() {
         remark_on_size(&bytes, console);
     }
-    job.lost.extend(lost::in_layout(content, &bytes, options.generation)?);
+    job.lost.extend(lost::in_layout(content, &bytes, options.layout)?);
     if job.run == Run::Write {
         job.destination.fill(job.overwrite, |out| {
             out.write_all(&bytes).map_err(|error| job.destination.write_failure(&error))
@@ -210,7 +213,7 @@ pub(super) fn write_model(
             write_head(&job, bytes.len() as u64, json)?;
             json.field_str("model", content.name())?;
             json.field_opt_str("compression", options.compression.name())?;
-            json.field_str("layout", options.generation.version())?;
+            json.field_str("layout", options.layout.version())?;
             json.field_uint("tensors", n_tensors)?;
             job.write_conversion(Format::AprV1, json)
         });
@@ -220,7 +223,7 @@ pub(super) fn write_model(
         Compression::None => "not compressed".to_owned(),
         other => other.to_string(),
     };
-    let (name, layout) = (content.name(), options.generation.version());
+    let (name, layout) = (content.name(), options.layout.version());
     let text = format!(
         "{label}: .apr version 1, {name}, layout {layout}, {how}, {}",
         exact_bytes(bytes.len() as u64)
@@ -229,7 +232,7 @@ pub(super) fn write_model(
 }
 
 /// Refuses a layout that was asked for if the releases it is for do not read the model at all.
-fn check_readers(content: &AnyModel, layout: Option<Generation>) -> Result<(), Failure> {
+fn check_readers(content: &AnyModel, layout: Option<PayloadLayout>) -> Result<(), Failure> {
     let Some(layout) = layout.filter(|layout| content.oldest_reader().is_none_or(|oldest| *layout < oldest))
     else {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use apr_container::v1::Flags;
 use apr_container::{
-    Expect, Generation, Limits, ReadOptions, encode_payload_to_vec, load_from_bytes_with, v2,
+    Expect, Limits, PayloadLayout, ReadOptions, encode_payload_to_vec, load_from_bytes_with, v2,
 };
 use apr_models::{AnyModel, Model as _, Tensors};
 
@@ -71,8 +71,8 @@ fn not_in_tensors(model: &AnyModel, file: &AprModel) -> Result<Option<String>, F
         Ok(again) => again,
         Err(error) => return Ok(Some(format!("what would make it this model again: {error}"))),
     };
-    let generation = file.generation();
-    let is_same = encode_payload_to_vec(model, generation)? == encode_payload_to_vec(&again, generation)?;
+    let layout = file.layout();
+    let is_same = encode_payload_to_vec(model, layout)? == encode_payload_to_vec(&again, layout)?;
     Ok((!is_same).then(|| {
         "parts of the model that its tensors do not hold, such as settings of its training".to_owned()
     }))
@@ -105,10 +105,10 @@ pub(super) fn in_model(tensors: &Tensors, model: &AnyModel) -> Result<Vec<String
 pub(super) fn in_layout(
     model: &AnyModel,
     file: &[u8],
-    layout: Generation,
+    layout: PayloadLayout,
 ) -> Result<Option<String>, Failure> {
     // The newest layout holds everything.
-    let newest = Generation::default();
+    let newest = PayloadLayout::default();
     if layout == newest {
         return Ok(None);
     }

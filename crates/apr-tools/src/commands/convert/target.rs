@@ -1,7 +1,7 @@
 //! What the output is to be.
 
 use apr_container::v1::Header;
-use apr_container::{Compression, Generation, ReadOptions};
+use apr_container::{Compression, PayloadLayout, ReadOptions};
 use clap::builder::PossibleValuesParser;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
@@ -25,7 +25,7 @@ pub(super) fn args() -> [Arg; 3] {
         Arg::new("layout")
             .long("layout")
             .value_name("VERSION")
-            .value_parser(PossibleValuesParser::new(Generation::ALL.map(Generation::version)))
+            .value_parser(PossibleValuesParser::new(PayloadLayout::ALL.map(PayloadLayout::version)))
             .help("Write an .apr model for readers of this aprender version"),
     ]
 }
@@ -73,7 +73,7 @@ pub(super) struct Target {
     /// Whether an option was given that only safetensors files heed.
     wants_header_layout: bool,
     pub(super) compression: Option<Compression>,
-    pub(super) layout: Option<Generation>,
+    pub(super) layout: Option<PayloadLayout>,
 }
 
 impl Target {
@@ -95,7 +95,7 @@ impl Target {
             }),
             wants_header_layout: is_given("align") || is_given("header-room"),
             compression: compression(matches),
-            layout: text("layout").and_then(Generation::from_version),
+            layout: text("layout").and_then(PayloadLayout::from_version),
         })
     }
 

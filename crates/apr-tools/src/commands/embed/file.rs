@@ -23,7 +23,7 @@ pub(crate) struct ModelFile {
 /// How it is read.
 #[derive(Debug)]
 pub(crate) enum Format {
-    /// A container of the first generation.
+    /// A container of version 1.
     First { compression: Compression, signature: Signature },
     /// Tensors.
     Tensors { reader: &'static str },

@@ -312,7 +312,7 @@ impl Filling<'_> {
         values.text("classes", list(self.names.unwrap_or_default()));
         let has_names = self.names.is_some();
         values.part("names", has_names);
-        // Those of an .apr file of the first generation come with it.
+        // Those of an .apr file of version 1 come with it.
         let classes = known.classes.as_deref().filter(|_| !door.is_first);
         values.part("classes", classes.is_some());
         values.text("class_names", list(classes.unwrap_or_default()));

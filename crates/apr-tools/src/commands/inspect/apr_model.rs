@@ -1,8 +1,8 @@
-//! What an `.apr` file of the first generation says about itself, and, if asked to verify, what its payload holds.
+//! What an `.apr` file of version 1 says about itself, and, if asked to verify, what its payload holds.
 
 use std::io::{self, Write};
 
-use apr_container::{Checksum, Generation, ModelInfo, Value};
+use apr_container::{Checksum, ModelInfo, PayloadLayout, Value};
 use apr_models::{AnyModel, Model as _, Step};
 
 use super::protection::Protection;
@@ -107,7 +107,7 @@ impl Payload {
     }
 
     fn of(payload: input::Payload) -> Self {
-        let layout = payload.generation.version();
+        let layout = payload.layout.version();
         match payload.content {
             Content::Foreign => Self::Foreign { layout },
             Content::Model(model) => Self::Model { layout, facts: Facts::new(&model) },
@@ -209,7 +209,7 @@ fn facts(summary: &Summary<'_>) -> Table {
         other => format!("{other}, {} before compression", human::bytes(info.uncompressed_size)),
     };
     line("payload", format!("{}, {compression}", human::exact_bytes(info.payload_size)));
-    let layout = info.generation().map_or("the metadata do not tell", |generation| generation.version());
+    let layout = info.layout().map_or("the metadata do not tell", |layout| layout.version());
     line("layout", layout.to_owned());
     line("metadata", human::exact_bytes(info.metadata_size));
     let flags: Vec<&str> = info.flags.names().collect();
@@ -280,7 +280,7 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
         json.key("header")?;
         header(info, json)?;
         json.field_opt_str("model", info.model_name())?;
-        json.field_opt_str("layout", info.generation().map(Generation::version))?;
+        json.field_opt_str("layout", info.layout().map(PayloadLayout::version))?;
         json.key("metadata")?;
         value::write(json, &summary.metadata)?;
         json.key("verified")?;

@@ -1,4 +1,4 @@
-//! What an `.apr` file of the second generation says about itself.
+//! What an `.apr` file of version 2 says about itself.
 
 use std::io::{self, Write};
 

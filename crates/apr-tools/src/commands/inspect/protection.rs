@@ -1,4 +1,4 @@
-//! Which parts of an `.apr` file of the first generation are authenticated, and by what.
+//! Which parts of an `.apr` file of version 1 are authenticated, and by what.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 

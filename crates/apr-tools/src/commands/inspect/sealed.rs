@@ -152,7 +152,7 @@ impl Seen<'_> {
                 Some(inside) if inside.recipients.is_none() => "; the file does not say who they are",
                 _ => "",
             };
-            let number = header.generation_declared();
+            let number = header.revision_declared();
             facts.push(("recipients", format!("{bound}; list number {number}{unlisted}")));
         }
         if let Some(root) = header.root_declared() {
@@ -207,7 +207,7 @@ impl Seen<'_> {
             json.field_bool("encrypted", header.is_encrypted())?;
             json.field_strings("opens_with", header.stanzas().iter().map(|kind| kind_name(*kind)))?;
             json.field_bool("bound_recipients", header.has_bound_recipients())?;
-            json.field_uint("generation", header.generation_declared())?;
+            json.field_uint("generation", header.revision_declared())?;
             json.key("signature")?;
             match header.is_signed() {
                 false => json.null()?,
