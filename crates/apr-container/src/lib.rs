@@ -1,37 +1,6 @@
-//! The `.apr` model container: one file with a header, metadata, a payload and a checksum.
+#![doc = include_str!("../README.md")]
 //!
-//! Version 1 holds the values of one model after a header of 32 bytes ([`save()`], [`load()`], [`inspect()`]), version 2 a table of
-//! named tensors ([`v2`]). Files are exchanged with aprender 0.10 to 0.72; its defects are not reproduced: see `docs/apr-format.md`.
-//!
-//! ```
-//! use apr_container::{DecodePayload, EncodePayload, Error, ModelType, PayloadReader, PayloadWriter, SaveOptions, load_from_bytes, to_vec};
-//!
-//! struct Thresholds(Vec<f32>);
-//!
-//! impl EncodePayload for Thresholds {
-//!     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
-//!         out.f32s(&self.0)
-//!     }
-//! }
-//!
-//! impl DecodePayload for Thresholds {
-//!     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
-//!         Ok(Self(input.f32s()?))
-//!     }
-//! }
-//!
-//! let options = SaveOptions::default().with_name("thresholds").with_created_at(1_795_241_427);
-//! let file = to_vec(&Thresholds(vec![0.5, 2.0]), ModelType::Custom, &options)?;
-//! let Thresholds(values) = load_from_bytes(&file, ModelType::Custom)?;
-//! assert_eq!(values, [0.5, 2.0]);
-//!
-//! // A single changed bit is noticed.
-//! let mut damaged = file.clone();
-//! damaged[file.len() / 2] ^= 1;
-//! let error = load_from_bytes::<Thresholds>(&damaged, ModelType::Custom).err().unwrap();
-//! assert_eq!(error.code(), "ac-checksum");
-//! # Ok::<(), Error>(())
-//! ```
+//! # Overview
 //!
 //! - Files: [`save()`], [`load()`], [`inspect()`]; in memory: [`to_vec`], [`load_from_bytes`], [`inspect_bytes`]. [`Container`]
 //!   gives the parts of a file one by one.
@@ -39,23 +8,13 @@
 //!   for any serde type.
 //! - Trust: [`ReadOptions`] choose between [`Strictness::Strict`] and what known readers tolerate, and set [`Limits`].
 //!   An encrypted payload is a type of its own that cannot be decoded; a signed file is not loaded unless
-//!   [`UncheckedSignature::Allow`] says that nobody needs to check it. With the feature `crypto`, `open_protected` verifies and
-//!   decrypts, `to_vec_protected` encrypts and signs, `authenticate` gives metadata that somebody trusted vouches for.
-//!
-//! # Features
-//!
-//! - `std` (default): files, and the clock for `created_at`.
-//! - `compression`: `zstd` and `lz4`. `zstd` is the reference library in C; `ruzstd` is zstd without C or `std`,
-//!   used where `zstd` is off.
-//! - `serde`: users' own types as payloads.
-//! - `crypto`: encrypted, signed and sealed files; without `std` the caller brings the randomness.
-//! - `rayon`: sealed files on all cores.
-//! - `ring`: the same bytes, encrypted in assembler; does nothing without `crypto`.
+//!   [`UncheckedSignature::Allow`] allows that. With the feature `crypto`, `open_protected` verifies and
+//!   decrypts, `to_vec_protected` encrypts and signs, `authenticate` gives metadata authenticated by a trusted key or a password.
 //!
 //! # Security
 //!
-//! Input from strangers is what this crate is for: no input makes it panic, loop, or ask for more than 8 MiB and 24
-//! times the file's length. The checksum finds damage; it is no proof of anything against an adversary.
+//! The crate is made for untrusted input: no input makes it panic, loop, or ask for more than 8 MiB and 24
+//! times the file's length. The checksum detects corruption; it does not authenticate the file.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,47 +1,21 @@
-//! Classic machine-learning models that train once and predict anywhere.
+#![doc = include_str!("../README.md")]
 //!
-//! ```
-//! use apr_container::{ModelType, SaveOptions, load_from_bytes, to_vec};
-//! use apr_models::{LinearRegression, Matrix, Vector};
+//! # Overview
 //!
-//! // Four samples with two features each; y = 1 + 2a + 3b.
-//! let x = Matrix::from_vec(4, 2, vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 1.0])?;
-//! let y = Vector::from_vec(vec![3.0, 4.0, 6.0, 8.0]);
-//!
-//! let mut model = LinearRegression::new();
-//! model.fit(&x, &y)?;
-//! assert!((model.coefficients()[0] - 2.0).abs() < 1e-6);
-//! assert!((model.intercept() - 1.0).abs() < 1e-6);
-//!
-//! // An `.apr` file, here in memory; `save` and `load` do the same with paths.
-//! let file = to_vec(&model, ModelType::LinearRegression, &SaveOptions::default())?;
-//! let loaded: LinearRegression = load_from_bytes(&file, ModelType::LinearRegression)?;
-//! assert_eq!(loaded, model);
-//! # Ok::<(), apr_models::Error>(())
-//! ```
-//!
-//! - Numbers: [`LinearRegression`], [`Ridge`], [`Lasso`], [`ElasticNet`], [`DecisionTreeRegressor`], [`RandomForestRegressor`],
+//! - Regression: [`LinearRegression`], [`Ridge`], [`Lasso`], [`ElasticNet`], [`DecisionTreeRegressor`], [`RandomForestRegressor`],
 //!   [`GradientBoostingRegressor`], [`KnnRegressor`].
-//! - Classes: [`LogisticRegression`], [`DecisionTreeClassifier`], [`RandomForestClassifier`], [`GradientBoostingClassifier`],
+//! - Classification: [`LogisticRegression`], [`DecisionTreeClassifier`], [`RandomForestClassifier`], [`GradientBoostingClassifier`],
 //!   [`KnnClassifier`], [`NaiveBayes`], [`Svm`].
-//! - Groups and outliers: [`KMeans`], [`GaussianMixture`], [`Dbscan`], [`IsolationForest`].
+//! - Clusters and outliers: [`KMeans`], [`GaussianMixture`], [`Dbscan`], [`IsolationForest`].
 //! - Features: [`StandardScaler`], [`MinMaxScaler`], [`Pca`].
 //! - Texts: [`CountVectorizer`], [`TfIdf`], [`NgramLm`], [`ContentRecommender`].
 //! - Models of scikit-learn, in `f64`: [`Pipeline`].
 //! - Networks and ensembles: [`NeuralSequential`], [`MixtureOfExperts`].
-//! - Anything of yours: [`Custom`] and [`NeuralCustom`] around a payload or, with the feature `serde`, a serde type; [`Numbers`].
+//! - User-defined types: [`Custom`] and [`NeuralCustom`] around a payload or, with the feature `serde`, a serde type; [`Numbers`].
 //!
-//! Each is made by training or from its parts, predicts into a slice of the caller's ([`Regressor`], [`Classifier`],
-//! [`Transformer`]), and travels as an `.apr` payload or as [tensors](Tensors) in a safetensors file. [`AnyModel`] is whichever of
-//! them a file holds.
-//!
-//! # Features
-//!
-//! - `std` (default): doors that take paths. A save replaces the old file completely or leaves it untouched.
-//! - `quantize`: weights of 8 or 4 bits, `Model::quantize` and `save_quantized`. Such files are read without it, too.
-//! - `compression`, `zstd`, `ruzstd`, `lz4`, `serde`: those of [`apr_container`].
-//!
-//! Without `std` the crate needs only `alloc`; everything but the paths stays, and computes the same bits.
+//! Each is created by fitting or from its parts, predicts into a slice of the caller ([`Regressor`], [`Classifier`],
+//! [`Transformer`]), and is stored as an `.apr` payload or as [tensors](Tensors) in a safetensors file. [`AnyModel`] is any of
+//! them, as a file contains it.
 //!
 //! # Untrusted input
 //!

@@ -1,4 +1,4 @@
-//! Numbers as blocks of few bits, as ggml's reference writes and reads them.
+#![doc = include_str!("../README.md")]
 
 #![no_std]
 #![forbid(unsafe_code)]

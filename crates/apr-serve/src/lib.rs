@@ -1,25 +1,14 @@
-//! An HTTP/1.1 server that answers about samples: one model, `POST /predict`, and what operating it needs.
+#![doc = include_str!("../README.md")]
 //!
-//! ```
-//! use apr_models::{AnyModel, LinearRegression, Vector};
-//! use apr_serve::{Model, Options, Server};
+//! # Overview
 //!
-//! // Or `Model::from_bytes(include_bytes!("model.apr"))`.
-//! let line = LinearRegression::from_parts(Vector::from_vec(vec![2.0]), 1.0)?;
-//! let server = Server::bind("127.0.0.1:0", Options::default())?;
-//! println!("listening on http://{}", server.local_addr());
-//! # server.handle().stop();
-//! server.serve(Model::new(AnyModel::from(line))?)?; // until SIGTERM or SIGINT
-//! # Ok::<(), Box<dyn core::error::Error>>(())
-//! ```
-//!
-//! Endpoints, formats, limits and metrics are specified in `docs/serve.md`. One thread a core accepts, parses and predicts; nothing is
-//! locked on the way of a request. [`Server::serve_watched`] replaces the model when its file changes.
+//! Endpoints, formats, limits and metrics are specified in `docs/serve.md`. One thread per core accepts, parses and predicts; a request takes no
+//! lock. [`Server::serve_watched`] replaces the model when its file changes.
 //!
 //! # Untrusted input
 //!
-//! Every byte of a request is a stranger's. Bodies, rows, answers, headers, connections, time and memory are bounded by [`Options`];
-//! what is wrong is answered with a status, a stable code and the place in the body.
+//! Every byte of a request is untrusted. Bodies, rows, answers, headers, connections, time and memory are bounded by [`Options`];
+//! an invalid request gets a status, a stable code and the offset in the body.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,4 @@
-//! The program `apr` as a function: it inspects, checks, compares, converts and shards machine-learning model files,
-//! trains small models and asks them.
-//!
-//! The format is the business of the libraries; this one parses arguments, prints, and chooses exit codes. Its
-//! contract is `docs/cli.md`. The binary `apr` and `python -m apr` call [`run`].
+#![doc = include_str!("../README.md")]
 
 #![forbid(unsafe_code)]
 

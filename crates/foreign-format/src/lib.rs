@@ -1,17 +1,6 @@
-//! Names the format of a file by its content, so that a refusal can say what the file is and what to do with it.
+#![doc = include_str!("../README.md")]
 //!
-//! The most frequent failures of a reader of model files are files of another kind: a web page or an error message saved under a
-//! model's name, a Git LFS pointer, a PyTorch checkpoint. This crate recognizes them. It decodes nothing, follows no names, and
-//! runs nothing.
-//!
-//! ```
-//! use foreign_format::{Format, sniff};
-//!
-//! let format = sniff(b"<!DOCTYPE html>\n<html><head><title>404").expect("it is known");
-//! assert_eq!(format, Format::WebPage);
-//! assert_eq!(format.title(), "a web page");
-//! assert!(format.help().contains("download it again"));
-//! ```
+//! # Overview
 //!
 //! - [`sniff()`] looks at the first [`PREFIX`] bytes alone.
 //! - [`identify`] also reads the directory at the end of a ZIP archive, which tells PyTorch, TorchScript, NumPy and Keras

@@ -1,39 +1,11 @@
-//! Nested data in safetensors files: lists, maps, structs and enums around tensors.
+#![doc = include_str!("../README.md")]
 //!
-//! The layout is that of the Python package safestructures 1.0.0, whose files are read and written; `docs/structures.md` of
-//! the repository specifies it and our additions. Types derive nothing but serde's traits.
-//!
-//! ```
-//! use serde::{Deserialize, Serialize};
-//! use st_structures::Tensor;
-//!
-//! #[derive(Serialize, Deserialize)]
-//! struct Layer {
-//!     name: String,
-//!     dropout: Option<f32>,
-//!     weight: Tensor,
-//! }
-//!
-//! let weight = Tensor::from_f32(&[2, 2], &[1.0, 0.5, -0.5, 2.0])?;
-//! let file = st_structures::to_vec(&[Layer { name: "in".into(), dropout: None, weight }])?;
-//!
-//! let layers: Vec<Layer> = st_structures::from_bytes(&file)?;
-//! assert_eq!(layers[0].weight.shape(), [2, 2]);
-//!
-//! // Refusals say what is wrong and where.
-//! let error = st_structures::from_bytes::<Vec<f32>>(&file).expect_err("these are no numbers");
-//! assert_eq!((error.code(), error.path()), ("ss-custom", "[0]"));
-//! # Ok::<(), st_structures::Error>(())
-//! ```
+//! # Overview
 //!
 //! - [`to_vec`] and [`from_bytes`] turn values of serde types into files and back; [`Tensor`] among their fields is a tensor of
 //!   the file, borrowed as [`Tensor<&[u8]>`](Tensor).
 //! - [`Structure`] and its [`Node`]s are the data without a type of their own: every type of Python that the layout knows.
 //! - [`Limits`] bound what a file may ask for.
-//!
-//! # Features
-//!
-//! `std` (default) turns errors into [`std::io::Error`]. Without it the crate needs only an allocator.
 //!
 //! # Security
 //!
