@@ -456,7 +456,7 @@ error_kinds! {
     /// A typed view of other elements.
     DtypeMismatch {
         /// The tensor's type.
-        found: crate::v2::Dtype,
+        found: tensor_dtype::AprType,
         /// What was asked for.
         expected: &'static str,
     } => "ac-v2-dtype-mismatch", "tensor holds {found}, not {expected}";

@@ -3,10 +3,10 @@
 //! A file is a header, metadata as JSON, an index of tensors, the tensors, and a checksum, each part padded to 64 bytes.
 //!
 //! ```
-//! use apr_container::v2::{Container, Dtype, Metadata, TensorView, WriteOptions, to_vec};
+//! use apr_container::v2::{Container, AprType, Metadata, TensorView, WriteOptions, to_vec};
 //!
 //! let weights = [0.5f32, -1.5].map(f32::to_le_bytes);
-//! let view = TensorView::new("weights", Dtype::F32, &[2], weights.as_flattened())?;
+//! let view = TensorView::new("weights", AprType::F32, &[2], weights.as_flattened())?;
 //! let file = to_vec(&[view], &WriteOptions::new(Metadata::new("linear")))?;
 //!
 //! let container = Container::from_bytes(&file)?;
@@ -17,7 +17,7 @@
 //!
 //! - Reading: [`Container`] for a file in memory, [`Index`] for what stands before the tensors, [`Stored`] for files that may be
 //!   compressed as a whole. [`ReadOptions`](crate::ReadOptions) say how much is believed.
-//! - Tensors: [`TensorView`] gives slices, elements and `f32` values; [`Dtype`] lists the types.
+//! - Tensors: [`TensorView`] gives slices, elements and `f32` values; [`AprType`] lists the types.
 //! - Writing: [`Layout`] fixes every offset, then [`Layout::to_vec`] or [`Layout::write_streamed`] puts the bytes in place;
 //!   [`to_vec`], [`write_to`] and [`save`] do both.
 //! - Several files: [`ShardManifest`].
@@ -34,7 +34,6 @@ mod body;
 mod index;
 mod container;
 mod stored;
-mod element;
 mod decode;
 mod view;
 mod layout;
@@ -45,8 +44,7 @@ mod verify;
 mod shards;
 
 pub use container::{Container, Footer};
-pub use dtype::Dtype;
-pub use element::{Element, Elements};
+pub use dtype::byte_len;
 pub use flags::Flags;
 pub use header::{Header, Magic};
 pub use index::{Index, Iter, TensorInfo};
@@ -57,5 +55,6 @@ pub use shards::{Shard, ShardManifest, ShardProblem};
 pub use stored::{Inflated, Stored};
 #[cfg(feature = "std")]
 pub use stream::{FileSink, TensorSink, save, write_to};
+pub use tensor_dtype::{AprType, Dtype, Element, Elements};
 pub use view::TensorView;
 pub use warning::Warning;

@@ -31,7 +31,7 @@ impl Container {
 
     /// The `.apr` type with these bytes.
     #[must_use]
-    pub fn apr_dtype(format: BlockFormat) -> Option<v2::Dtype> {
+    pub fn apr_dtype(format: BlockFormat) -> Option<v2::AprType> {
         apr_of_format(format)
     }
 
@@ -52,18 +52,18 @@ impl fmt::Display for Container {
     }
 }
 
-const OF_APR: [(v2::Dtype, BlockFormat); 11] = [
-    (v2::Dtype::F32, BlockFormat::F32),
-    (v2::Dtype::F16, BlockFormat::F16),
-    (v2::Dtype::Bf16, BlockFormat::BF16),
-    (v2::Dtype::F64, BlockFormat::F64),
-    (v2::Dtype::I8, BlockFormat::I8),
-    (v2::Dtype::I32, BlockFormat::I32),
-    (v2::Dtype::I64, BlockFormat::I64),
-    (v2::Dtype::Q4K, BlockFormat::Q4_K),
-    (v2::Dtype::Q6K, BlockFormat::Q6_K),
-    (v2::Dtype::AprQ4, BlockFormat::AprQ4),
-    (v2::Dtype::AprQ8, BlockFormat::AprQ8),
+const OF_APR: [(v2::AprType, BlockFormat); 11] = [
+    (v2::AprType::F32, BlockFormat::F32),
+    (v2::AprType::F16, BlockFormat::F16),
+    (v2::AprType::Bf16, BlockFormat::BF16),
+    (v2::AprType::F64, BlockFormat::F64),
+    (v2::AprType::I8, BlockFormat::I8),
+    (v2::AprType::I32, BlockFormat::I32),
+    (v2::AprType::I64, BlockFormat::I64),
+    (v2::AprType::Q4_K, BlockFormat::Q4_K),
+    (v2::AprType::Q6_K, BlockFormat::Q6_K),
+    (v2::AprType::AprQ4, BlockFormat::AprQ4),
+    (v2::AprType::AprQ8, BlockFormat::AprQ8),
 ];
 
 const OF_SAFETENSORS: [(st_core::Dtype, BlockFormat); 8] = [
@@ -79,7 +79,7 @@ const OF_SAFETENSORS: [(st_core::Dtype, BlockFormat); 8] = [
 
 /// The format behind a type of `.apr` files; `None` for `U8` and for types nobody knows.
 #[must_use]
-pub fn format_of_apr(dtype: v2::Dtype) -> Option<BlockFormat> {
+pub fn format_of_apr(dtype: v2::AprType) -> Option<BlockFormat> {
     OF_APR.iter().find(|(apr, _)| *apr == dtype).map(|(_, format)| *format)
 }
 
@@ -89,7 +89,7 @@ pub fn format_of_safetensors(dtype: st_core::Dtype) -> Option<BlockFormat> {
     OF_SAFETENSORS.iter().find(|(plain, _)| *plain == dtype).map(|(_, format)| *format)
 }
 
-fn apr_of_format(format: BlockFormat) -> Option<v2::Dtype> {
+fn apr_of_format(format: BlockFormat) -> Option<v2::AprType> {
     OF_APR.iter().find(|(_, found)| *found == format).map(|(apr, _)| *apr)
 }
 
@@ -104,12 +104,12 @@ mod tests {
     #[test]
     fn types_keep_their_size() {
         for (dtype, format) in OF_APR {
-            assert_eq!(dtype.byte_len(&[2, 256]).unwrap(), format.byte_len(256, 2).unwrap(), "{format}");
+            assert_eq!(v2::byte_len(dtype, &[2, 256]).unwrap(), format.byte_len(256, 2).unwrap(), "{format}");
             assert!(Container::Apr.has(format));
         }
         assert!(!Container::Apr.has(BlockFormat::Q4_0) && Container::Gguf.has(BlockFormat::Q4_0));
         assert!(!Container::Gguf.has(BlockFormat::AprQ4) && !Container::SafeTensors.has(BlockFormat::Q8_0));
-        assert_eq!(format_of_apr(v2::Dtype::U8), None);
+        assert_eq!(format_of_apr(v2::AprType::U8), None);
         assert_eq!(format_of_safetensors(st_core::Dtype::Bool), None);
     }
 }

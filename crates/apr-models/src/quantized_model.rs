@@ -47,7 +47,7 @@ pub struct QuantizedModel {
 #[derive(Clone, Debug, PartialEq)]
 struct Stored {
     name: String,
-    dtype: v2::Dtype,
+    dtype: v2::AprType,
     shape: Vec<u64>,
     data: Vec<u8>,
 }
@@ -63,8 +63,8 @@ impl QuantizedModel {
     /// element; what the model refuses if its weights in fewer bits are none.
     pub fn new<M: Model + ?Sized>(model: &M, quant_type: QuantType) -> Result<Self, Error> {
         let (format, dtype) = match quant_type {
-            QuantType::Q8_0 => (BlockFormat::AprQ8, v2::Dtype::AprQ8),
-            QuantType::Q4_0 => (BlockFormat::AprQ4, v2::Dtype::AprQ4),
+            QuantType::Q8_0 => (BlockFormat::AprQ8, v2::AprType::AprQ8),
+            QuantType::Q4_0 => (BlockFormat::AprQ4, v2::AprType::AprQ4),
             _ => return Err(ErrorKind::NotWritable { quant_type }.into()),
         };
         let (name, tensors) = (model.name(), model.to_tensors()?);
@@ -198,12 +198,12 @@ fn blocks(format: BlockFormat, values: &[f32]) -> Result<Vec<u8>, Error> {
 }
 
 /// The type of `.apr` files with the same bytes.
-fn plain(dtype: Dtype) -> Result<v2::Dtype, Error> {
+fn plain(dtype: Dtype) -> Result<v2::AprType, Error> {
     Ok(match dtype {
-        Dtype::F64 => v2::Dtype::F64,
-        Dtype::F32 => v2::Dtype::F32,
-        Dtype::I64 => v2::Dtype::I64,
-        Dtype::U8 => v2::Dtype::U8,
+        Dtype::F64 => v2::AprType::F64,
+        Dtype::F32 => v2::AprType::F32,
+        Dtype::I64 => v2::AprType::I64,
+        Dtype::U8 => v2::AprType::U8,
         _ => {
             let problem = "whole numbers beyond 63 bits have no type in .apr files";
             return Err(ErrorKind::PartInvalid { part: "tensor", problem }.into());

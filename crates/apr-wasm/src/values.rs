@@ -37,7 +37,7 @@ fn block_unit(_: &str) -> (u64, u64) {
 }
 
 /// What a type of an `.apr` file of version 2 is called here: as in safetensors where that has it.
-pub(crate) fn apr_name(dtype: v2::Dtype) -> &'static str {
+pub(crate) fn apr_name(dtype: v2::AprType) -> &'static str {
     dtype.name().unwrap_or("unknown")
 }
 

@@ -136,6 +136,28 @@ macro_rules! dtypes {
         impl AprType {
             $($(#[doc = concat!("[`Dtype::", stringify!($element), "`].")] pub const $element: Self = Self($element_apr);)?)*
             $($(#[doc = concat!("[`Dtype::", stringify!($block), "`].")] pub const $block: Self = Self($block_apr);)?)*
+
+            /// The data type with this identifier; `None` for unassigned ones.
+            #[must_use]
+            pub const fn known(self) -> Option<Dtype> {
+                match self.0 {
+                    $($($element_apr => Some(Dtype::$element),)?)*
+                    $($($block_apr => Some(Dtype::$block),)?)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl GgmlType {
+            /// The data type with this identifier; `None` for removed and unassigned ones.
+            #[must_use]
+            pub const fn known(self) -> Option<Dtype> {
+                match self.0 {
+                    $($($element_ggml => Some(Dtype::$element),)?)*
+                    $($($block_ggml => Some(Dtype::$block),)?)*
+                    _ => None,
+                }
+            }
         }
     };
 }

@@ -39,12 +39,6 @@ const REMOVED: [(u32, &str, &str); 8] = [
 ];
 
 impl GgmlType {
-    /// The data type with this identifier; `None` for removed and unassigned ones.
-    #[must_use]
-    pub fn known(self) -> Option<Dtype> {
-        Dtype::ALL.iter().copied().find(|dtype| dtype.ggml_type() == Some(self))
-    }
-
     /// The removed type that had this identifier.
     #[must_use]
     pub fn removed(self) -> Option<RemovedType> {
@@ -98,16 +92,13 @@ impl AprType {
         }
     }
 
-    /// The data type with this identifier; `None` for unassigned ones.
-    #[must_use]
-    pub fn known(self) -> Option<Dtype> {
-        Dtype::ALL.iter().copied().find(|dtype| dtype.apr_type() == Some(self))
-    }
-
     /// Name in the specification; `None` for unassigned identifiers.
     #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        self.known().map(Dtype::name)
+    pub const fn name(self) -> Option<&'static str> {
+        match self.known() {
+            Some(dtype) => Some(dtype.name()),
+            None => None,
+        }
     }
 }
 

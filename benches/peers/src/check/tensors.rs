@@ -4,7 +4,7 @@ use std::path::Path;
 
 use apr_container::ReadOptions;
 use apr_container::v2::{
-    Container, Dtype, Json, Metadata, Order, Shard, ShardManifest, Sharding, TensorView, WriteOptions, save,
+    AprType, Container, Dtype, Json, Metadata, Order, Shard, ShardManifest, Sharding, TensorView, WriteOptions, byte_len, save,
     to_vec,
 };
 use apr_format::v2::{AprV2Metadata, AprV2Reader, AprV2ReaderRef, AprV2Writer, TensorDType};
@@ -36,7 +36,7 @@ fn text(error: impl ToString) -> String {
 /// A tensor of some bytes.
 struct Case {
     name: String,
-    dtype: Dtype,
+    dtype: AprType,
     shape: Vec<u64>,
     data: Vec<u8>,
 }
@@ -55,19 +55,19 @@ impl Case {
 fn cases() -> Result<Vec<Case>, String> {
     let mut random = Random::new(7);
     let mut cases = Vec::new();
-    let mut add = |name: &str, dtype: Dtype, shape: &[u64]| {
-        let len = dtype.byte_len(shape).map_err(text)?;
+    let mut add = |name: &str, dtype: AprType, shape: &[u64]| {
+        let len = byte_len(dtype, shape).map_err(text)?;
         let data = (0..len).map(|_| random.bits() as u8).collect();
         cases.push(Case { name: name.to_owned(), dtype, shape: shape.to_vec(), data });
         Ok::<(), String>(())
     };
-    for dtype in Dtype::KNOWN.iter().rev() {
-        add(&format!("matrix.{}", dtype.name().unwrap_or("?")), *dtype, &[3, 256])?;
+    for dtype in Dtype::ALL.iter().rev().filter_map(|dtype| dtype.apr_type()) {
+        add(&format!("matrix.{dtype}"), dtype, &[3, 256])?;
     }
-    add("deep", Dtype::F32, &[1, 2, 1, 3, 1, 1, 2, 1])?;
-    add("empty", Dtype::F64, &[0, 3])?;
-    add("héllo/世界", Dtype::U8, &[65])?;
-    add(&"n".repeat(256), Dtype::Bf16, &[5])?;
+    add("deep", AprType::F32, &[1, 2, 1, 3, 1, 1, 2, 1])?;
+    add("empty", AprType::F64, &[0, 3])?;
+    add("héllo/世界", AprType::U8, &[65])?;
+    add(&"n".repeat(256), AprType::Bf16, &[5])?;
     Ok(cases)
 }
 

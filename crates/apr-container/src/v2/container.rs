@@ -36,10 +36,10 @@ pub enum Footer {
 /// A whole file in memory: an [`Index`], the bytes it describes, and what their checksum says. Nothing is copied.
 ///
 /// ```
-/// use apr_container::v2::{Container, Dtype, Footer, TensorView, WriteOptions, to_vec};
+/// use apr_container::v2::{Container, AprType, Footer, TensorView, WriteOptions, to_vec};
 ///
 /// let weights = [1.0f32, 2.0].map(f32::to_le_bytes);
-/// let view = TensorView::new("w", Dtype::F32, &[2], weights.as_flattened())?;
+/// let view = TensorView::new("w", AprType::F32, &[2], weights.as_flattened())?;
 /// let mut file = to_vec(&[view], &WriteOptions::default())?;
 ///
 /// let container = Container::from_bytes(&file)?;

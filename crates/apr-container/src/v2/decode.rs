@@ -3,8 +3,8 @@
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use crate::v2::dtype::Dtype;
-use crate::v2::element::{Element, Elements};
+use tensor_dtype::AprType;
+use tensor_dtype::{Element, Elements};
 
 /// Elements of an `AprQ4` block.
 const Q4_ELEMENTS: usize = 32;
@@ -12,29 +12,29 @@ const Q4_ELEMENTS: usize = 32;
 const Q4_BYTES: usize = 18;
 
 /// Whether [`to_f32`] knows the type.
-pub(crate) const fn is_decodable(dtype: Dtype) -> bool {
-    matches!(dtype, Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::AprQ4 | Dtype::AprQ8)
+pub(crate) const fn is_decodable(dtype: AprType) -> bool {
+    matches!(dtype, AprType::F32 | AprType::F16 | AprType::Bf16 | AprType::AprQ4 | AprType::AprQ8)
 }
 
 /// Decodes a tensor of a decodable type whose length was proven into as many numbers as it has elements.
-pub(crate) fn to_f32(dtype: Dtype, data: &[u8], out: &mut [f32]) {
+pub(crate) fn to_f32(dtype: AprType, data: &[u8], out: &mut [f32]) {
     match dtype {
-        Dtype::F32 => each(Elements::<f32>::new(data), out, |value| value),
-        Dtype::F16 => match f16::slice_of(data) {
+        AprType::F32 => each(Elements::<f32>::new(data), out, |value| value),
+        AprType::F16 => match f16::slice_of(data) {
             // Whole slices are converted by the machine's own instructions where it has them.
             Some(halves) if cfg!(target_endian = "little") => halves.convert_to_f32_slice(out),
             _ => each(Elements::<f16>::new(data), out, f16::to_f32),
         },
         // By bits: a NaN keeps its payload, and signalling ones stay what they are.
-        Dtype::Bf16 => {
+        AprType::Bf16 => {
             each(Elements::<bf16>::new(data), out, |value| f32::from_bits(u32::from(value.to_bits()) << 16));
         }
-        Dtype::AprQ4 => {
+        AprType::AprQ4 => {
             for (block, out) in data.chunks_exact(Q4_BYTES).zip(out.chunks_mut(Q4_ELEMENTS)) {
                 q4_block(block, out);
             }
         }
-        Dtype::AprQ8 => {
+        AprType::AprQ8 => {
             let Some((scale, rest)) = data.split_first_chunk() else { return };
             let scale = f32::from_le_bytes(*scale);
             each(Elements::<i8>::new(rest), out, |value| f32::from(value) * scale);
@@ -72,7 +72,7 @@ mod tests {
         let mut data = f16::from_f32(0.5).to_le_bytes().to_vec();
         data.extend([0x0F, 0x98].into_iter().chain([0x88; 14]));
         let mut out = [9.0; 5];
-        to_f32(Dtype::AprQ4, &data, &mut out);
+        to_f32(AprType::AprQ4, &data, &mut out);
         assert_eq!(out, [3.5, -4.0, 0.0, 0.5, 0.0]);
     }
 
@@ -84,7 +84,7 @@ mod tests {
             data.extend([0x99; 16]);
         }
         let mut out = [0.0; 33];
-        to_f32(Dtype::AprQ4, &data, &mut out);
+        to_f32(AprType::AprQ4, &data, &mut out);
         assert_eq!((out[31], out[32]), (1.0, 2.0));
     }
 
@@ -93,9 +93,9 @@ mod tests {
         let mut data = 0.25f32.to_le_bytes().to_vec();
         data.extend([127, 0x80, 0]);
         let mut out = [9.0; 3];
-        to_f32(Dtype::AprQ8, &data, &mut out);
+        to_f32(AprType::AprQ8, &data, &mut out);
         assert_eq!(out, [31.75, -32.0, 0.0]);
-        to_f32(Dtype::AprQ8, &[], &mut []);
+        to_f32(AprType::AprQ8, &[], &mut []);
     }
 
     proptest! {
@@ -105,9 +105,9 @@ mod tests {
             let mut data = vec![0];
             bits.iter().for_each(|bits| data.extend(bits.to_le_bytes()));
             let (mut aligned, mut shifted) = (vec![0.0; bits.len()], vec![0.0; bits.len()]);
-            to_f32(Dtype::F16, &data[1..], &mut shifted);
+            to_f32(AprType::F16, &data[1..], &mut shifted);
             data.remove(0);
-            to_f32(Dtype::F16, &data, &mut aligned);
+            to_f32(AprType::F16, &data, &mut aligned);
             let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
             prop_assert!(aligned.iter().zip(&shifted).all(same));
         }

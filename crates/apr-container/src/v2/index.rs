@@ -9,7 +9,6 @@ use core::ops::Range;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
 use crate::v2::body::Body;
-use crate::v2::dtype::Dtype;
 use crate::v2::flags::Flags;
 use crate::v2::header::{Header, aligned};
 use crate::v2::metadata::Metadata;
@@ -17,6 +16,7 @@ use crate::v2::sections::{Extent, Sections, extent};
 use crate::v2::table::{Record, Table};
 use crate::v2::view::TensorView;
 use crate::v2::warning::Warning;
+use tensor_dtype::AprType;
 
 /// What a file says before its tensors begin: header, metadata, and each tensor's name, type, shape and place.
 ///
@@ -27,9 +27,9 @@ use crate::v2::warning::Warning;
 ///
 /// ```
 /// use apr_container::ReadOptions;
-/// use apr_container::v2::{Dtype, Index, TensorView, WriteOptions, to_vec};
+/// use apr_container::v2::{AprType, Index, TensorView, WriteOptions, to_vec};
 ///
-/// let view = TensorView::new("w", Dtype::U8, &[3], b"abc")?;
+/// let view = TensorView::new("w", AprType::U8, &[3], b"abc")?;
 /// let file = to_vec(&[view], &WriteOptions::default())?;
 ///
 /// // A file larger than memory: only what is in front of the tensors is read.
@@ -192,7 +192,7 @@ impl Index {
             }
             check_padding(bytes.get(used..).unwrap_or_default(), begin + used as u64)?;
             // A later minor version may have given meaning to more numbers.
-            let unknown = table.records.iter().find(|record| !record.dtype.is_known());
+            let unknown = table.records.iter().find(|record| record.dtype.known().is_none());
             if let Some(record) = unknown.filter(|_| header.version <= Header::VERSION) {
                 let kind = ErrorKind::UnknownDtype { found: record.stored_dtype };
                 return Err(Error::from(kind).named(table.name(record)));
@@ -295,7 +295,7 @@ fn warnings(header: &Header, table: &Table, extent: Extent) -> Vec<Warning> {
     }
     warn(header.flags.intersects(Flags::ENCRYPTED), Warning::Encrypted);
     warn(header.flags.intersects(Flags::SIGNED), Warning::SignatureUnchecked);
-    warn(table.records.iter().any(|record| !record.dtype.is_known()), Warning::UnknownDtypes);
+    warn(table.records.iter().any(|record| record.dtype.known().is_none()), Warning::UnknownDtypes);
     warn(extent.overlaps, Warning::OverlappingTensors);
     found
 }
@@ -337,7 +337,7 @@ impl<'i> TensorInfo<'i> {
 
     /// Type of the elements; a former number appears as today's.
     #[must_use]
-    pub const fn dtype(&self) -> Dtype {
+    pub const fn dtype(&self) -> AprType {
         self.record.dtype
     }
 

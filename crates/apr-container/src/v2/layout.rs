@@ -4,13 +4,14 @@ use alloc::vec::Vec;
 
 use crate::crc::Crc32;
 use crate::error::{Error, ErrorKind};
-use crate::v2::dtype::Dtype;
+use crate::v2::dtype::{byte_lens, check_len};
 use crate::v2::flags::Flags;
 use crate::v2::header::{FOOTER_LEN, Header, Magic, aligned};
 use crate::v2::index::Index;
 use crate::v2::metadata::Metadata;
 use crate::v2::table::{MAX_NAME_LEN, MAX_RANK, push_entry};
 use crate::v2::view::TensorView;
+use tensor_dtype::AprType;
 
 /// A tensor to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,17 +19,17 @@ pub struct TensorSpec<'a> {
     /// Name, at most 256 bytes long.
     pub name: &'a str,
     /// Type of the elements.
-    pub dtype: Dtype,
+    pub dtype: AprType,
     /// Dimensions, the slowest first; at most 8.
     pub shape: &'a [u64],
-    /// Length in bytes, where type and shape leave a choice: see [`TensorView::new`]. `None`: [`Dtype::byte_len`].
+    /// Length in bytes, where type and shape leave a choice: see [`TensorView::new`]. `None`: [`AprType::byte_len`].
     pub byte_len: Option<u64>,
 }
 
 impl<'a> TensorSpec<'a> {
     /// A tensor of the length its type and shape need.
     #[must_use]
-    pub const fn new(name: &'a str, dtype: Dtype, shape: &'a [u64]) -> Self {
+    pub const fn new(name: &'a str, dtype: AprType, shape: &'a [u64]) -> Self {
         Self { name, dtype, shape, byte_len: None }
     }
 
@@ -41,8 +42,8 @@ impl<'a> TensorSpec<'a> {
             return Err(ErrorKind::TooManyDimensions { found: self.shape.len() }.into());
         }
         match self.byte_len {
-            Some(len) => self.dtype.check_len(self.shape, len).map(|()| len),
-            None => self.dtype.byte_lens(self.shape).map(|(len, _)| len),
+            Some(len) => check_len(self.dtype, self.shape, len).map(|()| len),
+            None => byte_lens(self.dtype, self.shape).map(|(len, _)| len),
         }
     }
 }
@@ -118,9 +119,9 @@ pub(crate) const ZEROS: [u8; 64] = [0; 64];
 /// Equal input gives equal bytes; they are the bytes that the format's other writer makes of it.
 ///
 /// ```
-/// use apr_container::v2::{Dtype, Layout, TensorSpec, WriteOptions};
+/// use apr_container::v2::{AprType, Layout, TensorSpec, WriteOptions};
 ///
-/// let layout = Layout::new([TensorSpec::new("w", Dtype::U8, &[3])], &WriteOptions::default())?;
+/// let layout = Layout::new([TensorSpec::new("w", AprType::U8, &[3])], &WriteOptions::default())?;
 /// let [w] = layout.tensors() else { panic!("one tensor") };
 /// assert_eq!((w.offset % 64, layout.file_len()), (0, w.offset + 64 + 4));
 /// let file = layout.to_vec(&[b"abc"])?;
@@ -172,7 +173,7 @@ impl Layout {
         }
         for &idx in &by_name {
             let (TensorSpec { name, dtype, shape, .. }, (offset, len)) = (specs[idx], of_input[idx]);
-            push_entry(&mut prefix, name, Dtype::from_stored(dtype.0), shape, offset, len);
+            push_entry(&mut prefix, name, AprType::from_stored(dtype.0), shape, offset, len);
         }
         let data_offset = pad(&mut prefix);
 

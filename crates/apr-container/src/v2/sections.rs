@@ -6,6 +6,7 @@ use core::ops::Range;
 
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
+use crate::v2::dtype;
 use crate::v2::header::{ALIGN, FOOTER_LEN, Header, aligned};
 use crate::v2::table::{Record, Table};
 
@@ -115,7 +116,7 @@ impl Extent {
         };
         let (place, align) = match options.is_strict() {
             true => (record.offset, ALIGN),
-            false => (begin, record.dtype.align()),
+            false => (begin, dtype::align(record.dtype)),
         };
         if !place.is_multiple_of(align) {
             return refuse(ErrorKind::Misaligned { offset: record.offset, align });

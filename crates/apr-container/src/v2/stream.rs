@@ -34,9 +34,9 @@ impl Layout {
     /// ```
     /// use std::io::Write;
     ///
-    /// use apr_container::v2::{Container, Dtype, Layout, TensorSpec, WriteOptions};
+    /// use apr_container::v2::{Container, AprType, Layout, TensorSpec, WriteOptions};
     ///
-    /// let tensors = ["a", "b"].map(|name| TensorSpec::new(name, Dtype::U8, &[1 << 16]));
+    /// let tensors = ["a", "b"].map(|name| TensorSpec::new(name, AprType::U8, &[1 << 16]));
     /// let layout = Layout::new(tensors, &WriteOptions::default())?;
     /// let mut file = Vec::new();
     /// layout.write_streamed(&mut file, |_, sink| {
@@ -153,10 +153,10 @@ pub fn write_to(
 /// As [`Layout::new`]; [`ErrorKind::File`] and [`ErrorKind::Io`]. The old file is untouched.
 ///
 /// ```
-/// use apr_container::v2::{Container, Dtype, TensorView, WriteOptions, save};
+/// use apr_container::v2::{Container, AprType, TensorView, WriteOptions, save};
 ///
 /// # let path = std::env::temp_dir().join(format!("apr-container-v2-save-{}", std::process::id()));
-/// let view = TensorView::new("w", Dtype::U8, &[3], b"abc")?;
+/// let view = TensorView::new("w", AprType::U8, &[3], b"abc")?;
 /// save(&path, &[view], &WriteOptions::default())?;
 ///
 /// let file = std::fs::read(&path)?;

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
-use crate::v2::dtype::Dtype;
+use crate::v2::dtype::check_len;
+use tensor_dtype::AprType;
 
 /// Longest name that readers in circulation keep, in bytes.
 pub(crate) const MAX_NAME_LEN: usize = 256;
@@ -27,7 +28,7 @@ pub(crate) struct Record {
     name_len: u32,
     shape_start: u32,
     rank: u8,
-    pub(crate) dtype: Dtype,
+    pub(crate) dtype: AprType,
     pub(crate) stored_dtype: u8,
 }
 
@@ -126,11 +127,11 @@ impl Table {
         let dims = cursor.take(usize::from(rank) * 8)?;
         let (offset, len) = (u64::from_le_bytes(cursor.array()?), u64::from_le_bytes(cursor.array()?));
 
-        let dtype = Dtype::from_stored(stored_dtype);
+        let dtype = AprType::from_stored(stored_dtype);
         let shape_start = self.dims.len();
         self.dims.extend(dims.chunks_exact(8).map(|dim| dim.try_into().map_or(0, u64::from_le_bytes)));
         let shape = self.dims.get(shape_start..).unwrap_or_default();
-        dtype.check_len(shape, len).map_err(|error| error.named(name))?;
+        check_len(dtype, shape, len).map_err(|error| error.named(name))?;
         self.records.push(Record {
             offset,
             len,
@@ -147,7 +148,14 @@ impl Table {
 }
 
 /// Appends the entry of a tensor.
-pub(crate) fn push_entry(out: &mut Vec<u8>, name: &str, dtype: Dtype, shape: &[u64], offset: u64, len: u64) {
+pub(crate) fn push_entry(
+    out: &mut Vec<u8>,
+    name: &str,
+    dtype: AprType,
+    shape: &[u64],
+    offset: u64,
+    len: u64,
+) {
     out.extend_from_slice(&(name.len() as u16).to_le_bytes());
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(&[dtype.0, shape.len() as u8]);
@@ -199,7 +207,7 @@ mod tests {
 
     fn entry(name: &str) -> Vec<u8> {
         let mut out = Vec::new();
-        push_entry(&mut out, name, Dtype::U8, &[3], 64, 3);
+        push_entry(&mut out, name, AprType::U8, &[3], 64, 3);
         out
     }
 
@@ -211,8 +219,8 @@ mod tests {
     #[test]
     fn entries_round_trip() {
         let mut bytes = Vec::new();
-        push_entry(&mut bytes, "", Dtype::F32, &[], 0, 4);
-        push_entry(&mut bytes, "é", Dtype::AprQ4, &[2, 35], 64, 54);
+        push_entry(&mut bytes, "", AprType::F32, &[], 0, 4);
+        push_entry(&mut bytes, "é", AprType::AprQ4, &[2, 35], 64, 54);
         let len = bytes.len();
         bytes.push(0);
         let (table, used) = Table::read(&bytes, 2, &ReadOptions::STRICT).unwrap();
@@ -246,7 +254,7 @@ mod tests {
     fn the_longest_entries_have_room() {
         for (options, name_len, rank) in [(BOTH[0], 256, 8), (BOTH[1], 65_535, 255)] {
             let mut bytes = Vec::new();
-            push_entry(&mut bytes, &"n".repeat(name_len), Dtype::U8, &vec![1; rank], 0, 1);
+            push_entry(&mut bytes, &"n".repeat(name_len), AprType::U8, &vec![1; rank], 0, 1);
             assert_eq!(Table::len_max(3, &options), 3 * bytes.len() as u64);
             assert_eq!(Table::read(&bytes, 1, &options).unwrap().1, bytes.len());
         }
@@ -280,7 +288,7 @@ mod tests {
     #[test]
     fn shapes_have_to_fit_the_length() {
         let mut ranks = Vec::new();
-        push_entry(&mut ranks, "r", Dtype::U8, &[1; 9], 0, 1);
+        push_entry(&mut ranks, "r", AprType::U8, &[1; 9], 0, 1);
         assert_eq!(refusal(&ranks, 1, &ReadOptions::STRICT), ("ac-v2-dimensions", Some(0)));
         assert!(Table::read(&ranks, 1, &ReadOptions::COMPAT).is_ok());
         for options in &BOTH {
@@ -291,7 +299,7 @@ mod tests {
             ];
             for (shape, len, code) in cases {
                 let mut bytes = vec![];
-                push_entry(&mut bytes, "s", Dtype::I8, shape, 0, len);
+                push_entry(&mut bytes, "s", AprType::I8, shape, 0, len);
                 assert_eq!(refusal(&bytes, 1, options).0, code);
             }
         }
@@ -304,6 +312,6 @@ mod tests {
         bytes[21] = 6;
         let (table, _) = Table::read(&bytes, 1, &ReadOptions::STRICT).unwrap();
         let record = &table.records[0];
-        assert_eq!((record.dtype, record.stored_dtype), (Dtype::Bf16, 2));
+        assert_eq!((record.dtype, record.stored_dtype), (AprType::Bf16, 2));
     }
 }

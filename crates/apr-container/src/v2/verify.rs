@@ -22,9 +22,9 @@ impl Index {
     ///
     /// ```
     /// use apr_container::ReadOptions;
-    /// use apr_container::v2::{Dtype, Footer, Index, TensorView, WriteOptions, to_vec};
+    /// use apr_container::v2::{AprType, Footer, Index, TensorView, WriteOptions, to_vec};
     ///
-    /// let file = to_vec(&[TensorView::new("w", Dtype::U8, &[3], b"abc")?], &WriteOptions::default())?;
+    /// let file = to_vec(&[TensorView::new("w", AprType::U8, &[3], b"abc")?], &WriteOptions::default())?;
     /// let index = Index::from_bytes(&file, &ReadOptions::STRICT)?;
     /// assert!(matches!(index.verify(file.as_slice(), &ReadOptions::STRICT)?, Footer::Present(_)));
     /// # Ok::<(), apr_container::Error>(())

@@ -6,24 +6,24 @@ use core::fmt;
 
 use crate::error::{Error, ErrorKind};
 use crate::v2::decode;
-use crate::v2::dtype::{Dtype, element_count};
-use crate::v2::element::{Element, Elements};
+use crate::v2::dtype::{check_len, element_count};
+use tensor_dtype::{AprType, Element, Elements};
 
 /// A named tensor: element type, dimensions and little-endian, row-major bytes of a length that fits them.
 ///
 /// ```
-/// use apr_container::v2::{Dtype, TensorView};
+/// use apr_container::v2::{AprType, TensorView};
 ///
 /// let bytes = [0.5f32, -2.0].map(f32::to_le_bytes);
-/// let view = TensorView::new("bias", Dtype::F32, &[2], bytes.as_flattened())?;
+/// let view = TensorView::new("bias", AprType::F32, &[2], bytes.as_flattened())?;
 /// assert_eq!(view.to_f32()?, [0.5, -2.0]);
-/// assert!(TensorView::new("bias", Dtype::F32, &[3], bytes.as_flattened()).is_err());
+/// assert!(TensorView::new("bias", AprType::F32, &[3], bytes.as_flattened()).is_err());
 /// # Ok::<(), apr_container::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TensorView<'a> {
     name: &'a str,
-    dtype: Dtype,
+    dtype: AprType,
     shape: &'a [u64],
     data: &'a [u8],
 }
@@ -38,13 +38,13 @@ impl<'a> TensorView<'a> {
     ///
     /// [`ErrorKind::SizeMismatch`] if the data are not as long as type and shape need, [`ErrorKind::SizeOverflow`]. Both name
     /// the tensor.
-    pub fn new(name: &'a str, dtype: Dtype, shape: &'a [u64], data: &'a [u8]) -> Result<Self, Error> {
-        dtype.check_len(shape, data.len() as u64).map_err(|error| error.named(name))?;
+    pub fn new(name: &'a str, dtype: AprType, shape: &'a [u64], data: &'a [u8]) -> Result<Self, Error> {
+        check_len(dtype, shape, data.len() as u64).map_err(|error| error.named(name))?;
         Ok(Self { name, dtype, shape, data })
     }
 
     /// Views bytes whose length an index has proven.
-    pub(crate) const fn proven(name: &'a str, dtype: Dtype, shape: &'a [u64], data: &'a [u8]) -> Self {
+    pub(crate) const fn proven(name: &'a str, dtype: AprType, shape: &'a [u64], data: &'a [u8]) -> Self {
         Self { name, dtype, shape, data }
     }
 
@@ -56,7 +56,7 @@ impl<'a> TensorView<'a> {
 
     /// Type of the elements.
     #[must_use]
-    pub const fn dtype(&self) -> Dtype {
+    pub const fn dtype(&self) -> AprType {
         self.dtype
     }
 
@@ -145,9 +145,9 @@ impl<'a> TensorView<'a> {
     }
 
     fn expect_dtype<T: Element>(&self) -> Result<(), Error> {
-        match self.dtype == T::DTYPE {
+        match self.dtype.known() == Some(T::DTYPE) {
             true => Ok(()),
-            false => Err(self.mismatch(T::DTYPE.name().unwrap_or_default())),
+            false => Err(self.mismatch(T::DTYPE.name())),
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
         for shift in 0..8 {
             let values = [1.5f64, -3.0].map(f64::to_le_bytes);
             buffer[shift..shift + 16].copy_from_slice(values.as_flattened());
-            let view = TensorView::new("x", Dtype::F64, &[2], &buffer[shift..shift + 16]).unwrap();
+            let view = TensorView::new("x", AprType::F64, &[2], &buffer[shift..shift + 16]).unwrap();
             assert!(view.elements::<f64>().unwrap().eq([1.5, -3.0]));
             match view.as_slice::<f64>() {
                 Ok(slice) => assert_eq!(slice, [1.5, -3.0]),
@@ -191,11 +191,11 @@ mod tests {
     #[test]
     fn half_precision_is_widened_exactly() {
         let halves = [f16::from_f32(0.1), f16::NEG_INFINITY].map(f16::to_le_bytes);
-        let view = TensorView::new("h", Dtype::F16, &[2], halves.as_flattened()).unwrap();
+        let view = TensorView::new("h", AprType::F16, &[2], halves.as_flattened()).unwrap();
         assert_eq!(view.to_f32().unwrap(), [0.099_975_586, f32::NEG_INFINITY]);
         assert_eq!(view.elements::<f16>().unwrap().len(), 2);
         let brains = [bf16::from_f32(3.25), bf16::from_bits(0x7FC1)].map(bf16::to_le_bytes);
-        let view = TensorView::new("b", Dtype::Bf16, &[1, 2], brains.as_flattened()).unwrap();
+        let view = TensorView::new("b", AprType::Bf16, &[1, 2], brains.as_flattened()).unwrap();
         let values = view.to_f32().unwrap().into_iter().map(f32::to_bits);
         assert!(values.eq([3.25f32.to_bits(), 0x7FC1_0000]));
         assert!(view.elements::<f16>().is_err());
@@ -203,20 +203,20 @@ mod tests {
 
     #[test]
     fn other_types_and_lengths_are_refused_with_the_name() {
-        let view = TensorView::new("k", Dtype::Q4K, &[1], &[0; 144]).unwrap();
+        let view = TensorView::new("k", AprType::Q4_K, &[1], &[0; 144]).unwrap();
         let error = view.to_f32().unwrap_err();
         assert_eq!((error.code(), error.name()), ("ac-v2-dtype-mismatch", Some("k")));
-        let view = TensorView::new("q", Dtype::AprQ8, &[3], &[0; 7]).unwrap();
+        let view = TensorView::new("q", AprType::AprQ8, &[3], &[0; 7]).unwrap();
         let error = view.to_f32_into(&mut [0.0; 2]).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::DataLength { needed: 3, given: 2 }));
-        let error = TensorView::new("q", Dtype::AprQ8, &[3], &[0; 6]).unwrap_err();
+        let error = TensorView::new("q", AprType::AprQ8, &[3], &[0; 6]).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::SizeMismatch { declared: 6, computed: 7 }));
     }
 
     #[test]
     fn unknown_types_are_carried_whatever_their_shape_says() {
         let shape = [u64::MAX, 2];
-        let view = TensorView::new("new", Dtype(99), &shape, &[1]).unwrap();
+        let view = TensorView::new("new", AprType(99), &shape, &[1]).unwrap();
         assert_eq!((view.element_count(), view.to_f32().is_err()), (u64::MAX, true));
     }
 }

@@ -14,7 +14,7 @@ mod writing;
 use std::path::Path;
 
 use apr_container::ReadOptions;
-use apr_container::v2::{Container, Dtype, Header, TensorView, WriteOptions, to_vec};
+use apr_container::v2::{AprType, Container, Header, TensorView, WriteOptions, to_vec};
 
 const BOTH: [ReadOptions; 2] = [ReadOptions::STRICT, ReadOptions::COMPAT];
 
@@ -28,9 +28,9 @@ fn vector(name: &str) -> Vec<u8> {
 fn sample() -> Vec<u8> {
     let weights = [1.0f32, -2.5, 3.0].map(f32::to_le_bytes);
     let views = [
-        TensorView::new("w", Dtype::F32, &[3], weights.as_flattened()),
-        TensorView::new("b", Dtype::I8, &[2, 2], &[1, 2, 3, 0xFF]),
-        TensorView::new("nothing", Dtype::F64, &[0, 3], &[]),
+        TensorView::new("w", AprType::F32, &[3], weights.as_flattened()),
+        TensorView::new("b", AprType::I8, &[2, 2], &[1, 2, 3, 0xFF]),
+        TensorView::new("nothing", AprType::F64, &[0, 3], &[]),
     ];
     to_vec(&views.map(Result::unwrap), &WriteOptions::default()).unwrap()
 }

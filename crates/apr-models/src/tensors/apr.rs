@@ -45,12 +45,12 @@ impl Tensors {
             Error::from(ErrorKind::PartInvalid { part: "shape", problem }).of_tensor(view.name())
         })?;
         let same = match view.dtype() {
-            v2::Dtype::F64 => Dtype::F64,
-            v2::Dtype::F32 => Dtype::F32,
-            v2::Dtype::I64 => Dtype::I64,
-            v2::Dtype::I32 => Dtype::I32,
-            v2::Dtype::I8 => Dtype::I8,
-            v2::Dtype::U8 => Dtype::U8,
+            v2::AprType::F64 => Dtype::F64,
+            v2::AprType::F32 => Dtype::F32,
+            v2::AprType::I64 => Dtype::I64,
+            v2::AprType::I32 => Dtype::I32,
+            v2::AprType::I8 => Dtype::I8,
+            v2::AprType::U8 => Dtype::U8,
             _ => return self.push_f32(view.name(), &shape, &numbers(view)?),
         };
         self.push(view.name(), same, &shape, view.data().to_owned())
@@ -63,8 +63,8 @@ fn numbers(view: &v2::TensorView<'_>) -> Result<Vec<f32>, Error> {
     {
         use apr_quant::BlockFormat;
         let format = match view.dtype() {
-            v2::Dtype::Q4K => Some(BlockFormat::Q4_K),
-            v2::Dtype::Q6K => Some(BlockFormat::Q6_K),
+            v2::AprType::Q4_K => Some(BlockFormat::Q4_K),
+            v2::AprType::Q6_K => Some(BlockFormat::Q6_K),
             _ => None,
         };
         let row_len = view.shape().last().copied().unwrap_or(1);

@@ -1,6 +1,6 @@
 //! Models in fewer bits: saved, loaded, asked; refused where they would be no models any more.
 
-use apr_container::v2::{self, Dtype};
+use apr_container::v2::{self, AprType};
 use apr_container::{ModelType, PayloadLayout, decode_payload_from_slice, encode_payload_to_vec};
 use apr_models::{
     Activation, AnyModel, CovarianceType, GaussianMixture, KMeans, LinearRegression, Matrix, Model,
@@ -62,8 +62,8 @@ fn what_the_file_says_is_the_users() {
     assert_eq!(container.metadata(), quantized.metadata());
     assert_eq!(container.metadata().model_type, "NeuralSequential");
     assert!(container.header().flags().contains(v2::Flags::QUANTIZED));
-    let dtypes: Vec<Dtype> = container.tensors().unwrap().map(|view| view.dtype()).collect();
-    assert_eq!(dtypes, [Dtype::F32, Dtype::F32, Dtype::AprQ4, Dtype::F32, Dtype::AprQ4]);
+    let dtypes: Vec<AprType> = container.tensors().unwrap().map(|view| view.dtype()).collect();
+    assert_eq!(dtypes, [AprType::F32, AprType::F32, AprType::AprQ4, AprType::F32, AprType::AprQ4]);
     // Without its name, the model is known by its tensors.
     quantized.metadata_mut().other.clear();
     assert!(AnyModel::from_bytes(&quantized.to_vec().unwrap()).is_ok());
@@ -118,7 +118,7 @@ fn covariances_are_no_weights() {
         let found = quantized.tensors().map(Result::unwrap).find(|view| view.name() == name);
         found.unwrap().dtype()
     };
-    assert_eq!((dtype("means"), dtype("covariances")), (Dtype::AprQ4, Dtype::F32));
+    assert_eq!((dtype("means"), dtype("covariances")), (AprType::AprQ4, AprType::F32));
     let AnyModel::GaussianMixture(loaded) = quantized.to_model().unwrap() else { panic!("another model") };
     assert_eq!(
         loaded.to_tensors().unwrap().array("covariances").unwrap(),
@@ -221,15 +221,15 @@ fn a_forged_file_is_a_refusal_or_another_model() {
     };
     let blocks = [0xFF; 36];
     for (dtype, shape, data, code) in [
-        (Dtype::AprQ4, &[9_u64, 4][..], &blocks[..], "am-part-length"),
-        (Dtype::AprQ4, &[36], &blocks, "am-tensor-shape"),
-        (Dtype::AprQ4, &[0, 4], &[], "am-tensor-shape"),
+        (AprType::AprQ4, &[9_u64, 4][..], &blocks[..], "am-part-length"),
+        (AprType::AprQ4, &[36], &blocks, "am-tensor-shape"),
+        (AprType::AprQ4, &[0, 4], &[], "am-tensor-shape"),
         // A scale that is not a number.
-        (Dtype::AprQ4, &[4, 9], &blocks, "am-part-not-finite"),
-        (Dtype::U8, &[4, 9], &blocks, "am-dtype"),
-        (Dtype(77), &[4, 9], &blocks, "ac-v2-dtype"),
-        (Dtype(77), &[u64::MAX, u64::MAX], &blocks, "ac-v2-dtype"),
-        (Dtype::U8, &[u64::MAX, 0], &[], "am-tensor-shape"),
+        (AprType::AprQ4, &[4, 9], &blocks, "am-part-not-finite"),
+        (AprType::U8, &[4, 9], &blocks, "am-dtype"),
+        (AprType(77), &[4, 9], &blocks, "ac-v2-dtype"),
+        (AprType(77), &[u64::MAX, u64::MAX], &blocks, "ac-v2-dtype"),
+        (AprType::U8, &[u64::MAX, 0], &[], "am-tensor-shape"),
     ] {
         let view = v2::TensorView::new("layer_0_weights", dtype, shape, data).unwrap();
         assert_eq!(with(view).unwrap_err(), code, "{dtype:?} {shape:?}");
@@ -244,10 +244,10 @@ fn files_with_other_blocks_are_loaded_too() {
     let x = samples(6, 48);
     let exact = model.outputs(&x).unwrap();
     for (format, dtype, tolerance) in [
-        (BlockFormat::Q4_K, Dtype::Q4K, 0.1),
-        (BlockFormat::Q6_K, Dtype::Q6K, 0.05),
-        (BlockFormat::F16, Dtype::F16, 0.001),
-        (BlockFormat::BF16, Dtype::Bf16, 0.01),
+        (BlockFormat::Q4_K, AprType::Q4_K, 0.1),
+        (BlockFormat::Q6_K, AprType::Q6_K, 0.05),
+        (BlockFormat::F16, AprType::F16, 0.001),
+        (BlockFormat::BF16, AprType::Bf16, 0.01),
     ] {
         let mut blocks = vec![0; format.byte_len(256, 48).unwrap() as usize];
         Quantizer::new(format).unwrap().quantize(&values, 256, &mut blocks).unwrap();

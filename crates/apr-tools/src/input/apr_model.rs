@@ -220,7 +220,7 @@ impl AprModel {
         let Some(AnyModel::QuantizedBlock(table)) = self.model() else { return None };
         let dtype = match table.quant_type() {
             // Neighbours share a byte: not what GGUF files call Q4_0.
-            QuantType::Q4_0 => Dtype::Packed(v2::Dtype::AprQ4),
+            QuantType::Q4_0 => Dtype::Packed(v2::AprType::AprQ4),
             QuantType::Q8_0 => Dtype::Block(BlockFormat::Q8_0),
             _ => return None,
         };

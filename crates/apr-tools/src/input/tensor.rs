@@ -61,7 +61,7 @@ pub(crate) enum Dtype {
     /// Quantized blocks of ggml.
     Block(BlockFormat),
     /// One of `.apr` files alone: their own quantized blocks, and numbers of types that no specification lists.
-    Packed(v2::Dtype),
+    Packed(v2::AprType),
 }
 
 /// Where the bytes are.
@@ -200,7 +200,7 @@ impl<'m> Tensor<'m> {
         // Blocks of both formats have the same length.
         let is_whole = self.shown.is_none() && self.check_order().is_ok() && self.has_rows_of(to);
         let dtype = match to {
-            BlockFormat::AprQ4 => Dtype::Packed(v2::Dtype::AprQ4),
+            BlockFormat::AprQ4 => Dtype::Packed(v2::AprType::AprQ4),
             _ => Dtype::Block(to),
         };
         is_whole.then_some(Self { dtype, shown: Some(Shown::Repacked { from, to }), ..self })
@@ -216,7 +216,7 @@ impl<'m> Tensor<'m> {
         let row_len = self.shape.last().map_or(1, |&dim| dim as u64);
         let n_rows = self.elements.checked_div(row_len).unwrap_or(0);
         let Ok(byte_len) = BlockFormat::Q8_0.byte_len(row_len, n_rows) else { return Ok(None) };
-        if self.dtype != Dtype::Packed(v2::Dtype::AprQ8) || self.shown.is_some() {
+        if self.dtype != Dtype::Packed(v2::AprType::AprQ8) || self.shown.is_some() {
             return Ok(None);
         }
         let mut scale = [0; APR_Q8_SCALE as usize];
@@ -396,8 +396,8 @@ impl Dtype {
     /// What quantization of this kind is called: ggml's name also of the blocks of `.apr` files that hold the same bits.
     pub(crate) fn common_name(self) -> &'static str {
         match self {
-            Self::Packed(v2::Dtype::AprQ4) => BlockFormat::Q4_0.name(),
-            Self::Packed(v2::Dtype::AprQ8) => BlockFormat::Q8_0.name(),
+            Self::Packed(v2::AprType::AprQ4) => BlockFormat::Q4_0.name(),
+            Self::Packed(v2::AprType::AprQ8) => BlockFormat::Q8_0.name(),
             _ => self.name(),
         }
     }
@@ -417,18 +417,18 @@ impl Dtype {
                 IN_GGUF.iter().find(|(plain, _)| *plain == dtype).map(|(_, format)| *format)
             }
             Self::Block(format) => Some(format),
-            Self::Packed(v2::Dtype::AprQ4) => Some(BlockFormat::AprQ4),
-            Self::Packed(v2::Dtype::AprQ8) => Some(BlockFormat::AprQ8),
+            Self::Packed(v2::AprType::AprQ4) => Some(BlockFormat::AprQ4),
+            Self::Packed(v2::AprType::AprQ8) => Some(BlockFormat::AprQ8),
             Self::Packed(_) => None,
         }
     }
 
     /// The type as `.apr` files of version 2 have it.
-    pub(crate) fn in_apr(self) -> Option<v2::Dtype> {
+    pub(crate) fn in_apr(self) -> Option<v2::AprType> {
         match self {
             Self::Packed(dtype) => Some(dtype),
-            Self::Block(BlockFormat::Q4_K) => Some(v2::Dtype::Q4K),
-            Self::Block(BlockFormat::Q6_K) => Some(v2::Dtype::Q6K),
+            Self::Block(BlockFormat::Q4_K) => Some(v2::AprType::Q4_K),
+            Self::Block(BlockFormat::Q6_K) => Some(v2::AprType::Q6_K),
             Self::Block(_) => None,
             Self::Plain(dtype) => SHARED.iter().find(|(plain, _)| *plain == dtype).map(|(_, apr)| *apr),
         }
@@ -436,15 +436,15 @@ impl Dtype {
 }
 
 /// Types that both formats have, with the same bytes.
-const SHARED: [(st_core::Dtype, v2::Dtype); 8] = [
-    (st_core::Dtype::F64, v2::Dtype::F64),
-    (st_core::Dtype::F32, v2::Dtype::F32),
-    (st_core::Dtype::F16, v2::Dtype::F16),
-    (st_core::Dtype::Bf16, v2::Dtype::Bf16),
-    (st_core::Dtype::I64, v2::Dtype::I64),
-    (st_core::Dtype::I32, v2::Dtype::I32),
-    (st_core::Dtype::I8, v2::Dtype::I8),
-    (st_core::Dtype::U8, v2::Dtype::U8),
+const SHARED: [(st_core::Dtype, v2::AprType); 8] = [
+    (st_core::Dtype::F64, v2::AprType::F64),
+    (st_core::Dtype::F32, v2::AprType::F32),
+    (st_core::Dtype::F16, v2::AprType::F16),
+    (st_core::Dtype::Bf16, v2::AprType::Bf16),
+    (st_core::Dtype::I64, v2::AprType::I64),
+    (st_core::Dtype::I32, v2::AprType::I32),
+    (st_core::Dtype::I8, v2::AprType::I8),
+    (st_core::Dtype::U8, v2::AprType::U8),
 ];
 
 /// Plain types of GGUF.
@@ -468,11 +468,11 @@ impl From<BlockFormat> for Dtype {
     }
 }
 
-impl From<v2::Dtype> for Dtype {
-    fn from(dtype: v2::Dtype) -> Self {
+impl From<v2::AprType> for Dtype {
+    fn from(dtype: v2::AprType) -> Self {
         match dtype {
-            v2::Dtype::Q4K => return Self::Block(BlockFormat::Q4_K),
-            v2::Dtype::Q6K => return Self::Block(BlockFormat::Q6_K),
+            v2::AprType::Q4_K => return Self::Block(BlockFormat::Q4_K),
+            v2::AprType::Q6_K => return Self::Block(BlockFormat::Q6_K),
             _ => {}
         }
         match SHARED.iter().find(|(_, apr)| *apr == dtype) {

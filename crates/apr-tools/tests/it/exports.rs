@@ -186,7 +186,7 @@ fn one_scale_is_rounded_by_no_more_than_is_said() {
         let mut data = scale.to_le_bytes().to_vec();
         data.extend((0..64).map(|code: u8| code.wrapping_mul(5)));
         let shape = [2, 32];
-        let view = v2::TensorView::new("w", v2::Dtype::AprQ8, &shape, &data).unwrap();
+        let view = v2::TensorView::new("w", v2::AprType::AprQ8, &shape, &data).unwrap();
         let options = v2::WriteOptions::new(v2::Metadata::new("unknown"));
         sandbox.write("s.apr", &v2::to_vec(&[view], &options).unwrap());
         let report = json(&sandbox, &["export", "s.apr", "--format", "gguf", "-o", "s.gguf", "--force"]);

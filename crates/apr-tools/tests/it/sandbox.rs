@@ -424,9 +424,9 @@ fn gguf() -> Vec<u8> {
 fn tensors() -> Vec<u8> {
     let ones: Vec<u8> = (0..6).flat_map(|value| (value as f32).to_le_bytes()).collect();
     let views = [
-        v2::TensorView::new("block.0.weight", v2::Dtype::F32, &[2, 3], &ones).unwrap(),
-        v2::TensorView::new("block.1.weight", v2::Dtype::F32, &[2, 3], &ones).unwrap(),
-        v2::TensorView::new("packed", v2::Dtype::AprQ4, &[32], &[7; 18]).unwrap(),
+        v2::TensorView::new("block.0.weight", v2::AprType::F32, &[2, 3], &ones).unwrap(),
+        v2::TensorView::new("block.1.weight", v2::AprType::F32, &[2, 3], &ones).unwrap(),
+        v2::TensorView::new("packed", v2::AprType::AprQ4, &[32], &[7; 18]).unwrap(),
     ];
     let mut metadata = v2::Metadata::new("tiny");
     metadata.name = Some("two blocks".to_owned());

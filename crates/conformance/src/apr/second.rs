@@ -1,7 +1,7 @@
 //! Containers of version 2 and their shard manifests.
 
 use apr_container::v2::{
-    Container, Dtype, Flags, Footer, Index, Order, ShardManifest, Stored, TensorView, WriteOptions, to_vec,
+    AprType, Container, Flags, Footer, Index, Order, ShardManifest, Stored, TensorView, WriteOptions, to_vec,
 };
 use apr_container::{Error as AprError, ReadOptions};
 use serde_json::Value;
@@ -133,18 +133,18 @@ fn values_differ(container: &Container<'_>, source: &[f32]) -> Option<String> {
     let mut compared = 0;
     for view in container.tensors().ok()? {
         let Ok(values) = view.to_f32() else { continue };
-        let block_len = if view.dtype() == Dtype::AprQ4 { 32 } else { source.len() };
+        let block_len = if view.dtype() == AprType::AprQ4 { 32 } else { source.len() };
         let wrong = values.iter().zip(source).enumerate().find(|(idx, (value, source_value))| {
             let begin = idx / block_len * block_len;
             let block = source.iter().skip(begin).take(block_len);
             let largest = block.fold(0f32, |largest, value| largest.max(value.abs()));
             let allowed = match view.dtype() {
-                Dtype::F32 => 0.0,
-                Dtype::F16 => source_value.abs() / 2048.0,
-                Dtype::Bf16 => source_value.abs() / 256.0,
-                Dtype::AprQ8 => largest / 127.0 * 0.501,
+                AprType::F32 => 0.0,
+                AprType::F16 => source_value.abs() / 2048.0,
+                AprType::Bf16 => source_value.abs() / 256.0,
+                AprType::AprQ8 => largest / 127.0 * 0.501,
                 // The scale is rounded to 16 bits, which moves the outermost value by up to 7 / 2048 of a step.
-                Dtype::AprQ4 => largest / 7.0 * 0.504,
+                AprType::AprQ4 => largest / 7.0 * 0.504,
                 _ => return true,
             };
             let distance = (*value - **source_value).abs();

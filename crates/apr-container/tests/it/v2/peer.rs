@@ -2,7 +2,7 @@
 
 use apr_container::ReadOptions;
 use apr_container::v2::{
-    Container, Dtype, Flags, Footer, Layout, Order, TensorSpec, TensorView, Warning, WriteOptions, to_vec,
+    AprType, Container, Flags, Footer, Layout, Order, TensorSpec, TensorView, Warning, WriteOptions, to_vec,
 };
 
 use super::{edited, vector};
@@ -54,18 +54,18 @@ fn every_type_is_read() {
     let file = vector("f0723v2_dtypes.apr");
     let container = Container::from_bytes(&file).unwrap();
     let expected = [
-        ("t_aprq4", Dtype::AprQ4),
-        ("t_aprq8", Dtype::AprQ8),
-        ("t_bf16", Dtype::Bf16),
-        ("t_f16", Dtype::F16),
-        ("t_f32", Dtype::F32),
-        ("t_f64", Dtype::F64),
-        ("t_i32", Dtype::I32),
-        ("t_i64", Dtype::I64),
-        ("t_i8", Dtype::I8),
-        ("t_q4k", Dtype::Q4K),
-        ("t_q6k", Dtype::Q6K),
-        ("t_u8", Dtype::U8),
+        ("t_aprq4", AprType::AprQ4),
+        ("t_aprq8", AprType::AprQ8),
+        ("t_bf16", AprType::Bf16),
+        ("t_f16", AprType::F16),
+        ("t_f32", AprType::F32),
+        ("t_f64", AprType::F64),
+        ("t_i32", AprType::I32),
+        ("t_i64", AprType::I64),
+        ("t_i8", AprType::I8),
+        ("t_q4k", AprType::Q4_K),
+        ("t_q6k", AprType::Q6_K),
+        ("t_u8", AprType::U8),
     ];
     let found: Vec<_> = container.tensors().unwrap().map(|view| (view.name(), view.dtype())).collect();
     assert_eq!(found, expected);
@@ -129,14 +129,14 @@ fn former_magic_and_former_numbers_are_read_and_renewed() {
     });
     let container = Container::from_bytes(&former).unwrap();
     let info = container.index().tensor("t_bf16").unwrap();
-    assert_eq!((info.dtype(), info.stored_dtype()), (Dtype::Bf16, 2));
+    assert_eq!((info.dtype(), info.stored_dtype()), (AprType::Bf16, 2));
     assert!(container.tensor("t_aprq4").unwrap().to_f32().is_ok());
     assert!(rewritten(&container) == file);
 }
 
 #[test]
 fn former_numbers_are_not_written() {
-    let specs = [TensorSpec::new("x", Dtype(2), &[4])];
+    let specs = [TensorSpec::new("x", AprType(2), &[4])];
     // The number says nothing by itself: a writer names today's.
     let error = Layout::new(specs, &WriteOptions::default()).unwrap_err();
     assert_eq!(error.code(), "ac-v2-dtype");

@@ -2,22 +2,24 @@
 
 use apr_container::ReadOptions;
 use apr_container::v2::{
-    Container, Dtype, Index, Metadata, Order, Shard, ShardManifest, Stored, TensorView, WriteOptions, to_vec,
+    AprType, Container, Dtype, Index, Metadata, Order, Shard, ShardManifest, Stored, TensorView,
+    WriteOptions, byte_len, to_vec,
 };
 use proptest::prelude::*;
 
 use super::{BOTH, edited, sample};
 
-type Owned = (String, Dtype, Vec<u64>, Vec<u8>);
+type Owned = (String, AprType, Vec<u64>, Vec<u8>);
 
 /// A type, a shape of few elements, and as many bytes as they need.
-fn tensor() -> impl Strategy<Value = (Dtype, Vec<u64>, Vec<u8>)> {
+fn tensor() -> impl Strategy<Value = (AprType, Vec<u64>, Vec<u8>)> {
     let shape = prop::collection::vec(0u64..5, 0..=8);
-    (prop::sample::select(Dtype::KNOWN), shape, any::<u64>()).prop_map(|(dtype, mut shape, seed)| {
-        while dtype.byte_len(&shape).unwrap() > 4096 {
+    let types: Vec<AprType> = Dtype::ALL.iter().filter_map(|dtype| dtype.apr_type()).collect();
+    (prop::sample::select(types), shape, any::<u64>()).prop_map(|(dtype, mut shape, seed)| {
+        while byte_len(dtype, &shape).unwrap() > 4096 {
             shape.pop();
         }
-        let len = dtype.byte_len(&shape).unwrap();
+        let len = byte_len(dtype, &shape).unwrap();
         let bytes = (0..len).map(|at| (seed >> (at % 57)) as u8 ^ at as u8).collect();
         (dtype, shape, bytes)
     })

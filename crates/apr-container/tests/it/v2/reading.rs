@@ -1,6 +1,6 @@
 //! What is read, and how much of a file it takes.
 
-use apr_container::v2::{Container, Dtype, Footer, Header, Index, Json, TensorView, WriteOptions, to_vec};
+use apr_container::v2::{AprType, Container, Footer, Header, Index, Json, TensorView, WriteOptions, to_vec};
 use apr_container::{Error, ErrorKind, Limits, ReadOptions};
 
 use super::{BOTH, header, sample};
@@ -128,6 +128,6 @@ fn debug_shows_what_is_inside_and_not_the_bytes() {
     let text = format!("{:?}", Container::from_bytes(&file).unwrap());
     assert!(text.contains("\"nothing\"") && text.contains("ROW_MAJOR") && text.len() < 1500, "{text}");
     let bytes = [0; 4];
-    let view = TensorView::new("x", Dtype::F32, &[1], &bytes).unwrap();
+    let view = TensorView::new("x", AprType::F32, &[1], &bytes).unwrap();
     assert_eq!(format!("{view:?}"), r#"TensorView { name: "x", dtype: F32, shape: [1], bytes: 4 }"#);
 }

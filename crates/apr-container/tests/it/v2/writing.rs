@@ -3,14 +3,14 @@
 use std::io::Write as _;
 
 use apr_container::v2::{
-    Container, Dtype, Flags, Layout, Metadata, Order, Sharding, TensorSpec, TensorView, WriteOptions, save,
+    AprType, Container, Flags, Layout, Metadata, Order, Sharding, TensorSpec, TensorView, WriteOptions, save,
     to_vec, write_to,
 };
 use apr_container::{Error, ErrorKind, ReadOptions};
 
 use super::{header, sample};
 
-fn spec<'a>(name: &'a str, dtype: Dtype, shape: &'a [u64]) -> TensorSpec<'a> {
+fn spec<'a>(name: &'a str, dtype: AprType, shape: &'a [u64]) -> TensorSpec<'a> {
     TensorSpec::new(name, dtype, shape)
 }
 
@@ -18,18 +18,18 @@ fn spec<'a>(name: &'a str, dtype: Dtype, shape: &'a [u64]) -> TensorSpec<'a> {
 fn refusals_name_the_tensor() {
     let long = "n".repeat(257);
     let cases = [
-        (spec(&long, Dtype::U8, &[1]), "ac-v2-name"),
-        (spec("r", Dtype::U8, &[1; 9]), "ac-v2-dimensions"),
-        (spec("o", Dtype::F64, &[1 << 61]), "ac-v2-overflow"),
-        (spec("m", Dtype::U8, &[u64::MAX]), "ac-v2-overflow"),
-        (spec("t", Dtype(77), &[1]), "ac-v2-dtype"),
-        (TensorSpec { byte_len: Some(3), ..spec("s", Dtype::F32, &[1]) }, "ac-v2-size"),
-        (spec("twice", Dtype::U8, &[1]), "ac-v2-duplicate-tensor"),
+        (spec(&long, AprType::U8, &[1]), "ac-v2-name"),
+        (spec("r", AprType::U8, &[1; 9]), "ac-v2-dimensions"),
+        (spec("o", AprType::F64, &[1 << 61]), "ac-v2-overflow"),
+        (spec("m", AprType::U8, &[u64::MAX]), "ac-v2-overflow"),
+        (spec("t", AprType(77), &[1]), "ac-v2-dtype"),
+        (TensorSpec { byte_len: Some(3), ..spec("s", AprType::F32, &[1]) }, "ac-v2-size"),
+        (spec("twice", AprType::U8, &[1]), "ac-v2-duplicate-tensor"),
     ];
     for (refused, code) in cases {
         for order in [Order::ByName, Order::AsGiven] {
             let options = WriteOptions { order, ..WriteOptions::default() };
-            let specs = [spec("twice", Dtype::U8, &[1]), refused];
+            let specs = [spec("twice", AprType::U8, &[1]), refused];
             let error = Layout::new(specs, &options).unwrap_err();
             assert_eq!(error.code(), code);
             let name = &refused.name[..refused.name.len().min(256)];
@@ -56,7 +56,7 @@ fn flags_promise_nothing_that_is_not_there() {
 
 #[test]
 fn data_has_to_be_what_was_declared() {
-    let layout = Layout::new([spec("a", Dtype::U8, &[3])], &WriteOptions::default()).unwrap();
+    let layout = Layout::new([spec("a", AprType::U8, &[3])], &WriteOptions::default()).unwrap();
     let code = |result: Result<Vec<u8>, Error>| result.unwrap_err().code();
     assert_eq!(code(layout.to_vec(&[])), "ac-v2-data-count");
     assert_eq!(code(layout.to_vec(&[b"ab"])), "ac-v2-data-length");
@@ -76,8 +76,8 @@ fn data_has_to_be_what_was_declared() {
 fn all_doors_write_the_same_bytes() {
     let bytes = [1u8; 200];
     let views = [
-        TensorView::new("z", Dtype::U8, &[100], &bytes[..100]).unwrap(),
-        TensorView::new("a", Dtype::AprQ4, &[3, 32], &bytes[..54]).unwrap(),
+        TensorView::new("z", AprType::U8, &[100], &bytes[..100]).unwrap(),
+        TensorView::new("a", AprType::AprQ4, &[3, 32], &bytes[..54]).unwrap(),
     ];
     for order in [Order::ByName, Order::AsGiven] {
         let options = WriteOptions { metadata: Metadata::new("m"), order, ..WriteOptions::default() };
@@ -107,7 +107,7 @@ fn all_doors_write_the_same_bytes() {
 fn saving_replaces_a_file_whole_or_not_at_all() {
     let path = std::env::temp_dir().join(format!("apr-container-v2-it-{}", std::process::id()));
     let bytes = vec![9u8; 300_000];
-    let views = [TensorView::new("w", Dtype::U8, &[300_000], &bytes).unwrap()];
+    let views = [TensorView::new("w", AprType::U8, &[300_000], &bytes).unwrap()];
     save(&path, &views, &WriteOptions::default()).unwrap();
     let saved = std::fs::read(&path).unwrap();
     assert!(saved == to_vec(&views, &WriteOptions::default()).unwrap());
