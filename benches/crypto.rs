@@ -148,8 +148,8 @@ fn seal(plan: &mut Plan, mib: usize) {
             contender("aes-gcm 0.11, the same in place", || ciphers.seal_rust(None, &mut rust_in_place)),
             contender("ring 0.17, the same in place", || ciphers.seal_native(None, &mut native_in_place)),
             contender("seal_chunked, one thread", whole),
-            contender("seal_chunked_into the same room, one thread", || into(&mut room)),
-            contender("ChunkedEncryptor into the same room, one thread", || {
+            contender("seal_chunked_into the same buffer, one thread", || into(&mut room)),
+            contender("ChunkedEncryptor into the same buffer, one thread", || {
                 reused.clear();
                 let mut encryptor =
                     ChunkedEncryptor::new(&key, &mut OsRandom, b"header", &mut reused).expect("randomness");
@@ -180,7 +180,7 @@ fn open(plan: &mut Plan, mib: usize) {
         contender("ring 0.17, buffers of 16 KiB", || ciphers.open_native(&buffers, &tags, &mut native)),
         vec![
             contender("open_chunked, one thread", whole),
-            contender("ChunkedReader into the same room, one thread", || {
+            contender("ChunkedReader into the same buffer, one thread", || {
                 read_all(&key, &sealed, &mut ours);
             }),
         ],
