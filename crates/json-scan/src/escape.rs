@@ -1,0 +1,116 @@
+//! Writing strings.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{self, Write as _};
+
+/// Which characters of a string are escaped. Every choice yields the same value when the text is parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escape {
+    /// What JSON requires: quotes, backslashes and control characters, as `serde_json` writes them.
+    Minimal,
+    /// Also DEL and everything beyond ASCII, as Python's `json.dumps` does.
+    Ascii,
+    /// Also what [`is_hazard`] names: for text that a person reads on a terminal.
+    Hazards,
+}
+
+/// Whether a character controls a terminal, or hides or reorders what follows it on a screen, instead of being visible.
+#[must_use]
+pub const fn is_hazard(character: char) -> bool {
+    matches!(character,
+        // C0, DEL and C1.
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        // Soft hyphen, Arabic letter mark, Mongolian vowel separator, zero-width characters and directional marks.
+        | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+        // Line and paragraph separators, bidirectional embeddings and overrides.
+        | '\u{2028}'..='\u{202e}'
+        // Invisible operators, bidirectional isolates, deprecated formatting.
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        // Tag characters.
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Appends a string literal, with its quotes.
+pub fn push_string(out: &mut String, text: &str, escape: Escape) {
+    let done = write(text, escape, |piece| {
+        out.push_str(piece);
+        Ok(())
+    });
+    debug_assert_eq!(done, Ok(()), "appending to a string does not fail");
+}
+
+/// Appends a string literal, with its quotes, as UTF-8.
+pub fn push_string_bytes(out: &mut Vec<u8>, text: &str, escape: Escape) {
+    let done = write(text, escape, |piece| {
+        out.extend_from_slice(piece.as_bytes());
+        Ok(())
+    });
+    debug_assert_eq!(done, Ok(()), "appending to a vector does not fail");
+}
+
+/// A string that displays as a JSON string literal.
+///
+/// ```
+/// use json_scan::{Escape, JsonStr};
+///
+/// assert_eq!(JsonStr("a\"\n\u{202e}é", Escape::Minimal).to_string(), "\"a\\\"\\n\u{202e}é\"");
+/// assert_eq!(JsonStr("a\"\n\u{202e}é", Escape::Hazards).to_string(), r#""a\"\n\u202eé""#);
+/// assert_eq!(JsonStr("a\"\n\u{202e}é", Escape::Ascii).to_string(), r#""a\"\n\u202e\u00e9""#);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct JsonStr<'t>(pub &'t str, pub Escape);
+
+impl fmt::Display for JsonStr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(self.0, self.1, |piece| f.write_str(piece))
+    }
+}
+
+#[inline]
+fn write(text: &str, escape: Escape, mut emit: impl FnMut(&str) -> fmt::Result) -> fmt::Result {
+    emit("\"")?;
+    let mut rest = text;
+    while let Some((at, special)) = next_special(rest, escape) {
+        let (plain, after) = rest.split_at(at);
+        emit(plain)?;
+        write_escape(special, &mut emit)?;
+        rest = &after[special.len_utf8()..];
+    }
+    emit(rest)?;
+    emit("\"")
+}
+
+/// The first character that is escaped.
+#[inline]
+fn next_special(text: &str, escape: Escape) -> Option<(usize, char)> {
+    let at = match escape {
+        // Bytes of longer characters are not among these.
+        Escape::Minimal => text.bytes().position(|byte| matches!(byte, ..0x20 | b'"' | b'\\')),
+        Escape::Ascii => {
+            text.bytes().position(|byte| matches!(byte, b'"' | b'\\') || !matches!(byte, b' '..=b'~'))
+        }
+        Escape::Hazards => text.find(|character| matches!(character, '"' | '\\') || is_hazard(character)),
+    }?;
+    text[at..].chars().next().map(|character| (at, character))
+}
+
+fn write_escape(character: char, emit: &mut impl FnMut(&str) -> fmt::Result) -> fmt::Result {
+    let short = match character {
+        '"' => "\\\"",
+        '\\' => "\\\\",
+        '\u{8}' => "\\b",
+        '\u{c}' => "\\f",
+        '\n' => "\\n",
+        '\r' => "\\r",
+        '\t' => "\\t",
+        _ => {
+            let mut escape = String::with_capacity(12);
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(escape, "\\u{unit:04x}")?;
+            }
+            return emit(&escape);
+        }
+    };
+    emit(short)
+}
