@@ -12,9 +12,8 @@ pub struct Error {
     offset: usize,
 }
 
-/// What was wrong.
+/// What was wrong. Exhaustive: a format maps each kind to one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ErrorKind {
     /// A byte that cannot be there.
     UnexpectedByte {

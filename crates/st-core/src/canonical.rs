@@ -8,9 +8,10 @@
 //! :{"dtype":"BF16","shape":[4096,4096],"data_offsets":[0,33554432]}
 //! ```
 
-use crate::grammar::{Fields, Visit};
-use crate::json::{HIGHS, ONES, Scanner, load};
+use json_scan::{HIGHS, ONES, Scanner, load};
 use tensor_dtype::Dtype;
+
+use crate::grammar::{Fields, Visit};
 
 /// Reads an entry from the colon on, or nothing at all.
 #[inline]
@@ -51,7 +52,7 @@ pub(crate) fn entry<'h>(scanner: &mut Scanner<'h>, visit: &mut impl Visit<'h>) -
 
     let shape = text.get(shape_start..shape_end)?;
     let len = text.len() - rest.len();
-    scanner.skip(len);
+    scanner.advance(len);
     Some(Fields { dtype, shape, offsets: (begin, end) })
 }
 
@@ -95,8 +96,7 @@ mod tests {
 
     use super::*;
     use crate::error::ErrorKind;
-    use crate::grammar::Entry;
-    use crate::json::Scan;
+    use crate::grammar::{Entry, Scan};
 
     /// Dimensions below a limit, with the places they stand at.
     struct Dims(Vec<(u64, usize)>);
@@ -118,8 +118,8 @@ mod tests {
     type Read<'h> = (Dtype, &'h str, (u64, u64), Vec<(u64, usize)>, usize);
 
     fn read(text: &str) -> Option<Read<'_>> {
-        let mut scanner = Scanner::new(text);
-        scanner.skip(3);
+        let mut scanner = Scanner::new(text, json_scan::Check::Values);
+        scanner.advance(3);
         let mut dims = Dims(Vec::new());
         let fields = entry(&mut scanner, &mut dims);
         assert!(fields.is_some() || scanner.pos() == 3);

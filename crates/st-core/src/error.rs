@@ -4,6 +4,8 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use located_error::Quoted;
+
+use crate::grammar::MAX_DEPTH;
 use tensor_dtype::Dtype;
 
 /// Why an operation was refused, with the byte offset and the tensor concerned where there is one.
@@ -89,6 +91,29 @@ impl fmt::Display for Error {
 }
 
 impl core::error::Error for Error {}
+
+impl From<json_scan::Error> for Error {
+    #[cold]
+    #[inline(never)]
+    fn from(error: json_scan::Error) -> Self {
+        use json_scan::ErrorKind as Json;
+        let kind = match error.kind() {
+            Json::UnexpectedByte { found, expected } => ErrorKind::UnexpectedByte { found, expected },
+            Json::UnexpectedEnd { expected } => ErrorKind::UnexpectedEnd { expected },
+            Json::ControlCharacter { found } => ErrorKind::ControlCharacter { found },
+            Json::InvalidEscape => ErrorKind::InvalidEscape,
+            Json::LoneSurrogate => ErrorKind::LoneSurrogate,
+            Json::InvalidNumber => ErrorKind::InvalidNumber,
+            Json::NumberOutOfRange => ErrorKind::NumberOutOfRange,
+            Json::NotAnInteger => ErrorKind::WrongType { expected: "an integer from 0 to 2^64 - 1" },
+            Json::NotAnObject => ErrorKind::WrongType { expected: "an object" },
+            Json::NotAnArray => ErrorKind::WrongType { expected: "an array" },
+            Json::TooDeep => ErrorKind::NestingTooDeep { limit: MAX_DEPTH },
+            Json::TrailingBytes { found } => ErrorKind::TrailingBytes { found },
+        };
+        kind.in_text(error.start())
+    }
+}
 
 #[cfg(feature = "std")]
 impl From<Error> for std::io::Error {

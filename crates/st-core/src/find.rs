@@ -3,9 +3,8 @@
 use core::iter::FusedIterator;
 
 use crate::error::{Error, ErrorKind};
-use crate::grammar::{Entry, Visit, visit_header};
+use crate::grammar::{Entry, Scan, Visit, visit_header};
 use crate::header::{Header, LENGTH_FIELD};
-use crate::json::Scan;
 use crate::limits::{ReadOptions, Strictness};
 use tensor_dtype::Dtype;
 

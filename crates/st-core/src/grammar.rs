@@ -9,13 +9,42 @@
 //!
 //! One pass over the text reports what it meets to a [`Visit`]; nothing is kept here.
 
+use json_scan::{Check, RawStr, Scanner};
+
 use crate::canonical;
-use crate::error::ErrorKind;
-use crate::json::{RawStr, Scan, Scanner};
+use crate::error::{Error, ErrorKind};
 use crate::limits::Strictness;
 use tensor_dtype::Dtype;
 
 pub(crate) const METADATA_KEY: &str = "__metadata__";
+
+/// Deepest nesting of arrays and objects, counted from the outermost; the limit of the official reader.
+pub(crate) const MAX_DEPTH: u8 = 127;
+
+/// The result of a step: an error has its byte offset in the text.
+pub(crate) type Scan<T> = Result<T, Error>;
+
+/// The error `kind` at the position of the scanner.
+#[cold]
+#[inline(never)]
+pub(crate) fn fault(scanner: &Scanner<'_>, kind: ErrorKind) -> Error {
+    kind.in_text(scanner.pos())
+}
+
+/// Moves over any value and the white space after it, inside `depth` arrays and objects. It is checked as by a parser that keeps it.
+pub(crate) fn skip_value(scanner: &mut Scanner<'_>, depth: u8) -> Scan<()> {
+    scanner.skip_value(usize::from(MAX_DEPTH - depth))?;
+    scanner.skip_white_space();
+    Ok(())
+}
+
+/// A string where other values are well-formed too, and the white space after it.
+pub(crate) fn string_value<'h>(scanner: &mut Scanner<'h>) -> Scan<RawStr<'h>> {
+    match scanner.peek() {
+        Some(b'"') => Ok(scanner.string()?),
+        _ => Err(fault(scanner, ErrorKind::WrongType { expected: "a string" })),
+    }
+}
 
 /// A tensor's entry. Its shape has been reported dimension by dimension before.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +88,7 @@ pub(crate) fn visit_header<'h>(
     strictness: Strictness,
     visit: &mut impl Visit<'h>,
 ) -> Scan<()> {
-    let mut pass = Pass { scanner: Scanner::new(text), strictness };
+    let mut pass = Pass { scanner: Scanner::new(text, Check::Values), strictness };
     pass.header(visit)
 }
 
@@ -104,12 +133,12 @@ impl<'h> Pass<'h> {
             }
             self.scanner.expect(b'}', "a comma or a closing brace")?;
         }
-        self.scanner.finish()
+        Ok(self.scanner.finish()?)
     }
 
     fn colon(&mut self) -> Scan<()> {
         self.scanner.skip_white_space();
-        self.scanner.expect(b':', "a colon")
+        Ok(self.scanner.expect(b':', "a colon")?)
     }
 
     fn metadata(&mut self, visit: &mut impl Visit<'h>) -> Scan<()> {
@@ -124,10 +153,10 @@ impl<'h> Pass<'h> {
         loop {
             let at = self.scanner.pos();
             let key = self.scanner.key()?;
-            let value = self.scanner.string_value()?;
+            let value = string_value(&mut self.scanner)?;
             visit.metadata(key, value, at)?;
             if !self.scanner.eat(b',') {
-                return self.scanner.expect(b'}', "a comma or a closing brace");
+                return Ok(self.scanner.expect(b'}', "a comma or a closing brace")?);
             }
         }
     }
@@ -149,10 +178,10 @@ impl<'h> Pass<'h> {
         match self.scanner.peek() {
             Some(b'{') => self.entry_object(visit),
             Some(b'[') if self.strictness == Strictness::Strict => {
-                Err(self.scanner.fault(ErrorKind::EntryAsArray))
+                Err(fault(&self.scanner, ErrorKind::EntryAsArray))
             }
             Some(b'[') => self.entry_array(visit),
-            _ => Err(self.scanner.fault(ENTRY)),
+            _ => Err(fault(&self.scanner, ENTRY)),
         }
     }
 
@@ -182,7 +211,7 @@ impl<'h> Pass<'h> {
                     }
                 } else {
                     // The header object and this entry are open.
-                    self.scanner.skip_value(2)?;
+                    skip_value(&mut self.scanner, 2)?;
                 }
                 if !self.scanner.eat(b',') {
                     break;
@@ -214,19 +243,19 @@ impl<'h> Pass<'h> {
         let name = match self.scanner.peek() {
             Some(b'"') => self.scanner.string()?,
             Some(b'{') if self.strictness == Strictness::Strict => {
-                return Err(self.scanner.fault(ErrorKind::DtypeAsMap));
+                return Err(fault(&self.scanner, ErrorKind::DtypeAsMap));
             }
             Some(b'{') => {
                 self.open_object()?;
                 let name = self.scanner.key()?;
                 if !self.scanner.strip("null") {
-                    return Err(self.scanner.fault(DTYPE));
+                    return Err(fault(&self.scanner, DTYPE));
                 }
                 self.scanner.skip_white_space();
                 self.scanner.expect(b'}', "a closing brace")?;
                 name
             }
-            _ => return Err(self.scanner.fault(DTYPE)),
+            _ => return Err(fault(&self.scanner, DTYPE)),
         };
         let known = Dtype::ELEMENTS.into_iter().find(|dtype| name.is(dtype.name()));
         known.ok_or_else(|| ErrorKind::UnknownDtype.in_text(at))
@@ -260,21 +289,21 @@ impl<'h> Pass<'h> {
     }
 
     fn open_object(&mut self) -> Scan<()> {
-        if self.scanner.eat(b'{') { Ok(()) } else { Err(self.scanner.fault(OBJECT)) }
+        if self.scanner.eat(b'{') { Ok(()) } else { Err(fault(&self.scanner, OBJECT)) }
     }
 
     fn open_array(&mut self, otherwise: ErrorKind) -> Scan<()> {
-        if self.scanner.eat(b'[') { Ok(()) } else { Err(self.scanner.fault(otherwise)) }
+        if self.scanner.eat(b'[') { Ok(()) } else { Err(fault(&self.scanner, otherwise)) }
     }
 
     fn next_element(&mut self, otherwise: ErrorKind) -> Scan<()> {
         self.scanner.skip_white_space();
-        if self.scanner.eat(b',') { Ok(()) } else { Err(self.scanner.fault(otherwise)) }
+        if self.scanner.eat(b',') { Ok(()) } else { Err(fault(&self.scanner, otherwise)) }
     }
 
     fn close_array(&mut self, otherwise: ErrorKind) -> Scan<()> {
         self.scanner.skip_white_space();
-        if self.scanner.eat(b']') { Ok(()) } else { Err(self.scanner.fault(otherwise)) }
+        if self.scanner.eat(b']') { Ok(()) } else { Err(fault(&self.scanner, otherwise)) }
     }
 }
 

@@ -4,6 +4,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use json_scan::{Escape, push_string_bytes};
+
 use crate::grammar::METADATA_KEY;
 use tensor_dtype::Dtype;
 
@@ -24,13 +26,13 @@ pub(crate) fn write<'a>(
     out.push(b'{');
     let mut separator: &[u8] = b"";
     if let Some(metadata) = metadata {
-        push_string(out, METADATA_KEY);
+        push_string_bytes(out, METADATA_KEY, Escape::Minimal);
         out.extend_from_slice(b":{");
         for (key, value) in metadata {
             out.extend_from_slice(separator);
-            push_string(out, key);
+            push_string_bytes(out, key, Escape::Minimal);
             out.push(b':');
-            push_string(out, value);
+            push_string_bytes(out, value, Escape::Minimal);
             separator = b",";
         }
         out.push(b'}');
@@ -38,7 +40,7 @@ pub(crate) fn write<'a>(
     }
     for entry in entries {
         out.extend_from_slice(separator);
-        push_string(out, entry.name);
+        push_string_bytes(out, entry.name, Escape::Minimal);
         out.extend_from_slice(b":{\"dtype\":\"");
         out.extend_from_slice(entry.dtype.name().as_bytes());
         out.extend_from_slice(b"\",\"shape\":[");
@@ -56,42 +58,6 @@ pub(crate) fn write<'a>(
         separator = b",";
     }
     out.push(b'}');
-}
-
-/// Appends a JSON string; only what JSON requires is escaped.
-pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, ..0x20 | b'"' | b'\\')) {
-        let (plain, special) = rest.split_at(at);
-        out.extend_from_slice(plain);
-        push_escape(out, special[0]);
-        rest = &special[1..];
-    }
-    out.extend_from_slice(rest);
-    out.push(b'"');
-}
-
-/// Appends the escape of a quote, a backslash or a control character.
-pub(crate) fn push_escape(out: &mut Vec<u8>, byte: u8) {
-    let short = match byte {
-        0x08 => b'b',
-        0x09 => b't',
-        0x0a => b'n',
-        0x0c => b'f',
-        0x0d => b'r',
-        b'"' | b'\\' => byte,
-        _ => return push_unicode_escape(out, byte.into()),
-    };
-    out.extend_from_slice(&[b'\\', short]);
-}
-
-/// Appends the escape of a UTF-16 unit: `\u` and four hexadecimal digits.
-pub(crate) fn push_unicode_escape(out: &mut Vec<u8>, unit: u16) {
-    out.extend_from_slice(b"\\u");
-    for shift in [12, 8, 4, 0] {
-        out.push(b"0123456789abcdef"[usize::from(unit >> shift & 15)]);
-    }
 }
 
 /// Appends a decimal number.

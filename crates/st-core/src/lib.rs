@@ -29,7 +29,6 @@ extern crate std;
 mod error;
 mod limits;
 mod dtype;
-mod json;
 mod grammar;
 mod canonical;
 mod name_index;

@@ -8,10 +8,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use json_scan::{Check, Escape, RawStr, Scanner, Writer};
+
 use crate::error::{Error, ErrorKind};
+use crate::grammar::{skip_value, string_value};
 use crate::header::Header;
-use crate::header_text::{push_escape, push_integer, push_unicode_escape};
-use crate::json::{RawStr, Scanner};
 use crate::name_index::{Duplicate, NameIndex, Names, hash};
 
 pub use plan::{PlannedShard, ShardPlan};
@@ -108,38 +109,23 @@ impl ShardIndex {
     /// order, characters beyond ASCII escaped, no newline at the end.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut out = b"{\n  \"metadata\": {".to_vec();
-        let mut separator = "\n    ";
+        let mut out = Writer::indented(Escape::Ascii);
+        out.begin_object();
+        out.key("metadata").begin_object();
         if let Some(total_size) = self.total_size {
-            out.extend_from_slice(b"\n    \"total_size\": ");
-            push_integer(&mut out, total_size);
-            separator = ",\n    ";
+            out.key("total_size").plain(total_size);
         }
         for (key, raw) in &self.metadata {
-            out.extend_from_slice(separator.as_bytes());
-            push_ascii_string(&mut out, key);
-            out.extend_from_slice(b": ");
-            out.extend_from_slice(raw.as_bytes());
-            separator = ",\n    ";
+            out.key(key).plain(raw);
         }
-        if separator.starts_with(',') {
-            out.extend_from_slice(b"\n  ");
-        }
-        out.extend_from_slice(b"},\n  \"weight_map\": {");
-        separator = "\n    ";
+        out.end_object();
+        out.key("weight_map").begin_object();
         for (tensor, shard) in self.weight_map() {
-            out.extend_from_slice(separator.as_bytes());
-            push_ascii_string(&mut out, tensor);
-            out.extend_from_slice(b": ");
-            push_ascii_string(&mut out, shard);
-            separator = ",\n    ";
+            out.key(tensor).string(shard);
         }
-        if separator.starts_with(',') {
-            out.extend_from_slice(b"\n  ");
-        }
-        out.extend_from_slice(b"}\n}");
-        // Strings and numbers are UTF-8: nothing is replaced.
-        String::from_utf8_lossy(&out).into_owned()
+        out.end_object();
+        out.end_object();
+        out.finish()
     }
 
     /// Bytes of all tensors together, as declared.
@@ -272,18 +258,18 @@ struct Builder {
 impl Builder {
     /// Reads the whole text; returns whether there was a weight map.
     fn read(&mut self, text: &str) -> Result<bool, Error> {
-        let mut scanner = Scanner::new(text);
+        let mut scanner = Scanner::new(text, Check::Values);
         scanner.skip_white_space();
         let (mut maps, mut metadata) = (0, 0);
-        members(&mut scanner, |scanner, key, at| {
+        scanner.members(|scanner, key, at| {
             let seen = if key.is("weight_map") {
-                members(scanner, |scanner, tensor, at| self.weight(scanner, tensor, at))?;
+                scanner.members(|scanner, tensor, at| self.weight(scanner, tensor, at))?;
                 &mut maps
             } else if key.is("metadata") {
-                members(scanner, |scanner, key, at| self.item(scanner, key, at))?;
+                scanner.members(|scanner, key, at| self.item(scanner, key, at))?;
                 &mut metadata
             } else {
-                return scanner.skip_value(1);
+                return skip_value(scanner, 1);
             };
             *seen += 1;
             if *seen == 1 { Ok(()) } else { Err(duplicate(at)) }
@@ -293,20 +279,21 @@ impl Builder {
     }
 
     fn weight(&mut self, scanner: &mut Scanner<'_>, tensor: RawStr<'_>, at: usize) -> Result<(), Error> {
-        let shard = scanner.string_value()?;
-        self.push(unescape(tensor), unescape(shard)).map_err(|error| error.at(at as u64))
+        let shard = string_value(scanner)?;
+        self.push(tensor.unescape().into_owned(), shard.unescape().into_owned())
+            .map_err(|error| error.at(at as u64))
     }
 
     fn item(&mut self, scanner: &mut Scanner<'_>, key: RawStr<'_>, at: usize) -> Result<(), Error> {
         let start = scanner.pos();
-        scanner.skip_value(2)?;
+        skip_value(scanner, 2)?;
         let raw = scanner.text_from(start).trim_ascii_end();
         let known = if key.is("total_size") {
             let total_size =
                 whole_number(raw).ok_or(Error::from(ErrorKind::InvalidTotalSize).at(at as u64))?;
             self.total_size.replace(total_size).is_some()
         } else {
-            self.metadata.insert(unescape(key), raw.to_owned()).is_some()
+            self.metadata.insert(key.unescape().into_owned(), raw.to_owned()).is_some()
         };
         if known { Err(duplicate(at)) } else { Ok(()) }
     }
@@ -335,35 +322,8 @@ impl Builder {
     }
 }
 
-/// Calls `member` for each member of an object with its key, the scanner at its value.
-fn members<'h>(
-    scanner: &mut Scanner<'h>,
-    mut member: impl FnMut(&mut Scanner<'h>, RawStr<'h>, usize) -> Result<(), Error>,
-) -> Result<(), Error> {
-    if !scanner.eat(b'{') {
-        return Err(scanner.fault(ErrorKind::WrongType { expected: "an object" }));
-    }
-    if scanner.eat(b'}') {
-        return Ok(());
-    }
-    loop {
-        let at = scanner.pos();
-        let key = scanner.key()?;
-        member(scanner, key, at)?;
-        if !scanner.eat(b',') {
-            return scanner.expect(b'}', "a comma or a closing brace");
-        }
-    }
-}
-
 fn duplicate(at: usize) -> Error {
     Error::from(ErrorKind::DuplicateShardEntry).at(at as u64)
-}
-
-fn unescape(raw: RawStr<'_>) -> String {
-    let mut text = String::new();
-    raw.unescape_into(&mut text);
-    text
 }
 
 /// `8` or `8.0`.
@@ -377,17 +337,4 @@ fn whole_number(raw: &str) -> Option<u64> {
 fn stays_inside(path: &str) -> bool {
     let plain = |name: &str| !matches!(name, "" | "." | "..") && !name.contains(['\\', ':', '\0']);
     path.split('/').all(plain)
-}
-
-/// Appends a JSON string in which every character beyond ASCII is escaped.
-fn push_ascii_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    for character in text.chars() {
-        match u8::try_from(character) {
-            Ok(byte @ (..0x20 | b'"' | b'\\')) => push_escape(out, byte),
-            Ok(byte @ ..0x80) => out.push(byte),
-            _ => character.encode_utf16(&mut [0; 2]).iter().for_each(|&unit| push_unicode_escape(out, unit)),
-        }
-    }
-    out.push(b'"');
 }

@@ -4,11 +4,12 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use json_scan::{Check, RawStr, Scanner};
+
 use crate::dtype::checked_byte_len;
 use crate::error::{Error, ErrorKind};
-use crate::grammar::{Entry, METADATA_KEY, Visit, visit_header};
+use crate::grammar::{Entry, METADATA_KEY, Scan, Visit, skip_value, visit_header};
 use crate::header::LENGTH_FIELD;
-use crate::json::{RawStr, Scan, Scanner};
 use crate::limits::{Limits, ReadOptions, Strictness};
 use crate::name_index::{Duplicate, NameIndex, Names, hash, in_order};
 use tensor_dtype::Dtype;
@@ -314,7 +315,7 @@ enum Wanted<'n> {
 /// Where in the file something stands in a header text that has been read before. Only errors need to know,
 /// so the table does not remember.
 fn locate(text: &str, wanted: Wanted<'_>) -> u64 {
-    let place = place_of(&mut Scanner::new(text), wanted);
+    let place = place_of(&mut Scanner::new(text, Check::Values), wanted);
     debug_assert!(place.is_ok(), "this text was accepted before");
     LENGTH_FIELD + place.unwrap_or_default() as u64
 }
@@ -332,7 +333,7 @@ fn place_of(scanner: &mut Scanner<'_>, wanted: Wanted<'_>) -> Scan<usize> {
             {
                 for _ in 0..nth {
                     scanner.key()?;
-                    scanner.skip_value(2)?;
+                    skip_value(scanner, 2)?;
                     scanner.eat(b',');
                 }
                 return Ok(scanner.pos());
@@ -349,7 +350,7 @@ fn place_of(scanner: &mut Scanner<'_>, wanted: Wanted<'_>) -> Scan<usize> {
             tensors += 1;
         }
         // The header object is open.
-        scanner.skip_value(1)?;
+        skip_value(scanner, 1)?;
         scanner.eat(b',');
     }
     Ok(found)
