@@ -7,6 +7,7 @@ use std::path::Path;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
+use st_core::Subject;
 
 use crate::foreign::{self, Refused};
 
@@ -35,7 +36,13 @@ pub(crate) fn of_format(py: Python<'_>, prefix: &str, error: &st_core::Error) ->
         Some(official) if own.starts_with(&*official) => own,
         Some(official) => format!("{official} ({own})"),
     };
-    with_place(py, &format!("{prefix}: {wording}"), error.code(), error.offset(), error.tensor())
+    with_place(
+        py,
+        &format!("{prefix}: {wording}"),
+        error.code(),
+        error.offset(),
+        error.subject().map(Subject::name),
+    )
 }
 
 /// The same of a file that was read: one of another format is named, in the place of the details.
@@ -50,7 +57,7 @@ pub(crate) fn of_content(py: Python<'_>, prefix: &str, error: &st_core::Error, f
         Refused::Memory(_) => "this".to_owned(),
     };
     let text = format!("{prefix}: {wording}: {subject} {named}");
-    with_place(py, &text, error.code(), error.offset(), error.tensor())
+    with_place(py, &text, error.code(), error.offset(), error.subject().map(Subject::name))
 }
 
 /// An error of a file: the system's become `OSError`s, a missing file is named as the official package does.
@@ -114,7 +121,11 @@ fn official_wording(error: &st_core::Error) -> Option<Cow<'static, str>> {
         Kind::InvalidUtf8 => "invalid UTF-8 in header",
         Kind::InvalidOffsets { .. } => {
             return Some(
-                format!("invalid offset for tensor `{}`", error.tensor().unwrap_or_default()).into(),
+                format!(
+                    "invalid offset for tensor `{}`",
+                    error.subject().map(Subject::name).unwrap_or_default()
+                )
+                .into(),
             );
         }
         Kind::SizeOverflow => "overflow computing buffer size from shape and/or element type",

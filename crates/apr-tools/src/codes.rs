@@ -4,7 +4,6 @@ mod cli;
 mod container;
 mod crypto;
 mod file;
-mod format;
 mod gguf;
 mod manifest;
 mod model;
@@ -12,32 +11,20 @@ mod quantize;
 mod quant;
 #[cfg(feature = "serve")]
 mod serve;
-mod structure;
 mod wasm;
 
-use crate::error::Exit;
-
-/// What a code means and what to do about it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    pub(crate) code: &'static str,
-    pub(crate) exit: Exit,
-    /// What happened and why it is refused, in sentences.
-    pub(crate) means: &'static str,
-    /// The next step, one line.
-    pub(crate) help: &'static str,
-}
+use located_error::{Category, Entry};
 
 /// One entry of the table.
-const fn entry(code: &'static str, exit: Exit, means: &'static str, help: &'static str) -> Entry {
-    Entry { code, exit, means, help }
+const fn entry(code: &'static str, category: Category, meaning: &'static str, remedy: &'static str) -> Entry {
+    Entry::new(code, category, "", meaning, remedy)
 }
 
 /// All entries, in the order they are listed.
 pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
     [
-        format::ENTRIES,
-        structure::ENTRIES,
+        st_core::ErrorKind::TABLE,
+        st_structures::ErrorKind::TABLE,
         gguf::ENTRIES,
         container::ENTRIES,
         crypto::ENTRIES,
@@ -132,9 +119,9 @@ mod tests {
     #[test]
     fn texts_are_sentences() {
         for entry in entries() {
-            assert!(entry.means.ends_with('.'), "{}", entry.code);
-            assert!(!entry.help.is_empty() && !entry.help.ends_with('.'), "{}", entry.code);
-            assert!(!entry.help.contains('\n') && !entry.means.contains("  "), "{}", entry.code);
+            assert!(entry.meaning.ends_with('.'), "{}", entry.code);
+            assert!(!entry.remedy.is_empty() && !entry.remedy.ends_with('.'), "{}", entry.code);
+            assert!(!entry.remedy.contains('\n') && !entry.meaning.contains("  "), "{}", entry.code);
         }
     }
 }

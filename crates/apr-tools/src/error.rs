@@ -6,6 +6,8 @@ use core::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use located_error::Category;
+
 use crate::codes;
 use crate::report::json::JsonWriter;
 use crate::terminal::Style;
@@ -96,6 +98,20 @@ pub(crate) enum Exit {
     Unsupported = 6,
     /// A defect of this program: `EX_SOFTWARE` of sysexits, so that no verdict above can be mistaken for it.
     Internal = 70,
+}
+
+impl From<Category> for Exit {
+    fn from(category: Category) -> Self {
+        match category {
+            Category::Stopped => Self::Success,
+            Category::Usage => Self::Usage,
+            Category::Invalid => Self::Invalid,
+            Category::Verification => Self::Refused,
+            Category::Io => Self::Io,
+            Category::Unsupported => Self::Unsupported,
+            _ => Self::Internal,
+        }
+    }
 }
 
 /// Where in a table; lines and columns count from 1.
@@ -293,7 +309,7 @@ impl Failure {
     }
 
     pub(crate) fn exit(&self) -> Exit {
-        codes::find(self.0.code).map_or(Exit::Internal, |entry| entry.exit)
+        codes::find(self.0.code).map_or(Exit::Internal, |entry| entry.category.into())
     }
 
     /// The advice: the one given, else the one that belongs to the code.
@@ -311,7 +327,7 @@ impl Failure {
             .filter(|path| self.exit() == Exit::Io && path.as_os_str() != "-" && is_missing(path))
         {
             Some(path) => Some(suggest::missing(path).into()),
-            None => codes::find(self.0.code).map(|entry| entry.help.into()),
+            None => codes::find(self.0.code).map(|entry| entry.remedy.into()),
         }
     }
 
@@ -391,7 +407,9 @@ impl Failure {
 impl From<st_core::Error> for Failure {
     fn from(error: st_core::Error) -> Self {
         // Offset and tensor have lines of their own.
-        Self::new(error.code(), error.kind().to_string()).at(error.offset()).of_tensor(error.tensor())
+        Self::new(error.code(), error.kind().to_string())
+            .at(error.offset())
+            .of_tensor(error.subject().map(st_core::Subject::name))
     }
 }
 

@@ -119,7 +119,9 @@ impl From<read_at::Error> for Failure {
 
 impl From<st_core::Error> for Failure {
     fn from(error: st_core::Error) -> Self {
-        Self::told(error.code(), &error).at(error.offset()).of_tensor(error.tensor())
+        Self::told(error.code(), &error)
+            .at(error.offset())
+            .of_tensor(error.subject().map(st_core::Subject::name))
     }
 }
 

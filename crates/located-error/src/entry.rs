@@ -20,6 +20,8 @@ pub enum Category {
     Unsupported,
     /// A defect of the calling program.
     Internal,
+    /// The work ended early because no one needs the rest: not a failure.
+    Stopped,
 }
 
 /// One kind of error.

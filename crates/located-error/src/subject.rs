@@ -18,7 +18,7 @@ pub enum Subject {
     Tensor(Box<str>),
     /// A key of the metadata, with its path joined by dots.
     Key(Box<str>),
-    /// A value of a nested structure, by its path: `.layers[3].weight`.
+    /// A value of a nested structure, by its path: `.layers[3].weight`. Labels in it that are not identifiers are escaped already.
     Field(Box<str>),
     /// An entry of a list of files.
     Entry(Box<str>),
@@ -80,13 +80,12 @@ fn lossy(name: &[u8]) -> String {
 /// `tensor "w"`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tensor(_) => "tensor ",
-            Self::Key(_) => "key ",
-            Self::Field(_) => "field ",
-            Self::Entry(_) => "entry ",
-        })?;
-        Quoted(self.name()).fmt(f)
+        match self {
+            Self::Tensor(name) => write!(f, "tensor {}", Quoted(name)),
+            Self::Key(name) => write!(f, "key {}", Quoted(name)),
+            Self::Field(path) => write!(f, "in `{path}`"),
+            Self::Entry(name) => write!(f, "entry {}", Quoted(name)),
+        }
     }
 }
 

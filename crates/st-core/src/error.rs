@@ -1,96 +1,339 @@
-//! What can be wrong, and where.
+//! Kinds of errors.
 
-use alloc::boxed::Box;
-use core::fmt;
-
-use located_error::Quoted;
-
-use crate::grammar::MAX_DEPTH;
+use located_error::Subject;
 use tensor_dtype::Dtype;
 
-/// Why an operation was refused, with the byte offset and the tensor concerned where there is one.
-///
-/// One pointer long: results are returned from every step of a scan, and what fails is rare.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Error(Box<Inner>);
+use crate::grammar::MAX_DEPTH;
 
-#[derive(Clone, PartialEq, Eq)]
-struct Inner {
-    kind: ErrorKind,
-    offset: Option<u64>,
-    tensor: Option<Box<str>>,
+const DOWNLOAD: &str =
+    "the file is damaged or cut short: fetch it again and compare its SHA-256 with the publisher's";
+const REWRITE: &str =
+    "write the file again with a safetensors library; tell the author of the program that made it";
+const LOOSE: &str = "if you trust the file, repeat with --compat; `apr convert --compat` rewrites it cleanly";
+const BUG: &str = "this is a defect in the calling program, not in the file: please report it";
+
+located_error::errors! {
+    /// Why an operation was refused. Offsets count from the start of the file; for a [`ShardIndex`](crate::ShardIndex), of the JSON text.
+    #[derive(Clone, PartialEq, Eq)]
+    pub struct Error;
+
+    /// What was wrong. Quantities are bytes unless the field says otherwise.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ErrorKind {
+        /// The file is shorter than the 8 bytes that hold the length of the header. It is empty, or a download or copy stopped at
+        /// once.
+        HeaderTooSmall {
+            /// Bytes in the file.
+            available: u64,
+        } = "st-header-too-small" (Invalid),
+            "header too small: expected at least 8 bytes, found {available}"
+            => DOWNLOAD;
+        /// The first 8 bytes of a safetensors file give the length of its header, and the format allows at most 100,000,000. A number
+        /// this large usually means that the file is of another format, or damaged at its beginning. When writing, the names, shapes
+        /// and metadata together need more than that.
+        HeaderTooLarge {
+            /// Declared (reading) or needed (writing).
+            len: u64,
+            /// Largest accepted.
+            limit: u64,
+        } = "st-header-too-large" (Invalid),
+            "header too large: {len} bytes, the limit is {limit}"
+            => "check that this is a safetensors file; when writing, shorten the metadata or split the model with `apr shard`";
+        /// The declared length of the header reaches past the end of the file. The file was cut short, or its first 8 bytes are
+        /// damaged.
+        InvalidHeaderLength {
+            /// Declared length.
+            len: u64,
+            /// Bytes after the length field.
+            available: u64,
+        } = "st-header-length" (Invalid),
+            "invalid header length: {len} bytes declared, {available} bytes follow"
+            => DOWNLOAD;
+        /// The header is not valid UTF-8. Its bytes are damaged.
+        InvalidUtf8 = "st-utf8" (Invalid),
+            "header is not valid UTF-8"
+            => DOWNLOAD;
+        /// The JSON text of the header ends in the middle of a value. The declared length of the header is too small, or the header
+        /// was cut.
+        UnexpectedEnd {
+            /// What should have come.
+            expected: &'static str,
+        } = "st-json-end" (Invalid),
+            "unexpected end of JSON: expected {expected}"
+            => DOWNLOAD;
+        /// The header is not JSON: another character is expected at this byte. A single damaged byte is enough.
+        UnexpectedByte {
+            /// The byte.
+            found: u8,
+            /// What should have come.
+            expected: &'static str,
+        } = "st-json-syntax" (Invalid),
+            "invalid JSON: expected {expected}, found byte 0x{found:02x}"
+            => DOWNLOAD;
+        /// A string of the header holds a raw control character, which JSON wants escaped.
+        ControlCharacter {
+            /// The byte.
+            found: u8,
+        } = "st-json-control" (Invalid),
+            "invalid JSON: unescaped control character 0x{found:02x} in a string"
+            => REWRITE;
+        /// A string of the header has a backslash sequence that JSON does not know.
+        InvalidEscape = "st-json-escape" (Invalid),
+            "invalid JSON: unknown escape sequence in a string"
+            => REWRITE;
+        /// A string of the header has half of a `\u` surrogate pair, which is not a character.
+        LoneSurrogate = "st-json-surrogate" (Invalid),
+            "invalid JSON: lone surrogate in a \\u escape"
+            => REWRITE;
+        /// A number of the header is not written the way JSON numbers are.
+        InvalidNumber = "st-json-number" (Invalid),
+            "invalid JSON: malformed number"
+            => REWRITE;
+        /// A number of the header is larger than any number a reader can hold.
+        NumberOutOfRange = "st-json-range" (Invalid),
+            "invalid JSON: number out of range"
+            => REWRITE;
+        /// Arrays and objects of the header are nested more deeply than any real header needs. The limit protects readers from
+        /// running out of stack.
+        NestingTooDeep {
+            /// Deepest level accepted.
+            limit: u8,
+        } = "st-json-depth" (Invalid),
+            "JSON nested deeper than {limit} levels"
+            => "do not trust this file: no known program writes such headers";
+        /// After the closing brace of the header only spaces, tabs and line ends may follow as padding.
+        TrailingBytes {
+            /// The first byte of it.
+            found: u8,
+        } = "st-json-trailing" (Invalid),
+            "byte 0x{found:02x} after the end of the JSON object"
+            => REWRITE;
+        /// A value of the header has the wrong type, for example a number where a string belongs, or a negative or fractional size.
+        WrongType {
+            /// What belongs here.
+            expected: &'static str,
+        } = "st-entry-type" (Invalid),
+            "wrong type of value: expected {expected}"
+            => REWRITE;
+        /// The entry of a tensor needs `dtype`, `shape` and `data_offsets`, and one of them is missing.
+        MissingField {
+            /// The field.
+            field: &'static str,
+        } = "st-entry-missing" (Invalid),
+            "tensor entry without `{field}`"
+            => REWRITE;
+        /// The entry of a tensor names a field twice. Readers would disagree on which one counts, so all refuse it.
+        DuplicateField {
+            /// The field.
+            field: &'static str,
+        } = "st-entry-duplicate" (Invalid),
+            "tensor entry with two `{field}`"
+            => REWRITE;
+        /// The element type is none of the 22 the format defines. Names are exact and upper case: F32, BF16, I64.
+        UnknownDtype = "st-dtype" (Invalid),
+            "unknown dtype"
+            => "update `apr` if the type is newer than it; otherwise write the file again with a type the format has";
+        /// The header has two `__metadata__` objects.
+        DuplicateMetadata = "st-metadata-duplicate" (Invalid),
+            "`__metadata__` appears twice"
+            => REWRITE;
+        /// The specification says that the header begins with `{`. The official reader also takes white space before it; strict
+        /// reading does not, because a file could then pass for two formats.
+        LeadingWhitespace = "st-strict-whitespace" (Invalid),
+            "header does not begin with `{{`"
+            => LOOSE;
+        /// A tensor is written as an array instead of an object. The official reader takes this by accident of its JSON library; no
+        /// writer does it.
+        EntryAsArray = "st-strict-array" (Invalid),
+            "tensor entry in array form"
+            => LOOSE;
+        /// An element type is written as an object instead of a string. The official reader takes this by accident of its JSON library;
+        /// no writer does it.
+        DtypeAsMap = "st-strict-dtype" (Invalid),
+            "dtype in object form"
+            => LOOSE;
+        /// Two tensors have the same name. The official reader silently keeps the last one, so two programs can see different models
+        /// in one file; the specification forbids it.
+        DuplicateTensor = "st-duplicate-tensor" (Invalid),
+            "duplicate tensor name"
+            => LOOSE;
+        /// A metadata key is given twice. The official reader silently keeps the last value; the specification forbids it.
+        DuplicateMetadataKey = "st-duplicate-key" (Invalid),
+            "duplicate metadata key"
+            => LOOSE;
+        /// The tensors have to follow each other without a gap or an overlap, and each has to end after it begins. This one does not
+        /// begin where the one before it ends. Gaps could hide data, overlaps could make one value stand for many.
+        InvalidOffsets {
+            /// Declared begin, relative to the data section.
+            begin: u64,
+            /// Declared end.
+            end: u64,
+            /// Where the tensor has to begin.
+            expected: u64,
+        } = "st-offsets" (Invalid),
+            "invalid data offsets [{begin}, {end}]: expected the tensor to begin at {expected}"
+            => REWRITE;
+        /// The sizes in the shape multiply to more bytes than 64 bits can count. No real tensor is that large: the header is damaged
+        /// or hostile.
+        SizeOverflow = "st-size-overflow" (Invalid),
+            "size of the tensor overflows 64 bits"
+            => "do not trust this file: fetch it again from a source you know";
+        /// Elements of 4 or 6 bits are packed, and these do not fill whole bytes. The format has no padding inside a tensor.
+        PartialByte {
+            /// Size in bits.
+            bits: u64,
+        } = "st-partial-byte" (Invalid),
+            "tensor of {bits} bits does not end on a byte"
+            => REWRITE;
+        /// The bytes a tensor occupies are given twice, by its offsets and by its type and shape, and the two disagree.
+        SizeMismatch {
+            /// From the data offsets.
+            declared: u64,
+            /// From dtype and shape.
+            computed: u64,
+        } = "st-size" (Invalid),
+            "data offsets span {declared} bytes, expected {computed} from dtype and shape"
+            => REWRITE;
+        /// The header describes a file of another length. A shorter file was cut off, usually by a broken download or a full disk; a
+        /// longer one has bytes after the last tensor that nothing accounts for.
+        IncompleteFile {
+            /// Length the header describes, saturated.
+            expected: u64,
+            /// Length of the file.
+            actual: u64,
+        } = "st-file-length" (Invalid),
+            "header describes a file of {expected} bytes, found {actual}"
+            => DOWNLOAD;
+        /// The header asks for more than this reader grants: tensors, dimensions, or bytes of names or metadata. The limits are far
+        /// above any real model and keep a hostile header from using up memory.
+        LimitExceeded {
+            /// Name of the limit.
+            limit: &'static str,
+            /// Its value.
+            max: u64,
+        } = "st-limit" (Invalid),
+            "limit on {limit} exceeded: {max}"
+            => "if you trust the file, repeat with --compat, which keeps only the limits of the format itself";
+        /// The file has no tensor of this name.
+        TensorNotFound = "st-not-found" (Usage),
+            "tensor not found"
+            => "list the names with `apr tensors FILE`";
+        /// The tensor holds elements of another type than the operation reads.
+        DtypeMismatch {
+            /// The tensor's type.
+            found: Dtype,
+            /// What was asked for.
+            expected: &'static str,
+        } = "st-dtype-mismatch" (Unsupported),
+            "expected a tensor of {expected}, found {found}"
+            => "look at the type with `apr tensors FILE`";
+        /// The bytes of the tensor do not lie at a multiple of the element size, so they cannot be viewed in place as numbers; they
+        /// can be read one by one.
+        Misaligned {
+            /// Alignment the element type needs.
+            align: usize,
+        } = "st-misaligned" (Unsupported),
+            "data is not aligned to {align} bytes: read it element by element"
+            => "write an aligned copy with `apr convert IN OUT --align 64`";
+        /// The format stores little-endian numbers and this machine is big-endian, so they cannot be viewed in place; they can be
+        /// read one by one.
+        ForeignEndian = "st-endian" (Unsupported),
+            "data is little-endian, this machine is big-endian: read it element by element"
+            => "read the tensor element by element";
+        /// The bytes given for a tensor are more or fewer than its type and shape need. When a file is being rewritten, the input has
+        /// changed meanwhile.
+        DataLength {
+            /// Bytes needed.
+            needed: u64,
+            /// Bytes given.
+            given: u64,
+        } = "st-data-length" (Invalid),
+            "expected {needed} bytes of data, found {given}"
+            => "repeat when nothing else writes to the input";
+        /// Data was given for more or fewer tensors than were laid out.
+        DataCount {
+            /// Tensors laid out.
+            needed: usize,
+            /// Slices given.
+            given: usize,
+        } = "st-data-count" (Invalid),
+            "expected data of {needed} tensors, found {given}"
+            => BUG;
+        /// The slice has more indices than the tensor has dimensions.
+        TooManyIndices {
+            /// Indices given.
+            given: usize,
+            /// Dimensions of the tensor.
+            rank: usize,
+        } = "st-index-count" (Usage),
+            "{given} indices for {rank} dimensions"
+            => "look at the shape with `apr tensors FILE`";
+        /// A slice may have one ellipsis: with two, its meaning is open.
+        SecondEllipsis = "st-index-ellipsis" (Usage),
+            "more than one ellipsis in an index"
+            => "keep one ellipsis";
+        /// An index lies outside its dimension.
+        IndexOutOfRange {
+            /// Dimension, from 0.
+            dim: usize,
+            /// The index.
+            index: i64,
+            /// Size of the dimension.
+            size: usize,
+        } = "st-index-range" (Usage),
+            "index {index} is out of range for dimension {dim} of size {size}"
+            => "look at the shape with `apr tensors FILE`";
+        /// A range of the slice ends before it begins.
+        ReversedRange {
+            /// Dimension, from 0.
+            dim: usize,
+            /// First index.
+            start: i64,
+            /// One past the last index.
+            stop: i64,
+        } = "st-index-reversed" (Usage),
+            "range {start}..{stop} of dimension {dim} ends before it begins"
+            => "swap its two ends";
+        /// Elements of 4 or 6 bits share bytes, and the slice begins or ends inside one.
+        SliceInsideByte = "st-index-byte" (Usage),
+            "slice begins or ends inside a byte"
+            => "choose bounds that fall on whole bytes: multiples of 2 elements for F4, of 4 for F6";
+        /// `__metadata__` is the name under which a header keeps its metadata, so no tensor can have it.
+        ReservedName = "st-reserved-name" (Usage),
+            "`__metadata__` cannot name a tensor"
+            => "choose another name";
+        /// Metadata is replaced in place as long as it fits into the padding of the header; this does not.
+        NoHeaderRoom {
+            /// Bytes by which the header is too short.
+            missing: u64,
+        } = "st-header-room" (Usage),
+            "header is {missing} bytes too short for this metadata: rewrite the file"
+            => "rewrite the file with `apr convert IN OUT --set KEY=VALUE --header-room 4096`";
+        /// An index of shards says in `weight_map` which file holds which tensor; this one has none.
+        NoWeightMap = "st-shard-no-map" (Invalid),
+            "shard index without `weight_map`"
+            => "fetch the index again, or make a new one with `apr shard`";
+        /// The index of shards lists a key twice, so readers could disagree on where a tensor is.
+        DuplicateShardEntry = "st-shard-duplicate" (Invalid),
+            "shard index lists a key twice"
+            => "fetch the index again, or make a new one with `apr shard`";
+        /// The index of shards names a file outside its own folder. Following it would let a downloaded index read files elsewhere on
+        /// this machine.
+        ShardPathEscapes = "st-shard-path" (Invalid),
+            "shard path is not a plain relative path inside the folder of its index"
+            => "do not trust this index: shards are plain file names beside it";
+        /// `total_size` in the index of shards is not a whole number of bytes.
+        InvalidTotalSize = "st-shard-size" (Invalid),
+            "`total_size` of the shard index is not a number of bytes"
+            => "fetch the index again, or make a new one with `apr shard`";
+    }
 }
 
 impl Error {
-    /// What was wrong.
-    #[must_use]
-    pub const fn kind(&self) -> &ErrorKind {
-        &self.0.kind
-    }
-
-    /// Where: bytes from the start of the file (of the JSON text for a [`ShardIndex`](crate::ShardIndex)).
-    #[must_use]
-    pub const fn offset(&self) -> Option<u64> {
-        self.0.offset
-    }
-
-    /// Name of the tensor concerned, cut after 256 bytes.
-    #[must_use]
-    pub fn tensor(&self) -> Option<&str> {
-        self.0.tensor.as_deref()
-    }
-
-    /// Stable identifier of the kind, for example `st-header-too-large`.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        self.0.kind.code()
-    }
-
-    pub(crate) fn at(mut self, offset: u64) -> Self {
-        self.0.offset = Some(offset);
-        self
-    }
-
-    /// The same error for a text that begins at `base`.
-    pub(crate) fn shifted(mut self, base: u64) -> Self {
-        self.0.offset = self.0.offset.map(|offset| offset.saturating_add(base));
-        self
-    }
-
-    pub(crate) fn of_tensor(mut self, name: &str) -> Self {
-        const KEPT: usize = 256;
-        self.0.tensor = Some(name.get(..name.floor_char_boundary(KEPT)).unwrap_or_default().into());
-        self
+    pub(crate) fn of_tensor(self, name: &str) -> Self {
+        self.of(Subject::tensor(name))
     }
 }
-
-impl From<ErrorKind> for Error {
-    fn from(kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { kind, offset: None, tensor: None }))
-    }
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, offset, tensor } = &*self.0;
-        f.debug_struct("Error").field("kind", kind).field("offset", offset).field("tensor", tensor).finish()
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.kind.fmt(f)?;
-        if let Some(tensor) = &self.0.tensor {
-            write!(f, ", tensor {}", Quoted(tensor))?;
-        }
-        if let Some(offset) = self.0.offset {
-            write!(f, ", at byte {offset}")?;
-        }
-        Ok(())
-    }
-}
-
-impl core::error::Error for Error {}
 
 impl From<json_scan::Error> for Error {
     #[cold]
@@ -123,332 +366,20 @@ impl From<Error> for std::io::Error {
 }
 
 impl ErrorKind {
-    /// The error at a place in a text.
+    /// The error at an offset of a text.
     #[cold]
     pub(crate) fn in_text(self, at: usize) -> Error {
         Error::from(self).at(at as u64)
     }
 }
 
-macro_rules! error_kinds {
-    ($($(#[$doc:meta])* $variant:ident $({ $($(#[$field_doc:meta])* $field:ident: $ty:ty),* $(,)? })?
-        => $code:literal, $text:literal;)*) => {
-        /// What was wrong. Quantities are bytes unless the field says otherwise.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub enum ErrorKind {
-            $($(#[$doc])* $variant $({ $($(#[$field_doc])* $field: $ty),* })?,)*
-        }
-
-        impl ErrorKind {
-            /// Every identifier [`Error::code`] can return.
-            pub const CODES: &'static [&'static str] = &[$($code),*];
-
-            /// Stable identifier of the kind.
-            #[must_use]
-            pub const fn code(&self) -> &'static str {
-                match self {
-                    $(Self::$variant $({ $($field: _),* })? => $code,)*
-                }
-            }
-        }
-
-        impl fmt::Display for ErrorKind {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    // Dereferenced, or each argument would be a reference to a reference.
-                    $(Self::$variant $({ $($field),* })? => write!(f, $text $($(, $field = *$field)*)?),)*
-                }
-            }
-        }
-    };
-}
-
-error_kinds! {
-    /// The file is shorter than the 8-byte header length.
-    HeaderTooSmall {
-        /// Bytes in the file.
-        available: u64,
-    } => "st-header-too-small", "header too small: a file has at least 8 bytes, this one {available}";
-    /// The header length exceeds the limit.
-    HeaderTooLarge {
-        /// Declared (reading) or needed (writing).
-        len: u64,
-        /// Largest accepted.
-        limit: u64,
-    } => "st-header-too-large", "header too large: {len} bytes, the limit is {limit}";
-    /// The header reaches past the end of the file.
-    InvalidHeaderLength {
-        /// Declared length.
-        len: u64,
-        /// Bytes after the length field.
-        available: u64,
-    } => "st-header-length", "invalid header length: {len} bytes declared, {available} bytes follow";
-    /// The header is not UTF-8.
-    InvalidUtf8 => "st-utf8", "header is not valid UTF-8";
-    /// The JSON text ends inside a value.
-    UnexpectedEnd {
-        /// What should have come.
-        expected: &'static str,
-    } => "st-json-end", "JSON ends where {expected} should follow";
-    /// A byte that cannot stand here.
-    UnexpectedByte {
-        /// The byte.
-        found: u8,
-        /// What should have come.
-        expected: &'static str,
-    } => "st-json-syntax", "invalid JSON: found byte 0x{found:02x} where {expected} should stand";
-    /// An unescaped control character inside a string.
-    ControlCharacter {
-        /// The byte.
-        found: u8,
-    } => "st-json-control", "invalid JSON: unescaped control character 0x{found:02x} in a string";
-    /// A backslash sequence JSON does not know.
-    InvalidEscape => "st-json-escape", "invalid JSON: unknown escape sequence in a string";
-    /// Half of a `\u` surrogate pair.
-    LoneSurrogate => "st-json-surrogate", "invalid JSON: lone surrogate in a \\u escape";
-    /// Not a JSON number.
-    InvalidNumber => "st-json-number", "invalid JSON: malformed number";
-    /// A number no double can hold.
-    NumberOutOfRange => "st-json-range", "invalid JSON: number out of range";
-    /// Arrays and objects within each other beyond the limit.
-    NestingTooDeep {
-        /// Deepest level accepted.
-        limit: u8,
-    } => "st-json-depth", "JSON nested deeper than {limit} levels";
-    /// Something after the closing brace.
-    TrailingBytes {
-        /// The first byte of it.
-        found: u8,
-    } => "st-json-trailing", "byte 0x{found:02x} after the end of the JSON object";
-    /// A JSON value of the wrong type.
-    WrongType {
-        /// What belongs here.
-        expected: &'static str,
-    } => "st-entry-type", "wrong type of value: {expected} expected";
-    /// A tensor entry lacks a field.
-    MissingField {
-        /// The field.
-        field: &'static str,
-    } => "st-entry-missing", "tensor entry without `{field}`";
-    /// A tensor entry names a field twice.
-    DuplicateField {
-        /// The field.
-        field: &'static str,
-    } => "st-entry-duplicate", "tensor entry with two `{field}`";
-    /// A dtype the format does not know.
-    UnknownDtype => "st-dtype", "unknown dtype";
-    /// Two `__metadata__` objects.
-    DuplicateMetadata => "st-metadata-duplicate", "`__metadata__` appears twice";
-    /// Strict: white space before the opening brace.
-    LeadingWhitespace => "st-strict-whitespace", "header does not begin with `{{`";
-    /// Strict: a tensor entry written as an array.
-    EntryAsArray => "st-strict-array", "tensor entry in array form";
-    /// Strict: a dtype written as an object.
-    DtypeAsMap => "st-strict-dtype", "dtype in object form";
-    /// Two tensors of the same name (reading: strict only).
-    DuplicateTensor => "st-duplicate-tensor", "duplicate tensor name";
-    /// Strict: a metadata key given twice.
-    DuplicateMetadataKey => "st-duplicate-key", "duplicate metadata key";
-    /// The tensor does not begin where the one before it ends, or ends before it begins.
-    InvalidOffsets {
-        /// Declared begin, relative to the data section.
-        begin: u64,
-        /// Declared end.
-        end: u64,
-        /// Where the tensor has to begin.
-        expected: u64,
-    } => "st-offsets", "invalid data offsets [{begin}, {end}]: the tensor has to begin at {expected}";
-    /// The size of a tensor does not fit 64 bits.
-    SizeOverflow => "st-size-overflow", "size of the tensor overflows 64 bits";
-    /// Elements of a sub-byte type do not fill whole bytes.
-    PartialByte {
-        /// Size in bits.
-        bits: u64,
-    } => "st-partial-byte", "tensor of {bits} bits does not end on a byte";
-    /// Offsets and shape disagree.
-    SizeMismatch {
-        /// From the data offsets.
-        declared: u64,
-        /// From dtype and shape.
-        computed: u64,
-    } => "st-size", "data offsets span {declared} bytes, dtype and shape need {computed}";
-    /// The tensors do not cover the file to its end.
-    IncompleteFile {
-        /// Length the header describes, saturated.
-        expected: u64,
-        /// Length of the file.
-        actual: u64,
-    } => "st-file-length", "header describes a file of {expected} bytes, this one has {actual}";
-    /// More than [`Limits`](crate::Limits) allow.
-    LimitExceeded {
-        /// Name of the limit.
-        limit: &'static str,
-        /// Its value.
-        max: u64,
-    } => "st-limit", "limit on {limit} exceeded: {max}";
-    /// No tensor of this name.
-    TensorNotFound => "st-not-found", "tensor not found";
-    /// A typed view of other elements.
-    DtypeMismatch {
-        /// The tensor's type.
-        found: Dtype,
-        /// What was asked for.
-        expected: &'static str,
-    } => "st-dtype-mismatch", "tensor holds {found}, not {expected}";
-    /// The bytes are not aligned for a zero-copy view; read them with an element iterator.
-    Misaligned {
-        /// Alignment the element type needs.
-        align: usize,
-    } => "st-misaligned", "data is not aligned to {align} bytes: read it element by element";
-    /// A zero-copy view of multi-byte elements on a big-endian host; read them with an element iterator.
-    ForeignEndian => "st-endian", "data is little-endian, this machine is not: read it element by element";
-    /// Bytes given and bytes needed differ.
-    DataLength {
-        /// Bytes needed.
-        needed: u64,
-        /// Bytes given.
-        given: u64,
-    } => "st-data-length", "{given} bytes given, {needed} needed";
-    /// More slices of data than tensors, or fewer.
-    DataCount {
-        /// Tensors laid out.
-        needed: usize,
-        /// Slices given.
-        given: usize,
-    } => "st-data-count", "data for {given} tensors given, {needed} needed";
-    /// More indices than dimensions.
-    TooManyIndices {
-        /// Indices given.
-        given: usize,
-        /// Dimensions of the tensor.
-        rank: usize,
-    } => "st-index-count", "{given} indices for {rank} dimensions";
-    /// More than one ellipsis.
-    SecondEllipsis => "st-index-ellipsis", "more than one ellipsis in an index";
-    /// An index outside its dimension.
-    IndexOutOfRange {
-        /// Dimension, from 0.
-        dim: usize,
-        /// The index.
-        index: i64,
-        /// Size of the dimension.
-        size: usize,
-    } => "st-index-range", "index {index} is out of range for dimension {dim} of size {size}";
-    /// A range that ends before it begins.
-    ReversedRange {
-        /// Dimension, from 0.
-        dim: usize,
-        /// First index.
-        start: i64,
-        /// One past the last index.
-        stop: i64,
-    } => "st-index-reversed", "range {start}..{stop} of dimension {dim} ends before it begins";
-    /// A slice of a sub-byte type that begins or ends inside a byte.
-    SliceInsideByte => "st-index-byte", "slice begins or ends inside a byte";
-    /// A tensor may not be called `__metadata__`.
-    ReservedName => "st-reserved-name", "`__metadata__` cannot name a tensor";
-    /// New metadata does not fit the header of an existing file.
-    NoHeaderRoom {
-        /// Bytes by which the header is too short.
-        missing: u64,
-    } => "st-header-room", "header lacks {missing} bytes of room for this metadata: rewrite the file";
-    /// A shard index without `weight_map`.
-    NoWeightMap => "st-shard-no-map", "shard index without `weight_map`";
-    /// A shard index lists a tensor twice.
-    DuplicateShardEntry => "st-shard-duplicate", "shard index lists a key twice";
-    /// A shard's path leaves the folder of its index.
-    ShardPathEscapes => "st-shard-path", "shard path is not a plain relative path inside the folder of its index";
-    /// `total_size` of a shard index is not a number of bytes.
-    InvalidTotalSize => "st-shard-size", "`total_size` of the shard index is not a number of bytes";
-}
-
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString;
-
     use super::*;
 
     #[test]
-    fn codes_are_distinct() {
-        for (idx, code) in ErrorKind::CODES.iter().enumerate() {
-            assert!(code.starts_with("st-"));
-            assert!(!ErrorKind::CODES[..idx].contains(code), "{code}");
-        }
-    }
-
-    /// One line each, in lower case, without a full stop.
-    #[test]
-    fn every_kind_has_a_text() {
-        use ErrorKind::*;
-        let (len, limit, expected) = (1, 2, "x");
-        let kinds = [
-            HeaderTooSmall { available: 1 },
-            HeaderTooLarge { len, limit },
-            InvalidHeaderLength { len, available: 1 },
-            InvalidUtf8,
-            UnexpectedEnd { expected },
-            UnexpectedByte { found: 7, expected },
-            ControlCharacter { found: 7 },
-            InvalidEscape,
-            LoneSurrogate,
-            InvalidNumber,
-            NumberOutOfRange,
-            NestingTooDeep { limit: 127 },
-            TrailingBytes { found: 7 },
-            WrongType { expected },
-            MissingField { field: "x" },
-            DuplicateField { field: "x" },
-            UnknownDtype,
-            DuplicateMetadata,
-            LeadingWhitespace,
-            EntryAsArray,
-            DtypeAsMap,
-            DuplicateTensor,
-            DuplicateMetadataKey,
-            InvalidOffsets { begin: 1, end: 2, expected: 3 },
-            SizeOverflow,
-            PartialByte { bits: 12 },
-            SizeMismatch { declared: 1, computed: 2 },
-            IncompleteFile { expected: 1, actual: 2 },
-            LimitExceeded { limit: "x", max: 1 },
-            TensorNotFound,
-            DtypeMismatch { found: Dtype::U8, expected },
-            Misaligned { align: 4 },
-            ForeignEndian,
-            DataLength { needed: 1, given: 2 },
-            DataCount { needed: 1, given: 2 },
-            TooManyIndices { given: 1, rank: 0 },
-            SecondEllipsis,
-            IndexOutOfRange { dim: 0, index: 1, size: 1 },
-            ReversedRange { dim: 0, start: 2, stop: 1 },
-            SliceInsideByte,
-            ReservedName,
-            NoHeaderRoom { missing: 1 },
-            NoWeightMap,
-            DuplicateShardEntry,
-            ShardPathEscapes,
-            InvalidTotalSize,
-        ];
-        assert!(kinds.iter().map(ErrorKind::code).eq(ErrorKind::CODES.iter().copied()));
-        for kind in kinds {
-            let text = kind.to_string();
-            assert!(text.len() > 8 && !text.ends_with('.') && !text.contains('\n'), "{text}");
-            assert_eq!(text, Error::from(kind).to_string());
-        }
-    }
-
-    #[test]
-    fn display_names_tensor_and_offset() {
-        let error = Error::from(ErrorKind::UnknownDtype).of_tensor("a\n").at(12);
-        assert_eq!(error.to_string(), "unknown dtype, tensor \"a\\n\", at byte 12");
-        assert_eq!((error.tensor(), error.offset(), error.code()), (Some("a\n"), Some(12), "st-dtype"));
-    }
-
-    #[test]
-    fn long_names_are_cut_between_characters() {
-        let name = "é".repeat(200);
-        let error = Error::from(ErrorKind::UnknownDtype).of_tensor(&name);
-        assert_eq!(error.tensor().map(str::len), Some(256));
+    fn the_table_of_kinds_is_in_order() {
+        let problems = located_error::problems(ErrorKind::TABLE, "st-");
+        assert!(problems.is_empty(), "{problems:?}");
     }
 }

@@ -51,6 +51,7 @@ pub use find::{Dims, Found, find};
 pub use header::{Header, Iter, Metadata, TensorInfo};
 pub use layout::{Alignment, Layout, Order, Planned, TensorSpec, WriteOptions, to_vec};
 pub use limits::{Limits, MAX_HEADER_LEN, ReadOptions, Strictness};
+pub use located_error::Subject;
 pub use shard::{PlannedShard, ShardIndex, ShardPlan, ShardProblem};
 pub use slice::{Bounds, Index, Ranges, Slice, SlicePlan};
 #[cfg(feature = "std")]

@@ -37,7 +37,7 @@ impl Error {
     #[must_use]
     pub fn tensor(&self) -> Option<&str> {
         match &self.0.kind {
-            ErrorKind::Format(error) => error.tensor().or(self.0.tensor.as_deref()),
+            ErrorKind::Format(error) => error.subject().map(st_core::Subject::name).or(self.0.tensor.as_deref()),
             _ => self.0.tensor.as_deref(),
         }
     }
@@ -124,7 +124,7 @@ impl fmt::Display for Error {
         }
         kind.fmt(f)?;
         match (kind, tensor) {
-            (ErrorKind::Format(error), _) if error.tensor().is_some() => Ok(()),
+            (ErrorKind::Format(error), _) if error.subject().is_some() => Ok(()),
             (_, Some(tensor)) => write!(f, ", tensor {tensor:?}"),
             (_, None) => Ok(()),
         }

@@ -51,7 +51,7 @@ struct Parser<'t> {
 
 impl<'t> Parser<'t> {
     fn expected(&self, expected: &'static str) -> JsonError {
-        Error::from(ErrorKind::Json { expected }).at(self.pos).into()
+        Error::from(ErrorKind::Json { expected }).at(self.pos as u64).into()
     }
 
     fn peek(&self) -> Option<u8> {
@@ -140,7 +140,9 @@ impl<'t> Parser<'t> {
             }
         }
         match duplicate(&fields) {
-            Some(key) => Err(Error::from(ErrorKind::DuplicateKey { key: cut(key).into() }).at(start).into()),
+            Some(key) => {
+                Err(Error::from(ErrorKind::DuplicateKey { key: cut(key).into() }).at(start as u64).into())
+            }
             None => Ok(Json::Object(fields)),
         }
     }
@@ -230,10 +232,10 @@ impl<'t> Parser<'t> {
                     units[1] = self.hex4(start)?;
                 }
                 let mut chars = char::decode_utf16(units.into_iter().take(1 + usize::from(pair)));
-                let lone = || Error::from(ErrorKind::LoneSurrogate).at(start);
+                let lone = || Error::from(ErrorKind::LoneSurrogate).at(start as u64);
                 chars.next().and_then(Result::ok).ok_or_else(lone)?
             }
-            _ => return Err(Error::from(ErrorKind::Json { expected: "an escape" }).at(start).into()),
+            _ => return Err(Error::from(ErrorKind::Json { expected: "an escape" }).at(start as u64).into()),
         })
     }
 
@@ -242,7 +244,7 @@ impl<'t> Parser<'t> {
         let code = digits
             .iter()
             .try_fold(0, |code, &byte| char::from(byte).to_digit(16).map(|digit| code << 4 | digit as u16));
-        let wrong = Error::from(ErrorKind::Json { expected: "four hexadecimal digits" }).at(start);
+        let wrong = Error::from(ErrorKind::Json { expected: "four hexadecimal digits" }).at(start as u64);
         self.pos += 4;
         code.filter(|_| digits.len() == 4).ok_or(wrong.into())
     }

@@ -32,6 +32,7 @@ mod de;
 
 pub use error::{Error, ErrorKind};
 pub use limits::Limits;
+pub use located_error::Subject;
 pub use node::{Dataclass, Entry, EnumNode, Factory, NamedTuple, Node};
 pub use schema::{SCHEMA_KEY, VERSION, VERSION_KEY};
 pub use structure::{Structs, Structure, WriteOptions, from_bytes, from_bytes_with, to_vec, to_vec_with};

@@ -210,7 +210,7 @@ fn of_format(error: &st_core::Error) -> Told<'_> {
         code: error.code(),
         text: error.to_string(),
         offset: error.offset(),
-        name: error.tensor().map(str::to_owned),
+        name: error.subject().map(|subject| subject.name().to_owned()),
     }
 }
 

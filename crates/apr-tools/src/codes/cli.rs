@@ -1,7 +1,9 @@
 //! Codes of this program.
 
-use super::{Entry, MEND_SHARDS, SHARDS_DISAGREE, entry};
-use crate::error::Exit::{Internal, Invalid, Io, Refused, Success, Unsupported, Usage};
+use located_error::Category::{Internal, Invalid, Io, Stopped, Unsupported, Usage, Verification};
+use located_error::Entry;
+
+use super::{MEND_SHARDS, SHARDS_DISAGREE, entry};
 use crate::error::{
     CODE_CLOSED_PIPE, CODE_DEMO, CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_IO,
     CODE_NO_PREDICTION, CODE_NO_SIGNATURE, CODE_NO_TERMINAL, CODE_NOT_CARRIED, CODE_NOT_COVERED,
@@ -133,21 +135,21 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         CODE_NO_SIGNATURE,
-        Refused,
+        Verification,
         "There is no signature: neither beside the file or folder, under the names that signatures usually have, nor inside it. Without one \
          nothing is known about where it comes from.",
         "fetch the signature too, or name it with --signature",
     ),
     entry(
         CODE_SIGNED_NAME,
-        Refused,
+        Verification,
         "The signature is right, and it was made of a file or folder with another name, as its comment or its list says. Files \
          of one signer can be exchanged under their names; `apr verify` warns, and with --strict it refuses.",
         "use the file under the name it was signed with; if you renamed it yourself, verify it without --strict",
     ),
     entry(
         CODE_NOT_COVERED,
-        Refused,
+        Verification,
         "The folder holds files that the signature does not cover: what the signer ignored, or a `.git` that was put there. \
          `apr verify` lists them, and with --strict it refuses. A `.git/config` can make git run programs.",
         "remove them, or verify without --strict if nothing uses them",
@@ -189,7 +191,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         CODE_CLOSED_PIPE,
-        Success,
+        Stopped,
         "The program that reads standard output stopped reading, as `head` does. This is no error: the command \
          ends quietly, and no message is shown.",
         "nothing",

@@ -1,7 +1,9 @@
 //! Codes of `apr-container` (`ac-`): `.apr` files of both versions and sealed files.
 
-use super::{Entry, NOT_AS_SIGNED, entry};
-use crate::error::Exit::{Internal, Invalid, Io, Refused, Unsupported, Usage};
+use located_error::Category::{Internal, Invalid, Io, Unsupported, Usage, Verification};
+use located_error::Entry;
+
+use super::{NOT_AS_SIGNED, entry};
 
 const FETCH: &str = "fetch the file again and compare its SHA-256 with the publisher's";
 const WRITER: &str =
@@ -80,7 +82,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         "ac-checksum",
-        Refused,
+        Verification,
         "The checksum at the end of the file is not that of its bytes: the file is damaged, and nothing in it can be \
          relied on. Every reader refuses it.",
         FETCH,
@@ -100,68 +102,68 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         "ac-signed",
-        Refused,
+        Verification,
         "The file is signed: its maker wants it verified before it is used, and nobody has done that. The key in the \
          file proves nothing, anyone can sign with a key of their own.",
         "verify it with the maker's key (--signer KEY), or add --allow-unverified to use the file as if it were not signed",
     ),
     entry(
         "ac-not-encrypted",
-        Refused,
+        Verification,
         "A password or a key was given and the payload is not encrypted. Whoever put a plain file in the place of an \
          encrypted one needed no key for that.",
         "get the file from its maker again; load it without a key only if it was never meant to be encrypted",
     ),
     entry(
         "ac-not-signed",
-        Refused,
+        Verification,
         "A signature was demanded and the file has none. It may have been taken off.",
         "get the signed file from its maker",
     ),
     entry(
         "ac-signature",
-        Refused,
+        Verification,
         "The signature does not belong to these bytes and this key: the file was changed after it was signed, or signed by \
          someone else.",
         NOT_AS_SIGNED,
     ),
     entry(
         "ac-untrusted-signer",
-        Refused,
+        Verification,
         "The file is signed, and not by a key that was said to be trusted. Anyone can sign with a key of their own.",
         "get the maker's public key on a way you trust, and compare its fingerprint",
     ),
     entry(
         "ac-decryption",
-        Refused,
+        Verification,
         "The payload cannot be decrypted. Whether the password or key is another one or the file was changed cannot be told \
          apart, and must not be.",
         "try the password or key again, then fetch the file again",
     ),
     entry(
         "ac-unbound",
-        Refused,
+        Verification,
         "The payload is encrypted in the way of programs that do not tie it to its header and metadata: those could have \
          been exchanged, and the payload could have a second meaning under a second key.",
         "if header and metadata do not matter, read the file in compat mode; else have it encrypted anew",
     ),
     entry(
         "ac-rebound",
-        Refused,
+        Verification,
         "The payload was decrypted, and says that it belongs to another header, other metadata or another signer than those \
          in the file: someone exchanged them.",
         FETCH,
     ),
     entry(
         "ac-unauthenticated",
-        Refused,
+        Verification,
         "What was asked for may only come from metadata that somebody trusted vouches for. These are not signed by a trusted \
          key, and no password ties them to an encrypted payload: anyone can have written them.",
         "get the maker's public key on a way you trust and demand a signature by it",
     ),
     entry(
         "ac-inference-key",
-        Refused,
+        Verification,
         "The metadata are authentic but hold no usable public key for encrypted questions to the model: \
          `custom.inference_pub_key` has to be a key line `apr-public-1...` or 64 hexadecimal digits.",
         "ask the model's owner for a file with a public key",
@@ -278,7 +280,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         "ac-v2-header-checksum",
-        Refused,
+        Verification,
         "The header has a checksum of its own, and it is not that of its bytes: the file is damaged.",
         FETCH,
     ),
@@ -434,14 +436,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         "ac-sealed-slots",
-        Refused,
+        Verification,
         "The sealed file has two places for its list of recipients, and neither is whole. An interrupted `apr rekey` \
          leaves one of them whole, so the file was damaged otherwise.",
         FETCH,
     ),
     entry(
         "ac-sealed-unprotected",
-        Refused,
+        Verification,
         "A sealed file is encrypted, signed or both. With neither, nothing would show a change.",
         "name a recipient, a password or a signing key; a file that says it has none of them was tampered with",
     ),
@@ -453,7 +455,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         "ac-sealed-stanzas",
-        Refused,
+        Verification,
         "A recipient's key is tried on every stanza of a sealed file, and this one has more of them than are tried: a file made \
          to keep the machine busy, or one for very many recipients.",
         "if you trust where the file comes from, raise the limit: --max-recipients N",

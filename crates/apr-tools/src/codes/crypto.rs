@@ -1,7 +1,9 @@
 //! Codes of keys, encryption and signatures.
 
-use super::{Entry, NOT_AS_SIGNED, entry};
-use crate::error::Exit::{Invalid, Io, Refused, Unsupported, Usage};
+use located_error::Category::{Invalid, Io, Unsupported, Usage, Verification};
+use located_error::Entry;
+
+use super::{NOT_AS_SIGNED, entry};
 
 const KEY_TEXT: &str = "copy the key line again, as a whole: it begins with `apr-` and has no spaces";
 const SMALLER: &str = "make room for it, or take a smaller piece";
@@ -9,33 +11,33 @@ const SMALLER: &str = "make room for it, or take a smaller piece";
 pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "cy-open",
-        Refused,
+        Verification,
         "What is encrypted cannot be opened. Whether the password or key is another one or the data were changed cannot be told \
          apart, and must not be.",
         "try the password or key again, then fetch the file again",
     ),
     entry(
         "cy-signature",
-        Refused,
+        Verification,
         "The signature does not belong to these bytes and this key: the data were changed after they were signed, or signed by \
          someone else.",
         NOT_AS_SIGNED,
     ),
     entry(
         "cy-tree",
-        Refused,
+        Verification,
         "The data do not belong to the tree hash that is trusted: they were changed, or are a part of another file.",
         NOT_AS_SIGNED,
     ),
     entry(
         "cy-mac",
-        Refused,
+        Verification,
         "The header of the file has another authentication code than its key gives: it was changed, or the key is another one.",
         NOT_AS_SIGNED,
     ),
     entry(
         "cy-weak-key",
-        Refused,
+        Verification,
         "The public key is one of the few with which anybody can forge signatures or compute the shared secret. No program \
          makes such a key by accident.",
         "ask the owner for another key, on a way you trust",
@@ -49,7 +51,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         "cy-key-mismatch",
-        Refused,
+        Verification,
         "The file holds a secret key beside a public one that is not its own. Signing with such a pair can give the secret away.",
         "take the key from a copy of the file; the damaged one is of no use",
     ),
@@ -61,7 +63,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         "cy-cost",
-        Refused,
+        Verification,
         "A password's cost is outside what is accepted: below it guessing is too cheap to call it protection, above it a file \
          could keep the machine busy for hours.",
         "have the file or key made anew with a cost in that range, or raise the limit: --max-password-cost SIZE:PASSES",
@@ -168,7 +170,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         "cy-key-id",
-        Refused,
+        Verification,
         "The signature names another key than the one it was to be checked with.",
         "get the public key of whoever signed the file, on a way you trust",
     ),
@@ -193,7 +195,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         "cy-exposed",
-        Refused,
+        Verification,
         "Others can read a file that has to be secret, or change a list of keys that has to be yours. Who did so is not known, \
          so the content counts for nothing any more.",
         "make a new key or password in a file of mode 600; if you are sure that nobody looked, chmod 600 FILE",
@@ -212,13 +214,13 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         "cy-replay",
-        Refused,
+        Verification,
         "A question was recorded on its way and sent again. It was answered once.",
         "ask anew: each question is made for one time",
     ),
     entry(
         "cy-stale",
-        Refused,
+        Verification,
         "A question was made too long ago, or by a clock that is ahead.",
         "set the clock of the asking machine, and ask anew",
     ),

@@ -1,7 +1,9 @@
 //! Codes of `durable-file` (`df-`) and `st-mmap` (`sm-`): opening, replacing and verifying files.
 
-use super::{Entry, MEND_SHARDS, SHARDS_DISAGREE, entry};
-use crate::error::Exit::{Internal, Invalid, Io, Refused, Unsupported, Usage};
+use located_error::Category::{Internal, Invalid, Io, Unsupported, Usage, Verification};
+use located_error::Entry;
+
+use super::{MEND_SHARDS, SHARDS_DISAGREE, entry};
 
 const QUIET: &str = "repeat when nothing else writes to the file";
 const SPACE: &str = "check permissions and free space, then repeat: the old file is as it was";
@@ -127,46 +129,46 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         "sm-missing-manifest",
-        Refused,
+        Verification,
         "The checkpoint has no manifest.json, so none of its files can be verified. It was not written to its end, \
          or someone removed the file.",
         "go back to an older checkpoint; if the trainer writes no manifests, `apr check --allow-missing-manifest` checks the headers alone",
     ),
     entry(
         "sm-manifest",
-        Refused,
+        Verification,
         "The manifest of the checkpoint is not an object of file names and SHA-256 digests.",
         OLDER,
     ),
     entry(
         "sm-missing-file",
-        Refused,
+        Verification,
         "The checkpoint lacks a file that it needs or that its manifest lists.",
         OLDER,
     ),
     entry(
         "sm-unlisted-file",
-        Refused,
+        Verification,
         "The checkpoint holds something that its manifest does not list, so nothing vouches for it.",
         "find out where the file comes from, and remove it if it does not belong there",
     ),
     entry(
         "sm-checksum-mismatch",
-        Refused,
+        Verification,
         "The content of a file is not what was saved: its SHA-256 differs from the manifest's. Bits were damaged on \
          the disk or on the way, or someone changed the file.",
         OLDER,
     ),
-    entry("sm-meta", Refused, "The meta.json of the checkpoint is not what it should be.", OLDER),
+    entry("sm-meta", Verification, "The meta.json of the checkpoint is not what it should be.", OLDER),
     entry(
         "sm-step-mismatch",
-        Refused,
+        Verification,
         "The folder of the checkpoint and its meta.json name different steps: the folder was renamed or mixed up.",
         OLDER,
     ),
     entry(
         "sm-optimizer-pair",
-        Refused,
+        Verification,
         "The state of an optimizer is kept in two files, tensors and JSON, and one of them is missing.",
         OLDER,
     ),

@@ -1,7 +1,9 @@
 //! Codes of `gguf-core`: GGUF files, shards and changes to them.
 
-use super::{Entry, entry};
-use crate::error::Exit::{Invalid, Unsupported, Usage};
+use located_error::Category::{Invalid, Unsupported, Usage};
+use located_error::Entry;
+
+use super::entry;
 
 const DOWNLOAD: &str =
     "the file is damaged or cut short: fetch it again and compare its SHA-256 with the publisher's";

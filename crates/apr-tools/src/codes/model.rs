@@ -1,7 +1,9 @@
 //! Codes of `apr-models`: training and loading models.
 
-use super::{Entry, entry};
-use crate::error::Exit::{Invalid, Unsupported, Usage};
+use located_error::Category::{Invalid, Unsupported, Usage};
+use located_error::Entry;
+
+use super::entry;
 
 const OTHER_MODEL: &str = "look at the tensors with `apr tensors FILE`: it may be another kind of model";
 const PARTS: &str =

@@ -1,7 +1,9 @@
 //! Codes of quantization.
 
-use super::{Entry, entry};
-use crate::error::Exit::{Invalid, Unsupported, Usage};
+use located_error::Category::{Invalid, Unsupported, Usage};
+use located_error::Entry;
+
+use super::entry;
 
 const LENGTHS: &str = "give as many as the message says";
 

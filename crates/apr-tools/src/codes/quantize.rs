@@ -1,7 +1,9 @@
 //! Codes of `apr-convert`: models that are quantized.
 
-use super::{Entry, entry};
-use crate::error::Exit::{Invalid, Usage};
+use located_error::Category::{Invalid, Usage};
+use located_error::Entry;
+
+use super::entry;
 
 const TYPES: &str = "`apr quantize --help` and docs/quantize.md name the types";
 const DAMAGED: &str = "fetch the file again; if it stays so, the program that wrote it is at fault";

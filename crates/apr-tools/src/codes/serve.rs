@@ -1,7 +1,9 @@
 //! Codes of `apr-serve`: a server that does not start, and answers that say why there is no other.
 
-use super::{Entry, entry};
-use crate::error::Exit::{Invalid, Io, Usage};
+use located_error::Category::{Invalid, Io, Usage};
+use located_error::Entry;
+
+use super::entry;
 
 const BODY: &str = "docs/serve.md has the forms of bodies, `where` in the answer the place";
 const FEWER: &str = "send fewer rows at a time, or start the server with a larger limit (`apr serve --help`)";

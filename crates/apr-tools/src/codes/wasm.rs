@@ -1,7 +1,9 @@
 //! Codes of the npm package `apr-wasm`: those of its own errors, and of its notes on what it did otherwise than asked.
 
-use super::{Entry, entry};
-use crate::error::Exit::{Internal, Invalid, Io, Unsupported, Usage};
+use located_error::Category::{Internal, Invalid, Io, Unsupported, Usage};
+use located_error::Entry;
+
+use super::entry;
 
 const CACHE: &str = "docs/wasm.md says what is kept; without a cache files are fetched each time";
 const NOTE: &str = "nothing: it is a note, and the answer is right";

@@ -48,15 +48,15 @@ fn explain(code: &str, console: &mut Console) -> Result<Exit, Failure> {
     if console.is_json() {
         console.json("apr.explain/1", |json| {
             json.field_str("code", entry.code)?;
-            json.field_uint("exit", entry.exit as u64)?;
-            json.field_str("means", entry.means)?;
-            json.field_str("help", entry.help)
+            json.field_uint("exit", Exit::from(entry.category) as u64)?;
+            json.field_str("means", entry.meaning)?;
+            json.field_str("help", entry.remedy)
         })?;
     } else {
         console.text(|out, style| {
-            writeln!(out, "{}  (exit code {})\n", style.bold(entry.code), entry.exit as u8)?;
-            writeln!(out, "{}\n", wrapped(entry.means, 78))?;
-            writeln!(out, "What to do: {}", wrapped(entry.help, 78))
+            writeln!(out, "{}  (exit code {})\n", style.bold(entry.code), Exit::from(entry.category) as u8)?;
+            writeln!(out, "{}\n", wrapped(entry.meaning, 78))?;
+            writeln!(out, "What to do: {}", wrapped(entry.remedy, 78))
         })?;
     }
     Ok(Exit::Success)
@@ -70,9 +70,9 @@ fn list(console: &mut Console) -> Result<Exit, Failure> {
             for entry in entries() {
                 json.object()?;
                 json.field_str("code", entry.code)?;
-                json.field_uint("exit", entry.exit as u64)?;
-                json.field_str("means", entry.means)?;
-                json.field_str("help", entry.help)?;
+                json.field_uint("exit", Exit::from(entry.category) as u64)?;
+                json.field_str("means", entry.meaning)?;
+                json.field_str("help", entry.remedy)?;
                 json.end_object()?;
             }
             json.end_array()
@@ -81,8 +81,8 @@ fn list(console: &mut Console) -> Result<Exit, Failure> {
         let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
         table.row(["CODE", "EXIT", "MEANS"]);
         for entry in entries() {
-            let exit = (entry.exit as u8).to_string();
-            table.row([entry.code, &exit, first_sentence(entry.means)]);
+            let exit = (Exit::from(entry.category) as u8).to_string();
+            table.row([entry.code, &exit, first_sentence(entry.meaning)]);
         }
         console.text(|out, _| table.lines().iter().try_for_each(|line| writeln!(out, "{line}")))?;
     }

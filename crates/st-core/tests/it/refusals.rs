@@ -1,6 +1,6 @@
 //! What is refused, with kind and byte offset.
 
-use st_core::{ErrorKind, Header, Limits, ReadOptions, find};
+use st_core::{ErrorKind, Header, Limits, ReadOptions, Subject, find};
 
 use crate::file;
 
@@ -192,7 +192,7 @@ fn tables_that_do_not_fit_the_file_are_refused() {
         for options in [ReadOptions::STRICT, ReadOptions::COMPAT] {
             let error = Header::from_bytes(&file(&header, &vec![0; data_len]), &options).expect_err(&header);
             assert_eq!(
-                (*error.kind(), error.offset(), error.tensor()),
+                (*error.kind(), error.offset(), error.subject().map(Subject::name)),
                 (kind, Some(at), Some(name)),
                 "{header}"
             );
@@ -332,7 +332,7 @@ fn what_only_strict_refuses() {
         let bytes = file(&header, b"x");
         let error = Header::from_bytes(&bytes, &ReadOptions::STRICT).expect_err(&header);
         assert_eq!(
-            (*error.kind(), error.offset(), error.tensor()),
+            (*error.kind(), error.offset(), error.subject().map(Subject::name)),
             (kind, Some(8 + offset), tensor),
             "{header}"
         );
@@ -396,7 +396,7 @@ fn find_refuses_what_it_can_see() {
     for (header, code) in cases {
         let error = find(&file(&header, b"xy"), "a").expect_err(&header);
         assert_eq!(error.code(), code, "{header}");
-        assert_eq!(error.tensor(), None);
+        assert_eq!(error.subject().map(Subject::name), None);
     }
     let kind = |header: &str| {
         let error = find(&file(header, b"xy"), "b").unwrap_err();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use st_core::{
-    Alignment, Dtype, Error, ErrorKind, Header, Layout, Order, ReadOptions, SafeTensors, TensorSpec,
+    Alignment, Dtype, Error, ErrorKind, Header, Layout, Order, ReadOptions, SafeTensors, Subject, TensorSpec,
     TensorView, WriteOptions, to_vec, write_to,
 };
 
@@ -103,7 +103,7 @@ fn the_data_section_is_aligned() {
 fn layouts_refuse_what_no_reader_could_use() {
     let error = |specs: &[TensorSpec<'_>], options: &WriteOptions| {
         let error = Layout::new(specs.iter().copied(), options).unwrap_err();
-        (*error.kind(), error.tensor().map(str::to_owned))
+        (*error.kind(), error.subject().map(Subject::name).map(str::to_owned))
     };
     let named = |kind, name: &str| (kind, Some(name.to_owned()));
     let default = WriteOptions::default();

@@ -1,7 +1,7 @@
 //! What is refused, and how.
 
 use st_structures::{
-    Entry, ErrorKind, Limits, Node, Structure, Tensor, WriteOptions, from_bytes, to_vec, to_vec_with,
+    Entry, ErrorKind, Limits, Node, Structure, Subject, Tensor, WriteOptions, from_bytes, to_vec, to_vec_with,
 };
 
 use crate::file;
@@ -12,7 +12,7 @@ fn refusal(schema: &str) -> (&'static str, String) {
     let error = Structure::from_bytes(&file).expect_err(schema);
     assert!(error.offset().is_none_or(|at| at <= schema.len() as u64), "{error}");
     assert!(ErrorKind::CODES.contains(&error.code()), "{error}");
-    (error.code(), error.path().to_owned())
+    (error.code(), error.subject().map_or("", Subject::name).to_owned())
 }
 
 #[test]

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use st_core::{Dtype, SafeTensors};
 use st_structures::{
-    Library, Node, Structs, Structure, Tensor, WriteOptions, from_bytes, to_vec, to_vec_with,
+    Library, Node, Structs, Structure, Subject, Tensor, WriteOptions, from_bytes, to_vec, to_vec_with,
 };
 
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -145,7 +145,7 @@ fn scalars_of_numpy_are_numbers() {
 fn errors_of_types_have_a_path() {
     let file = to_vec(&BTreeMap::from([("layers", vec![(1, "x")])])).unwrap();
     let error = from_bytes::<BTreeMap<String, Vec<(u8, u8)>>>(&file).unwrap_err();
-    assert_eq!((error.code(), error.path()), ("ss-custom", ".layers[0][1]"));
+    assert_eq!((error.code(), error.subject().map_or("", Subject::name)), ("ss-custom", ".layers[0][1]"));
     assert_eq!(error.to_string(), "invalid type: string \"x\", expected u8, in `.layers[0][1]`");
     let file = to_vec(&(1, 2, 3)).unwrap();
     assert!(from_bytes::<(u8, u8)>(&file).unwrap_err().to_string().contains("3"));

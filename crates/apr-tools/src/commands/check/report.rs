@@ -132,7 +132,7 @@ pub(super) fn json(
                         json.field_str("code", CODE_SHARD)?;
                         json.field_str("message", &problem.to_string())?;
                         if let Some(entry) = codes::find(CODE_SHARD) {
-                            json.field_str("help", entry.help)?;
+                            json.field_str("help", entry.remedy)?;
                         }
                         json.end_object()?;
                     }
