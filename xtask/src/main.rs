@@ -33,6 +33,7 @@ mod reliability;
 mod serve;
 mod signatures;
 mod task;
+mod terms;
 mod test;
 mod tidy;
 mod wasm;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::process::{command, stdout_of};
 use crate::task::{Failure, Outcome, Session};
+use crate::terms;
 
 /// Longest Rust file; past it, look for the seam. Tests, fuzz targets and vectors may be longer.
 const MAX_LINES: usize = 600;
@@ -97,6 +98,7 @@ pub(crate) fn check(session: &Session) -> Outcome {
         let Ok(bytes) = fs::read(&path) else { continue };
         let Ok(text) = String::from_utf8(bytes) else { continue };
         problems.extend(problems_in(name, &text));
+        problems.extend(terms::problems_in(name, &text));
         if name.ends_with(".md") {
             let folder = path.parent().unwrap_or(session.root());
             let missing = links(&text).filter(|(_, target)| !folder.join(target).exists());

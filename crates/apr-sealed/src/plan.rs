@@ -158,7 +158,11 @@ impl Plan {
         let name = |idx: &u32| parts.get(*idx as usize).map(Part::name).unwrap_or_default();
         let mut by_name: Vec<u32> = (0..parts.len() as u32).filter(|idx| !name(idx).is_empty()).collect();
         by_name.sort_unstable_by(|a, b| name(a).cmp(name(b)));
-        if let Some([_, twice]) = by_name.array_windows().find(|[a, b]| name(a) == name(b)) {
+        let twice = by_name.windows(2).find_map(|pair| match pair {
+            [a, b] if name(a) == name(b) => Some(b),
+            _ => None,
+        });
+        if let Some(twice) = twice {
             return Err(
                 Error::from(ErrorKind::Directory { what: "two tensors of one name" }).named(name(twice))
             );

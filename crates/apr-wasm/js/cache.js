@@ -126,7 +126,7 @@ export class Cache {
     await finished(transaction);
   }
 
-  /** Keeps bytes; what was used least recently makes room. */
+  /** Stores bytes; evicts the least recently used files. */
   async put(key, url, bytes, digest, most = MOST) {
     const database = await this.#required();
     if (bytes.length > most) throw refuse("aw-cache-full", `${bytes.length} bytes are more than the cache may hold (${most})`);
@@ -168,7 +168,7 @@ export class Cache {
       const isWanted = (!pinned || pinned.toLowerCase() === cached.entry.sha256) && cached.entry.url === String(url);
       if (isWanted) {
         await this.#touch(cached.entry).catch(() => note("aw-cache", "the cache cannot be written"));
-        note("aw-cached", "from the cache, compared with its SHA-256");
+        note("aw-cached", "loaded from cache (SHA-256 verified)");
         return { bytes: cached.bytes, notes };
       }
       note("aw-cache-other", "what was kept is another file than the one asked for: it is fetched again");
@@ -181,7 +181,7 @@ export class Cache {
     if (canKeep) {
       try {
         const evicted = await this.put(key, url, bytes, digest, maxCacheBytes);
-        if (evicted.length > 0) note("aw-cache-evicted", `made room: ${evicted.join(", ")}`);
+        if (evicted.length > 0) note("aw-cache-evicted", `evicted: ${evicted.join(", ")}`);
       } catch (error) {
         note(error.code ?? "aw-cache", `not kept: ${error.message}`);
       }

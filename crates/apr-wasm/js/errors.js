@@ -1,6 +1,6 @@
-// What is refused: an error with a stable code, and where it is in the file.
+// Errors with a stable code and a location in the file.
 
-/** Any refusal of this package. */
+/** Any error of this package. */
 export class AprError extends Error {
   constructor(code, message, details = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -14,24 +14,24 @@ export class AprError extends Error {
   }
 }
 
-/** The file is not sound, is damaged, or is of another kind than what was asked for. */
+/** The file is invalid, corrupted, or of another kind than requested. */
 export class FormatError extends AprError {}
-/** A key or password is missing or wrong, or a signature is. */
+/** A key, password or signature is missing or wrong. */
 export class ProtectionError extends AprError {}
 /** The file cannot be fetched or read, or changed while it was read. */
 export class NetworkError extends AprError {}
-/** The cache cannot do what was asked. */
+/** The cache failed. */
 export class CacheError extends AprError {}
-/** A call that cannot be carried out: arguments, closed files, what this build is without. */
+/** An invalid call: arguments, closed files, features that this build lacks. */
 export class UsageError extends AprError {}
 
 const HELP = {
   "ac-encrypted": "pass the password or the identity: open(source, { password }) or file.unlock({ password })",
-  "ac-decryption": "the key is another one, or the file was changed: nobody can tell these apart",
+  "ac-decryption": "wrong key or password, or the file was modified",
   "ac-signed": "pass the signer's public key: { signer }, or { allowUnverified: true } to use the file unchecked",
-  "aw-feature": 'import "apr-wasm", which has everything, in the place of "apr-wasm/core"',
-  "aw-trap": "the module is made anew by the next call; open the file again, and report the file that did this",
-  "aw-memory": "ask for a range, or use a smaller file",
+  "aw-feature": 'import "apr-wasm" instead of "apr-wasm/core"',
+  "aw-trap": "the next call creates a new module; open the file again, and please report the file",
+  "aw-memory": "request a range, or use a smaller file",
 };
 
 const PROTECTION = new Set([

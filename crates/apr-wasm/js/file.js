@@ -155,7 +155,7 @@ export class AprFile {
     }
   }
 
-  /** Decodes what is not encrypted, to show it; what is wrong with it is a warning until somebody uses it. */
+  /** Decodes an unencrypted payload to show it; an invalid one is a warning until it is used. */
   async #look() {
     const isNear = this.#source.isMemory || !("url" in this.#source);
     if (!isNear && this.size > LISTED) {
@@ -274,7 +274,7 @@ export class AprFile {
 
   async #part(tensor, from, length) {
     if (this.format === "apr2" && this.protection.encrypted) {
-      throw refuse("ac-encrypted", "the file says that it is encrypted: nobody here knows how", { offset: 6, tensor: tensor.name });
+      throw refuse("ac-encrypted", "the file is marked as encrypted in an unknown way", { offset: 6, tensor: tensor.name });
     }
     if (length === 0) return new Uint8Array(0);
     if (tensor.offset !== null) return this.#source.read(tensor.offset + from, length);
@@ -388,7 +388,7 @@ function namesBeside(metadata) {
   try {
     custom = JSON.parse(metadata["apr.metadata"] ?? "{}").custom ?? {};
   } catch {
-    // Metadata of somebody else's making.
+    // Metadata that another program wrote.
   }
   const texts = (list) => (Array.isArray(list) && list.every((text) => typeof text === "string") ? list : null);
   const target = metadata["apr.target"];

@@ -57,7 +57,7 @@ export interface Progress {
 
 export interface OpenOptions extends Keys {
   level?: "strict" | "compat";
-  /** Use a signed file although nobody has checked its signature. */
+  /** Use a signed file without verifying its signature. */
   allowUnverified?: boolean;
   /** Let a small file become a large model, with whatever memory that takes. */
   trusted?: boolean;
@@ -191,7 +191,7 @@ export function loadModel(source: Source, options?: OpenOptions): Promise<Model>
 export function loadFromUrl(url: string | URL, options?: OpenOptions): Promise<Model>;
 
 export interface CacheOptions extends OpenOptions {
-  /** Most bytes kept in all; what was used least recently makes room. 512 MiB. */
+  /** Maximum size of the cache; the least recently used files are evicted. 512 MiB. */
   maxCacheBytes?: number;
   /** Digest that the file must have, in hexadecimal digits. */
   sha256?: string;

@@ -25,14 +25,14 @@ let shown = null;
 
 const say = (...words) => byId("status").replaceChildren(...words);
 
-const LABELS = { code: "Code", tensor: "Tensor", key: "Key", offset: "Byte" };
+const LABELS = { code: "Code", tensor: "Tensor", key: "Key", offset: "Offset" };
 
 /** What to do here, where the package's own advice is for programs. */
 const HELP = {
   "ac-encrypted": "open it first, under Protection",
-  "ac-signed": "check the signature first, under Protection, with the public key of whoever should have signed",
+  "ac-signed": "check the signature first, under Protection, with the public key of the expected signer",
   "aw-trap": "open the file again; if that happens again, please report the file",
-  "aw-memory": "there is not enough memory in this browser for it",
+  "aw-memory": "this browser does not have enough memory for it",
   "aw-too-large": "download the file and drop it here",
 };
 
@@ -90,10 +90,10 @@ function elsewhere(url) {
   const again = new URL(here);
   again.search = new URLSearchParams({ url: url.href, redirects: "any" }).toString();
   return el("div", { class: "problem soft" },
-    el("p", {}, `The page may connect to ${url.origin} and to its own server, nowhere else. If that server sends readers on to another one, or does `
+    el("p", {}, `The page may connect to ${url.origin} and to its own server only. If that server redirects to another one, or does `
       + "not let other pages read its files (CORS), the browser refuses."),
     here.searchParams.get("redirects") === "any" ? null
-      : el("p", {}, el("a", { href: again.href }, "Try again, and let this page connect to any https server")));
+      : el("p", {}, el("a", { href: again.href }, "Try again, and allow connections to any https server")));
 }
 
 function openFile(chosen) {
@@ -163,7 +163,7 @@ function notices({ warnings, notes }) {
   const list = el("ul", { class: "notices" }, all.slice(0, 50).map(([kind, message]) =>
     el("li", { class: kind }, el("strong", {}, kind === "warning" ? "Warning: " : "Note: "), visible(cut(message, 600).text))));
   if (all.length > 50) list.append(el("li", {}, `and ${count(all.length - 50)} more`));
-  return section("notices", all.length === 1 ? "One remark" : `${all.length} remarks`, list);
+  return section("notices", all.length === 1 ? "1 warning or note" : `${all.length} warnings and notes`, list);
 }
 
 function protectionSection() {
@@ -206,14 +206,14 @@ function modelSection() {
   }, (error) => {
     if (shown === of) place.replaceChildren(explain(error));
   });
-  return section("predict", `Ask the model (${visible(file.model.type)})`, place);
+  return section("predict", `Predict (${visible(file.model.type)})`, place);
 }
 
 // ---- Tensors ---------------------------------------------------------------------------------------------------------------------
 
 function tensorsSection(tensors) {
-  const details = el("div", { id: "tensor", class: "tensor", role: "region", "aria-label": "The chosen tensor" },
-    el("p", { class: "hint" }, "Choose a tensor to see its values."));
+  const details = el("div", { id: "tensor", class: "tensor", role: "region", "aria-label": "Selected tensor" },
+    el("p", { class: "hint" }, "Select a tensor to see its values."));
   const heard = el("p", { class: "unseen", role: "status", "aria-live": "polite" });
   const tree = new Tree({ label: "Tensors", onselect: (tensor) => showTensor(tensor, details, heard) });
   const told = el("span", { role: "status", "aria-live": "polite", class: "told" }, summaryOf(tensors.length, tensors.length));
@@ -249,7 +249,7 @@ async function showTensor(tensor, place, heard) {
       ["Shape", shape(tensor.shape)],
       ["Bytes", `${bytes(tensor.bytes)} (${count(tensor.bytes)})`],
       tensor.bitsPerWeight ? ["Bits per weight", String(Number(Number(tensor.bitsPerWeight).toPrecision(4)))] : null,
-      tensor.offset === null || tensor.offset === undefined ? null : ["At byte", count(tensor.offset)],
+      tensor.offset === null || tensor.offset === undefined ? null : ["Offset", count(tensor.offset)],
     ]), values);
   const read = async () => {
     values.replaceChildren(el("p", {}, "Reading values …"));
@@ -282,8 +282,8 @@ function valuesView(stats, { dtype }) {
   const sampled = stats.values < stats.elements;
   return [
     el("p", { class: sampled ? "note" : "hint" }, sampled
-      ? `From a sample: ${count(stats.values)} of ${count(stats.elements)} values (${percent(stats.values, stats.elements)}), in ${stats.runs} runs spread evenly.`
-      : `From all ${plural(stats.elements, "value")}.`, NARROWED.has(dtype) ? " Numbers of 64 bits are looked at in 32." : ""),
+      ? `From a sample: ${count(stats.values)} of ${count(stats.elements)} values (${percent(stats.values, stats.elements)}), in ${stats.runs} evenly spread runs.`
+      : `From all ${plural(stats.elements, "value")}.`, NARROWED.has(dtype) ? " 64-bit values are converted to 32 bits." : ""),
     histogram(stats), figures(stats),
   ];
 }
@@ -312,7 +312,7 @@ function digestSection() {
     },
   }, "Compute SHA-256");
   return section("digest", "Fingerprint",
-    el("p", {}, `Compare it with the one the publisher names.${all}`), el("p", {}, button), place);
+    el("p", {}, `Compare it with the digest that the publisher gives.${all}`), el("p", {}, button), place);
 }
 
 // ---- The page itself -------------------------------------------------------------------------------------------------------------
@@ -321,14 +321,14 @@ function promise() {
   const place = byId("promise");
   const asked = here.searchParams.get("url");
   const servers = document.documentElement.dataset.connects.replace("'self'", "").trim();
-  const first = "Nothing leaves this machine: files are read in this page.";
+  const first = "Your file never leaves this computer; it is read in the browser.";
   if (asked === null) {
-    place.textContent = `${first} It connects to no server but its own; to open a URL, it is loaded again and may then connect to that server, too.`;
+    place.textContent = `${first} The page connects only to its own server; to open a URL, it reloads and may then connect to that server as well.`;
   } else {
     place.textContent = servers === ""
-      ? `${first} It may connect to no server but the one it came from.`
-      : `${first} To read the URL it may connect to ${servers === "https:" || servers.endsWith(" https:") ? "any https server" : servers}; `
-        + "what it asks for there is all that server learns.";
+      ? `${first} The page may connect only to its own server.`
+      : `${first} To read the URL the page may connect to ${servers === "https:" || servers.endsWith(" https:") ? "any https server" : servers}; `
+        + "that server sees only which parts are requested.";
   }
 }
 
@@ -394,22 +394,22 @@ async function demo() {
 async function workOffline() {
   const place = byId("offline");
   if (!("serviceWorker" in navigator)) {
-    place.textContent = "This browser does not keep the page for use without a network (it does on https and on localhost).";
+    place.textContent = "Offline use is not available here (it needs https or localhost).";
     return;
   }
   try {
     const registration = await navigator.serviceWorker.register(ownScript(new URL("sw.js", location.href).href));
     await navigator.serviceWorker.ready;
-    place.textContent = "The page is kept in this browser and works without a network.";
+    place.textContent = "The page is cached in this browser and works offline.";
     const offer = (worker) => {
       if (worker.state !== "installed" || !navigator.serviceWorker.controller) return;
-      place.replaceChildren("A newer version of the page is here. ", el("button", {
+      place.replaceChildren("A new version of the page is available. ", el("button", {
         type: "button", class: "small",
         onclick: () => {
           navigator.serviceWorker.addEventListener("controllerchange", () => location.reload(), { once: true });
           worker.postMessage("take over");
         },
-      }, "Use it"));
+      }, "Update"));
     };
     if (registration.waiting) offer(registration.waiting);
     registration.addEventListener("updatefound", () => {
@@ -417,7 +417,7 @@ async function workOffline() {
       worker?.addEventListener("statechange", () => offer(worker));
     });
   } catch (error) {
-    place.textContent = `The page could not be kept for use without a network: ${visible(error.message)}`;
+    place.textContent = `The page could not be cached for offline use: ${visible(error.message)}`;
   }
 }
 

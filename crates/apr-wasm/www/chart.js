@@ -22,7 +22,7 @@ function bars(stats, logarithmic) {
 
 /** The histogram of `stats`, with a switch for logarithmic counts and the counts as a table. */
 export function histogram(stats) {
-  if (stats.bins.length === 0) return el("p", {}, "No finite value: nothing to draw.");
+  if (stats.bins.length === 0) return el("p", {}, "No finite values.");
   const highest = stats.bins.indexOf(Math.max(...stats.bins));
   const label = stats.bins.length === 1
     ? `Histogram: all ${plural(stats.finite, "value")} are ${figure(stats.min)}`
@@ -40,7 +40,7 @@ export function histogram(stats) {
   const axis = el("div", { class: "axis", "aria-hidden": "true" },
     el("span", {}, figure(stats.low)), stats.bins.length > 1 ? el("span", {}, figure(stats.high)) : null);
   const far = stats.outside === 0 ? null
-    : el("p", { class: "told" }, `Not drawn: ${plural(stats.outside, "value")} far from the others, outside of this range.`);
+    : el("p", { class: "told" }, `Not shown: ${plural(stats.outside, "value")} far outside of this range.`);
   const rows = () => stats.bins.map((value, at) =>
     [`${figure(edge(stats, at))} to ${figure(edge(stats, at + 1))}`, { number: count(value) }, { number: percent(value, stats.finite) }]);
   const details = el("details", {}, el("summary", {}, "Counts as a table"));
@@ -101,5 +101,5 @@ export function sharesView(tensors) {
     rows.push(["all", { number: count(sum("tensors")) }, { number: count(sum("parameters")) }, { number: bytes(whole) },
       { number: "100.0 %" }, { number: bits(sum("parameters"), whole) }]);
   }
-  return el("div", {}, bar, table("Types of the tensors", ["Type", "Tensors", "Parameters", "Bytes", "Share", "Bits per weight"], rows));
+  return el("div", {}, bar, table("Dtypes of the tensors", ["Type", "Tensors", "Parameters", "Bytes", "Share", "Bits per weight"], rows));
 }

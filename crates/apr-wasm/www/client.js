@@ -17,7 +17,7 @@ const scripts = globalThis.trustedTypes?.createPolicy("apr", {
   },
 }) ?? { createScriptURL: (url) => url };
 
-/** The address of one of the page's own scripts, for a door that demands to be told that it is. */
+/** The URL of one of the page's own scripts, for functions that require a trusted type. */
 export const ownScript = (url) => scripts.createScriptURL(url);
 
 /** One worker with one open file. */

@@ -1,4 +1,4 @@
-// Rows of a table that somebody pastes: commas, semicolons or tabs; quotes where a field needs them (RFC 4180).
+// Rows of a pasted table: commas, semicolons or tabs; quotes where a field needs them (RFC 4180).
 
 /** What is wrong with a table, and where. */
 export class TableError extends Error {}

@@ -75,7 +75,7 @@ function several(answers, probabilities, classes) {
  * page, `explain` shows an error.
  */
 export function predictForm({ model, example, id, ask, explain }) {
-  if (model.takesNothing) return el("p", {}, `A ${visible(model.type)} predicts nothing about rows.`);
+  if (model.takesNothing) return el("p", {}, `A ${visible(model.type)} does not predict rows.`);
   const answer = el("div", { class: "answers", role: "status", "aria-live": "polite" });
   const named = model.features && model.features.length === model.inputs ? model.features : null;
   const label = (at) => (named ? brief(named[at], 60) : `Input ${at + 1}`);
@@ -117,15 +117,15 @@ export function predictForm({ model, example, id, ask, explain }) {
 
   const area = el("textarea", { id: `${id}-rows`, rows: "4", spellcheck: "false", autocomplete: "off" });
   const explained = model.takesText
-    ? "Texts, one a line"
-    : `Rows of ${plural(model.inputs ?? 0, "number")}: commas, semicolons or tabs between them; a first line may name the columns`;
+    ? "Texts, one per line"
+    : `Rows of ${plural(model.inputs ?? 0, "value")}, separated by commas, semicolons or tabs; the first line may contain column names`;
   const whole = el("form", {
     onsubmit: (event) => {
       event.preventDefault();
       try {
         if (model.takesText) return show(area.value.replace(/\n+$/, "").split("\n"));
         const { rows, ignored } = numbers(area.value, model.inputs ?? records(area.value)[0]?.length ?? 0, named);
-        return show(rows, ignored.length > 0 ? `Left out: ${ignored.map((name) => brief(name, 40)).join(", ")}.` : null);
+        return show(rows, ignored.length > 0 ? `Ignored columns: ${ignored.map((name) => brief(name, 40)).join(", ")}.` : null);
       } catch (error) {
         if (error instanceof TableError) return wrong(`${error.message}.`);
         throw error;

@@ -33,57 +33,57 @@ function form({ fields, button, submit }) {
 
 /** Words about encryption, with the form that opens the file. */
 function encryption(protection, unlock) {
-  if (!protection.encrypted) return [line("none", "Not encrypted: everybody who has the file can read it.")];
+  if (!protection.encrypted) return [line("none", "Not encrypted.")];
   const how = { password: "under a password", recipient: "for the holder of a key", sealed: "for the holders of keys, or under a password" };
   const kind = how[protection.kind] ?? "";
-  if (!protection.needs) return [line("good", `Encrypted ${kind}; opened here. What was decrypted stays in the memory of this page.`)];
-  const parts = [line("open", `Encrypted ${kind}. What is inside is shown once it is opened.`)];
+  if (!protection.needs) return [line("good", `Encrypted ${kind}; decrypted in the memory of this page.`)];
+  const parts = [line("open", `Encrypted ${kind}. Decrypt it to see its content.`)];
   if (protection.needs !== "identity") {
     parts.push(el("li", {}, form({
       fields: [{ id: "password", label: "Password", type: "password" }],
-      button: "Open with password", submit: (password) => unlock({ password }),
+      button: "Decrypt with password", submit: (password) => unlock({ password }),
     })));
   }
   if (protection.needs !== "password") {
     parts.push(el("li", {}, form({
       fields: [
-        { id: "identity", label: "Your secret key", area: true, hint: "The text of a key file, as apr keygen encrypt makes it." },
+        { id: "identity", label: "Your secret key", area: true, hint: "The content of a key file, as created by apr keygen encrypt." },
         { id: "key-password", label: "Password of the key, if it has one", type: "password" },
       ],
-      button: "Open with key", submit: (identity, keyPassword) => unlock({ identity, keyPassword }),
+      button: "Decrypt with key", submit: (identity, keyPassword) => unlock({ identity, keyPassword }),
     })));
   }
   return parts;
 }
 
 function signature(protection, verify) {
-  if (!protection.signed) return [line("none", "Not signed: nothing in the file says who made it.")];
+  if (!protection.signed) return [line("none", "Not signed.")];
   const { signer, verified } = protection;
   const key = signer ? [" by ", el("code", {}, brief(signer.fingerprint))] : [];
   if (verified && signer?.trusted) {
-    return [line("good", "Signed", ...key, ", the key you brought: every byte the signature covers is as its holder left it.")];
+    return [line("good", "Signed", ...key, ", the given key: every signed byte is unchanged.")];
   }
   return [
-    line("open", "Signed, says the file", ...key, ". ", verified
-      ? "The signature fits that key, but the key came with the file: it shows damage and says nothing about who signed."
-      : "Nobody has checked the signature yet."),
+    line("open", "The file contains a signature", ...key, ". ", verified
+      ? "The signature matches that key, but the key came with the file: this proves integrity, not who signed."
+      : "The signature has not been verified."),
     el("li", {}, form({
       fields: [{
         id: "signer", label: "Public key of the signer", area: true,
-        hint: "Take it from somewhere other than the file: apr-verify-1…, or the text of a .pub file.",
+        hint: "Get it from another source than the file: apr-verify-1…, or the text of a .pub file.",
       }],
-      button: "Check the signature", submit: verify,
+      button: "Verify the signature", submit: verify,
     })),
   ];
 }
 
 /** The form for a signature that lies beside a file, as minisign and `apr sign` make them. */
 export function detachedForm(verify) {
-  return el("details", {}, el("summary", {}, "Check a signature that lies beside the file (.minisig)"), form({
+  return el("details", {}, el("summary", {}, "Verify a signature in a file of its own (.minisig)"), form({
     fields: [{ id: "detached", label: "Text of the signature file", area: true }, { id: "detached-key", label: "Public key", area: true }],
     button: "Check",
     submit: async (signature, key) => await verify(signature, key)
-      ?? el("p", { class: "state good" }, "The signature is right: the file is as the holder of this key signed it."),
+      ?? el("p", { class: "state good" }, "The signature is valid: the file is unchanged since the holder of this key signed it."),
   }));
 }
 
@@ -94,7 +94,7 @@ export function protectionView(protection, { unlock, verify }) {
 
 /** A few words for the summary. */
 export function protectionInShort({ encrypted, needs, signed, signer, verified }) {
-  const read = encrypted ? (needs ? "encrypted" : "encrypted, opened") : "not encrypted";
-  const vouched = signed ? (verified && signer?.trusted ? "signature checked" : "signed, not checked") : "not signed";
+  const read = encrypted ? (needs ? "encrypted" : "encrypted, decrypted here") : "not encrypted";
+  const vouched = signed ? (verified && signer?.trusted ? "signature verified" : "signed, not verified") : "not signed";
   return `${read}, ${vouched}`;
 }

@@ -19,7 +19,7 @@ export function cut(text, limit) {
   return { text: text.slice(0, end), more: true };
 }
 
-/** A name for a place with little room: its beginning and its end. */
+/** A shortened name: its beginning and its end. */
 export function brief(name, limit = 160) {
   if (name === "") return "(empty)";
   const shown = visible(name.length > 4 * limit ? name.slice(0, 2 * limit) + name.slice(-2 * limit) : name);

@@ -114,7 +114,7 @@ export class Tree {
     return this.#box;
   }
 
-  /** Shows other tensors, with as many groups open as there is room for. */
+  /** Shows other tensors, with as many open groups as fit. */
   show(tensors) {
     this.#root = build(tensors);
     let level = [this.#root];

@@ -21,23 +21,23 @@ const INTRO: &str = "\
 # Conformance
 
 Written by `cargo run -p conformance`; do not edit. Each cell counts the vectors for which a reader or
-writer did what the manifest in `crates/conformance/vectors` says, and what that was. Any other outcome
-fails the run, so every cell on this page is as expected. Headers of 40 to 100 MB are built and judged by
+writer gave the result that the manifest in `crates/conformance/vectors` expects, and shows that result. Any other
+result fails the run, so every cell on this page is as expected. Headers of 40 to 100 MB are generated and tested by
 `cargo run --release -p conformance -- --huge`.
 
-Where the two strictness levels differ, `verdicts.json` beside the vectors says what the strict one answers.
+Where strict and compat differ, `verdicts.json` next to the vectors has the result of the strict reader.
 
 ## Adding a vector
 
-1. Put the file into `crates/conformance/vectors/safetensors/own/valid` or `own/invalid`; an `.apr` file that nobody should
-   write into `vectors/apr/hostile`, under a name that begins with `own_`; a GGUF file into `vectors/gguf/parser`.
-2. `cargo run -p conformance -- judge FILE` prints its two entries: what it is, for `OWN.json` (`.apr`: the list `hostile` of
-   `manifest.json`), and what we answer, for `verdicts.json`. Read them before you keep them: a judge can be wrong, ours too.
-   A hostile file's entry wants two more words: what a reader should do, and why.
-3. `cargo run -p conformance` writes this page; `cargo test -p conformance` also counts its heap.
+1. Put the file into `crates/conformance/vectors/safetensors/own/valid` or `own/invalid`; a malicious `.apr`
+   file into `vectors/apr/hostile`, with a name that begins with `own_`; a GGUF file into `vectors/gguf/parser`.
+2. `cargo run -p conformance -- judge FILE` prints its two entries: what the file is, for `OWN.json` (`.apr`: the list `hostile` of
+   `manifest.json`), and the result of our reader, for `verdicts.json`. Review them: each reader can be wrong, ours too.
+   The entry of a malicious file needs two more fields: what a reader should do, and why.
+3. `cargo run -p conformance` writes this page; `cargo test -p conformance` also checks the heap bound.
 
-What peers write is not added by hand: `vectors/apr/make_manifest.py` copies it with the facts that the program that wrote it
-recorded, and keeps the entries of `own_` files. A file nobody lists, or whose digest is another, fails the tests.
+Files of reference implementations are not added by hand: `vectors/apr/make_manifest.py` copies them with the facts that their
+writer recorded, and keeps the entries of `own_` files. An unlisted file, or one with another digest, fails the tests.
 ";
 
 fn main() -> ExitCode {

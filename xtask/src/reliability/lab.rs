@@ -149,14 +149,11 @@ impl Ending {
     /// From the exit status and the output.
     pub(crate) fn new(status: ExitStatus, stdout: &str, stderr: &str) -> Self {
         let last = stdout.lines().last().unwrap_or_default();
+        let refused = last.strip_prefix("error ").and_then(|rest| rest.split_once(':')).map(|(code, _)| code);
         match (status.signal(), status.code()) {
             (Some(9), _) => Self::Killed,
             (None, Some(0)) if last == "ok" => Self::Saved,
-            (None, Some(1))
-                if let Some((code, _)) = last.strip_prefix("error ").and_then(|e| e.split_once(':')) =>
-            {
-                Self::Refused(code.to_owned())
-            }
+            (None, Some(1)) if refused.is_some() => Self::Refused(refused.unwrap_or_default().to_owned()),
             _ => Self::Wrong(format!("{status}: {last} {}", stderr.lines().next().unwrap_or_default())),
         }
     }

@@ -327,7 +327,9 @@ impl<P: Part + Default> List for Vec<P> {
     }
 
     fn add(&mut self) -> &mut dyn Part {
-        self.push_mut(P::default())
+        let idx = self.len();
+        self.push(P::default());
+        &mut self[idx]
     }
 }
 

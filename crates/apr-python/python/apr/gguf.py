@@ -186,7 +186,7 @@ def open(path: str | os.PathLike[str], *, compat: bool = False, backend: str = "
     Args:
         path: where it is.
         compat: read what llama.cpp refuses as well: version 1, big-endian files, gaps, arrays of arrays.
-        backend: "mmap", or "read" for a file that somebody may cut while it is used.
+        backend: "mmap", or "read" for a file that may be truncated while in use.
 
     Raises:
         AprError: the file is not sound; `code` says why, `offset` where.
@@ -318,7 +318,7 @@ def _memory(path: str | os.PathLike[str], backend: str) -> np.ndarray:
     """The bytes of a file, read-only."""
     if backend not in ("mmap", "read"):
         raise ValueError(f"backend is 'mmap' or 'read', not {backend!r}")
-    # Asked before it is opened as well: opening a pipe waits for somebody to write to it.
+    # Asked before it is opened as well: opening a pipe waits for a writer.
     _regular(status(path), path)
     with io.open(path, "rb") as file:
         _regular(os.fstat(file.fileno()), path)

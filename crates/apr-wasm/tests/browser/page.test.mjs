@@ -247,10 +247,10 @@ describe("protection", () => {
     assert.equal((await factsOf(page, ".file-head")).Protection, "encrypted, not signed");
     await picture(page, "locked");
     await page.fill("#password", "wrong");
-    await page.click("button:text-is('Open with password')");
+    await page.click("button:text-is('Decrypt with password')");
     await page.waitForSelector("#protection .problem code:text-is('ac-decryption')");
     await page.fill("#password", "open sesame");
-    await page.click("button:text-is('Open with password')");
+    await page.click("button:text-is('Decrypt with password')");
     await page.waitForSelector("#predict .fields");
     const header = "deflator,gnp,unemployed,armed_forces,population,year";
     const rows = `${header}\n83.0,234289,2356,1590,107608,1947\n116.9,554894,4007,2827,130081,1962\n`;
@@ -265,15 +265,15 @@ describe("protection", () => {
     apr(["encrypt", sample("iris.apr"), "-o", sold, "--recipient", `${buyer}.pub`, "--sign", maker]);
     await choose(page, sold);
     await opened(page, "sold.apr");
-    assert.equal((await factsOf(page, ".file-head")).Protection, "encrypted, signed, not checked");
+    assert.equal((await factsOf(page, ".file-head")).Protection, "encrypted, signed, not verified");
     await page.fill("#identity", await readFile(other, "utf8"));
-    await page.click("button:text-is('Open with key')");
+    await page.click("button:text-is('Decrypt with key')");
     await page.waitForSelector("#protection .problem code:text-is('ac-decryption')");
     await page.fill("#identity", await readFile(buyer, "utf8"));
-    await page.click("button:text-is('Open with key')");
+    await page.click("button:text-is('Decrypt with key')");
     await page.waitForSelector("#predict .problem:has-text('check the signature first')");
     await page.fill("#signer", await readFile(`${maker}.pub`, "utf8"));
-    await page.click("button:text-is('Check the signature')");
+    await page.click("button:text-is('Verify the signature')");
     await page.waitForSelector("#protection .state.good:has-text('the key you brought')");
     await page.click("#predict summary");
     await page.fill("#predict textarea", "5.1,3.5,1.4,0.2");
@@ -287,7 +287,7 @@ describe("protection", () => {
     await choose(page, sealed);
     await opened(page, "locked.sealed");
     await page.fill("#password", "open sesame");
-    await page.click("button:text-is('Open with password')");
+    await page.click("button:text-is('Decrypt with password')");
     await page.waitForSelector("#tensors");
     const inside = await tensor(page, "ffn_up.weight");
     await example(page, "tiny-llama.gguf");
@@ -319,16 +319,16 @@ describe("protection", () => {
 
   test("a signature counts with the right key alone", () => visiting(async (page) => {
     await example(page, "signed.sealed");
-    assert.match((await factsOf(page, ".file-head")).Protection, /signed, not checked/);
+    assert.match((await factsOf(page, ".file-head")).Protection, /signed, not verified/);
     const key = (await readFile(sample("signed.key.pub"), "utf8")).trim();
     const other = apr(["keygen", "sign", "-o", join(scratch, "other.key"), "--json"]);
     await page.fill("#signer", JSON.parse(other).public_key ?? await readFile(join(scratch, "other.key.pub"), "utf8"));
-    await page.click("button:text-is('Check the signature')");
+    await page.click("button:text-is('Verify the signature')");
     await page.waitForSelector("#protection .problem code");
     await page.fill("#signer", key);
-    await page.click("button:text-is('Check the signature')");
+    await page.click("button:text-is('Verify the signature')");
     await page.waitForSelector("#protection .state.good:has-text('the key you brought')");
-    assert.equal((await factsOf(page, ".file-head")).Protection, "not encrypted, signature checked");
+    assert.equal((await factsOf(page, ".file-head")).Protection, "not encrypted, signature verified");
     await picture(page, "signed");
   }));
 });
@@ -418,7 +418,7 @@ describe("a URL", () => {
 
   test("that cannot be read is an error with a way out", () => visiting(async (page) => {
     await page.waitForSelector("#problem .problem");
-    assert.match(await page.textContent("#problem"), /may connect to http:\/\/127\.0\.0\.1:\d+ and to its own server, nowhere else/);
+    assert.match(await page.textContent("#problem"), /may connect to http:\/\/127\.0\.0\.1:\d+ and to its own server only/);
     await example(page, "iris.apr");
     assert.equal(await page.textContent("#problem"), "");
   }, { search: `?url=${encodeURIComponent(`${other.url}missing.gguf`)}`, servers: [other.url], complains: [/404/] }));
@@ -503,7 +503,7 @@ describe("the page itself", () => {
       await picture(page, `model-${colorScheme}`);
       await example(page, "locked.apr");
       await page.fill("#password", "wrong");
-      await page.click("button:text-is('Open with password')");
+      await page.click("button:text-is('Decrypt with password')");
       await page.waitForSelector("#protection .problem");
       await faults("a refusal");
       await example(page, "tiny-llama.gguf");

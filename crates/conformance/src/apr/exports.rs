@@ -73,7 +73,7 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
 const NA: Outcome = Outcome::NotApplicable;
 
 fn unknown(kind: &str) -> [Outcome; 4] {
-    [Outcome::Wrong(format!("nobody reads {kind}")), NA, NA, NA]
+    [Outcome::Wrong(format!("no reader for {kind}")), NA, NA, NA]
 }
 
 /// Whatever is asked for an `.apr` file says that this is none.

@@ -57,7 +57,7 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
         let encrypted = if facts.protection.is_encrypted() { ", encrypted" } else { "" };
         let row = format!("{}{encrypted}", payload.kind);
         let check = KINDS.iter().find(|(kind, _)| *kind == payload.kind).map(|(_, check)| check);
-        let unknown = || [(); 8].map(|()| Outcome::Wrong("nobody reads this type".to_owned()));
+        let unknown = || [(); 8].map(|()| Outcome::Wrong("no reader for this type".to_owned()));
         suite.record(&row, &file.name, check.map_or_else(unknown, |check| check(&case)));
     }
     Ok(suite)

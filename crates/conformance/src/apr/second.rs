@@ -73,7 +73,7 @@ fn levels_differ(file: &[u8]) -> Option<String> {
             (Ok(container), Ok(Stored::Raw(stored))) => {
                 let tensors = |container: &Container<'_>| format!("{:?}", container.index());
                 if tensors(&container) != tensors(&stored) {
-                    return Some("two doors give two tables".to_owned());
+                    return Some("two entry points return different tables".to_owned());
                 }
             }
             (container, stored) => return Some(format!("{container:?}, {stored:?}")),

@@ -27,7 +27,7 @@ class StructureError(ValueError):
 
 
 class UnsupportedTypeError(StructureError, TypeError):
-    """A value, or a node of a file, is of a type that nobody here knows."""
+    """A value, or a node of a file, has an unknown type."""
 
 
 def _error_again(cls: type[StructureError], text: str, code: str, path: str) -> StructureError:

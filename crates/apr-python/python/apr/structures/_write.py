@@ -219,7 +219,7 @@ WRITERS: dict[type, Callable[[Writer, Any], dict[str, Any]]] = {
 
 
 def _foreign_array(data: Any, widen: bool) -> tuple[str, np.ndarray] | None:
-    """An array of another framework as numpy's. A framework that nobody imported has made no value."""
+    """An array of another framework as numpy's. A framework that was not imported cannot have created a value."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(data, getattr(torch, "Tensor", ())):
         return "torch.Tensor", _torch_array(torch, data, widen)
