@@ -20,7 +20,7 @@ fuzz_target!(|input: &[u8]| {
     keys.open(input);
     let choices = &mut Choices::new(input);
     let signed = choices.rarely(2);
-    let compression = choices.pick([Compression::None, Compression::Lz4, Compression::ZstdDefault]);
+    let compression = choices.pick([Compression::None, Compression::LZ4, Compression::ZstdDefault]);
     keys.refuse(&sound(compression, signed), choices, signed);
     if let Some(file) = by_anybody(input) {
         keys.open(&file);

@@ -114,14 +114,14 @@ fn lz4(plan: &mut Plan, count: usize, values: Values) {
     let row = format!("save lz4 {count} {values}");
     if plan.wants(&row) {
         let contenders = vec![
-            contender("apr-container", || ours(&pair.ours, &path, Compression::Lz4)),
-            contender("aprender-core 0.72.3", || newer(&pair.newer, &path, v0_72::Compression::Lz4)),
+            contender("apr-container", || ours(&pair.ours, &path, Compression::LZ4)),
+            contender("aprender-core 0.72.3", || newer(&pair.newer, &path, v0_72::Compression::LZ4)),
         ];
         plan.run(&row, 31, 1, contenders);
     }
     let row = format!("load lz4 {count} {values}");
     if plan.wants(&row) {
-        ours(&pair.ours, &path, Compression::Lz4);
+        ours(&pair.ours, &path, Compression::LZ4);
         let mut contenders = loads(&path);
         contenders.remove(1);
         plan.run(&row, 31, 1, contenders);

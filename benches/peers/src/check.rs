@@ -77,7 +77,7 @@ impl Tally {
 /// One model in the peer's layout and every compression the peer knows, there and back.
 fn model(sample: &Sample, peer: &Peer, folder: &Path) -> Vec<Outcome> {
     let compressions =
-        Compression::KNOWN.into_iter().filter(|kind| *kind != Compression::Lz4 || peer.knows_lz4());
+        Compression::KNOWN.into_iter().filter(|kind| *kind != Compression::LZ4 || peer.knows_lz4());
     let outcome = |(compression, step): (Compression, Step)| {
         step(sample, peer, compression, folder)
             .map_err(|why| format!("{}, {}, {compression}: {why}", sample.name(), peer.name))

@@ -26,12 +26,12 @@ impl Compression {
     /// zstd, level 19: for archives.
     pub const ZstdMax: Self = Self(2);
     /// An lz4 block behind its uncompressed length (`u32`, little-endian). Known to aprender since 0.25.
-    pub const Lz4: Self = Self(3);
+    pub const LZ4: Self = Self(3);
 }
 
 impl Compression {
     /// All that the specification lists.
-    pub const KNOWN: [Self; 4] = [Self::None, Self::ZstdDefault, Self::ZstdMax, Self::Lz4];
+    pub const KNOWN: [Self; 4] = [Self::None, Self::ZstdDefault, Self::ZstdMax, Self::LZ4];
 
     /// Name of a listed compression.
     #[must_use]
@@ -40,7 +40,7 @@ impl Compression {
             Self::None => Some("none"),
             Self::ZstdDefault => Some("zstd"),
             Self::ZstdMax => Some("zstd-max"),
-            Self::Lz4 => Some("lz4"),
+            Self::LZ4 => Some("lz4"),
             _ => None,
         }
     }
@@ -125,9 +125,9 @@ pub(crate) fn compress(
         Compression::ZstdDefault => compress_zstd(3, len, out, write),
         Compression::ZstdMax => compress_zstd(19, len, out, write),
         #[cfg(feature = "lz4")]
-        Compression::Lz4 => lz4::compress(len, out, write),
+        Compression::LZ4 => lz4::compress(len, out, write),
         #[cfg(not(feature = "lz4"))]
-        Compression::Lz4 => Err(ErrorKind::FeatureDisabled { feature: "lz4" }.into()),
+        Compression::LZ4 => Err(ErrorKind::FeatureDisabled { feature: "lz4" }.into()),
         Compression(found) => Err(ErrorKind::UnknownCompression { found }.into()),
     }
 }
@@ -173,12 +173,12 @@ pub(crate) fn with_decompressed<T>(
             Err(ErrorKind::FeatureDisabled { feature: "zstd" }.into())
         }
         #[cfg(feature = "lz4")]
-        Compression::Lz4 => {
+        Compression::LZ4 => {
             let bytes = lz4::decompress(&collect(stored, stored_len)?, bound)?;
             read(&mut SliceSource::new(&bytes))
         }
         #[cfg(not(feature = "lz4"))]
-        Compression::Lz4 => Err(ErrorKind::FeatureDisabled { feature: "lz4" }.into()),
+        Compression::LZ4 => Err(ErrorKind::FeatureDisabled { feature: "lz4" }.into()),
         Compression(found) => Err(ErrorKind::UnknownCompression { found }.into()),
     }
 }
@@ -186,7 +186,7 @@ pub(crate) fn with_decompressed<T>(
 /// The decompressed bytes of `stored`.
 pub(crate) fn decompress(compression: Compression, stored: &[u8], bound: Bound) -> Result<Vec<u8>, Error> {
     #[cfg(feature = "lz4")]
-    if compression == Compression::Lz4 {
+    if compression == Compression::LZ4 {
         return lz4::decompress(stored, bound);
     }
     with_decompressed(compression, &mut SliceSource::new(stored), stored.len() as u64, bound, |source| {

@@ -184,7 +184,7 @@ error_kinds! {
         found: ModelType,
     } => "ac-unknown-type", "unknown model type {found}";
     /// The file holds another model type than asked for.
-    WrongModelType {
+    ModelTypeMismatch {
         /// Asked for.
         expected: ModelType,
         /// In the file (when saving: of the model).

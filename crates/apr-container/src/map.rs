@@ -70,8 +70,12 @@ impl<V> Map<V> {
         Some(&mut self.lists.get_mut(list)?.get_mut(place.ok()?)?.1)
     }
 
-    /// Adds an entry; the value that the key had before.
-    pub fn insert(&mut self, key: String, value: V) -> Option<V> {
+    /// Inserts an entry and returns the value that the key had before.
+    pub fn insert(&mut self, key: String, value: impl Into<V>) -> Option<V> {
+        self.insert_value(key, value.into())
+    }
+
+    fn insert_value(&mut self, key: String, value: V) -> Option<V> {
         let (at, place) = self.find(&key);
         let Some(list) = self.lists.get_mut(at) else {
             self.lists.push(vec![(key, value)]);

@@ -55,7 +55,7 @@ fn built(choices: &mut Choices<'_>) -> Vec<u8> {
         Compression::None,
         Compression::None,
         Compression::ZstdDefault,
-        Compression::Lz4,
+        Compression::LZ4,
         Compression::ZstdMax,
     ]);
     let options =

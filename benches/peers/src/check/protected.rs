@@ -41,7 +41,7 @@ impl Lock {
 /// One model in every compression the peer knows: we protect, the peer opens; then the other way round.
 pub(crate) fn check(lock: Lock, peer: &Peer, folder: &Path) -> Vec<Outcome> {
     let compressions =
-        Compression::KNOWN.into_iter().filter(|kind| *kind != Compression::Lz4 || peer.knows_lz4());
+        Compression::KNOWN.into_iter().filter(|kind| *kind != Compression::LZ4 || peer.knows_lz4());
     compressions
         .flat_map(|compression| {
             let back = match lock {

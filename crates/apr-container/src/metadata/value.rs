@@ -212,6 +212,29 @@ impl From<Vec<Self>> for Value {
     }
 }
 
+/// JSON numbers become [`Int`](Value::Int), [`UInt`](Value::UInt) or [`F64`](Value::F64).
+#[cfg(feature = "serde_json")]
+impl From<serde_json::Value> for Value {
+    fn from(value: serde_json::Value) -> Self {
+        use serde_json::Value as Json;
+        match value {
+            Json::Null => Self::Nil,
+            Json::Bool(value) => value.into(),
+            Json::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+                (Some(value), _, _) => value.into(),
+                (None, Some(value), _) => value.into(),
+                (None, None, value) => value.map_or(Self::Nil, Self::F64),
+            },
+            Json::String(value) => value.into(),
+            Json::Array(values) => values.into_iter().map(Self::from).collect::<Vec<_>>().into(),
+            Json::Object(members) => {
+                let members = members.into_iter().map(|(key, value)| (key, Self::from(value)));
+                members.collect::<Map<_>>().into()
+            }
+        }
+    }
+}
+
 impl From<Map<Self>> for Value {
     fn from(entries: Map<Self>) -> Self {
         Self::Map(entries)

@@ -14,7 +14,7 @@ use crate::codec::payload_layout::PayloadLayout;
 use crate::compression::Compression;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
-use crate::metadata::Metadata;
+use crate::metadata::{DistillationInfo, Metadata};
 use crate::model_type::ModelType;
 use crate::v1::container::Container;
 use crate::v1::flags::Flags;
@@ -85,6 +85,12 @@ impl ModelInfo {
     #[must_use]
     pub fn model_name(&self) -> Option<&str> {
         self.metadata.custom.get(MODEL_NAME_KEY)?.as_str()
+    }
+
+    /// The teacher and the method of a distilled model.
+    #[must_use]
+    pub const fn distillation(&self) -> Option<&DistillationInfo> {
+        self.metadata.distillation_info.as_ref()
     }
 
     /// How to come by the key of an encrypted payload, if the metadata say so. Nobody vouches for that until the payload is

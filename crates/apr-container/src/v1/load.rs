@@ -40,7 +40,7 @@ pub fn load_from_bytes<M: DecodePayload>(file: &[u8], model_type: ModelType) -> 
 ///
 /// # Errors
 ///
-/// Those of [`Container::from_bytes_with`]; [`ErrorKind::WrongModelType`], [`ErrorKind::UnknownModelType`];
+/// Those of [`Container::from_bytes_with`]; [`ErrorKind::ModelTypeMismatch`], [`ErrorKind::UnknownModelType`];
 /// [`ErrorKind::Encrypted`]; [`ErrorKind::SignatureUnchecked`] if the file is signed and the options do not allow
 /// that; those of [`PlainPayload::decode`](crate::PlainPayload::decode).
 pub fn load_from_bytes_with<M: DecodePayload>(
@@ -140,13 +140,13 @@ pub(crate) fn check_type<M: DecodePayload>(header: &Header, expect: Expect) -> R
     let found = header.model_type;
     match expect {
         Expect::Type(expected) if expected != found => {
-            return Err(ErrorKind::WrongModelType { expected, found }.at(6));
+            return Err(ErrorKind::ModelTypeMismatch { expected, found }.at(6));
         }
         Expect::AnyKnown if !found.is_known() => return Err(ErrorKind::UnknownModelType { found }.at(6)),
         _ => {}
     }
     match M::MODEL_TYPE.filter(|expected| *expected != found) {
-        Some(expected) => Err(ErrorKind::WrongModelType { expected, found }.at(6)),
+        Some(expected) => Err(ErrorKind::ModelTypeMismatch { expected, found }.at(6)),
         None => Ok(()),
     }
 }

@@ -28,7 +28,7 @@ use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, Header, VERSION};
 ///     .with_name("house-prices")
 ///     .with_description("fitted on last year's sales")
 ///     .with_compression(Compression::None);
-/// options.metadata.hyperparameters.insert("learning_rate".to_string(), 0.01.into());
+/// options.metadata.hyperparameters.insert("learning_rate".to_string(), 0.01);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SaveOptions {
@@ -99,7 +99,7 @@ impl SaveOptions {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::WrongModelType`] if `model_type` is not the model's, [`ErrorKind::TooLargeForFormat`] for metadata or
+/// [`ErrorKind::ModelTypeMismatch`] if `model_type` is not the model's, [`ErrorKind::TooLargeForFormat`] for metadata or
 /// a payload of 4 GiB, [`ErrorKind::FeatureDisabled`], and what the model refuses to encode.
 pub fn to_vec<M: EncodePayload + ?Sized>(
     model: &M,
@@ -217,7 +217,7 @@ impl Plan {
         options: &SaveOptions,
     ) -> Result<Self, Error> {
         if let Some(found) = M::MODEL_TYPE.filter(|found| *found != model_type) {
-            return Err(ErrorKind::WrongModelType { expected: model_type, found }.into());
+            return Err(ErrorKind::ModelTypeMismatch { expected: model_type, found }.into());
         }
         if let Some(found) = options.quality.filter(|score| !(1..=100).contains(score)) {
             return Err(ErrorKind::Limit { what: "quality score", found: found.into(), limit: 100 }.into());

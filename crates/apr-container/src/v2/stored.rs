@@ -87,13 +87,13 @@ impl Inflated {
     pub fn from_bytes(file: &[u8], options: &ReadOptions) -> Result<Self, Error> {
         let header = Header::from_bytes(file, options)?;
         let compression = match header.flags().contains(Flags::COMPRESSED) && options.is_strict() {
-            false if header.flags().intersects(Flags::LZ4) => Compression::Lz4,
+            false if header.flags().intersects(Flags::LZ4) => Compression::LZ4,
             false if header.flags().intersects(Flags::ZSTD) => Compression::ZstdDefault,
             _ => return Err(ErrorKind::Reserved.at(6)),
         };
         if !cfg!(any(feature = "zstd", feature = "ruzstd", feature = "lz4")) {
             // So that a build without decompressors has none of what follows.
-            let feature = if compression == Compression::Lz4 { "lz4" } else { "zstd" };
+            let feature = if compression == Compression::LZ4 { "lz4" } else { "zstd" };
             return Err(ErrorKind::FeatureDisabled { feature }.into());
         }
         let block = file.get(Header::LEN..).unwrap_or_default();
@@ -128,7 +128,7 @@ impl Inflated {
 /// Decompresses a block into memory of exactly its length.
 fn inflate(compression: Compression, block: &[u8], allowed: u64) -> Result<Vec<u8>, Error> {
     let bound = Bound::AtMost(allowed);
-    if compression == Compression::Lz4 {
+    if compression == Compression::LZ4 {
         return compression::decompress(compression, block, bound);
     }
     // Nothing says how long the content is. To count it first costs time; to let memory grow costs room, and of that

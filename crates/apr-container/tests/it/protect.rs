@@ -176,7 +176,7 @@ fn no_bit_can_be_changed_by_whoever_recomputes_the_checksum() {
     let (to, by) = (keys.recipient.public(), keys.signer.verifying_key());
     let key = Access::default().with_recipient(&keys.recipient);
     let encrypted = Protection::default().for_recipient(&to);
-    for compression in [Compression::None, Compression::ZstdDefault, Compression::Lz4] {
+    for compression in [Compression::None, Compression::ZstdDefault, Compression::LZ4] {
         let model = Sample::new(5);
         for (protection, access) in [
             (encrypted, key),
@@ -316,7 +316,7 @@ fn header_and_metadata_of_an_encrypted_file_cannot_be_exchanged() {
     let bare = Parts::of(&file).with_metadata(|metadata| drop(metadata.custom.remove("apr.commit"))).join();
     assert_eq!(code(open(&bare, &key)), "ac-unbound");
     for wrong in ["", "00", "not hexadecimal", &"ff".repeat(32)] {
-        let set = |metadata: &mut Metadata| drop(metadata.custom.insert("apr.commit".into(), wrong.into()));
+        let set = |metadata: &mut Metadata| drop(metadata.custom.insert("apr.commit".into(), wrong));
         assert_eq!(code(open(&Parts::of(&file).with_metadata(set).join(), &key)), "ac-decryption");
     }
     let set = |metadata: &mut Metadata| drop(metadata.custom.insert("apr.commit".into(), Value::from(7)));

@@ -16,7 +16,7 @@ fn options(compression: Compression) -> SaveOptions {
     let mut options = SaveOptions::default().with_compression(compression).with_created_at(1_795_241_427);
     options.quality = Some(90);
     options.metadata.license = Some(License { licensee: Some("Example".into()), ..License::default() });
-    options.metadata.custom.insert("team".into(), "planes".into());
+    options.metadata.custom.insert("team".into(), "planes");
     options
 }
 

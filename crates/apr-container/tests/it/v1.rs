@@ -94,7 +94,7 @@ fn independent_decoders_read_what_is_written() {
         decoder.decode_all_to_vec(stored, &mut decoded).unwrap();
         assert_eq!(decoded, plain);
     }
-    let file = to_vec(&model, ModelType::Custom, &options(Compression::Lz4)).unwrap();
+    let file = to_vec(&model, ModelType::Custom, &options(Compression::LZ4)).unwrap();
     let stored = Container::from_bytes(&file).unwrap().payload().plain().unwrap().stored();
     assert_eq!(lz4_flex::block::decompress_size_prepended(stored).unwrap(), plain);
 }
@@ -141,7 +141,7 @@ fn independent_encoders_are_read() {
 #[test]
 fn expansion_is_bounded_by_the_header_and_by_the_file() {
     let model = Sample::constant(10_000_000);
-    for compression in [Compression::ZstdDefault, Compression::Lz4] {
+    for compression in [Compression::ZstdDefault, Compression::LZ4] {
         let file = to_vec(&model, ModelType::Custom, &options(compression)).unwrap();
         let error = refused(load_from_bytes::<Sample>(&file, ModelType::Custom));
         let ErrorKind::Expansion { declared: 40_000_023, allowed } = *error.kind() else { panic!("{error}") };
@@ -179,7 +179,7 @@ fn a_bomb_is_refused_before_it_takes_memory() {
     let frame = zstd::encode_all(plain.as_slice(), 3).unwrap();
     let block = lz4_flex::block::compress_prepend_size(&plain);
     let strict = ReadOptions::STRICT;
-    for (stored, compression) in [(frame, Compression::ZstdDefault), (block, Compression::Lz4)] {
+    for (stored, compression) in [(frame, Compression::ZstdDefault), (block, Compression::LZ4)] {
         // The header says 100 bytes, or what the file may become, or the truth.
         let allowed = Limits::DEFAULT.expansion.allowed(stored.len() as u64);
         for (declared, code) in
@@ -212,7 +212,7 @@ fn compressions_have_names() {
 fn types_are_compared_before_anything_is_decoded() {
     let file = to_vec(&OnlyKMeans, ModelType::KMeans, &options(Compression::None)).unwrap();
     let error = refused(load_from_bytes::<Sample>(&file, ModelType::LinearRegression));
-    let ErrorKind::WrongModelType { expected, found } = *error.kind() else { panic!("{error}") };
+    let ErrorKind::ModelTypeMismatch { expected, found } = *error.kind() else { panic!("{error}") };
     assert_eq!((expected, found), (ModelType::LinearRegression, ModelType::KMeans));
     assert_eq!(error.to_string(), "wrong model type: expected LinearRegression, found KMeans, at byte 6");
     let error = refused(to_vec(&OnlyKMeans, ModelType::Pca, &options(Compression::None)));
@@ -365,7 +365,7 @@ fn equal_input_gives_equal_bytes_and_the_clock_is_an_argument() {
     let mut second = options(Compression::ZstdDefault);
     for (options, order) in [(&mut first, [1, 2, 3]), (&mut second, [3, 1, 2])] {
         for number in order {
-            options.metadata.hyperparameters.insert(format!("p{number}"), number.into());
+            options.metadata.hyperparameters.insert(format!("p{number}"), number);
         }
     }
     let bytes = |options| to_vec(&Sample::new(100), ModelType::Custom, options).unwrap();

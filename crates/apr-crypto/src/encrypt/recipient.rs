@@ -95,6 +95,27 @@ impl RecipientPublic {
     }
 }
 
+/// As [`RecipientPublic::from_bytes`], which refuses keys of small order.
+impl TryFrom<PublicKey> for RecipientPublic {
+    type Error = Error;
+
+    fn try_from(key: PublicKey) -> Result<Self, Error> {
+        Self::from_bytes(key.as_bytes())
+    }
+}
+
+impl From<&RecipientSecret> for RecipientPublic {
+    fn from(secret: &RecipientSecret) -> Self {
+        secret.public()
+    }
+}
+
+impl From<StaticSecret> for RecipientSecret {
+    fn from(secret: StaticSecret) -> Self {
+        Self::from_bytes(secret.as_bytes())
+    }
+}
+
 impl fmt::Debug for RecipientPublic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RecipientPublic({self})")

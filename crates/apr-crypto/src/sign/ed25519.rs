@@ -89,6 +89,12 @@ impl fmt::Debug for SigningKey {
     }
 }
 
+impl From<dalek::SigningKey> for SigningKey {
+    fn from(key: dalek::SigningKey) -> Self {
+        Self(Box::new(key))
+    }
+}
+
 /// The public half of a signing key: whoever has it can check the key's signatures.
 ///
 /// Exists only for a point of the large prime order in its one canonical spelling, as every secret key makes one. With
@@ -107,6 +113,21 @@ impl fmt::Debug for SigningKey {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct VerifyingKey(dalek::VerifyingKey);
+
+impl From<&SigningKey> for VerifyingKey {
+    fn from(key: &SigningKey) -> Self {
+        key.verifying_key()
+    }
+}
+
+/// As [`VerifyingKey::from_bytes`], which refuses keys of small order.
+impl TryFrom<dalek::VerifyingKey> for VerifyingKey {
+    type Error = Error;
+
+    fn try_from(key: dalek::VerifyingKey) -> Result<Self, Error> {
+        Self::from_bytes(key.as_bytes())
+    }
+}
 
 impl VerifyingKey {
     /// Length in bytes.

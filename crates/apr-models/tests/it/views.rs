@@ -190,13 +190,13 @@ fn what_is_compressed_or_of_another_type_is_no_view() {
     assert_eq!(view_bytes::<LinearRegression>(&damaged, expected).unwrap_err().code(), "ac-checksum");
     #[cfg(feature = "lz4")]
     {
-        let options = SaveOptions::default().with_compression(Compression::Lz4);
+        let options = SaveOptions::default().with_compression(Compression::LZ4);
         let file = to_vec(&model, expected, &options).unwrap();
         let error = view_bytes::<LinearRegression>(&file, expected).unwrap_err();
         assert_eq!((error.code(), error.offset()), ("ac-compressed", Some(20)));
     }
     #[cfg(not(feature = "lz4"))]
-    let _ = Compression::Lz4;
+    let _ = Compression::LZ4;
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn of_safetensors(file: &[u8]) -> Result<Loaded, Refusal> {
     let mut metadata = Metadata::default();
     for (key, text) in header.metadata().iter().flat_map(st_core::Metadata::iter) {
         if key != MODEL_KEY {
-            metadata.custom.insert(key.to_owned(), text.into());
+            metadata.custom.insert(key.to_owned(), text);
         }
     }
     of_tensors(&Tensors::from_safetensors(file)?, metadata)

@@ -123,7 +123,7 @@ fn of_model(path: &Path, measured: &Measured<'_>, console: &mut Console) -> Resu
         Format::First { compression, signature } => {
             let form = match *compression {
                 Compression::None => "stored",
-                Compression::Lz4 => "lz4",
+                Compression::LZ4 => "lz4",
                 _ => "zstd",
             };
             (form, !matches!(signature, Signature::None))

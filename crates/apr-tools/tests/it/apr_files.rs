@@ -272,9 +272,9 @@ fn hostile_metadata_are_escaped() {
     const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}gpj.exe\n";
     let sandbox = Sandbox::with_models();
     let mut options = SaveOptions::default();
-    options.metadata.custom.insert(HOSTILE.to_owned(), HOSTILE.into());
-    options.metadata.custom.insert("nested".to_owned(), vec![HOSTILE.into()].into());
-    options.metadata.custom.insert("apr.classes".to_owned(), vec![HOSTILE.into()].into());
+    options.metadata.custom.insert(HOSTILE.to_owned(), HOSTILE);
+    options.metadata.custom.insert("nested".to_owned(), vec![HOSTILE.into()]);
+    options.metadata.custom.insert("apr.classes".to_owned(), vec![HOSTILE.into()]);
     sandbox.write("hostile.apr", &linear(&options));
     for args in [
         &["inspect", "hostile.apr"][..],

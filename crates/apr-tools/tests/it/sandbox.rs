@@ -319,11 +319,11 @@ pub(crate) fn linear(options: &SaveOptions) -> Vec<u8> {
         description: Some("1 + 2 a - 0.5 b".to_owned()),
         ..options.metadata.clone()
     };
-    metadata.hyperparameters.insert("alpha".to_owned(), 0.5.into());
-    metadata.metrics.insert("r2".to_owned(), 0.98.into());
+    metadata.hyperparameters.insert("alpha".to_owned(), 0.5);
+    metadata.metrics.insert("r2".to_owned(), 0.98);
     let features = ["a", "b"].map(Value::from).to_vec();
-    metadata.custom.insert("apr.features".to_owned(), features.into());
-    metadata.custom.insert("team".to_owned(), "planes".into());
+    metadata.custom.insert("apr.features".to_owned(), features);
+    metadata.custom.insert("team".to_owned(), "planes");
     let options = options.clone().with_metadata(metadata);
     to_vec(&model, ModelType::LinearRegression, &options).unwrap()
 }

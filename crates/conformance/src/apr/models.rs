@@ -278,7 +278,7 @@ impl<M: EncodePayload> EncodePayload for AsRead<'_, M> {
 /// A file of ours with the same model, in every layout and compression.
 fn saved_differs<M: Recorded>(model: &M, case: &Case<'_>) -> Result<Option<String>, AprError> {
     let model_type = ModelType(case.facts.header.model_type);
-    for compression in [Compression::None, Compression::ZstdDefault, Compression::ZstdMax, Compression::Lz4] {
+    for compression in [Compression::None, Compression::ZstdDefault, Compression::ZstdMax, Compression::LZ4] {
         for layout in PayloadLayout::ALL {
             let options = SaveOptions::default()
                 .with_compression(compression)

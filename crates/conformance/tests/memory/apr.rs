@@ -70,7 +70,7 @@ fn noise_is_read() {
     let numbers: Vec<u8> = (0..count).flat_map(|_| noise().to_le_bytes()).collect();
     let payload = Raw([&[1][..], &u64s(&[count]), &numbers, &[0; 5]].concat());
     let mut worst = Worst::default();
-    for compression in [Compression::None, Compression::ZstdDefault, Compression::ZstdMax, Compression::Lz4] {
+    for compression in [Compression::None, Compression::ZstdDefault, Compression::ZstdMax, Compression::LZ4] {
         let options = SaveOptions::default().with_compression(compression).with_created_at(0);
         let file = to_vec(&payload, ModelType::LinearRegression, &options).unwrap();
         for level in [ReadOptions::STRICT, ReadOptions::COMPAT] {

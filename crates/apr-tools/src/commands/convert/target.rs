@@ -44,7 +44,7 @@ pub(crate) fn compression(matches: &ArgMatches) -> Option<Compression> {
     matches.get_one::<String>("compression").map(|name| match name.as_str() {
         "zstd" => Compression::ZstdDefault,
         "zstd-max" => Compression::ZstdMax,
-        "lz4" => Compression::Lz4,
+        "lz4" => Compression::LZ4,
         _ => Compression::None,
     })
 }

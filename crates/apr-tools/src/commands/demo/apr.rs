@@ -18,7 +18,7 @@ pub(super) const DAMAGED: &str = "damaged.apr";
 pub(super) const COPIES: [Copy; 3] = [
     Copy { file: "model.apr", compression: Compression::None, step: "save as .apr" },
     Copy { file: "model-zstd.apr", compression: Compression::ZstdDefault, step: "save as .apr, zstd" },
-    Copy { file: "model-lz4.apr", compression: Compression::Lz4, step: "save as .apr, lz4" },
+    Copy { file: "model-lz4.apr", compression: Compression::LZ4, step: "save as .apr, lz4" },
 ];
 
 /// One way to save the model.
@@ -50,7 +50,7 @@ pub(super) fn tell(
 ) -> Result<Chapter, Failure> {
     let mut options =
         SaveOptions::default().with_name("longley").with_description("employed, from six features");
-    options.metadata.metrics.insert("r2".to_owned(), f64::from(r2).into());
+    options.metadata.metrics.insert("r2".to_owned(), f64::from(r2));
     let mut bytes = Vec::new();
     for Copy { file, compression, step } in COPIES {
         let path = folder.join(file);

@@ -219,7 +219,7 @@ impl Door {
         features.extend(is_signed.then_some("crypto"));
         match *compression {
             Compression::None => {}
-            Compression::Lz4 => features.push("lz4"),
+            Compression::LZ4 => features.push("lz4"),
             _ => features.push("ruzstd"),
         }
         // A model that was never trained says so when it is asked, and is no view.
