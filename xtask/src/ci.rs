@@ -14,6 +14,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("layers", &[]),
     ("nostd", &[]),
     ("features", &[]),
+    ("package", &[]),
     ("conformance", &["--check"]),
     ("embed", &[]),
     ("firmware", &[]),

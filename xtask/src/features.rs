@@ -60,8 +60,13 @@ mod tests {
     #[test]
     fn each_feature_is_tried_alone() {
         let features = ["alloc", "default", "std"].map(str::to_owned).to_vec();
-        let mut package =
-            Package { name: "p".into(), features, binaries: Vec::new(), dependencies: Vec::new() };
+        let mut package = Package {
+            name: "p".into(),
+            features,
+            binaries: Vec::new(),
+            dependencies: Vec::new(),
+            is_published: true,
+        };
         let joined: Vec<_> = combinations(&package).iter().map(|words| words.join(" ")).collect();
         let expected = [
             "--no-default-features",

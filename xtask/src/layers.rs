@@ -128,7 +128,13 @@ mod tests {
 
     fn package(name: &str, uses: &[(&str, Kind)]) -> Package {
         let dependencies = uses.iter().map(|&(name, kind)| Dependency { name: name.into(), kind }).collect();
-        Package { name: name.into(), features: Vec::new(), binaries: Vec::new(), dependencies }
+        Package {
+            name: name.into(),
+            features: Vec::new(),
+            binaries: Vec::new(),
+            dependencies,
+            is_published: true,
+        }
     }
 
     fn problems(change: Package) -> Vec<String> {

@@ -23,6 +23,7 @@ mod measure;
 mod models;
 mod nostd;
 mod npm;
+mod package;
 mod page;
 mod peers;
 mod process;
@@ -71,6 +72,16 @@ const TASKS: &[Task] = &[
         name: "features",
         run: features::run,
         help: "[CRATE...]  each crate alone builds with none, each and all of its features",
+    },
+    Task {
+        name: "package",
+        run: package::run,
+        help: "packages every published crate, without building it, and checks the sizes",
+    },
+    Task {
+        name: "msrv",
+        run: package::msrv,
+        help: "the workspace compiles with the oldest supported compiler",
     },
     Task {
         name: "conformance",

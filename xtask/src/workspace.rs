@@ -26,6 +26,8 @@ pub(crate) struct Package {
     pub(crate) binaries: Vec<String>,
     /// What its manifest says it depends on, for every target and feature.
     pub(crate) dependencies: Vec<Dependency>,
+    /// Whether its manifest allows to publish it.
+    pub(crate) is_published: bool,
 }
 
 /// One line of a `[dependencies]` table.
@@ -90,6 +92,7 @@ fn package(value: &Value) -> Result<Package, String> {
         features,
         binaries: binaries.map(str::to_owned).collect(),
         dependencies: dependencies.collect::<Result<_, _>>()?,
+        is_published: value.get("publish").is_none_or(|registries| registries.bare() == Some("null")),
     })
 }
 
