@@ -1,7 +1,7 @@
 //! Whatever model a file holds.
 
-use alloc::vec;
-use alloc::vec::Vec;
+mod predict;
+
 #[cfg(feature = "std")]
 use std::path::Path;
 
@@ -12,28 +12,11 @@ use apr_container::{
 };
 
 use crate::error::{Error, ErrorKind};
-use crate::isolation_forest::IsolationForest;
 use crate::matrix::Matrix;
-use crate::model::{Classifier, Model, Regressor, Transformer, transformed};
-use crate::pipeline::{Labels, Pipeline};
+use crate::model::{Classifier as _, Model, Regressor as _, Transformer as _};
+use crate::pipeline::Pipeline;
+use crate::predictions::{PredictionKind, Predictions};
 use crate::tensors::Tensors;
-use crate::vector::Vector;
-
-/// What a model of any type says about samples.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Predictions {
-    /// A number for each sample.
-    Numbers(Vector),
-    /// A class or cluster for each sample.
-    Classes(Vec<usize>),
-    /// For each sample -1 if it is an outlier, 1 if it is not.
-    Outliers(Vec<i32>),
-    /// Another sample for each sample.
-    Samples(Matrix),
-    /// A label for each sample, where labels are not all whole numbers from 0 on.
-    Labels(Labels),
-}
 
 /// Most bytes of a payload that fits a model by chance. Longer ones fit to the last byte only what they are, and the
 /// tensors of many small parts, made to ask, would take more memory than a file of this length may.
@@ -41,13 +24,13 @@ const SHORT: usize = 1 << 14;
 
 /// Whether `AnyModel` may be a pipeline. Without the feature one is neither read nor written nor asked, and what would do it
 /// is not compiled: constants decide, not whatever an optimizer makes of a function.
-pub(crate) const PIPELINES: bool = cfg!(feature = "pipelines");
+const PIPELINES: bool = cfg!(feature = "pipelines");
 
 const fn is_built_in(name: &str) -> bool {
     PIPELINES || !matches!(name.as_bytes(), b"Pipeline")
 }
 
-pub(crate) fn no_pipelines() -> Error {
+fn no_pipelines() -> Error {
     ErrorKind::NotBuiltIn { what: "pipelines" }.into()
 }
 
@@ -60,73 +43,51 @@ macro_rules! built_in {
     };
 }
 
-/// Answers of a model, written to their places: what differs between models of one kind, so that all that does not is
-/// compiled once.
-trait GivesNumbers {
-    fn numbers(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error>;
-}
-
-impl<M: Regressor> GivesNumbers for M {
-    fn numbers(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
-        self.predict_into(rows, out)
-    }
-}
-
-/// As [`GivesNumbers`], for classes.
-trait GivesClasses {
-    fn classes(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error>;
-}
-
-impl<M: Classifier> GivesClasses for M {
-    fn classes(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
-        self.predict_into(rows, out)
-    }
-}
-
-/// As [`GivesNumbers`], for other samples.
-trait GivesSamples {
-    fn width(&self) -> Option<usize>;
-    fn samples(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error>;
-}
-
-impl<M: Transformer> GivesSamples for M {
-    fn width(&self) -> Option<usize> {
-        self.n_outputs()
-    }
-
-    fn samples(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
-        self.transform_into(rows, out)
-    }
-}
-
-/// A model by how it answers.
-enum Asked<'m> {
-    Regressor(&'m dyn GivesNumbers),
-    Classifier(&'m dyn GivesClasses),
-    Transformer(&'m dyn GivesSamples),
-    Outliers(&'m IsolationForest),
-    Silent,
-}
-
-/// How a model of the table below answers.
-macro_rules! asked {
-    (regressor, $model:expr) => {
-        Asked::Regressor($model)
+/// Predicts with a model of the table below, by its role there.
+macro_rules! predictions {
+    (regressor, $model:expr, $x:expr) => {
+        predict::values($x, &|rows, out| $model.predict_into(rows, out))
     };
-    (classifier, $model:expr) => {
-        Asked::Classifier($model)
+    (classifier, $model:expr, $x:expr) => {
+        predict::classes($x, &|rows, out| $model.predict_into(rows, out))
     };
-    (outliers, $model:expr) => {
-        Asked::Outliers($model)
+    (transformer, $model:expr, $x:expr) => {
+        predict::rows($x, $model.n_outputs(), &|rows, out| $model.transform_into(rows, out))
     };
-    (transformer, $model:expr) => {
-        Asked::Transformer($model)
+    (outlier_detector, $model:expr, $x:expr) => {
+        $model.try_predict($x).map(Predictions::Outliers)
     };
-    (silent, $model:expr) => {{
-        let _ = $model;
-        Asked::Silent
-    }};
+    ($other:ident, $model:expr, $x:expr) => {
+        Err(ErrorKind::NoPredictions { model: $model.name() }.into())
+    };
 }
+
+/// What a model of the table below predicts, by its role there.
+macro_rules! prediction_kind {
+    (regressor) => {
+        Some(PredictionKind::Value)
+    };
+    (classifier) => {
+        Some(PredictionKind::Class)
+    };
+    (transformer) => {
+        Some(PredictionKind::Row)
+    };
+    (outlier_detector) => {
+        Some(PredictionKind::Outlier)
+    };
+    (vectorizer) => {
+        Some(PredictionKind::Terms)
+    };
+    (language_model) => {
+        Some(PredictionKind::LogProbability)
+    };
+    (other) => {
+        None
+    };
+}
+
+pub use self::predict::Terms;
 
 type Decode = fn(&mut PayloadReader<'_>) -> Result<AnyModel, apr_container::Error>;
 
@@ -145,17 +106,17 @@ fn decode<M: DecodePayload + Into<AnyModel>>(
     M::decode_payload(input).map(Into::into)
 }
 
-/// `Variant(Type) "name in files" [container types it is looked for under] how it answers;`
+/// `Variant(Type) "name in files" [container types it is looked for under] role;`
 ///
 /// Where a file does not name its model, the models are tried in this order.
 macro_rules! any_model {
-    ($($(#[$doc:meta])* $variant:ident($model:ty) $name:literal [$($model_type:ident)*] $answer:ident;)*) => {
+    ($($(#[$doc:meta])* $variant:ident($model:ty) $name:literal [$($model_type:ident)*] $role:ident;)*) => {
         /// A model of any type this crate knows.
         ///
         /// ```
         /// use apr_container::{ModelType, SaveOptions, to_vec};
         /// use apr_container::v1::Container;
-        /// use apr_models::{AnyModel, LinearRegression, Matrix, Model, Predictions, Vector};
+        /// use apr_models::{AnyModel, Floats, LinearRegression, Matrix, Model, Predictions, Vector};
         ///
         /// let model = LinearRegression::from_parts(Vector::from_vec(vec![2.0]), 1.0)?;
         /// let file = to_vec(&model, ModelType::LinearRegression, &SaveOptions::default())?;
@@ -163,7 +124,7 @@ macro_rules! any_model {
         /// let loaded = AnyModel::from_container(&Container::from_bytes(&file)?)?;
         /// assert_eq!(loaded.name(), "LinearRegression");
         /// let x = Matrix::from_vec(1, 1, vec![3.0])?;
-        /// assert_eq!(loaded.try_predict(&x)?, Predictions::Numbers(Vector::from_vec(vec![7.0])));
+        /// assert_eq!(loaded.try_predict(&x)?, Predictions::Values(Floats::F32(vec![7.0])));
         /// # Ok::<(), apr_models::Error>(())
         /// ```
         #[derive(Clone, Debug, PartialEq)]
@@ -182,44 +143,17 @@ macro_rules! any_model {
             /// The names of all models, as files have them.
             pub const NAMES: &'static [&'static str] = &[$($name),*];
 
-            /// Predicts, or transforms, each sample.
-            ///
-            /// # Errors
-            ///
-            /// [`ErrorKind::NoPredictions`] if the model has nothing to say about samples, and what the model refuses.
-            pub fn try_predict(&self, x: &Matrix) -> Result<Predictions, Error> {
+            /// Predicts with a model that takes 32-bit floats.
+            fn predict_rows(&self, x: &Matrix) -> Result<Predictions, Error> {
                 match self {
-                    Self::Pipeline(_) if !PIPELINES => Err(no_pipelines()),
-                    Self::Pipeline(model) => model.try_predict(x),
-                    _ => self.predict_rows(x),
+                    $(Self::$variant(model) => predictions!($role, model, x),)*
                 }
             }
 
-            /// As [`try_predict`](Self::try_predict) of models that are no pipelines.
-            pub(crate) fn predict_rows(&self, x: &Matrix) -> Result<Predictions, Error> {
-                let (rows, n_rows) = (x.as_slice(), x.n_rows());
-                match self.asked() {
-                    Asked::Regressor(model) => {
-                        let mut out = vec![0.0; n_rows];
-                        model.numbers(rows, &mut out)?;
-                        Ok(Predictions::Numbers(Vector::from_vec(out)))
-                    }
-                    Asked::Classifier(model) => {
-                        let mut out = vec![0; n_rows];
-                        model.classes(rows, &mut out)?;
-                        Ok(Predictions::Classes(out))
-                    }
-                    Asked::Transformer(model) => {
-                        transformed(x, model.width(), |out| model.samples(rows, out)).map(Predictions::Samples)
-                    }
-                    Asked::Outliers(model) => model.try_predict(x).map(Predictions::Outliers),
-                    Asked::Silent => Err(ErrorKind::NoPredictions { model: self.name() }.into()),
-                }
-            }
-
-            fn asked(&self) -> Asked<'_> {
+            /// What the model predicts, by the table alone.
+            const fn prediction_kind(&self) -> Option<PredictionKind> {
                 match self {
-                    $(Self::$variant(model) => asked!($answer, model),)*
+                    $(Self::$variant(_) => prediction_kind!($role),)*
                 }
             }
 
@@ -339,11 +273,11 @@ any_model! {
     /// Features mapped to a range.
     MinMaxScaler(crate::MinMaxScaler) "MinMaxScaler" [Custom] transformer;
     /// Clusters by density.
-    Dbscan(crate::Dbscan) "DBSCAN" [Custom] silent;
+    Dbscan(crate::Dbscan) "DBSCAN" [Custom] other;
     /// Clusters with the shape of normal distributions.
     GaussianMixture(crate::GaussianMixture) "GaussianMixture" [Custom] classifier;
     /// Outliers by random cuts.
-    IsolationForest(IsolationForest) "IsolationForest" [Custom] outliers;
+    IsolationForest(crate::IsolationForest) "IsolationForest" [Custom] outlier_detector;
     /// Projection onto the directions of most variance.
     Pca(crate::Pca) "Pca" [Pca] transformer;
     /// Normal distributions of features in classes.
@@ -359,24 +293,24 @@ any_model! {
     /// Boosted trees that say a class.
     GradientBoostingClassifier(crate::GradientBoostingClassifier) "GradientBoostingClassifier" [GradientBoosting] classifier;
     /// Words after words.
-    NgramLm(crate::NgramLm) "NgramLm" [NgramLm] silent;
+    NgramLm(crate::NgramLm) "NgramLm" [NgramLm] language_model;
     /// Documents to weighted counts of terms.
-    TfIdf(crate::TfIdf) "TfIdf" [TfIdf] silent;
+    TfIdf(crate::TfIdf) "TfIdf" [TfIdf] vectorizer;
     /// Documents to counts of terms.
-    CountVectorizer(crate::CountVectorizer) "CountVectorizer" [CountVectorizer] silent;
+    CountVectorizer(crate::CountVectorizer) "CountVectorizer" [CountVectorizer] vectorizer;
     /// Dense layers.
     NeuralSequential(crate::NeuralSequential) "NeuralSequential" [NeuralSequential] transformer;
     /// Items that are alike.
-    ContentRecommender(crate::ContentRecommender) "ContentRecommender" [ContentRecommender] silent;
+    ContentRecommender(crate::ContentRecommender) "ContentRecommender" [ContentRecommender] other;
     /// Numbers in few bits.
-    QuantizedBlock(crate::QuantizedBlock) "QuantizedBlock" [NeuralSequential] silent;
+    QuantizedBlock(crate::QuantizedBlock) "QuantizedBlock" [NeuralSequential] other;
     /// Steps one after the other, in `f64`.
-    Pipeline(Pipeline) "Pipeline" [Custom] silent;
+    Pipeline(Pipeline) "Pipeline" [Custom] other;
     /// A plain list of numbers.
     Numbers(crate::Numbers) "Numbers" [
         GradientBoosting Pca NaiveBayes Knn Svm NgramLm TfIdf CountVectorizer NeuralSequential NeuralCustom
         ContentRecommender Custom
-    ] silent;
+    ] other;
 }
 
 impl AnyModel {

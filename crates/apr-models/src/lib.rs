@@ -31,7 +31,6 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-mod answers;
 mod any_model;
 mod checks;
 mod classes;
@@ -63,6 +62,7 @@ mod numbers;
 mod payload;
 mod pca;
 mod pipeline;
+mod predictions;
 mod probability;
 mod products;
 mod quantized_block;
@@ -83,8 +83,7 @@ mod tree;
 mod vector;
 mod vocabulary;
 
-pub use crate::answers::{Answers, CLASSES_KEY, FEATURES_KEY, InputKind, OutputKind, Terms};
-pub use crate::any_model::{AnyModel, Predictions};
+pub use crate::any_model::{AnyModel, Terms};
 pub use crate::content_recommender::{ContentRecommender, Recommendation};
 pub use crate::count_vectorizer::{CountVectorizer, CountVectorizerOptions, DocumentCount};
 pub use crate::custom::{Custom, NeuralCustom};
@@ -121,6 +120,10 @@ pub use crate::pipeline::{
     OtherCharacters, OutlierHead, OutputShape, Pipeline, ProbabilityRule, Reals, Samples, ScaleAdd,
     ShiftDivide, SparseRows64, Step, StepActivation, StepKernel, Table, TextInput, TextParts, TextTerms,
     TfIdfWeights, TreeOutputs, TreeThresholds, TreesParts, TreesStep, ValueKind,
+};
+pub use crate::predictions::{
+    CLASSES_KEY, Capabilities, FEATURES_KEY, Float, Floats, InputKind, OutputKind, PredictionKind,
+    Predictions, TermWeights,
 };
 pub use crate::quantized_block::{QuantType, QuantizedBlock};
 #[cfg(feature = "quantize")]

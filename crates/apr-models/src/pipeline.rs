@@ -5,13 +5,14 @@ mod alone;
 mod characters;
 mod fold;
 mod head;
-mod input;
+pub(crate) mod input;
 mod kernel;
 mod labels;
 mod linear;
 mod neighbours;
 mod gaussian;
 mod payload;
+mod predict;
 pub(crate) mod reals;
 pub(crate) mod rows;
 mod simple;
@@ -21,7 +22,6 @@ mod text;
 mod trees;
 mod tf_idf_weights;
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 pub use self::characters::CharacterClass;
@@ -48,12 +48,9 @@ pub use self::text::{TextInput, TextParts, TextTerms};
 pub use self::tf_idf_weights::TfIdfWeights;
 pub use self::trees::{TreeOutputs, TreeThresholds, TreesParts, TreesStep};
 
-use crate::any_model::Predictions;
 use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::matrix::Matrix;
 use crate::scratch::with_scratch;
-use crate::vector::Vector;
 
 /// Most steps.
 const MAX_STEPS: usize = 4096;
@@ -179,6 +176,18 @@ impl Pipeline {
         self.head.n_decisions(self.n_outputs).ok()
     }
 
+    /// Classes, clusters or marks that [`predict_indices_into`](Self::predict_indices_into) tells apart; `None` if it predicts
+    /// values.
+    #[must_use]
+    pub const fn n_classes(&self) -> Option<usize> {
+        match &self.head {
+            Head::Values { .. } => None,
+            Head::Classes(head) => Some(head.labels.len()),
+            Head::Clusters(_) => Some(self.n_outputs),
+            Head::Outliers(_) => Some(2),
+        }
+    }
+
     /// Whether [`score_samples_into`](Self::score_samples_into) says something.
     #[must_use]
     pub fn has_score_samples(&self) -> bool {
@@ -249,16 +258,14 @@ impl Pipeline {
     ///
     /// [`ErrorKind::NoSuchOutput`] if samples are no texts or rows do not stay sparse.
     pub fn transform_texts(&self, texts: &[&str]) -> Result<SparseRows64, Error> {
-        let sparse = self.steps.iter().all(Step::stays_sparse);
-        match (&self.input, &self.head) {
-            (Input::Texts(input), Head::Values { link: Link::None, .. }) if sparse => {
-                let mut rows = input.count(texts);
-                let mut block = Block::sparse(&mut rows, &mut [], &mut []);
-                self.run(&mut block, 0)?;
-                Ok(rows)
-            }
-            _ => Err(ErrorKind::NoSuchOutput { output: "sparse rows" }.into()),
+        let Input::Texts(input) = &self.input else { return Err(no_sparse_rows()) };
+        if !self.gives_terms() {
+            return Err(no_sparse_rows());
         }
+        let mut rows = input.count(texts);
+        let mut block = Block::sparse(&mut rows, &mut [], &mut []);
+        self.run(&mut block, 0)?;
+        Ok(rows)
     }
 
     /// The probability of each class or cluster, [`n_probabilities`](Self::n_probabilities) a row.
@@ -290,41 +297,6 @@ impl Pipeline {
     pub fn score_samples_into(&self, rows: Samples<'_>, out: &mut [f64]) -> Result<(), Error> {
         self.head.expect_score_samples()?;
         self.fill(rows, out, 1, |scores, out| out.fill(self.head.score_sample(scores)))
-    }
-
-    /// Predicts, or transforms, each sample. Numbers are rounded to `f32`, which is what [`Predictions`] are made of;
-    /// [`values_into`](Self::values_into) gives all of their digits.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::FeatureCount`], [`ErrorKind::FeatureNotFinite`], [`ErrorKind::BeyondSingle`].
-    pub fn try_predict(&self, x: &Matrix) -> Result<Predictions, Error> {
-        let (rows, n_rows) = (Samples::F32(x.as_slice()), x.n_rows());
-        if let Head::Values { kind, .. } = &self.head {
-            let n_cols = self.n_outputs;
-            let len = n_rows.checked_mul(n_cols).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols })?;
-            let mut values = vec![0.0; len];
-            self.values_into(rows, &mut values)?;
-            let values: Vec<f32> = values.into_iter().map(|value| value as f32).collect();
-            return Ok(match (kind, n_cols) {
-                (ValueKind::Predictions, 1) => Predictions::Numbers(Vector::from_vec(values)),
-                _ => Predictions::Samples(Matrix::from_vec(n_rows, n_cols, values)?),
-            });
-        }
-        let mut places = vec![0; n_rows];
-        self.predict_indices_into(rows, &mut places)?;
-        Ok(match &self.head {
-            Head::Outliers(_) => {
-                Predictions::Outliers(places.iter().map(|&place| if place == 0 { -1 } else { 1 }).collect())
-            }
-            Head::Classes(head) => match head.labels.pick(&places) {
-                Labels::Integers(labels) if labels.iter().all(|&label| usize::try_from(label).is_ok()) => {
-                    Predictions::Classes(labels.iter().map(|&label| label as usize).collect())
-                }
-                labels => Predictions::Labels(labels),
-            },
-            _ => Predictions::Classes(places),
-        })
     }
 
     /// Fills `n_places` places of `out` for each row from its scores.
@@ -417,8 +389,14 @@ impl Pipeline {
     }
 }
 
+fn no_sparse_rows() -> Error {
+    ErrorKind::NoSuchOutput { output: "sparse rows" }.into()
+}
+
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
 
     fn numbers(n_features: usize) -> Input {

@@ -137,7 +137,7 @@ impl Svm {
     /// # Errors
     ///
     /// [`ErrorKind::FeatureCount`].
-    pub fn decisions(&self, x: &Matrix) -> Result<Vec<f64>, Error> {
+    pub fn decision_function(&self, x: &Matrix) -> Result<Vec<f64>, Error> {
         let (n_rows, n_cols) = (x.n_rows(), self.n_decisions());
         let len = n_rows.checked_mul(n_cols).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols })?;
         let mut out = alloc::vec![0.0; len];

@@ -1,127 +1,92 @@
-//! Answers as JSON and as raw numbers.
+//! Predictions as JSON and as raw numbers.
 
-use apr_models::{Answers, Label, Terms};
+use apr_models::{Float, Label, Predictions, Terms};
 
 use crate::model::Model;
 use crate::write;
 
-/// What the numbers of a raw answer are.
+/// Type of the numbers of a raw answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RawKind {
     /// 32-bit floats.
     Floats,
-    /// 32-bit whole numbers without a sign.
+    /// 32-bit unsigned integers.
     Classes,
 }
 
-/// Appends the answers to an open JSON array.
-pub(crate) fn to_json(model: &Model, terms: Option<&Terms<'_>>, answers: &Answers, out: &mut Vec<u8>) {
-    for idx in 0..answers.len() {
+/// Appends the predictions to an open JSON array.
+pub(crate) fn to_json(
+    model: &Model,
+    terms: Option<&Terms<'_>>,
+    predictions: &Predictions,
+    out: &mut Vec<u8>,
+) {
+    for idx in 0..predictions.len() {
         if out.last() != Some(&b'[') {
             out.push(b',');
         }
-        one_to_json(model, terms, answers, idx, out);
+        one_to_json(model, terms, predictions, idx, out);
     }
 }
 
-fn one_to_json(model: &Model, terms: Option<&Terms<'_>>, answers: &Answers, idx: usize, out: &mut Vec<u8>) {
-    let term = |number: usize| terms.and_then(|terms| terms.get(number)).unwrap_or_default();
-    match answers {
-        Answers::Numbers(values) => write::narrow(at(values, idx), out),
-        Answers::Wide(values) => write::wide(at(values, idx), out),
-        Answers::Outliers(marks) => write::plain(at(marks, idx), out),
-        Answers::Classes(classes) => class(model, at(classes, idx), out),
-        Answers::Places(places) => label(model, at(places, idx), out),
-        Answers::Rows(rows) => {
-            array(rows.row(idx).unwrap_or_default().iter().copied(), out, write::narrow);
+fn one_to_json(
+    model: &Model,
+    terms: Option<&Terms<'_>>,
+    predictions: &Predictions,
+    idx: usize,
+    out: &mut Vec<u8>,
+) {
+    let class_at = |classes: &[usize]| classes.get(idx).copied().unwrap_or_default();
+    match predictions {
+        Predictions::Values(values) => write::float(values.get(idx).unwrap_or(Float::F32(0.0)), out),
+        Predictions::Rows { values, n_columns } => {
+            out.push(b'[');
+            write::list(values.row(idx, *n_columns), out, write::float);
+            out.push(b']');
         }
-        Answers::WideRows { values, width } => {
-            array(row(values, *width, idx).iter().copied(), out, write::wide);
-        }
-        Answers::Terms(rows) => {
-            let pairs = rows.row(idx).into_iter().flat_map(|row| row.iter());
-            object(pairs, out, |number, out| write::string(term(number), out), write::narrow);
-        }
-        Answers::WideTerms(rows) => {
-            let (numbers, values) = rows.row(idx).unwrap_or_default();
-            let pairs = numbers.iter().map(|&number| number as usize).zip(values.iter().copied());
-            object(pairs, out, |number, out| write::string(term(number), out), write::wide);
-        }
-        Answers::Probabilities(classes, shares) => {
+        Predictions::Classes(classes) => label(model, class_at(classes), out),
+        Predictions::Probabilities { classes, values, n_columns } => {
             out.extend_from_slice(b"{\"class\":");
-            class(model, at(classes, idx), out);
+            label(model, class_at(classes), out);
             out.extend_from_slice(b",\"probabilities\":");
-            let columns = model.any().probability_classes();
-            let class_of =
-                |column: usize| columns.and_then(|columns| columns.get(column)).copied().unwrap_or(column);
-            let pairs = shares.row(idx).unwrap_or_default().iter().copied().enumerate();
-            object(
-                pairs,
-                out,
-                |column, out| quoted(class_of(column), out, |number, out| class(model, number, out)),
-                write::narrow,
-            );
+            let pairs = values.row(idx, *n_columns).enumerate();
+            object(pairs, out, |column, out| {
+                quoted(model.any().class_of_column(column), out, |class, out| label(model, class, out));
+            });
             out.push(b'}');
         }
-        Answers::Shares { places, shares, n_probabilities } => {
-            out.extend_from_slice(b"{\"class\":");
-            label(model, at(places, idx), out);
-            out.extend_from_slice(b",\"probabilities\":");
-            let pairs = row(shares, *n_probabilities, idx).iter().copied().enumerate();
-            object(
-                pairs,
-                out,
-                |place, out| quoted(place, out, |place, out| label(model, place, out)),
-                write::wide,
-            );
-            out.push(b'}');
-        }
+        Predictions::Outliers(marks) => write::plain(marks.get(idx).copied().unwrap_or_default(), out),
+        Predictions::Terms(rows) => object(rows.row(idx), out, |column, out| {
+            write::string(terms.and_then(|terms| terms.get(column)).unwrap_or_default(), out);
+        }),
+        _ => out.extend_from_slice(b"null"),
     }
 }
 
-/// Appends the answers as little-endian numbers; gives what they are and how many a row has. Weights of terms have no such form.
-pub(crate) fn to_raw(model: &Model, answers: &Answers, out: &mut Vec<u8>) -> (RawKind, usize) {
+/// Appends the predictions as little-endian numbers; returns their type and how many a row has. Weights of terms have no such form.
+pub(crate) fn to_raw(predictions: &Predictions, out: &mut Vec<u8>) -> (RawKind, usize) {
     let mut floats = |values: &mut dyn Iterator<Item = f32>| {
         values.for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
         RawKind::Floats
     };
-    match answers {
-        Answers::Numbers(values) => (floats(&mut values.iter().copied()), 1),
-        Answers::Wide(values) => (floats(&mut values.iter().map(|&value| value as f32)), 1),
-        Answers::Outliers(marks) => (floats(&mut marks.iter().map(|&mark| mark as f32)), 1),
-        Answers::Rows(rows) | Answers::Probabilities(_, rows) => {
-            (floats(&mut rows.as_slice().iter().copied()), rows.n_cols())
+    match predictions {
+        Predictions::Values(values) => (floats(&mut values.iter().map(Float::to_f32)), 1),
+        Predictions::Outliers(marks) => (floats(&mut marks.iter().map(|&mark| mark as f32)), 1),
+        Predictions::Rows { values, n_columns } | Predictions::Probabilities { values, n_columns, .. } => {
+            (floats(&mut values.iter().map(Float::to_f32)), *n_columns)
         }
-        Answers::WideRows { values, width }
-        | Answers::Shares { shares: values, n_probabilities: width, .. } => {
-            (floats(&mut values.iter().map(|&value| value as f32)), *width)
+        Predictions::Classes(classes) => {
+            // There are not 2^32 classes.
+            classes.iter().for_each(|&class| out.extend_from_slice(&(class as u32).to_le_bytes()));
+            (RawKind::Classes, 1)
         }
-        Answers::Terms(_) | Answers::WideTerms(_) => (RawKind::Floats, 0),
-        Answers::Classes(classes) => (numbers(classes.iter().copied(), out), 1),
-        Answers::Places(places) if model.finds_outliers() => {
-            (floats(&mut places.iter().map(|&place| if place == 0 { -1.0 } else { 1.0 })), 1)
-        }
-        Answers::Places(places) => (numbers(places.iter().copied(), out), 1),
+        _ => (RawKind::Floats, 0),
     }
 }
 
-fn numbers(values: impl Iterator<Item = usize>, out: &mut Vec<u8>) -> RawKind {
-    // There are not 2^32 classes.
-    values.for_each(|value| out.extend_from_slice(&(value as u32).to_le_bytes()));
-    RawKind::Classes
-}
-
-/// A class by its name, or its number if it has none.
-fn class(model: &Model, number: usize, out: &mut Vec<u8>) {
-    match model.class(number) {
-        Ok(name) => write::string(name, out),
-        Err(number) => write::plain(number, out),
-    }
-}
-
-/// A label of a pipeline in the type it has.
-fn label(model: &Model, place: usize, out: &mut Vec<u8>) {
-    match model.label(place) {
+/// A class by its name, or its label in the type it has.
+fn label(model: &Model, class: usize, out: &mut Vec<u8>) {
+    match model.label(class) {
         Some(Label::Integer(value)) => write::plain(value, out),
         Some(Label::Text(text)) => write::string(text, out),
         Some(Label::Boolean(value)) => write::plain(value, out),
@@ -140,31 +105,16 @@ fn quoted<T>(value: T, out: &mut Vec<u8>, write: impl FnOnce(T, &mut Vec<u8>)) {
     }
 }
 
-fn array<T>(values: impl Iterator<Item = T>, out: &mut Vec<u8>, write: impl FnMut(T, &mut Vec<u8>)) {
-    out.push(b'[');
-    write::list(values, out, write);
-    out.push(b']');
-}
-
-fn object<V>(
-    pairs: impl Iterator<Item = (usize, V)>,
+fn object(
+    pairs: impl Iterator<Item = (usize, Float)>,
     out: &mut Vec<u8>,
     mut key: impl FnMut(usize, &mut Vec<u8>),
-    mut value: impl FnMut(V, &mut Vec<u8>),
 ) {
     out.push(b'{');
-    write::list(pairs, out, |(number, weight), out| {
-        key(number, out);
+    write::list(pairs, out, |(column, value), out| {
+        key(column, out);
         out.push(b':');
-        value(weight, out);
+        write::float(value, out);
     });
     out.push(b'}');
-}
-
-fn at<T: Copy + Default>(values: &[T], idx: usize) -> T {
-    values.get(idx).copied().unwrap_or_default()
-}
-
-fn row(values: &[f64], width: usize, idx: usize) -> &[f64] {
-    values.chunks_exact(width.max(1)).nth(idx).unwrap_or_default()
 }

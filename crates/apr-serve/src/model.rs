@@ -2,8 +2,7 @@
 
 use apr_container::inspect_bytes;
 use apr_models::{
-    Accepts, AnyModel, CLASSES_KEY, Error, ErrorKind, FEATURES_KEY, Head, Input, InputKind, Label,
-    Model as _, OutputKind,
+    Accepts, AnyModel, CLASSES_KEY, Error, ErrorKind, FEATURES_KEY, InputKind, Label, Model as _, OutputKind,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -32,7 +31,8 @@ impl Model {
     ///
     /// [`ErrorKind::NoPredictions`] if it says nothing about samples.
     pub fn new(model: AnyModel) -> Result<Self, Error> {
-        let input_kind = model.input_kind().ok_or(ErrorKind::NoPredictions { model: model.name() })?;
+        let input_kind =
+            model.capabilities().input().ok_or(ErrorKind::NoPredictions { model: model.name() })?;
         Ok(Self {
             any: model,
             input_kind,
@@ -162,20 +162,14 @@ impl Model {
         self.input_kind
     }
 
-    /// Numbers that a sample has, if they are numbers and the model says how many.
+    /// Features of a sample, if samples are rows of numbers and the model says how many.
     pub(crate) fn n_inputs(&self) -> Option<usize> {
-        if self.input_kind == InputKind::Text { None } else { self.any.n_features() }
+        self.any.capabilities().n_features()
     }
 
-    /// Which numbers samples may have.
+    /// Which values features may have.
     pub(crate) fn accepts(&self) -> Accepts {
-        match &self.any {
-            AnyModel::Pipeline(pipeline) => match pipeline.input() {
-                Input::Numbers { accepts, .. } => *accepts,
-                _ => Accepts::Finite,
-            },
-            _ => Accepts::Finite,
-        }
+        self.any.capabilities().accepts()
     }
 
     /// Whether it is asked in the same way as another one.
@@ -193,26 +187,14 @@ impl Model {
         }
     }
 
-    /// What to call a class: its name, or its number.
-    pub(crate) fn class(&self, number: usize) -> Result<&str, usize> {
-        let name = self.classes.as_ref().and_then(|classes| classes.get(number));
-        name.map(String::as_str).ok_or(number)
-    }
-
-    /// What a pipeline calls the class, cluster or mark at that place.
-    pub(crate) fn label(&self, place: usize) -> Option<Label<'_>> {
-        let AnyModel::Pipeline(pipeline) = &self.any else { return None };
-        let label = pipeline.label(place)?;
-        let named = match label {
-            Label::Integer(number) => usize::try_from(number).ok().and_then(|number| self.class(number).ok()),
+    /// The label of a predicted class: its name, if the class is a number that has one.
+    pub(crate) fn label(&self, class: usize) -> Option<Label<'_>> {
+        let label = self.any.label(class)?;
+        let name = match label {
+            Label::Integer(number) => self.classes.as_ref().zip(usize::try_from(number).ok()),
             _ => None,
         };
-        Some(named.map_or(label, Label::Text))
-    }
-
-    /// Whether the places of a pipeline are marks: 0 for an outlier.
-    pub(crate) fn finds_outliers(&self) -> bool {
-        matches!(&self.any, AnyModel::Pipeline(pipeline) if matches!(pipeline.head(), Head::Outliers(_)))
+        Some(name.and_then(|(names, number)| names.get(number)).map_or(label, |name| Label::Text(name)))
     }
 
     /// The digest in hexadecimal.
@@ -244,7 +226,7 @@ impl Model {
         out.extend_from_slice(b",\"missing_values\":");
         write::plain(self.accepts() != Accepts::Finite, out);
         out.extend_from_slice(b",\"probabilities\":");
-        write::plain(self.any.gives_probabilities(), out);
+        write::plain(self.any.capabilities().supports(OutputKind::Probabilities), out);
         out.extend_from_slice(b",\"digest\":");
         match self.digest() {
             Some(digest) => write::string(&format!("sha256:{digest}"), out),

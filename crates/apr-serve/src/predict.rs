@@ -226,11 +226,11 @@ impl<'w> Work<'w> {
             (Body::Json(_) | Body::Csv(_), InputKind::F64) => Samples::F64(&self.wide),
             _ => Samples::F32(&self.narrow),
         };
-        let answers = model.any().answers(rows, found, self.wanted);
-        let answers = answers.map_err(|error| Refusal::of_model(&error.offset_rows(self.n_rows)))?;
+        let predictions = model.any().predict(rows, found, self.wanted);
+        let predictions = predictions.map_err(|error| Refusal::of_model(&error.offset_rows(self.n_rows)))?;
         match &mut self.raw {
-            Some(raw) => *raw = answer::to_raw(model, &answers, &mut self.out),
-            None => answer::to_json(model, self.terms.as_ref(), &answers, &mut self.out),
+            Some(raw) => *raw = answer::to_raw(&predictions, &mut self.out),
+            None => answer::to_json(model, self.terms.as_ref(), &predictions, &mut self.out),
         }
         self.n_rows += found;
         if self.out.len() > self.max_answer {

@@ -3,6 +3,8 @@
 use core::fmt::Display;
 use std::io::Write as _;
 
+use apr_models::Float;
+
 /// A string, quoted; control characters as escapes.
 pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
@@ -41,6 +43,14 @@ pub(crate) fn wide(value: f64, out: &mut Vec<u8>) {
         let _ = write!(out, "{value:?}");
     } else {
         not_finite(value, out);
+    }
+}
+
+/// A float in as few digits as give its bits back.
+pub(crate) fn float(value: Float, out: &mut Vec<u8>) {
+    match value {
+        Float::F32(value) => narrow(value, out),
+        Float::F64(value) => wide(value, out),
     }
 }
 

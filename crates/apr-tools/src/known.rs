@@ -95,16 +95,9 @@ impl Known {
         }
     }
 
-    /// What to call a class.
-    pub(crate) fn class(&self, number: usize) -> String {
-        let name = self.classes.as_ref().and_then(|classes| classes.get(number));
-        name.cloned().unwrap_or_else(|| number.to_string())
-    }
-
-    /// What a pipeline calls the class, cluster or mark at that place.
-    pub(crate) fn label(&self, place: usize) -> Option<Label<'_>> {
-        let AnyModel::Pipeline(pipeline) = &self.model else { return None };
-        let label = pipeline.label(place)?;
+    /// The label of a predicted class: its name, if the class is a number that has one.
+    pub(crate) fn label(&self, class: usize) -> Option<Label<'_>> {
+        let label = self.model.label(class)?;
         let named = match label {
             Label::Integer(number) => self.classes.as_ref().zip(usize::try_from(number).ok()),
             _ => None,

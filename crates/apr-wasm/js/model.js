@@ -68,7 +68,7 @@ export class Model {
     if (kind === "terms") return termsOf(counts, dtype, bytes);
     const values = typed(dtype, bytes);
     if (kind === "class" || kind === "outlier") return this.#named(Int32Array.from(values));
-    if (kind === "label" || kind === "outlier-label") return this.#named(labelsOf(values, this.classes));
+    if (kind === "label") return this.#named(labelsOf(values, this.classes));
     if (columns !== 1) return { data: values, columns };
     return values;
   }

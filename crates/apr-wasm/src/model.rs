@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 use apr_container::{Metadata, Value};
 use apr_models::{
-    Answers, AnyModel, Error, ErrorKind, Head, InputKind, Label, Matrix, Model as _, OutputKind, Samples,
-    SparseRows, Tensors,
+    AnyModel, Error, ErrorKind, Floats, InputKind, Label, Matrix, Model as _, OutputKind, PredictionKind,
+    Predictions, Samples, SparseRows, Tensors, TermWeights,
 };
 
 use crate::failure::Failure;
@@ -63,11 +63,12 @@ impl Loaded {
             Some(outputs) => json.number("outputs", outputs as u64),
             None => json.raw("outputs", "null"),
         }
-        let samples = self.model.input_kind();
-        json.truth("takesText", samples == Some(InputKind::Text));
-        json.truth("takesNothing", samples.is_none());
-        json.truth("wide", samples == Some(InputKind::F64));
-        json.truth("givesProbabilities", self.model.gives_probabilities());
+        let capabilities = self.model.capabilities();
+        let input = capabilities.input();
+        json.truth("takesText", input == Some(InputKind::Text));
+        json.truth("takesNothing", input.is_none());
+        json.truth("wide", input == Some(InputKind::F64));
+        json.truth("givesProbabilities", capabilities.supports(OutputKind::Probabilities));
         json.optional("target", self.target.as_deref());
         for (key, names) in [("features", &self.features), ("classNames", &self.classes)] {
             match names {
@@ -90,11 +91,9 @@ impl Loaded {
             list.finish()
         };
         match &*self.model {
-            AnyModel::Pipeline(model) if !matches!(model.head(), Head::Values { .. }) => {
+            AnyModel::Pipeline(model) => {
                 let mut list = Json::list();
-                let mut place = 0;
-                // Clusters have labels without end: as many as the model tells apart.
-                while let Some(label) = model.label(place).filter(|_| place < model.n_outputs().max(2)) {
+                for label in (0..model.n_classes()?).map_while(|idx| model.label(idx)) {
                     match label {
                         Label::Integer(number) => list.item(&json::exact(number.into())),
                         Label::Text(text) => list.text_item(text),
@@ -102,18 +101,18 @@ impl Loaded {
                         Label::Number(number) => list.item(&json::float(number)),
                         _ => list.item("null"),
                     }
-                    place += 1;
                 }
                 Some(list.finish())
             }
-            model => model.probability_classes().map(numbers),
+            AnyModel::Svm(_) => None,
+            model => model.classes().map(numbers),
         }
     }
 
     /// The terms that columns of answers to texts stand for.
     fn terms(&self) -> Option<String> {
         let terms = self.model.terms()?;
-        Some(texts((0..).map_while(|number| terms.get(number))))
+        Some(texts(terms.iter()))
     }
 
     /// A byte (1 for probabilities), a byte (0 rows of `f32`, 1 rows of `f64`, 2 texts), the number of columns or of texts, the data:
@@ -124,65 +123,60 @@ impl Loaded {
     /// What the model refuses.
     pub(crate) fn predict(&self, mut args: Arguments<'_>) -> Result<Answer, Failure> {
         let wanted = if args.u8()? == 1 { OutputKind::Probabilities } else { OutputKind::Predictions };
-        if wanted == OutputKind::Probabilities && !self.model.gives_probabilities() {
+        let capabilities = self.model.capabilities();
+        if wanted == OutputKind::Probabilities && !capabilities.supports(wanted) {
             return Err(nothing("gives no probabilities", &self.model));
         }
         let (kind, count) = (args.u8()?, args.u32()? as usize);
-        let answers = match (kind, self.model.input_kind()) {
+        let predictions = match (kind, capabilities.input()) {
             (0, Some(InputKind::F32)) => {
                 let values = floats_of(args.rest());
                 let x = Matrix::from_vec(values.len().checked_div(count).unwrap_or(0), count, values)?;
-                self.model.answers(Samples::F32(x.as_slice()), x.n_rows(), wanted)?
+                self.model.predict(Samples::F32(x.as_slice()), x.n_rows(), wanted)?
             }
             (1, Some(InputKind::F64)) => {
                 let (values, _) = args.rest().as_chunks::<8>();
                 let values: Vec<f64> = values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
                 check_columns(self.model.n_features(), count)?;
                 let n_rows = values.len().checked_div(count).unwrap_or(0);
-                self.model.answers(Samples::F64(&values), n_rows, wanted)?
+                self.model.predict(Samples::F64(&values), n_rows, wanted)?
             }
             (2, Some(InputKind::Text)) => {
                 let mut texts = Vec::new();
                 for _ in 0..count {
                     texts.push(args.text()?);
                 }
-                self.model.answers(Samples::Text(&texts), texts.len(), wanted)?
+                self.model.predict(Samples::Text(&texts), texts.len(), wanted)?
             }
             (_, None) => return Err(nothing("predicts nothing about rows", &self.model)),
             _ => return Err(Failure::new("aw-usage", "the model takes rows, or texts, and got the other")),
         };
-        self.encode(&answers)
+        self.encode(&predictions)
     }
 
-    fn encode(&self, answers: &Answers) -> Result<Answer, Failure> {
-        Ok(match answers {
-            Answers::Numbers(values) => singles("value", 1, values),
-            Answers::Classes(classes) => whole_numbers("class", classes),
-            Answers::Probabilities(_, shares) => singles("probability", shares.n_cols(), shares.as_slice()),
-            Answers::Outliers(marks) => {
+    fn encode(&self, predictions: &Predictions) -> Result<Answer, Failure> {
+        let prediction = self.model.capabilities().prediction();
+        let kind = prediction.map_or("value", PredictionKind::name);
+        Ok(match predictions {
+            Predictions::Values(values) => floats(kind, 1, values),
+            Predictions::Rows { values, n_columns } => floats("row", *n_columns, values),
+            Predictions::Classes(classes) => {
+                // Classes of a pipeline are places of its list of labels.
+                let is_pipeline = matches!(&*self.model, AnyModel::Pipeline(_));
+                whole_numbers(if is_pipeline { "label" } else { kind }, classes)
+            }
+            Predictions::Probabilities { values, n_columns, .. } => floats("probability", *n_columns, values),
+            Predictions::Outliers(marks) => {
                 numbers("outlier", "i32", 1, bytes_of(marks.clone(), i32::to_le_bytes))
             }
-            Answers::Rows(rows) => singles("row", rows.n_cols(), rows.as_slice()),
-            Answers::Terms(rows) => terms(rows),
-            Answers::Wide(values) => {
-                let is_language = matches!(&*self.model, AnyModel::NgramLm(_));
-                doubles(if is_language { "log-probability" } else { "value" }, 1, values)
-            }
-            Answers::WideRows { values, width } => doubles("row", *width, values),
-            Answers::WideTerms(rows) => {
+            Predictions::Terms(TermWeights::F32(rows)) => terms(rows),
+            Predictions::Terms(TermWeights::F64(rows)) => {
                 let starts = rows.row_starts().iter();
                 let counts = starts.clone().zip(starts.skip(1)).map(|(start, end)| (end - start) as u64);
                 let weights = bytes_of(rows.values().to_vec(), f64::to_le_bytes);
                 sparse("f64", counts.collect(), rows.columns().to_vec(), &weights)
             }
-            Answers::Places(places) => {
-                let AnyModel::Pipeline(model) = &*self.model else { return Err(Failure::message()) };
-                let is_outlier = matches!(model.head(), Head::Outliers(_));
-                whole_numbers(if is_outlier { "outlier-label" } else { "label" }, places)
-            }
-            Answers::Shares { shares, n_probabilities, .. } => {
-                doubles("probability", *n_probabilities, shares)
-            }
+            _ => return Err(Failure::message()),
         })
     }
 }
@@ -216,12 +210,11 @@ fn check_columns(expected: Option<usize>, found: usize) -> Result<(), Failure> {
     }
 }
 
-fn singles(kind: &str, columns: usize, values: &[f32]) -> Answer {
-    numbers(kind, "f32", columns, bytes_of(values.to_vec(), f32::to_le_bytes))
-}
-
-fn doubles(kind: &str, columns: usize, values: &[f64]) -> Answer {
-    numbers(kind, "f64", columns, bytes_of(values.to_vec(), f64::to_le_bytes))
+fn floats(kind: &str, columns: usize, values: &Floats) -> Answer {
+    match values {
+        Floats::F32(values) => numbers(kind, "f32", columns, bytes_of(values.clone(), f32::to_le_bytes)),
+        Floats::F64(values) => numbers(kind, "f64", columns, bytes_of(values.clone(), f64::to_le_bytes)),
+    }
 }
 
 fn whole_numbers(kind: &str, values: &[usize]) -> Answer {

@@ -11,7 +11,7 @@ fn call(bytes: &[u8]) -> usize {
         return model.len();
     }
     match model.try_predict(&x) {
-        Ok(apr_models::Predictions::Numbers(numbers)) => numbers.len(),
+        Ok(apr_models::Predictions::Values(values)) => values.len(),
         Ok(_) => fitted,
         Err(_) => 0,
     }

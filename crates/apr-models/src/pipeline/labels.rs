@@ -67,21 +67,6 @@ impl Labels {
         }
     }
 
-    /// The labels at those places, of which none is beyond the last one.
-    pub(crate) fn pick(&self, places: &[usize]) -> Self {
-        fn each<T: Clone>(labels: &[T], places: &[usize]) -> Vec<T> {
-            let mut picked = Vec::with_capacity(places.len());
-            places.iter().filter_map(|&place| labels.get(place)).for_each(|label| picked.push(label.clone()));
-            picked
-        }
-        match self {
-            Self::Integers(labels) => Self::Integers(each(labels, places)),
-            Self::Texts(labels) => Self::Texts(each(labels, places)),
-            Self::Booleans(labels) => Self::Booleans(each(labels, places)),
-            Self::Numbers(labels) => Self::Numbers(each(labels, places)),
-        }
-    }
-
     /// Proves that they are `expected`, and in order: the names of classes.
     pub(crate) fn check(&self, expected: usize) -> Result<(), Error> {
         checks::expect_len(PART, expected, self.len())?;
@@ -151,7 +136,6 @@ mod tests {
         ] {
             assert!(labels.check(2).is_ok(), "{labels:?}");
             assert_eq!(labels.check(3).unwrap_err().code(), "am-part-length");
-            assert_eq!(labels.pick(&[1, 0, 1]).get(2), labels.get(1));
             assert_eq!(labels.get(2), None);
         }
         for labels in [

@@ -195,7 +195,7 @@ mod tests {
     fn decisions_take_the_coefficients_of_their_pair() {
         let svm = Svm::kernel(parts()).unwrap();
         let x = Matrix::from_vec(1, 1, vec![1.0]).unwrap();
-        let found = svm.decisions(&x).unwrap();
+        let found = svm.decision_function(&x).unwrap();
         let expected = [
             0.1 + 1.0 * 1.0 + (2.0 * 10.0 + 3.0 * 100.0),
             0.2 + 5.0 * 1.0 + 4.0 * 1000.0,

@@ -6,9 +6,9 @@ use apr_container::{
 };
 use apr_models::{
     Accepts, AnyModel, CentroidDistances, ClassHead, ClusterRule, Covariance, DecisionFunction, DecisionRule,
-    GaussianLogDensity, Head, Input, KernelStep, Label, Labels, LinearStep, Link, Matrix, Model, OutlierHead,
-    OutputShape, Pipeline, Predictions, ProbabilityRule, RowNorm, Samples, ScaleAdd, ShiftDivide, Step,
-    StepActivation, StepKernel, Table, Tensors, TermFrequency, TfIdfWeights, ValueKind, Vector,
+    Floats, GaussianLogDensity, Head, Input, KernelStep, Label, Labels, LinearStep, Link, Matrix, Model,
+    OutlierHead, OutputKind, OutputShape, Pipeline, Predictions, ProbabilityRule, RowNorm, Samples, ScaleAdd,
+    ShiftDivide, Step, StepActivation, StepKernel, Table, Tensors, TermFrequency, TfIdfWeights, ValueKind,
 };
 
 /// Writes the notation of `docs/payloads.md`.
@@ -374,32 +374,67 @@ fn answers_keep_all_digits() {
 }
 
 #[test]
-fn every_way_to_answer() {
+fn every_head_predicts() {
     let x = Matrix::from_vec(3, 1, vec![-2.0, 0.0, 2.0]).unwrap();
     let one = || vec![linear(1, &[1.0], &[0.0])];
     let predict = |head| model(1, one(), head).try_predict(&x).unwrap();
     let flat = Head::Values { kind: ValueKind::Predictions, link: Link::Exp, shape: OutputShape::Vector };
-    let expected = [-2.0_f64, 0.0, 2.0].map(|value| value.exp() as f32);
-    assert_eq!(predict(flat), Predictions::Numbers(Vector::from_vec(expected.to_vec())));
-    assert_eq!(predict(rows()), Predictions::Samples(x.clone()));
-    let head = |labels| {
+    let expected = [-2.0_f64, 0.0, 2.0].map(f64::exp);
+    assert_eq!(predict(flat), Predictions::Values(Floats::F64(expected.to_vec())));
+    let values = Floats::F64(vec![-2.0, 0.0, 2.0]);
+    assert_eq!(predict(rows()), Predictions::Rows { values, n_columns: 1 });
+    let labelled = |labels: Labels| {
         let (rule, probabilities, decision_function) =
             (DecisionRule::Positive, ProbabilityRule::None, DecisionFunction::Scores);
-        Head::Classes(ClassHead { labels, rule, probabilities, decision_function })
+        let head = Head::Classes(ClassHead { labels, rule, probabilities, decision_function });
+        let model = AnyModel::from(model(1, one(), head));
+        let Predictions::Classes(classes) = model.try_predict(&x).unwrap() else { panic!("no classes") };
+        classes.iter().map(|&class| format!("{:?}", model.label(class).unwrap())).collect::<Vec<_>>()
     };
-    assert_eq!(predict(head(Labels::Integers(vec![3, 9]))), Predictions::Classes(vec![3, 3, 9]));
-    let labels = Labels::Integers(vec![-1, -1, 4]);
-    assert_eq!(predict(head(Labels::Integers(vec![-1, 4]))), Predictions::Labels(labels));
-    let texts = |texts: &[&str]| Labels::Texts(texts.iter().map(|&text| text.into()).collect());
-    assert_eq!(predict(head(texts(&["no", "yes"]))), Predictions::Labels(texts(&["no", "no", "yes"])));
+    for (labels, expected) in [
+        (Labels::Integers(vec![3, 9]), ["Integer(3)", "Integer(3)", "Integer(9)"]),
+        (Labels::Integers(vec![-1, 4]), ["Integer(-1)", "Integer(-1)", "Integer(4)"]),
+        (Labels::Texts(vec!["no".into(), "yes".into()]), ["Text(\"no\")", "Text(\"no\")", "Text(\"yes\")"]),
+    ] {
+        assert_eq!(labelled(labels), expected);
+    }
     let outliers = Head::Outliers(OutlierHead { divisor: 1.0, cut: 0.0, offset: -0.5 });
     assert_eq!(predict(outliers), Predictions::Outliers(vec![-1, 1, 1]));
     let centres = CentroidDistances::new(2, vec![-1.0_f64, 1.5].into()).unwrap();
     let clusters = model(1, vec![Step::CentroidDistances(centres)], Head::Clusters(ClusterRule::ArgMin));
     assert_eq!(clusters.try_predict(&x).unwrap(), Predictions::Classes(vec![0, 0, 1]));
     assert_eq!(clusters.label(1), Some(Label::Integer(1)));
-    assert_eq!(values(&clusters, &[-2.0]), [1.0, 3.5]);
+    assert_eq!(self::values(&clusters, &[-2.0]), [1.0, 3.5]);
     assert_eq!(clusters.n_probabilities(), None);
+}
+
+/// Each output is there exactly if the capabilities say so.
+#[test]
+fn capabilities_are_what_predict_does() {
+    let heads = [
+        Head::Values { kind: ValueKind::Predictions, link: Link::None, shape: OutputShape::Vector },
+        rows(),
+        Head::Outliers(OutlierHead { divisor: 1.0, cut: 0.0, offset: -0.5 }),
+        Head::Clusters(ClusterRule::ArgMin),
+        Head::Clusters(ClusterRule::ArgMax),
+        Head::Classes(ClassHead {
+            labels: Labels::Booleans(vec![false, true]),
+            rule: DecisionRule::Positive,
+            probabilities: ProbabilityRule::Logistic { factor: 1.0 },
+            decision_function: DecisionFunction::Scores,
+        }),
+    ];
+    for head in heads {
+        let model = AnyModel::from(model(1, vec![linear(1, &[1.0], &[0.0])], head));
+        for output in OutputKind::ALL {
+            let found = model.predict(Samples::F64(&[1.0, -1.0]), 2, output);
+            assert_eq!(
+                found.as_ref().map(Predictions::len).ok(),
+                model.capabilities().supports(output).then_some(2),
+                "{model:?} {output:?}"
+            );
+        }
+    }
 }
 
 #[test]

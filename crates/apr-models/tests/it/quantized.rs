@@ -3,8 +3,8 @@
 use apr_container::v2::{self, AprType};
 use apr_container::{ModelType, PayloadLayout, decode_payload_from_slice, encode_payload_to_vec};
 use apr_models::{
-    Activation, AnyModel, CovarianceType, GaussianMixture, KMeans, LinearRegression, Matrix, Model,
-    NeuralSequential, Predictions, QuantType, QuantizedModel, Tensors, Vector, save_quantized,
+    Activation, AnyModel, CovarianceType, Floats, GaussianMixture, KMeans, LinearRegression, Matrix, Model,
+    NeuralSequential, OutputKind, Predictions, QuantType, QuantizedModel, Tensors, Vector, save_quantized,
 };
 use apr_quant::{BlockFormat, Quantizer};
 
@@ -20,8 +20,8 @@ fn samples(n_rows: usize, n_cols: usize) -> Matrix {
 }
 
 fn outputs(model: &AnyModel, x: &Matrix) -> Vec<f32> {
-    match model.try_predict(x).unwrap() {
-        Predictions::Samples(rows) => rows.as_slice().to_vec(),
+    match model.predict_matrix(x, OutputKind::Transformed).unwrap() {
+        Predictions::Rows { values: Floats::F32(values), .. } => values,
         other => panic!("{other:?}"),
     }
 }

@@ -116,17 +116,14 @@ impl Model {
                 _ => None,
             });
         }
-        answers::classes(&self.loaded.model).map(|classes| PyList::new(py, classes)).transpose()
+        self.loaded.model.classes().map(|classes| PyList::new(py, classes)).transpose()
     }
 
     /// The terms that the columns of `terms` stand for, a list of str; None of models that have none.
     #[getter]
     fn vocabulary<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
-        if let AnyModel::Pipeline(pipeline) = &self.loaded.model {
-            return pipelines::vocabulary(pipeline).map(|terms| PyList::new(py, terms)).transpose();
-        }
-        let vocabulary = answers::vocabulary(&self.loaded.model);
-        vocabulary.map(|vocabulary| PyList::new(py, vocabulary.iter())).transpose()
+        let terms = self.loaded.model.terms();
+        terms.map(|terms| PyList::new(py, terms.iter().collect::<Vec<_>>())).transpose()
     }
 
     /// What the model predicts for each of n samples: float32 of shape (n,) of a regression, int64 of shape (n,) of a

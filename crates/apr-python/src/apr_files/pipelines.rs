@@ -5,7 +5,7 @@ use core::ops::Range;
 use std::thread;
 
 use apr_models::{
-    Error, ErrorKind, Head, Input, Labels, OutputShape, Pipeline, Samples, SparseRows64, ValueKind,
+    Error, ErrorKind, Head, Input, Labels, OutputKind, OutputShape, Pipeline, Samples, SparseRows64,
 };
 
 use super::model::Question;
@@ -75,7 +75,7 @@ pub(crate) fn answer(model: &Pipeline, question: Question, rows: &Rows) -> Resul
             flat(rows, |rows, out| model.score_samples_into(rows, out))
         }
         Question::ScoresOfSamples => Err(none("scores of samples")),
-        Question::Transformed if transforms(model) => {
+        Question::Transformed if model.capabilities().supports(OutputKind::Transformed) => {
             table(rows, model.n_outputs(), |rows, out| model.values_into(rows, out))
         }
         Question::Transformed => Err(none("transformed samples")),
@@ -89,29 +89,8 @@ pub(crate) fn terms(model: &Pipeline, texts: &[String]) -> Result<SparseRows64, 
     Ok(model.transform_texts(&texts)?)
 }
 
-/// The terms by their columns.
-pub(crate) fn vocabulary(model: &Pipeline) -> Option<Vec<&str>> {
-    let Input::Texts(input) = model.input() else { return None };
-    let parts = input.parts();
-    let mut terms: Vec<&str> = parts.vocabulary.iter().collect();
-    if let Some(columns) = &parts.columns {
-        let mut placed: Vec<(u32, &str)> = columns.iter().copied().zip(terms).collect();
-        placed.sort_unstable();
-        terms = placed.into_iter().map(|(_, term)| term).collect();
-    }
-    Some(terms)
-}
-
 fn none(what: &str) -> Refusal {
     Refusal::no_answer(format!("this pipeline gives no {what}"))
-}
-
-/// Whether its values are what `transform` of scikit-learn gives: new rows, or distances from the centres of clusters.
-fn transforms(model: &Pipeline) -> bool {
-    match model.head() {
-        Head::Values { kind, .. } => *kind == ValueKind::Transformed,
-        head => *head == Head::Clusters(apr_models::ClusterRule::ArgMin),
-    }
 }
 
 fn expect_width(model: &Pipeline, rows: &Rows) -> Result<(), Error> {

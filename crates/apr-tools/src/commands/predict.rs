@@ -8,7 +8,7 @@ pub(crate) mod texts;
 use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
-use apr_models::{Answers, InputKind, OutputKind};
+use apr_models::{InputKind, OutputKind, Predictions};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use self::answer::Asked;
@@ -142,7 +142,7 @@ fn ask(
     dialect: Dialect,
     column: Option<&str>,
     console: &Console,
-    take: &mut dyn FnMut(Answers) -> Result<(), Failure>,
+    take: &mut dyn FnMut(Predictions) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     if asked.input_kind == InputKind::Text {
         return texts::ask(asked, input, dialect, column, take);

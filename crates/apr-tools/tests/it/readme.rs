@@ -42,13 +42,11 @@ mod files {
             assert_eq!(again.predict(&x), model.predict(&x));
         }
         {
-            use apr_models::{AnyModel, Matrix, Predictions};
+            use apr_models::{AnyModel, Floats, Matrix, Predictions};
 
             let model = AnyModel::load(&path)?;
             let x = Matrix::from_vec(1, 1, vec![5.0])?;
-            if let Predictions::Numbers(values) = model.try_predict(&x)? {
-                assert_eq!(values.as_slice(), [11.0]);
-            }
+            assert_eq!(model.try_predict(&x)?, Predictions::Values(Floats::F32(vec![11.0])));
         }
         Ok(())
     }

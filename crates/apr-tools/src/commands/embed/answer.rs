@@ -1,6 +1,6 @@
 //! Which of the templates answers for a model.
 
-use apr_models::{AnyModel, Head, InputKind, Model as _};
+use apr_models::{AnyModel, InputKind, Model as _, PredictionKind};
 
 use crate::error::{CODE_NO_PREDICTION, Failure};
 use crate::known::Known;
@@ -57,50 +57,32 @@ impl Answer {
     /// If it predicts nothing.
     pub(super) fn of(known: &Known) -> Result<Self, Failure> {
         use AnyModel as M;
+        use PredictionKind::{Class, LogProbability, Outlier, Row, Terms, Value};
         let model = &known.model;
+        let capabilities = model.capabilities();
         let silent = || {
             let what = format!("a {} predicts nothing about rows", model.name());
             Failure::new(CODE_NO_PREDICTION, what).in_file(&known.path)
         };
-        let line = match model.input_kind() {
+        let line = match capabilities.input() {
             Some(InputKind::F32) => Line::Narrow,
             Some(InputKind::F64) => Line::Wide,
             Some(InputKind::Text) => Line::Text,
             _ => return Err(silent()),
         };
-        let (template, says) = match model {
-            M::LinearRegression(_)
-            | M::Ridge(_)
-            | M::Lasso(_)
-            | M::ElasticNet(_)
-            | M::DecisionTreeRegressor(_)
-            | M::RandomForestRegressor(_)
-            | M::MixtureOfExperts(_)
-            | M::KnnRegressor(_)
-            | M::GradientBoostingRegressor(_) => (NUMBER, Says::Numbers),
-            M::LogisticRegression(_)
-            | M::DecisionTreeClassifier(_)
-            | M::RandomForestClassifier(_)
-            | M::KMeans(_)
-            | M::GaussianMixture(_)
-            | M::NaiveBayes(_)
-            | M::KnnClassifier(_)
-            | M::Svm(_)
-            | M::GradientBoostingClassifier(_) => (CLASS, Says::Class),
-            M::NeuralSequential(_) if model.gives_probabilities() => (NETWORK, Says::Class),
-            M::NeuralSequential(_) | M::StandardScaler(_) | M::MinMaxScaler(_) | M::Pca(_) => {
-                (ROW, Says::Numbers)
-            }
-            M::IsolationForest(_) => (OUTLIER, Says::Mark),
-            M::CountVectorizer(_) | M::TfIdf(_) => (TERMS, Says::Numbers),
-            M::NgramLm(_) => (WORDS, Says::Numbers),
-            M::Pipeline(pipeline) => match pipeline.head() {
-                Head::Values { .. } if pipeline.gives_terms() => (PIPELINE_TERMS, Says::Numbers),
-                Head::Classes(head) => (PIPELINE_LABEL, Says::Place(head.labels.len())),
-                Head::Clusters(_) => (PIPELINE_LABEL, Says::Place(pipeline.n_outputs())),
-                Head::Outliers(_) => (PIPELINE_LABEL, Says::Place(2)),
-                _ => (PIPELINE_VALUES, Says::Numbers),
+        let (template, says) = match (model, capabilities.prediction()) {
+            (M::Pipeline(_), Some(Terms)) => (PIPELINE_TERMS, Says::Numbers),
+            (M::Pipeline(pipeline), _) => match pipeline.n_classes() {
+                Some(n_classes) => (PIPELINE_LABEL, Says::Place(n_classes)),
+                None => (PIPELINE_VALUES, Says::Numbers),
             },
+            (M::NeuralSequential(_), Some(Class)) => (NETWORK, Says::Class),
+            (_, Some(Class)) => (CLASS, Says::Class),
+            (_, Some(Value)) => (NUMBER, Says::Numbers),
+            (_, Some(Row)) => (ROW, Says::Numbers),
+            (_, Some(Outlier)) => (OUTLIER, Says::Mark),
+            (_, Some(Terms)) => (TERMS, Says::Numbers),
+            (_, Some(LogProbability)) => (WORDS, Says::Numbers),
             _ => return Err(silent()),
         };
         let view = match model {

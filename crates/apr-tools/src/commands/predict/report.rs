@@ -1,10 +1,10 @@
-//! The answers as lines of text and as JSON.
+//! The predictions as lines of text and as JSON.
 
 use core::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
 
-use apr_models::{Answers, AnyModel, Label};
+use apr_models::{Float, Label, Predictions};
 
 use super::answer::Asked;
 use crate::error::Failure;
@@ -15,14 +15,14 @@ use crate::terminal::Console;
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::plural;
 
-/// How answers are shown.
+/// How predictions are shown.
 pub(super) struct Report<'k> {
     known: &'k Known,
     asked: &'k Asked<'k>,
     input: &'k Path,
     delimiter: char,
-    /// Answers so far, for JSON.
-    kept: Vec<Answers>,
+    /// Predictions so far, for JSON.
+    kept: Vec<Predictions>,
 }
 
 impl<'k> Report<'k> {
@@ -30,11 +30,11 @@ impl<'k> Report<'k> {
         Self { known, asked, input, delimiter: delimiter.into(), kept: Vec::new() }
     }
 
-    pub(super) fn keep(&mut self, answers: Answers) {
-        self.kept.push(answers);
+    pub(super) fn keep(&mut self, predictions: Predictions) {
+        self.kept.push(predictions);
     }
 
-    /// Writes a line for each answer that `ask` gives, and gives them on at once. Returns how many there were.
+    /// Writes a line for each prediction that `ask` passes on, at once. Returns how many there were.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl<'k> Report<'k> {
         &self,
         destination: &Destination,
         overwrite: Overwrite,
-        ask: impl FnOnce(&mut dyn FnMut(Answers) -> Result<(), Failure>) -> Result<(), Failure>,
+        ask: impl FnOnce(&mut dyn FnMut(Predictions) -> Result<(), Failure>) -> Result<(), Failure>,
     ) -> Result<u64, Failure> {
         let mut n_rows = 0;
         destination.fill(overwrite, |out| {
@@ -62,68 +62,41 @@ impl<'k> Report<'k> {
         Ok(n_rows)
     }
 
-    /// One answer on one line, without its end.
-    fn line(&self, answers: &Answers, idx: usize, out: &mut String) {
+    /// One prediction on one line, without its end.
+    fn line(&self, predictions: &Predictions, idx: usize, out: &mut String) {
         // Writing to a string cannot fail.
-        let _ = match answers {
-            Answers::Numbers(values) => {
-                write!(out, "{}", Number(values.get(idx).copied().unwrap_or_default()))
+        let _ = match predictions {
+            Predictions::Values(values) => separated(self.delimiter, values.row(idx, 1).map(Number), out),
+            Predictions::Rows { values, n_columns } => {
+                separated(self.delimiter, values.row(idx, *n_columns).map(Number), out)
             }
-            Answers::Outliers(marks) => write!(out, "{}", marks.get(idx).copied().unwrap_or_default()),
-            Answers::Classes(classes) => {
-                self.push_class(classes.get(idx).copied().unwrap_or_default(), out);
+            Predictions::Classes(classes) => {
+                self.push_label(classes.get(idx).copied().unwrap_or_default(), out);
                 Ok(())
             }
-            Answers::Probabilities(classes, probabilities) => {
-                self.push_class(classes.get(idx).copied().unwrap_or_default(), out);
-                let row = probabilities.row(idx).unwrap_or_default();
-                row.iter().try_for_each(|value| write!(out, "{}{}", self.delimiter, Number(*value)))
+            Predictions::Probabilities { classes, values, n_columns } => {
+                self.push_label(classes.get(idx).copied().unwrap_or_default(), out);
+                let mut row = values.row(idx, *n_columns);
+                row.try_for_each(|value| write!(out, "{}{}", self.delimiter, Number(value)))
             }
-            Answers::Rows(rows) => {
-                let row = rows.row(idx).unwrap_or_default();
-                separated(self.delimiter, row.iter().map(|&value| Number(value)), out)
-            }
-            Answers::Terms(rows) => {
-                let row = rows.row(idx).into_iter().flat_map(|row| row.iter());
+            Predictions::Outliers(marks) => write!(out, "{}", marks.get(idx).copied().unwrap_or_default()),
+            Predictions::Terms(rows) => {
+                let row = rows.row(idx);
                 separated(' ', row.map(|(term, value)| format!("{term}:{}", Number(value))), out)
             }
-            Answers::Wide(values) => write!(out, "{}", Number(values.get(idx).copied().unwrap_or_default())),
-            Answers::WideRows { values, width } => {
-                separated(self.delimiter, row(values, *width, idx).iter().map(|&value| Number(value)), out)
-            }
-            Answers::WideTerms(rows) => {
-                let (terms, values) = rows.row(idx).unwrap_or_default();
-                let row = terms.iter().zip(values);
-                separated(' ', row.map(|(term, &value)| format!("{term}:{}", Number(value))), out)
-            }
-            Answers::Places(places) => {
-                self.push_label(places.get(idx).copied().unwrap_or_default(), out);
-                Ok(())
-            }
-            Answers::Shares { places, shares, n_probabilities } => {
-                self.push_label(places.get(idx).copied().unwrap_or_default(), out);
-                let row = row(shares, *n_probabilities, idx);
-                row.iter().try_for_each(|&value| write!(out, "{}{}", self.delimiter, Number(value)))
-            }
+            _ => Ok(()),
         };
     }
 
-    /// What a class, cluster or mark is called on a line.
-    pub(super) fn name(&self, number: usize) -> String {
+    /// The label of a class or cluster, or a mark, on a line.
+    pub(super) fn name(&self, class: usize) -> String {
         let mut name = String::new();
-        match &self.known.model {
-            AnyModel::Pipeline(_) => self.push_label(number, &mut name),
-            _ => self.push_class(number, &mut name),
-        }
+        self.push_label(class, &mut name);
         name
     }
 
-    fn push_class(&self, class: usize, out: &mut String) {
-        self.push_name(&self.known.class(class), out);
-    }
-
-    fn push_label(&self, place: usize, out: &mut String) {
-        self.push_name(&name(self.known.label(place)), out);
+    fn push_label(&self, class: usize, out: &mut String) {
+        self.push_name(&name(self.known.label(class)), out);
     }
 
     /// A name, in quotes if it would be taken for more than one cell.
@@ -138,7 +111,7 @@ impl<'k> Report<'k> {
         }
     }
 
-    /// Prints, or writes, the answers that were kept.
+    /// Prints, or writes, the predictions that were kept.
     ///
     /// # Errors
     ///
@@ -174,22 +147,17 @@ impl<'k> Report<'k> {
         json.field_str("file", &self.known.path.to_string_lossy())?;
         json.field_str("input", &self.input.to_string_lossy())?;
         json.field_str("model", self.known.model.name())?;
-        json.field_opt_str("kind", self.asked.kind(self.kept.first()))?;
-        json.field_uint("rows", self.kept.iter().map(|answers| answers.len() as u64).sum())
+        json.field_opt_str("kind", self.asked.kind())?;
+        json.field_uint("rows", self.kept.iter().map(|predictions| predictions.len() as u64).sum())
     }
 
     fn fields<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
         self.head(json)?;
         json.key("predictions")?;
-        let is_nested = self.kept.iter().any(|answers| {
+        let is_nested = self.kept.iter().any(|predictions| {
             matches!(
-                answers,
-                Answers::Probabilities(..)
-                    | Answers::Rows(_)
-                    | Answers::Terms(_)
-                    | Answers::Shares { .. }
-                    | Answers::WideRows { .. }
-                    | Answers::WideTerms(_)
+                predictions,
+                Predictions::Probabilities { .. } | Predictions::Rows { .. } | Predictions::Terms(_)
             )
         });
         if is_nested {
@@ -197,87 +165,55 @@ impl<'k> Report<'k> {
         } else {
             json.inline_array()?;
         }
-        for answers in &self.kept {
-            (0..answers.len()).try_for_each(|idx| self.value(answers, idx, json))?;
+        for predictions in &self.kept {
+            (0..predictions.len()).try_for_each(|idx| self.value(predictions, idx, json))?;
         }
         json.end_array()
     }
 
-    fn value<W: Write>(&self, answers: &Answers, idx: usize, json: &mut JsonWriter<W>) -> io::Result<()> {
-        match answers {
-            Answers::Numbers(values) => json.narrow_float(values.get(idx).copied().unwrap_or_default()),
-            Answers::Wide(values) => json.float(values.get(idx).copied().unwrap_or_default()),
-            Answers::Places(places) => self.place(places.get(idx).copied().unwrap_or_default(), json),
-            Answers::Shares { places, shares, n_probabilities } => {
+    fn value<W: Write>(
+        &self,
+        predictions: &Predictions,
+        idx: usize,
+        json: &mut JsonWriter<W>,
+    ) -> io::Result<()> {
+        match predictions {
+            Predictions::Values(values) => values.row(idx, 1).try_for_each(|value| float(value, json)),
+            Predictions::Rows { values, n_columns } => {
+                json.inline_array()?;
+                values.row(idx, *n_columns).try_for_each(|value| float(value, json))?;
+                json.end_array()
+            }
+            Predictions::Classes(classes) => self.label(classes.get(idx).copied().unwrap_or_default(), json),
+            Predictions::Probabilities { classes, values, n_columns } => {
                 json.object()?;
                 json.key("class")?;
-                self.place(places.get(idx).copied().unwrap_or_default(), json)?;
+                self.label(classes.get(idx).copied().unwrap_or_default(), json)?;
                 json.key("probabilities")?;
                 json.object()?;
-                for (place, &value) in row(shares, *n_probabilities, idx).iter().enumerate() {
-                    json.key(&name(self.known.label(place)))?;
-                    json.float(value)?;
+                for (column, value) in values.row(idx, *n_columns).enumerate() {
+                    json.key(&name(self.known.label(self.asked.model().class_of_column(column))))?;
+                    float(value, json)?;
                 }
                 json.end_object()?;
                 json.end_object()
             }
-            Answers::WideRows { values, width } => {
-                json.inline_array()?;
-                row(values, *width, idx).iter().try_for_each(|&value| json.float(value))?;
-                json.end_array()
-            }
-            Answers::WideTerms(rows) => {
+            Predictions::Outliers(marks) => json.int(marks.get(idx).copied().unwrap_or_default().into()),
+            Predictions::Terms(rows) => {
                 json.object()?;
-                let (terms, values) = rows.row(idx).unwrap_or_default();
-                for (&term, &value) in terms.iter().zip(values) {
-                    json.key(self.asked.term(term as usize))?;
-                    json.float(value)?;
-                }
-                json.end_object()
-            }
-            Answers::Outliers(marks) => json.int(marks.get(idx).copied().unwrap_or_default().into()),
-            Answers::Classes(classes) => self.class(classes.get(idx).copied().unwrap_or_default(), json),
-            Answers::Probabilities(classes, probabilities) => {
-                json.object()?;
-                json.key("class")?;
-                self.class(classes.get(idx).copied().unwrap_or_default(), json)?;
-                json.key("probabilities")?;
-                json.object()?;
-                for (column, value) in probabilities.row(idx).unwrap_or_default().iter().enumerate() {
-                    json.key(&self.known.class(self.asked.class_of_column(column)))?;
-                    json.narrow_float(*value)?;
-                }
-                json.end_object()?;
-                json.end_object()
-            }
-            Answers::Rows(rows) => {
-                json.inline_array()?;
-                let row = rows.row(idx).unwrap_or_default();
-                row.iter().try_for_each(|value| json.narrow_float(*value))?;
-                json.end_array()
-            }
-            Answers::Terms(rows) => {
-                json.object()?;
-                for (term, value) in rows.row(idx).into_iter().flat_map(|row| row.iter()) {
+                for (term, value) in rows.row(idx) {
                     json.key(self.asked.term(term))?;
-                    json.narrow_float(value)?;
+                    float(value, json)?;
                 }
                 json.end_object()
             }
+            _ => json.null(),
         }
     }
 
-    /// A class by its name, or its number if it has none.
-    fn class<W: Write>(&self, class: usize, json: &mut JsonWriter<W>) -> io::Result<()> {
-        match &self.known.classes {
-            Some(_) => json.string(&self.known.class(class)),
-            None => json.uint(class as u64),
-        }
-    }
-
-    /// A label of a pipeline in the type it has.
-    fn place<W: Write>(&self, place: usize, json: &mut JsonWriter<W>) -> io::Result<()> {
-        match self.known.label(place) {
+    /// A class by its name, or its label in the type it has.
+    fn label<W: Write>(&self, class: usize, json: &mut JsonWriter<W>) -> io::Result<()> {
+        match self.known.label(class) {
             Some(Label::Integer(value)) => json.int(value),
             Some(Label::Text(text)) => json.string(text),
             Some(Label::Boolean(value)) => json.bool(value),
@@ -287,23 +223,27 @@ impl<'k> Report<'k> {
     }
 }
 
-/// A number in as few digits as give it back, with an exponent where there would be many zeros.
-struct Number<T>(T);
-
-impl<T: fmt::Display + fmt::LowerExp + Copy + Into<f64>> fmt::Display for Number<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let size = self.0.into().abs();
-        if size == 0.0 || (1e-5..1e16).contains(&size) {
-            write!(f, "{}", self.0)
-        } else {
-            write!(f, "{:e}", self.0)
-        }
+fn float<W: Write>(value: Float, json: &mut JsonWriter<W>) -> io::Result<()> {
+    match value {
+        Float::F32(value) => json.narrow_float(value),
+        Float::F64(value) => json.float(value),
     }
 }
 
-/// The row at that place of rows of `width` numbers.
-fn row(values: &[f64], width: usize, idx: usize) -> &[f64] {
-    values.chunks_exact(width.max(1)).nth(idx).unwrap_or_default()
+/// A float in as few digits as give it back, with an exponent where there would be many zeros.
+struct Number(Float);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = self.0.to_f64().abs();
+        let is_plain = size == 0.0 || (1e-5..1e16).contains(&size);
+        match self.0 {
+            Float::F32(value) if is_plain => write!(f, "{value}"),
+            Float::F32(value) => write!(f, "{value:e}"),
+            Float::F64(value) if is_plain => write!(f, "{value}"),
+            Float::F64(value) => write!(f, "{value:e}"),
+        }
+    }
 }
 
 /// What a label is called.
@@ -312,7 +252,7 @@ fn name(label: Option<Label<'_>>) -> String {
         Some(Label::Integer(value)) => value.to_string(),
         Some(Label::Text(text)) => text.to_owned(),
         Some(Label::Boolean(value)) => value.to_string(),
-        Some(Label::Number(value)) => Number(value).to_string(),
+        Some(Label::Number(value)) => Number(Float::F64(value)).to_string(),
         _ => String::new(),
     }
 }
@@ -348,7 +288,7 @@ mod tests {
             (f32::NAN, "NaN"),
             (f32::INFINITY, "inf"),
         ] {
-            assert_eq!(Number(value).to_string(), text);
+            assert_eq!(Number(Float::F32(value)).to_string(), text);
             assert!(value.is_nan() || text.parse::<f32>().unwrap().to_bits() == value.to_bits());
         }
     }

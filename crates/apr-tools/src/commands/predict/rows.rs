@@ -1,6 +1,6 @@
 //! Rows of a table as samples.
 
-use apr_models::{Accepts, Answers, AnyModel, Input as Takes, InputKind, Model as _, Samples};
+use apr_models::{Accepts, InputKind, Model as _, Predictions, Samples};
 
 use super::answer::Asked;
 use crate::csv::{self, CsvTable, Dialect, Input, number};
@@ -24,7 +24,7 @@ pub(super) fn ask(
     input: Input,
     dialect: Dialect,
     console: &Console,
-    take: &mut dyn FnMut(Answers) -> Result<(), Failure>,
+    take: &mut dyn FnMut(Predictions) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let path = input.label().to_owned();
     let mut table = CsvTable::open(input, dialect)?;
@@ -35,26 +35,22 @@ pub(super) fn ask(
     let columns = columns(known, &table, console).map_err(|failure| failure.in_file(&path))?;
     let mut n_before = 0;
     if asked.input_kind == InputKind::F64 {
-        let accepts = match &known.model {
-            AnyModel::Pipeline(pipeline) => match pipeline.input() {
-                Takes::Numbers { accepts, .. } => *accepts,
-                _ => Accepts::Finite,
-            },
-            _ => Accepts::Finite,
-        };
+        let accepts = known.model.capabilities().accepts();
         return in_batches(
             &mut table,
             &columns,
             |cell| wide_number(cell, accepts),
             |n_rows, values| {
-                let answers = asked.ask(Samples::F64(&values), n_rows);
+                let answers = asked.predict(Samples::F64(&values), n_rows);
                 let answers = answers.map_err(|error| error.offset_rows(n_before))?;
                 n_before += n_rows;
                 take(answers)
             },
         );
     }
-    in_batches(&mut table, &columns, number, |n_rows, values| take(asked.ask(Samples::F32(&values), n_rows)?))
+    in_batches(&mut table, &columns, number, |n_rows, values| {
+        take(asked.predict(Samples::F32(&values), n_rows)?)
+    })
 }
 
 /// Passes the rows of the table to `take`, as many at a time as have arrived: their number and the values of their columns.

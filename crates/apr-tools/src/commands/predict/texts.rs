@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use apr_models::{Answers, Samples};
+use apr_models::{Predictions, Samples};
 
 use super::answer::Asked;
 use crate::csv::{CsvTable, Dialect, Input};
@@ -24,7 +24,7 @@ pub(super) fn ask(
     input: Input,
     dialect: Dialect,
     column: Option<&str>,
-    take: &mut dyn FnMut(Answers) -> Result<(), Failure>,
+    take: &mut dyn FnMut(Predictions) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut texts = Vec::new();
     each(input, dialect, column, &mut |text, more_arrived| {
@@ -39,9 +39,9 @@ pub(super) fn ask(
     if texts.is_empty() { Ok(()) } else { take(answers(asked, &texts)?) }
 }
 
-fn answers(asked: &Asked<'_>, texts: &[String]) -> Result<Answers, Failure> {
+fn answers(asked: &Asked<'_>, texts: &[String]) -> Result<Predictions, Failure> {
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    Ok(asked.ask(Samples::Text(&texts), texts.len())?)
+    Ok(asked.predict(Samples::Text(&texts), texts.len())?)
 }
 
 /// Passes each text to `take`, with whether the next one has arrived already.
