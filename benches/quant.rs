@@ -8,26 +8,26 @@ mod pool;
 use std::ffi::{c_float, c_int, c_void};
 
 use apr_benches::{Contender, Plan, contender, normals};
-use apr_quant::{BlockFormat, Path, Quantizer, dequantize_on, dequantize_parallel};
+use apr_quant::{Dtype, Path, Quantizer, dequantize_on, dequantize_parallel};
 use libloading::Library;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Elements of a row.
 const ROW: usize = 4096;
 
-const FORMATS: [BlockFormat; 12] = [
-    BlockFormat::F16,
-    BlockFormat::BF16,
-    BlockFormat::Q8_0,
-    BlockFormat::Q4_0,
-    BlockFormat::Q4_1,
-    BlockFormat::Q5_0,
-    BlockFormat::Q5_1,
-    BlockFormat::Q4_K,
-    BlockFormat::Q5_K,
-    BlockFormat::Q6_K,
-    BlockFormat::Q2_K,
-    BlockFormat::Q3_K,
+const FORMATS: [Dtype; 12] = [
+    Dtype::F16,
+    Dtype::Bf16,
+    Dtype::Q8_0,
+    Dtype::Q4_0,
+    Dtype::Q4_1,
+    Dtype::Q5_0,
+    Dtype::Q5_1,
+    Dtype::Q4_K,
+    Dtype::Q5_K,
+    Dtype::Q6_K,
+    Dtype::Q2_K,
+    Dtype::Q3_K,
 ];
 
 type QuantizeChunk =
@@ -50,7 +50,7 @@ impl Reference {
         Some(Self { library, quantize })
     }
 
-    fn quantize(&self, format: BlockFormat, values: &[f32], out: &mut [u8]) {
+    fn quantize(&self, format: Dtype, values: &[f32], out: &mut [u8]) {
         let number = format.ggml_type().expect("a ggml format").0.cast_signed();
         let rows = (values.len() / ROW) as i64;
         // SAFETY: the output has room for the blocks of all rows; no importance.
@@ -67,10 +67,10 @@ impl Reference {
         };
     }
 
-    fn dequantize(&self, format: BlockFormat) -> Option<Dequantize> {
+    fn dequantize(&self, format: Dtype) -> Option<Dequantize> {
         let name = match format {
-            BlockFormat::F16 => "ggml_fp16_to_fp32_row".into(),
-            BlockFormat::BF16 => "ggml_bf16_to_fp32_row".into(),
+            Dtype::F16 => "ggml_fp16_to_fp32_row".into(),
+            Dtype::Bf16 => "ggml_bf16_to_fp32_row".into(),
             _ => format!(
                 "dequantize_row_{}",
                 format.name().replace("_k", "_K").to_lowercase().replace("_k", "_K")
@@ -101,12 +101,12 @@ fn copy<'a>(values: &'a [f32], out: &'a mut [f32]) -> Contender<'a> {
 
 fn quantize(
     plan: &mut Plan,
-    format: BlockFormat,
+    format: Dtype,
     values: &[f32],
     reference: Option<&Reference>,
     two: &ThreadPool,
 ) {
-    let len = format.byte_len(ROW as u64, (values.len() / ROW) as u64).expect("whole rows");
+    let len = format.byte_len_of_rows(ROW as u64, (values.len() / ROW) as u64).expect("whole rows");
     let len = usize::try_from(len).expect("memory");
     let mut copied = vec![0.0; values.len()];
     let mut theirs = vec![0; len];
@@ -132,12 +132,12 @@ fn quantize(
 
 fn dequantize(
     plan: &mut Plan,
-    format: BlockFormat,
+    format: Dtype,
     values: &[f32],
     reference: Option<&Reference>,
     two: &ThreadPool,
 ) {
-    let len = format.byte_len(ROW as u64, (values.len() / ROW) as u64).expect("whole rows");
+    let len = format.byte_len_of_rows(ROW as u64, (values.len() / ROW) as u64).expect("whole rows");
     let mut blocks = vec![0; usize::try_from(len).expect("memory")];
     Quantizer::new(format)
         .expect("a format to write")

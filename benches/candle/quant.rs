@@ -4,7 +4,7 @@
 //! the size of the numbers, 16 unless told.
 
 use apr_benches::{Plan, contender, normals};
-use apr_quant::{BlockFormat, Quantizer, dequantize};
+use apr_quant::{Dtype, Quantizer, dequantize};
 use candle_core::quantized::k_quants::{
     BlockQ2K, BlockQ3K, BlockQ4_0, BlockQ4_1, BlockQ4K, BlockQ5_0, BlockQ5_1, BlockQ5K, BlockQ6K, BlockQ8_0,
     GgmlType,
@@ -21,38 +21,38 @@ fn main() {
     let mib = std::env::var("QUANT_MIB").ok().and_then(|mib| mib.parse().ok()).unwrap_or(16);
     let values = normals(mib << 18);
     let mut plan = Plan::from_arguments(&["median", "best", "median ratio to the first"]);
-    times::<BlockQ8_0>(&mut plan, BlockFormat::Q8_0, &values);
-    times::<BlockQ4_0>(&mut plan, BlockFormat::Q4_0, &values);
-    times::<BlockQ4_1>(&mut plan, BlockFormat::Q4_1, &values);
-    times::<BlockQ5_0>(&mut plan, BlockFormat::Q5_0, &values);
-    times::<BlockQ5_1>(&mut plan, BlockFormat::Q5_1, &values);
-    times::<BlockQ4K>(&mut plan, BlockFormat::Q4_K, &values);
-    times::<BlockQ5K>(&mut plan, BlockFormat::Q5_K, &values);
-    times::<BlockQ6K>(&mut plan, BlockFormat::Q6_K, &values);
-    times::<BlockQ2K>(&mut plan, BlockFormat::Q2_K, &values);
-    times::<BlockQ3K>(&mut plan, BlockFormat::Q3_K, &values);
+    times::<BlockQ8_0>(&mut plan, Dtype::Q8_0, &values);
+    times::<BlockQ4_0>(&mut plan, Dtype::Q4_0, &values);
+    times::<BlockQ4_1>(&mut plan, Dtype::Q4_1, &values);
+    times::<BlockQ5_0>(&mut plan, Dtype::Q5_0, &values);
+    times::<BlockQ5_1>(&mut plan, Dtype::Q5_1, &values);
+    times::<BlockQ4K>(&mut plan, Dtype::Q4_K, &values);
+    times::<BlockQ5K>(&mut plan, Dtype::Q5_K, &values);
+    times::<BlockQ6K>(&mut plan, Dtype::Q6_K, &values);
+    times::<BlockQ2K>(&mut plan, Dtype::Q2_K, &values);
+    times::<BlockQ3K>(&mut plan, Dtype::Q3_K, &values);
     plan.finish("candle-quant");
 
     let mut plan =
         Plan::from_arguments(&["blocks", "other than the reference's", "error, the reference's", "error"]);
     for (format, theirs) in [
-        (BlockFormat::Q8_0, GgmlDType::Q8_0),
-        (BlockFormat::Q4_0, GgmlDType::Q4_0),
-        (BlockFormat::Q4_1, GgmlDType::Q4_1),
-        (BlockFormat::Q5_0, GgmlDType::Q5_0),
-        (BlockFormat::Q5_1, GgmlDType::Q5_1),
-        (BlockFormat::Q4_K, GgmlDType::Q4K),
-        (BlockFormat::Q5_K, GgmlDType::Q5K),
-        (BlockFormat::Q6_K, GgmlDType::Q6K),
-        (BlockFormat::Q2_K, GgmlDType::Q2K),
-        (BlockFormat::Q3_K, GgmlDType::Q3K),
+        (Dtype::Q8_0, GgmlDType::Q8_0),
+        (Dtype::Q4_0, GgmlDType::Q4_0),
+        (Dtype::Q4_1, GgmlDType::Q4_1),
+        (Dtype::Q5_0, GgmlDType::Q5_0),
+        (Dtype::Q5_1, GgmlDType::Q5_1),
+        (Dtype::Q4_K, GgmlDType::Q4K),
+        (Dtype::Q5_K, GgmlDType::Q5K),
+        (Dtype::Q6_K, GgmlDType::Q6K),
+        (Dtype::Q2_K, GgmlDType::Q2K),
+        (Dtype::Q3_K, GgmlDType::Q3K),
     ] {
         differences(&mut plan, format, theirs, &values);
     }
     plan.finish("candle-blocks");
 }
 
-fn times<T: GgmlType>(plan: &mut Plan, format: BlockFormat, values: &[f32]) {
+fn times<T: GgmlType>(plan: &mut Plan, format: Dtype, values: &[f32]) {
     let quantizer = Quantizer::new(format).expect("a format to write");
     let mut ours = vec![0; byte_len(format, values)];
     let mut theirs = vec![T::zeros(); values.len() / T::BLCK_SIZE];
@@ -73,7 +73,7 @@ fn times<T: GgmlType>(plan: &mut Plan, format: BlockFormat, values: &[f32]) {
 }
 
 /// Our blocks are the reference's, bit for bit: `cargo xtask ggml`.
-fn differences(plan: &mut Plan, format: BlockFormat, theirs: GgmlDType, values: &[f32]) {
+fn differences(plan: &mut Plan, format: Dtype, theirs: GgmlDType, values: &[f32]) {
     let row = format!("blocks {format}");
     if !plan.wants(&row) {
         return;
@@ -100,7 +100,7 @@ fn differences(plan: &mut Plan, format: BlockFormat, theirs: GgmlDType, values: 
 }
 
 /// The root of the mean squared error in hundredths of the root of the mean square.
-fn error(format: BlockFormat, blocks: &[u8], values: &[f32]) -> f64 {
+fn error(format: Dtype, blocks: &[u8], values: &[f32]) -> f64 {
     let mut read = vec![0.0; values.len()];
     dequantize(format, blocks, &mut read).expect("whole blocks");
     let squared: f64 = read.iter().zip(values).map(|(a, b)| f64::from(a - b).powi(2)).sum();
@@ -108,7 +108,7 @@ fn error(format: BlockFormat, blocks: &[u8], values: &[f32]) -> f64 {
     (squared / whole).sqrt() * 100.0
 }
 
-fn byte_len(format: BlockFormat, values: &[f32]) -> usize {
-    let len = format.byte_len(ROW as u64, (values.len() / ROW) as u64).expect("whole rows");
+fn byte_len(format: Dtype, values: &[f32]) -> usize {
+    let len = format.byte_len_of_rows(ROW as u64, (values.len() / ROW) as u64).expect("whole rows");
     usize::try_from(len).expect("memory")
 }

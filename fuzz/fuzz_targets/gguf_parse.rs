@@ -46,7 +46,7 @@ fn check<'a>(file: &'a [u8], options: &ReadOptions) -> Option<Gguf<'a>> {
         let data = gguf.tensor_data(info).expect("inside the file");
         assert_eq!(data.len() as u64, info.byte_len());
         let rows = info.element_count() / info.row_len().max(1);
-        assert_eq!(info.format().byte_len(info.row_len(), rows), Ok(info.byte_len()));
+        assert_eq!(info.dtype().byte_len_of_rows(info.row_len(), rows), Ok(info.byte_len()));
         if let Ok(name) = info.name().to_str() {
             assert_eq!(gguf.tensor(name).map(|found| found.info_offset()), Ok(info.info_offset()));
         }

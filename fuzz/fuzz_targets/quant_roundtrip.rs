@@ -4,12 +4,13 @@
 #![no_main]
 
 use apr_fuzz::Choices;
-use apr_quant::{BlockFormat, ErrorKind, ErrorMeter, NonFinite, Path, Quantizer, dequantize, dequantize_on};
+use apr_quant::{Dtype, ErrorKind, ErrorMeter, NonFinite, Path, Quantizer, dequantize, dequantize_on, dtypes};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     let choices = &mut Choices::new(input);
-    let format = BlockFormat::ALL[choices.below(BlockFormat::ALL.len())];
+    let formats: Vec<Dtype> = dtypes().collect();
+    let format = formats[choices.below(formats.len())];
     let shape = choices.byte();
     let body = input.get(2..).unwrap_or_default();
     any_bytes(format, body);
@@ -20,8 +21,8 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// Whole blocks of the input, and a byte too many or too few.
-fn any_bytes(format: BlockFormat, body: &[u8]) {
-    let head = if format == BlockFormat::AprQ8 { 4.min(body.len()) } else { 0 };
+fn any_bytes(format: Dtype, body: &[u8]) {
+    let head = if format == Dtype::AprQ8 { 4.min(body.len()) } else { 0 };
     let n_blocks = (body.len() - head) / format.block_bytes();
     let mut values = vec![0.0; n_blocks * format.block_len()];
     let bytes = &body[..head + n_blocks * format.block_bytes()];
@@ -32,7 +33,7 @@ fn any_bytes(format: BlockFormat, body: &[u8]) {
         let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
         assert!(fits.is_err() || again.iter().zip(&values).all(same), "{format}: {path:?}");
     }
-    assert!(fits.is_ok() || format == BlockFormat::AprQ8 && values.is_empty(), "{fits:?}");
+    assert!(fits.is_ok() || format == Dtype::AprQ8 && values.is_empty(), "{fits:?}");
     if fits.is_ok() {
         let mut meter = ErrorMeter::new();
         assert!(meter.add_blocks(format, &values, bytes).is_ok());
@@ -49,7 +50,7 @@ fn any_bytes(format: BlockFormat, body: &[u8]) {
     }
 }
 
-fn any_numbers(format: BlockFormat, quantizer: Quantizer<'_>, shape: u8, body: &[u8]) {
+fn any_numbers(format: Dtype, quantizer: Quantizer<'_>, shape: u8, body: &[u8]) {
     let len = format.block_len();
     let row_len = len * usize::from(1 + shape % 3);
     let numbers = body.as_chunks().0.iter().copied().map(f32::from_le_bytes);
@@ -65,7 +66,7 @@ fn any_numbers(format: BlockFormat, quantizer: Quantizer<'_>, shape: u8, body: &
     let quantizer = if is_weighted { quantizer.importance(&weights) } else { quantizer };
 
     let n_rows = (values.len() / row_len) as u64;
-    let bytes = format.byte_len(row_len as u64, n_rows).expect("whole blocks") as usize;
+    let bytes = format.byte_len_of_rows(row_len as u64, n_rows).expect("whole blocks") as usize;
     let mut blocks = vec![0x55; bytes + 1];
     let longer = quantizer.quantize(&values, row_len, &mut blocks).map_err(|error| *error.kind());
     assert!(matches!(longer, Err(ErrorKind::OutputLength { .. })), "{longer:?}");
@@ -94,7 +95,7 @@ fn any_numbers(format: BlockFormat, quantizer: Quantizer<'_>, shape: u8, body: &
     dequantize(format, &blocks[..bytes], &mut decoded).expect("what was written");
     let (relative, absolute) = bound(format, is_weighted);
     // One scale for a whole tensor of AprQ8, one for each block of the others.
-    let scope = if format == BlockFormat::AprQ8 { values.len().max(1) } else { len };
+    let scope = if format == Dtype::AprQ8 { values.len().max(1) } else { len };
     for (values, decoded) in values.chunks(scope).zip(decoded.chunks(scope)) {
         let largest = values.iter().fold(0.0, |max: f64, value| max.max(f64::from(value.abs())));
         for (value, decoded) in values.iter().zip(decoded) {
@@ -118,7 +119,7 @@ fn spread(value: f32, shape: u8) -> f32 {
     }
 }
 
-fn refused_rightly(values: &[f32], format: BlockFormat, is_weighted: bool, kind: ErrorKind) {
+fn refused_rightly(values: &[f32], format: Dtype, is_weighted: bool, kind: ErrorKind) {
     match kind {
         ErrorKind::NonFinite { element } => {
             let (before, from) = values.split_at(element as usize);
@@ -141,27 +142,27 @@ fn refused_rightly(values: &[f32], format: BlockFormat, is_weighted: bool, kind:
 }
 
 /// How far a decoded number may be off: a part of the largest of its block, and what `f16` scales lose near zero.
-fn bound(format: BlockFormat, is_weighted: bool) -> (f64, f64) {
+fn bound(format: Dtype, is_weighted: bool) -> (f64, f64) {
     let half = 2f64.powi(-24);
     match format {
-        BlockFormat::F32 | BlockFormat::F64 => (0.0, 0.0),
-        BlockFormat::F16 => (2f64.powi(-11), half),
-        BlockFormat::BF16 => (2f64.powi(-8), 2f64.powi(-133)),
-        BlockFormat::Q8_0 | BlockFormat::Q8_1 => (0.0046, 127.0 * half),
-        BlockFormat::Q8_K | BlockFormat::AprQ8 => (0.004, 2f64.powi(-126)),
-        BlockFormat::AprQ4 => (0.073, 7.0 * half),
-        BlockFormat::MXFP4 => (0.26, 2f64.powi(-126)),
-        BlockFormat::TQ1_0 | BlockFormat::TQ2_0 | BlockFormat::Q2_0 => (0.501, half),
+        Dtype::F32 | Dtype::F64 => (0.0, 0.0),
+        Dtype::F16 => (2f64.powi(-11), half),
+        Dtype::Bf16 => (2f64.powi(-8), 2f64.powi(-133)),
+        Dtype::Q8_0 | Dtype::Q8_1 => (0.0046, 127.0 * half),
+        Dtype::Q8_K | Dtype::AprQ8 => (0.004, 2f64.powi(-126)),
+        Dtype::AprQ4 => (0.073, 7.0 * half),
+        Dtype::MXFP4 => (0.26, 2f64.powi(-126)),
+        Dtype::TQ1_0 | Dtype::TQ2_0 | Dtype::Q2_0 => (0.501, half),
         // Small numbers have no scale, large ones are cut.
-        BlockFormat::NVFP4 => (1.0, 0.0),
-        BlockFormat::Q1_0 => (2.001, half),
-        BlockFormat::Q4_0 if !is_weighted => (0.126, 8.0 * half),
-        BlockFormat::Q5_0 if !is_weighted => (0.0635, 16.0 * half),
-        BlockFormat::Q4_1 if !is_weighted => (0.069, 16.0 * half),
-        BlockFormat::Q5_1 if !is_weighted => (0.035, 32.0 * half),
+        Dtype::NVFP4 => (1.0, 0.0),
+        Dtype::Q1_0 => (2.001, half),
+        Dtype::Q4_0 if !is_weighted => (0.126, 8.0 * half),
+        Dtype::Q5_0 if !is_weighted => (0.0635, 16.0 * half),
+        Dtype::Q4_1 if !is_weighted => (0.069, 16.0 * half),
+        Dtype::Q5_1 if !is_weighted => (0.035, 32.0 * half),
         // The line goes through the weighted mean of numbers and codes. Two neighbouring codes may stand for numbers two steps apart:
         // its slope is at most twice the step, and 31 codes from the mean twice the span, which is twice the largest number.
-        BlockFormat::Q4_1 | BlockFormat::Q5_1 => (6.5, 4096.0 * half),
+        Dtype::Q4_1 | Dtype::Q5_1 => (6.5, 4096.0 * half),
         // Searches weigh errors: single ones may be as large as the numbers.
         _ => (4.0, 4096.0 * half),
     }

@@ -1,6 +1,6 @@
 //! GGUF files: sound ones from a generator, with rare, chosen faults.
 
-use apr_quant::BlockFormat;
+use apr_quant::Dtype;
 use gguf_core::{Endian, GgufBuilder, Value};
 
 use crate::Choices;
@@ -17,14 +17,14 @@ pub fn builder(choices: &mut Choices<'_>) -> (GgufBuilder, Vec<Vec<u8>>) {
         let _ = builder.set("general.alignment", 1u32 << choices.below(12));
     }
     let formats = [
-        BlockFormat::F32,
-        BlockFormat::F16,
-        BlockFormat::I8,
-        BlockFormat::F64,
-        BlockFormat::Q4_0,
-        BlockFormat::Q8_0,
-        BlockFormat::Q4_K,
-        BlockFormat::TQ1_0,
+        Dtype::F32,
+        Dtype::F16,
+        Dtype::I8,
+        Dtype::F64,
+        Dtype::Q4_0,
+        Dtype::Q8_0,
+        Dtype::Q4_K,
+        Dtype::TQ1_0,
     ];
     let mut data = Vec::new();
     for idx in 0..choices.below(6) {
@@ -37,7 +37,7 @@ pub fn builder(choices: &mut Choices<'_>) -> (GgufBuilder, Vec<Vec<u8>>) {
         if builder.add_tensor(&name, format, &shape).is_ok() {
             let (row_len, rows) =
                 shape.split_last().map_or((1, 1), |(row, rest)| (*row, rest.iter().product()));
-            let len = format.byte_len(row_len, rows).expect("the builder took it") as usize;
+            let len = format.byte_len_of_rows(row_len, rows).expect("the builder took it") as usize;
             data.push((0..len).map(|at| (at * 31 + idx) as u8).collect());
         }
     }

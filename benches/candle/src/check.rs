@@ -4,26 +4,26 @@ use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use apr_quant::{BlockFormat, dequantize};
+use apr_quant::{Dtype, dequantize};
 use candle_core::Device;
 use candle_core::quantized::gguf_file::{Content, Value as Theirs};
 use gguf_core::{Endian, Gguf, GgufBuilder, ReadOptions, Value};
 
 /// What candle makes numbers of.
-const KNOWN: [BlockFormat; 13] = [
-    BlockFormat::F32,
-    BlockFormat::F16,
-    BlockFormat::BF16,
-    BlockFormat::Q4_0,
-    BlockFormat::Q4_1,
-    BlockFormat::Q5_0,
-    BlockFormat::Q5_1,
-    BlockFormat::Q8_0,
-    BlockFormat::Q2_K,
-    BlockFormat::Q3_K,
-    BlockFormat::Q4_K,
-    BlockFormat::Q5_K,
-    BlockFormat::Q6_K,
+const KNOWN: [Dtype; 13] = [
+    Dtype::F32,
+    Dtype::F16,
+    Dtype::Bf16,
+    Dtype::Q4_0,
+    Dtype::Q4_1,
+    Dtype::Q5_0,
+    Dtype::Q5_1,
+    Dtype::Q8_0,
+    Dtype::Q2_K,
+    Dtype::Q3_K,
+    Dtype::Q4_K,
+    Dtype::Q5_K,
+    Dtype::Q6_K,
 ];
 
 /// Judges every file of the folders, in the order of their names.
@@ -55,7 +55,7 @@ fn file(path: &Path) -> Result<String, String> {
         };
     }
     let is_known = |format| KNOWN.contains(&format);
-    let unknown = ours.tensors().iter().filter(|info| !is_known(info.format())).count();
+    let unknown = ours.tensors().iter().filter(|info| !is_known(info.dtype())).count();
     if unknown == 0 {
         return compare(&ours, &bytes);
     }
@@ -75,7 +75,7 @@ fn without_unknown(gguf: &Gguf<'_>) -> Result<Vec<u8>, gguf_core::Error> {
     let mut builder = GgufBuilder::new();
     builder.copy_entries(gguf.header())?;
     let mut data = Vec::new();
-    for info in gguf.tensors().iter().filter(|info| KNOWN.contains(&info.format())) {
+    for info in gguf.tensors().iter().filter(|info| KNOWN.contains(&info.dtype())) {
         builder.copy_tensor(info)?;
         data.push(gguf.tensor_data(info).unwrap_or_default());
     }
@@ -104,14 +104,14 @@ fn compare(ours: &Gguf<'_>, bytes: &[u8]) -> Result<String, String> {
         let shape: Vec<usize> = info.shape().map(|dim| dim as usize).collect();
         let format = format!("{:?}", found.ggml_dtype).to_uppercase();
         if found.shape.dims() != shape
-            || format != info.format().name().replace("_K", "K")
+            || format != info.dtype().name().replace("_K", "K")
             || theirs.tensor_data_offset + found.offset != info.file_range().start
         {
             return Err(format!("tensor {name}: {found:?}"));
         }
         let mut expected = vec![0.0; info.element_count() as usize];
         let data = ours.tensor_data(info).unwrap_or_default();
-        dequantize(info.format(), data, &mut expected).map_err(|error| error.to_string())?;
+        dequantize(info.dtype(), data, &mut expected).map_err(|error| error.to_string())?;
         let found = values(&theirs, bytes, &name).map_err(|error| format!("tensor {name}: {error}"))?;
         let differs = |(a, b): &(&f32, &f32)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan());
         let differing = expected.iter().zip(&found).filter(differs).count();

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use apr_quant::BlockFormat;
+use tensor_dtype::Dtype;
 
-use crate::formats::Container;
+use crate::target_format::TargetFormat;
 
 /// Why an operation was refused.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,23 +37,23 @@ pub enum ErrorKind {
         what: Box<str>,
     },
     /// The file to be written has no such type.
-    NotInContainer {
+    NotInFormat {
         /// The type.
-        format: BlockFormat,
+        dtype: Dtype,
         /// The file.
-        container: Container,
+        format: TargetFormat,
     },
     /// A quantized tensor would lose precision a second time.
     Requantize {
         /// What it is.
-        from: BlockFormat,
+        from: Dtype,
         /// What it would become.
-        to: BlockFormat,
+        to: Dtype,
     },
     /// So few bits are of use only to those who know which columns matter.
     NeedsImportance {
         /// What the tensor would become.
-        to: BlockFormat,
+        to: Dtype,
     },
     /// The weights of columns do not fit the tensor.
     ImportanceLength {
@@ -98,7 +98,7 @@ impl ErrorKind {
             Self::UnknownTarget { .. } => "cv-target",
             Self::ReadOnlyTarget { .. } => "cv-read-only-target",
             Self::Override { .. } => "cv-override",
-            Self::NotInContainer { .. } => "cv-not-in-container",
+            Self::NotInFormat { .. } => "cv-not-in-container",
             Self::Requantize { .. } => "cv-requantize",
             Self::NeedsImportance { .. } => "cv-needs-importance",
             Self::ImportanceLength { .. } => "cv-importance-length",
@@ -173,7 +173,7 @@ impl fmt::Display for ErrorKind {
                 write!(f, "{name} is read and not written here; use {instead}")
             }
             Self::Override { text, what } => write!(f, "`{}`: {what}", text.escape_debug()),
-            Self::NotInContainer { format, container } => write!(f, "{container} has no type {format}"),
+            Self::NotInFormat { dtype, format } => write!(f, "{format} has no type {dtype}"),
             Self::Requantize { from, to } => {
                 write!(f, "the tensor is {from} already, and would lose precision again as {to}")
             }

@@ -2,8 +2,8 @@
 
 use alloc::collections::BTreeMap;
 
-use apr_quant::BlockFormat;
 use gguf_core::{Gguf, Header};
+use tensor_dtype::Dtype;
 
 use crate::error::{Error, ErrorKind};
 
@@ -109,7 +109,7 @@ impl Importance {
             let at = info.info_offset();
             let refused = |what: &'static str| refused(what, at).of_tensor(name);
             let floats = |info: &gguf_core::TensorInfo<'_>| {
-                let data = gguf.tensor_data(info).filter(|_| info.format() == BlockFormat::F32);
+                let data = gguf.tensor_data(info).filter(|_| info.dtype() == Dtype::F32);
                 data.map(floats).ok_or_else(|| refused("sums and counts have to be F32"))
             };
             let counts = gguf.tensor(&format!("{name}{COUNTS}"));
@@ -265,8 +265,8 @@ mod tests {
         builder.set("general.type", "imatrix").unwrap();
         builder.set("imatrix.chunk_count", 5_u32).unwrap();
         builder.set_texts("imatrix.datasets", ["wiki", "code"]).unwrap();
-        builder.add_tensor("w.in_sum2", BlockFormat::F32, &[sums.len() as u64]).unwrap();
-        builder.add_tensor(counts_name, BlockFormat::F32, &[counts.len() as u64]).unwrap();
+        builder.add_tensor("w.in_sum2", Dtype::F32, &[sums.len() as u64]).unwrap();
+        builder.add_tensor(counts_name, Dtype::F32, &[counts.len() as u64]).unwrap();
         let bytes = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>();
         builder.layout().unwrap().to_vec(&[&bytes(sums), &bytes(counts)]).unwrap()
     }

@@ -18,12 +18,12 @@
 extern crate alloc;
 
 mod error;
-mod formats;
+mod target_format;
 mod importance;
 pub mod quantize;
 mod transcode;
 
 pub use crate::error::{Error, ErrorKind};
-pub use crate::formats::{Container, format_of_apr, format_of_safetensors};
 pub use crate::importance::Importance;
+pub use crate::target_format::TargetFormat;
 pub use crate::transcode::{Piece, Sample, Transcoder};

@@ -1,8 +1,8 @@
 //! The numbers of one tensor in another format, a piece at a time.
 
 use apr_quant::{
-    BlockFormat, ErrorKind as QuantErrorKind, ErrorMeter, ErrorReport, Quantizer, Repack,
-    dequantize_parallel, repack,
+    Dtype, ErrorKind as QuantErrorKind, ErrorMeter, ErrorReport, Quantizer, Repack, dequantize_parallel,
+    repack,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -55,8 +55,8 @@ impl Sample {
 /// Blocks do not depend on where pieces end, so the bytes are those of the whole tensor quantized at once.
 #[derive(Clone, Debug)]
 pub struct Transcoder<'w> {
-    from: BlockFormat,
-    to: BlockFormat,
+    from: Dtype,
+    to: Dtype,
     columns: u64,
     rows: u64,
     /// Rows of one matrix of a stack.
@@ -90,15 +90,15 @@ impl<'w> Transcoder<'w> {
     ///
     /// [`ErrorKind::Quant`] for rows that are no whole number of blocks of either format and for formats that are read only;
     /// [`ErrorKind::TooLong`].
-    pub fn new(from: BlockFormat, to: BlockFormat, shape: &[u64]) -> Result<Self, Error> {
+    pub fn new(from: Dtype, to: Dtype, shape: &[u64]) -> Result<Self, Error> {
         let (&columns, rest) = shape.split_last().unwrap_or((&1, &[]));
         let product = |dims: &[u64]| {
             dims.iter().try_fold(1_u64, |count, dim| count.checked_mul(*dim)).ok_or(ErrorKind::TooLong)
         };
         let rows = product(rest)?;
         let count = rows.checked_mul(columns).ok_or(ErrorKind::TooLong)?;
-        from.byte_len(columns, rows)?;
-        to.byte_len(columns, rows)?;
+        apr_quant::byte_len(from, columns, rows)?;
+        apr_quant::byte_len(to, columns, rows)?;
         if from != to {
             Quantizer::new(to)?;
         }
@@ -143,7 +143,7 @@ impl<'w> Transcoder<'w> {
     ///
     /// None after [`new`](Self::new).
     pub fn byte_len(&self) -> Result<u64, Error> {
-        Ok(self.to.byte_len(self.columns, self.rows)?)
+        Ok(apr_quant::byte_len(self.to, self.columns, self.rows)?)
     }
 
     /// Makes the tensor. `read` fills a buffer with the old tensor's bytes from an offset on, `write` takes the new ones. Nothing
@@ -162,7 +162,7 @@ impl<'w> Transcoder<'w> {
             return Ok(None);
         }
         let whole = self.whole(&mut read)?;
-        if self.to == BlockFormat::AprQ8 && self.count > 0 {
+        if self.to == Dtype::AprQ8 && self.count > 0 {
             write(Piece { bytes: &whole.scale, consumed: 0 })?;
         }
         let piece_len = self.piece_len();
@@ -259,7 +259,7 @@ impl<'w> Transcoder<'w> {
         &mut self,
         read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Whole, E> {
-        if self.to != BlockFormat::AprQ8 {
+        if self.to != Dtype::AprQ8 {
             return Ok(Whole::default());
         }
         let (mut largest, mut place) = (0.0, 0);
@@ -295,12 +295,12 @@ impl<'w> Transcoder<'w> {
         len: u64,
         read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let of = |count: u64| self.from.byte_len(count, 1).map_err(Error::from);
+        let of = |count: u64| apr_quant::byte_len(self.from, count, 1).map_err(Error::from);
         let Buffers { source, values, .. } = &mut self.buffers;
         values.resize(len as usize, 0.0);
         source.clear();
         // `AprQ8` begins with its scale, which every piece needs in front.
-        let head = if self.from == BlockFormat::AprQ8 { SCALE } else { 0 };
+        let head = if self.from == Dtype::AprQ8 { SCALE } else { 0 };
         let (offset, bytes) = match head {
             0 => (of(begin)?, of(len)?),
             _ => (begin + SCALE as u64, len),
@@ -329,18 +329,18 @@ impl<'w> Transcoder<'w> {
                 columns
             }
             // The largest number rides along, so that each piece gets the scale of the whole tensor.
-            None if self.to == BlockFormat::AprQ8 => {
+            None if self.to == Dtype::AprQ8 => {
                 values.push(whole.largest);
                 values.len()
             }
             None if values.len().is_multiple_of(VIRTUAL_ROW) => VIRTUAL_ROW,
             None => values.len(),
         };
-        let room = self.to.byte_len(row_len as u64, (values.len() / row_len.max(1)) as u64)?;
+        let room = apr_quant::byte_len(self.to, row_len as u64, (values.len() / row_len.max(1)) as u64)?;
         blocks.resize(room as usize, 0);
         let made = quantizer.quantize_parallel(values, row_len, blocks);
         values.truncate(len as usize);
-        if self.to == BlockFormat::AprQ8 {
+        if self.to == Dtype::AprQ8 {
             blocks.truncate(SCALE + len as usize);
         }
         Ok(made.map_err(|error| error.behind(begin))?)
@@ -348,7 +348,7 @@ impl<'w> Transcoder<'w> {
 
     /// The blocks at hand, without what was written before.
     fn new_bytes(&self) -> &[u8] {
-        let head = if self.to == BlockFormat::AprQ8 { SCALE } else { 0 };
+        let head = if self.to == Dtype::AprQ8 { SCALE } else { 0 };
         self.buffers.blocks.get(head..).unwrap_or_default()
     }
 
@@ -394,10 +394,10 @@ mod tests {
         (out, report.unwrap(), consumed)
     }
 
-    fn at_once(format: BlockFormat, values: &[f32], row_len: usize) -> Vec<u8> {
+    fn at_once(dtype: Dtype, values: &[f32], row_len: usize) -> Vec<u8> {
         let rows = values.len() / row_len;
-        let mut out = vec![0; format.byte_len(row_len as u64, rows as u64).unwrap() as usize];
-        Quantizer::new(format).unwrap().quantize(values, row_len, &mut out).unwrap();
+        let mut out = vec![0; dtype.byte_len_of_rows(row_len as u64, rows as u64).unwrap() as usize];
+        Quantizer::new(dtype).unwrap().quantize(values, row_len, &mut out).unwrap();
         out
     }
 
@@ -407,24 +407,21 @@ mod tests {
         let (rows, columns) = (1100, 256);
         let values = numbers(rows * columns);
         let source = bytes_of(&values);
-        for format in
-            [BlockFormat::Q8_0, BlockFormat::Q4_0, BlockFormat::F16, BlockFormat::AprQ4, BlockFormat::AprQ8]
-        {
+        for dtype in [Dtype::Q8_0, Dtype::Q4_0, Dtype::F16, Dtype::AprQ4, Dtype::AprQ8] {
             let shape = [rows as u64, columns as u64];
-            let mut transcoder =
-                Transcoder::new(BlockFormat::F32, format, &shape).unwrap().sample(Sample::Whole);
+            let mut transcoder = Transcoder::new(Dtype::F32, dtype, &shape).unwrap().sample(Sample::Whole);
             let (blocks, report, consumed) = made(&mut transcoder, &source);
             assert_eq!(blocks.len() as u64, transcoder.byte_len().unwrap());
-            assert!(blocks == at_once(format, &values, columns), "{format}");
+            assert!(blocks == at_once(dtype, &values, columns), "{dtype}");
             assert_eq!(consumed, source.len() as u64);
             assert_eq!(report.unwrap().count, values.len() as u64);
             // And back.
-            let mut back = Transcoder::new(format, BlockFormat::F32, &shape).unwrap();
+            let mut back = Transcoder::new(dtype, Dtype::F32, &shape).unwrap();
             let (again, _, consumed) = made(&mut back, &blocks);
             let mut decoded = vec![0.0; values.len()];
-            dequantize(format, &blocks, &mut decoded).unwrap();
-            assert!(again == bytes_of(&decoded), "{format}");
-            assert_eq!(consumed, blocks.len() as u64, "{format}");
+            dequantize(dtype, &blocks, &mut decoded).unwrap();
+            assert!(again == bytes_of(&decoded), "{dtype}");
+            assert_eq!(consumed, blocks.len() as u64, "{dtype}");
         }
     }
 
@@ -432,10 +429,10 @@ mod tests {
     fn own_formats_take_rows_of_any_length() {
         let values = numbers(7 * 45);
         let source = bytes_of(&values);
-        for format in [BlockFormat::AprQ4, BlockFormat::AprQ8] {
-            let mut transcoder = Transcoder::new(BlockFormat::F32, format, &[7, 45]).unwrap();
+        for dtype in [Dtype::AprQ4, Dtype::AprQ8] {
+            let mut transcoder = Transcoder::new(Dtype::F32, dtype, &[7, 45]).unwrap();
             let (blocks, _, _) = made(&mut transcoder, &source);
-            assert!(blocks == at_once(format, &values, values.len()), "{format}");
+            assert!(blocks == at_once(dtype, &values, values.len()), "{dtype}");
         }
     }
 
@@ -444,21 +441,21 @@ mod tests {
         // More than is copied at once.
         let (rows, columns) = (2_500, 512);
         let count = rows * columns;
-        let own = at_once(BlockFormat::AprQ4, &numbers(count), count);
+        let own = at_once(Dtype::AprQ4, &numbers(count), count);
         assert!(own.len() as u64 > COPY / 2 && COPY.is_multiple_of(18));
         let own: Vec<u8> = [&own[..], &own[..]].concat();
         let shape = [2 * rows as u64, columns as u64];
-        let mut there = Transcoder::new(BlockFormat::AprQ4, BlockFormat::Q4_0, &shape).unwrap();
+        let mut there = Transcoder::new(Dtype::AprQ4, Dtype::Q4_0, &shape).unwrap();
         let (blocks, report, consumed) = made(&mut there, &own);
         assert!(report.is_none() && consumed == own.len() as u64 && blocks != own);
         let (mut before, mut after) = (vec![0.0; 2 * count], vec![0.0; 2 * count]);
-        dequantize(BlockFormat::AprQ4, &own, &mut before).unwrap();
-        dequantize(BlockFormat::Q4_0, &blocks, &mut after).unwrap();
+        dequantize(Dtype::AprQ4, &own, &mut before).unwrap();
+        dequantize(Dtype::Q4_0, &blocks, &mut after).unwrap();
         assert!(before == after);
-        let mut back = Transcoder::new(BlockFormat::Q4_0, BlockFormat::AprQ4, &shape).unwrap();
+        let mut back = Transcoder::new(Dtype::Q4_0, Dtype::AprQ4, &shape).unwrap();
         assert!(made(&mut back, &blocks).0 == own);
         // Blocks that cross rows have no place in the other layout.
-        assert!(Transcoder::new(BlockFormat::AprQ4, BlockFormat::Q4_0, &[3, 33]).is_err());
+        assert!(Transcoder::new(Dtype::AprQ4, Dtype::Q4_0, &[3, 33]).is_err());
     }
 
     #[test]
@@ -467,17 +464,17 @@ mod tests {
         let values = numbers(matrices * rows * columns);
         let weights: Vec<f32> = numbers(matrices * columns).iter().map(|value| value.abs()).collect();
         let shape = [matrices as u64, rows as u64, columns as u64];
-        let transcoder = Transcoder::new(BlockFormat::F32, BlockFormat::Q4_K, &shape).unwrap();
+        let transcoder = Transcoder::new(Dtype::F32, Dtype::Q4_K, &shape).unwrap();
         let (blocks, _, _) = made(&mut transcoder.importance(&weights).unwrap(), &bytes_of(&values));
         let mut expected = Vec::new();
         for (values, weights) in values.chunks(rows * columns).zip(weights.chunks(columns)) {
             let mut out = vec![0; rows * 144];
-            let quantizer = Quantizer::new(BlockFormat::Q4_K).unwrap().importance(weights);
+            let quantizer = Quantizer::new(Dtype::Q4_K).unwrap().importance(weights);
             quantizer.quantize(values, columns, &mut out).unwrap();
             expected.extend(out);
         }
         assert!(blocks == expected);
-        let transcoder = Transcoder::new(BlockFormat::F32, BlockFormat::Q4_K, &shape).unwrap();
+        let transcoder = Transcoder::new(Dtype::F32, Dtype::Q4_K, &shape).unwrap();
         assert_eq!(transcoder.importance(&weights[1..]).unwrap_err().code(), "cv-importance-length");
     }
 
@@ -485,41 +482,21 @@ mod tests {
     fn elements_are_counted_from_the_start_of_the_tensor() {
         let (place, small) = (PIECE as usize + 37, 1e-45);
         let element = place as u64;
-        for (format, number, fill, expected) in [
-            (BlockFormat::Q8_0, f32::NAN, 0.5, QuantErrorKind::NonFinite { element }),
-            (BlockFormat::AprQ8, f32::NAN, 0.5, QuantErrorKind::NonFinite { element }),
-            (BlockFormat::BF16, f32::NAN, 0.5, QuantErrorKind::NonFinite { element }),
-            (
-                BlockFormat::BF16,
-                f32::MAX,
-                0.5,
-                QuantErrorKind::ScaleTooLarge { format: BlockFormat::BF16, element },
-            ),
-            (
-                BlockFormat::AprQ8,
-                -f32::MAX,
-                0.5,
-                QuantErrorKind::ScaleTooLarge { format: BlockFormat::AprQ8, element },
-            ),
-            (
-                BlockFormat::AprQ8,
-                -small,
-                0.0,
-                QuantErrorKind::ScaleTooSmall { format: BlockFormat::AprQ8, element },
-            ),
-            (
-                BlockFormat::IQ4_NL,
-                0.25,
-                0.0,
-                QuantErrorKind::ImportanceZero { format: BlockFormat::IQ4_NL, element },
-            ),
+        for (dtype, number, fill, expected) in [
+            (Dtype::Q8_0, f32::NAN, 0.5, QuantErrorKind::NonFinite { element }),
+            (Dtype::AprQ8, f32::NAN, 0.5, QuantErrorKind::NonFinite { element }),
+            (Dtype::Bf16, f32::NAN, 0.5, QuantErrorKind::NonFinite { element }),
+            (Dtype::Bf16, f32::MAX, 0.5, QuantErrorKind::ScaleTooLarge { dtype: Dtype::Bf16, element }),
+            (Dtype::AprQ8, -f32::MAX, 0.5, QuantErrorKind::ScaleTooLarge { dtype: Dtype::AprQ8, element }),
+            (Dtype::AprQ8, -small, 0.0, QuantErrorKind::ScaleTooSmall { dtype: Dtype::AprQ8, element }),
+            (Dtype::IQ4_NL, 0.25, 0.0, QuantErrorKind::ImportanceZero { dtype: Dtype::IQ4_NL, element }),
         ] {
             let mut values = vec![fill; 2 * PIECE as usize];
             values[place] = number;
             let source = bytes_of(&values);
             let weights = [0.0; 64];
-            let mut transcoder = Transcoder::new(BlockFormat::F32, format, &[PIECE / 32, 64]).unwrap();
-            if format == BlockFormat::IQ4_NL {
+            let mut transcoder = Transcoder::new(Dtype::F32, dtype, &[PIECE / 32, 64]).unwrap();
+            if dtype == Dtype::IQ4_NL {
                 transcoder = transcoder.importance(&weights).unwrap();
             }
             let read = |offset: u64, piece: &mut [u8]| -> Result<(), Error> {
@@ -527,7 +504,7 @@ mod tests {
                 Ok(())
             };
             let error = transcoder.run(read, |_| Ok::<(), Error>(())).unwrap_err();
-            assert_eq!(error.kind(), &ErrorKind::Quant(expected.into()), "{format}");
+            assert_eq!(error.kind(), &ErrorKind::Quant(expected.into()), "{dtype}");
         }
     }
 
@@ -535,16 +512,16 @@ mod tests {
     fn equal_formats_are_copied_and_empty_tensors_are_nothing() {
         let source: Vec<u8> = (0..(3 << 20) + 5).map(|idx| idx as u8).collect();
         let shape = [source.len() as u64];
-        let mut transcoder = Transcoder::new(BlockFormat::I8, BlockFormat::I8, &shape).unwrap();
+        let mut transcoder = Transcoder::new(Dtype::I8, Dtype::I8, &shape).unwrap();
         let (copy, report, consumed) = made(&mut transcoder, &source);
         assert!(copy == source && report.is_none() && consumed == source.len() as u64);
-        for to in [BlockFormat::AprQ8, BlockFormat::Q8_0] {
-            let mut nothing = Transcoder::new(BlockFormat::F32, to, &[0, 32]).unwrap();
+        for to in [Dtype::AprQ8, Dtype::Q8_0] {
+            let mut nothing = Transcoder::new(Dtype::F32, to, &[0, 32]).unwrap();
             assert_eq!(made(&mut nothing, &[]).0.len(), 0);
         }
-        assert!(Transcoder::new(BlockFormat::F32, BlockFormat::Q8_0, &[2, 33]).is_err());
-        assert!(Transcoder::new(BlockFormat::F32, BlockFormat::IQ1_S, &[2, 256]).is_err());
-        assert!(Transcoder::new(BlockFormat::F32, BlockFormat::F16, &[u64::MAX, 2]).is_err());
+        assert!(Transcoder::new(Dtype::F32, Dtype::Q8_0, &[2, 33]).is_err());
+        assert!(Transcoder::new(Dtype::F32, Dtype::IQ1_S, &[2, 256]).is_err());
+        assert!(Transcoder::new(Dtype::F32, Dtype::F16, &[u64::MAX, 2]).is_err());
     }
 
     #[test]
@@ -556,7 +533,7 @@ mod tests {
             Ok(())
         };
         let shape = [40, PIECE];
-        let mut transcoder = Transcoder::new(BlockFormat::F32, BlockFormat::Q4_0, &shape).unwrap();
+        let mut transcoder = Transcoder::new(Dtype::F32, Dtype::Q4_0, &shape).unwrap();
         let estimate = transcoder.estimate(read).unwrap().unwrap();
         let (_, report, _) = made(&mut transcoder.clone(), &source);
         assert_eq!(estimate, report.unwrap());

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use std::path::Path;
 
 use apr_container::v2;
-use apr_quant::{BlockFormat, Quantizer};
+use apr_quant::Quantizer;
 use st_core::Dtype;
 
 use crate::any_model::AnyModel;
@@ -62,9 +62,9 @@ impl QuantizedModel {
     /// [`ErrorKind::NoWeightMatrices`]; [`ErrorKind::Quant`] for weights that no block can hold, with the tensor and the
     /// element; what the model refuses if its weights in fewer bits are none.
     pub fn new<M: Model + ?Sized>(model: &M, quant_type: QuantType) -> Result<Self, Error> {
-        let (format, dtype) = match quant_type {
-            QuantType::Q8_0 => (BlockFormat::AprQ8, v2::AprType::AprQ8),
-            QuantType::Q4_0 => (BlockFormat::AprQ4, v2::AprType::AprQ4),
+        let (block, block_type) = match quant_type {
+            QuantType::Q8_0 => (Dtype::AprQ8, v2::AprType::AprQ8),
+            QuantType::Q4_0 => (Dtype::AprQ4, v2::AprType::AprQ4),
             _ => return Err(ErrorKind::NotWritable { quant_type }.into()),
         };
         let (name, tensors) = (model.name(), model.to_tensors()?);
@@ -75,9 +75,9 @@ impl QuantizedModel {
         let mut quantized = Self { name, quant_type, tensors: Vec::new(), metadata: v2::Metadata::new(name) };
         for (name, view) in tensors.names().zip(views) {
             let (dtype, data) = if Tensors::is_weight_matrix(view.dtype(), view.shape()) {
-                (dtype, blocks(format, &tensors.array(name)?.1).map_err(|error| error.of_tensor(name))?)
+                (block_type, blocks(block, &tensors.array(name)?.1).map_err(|error| error.of_tensor(name))?)
             } else {
-                (plain(view.dtype()).map_err(|error| error.of_tensor(name))?, view.data().to_owned())
+                (apr_type(view.dtype()).map_err(|error| error.of_tensor(name))?, view.data().to_owned())
             };
             let shape = view.shape().iter().map(|&dim| dim as u64).collect();
             quantized.tensors.push(Stored { name: name.to_owned(), dtype, shape, data });
@@ -189,24 +189,18 @@ pub fn save_quantized<M: Model + ?Sized>(
     QuantizedModel::new(model, quant_type)?.save(path)
 }
 
-/// Blocks of these two formats run through the whole tensor.
-fn blocks(format: BlockFormat, values: &[f32]) -> Result<Vec<u8>, Error> {
-    let len = usize::try_from(format.byte_len(values.len() as u64, 1)?);
+/// Blocks of these two types run through the whole tensor.
+fn blocks(dtype: Dtype, values: &[f32]) -> Result<Vec<u8>, Error> {
+    let len = usize::try_from(apr_quant::byte_len(dtype, values.len() as u64, 1)?);
     let mut blocks = vec![0; len.map_err(|_| apr_quant::Error::from(apr_quant::ErrorKind::TooLong))?];
-    Quantizer::new(format)?.quantize(values, values.len(), &mut blocks)?;
+    Quantizer::new(dtype)?.quantize(values, values.len(), &mut blocks)?;
     Ok(blocks)
 }
 
-/// The type of `.apr` files with the same bytes.
-fn plain(dtype: Dtype) -> Result<v2::AprType, Error> {
-    Ok(match dtype {
-        Dtype::F64 => v2::AprType::F64,
-        Dtype::F32 => v2::AprType::F32,
-        Dtype::I64 => v2::AprType::I64,
-        Dtype::U8 => v2::AprType::U8,
-        _ => {
-            let problem = "whole numbers beyond 63 bits have no type in .apr files";
-            return Err(ErrorKind::PartInvalid { part: "tensor", problem }.into());
-        }
+/// The identifier of an element type in `.apr` files.
+fn apr_type(dtype: Dtype) -> Result<v2::AprType, Error> {
+    dtype.apr_type().ok_or_else(|| {
+        let problem = "whole numbers beyond 63 bits have no type in .apr files";
+        ErrorKind::PartInvalid { part: "tensor", problem }.into()
     })
 }

@@ -5,7 +5,7 @@ mod entries;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use apr_quant::{BlockFormat, Quantizer, dequantize_parallel};
+use apr_quant::{Dtype, Quantizer, dequantize_parallel};
 use durable_file::Replacement;
 use gguf_core::{Endian, GgufBuilder, Header, Prefix};
 use pyo3::exceptions::PyValueError;
@@ -32,7 +32,7 @@ pub fn gguf_header<'py>(
         let (dict, tensors) = (PyDict::new(py), PyDict::new(py));
         for info in header.tensors() {
             let shape = PyTuple::new(py, info.shape().collect::<Vec<_>>())?;
-            let row = (info.format().name(), shape, info.file_range().start, info.byte_len());
+            let row = (info.dtype().name(), shape, info.file_range().start, info.byte_len());
             tensors.set_item(info.name().to_str_lossy(), row)?;
         }
         dict.set_item("version", header.version())?;
@@ -175,10 +175,10 @@ pub fn gguf_save(
     }
 }
 
-fn format_of(name: &str) -> PyResult<BlockFormat> {
-    let known = BlockFormat::from_name(name).filter(|format| format.ggml_type().is_some());
+fn format_of(name: &str) -> PyResult<Dtype> {
+    let known = Dtype::from_name_ignore_case(name).filter(|format| format.ggml_type().is_some());
     known.ok_or_else(|| {
-        let names: Vec<_> = BlockFormat::ALL.iter().filter(|format| format.ggml_type().is_some()).collect();
+        let names: Vec<_> = Dtype::ALL.iter().filter(|format| format.ggml_type().is_some()).collect();
         let names = names.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
         PyValueError::new_err(format!("no type is called {name:?}: {names}"))
     })

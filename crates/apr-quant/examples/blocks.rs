@@ -16,7 +16,7 @@ use core::error::Error;
 use std::io::Write;
 use std::{env, io};
 
-use apr_quant::{BlockFormat, NonFinite, Path, Quantizer, dequantize_on};
+use apr_quant::{Dtype, NonFinite, Path, Quantizer, dequantize_on};
 
 const ROW_LEN: usize = 1024;
 const ROWS: usize = 64;
@@ -24,27 +24,27 @@ const ELEMENTS: usize = ROWS * ROW_LEN;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = env::args().skip(1).collect();
-    let [format, kind, n_blocks, seed] = &args[..] else {
+    let [dtype, kind, n_blocks, seed] = &args[..] else {
         return Err("usage: blocks FORMAT plain|weighted|bytes BLOCKS SEED".into());
     };
-    let format = BlockFormat::from_name(format).ok_or("no such format")?;
+    let dtype = Dtype::from_name_ignore_case(dtype).ok_or("no such format")?;
     let n_blocks: usize = n_blocks.parse()?;
     let mut random = Random(seed.parse()?);
     let sink = &mut io::stdout().lock();
 
     let mut weights = vec![0.0; ROW_LEN];
     let mut values = vec![0.0; ELEMENTS];
-    let mut blocks = vec![0; usize::try_from(format.byte_len(ROW_LEN as u64, ROWS as u64)?)?];
+    let mut blocks = vec![0; usize::try_from(dtype.byte_len_of_rows(ROW_LEN as u64, ROWS as u64)?)?];
     let mut decoded = vec![0.0; ELEMENTS];
     let mut paths: Vec<Path> = Path::all().collect();
     paths.reverse();
-    for (_, path) in (0..n_blocks.div_ceil(ELEMENTS / format.block_len())).zip(paths.into_iter().cycle()) {
+    for (_, path) in (0..n_blocks.div_ceil(ELEMENTS / dtype.block_len())).zip(paths.into_iter().cycle()) {
         if kind == "bytes" {
             blocks.iter_mut().for_each(|byte| *byte = (random.next() >> 56) as u8);
         } else {
-            values.chunks_mut(ROW_LEN).for_each(|row| fill(row, format, &mut random));
+            values.chunks_mut(ROW_LEN).for_each(|row| fill(row, dtype, &mut random));
             // What is compared is bits, those of numbers at the edge too.
-            let mut quantizer = Quantizer::new(format)?.path(path).non_finite(NonFinite::AsReference);
+            let mut quantizer = Quantizer::new(dtype)?.path(path).non_finite(NonFinite::AsReference);
             if kind == "weighted" {
                 weights.fill_with(|| random.weight());
                 write(sink, &weights)?;
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             write(sink, &values)?;
         }
         sink.write_all(&blocks)?;
-        dequantize_on(path, format, &blocks, &mut decoded)?;
+        dequantize_on(path, dtype, &blocks, &mut decoded)?;
         write(sink, &decoded)?;
     }
     Ok(())
@@ -66,10 +66,10 @@ fn write(sink: &mut impl Write, values: &[f32]) -> io::Result<()> {
 }
 
 /// A row of one of ten kinds.
-fn fill(row: &mut [f32], format: BlockFormat, random: &mut Random) {
+fn fill(row: &mut [f32], dtype: Dtype, random: &mut Random) {
     let scale = libm::exp2f(random.unit() * 30.0 - 20.0);
     // Beyond 2^30 the searches run into infinity, where nothing is defined.
-    let is_searched = format.block_len() == 256 || format == BlockFormat::IQ4_NL;
+    let is_searched = dtype.block_len() == 256 || dtype == Dtype::IQ4_NL;
     let limit = if is_searched { (1 << 30) as f32 } else { f32::MAX };
     let steps = [7.0, 8.0, 15.0, 16.0, 31.0, 127.0][random.below(6)];
     let kind = random.below(10);

@@ -1,10 +1,10 @@
 //! Products of quantized rows and numbers.
 
 use crate::error::{Error, ErrorKind};
-use crate::format::BlockFormat;
 use crate::path::{Path, with_lanes};
 use crate::quantizer::check_blocks;
 use crate::rows::{self, Instructions, Scalar};
+use tensor_dtype::Dtype;
 
 /// Elements that are decoded at once: a whole number of blocks of each format, and of lanes.
 const AT_ONCE: usize = 256;
@@ -17,12 +17,12 @@ const SUMS: usize = 16;
 /// the same on every machine.
 ///
 /// ```
-/// use apr_quant::{BlockFormat, Quantizer, dot};
+/// use apr_quant::{Dtype, Quantizer, dot};
 ///
 /// let weights: Vec<f32> = (0..64).map(|idx| idx as f32).collect();
 /// let mut row = [0; 68];
-/// Quantizer::new(BlockFormat::Q8_0)?.quantize(&weights, 64, &mut row)?;
-/// let product = dot(BlockFormat::Q8_0, &row, &[1.0; 64])?;
+/// Quantizer::new(Dtype::Q8_0)?.quantize(&weights, 64, &mut row)?;
+/// let product = dot(Dtype::Q8_0, &row, &[1.0; 64])?;
 /// assert!((product - 2016.0).abs() < 5.0);
 /// # Ok::<(), apr_quant::Error>(())
 /// ```
@@ -31,8 +31,8 @@ const SUMS: usize = 16;
 ///
 /// [`ErrorKind::RowLength`] if there is not a number for each element of whole blocks, [`ErrorKind::BlocksLength`] if the row does not
 /// have the bytes of as many elements, [`ErrorKind::NotQuantizable`] for `AprQ8`, whose scale belongs to a whole tensor.
-pub fn dot(format: BlockFormat, row: &[u8], x: &[f32]) -> Result<f32, Error> {
-    dot_on(Path::best(), format, row, x)
+pub fn dot(dtype: Dtype, row: &[u8], x: &[f32]) -> Result<f32, Error> {
+    dot_on(Path::best(), dtype, row, x)
 }
 
 /// As [`dot`], with the instructions of this path.
@@ -40,25 +40,25 @@ pub fn dot(format: BlockFormat, row: &[u8], x: &[f32]) -> Result<f32, Error> {
 /// # Errors
 ///
 /// As [`dot`].
-pub fn dot_on(path: Path, format: BlockFormat, row: &[u8], x: &[f32]) -> Result<f32, Error> {
-    if format == BlockFormat::AprQ8 {
-        return Err(ErrorKind::NotQuantizable { format, instead: "Q8_0" }.into());
+pub fn dot_on(path: Path, dtype: Dtype, row: &[u8], x: &[f32]) -> Result<f32, Error> {
+    if dtype == Dtype::AprQ8 {
+        return Err(ErrorKind::NotQuantizable { dtype, instead: "Q8_0" }.into());
     }
-    check_blocks(format, row, x)?;
+    check_blocks(dtype, row, x)?;
     Ok(with_lanes!(
         path,
-        simd => crate::lanes::dot(simd, format, row, x),
-        sum(Scalar, row_pieces(format, row, x), |bytes, values| rows::decode(Scalar, format, bytes, values))
+        simd => crate::lanes::dot(simd, dtype, row, x),
+        sum(Scalar, row_pieces(dtype, row, x), |bytes, values| rows::decode(Scalar, dtype, bytes, values))
     ))
 }
 
 /// The row and the numbers in pieces that belong together.
 pub(crate) fn row_pieces<'a>(
-    format: BlockFormat,
+    dtype: Dtype,
     row: &'a [u8],
     x: &'a [f32],
 ) -> impl Iterator<Item = (&'a [u8], &'a [f32])> {
-    row.chunks(AT_ONCE / format.block_len() * format.block_bytes()).zip(x.chunks(AT_ONCE))
+    row.chunks(AT_ONCE / dtype.block_len() * dtype.block_bytes()).zip(x.chunks(AT_ONCE))
 }
 
 pub(crate) fn sum<'a, I: Instructions>(

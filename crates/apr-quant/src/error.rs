@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::format::BlockFormat;
+use tensor_dtype::Dtype;
 
 /// Why an operation was refused.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,24 +62,10 @@ impl core::error::Error for Error {}
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A number that ggml never gave to a type.
-    UnknownType {
-        /// The number.
-        id: u32,
-    },
-    /// A type that ggml gave up.
-    RemovedType {
-        /// The number.
-        id: u32,
-        /// Its name.
-        name: &'static str,
-        /// The type that took its place.
-        instead: &'static str,
-    },
     /// A row is not a whole number of blocks.
     RowLength {
         /// The format.
-        format: BlockFormat,
+        dtype: Dtype,
         /// Elements of the row.
         row_len: u64,
     },
@@ -88,9 +74,14 @@ pub enum ErrorKind {
     /// Numbers cannot be turned into this format.
     NotQuantizable {
         /// The format.
-        format: BlockFormat,
+        dtype: Dtype,
         /// Name of one that they can be turned into.
         instead: &'static str,
+    },
+    /// This crate has no code to decode the type.
+    NotDecodable {
+        /// The type.
+        dtype: Dtype,
     },
     /// The values are not a whole number of rows.
     ValuesLength {
@@ -109,7 +100,7 @@ pub enum ErrorKind {
     /// The bytes are not the blocks of as many elements as there is room for.
     BlocksLength {
         /// The format.
-        format: BlockFormat,
+        dtype: Dtype,
         /// Bytes that as many elements take.
         expected: u64,
         /// Bytes that were given.
@@ -137,7 +128,7 @@ pub enum ErrorKind {
     /// The weights of a block are zero, or too small to add up, and its scale follows from them.
     ImportanceZero {
         /// The format.
-        format: BlockFormat,
+        dtype: Dtype,
         /// Place of the block's largest magnitude among the values.
         element: u64,
     },
@@ -149,14 +140,14 @@ pub enum ErrorKind {
     /// The step between the codes of a block is so small that nothing can be divided by it.
     ScaleTooSmall {
         /// The format.
-        format: BlockFormat,
+        dtype: Dtype,
         /// Place of the block's largest magnitude among the values.
         element: u64,
     },
     /// A scale of a block, or the number itself, would be stored as infinity.
     ScaleTooLarge {
         /// The format.
-        format: BlockFormat,
+        dtype: Dtype,
         /// Place of the block's largest magnitude among the values.
         element: u64,
     },
@@ -165,11 +156,10 @@ pub enum ErrorKind {
 impl ErrorKind {
     /// Every code that [`code`](Self::code) gives.
     pub const CODES: &'static [&'static str] = &[
-        "q-unknown-type",
-        "q-removed-type",
         "q-row-length",
         "q-too-long",
         "q-not-quantizable",
+        "q-not-decodable",
         "q-values-length",
         "q-output-length",
         "q-blocks-length",
@@ -186,11 +176,10 @@ impl ErrorKind {
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::UnknownType { .. } => "q-unknown-type",
-            Self::RemovedType { .. } => "q-removed-type",
             Self::RowLength { .. } => "q-row-length",
             Self::TooLong => "q-too-long",
             Self::NotQuantizable { .. } => "q-not-quantizable",
+            Self::NotDecodable { .. } => "q-not-decodable",
             Self::ValuesLength { .. } => "q-values-length",
             Self::OutputLength { .. } => "q-output-length",
             Self::BlocksLength { .. } => "q-blocks-length",
@@ -208,30 +197,24 @@ impl ErrorKind {
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownType { id } => write!(f, "tensor type {id} is not one that this version knows"),
-            Self::RemovedType { id, name, instead } => {
-                write!(
-                    f,
-                    "tensor type {id} ({name}) was removed from the format; convert the file with {instead}"
-                )
-            }
-            Self::RowLength { format, row_len } => write!(
+            Self::RowLength { dtype, row_len } => write!(
                 f,
-                "a row of {row_len} elements is not a whole number of {format} blocks of {}",
-                format.block_len()
+                "a row of {row_len} elements is not a whole number of {dtype} blocks of {}",
+                dtype.block_len()
             ),
             Self::TooLong => f.write_str("more bytes than 64 bits count"),
-            Self::NotQuantizable { format, instead } => {
-                write!(f, "numbers cannot be turned into {format}; use {instead}")
+            Self::NotQuantizable { dtype, instead } => {
+                write!(f, "numbers cannot be turned into {dtype}; use {instead}")
             }
+            Self::NotDecodable { dtype } => write!(f, "decoding {dtype} is not supported"),
             Self::ValuesLength { row_len, count } => {
                 write!(f, "{count} values are not a whole number of rows of {row_len}")
             }
             Self::OutputLength { expected, found } => {
                 write!(f, "the blocks take {expected} bytes, the room for them has {found}")
             }
-            Self::BlocksLength { format, expected, found } => {
-                write!(f, "{found} bytes of {format} blocks, {expected} for the elements wanted")
+            Self::BlocksLength { dtype, expected, found } => {
+                write!(f, "{found} bytes of {dtype} blocks, {expected} for the elements wanted")
             }
             Self::UnequalLengths { originals, decoded } => {
                 write!(f, "{originals} numbers cannot be compared with {decoded}")
@@ -242,20 +225,20 @@ impl fmt::Display for ErrorKind {
             Self::ImportanceValue { column } => {
                 write!(f, "the importance weight of column {column} is negative or not finite")
             }
-            Self::ImportanceZero { format, element } => write!(
+            Self::ImportanceZero { dtype, element } => write!(
                 f,
-                "no importance weight around element {element} is large enough for a scale of {format}; give such columns a small one"
+                "no importance weight around element {element} is large enough for a scale of {dtype}; give such columns a small one"
             ),
             Self::NonFinite { element } => {
                 write!(f, "element {element} is infinite or not a number; no block can hold it")
             }
-            Self::ScaleTooSmall { format, element } => write!(
+            Self::ScaleTooSmall { dtype, element } => write!(
                 f,
-                "the block around element {element} is too small for {format}; set such numbers to zero, or use F32"
+                "the block around element {element} is too small for {dtype}; set such numbers to zero, or use F32"
             ),
-            Self::ScaleTooLarge { format, element } => {
-                let instead = if *format == BlockFormat::BF16 { "F32" } else { "BF16 or F32" };
-                write!(f, "element {element} is too large for {format} and would be infinite; use {instead}")
+            Self::ScaleTooLarge { dtype, element } => {
+                let instead = if *dtype == Dtype::Bf16 { "F32" } else { "BF16 or F32" };
+                write!(f, "element {element} is too large for {dtype} and would be infinite; use {instead}")
             }
         }
     }

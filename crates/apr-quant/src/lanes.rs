@@ -13,53 +13,53 @@ use fearless_simd::Simd;
 
 use crate::dot::{row_pieces, sum};
 use crate::error::Error;
-use crate::format::BlockFormat;
 use crate::rows::{self, Rows};
+use tensor_dtype::Dtype;
 
 /// Encodes rows whose lengths were checked.
 pub(crate) fn encode<S: Simd>(simd: S, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
-    match rows.format {
-        BlockFormat::F32 => plain::f32(simd, rows, out),
-        BlockFormat::F64 => plain::f64(simd, rows, out),
-        BlockFormat::F16 => plain::f16(simd, rows, out),
-        BlockFormat::BF16 => plain::bf16(simd, rows, out),
+    match rows.dtype {
+        Dtype::F32 => plain::f32(simd, rows, out),
+        Dtype::F64 => plain::f64(simd, rows, out),
+        Dtype::F16 => plain::f16(simd, rows, out),
+        Dtype::Bf16 => plain::bf16(simd, rows, out),
         _ if rows.importance.is_some() => rows::encode(simd, rows, out),
-        BlockFormat::Q8_0 => quick::q8_0(simd, rows, out),
-        BlockFormat::Q4_0 => quick::q4_0(simd, rows, out),
-        BlockFormat::Q4_1 => quick::q4_1(simd, rows, out),
-        BlockFormat::Q5_0 => quick::q5_0(simd, rows, out),
-        BlockFormat::Q5_1 => quick::q5_1(simd, rows, out),
-        BlockFormat::Q2_K => searched::q2_k(simd, rows, out),
-        BlockFormat::Q3_K => searched::q3_k(simd, rows, out),
-        BlockFormat::Q4_K => searched::q4_k(simd, rows, out),
-        BlockFormat::Q5_K => searched::q5_k(simd, rows, out),
-        BlockFormat::Q6_K => searched::q6_k(simd, rows, out),
+        Dtype::Q8_0 => quick::q8_0(simd, rows, out),
+        Dtype::Q4_0 => quick::q4_0(simd, rows, out),
+        Dtype::Q4_1 => quick::q4_1(simd, rows, out),
+        Dtype::Q5_0 => quick::q5_0(simd, rows, out),
+        Dtype::Q5_1 => quick::q5_1(simd, rows, out),
+        Dtype::Q2_K => searched::q2_k(simd, rows, out),
+        Dtype::Q3_K => searched::q3_k(simd, rows, out),
+        Dtype::Q4_K => searched::q4_k(simd, rows, out),
+        Dtype::Q5_K => searched::q5_k(simd, rows, out),
+        Dtype::Q6_K => searched::q6_k(simd, rows, out),
         _ => rows::encode(simd, rows, out),
     }
 }
 
 /// Decodes blocks whose lengths were checked.
-pub(crate) fn decode<S: Simd>(simd: S, format: BlockFormat, bytes: &[u8], out: &mut [f32]) {
-    match format {
-        BlockFormat::Q8_0 => unpack::q8_0(simd, bytes, out),
-        BlockFormat::Q4_0 => unpack::q4_0(simd, bytes, out),
-        BlockFormat::Q4_1 => unpack::q4_1(simd, bytes, out),
-        BlockFormat::Q5_0 => unpack::q5_0(simd, bytes, out),
-        BlockFormat::Q5_1 => unpack::q5_1(simd, bytes, out),
-        BlockFormat::Q2_K => unpack::q2_k(simd, bytes, out),
-        BlockFormat::Q3_K => unpack::q3_k(simd, bytes, out),
-        BlockFormat::Q4_K => unpack::q4_k(simd, bytes, out),
-        BlockFormat::Q5_K => unpack::q5_k(simd, bytes, out),
-        BlockFormat::Q6_K => unpack::q6_k(simd, bytes, out),
-        BlockFormat::MXFP4 => unpack::mxfp4(simd, bytes, out),
-        BlockFormat::TQ2_0 => unpack::tq2_0(simd, bytes, out),
-        _ => rows::decode(simd, format, bytes, out),
+pub(crate) fn decode<S: Simd>(simd: S, dtype: Dtype, bytes: &[u8], out: &mut [f32]) {
+    match dtype {
+        Dtype::Q8_0 => unpack::q8_0(simd, bytes, out),
+        Dtype::Q4_0 => unpack::q4_0(simd, bytes, out),
+        Dtype::Q4_1 => unpack::q4_1(simd, bytes, out),
+        Dtype::Q5_0 => unpack::q5_0(simd, bytes, out),
+        Dtype::Q5_1 => unpack::q5_1(simd, bytes, out),
+        Dtype::Q2_K => unpack::q2_k(simd, bytes, out),
+        Dtype::Q3_K => unpack::q3_k(simd, bytes, out),
+        Dtype::Q4_K => unpack::q4_k(simd, bytes, out),
+        Dtype::Q5_K => unpack::q5_k(simd, bytes, out),
+        Dtype::Q6_K => unpack::q6_k(simd, bytes, out),
+        Dtype::MXFP4 => unpack::mxfp4(simd, bytes, out),
+        Dtype::TQ2_0 => unpack::tq2_0(simd, bytes, out),
+        _ => rows::decode(simd, dtype, bytes, out),
     }
 }
 
 /// Products of a row and numbers, whose lengths were checked.
-pub(crate) fn dot<S: Simd>(simd: S, format: BlockFormat, row: &[u8], x: &[f32]) -> f32 {
-    sum(simd, row_pieces(format, row, x), |bytes, values| decode(simd, format, bytes, values))
+pub(crate) fn dot<S: Simd>(simd: S, dtype: Dtype, row: &[u8], x: &[f32]) -> f32 {
+    sum(simd, row_pieces(dtype, row, x), |bytes, values| decode(simd, dtype, bytes, values))
 }
 
 /// What these lanes are called.

@@ -1,5 +1,4 @@
 #![doc = include_str!("../README.md")]
-
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -7,7 +6,7 @@
 extern crate std;
 
 mod error;
-mod format;
+mod dtype;
 
 mod blocks;
 mod dot;
@@ -34,11 +33,12 @@ mod round;
 mod rows;
 
 pub use dot::{dot, dot_on};
+pub use dtype::{byte_len, dtypes, is_decodable};
 pub use error::{Error, ErrorKind};
-pub use format::{BlockFormat, GgmlType};
 pub use meter::{ErrorMeter, ErrorReport, measure_error};
 #[cfg(feature = "rayon")]
 pub use parallel::dequantize_parallel;
 pub use path::Path;
 pub use quantizer::{NonFinite, Quantizer, dequantize, dequantize_on};
 pub use repack::{Repack, repack};
+pub use tensor_dtype::Dtype;

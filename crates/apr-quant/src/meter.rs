@@ -5,8 +5,8 @@ mod ends;
 use libm::sqrt;
 
 use crate::error::{Error, ErrorKind};
-use crate::format::BlockFormat;
-use crate::quantizer::dequantize;
+use crate::quantizer::{check_blocks, dequantize};
+use tensor_dtype::Dtype;
 
 /// Elements that are decoded at a time: a whole number of blocks of every format.
 const PIECE: usize = 256;
@@ -59,15 +59,15 @@ impl ErrorReport {
 /// Sums are `f64`, in the order of the elements: the report does not depend on how a tensor is cut into pieces.
 ///
 /// ```
-/// use apr_quant::{BlockFormat, ErrorMeter, Quantizer};
+/// use apr_quant::{Dtype, ErrorMeter, Quantizer};
 ///
 /// let values: Vec<f32> = (0..512).map(|idx| (idx as f32 * 0.7).sin()).collect();
 /// let mut blocks = [0; 16 * 34];
-/// Quantizer::new(BlockFormat::Q8_0)?.quantize(&values, 512, &mut blocks)?;
+/// Quantizer::new(Dtype::Q8_0)?.quantize(&values, 512, &mut blocks)?;
 ///
 /// let mut meter = ErrorMeter::new();
 /// for (values, blocks) in values.chunks(256).zip(blocks.chunks(8 * 34)) {
-///     meter.add_blocks(BlockFormat::Q8_0, values, blocks)?;
+///     meter.add_blocks(Dtype::Q8_0, values, blocks)?;
 /// }
 /// let report = meter.report();
 /// assert_eq!(report.count, 512);
@@ -131,17 +131,13 @@ impl ErrorMeter {
     /// # Errors
     ///
     /// As [`dequantize`] for blocks that do not fit the numbers.
-    pub fn add_blocks(&mut self, format: BlockFormat, originals: &[f32], blocks: &[u8]) -> Result<(), Error> {
-        let expected = format.byte_len(originals.len() as u64, 1)?;
-        if blocks.len() as u64 != expected {
-            return Err(ErrorKind::BlocksLength { format, expected, found: blocks.len() as u64 }.into());
-        }
-        self.without_ends |= !ends::has(format) && !originals.is_empty();
-        let (head, bytes) =
-            blocks.split_at(if format == BlockFormat::AprQ8 { blocks.len().min(4) } else { 0 });
-        let piece_bytes = PIECE / format.block_len() * format.block_bytes();
+    pub fn add_blocks(&mut self, dtype: Dtype, originals: &[f32], blocks: &[u8]) -> Result<(), Error> {
+        check_blocks(dtype, blocks, originals)?;
+        self.without_ends |= !ends::has(dtype) && !originals.is_empty();
+        let (head, bytes) = blocks.split_at(if dtype == Dtype::AprQ8 { blocks.len().min(4) } else { 0 });
+        let piece_bytes = PIECE / dtype.block_len() * dtype.block_bytes();
         for (originals, bytes) in originals.chunks(PIECE).zip(bytes.chunks(piece_bytes)) {
-            self.add_piece(format, originals, head, bytes)?;
+            self.add_piece(dtype, originals, head, bytes)?;
         }
         Ok(())
     }
@@ -173,13 +169,7 @@ impl ErrorMeter {
     }
 
     /// At most [`PIECE`] elements, whose blocks have the right length.
-    fn add_piece(
-        &mut self,
-        format: BlockFormat,
-        originals: &[f32],
-        head: &[u8],
-        bytes: &[u8],
-    ) -> Result<(), Error> {
+    fn add_piece(&mut self, dtype: Dtype, originals: &[f32], head: &[u8], bytes: &[u8]) -> Result<(), Error> {
         let (mut decoded, mut low, mut high) = ([0.0; PIECE], [0.0; PIECE], [0.0; PIECE]);
         let [decoded, low, high] =
             [&mut decoded, &mut low, &mut high].map(|room| &mut room[..originals.len()]);
@@ -188,12 +178,12 @@ impl ErrorMeter {
         scale.copy_from_slice(head);
         rest[..bytes.len()].copy_from_slice(bytes);
         let all = head.len() + bytes.len();
-        dequantize(format, &room[..all], decoded)?;
-        if ends::has(format) {
-            ends::set_codes(format, &mut room[head.len()..all], ends::End::Low);
-            dequantize(format, &room[..all], low)?;
-            ends::set_codes(format, &mut room[head.len()..all], ends::End::High);
-            dequantize(format, &room[..all], high)?;
+        dequantize(dtype, &room[..all], decoded)?;
+        if ends::has(dtype) {
+            ends::set_codes(dtype, &mut room[head.len()..all], ends::End::Low);
+            dequantize(dtype, &room[..all], low)?;
+            ends::set_codes(dtype, &mut room[head.len()..all], ends::End::High);
+            dequantize(dtype, &room[..all], high)?;
             let at_ends = self.at_ends.get_or_insert_default();
             for ((original, decoded), (a, b)) in originals.iter().zip(&*decoded).zip(low.iter().zip(&*high)) {
                 let (low, high) = if a < b { (a, b) } else { (b, a) };
@@ -302,16 +292,16 @@ mod tests {
         // A scale of 1: the codes reach from -8 to 7.
         (values[0], values[5], values[6], values[7]) = (-8.0, 7.0, 7.9, 6.0);
         let mut blocks = [0; 18];
-        let quantizer = Quantizer::new(BlockFormat::Q4_0).unwrap();
+        let quantizer = Quantizer::new(Dtype::Q4_0).unwrap();
         quantizer.quantize(&values, 32, &mut blocks).unwrap();
         let mut meter = ErrorMeter::new();
-        meter.add_blocks(BlockFormat::Q4_0, &values, &blocks).unwrap();
+        meter.add_blocks(Dtype::Q4_0, &values, &blocks).unwrap();
         let report = meter.report();
         assert_eq!((report.saturated, report.clipped, report.max_error_element), (Some(3), Some(1), Some(6)));
         // A block of zeros has no ends; one format without them, and the count is gone.
-        meter.add_blocks(BlockFormat::Q4_0, &[0.0; 32], &[0; 18]).unwrap();
+        meter.add_blocks(Dtype::Q4_0, &[0.0; 32], &[0; 18]).unwrap();
         assert_eq!(meter.report().saturated, Some(3));
-        meter.add_blocks(BlockFormat::F16, &[0.0], &[0; 2]).unwrap();
+        meter.add_blocks(Dtype::F16, &[0.0], &[0; 2]).unwrap();
         assert_eq!(meter.report().saturated, None);
         assert_eq!(meter.report().count, 65);
     }
@@ -319,14 +309,14 @@ mod tests {
     #[test]
     fn one_scale_and_a_short_block_are_understood() {
         let values: [f32; 300] = core::array::from_fn(|idx| (idx % 21) as f32 - 10.0);
-        for (format, room) in [(BlockFormat::AprQ8, 304), (BlockFormat::AprQ4, 180)] {
+        for (dtype, room) in [(Dtype::AprQ8, 304), (Dtype::AprQ4, 180)] {
             let mut blocks = [0; 304];
-            let quantizer = Quantizer::new(format).unwrap();
+            let quantizer = Quantizer::new(dtype).unwrap();
             quantizer.quantize(&values, 300, &mut blocks[..room]).unwrap();
             let mut decoded = [0.0; 300];
-            dequantize(format, &blocks[..room], &mut decoded).unwrap();
+            dequantize(dtype, &blocks[..room], &mut decoded).unwrap();
             let mut meter = ErrorMeter::new();
-            meter.add_blocks(format, &values, &blocks[..room]).unwrap();
+            meter.add_blocks(dtype, &values, &blocks[..room]).unwrap();
             let report = meter.report();
             let expected = measure_error(&values, &decoded).unwrap();
             assert_eq!(
@@ -341,9 +331,9 @@ mod tests {
     fn pieces_have_to_fit() {
         assert_eq!(measure_error(&[1.0], &[]).unwrap_err().code(), "q-unequal-lengths");
         let mut meter = ErrorMeter::new();
-        let refused = meter.add_blocks(BlockFormat::Q8_0, &[0.0; 32], &[0; 33]).unwrap_err();
+        let refused = meter.add_blocks(Dtype::Q8_0, &[0.0; 32], &[0; 33]).unwrap_err();
         assert_eq!(refused.code(), "q-blocks-length");
-        let refused = meter.add_blocks(BlockFormat::Q8_0, &[0.0; 31], &[0; 34]).unwrap_err();
+        let refused = meter.add_blocks(Dtype::Q8_0, &[0.0; 31], &[0; 34]).unwrap_err();
         assert_eq!(refused.code(), "q-row-length");
         assert_eq!(meter.report().count, 0);
     }

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use crate::error::Error;
-use crate::format::BlockFormat;
 use crate::quantizer::{Quantizer, dequantize};
+use tensor_dtype::Dtype;
 
 /// Elements that a thread takes at once: enough to be worth the handing over, few enough to stay in its cache.
 const AT_ONCE: usize = 1 << 16;
@@ -18,15 +18,15 @@ impl Quantizer<'_> {
     ///
     /// As [`quantize`](Self::quantize).
     pub fn quantize_parallel(&self, values: &[f32], row_len: usize, out: &mut [u8]) -> Result<(), Error> {
-        let format = self.format();
-        if is_whole(format) {
+        let dtype = self.dtype();
+        if is_whole(dtype) {
             return self.quantize(values, row_len, out);
         }
         self.check(values, row_len, out)?;
         // Only importance knows of rows.
-        let unit = if self.has_importance() { row_len } else { format.block_len() };
+        let unit = if self.has_importance() { row_len } else { dtype.block_len() };
         let count = (AT_ONCE / unit.max(1)).max(1) * unit.max(1);
-        let bytes = count / format.block_len() * format.block_bytes();
+        let bytes = count / dtype.block_len() * dtype.block_bytes();
         // Each a task of its own: a core that is held up would keep a quarter of the work to itself.
         let pieces = values.par_chunks(count).zip(out.par_chunks_mut(bytes)).enumerate().with_max_len(1);
         let results = pieces.map(|(idx, (values, out))| {
@@ -42,17 +42,17 @@ impl Quantizer<'_> {
 /// # Errors
 ///
 /// As [`dequantize`].
-pub fn dequantize_parallel(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
-    if is_whole(format) {
-        return dequantize(format, bytes, out);
+pub fn dequantize_parallel(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
+    if is_whole(dtype) {
+        return dequantize(dtype, bytes, out);
     }
-    crate::quantizer::check_blocks(format, bytes, out)?;
-    let block_bytes = AT_ONCE / format.block_len() * format.block_bytes();
+    crate::quantizer::check_blocks(dtype, bytes, out)?;
+    let block_bytes = AT_ONCE / dtype.block_len() * dtype.block_bytes();
     let pieces = out.par_chunks_mut(AT_ONCE).zip(bytes.par_chunks(block_bytes)).with_max_len(1);
-    pieces.map(|(out, bytes)| dequantize(format, bytes, out)).find_first(Result::is_err).unwrap_or(Ok(()))
+    pieces.map(|(out, bytes)| dequantize(dtype, bytes, out)).find_first(Result::is_err).unwrap_or(Ok(()))
 }
 
 /// Whether a tensor has more than blocks: our own formats, with one scale or an end that is filled up.
-const fn is_whole(format: BlockFormat) -> bool {
-    matches!(format, BlockFormat::AprQ4 | BlockFormat::AprQ8)
+const fn is_whole(dtype: Dtype) -> bool {
+    matches!(dtype, Dtype::AprQ4 | Dtype::AprQ8)
 }

@@ -63,11 +63,11 @@ pub(crate) use with_lanes;
 /// A way to compute: the instructions that it uses. All give the same bits.
 ///
 /// ```
-/// use apr_quant::{BlockFormat, Path, Quantizer};
+/// use apr_quant::{Dtype, Path, Quantizer};
 ///
 /// let values = [0.5; 64];
 /// let (mut scalar, mut best) = ([0; 68], [0; 68]);
-/// let quantizer = Quantizer::new(BlockFormat::Q8_0)?;
+/// let quantizer = Quantizer::new(Dtype::Q8_0)?;
 /// quantizer.path(Path::SCALAR).quantize(&values, 64, &mut scalar)?;
 /// quantizer.path(Path::best()).quantize(&values, 64, &mut best)?;
 /// assert_eq!(scalar, best);

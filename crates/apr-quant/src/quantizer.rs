@@ -1,10 +1,11 @@
 //! The doors: numbers to blocks, blocks to numbers.
 
 use crate::blocks::Weighed;
+use crate::dtype::byte_len;
 use crate::error::{Error, ErrorKind};
-use crate::format::BlockFormat;
 use crate::path::{Path, with_lanes};
 use crate::rows::{self, Rows, Scalar};
+use tensor_dtype::Dtype;
 
 /// What becomes of input that no format can hold: numbers that are not finite, and blocks whose scale is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,20 +21,20 @@ pub enum NonFinite {
 /// Turns numbers into blocks, with the bits of ggml's reference.
 ///
 /// ```
-/// use apr_quant::{BlockFormat, Quantizer, dequantize};
+/// use apr_quant::{Dtype, Quantizer, dequantize};
 ///
 /// let values: Vec<f32> = (0..64).map(|idx| idx as f32 / 32.0 - 1.0).collect();
 /// let mut blocks = [0; 68];
-/// Quantizer::new(BlockFormat::Q8_0)?.quantize(&values, 64, &mut blocks)?;
+/// Quantizer::new(Dtype::Q8_0)?.quantize(&values, 64, &mut blocks)?;
 ///
 /// let mut back = [0.0; 64];
-/// dequantize(BlockFormat::Q8_0, &blocks, &mut back)?;
+/// dequantize(Dtype::Q8_0, &blocks, &mut back)?;
 /// assert!(values.iter().zip(&back).all(|(value, back)| (value - back).abs() < 0.005));
 /// # Ok::<(), apr_quant::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Quantizer<'w> {
-    format: BlockFormat,
+    dtype: Dtype,
     importance: Option<&'w [f32]>,
     non_finite: NonFinite,
     path: Path,
@@ -45,11 +46,11 @@ impl<'w> Quantizer<'w> {
     /// # Errors
     ///
     /// [`ErrorKind::NotQuantizable`] for formats that are read only; the error says what to use instead.
-    pub fn new(format: BlockFormat) -> Result<Self, Error> {
-        if !rows::is_encodable(format) {
-            return Err(rows::not_quantizable(format));
+    pub fn new(dtype: Dtype) -> Result<Self, Error> {
+        if !rows::is_encodable(dtype) {
+            return Err(rows::not_quantizable(dtype));
         }
-        Ok(Self { format, importance: None, non_finite: NonFinite::Refuse, path: Path::best() })
+        Ok(Self { dtype, importance: None, non_finite: NonFinite::Refuse, path: Path::best() })
     }
 
     /// Weighs errors: one weight per column, for every row alike. Formats whose reference takes none ignore them.
@@ -84,9 +85,9 @@ impl<'w> Quantizer<'w> {
     ///   format cannot hold. `out` then holds the blocks before them, and nothing of use after them.
     pub fn quantize(&self, values: &[f32], row_len: usize, out: &mut [u8]) -> Result<(), Error> {
         self.check(values, row_len, out)?;
-        let Self { format, importance, non_finite, path } = *self;
-        let importance = importance.filter(|_| rows::rules_of(format).weighed != Weighed::Never);
-        let rows = Rows { format, values, row_len, importance, non_finite };
+        let Self { dtype, importance, non_finite, path } = *self;
+        let importance = importance.filter(|_| rows::rules_of(dtype).weighed != Weighed::Never);
+        let rows = Rows { dtype, values, row_len, importance, non_finite };
         with_lanes!(path, simd => crate::lanes::encode(simd, &rows, out), rows::encode(Scalar, &rows, out))
     }
 
@@ -97,7 +98,7 @@ impl<'w> Quantizer<'w> {
             return Err(ErrorKind::ValuesLength { row_len: row_len as u64, count }.into());
         }
         let n_rows = values.len().checked_div(row_len).unwrap_or(0) as u64;
-        let expected = self.format.byte_len(row_len as u64, n_rows)?;
+        let expected = byte_len(self.dtype, row_len as u64, n_rows)?;
         if out.len() as u64 != expected {
             return Err(ErrorKind::OutputLength { expected, found: out.len() as u64 }.into());
         }
@@ -108,8 +109,8 @@ impl<'w> Quantizer<'w> {
     }
 
     #[cfg(feature = "rayon")]
-    pub(crate) const fn format(&self) -> BlockFormat {
-        self.format
+    pub(crate) const fn dtype(&self) -> Dtype {
+        self.dtype
     }
 
     #[cfg(feature = "rayon")]
@@ -136,9 +137,9 @@ fn check_importance(weights: &[f32], row_len: usize) -> Result<(), Error> {
 /// # Errors
 ///
 /// [`ErrorKind::RowLength`] if `out` is not a whole number of blocks, [`ErrorKind::BlocksLength`] if the bytes are not the
-/// blocks of as many elements.
-pub fn dequantize(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
-    dequantize_on(Path::best(), format, bytes, out)
+/// blocks of as many elements, [`ErrorKind::NotDecodable`] for a type that this crate does not decode.
+pub fn dequantize(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
+    dequantize_on(Path::best(), dtype, bytes, out)
 }
 
 /// As [`dequantize`], with the instructions of this path.
@@ -146,17 +147,20 @@ pub fn dequantize(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<
 /// # Errors
 ///
 /// As [`dequantize`].
-pub fn dequantize_on(path: Path, format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
-    check_blocks(format, bytes, out)?;
-    with_lanes!(path, simd => crate::lanes::decode(simd, format, bytes, out), rows::decode(Scalar, format, bytes, out));
+pub fn dequantize_on(path: Path, dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
+    check_blocks(dtype, bytes, out)?;
+    with_lanes!(path, simd => crate::lanes::decode(simd, dtype, bytes, out), rows::decode(Scalar, dtype, bytes, out));
     Ok(())
 }
 
 /// Compares the bytes of blocks with the elements there are.
-pub(crate) fn check_blocks(format: BlockFormat, bytes: &[u8], elements: &[f32]) -> Result<(), Error> {
-    let expected = format.byte_len(elements.len() as u64, 1)?;
+pub(crate) fn check_blocks(dtype: Dtype, bytes: &[u8], elements: &[f32]) -> Result<(), Error> {
+    if !rows::is_decodable(dtype) {
+        return Err(ErrorKind::NotDecodable { dtype }.into());
+    }
+    let expected = byte_len(dtype, elements.len() as u64, 1)?;
     if bytes.len() as u64 != expected {
-        return Err(ErrorKind::BlocksLength { format, expected, found: bytes.len() as u64 }.into());
+        return Err(ErrorKind::BlocksLength { dtype, expected, found: bytes.len() as u64 }.into());
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! A block of `AprQ4` and one of `Q4_0` are the same 18 bytes in another order: an `f16` scale, then 32 nibbles that stand for
 //! (q - 8) d. Byte i holds elements 2i and 2i + 1 in `AprQ4`, i and i + 16 in `Q4_0`.
 
-use crate::format::BlockFormat;
+use tensor_dtype::Dtype;
 
 /// Bytes of a block of either format.
 const BLOCK: usize = 18;
@@ -21,24 +21,24 @@ pub type Repack = fn(&mut [u8]);
 /// `AprQ4` blocks run through a tensor, `Q4_0` blocks begin with each row: the rows must be whole blocks.
 ///
 /// ```
-/// use apr_quant::{BlockFormat, dequantize, repack};
+/// use apr_quant::{Dtype, dequantize, repack};
 ///
 /// let mut block: Vec<u8> = vec![0x00, 0x3c];
 /// block.extend((0..16).map(|idx| idx * 17));
-/// let to_q4_0 = repack(BlockFormat::AprQ4, BlockFormat::Q4_0).expect("both have 4 bits and one scale");
+/// let to_q4_0 = repack(Dtype::AprQ4, Dtype::Q4_0).expect("both have 4 bits and one scale");
 /// let (mut before, mut after) = ([0.0; 32], [0.0; 32]);
-/// dequantize(BlockFormat::AprQ4, &block, &mut before)?;
+/// dequantize(Dtype::AprQ4, &block, &mut before)?;
 /// to_q4_0(&mut block);
-/// dequantize(BlockFormat::Q4_0, &block, &mut after)?;
+/// dequantize(Dtype::Q4_0, &block, &mut after)?;
 /// assert_eq!(before, after);
-/// assert!(repack(BlockFormat::AprQ8, BlockFormat::Q8_0).is_none());
+/// assert!(repack(Dtype::AprQ8, Dtype::Q8_0).is_none());
 /// # Ok::<(), apr_quant::Error>(())
 /// ```
 #[must_use]
-pub const fn repack(from: BlockFormat, to: BlockFormat) -> Option<Repack> {
+pub const fn repack(from: Dtype, to: Dtype) -> Option<Repack> {
     match (from, to) {
-        (BlockFormat::AprQ4, BlockFormat::Q4_0) => Some(halves_apart),
-        (BlockFormat::Q4_0, BlockFormat::AprQ4) => Some(neighbours),
+        (Dtype::AprQ4, Dtype::Q4_0) => Some(halves_apart),
+        (Dtype::Q4_0, Dtype::AprQ4) => Some(neighbours),
         _ => None,
     }
 }
@@ -68,6 +68,7 @@ fn neighbours(blocks: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::dtypes;
     use crate::quantizer::dequantize;
 
     /// Every scale that there is, with codes that change from block to block.
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn repacked_blocks_stand_for_the_same_bits_and_come_back() {
-        for (from, to) in [(BlockFormat::AprQ4, BlockFormat::Q4_0), (BlockFormat::Q4_0, BlockFormat::AprQ4)] {
+        for (from, to) in [(Dtype::AprQ4, Dtype::Q4_0), (Dtype::Q4_0, Dtype::AprQ4)] {
             let (there, back) = (repack(from, to).unwrap(), repack(to, from).unwrap());
             for block in blocks() {
                 let mut other = block;
@@ -105,9 +106,9 @@ mod tests {
 
     #[test]
     fn nothing_else_is_relabelled() {
-        for &from in BlockFormat::ALL {
-            for &to in BlockFormat::ALL {
-                let is_four = |format| matches!(format, BlockFormat::AprQ4 | BlockFormat::Q4_0);
+        for from in dtypes() {
+            for to in dtypes() {
+                let is_four = |dtype| matches!(dtype, Dtype::AprQ4 | Dtype::Q4_0);
                 assert_eq!(repack(from, to).is_some(), from != to && is_four(from) && is_four(to));
             }
         }

@@ -6,15 +6,15 @@ use fearless_simd::Simd;
 
 use crate::blocks::{self as b, Rules, Step, Weighed};
 use crate::error::{Error, ErrorKind};
-use crate::format::BlockFormat;
 use crate::importance::{Importance, sum_of_squares};
 use crate::quantizer::NonFinite;
 use crate::shared::shared;
+use tensor_dtype::Dtype;
 
 /// Whole rows of numbers, and how they are to be taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows<'a> {
-    pub(crate) format: BlockFormat,
+    pub(crate) dtype: Dtype,
     pub(crate) values: &'a [f32],
     pub(crate) row_len: usize,
     pub(crate) importance: Option<&'a [f32]>,
@@ -53,70 +53,77 @@ macro_rules! codecs {
     ) => {
         /// Encodes rows whose lengths were checked.
         pub(crate) fn encode<I: Instructions>(on: I, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
-            match rows.format {
-                $(BlockFormat::$variant => {
+            match rows.dtype {
+                $(Dtype::$variant => {
                     use $codec as codec;
                     on.run(
                         #[inline(always)]
-                        || encode_blocks::<{ BlockFormat::$variant.block_len() }, { BlockFormat::$variant.block_bytes() }>(
+                        || encode_blocks::<{ Dtype::$variant.block_len() }, { Dtype::$variant.block_bytes() }>(
                             rows, const { &$rules }, out, #[inline(always)] |x, importance, out| codec::encode(x, importance, out)),
                     )
                 })*
-                BlockFormat::AprQ4 => on.run(
+                Dtype::AprQ4 => on.run(
                     #[inline(always)]
                     || own::encode_q4(rows, out),
                 ),
-                BlockFormat::AprQ8 => on.run(
+                Dtype::AprQ8 => on.run(
                     #[inline(always)]
                     || own::encode_q8(rows, out),
                 ),
-                format => Err(not_quantizable(format)),
+                dtype => Err(not_quantizable(dtype)),
             }
         }
 
         /// Decodes blocks whose lengths were checked.
         pub(crate) fn decode<I: Instructions>(
             on: I,
-            format: BlockFormat, bytes: &[u8], out: &mut [f32]) {
-            match format {
-                $(BlockFormat::$variant => {
+            dtype: Dtype, bytes: &[u8], out: &mut [f32]) {
+            match dtype {
+                $(Dtype::$variant => {
                     use $codec as codec;
                     on.run(
                         #[inline(always)]
-                        || decode_blocks::<{ BlockFormat::$variant.block_len() }, { BlockFormat::$variant.block_bytes() }>(
+                        || decode_blocks::<{ Dtype::$variant.block_len() }, { Dtype::$variant.block_bytes() }>(
                             bytes, out, #[inline(always)] |block, out| codec::decode(block, out)),
                     );
                 })*
-                $(BlockFormat::$read => {
+                $(Dtype::$read => {
                     use $reader as codec;
                     on.run(
                         #[inline(always)]
-                        || decode_blocks::<{ BlockFormat::$read.block_len() }, { BlockFormat::$read.block_bytes() }>(
+                        || decode_blocks::<{ Dtype::$read.block_len() }, { Dtype::$read.block_bytes() }>(
                             bytes, out, #[inline(always)] |block, out| codec::decode(block, out)),
                     );
                 })*
-                BlockFormat::AprQ4 => on.run(
+                Dtype::AprQ4 => on.run(
                     #[inline(always)]
                     || own::decode_q4(bytes, out),
                 ),
-                BlockFormat::AprQ8 => on.run(
+                Dtype::AprQ8 => on.run(
                     #[inline(always)]
                     || own::decode_q8(bytes, out),
                 ),
+                // Refused where lengths are checked.
+                _ => {}
             }
         }
 
         /// Rules of a format that is encoded.
-        pub(crate) const fn rules_of(format: BlockFormat) -> &'static Rules {
-            match format {
-                $(BlockFormat::$variant => const { &$rules },)*
+        pub(crate) const fn rules_of(dtype: Dtype) -> &'static Rules {
+            match dtype {
+                $(Dtype::$variant => const { &$rules },)*
                 _ => const { &rules(&[], Step::Guarded) },
             }
         }
 
+        /// Whether there is code to decode this type.
+        pub(crate) const fn is_decodable(dtype: Dtype) -> bool {
+            is_encodable(dtype) || matches!(dtype, $(Dtype::$read)|*)
+        }
+
         /// Whether numbers can be turned into this format.
-        pub(crate) const fn is_encodable(format: BlockFormat) -> bool {
-            matches!(format, BlockFormat::AprQ4 | BlockFormat::AprQ8 $(| BlockFormat::$variant)*)
+        pub(crate) const fn is_encodable(dtype: Dtype) -> bool {
+            matches!(dtype, Dtype::AprQ4 | Dtype::AprQ8 $(| Dtype::$variant)*)
         }
     };
 }
@@ -126,7 +133,7 @@ codecs! {
         F32 = b::plain::float32, known(&[], Step::Guarded);
         F64 = b::plain::float64, known(&[], Step::Guarded);
         F16 = b::plain::half, known(&[0], Step::Guarded);
-        BF16 = b::plain::brain, known(&[], Step::Guarded).below(BF16_LIMIT);
+        Bf16 = b::plain::brain, known(&[], Step::Guarded).below(BF16_LIMIT);
         Q4_0 = b::q4_0, known(&[0], Step::Magnitude(8.0)).by_row();
         Q4_1 = b::q4_1, known(&[0, 2], Step::Span(15.0)).by_row();
         Q5_0 = b::q5_0, known(&[0], Step::Magnitude(16.0)).by_row();
@@ -189,20 +196,16 @@ impl Rules {
     }
 }
 
-pub(crate) fn not_quantizable(format: BlockFormat) -> Error {
-    ErrorKind::NotQuantizable { format, instead: instead_of(format) }.into()
+pub(crate) fn not_quantizable(dtype: Dtype) -> Error {
+    ErrorKind::NotQuantizable { dtype, instead: instead_of(dtype) }.into()
 }
 
 /// What to choose in place of a format that numbers cannot be turned into.
-const fn instead_of(format: BlockFormat) -> &'static str {
-    match format {
-        BlockFormat::IQ2_XXS
-        | BlockFormat::IQ2_XS
-        | BlockFormat::IQ2_S
-        | BlockFormat::IQ1_S
-        | BlockFormat::IQ1_M => "Q2_K",
-        BlockFormat::IQ3_XXS | BlockFormat::IQ3_S => "Q3_K",
-        BlockFormat::I8 => "Q8_0",
+const fn instead_of(dtype: Dtype) -> &'static str {
+    match dtype {
+        Dtype::IQ2_XXS | Dtype::IQ2_XS | Dtype::IQ2_S | Dtype::IQ1_S | Dtype::IQ1_M => "Q2_K",
+        Dtype::IQ3_XXS | Dtype::IQ3_S => "Q3_K",
+        Dtype::I8 => "Q8_0",
         _ => "F32",
     }
 }
@@ -299,7 +302,7 @@ fn refuse_input(rows: &Rows<'_>, rules: &Rules, x: &[f32], first: usize) -> Resu
         Some(_) if as_reference && rules.non_finite_known => Ok(()),
         Some(idx) => Err(ErrorKind::NonFinite { element: (first + idx) as u64 }.into()),
         None if as_reference => Ok(()),
-        None => Err(refused_scale(rows.format, x, first, false)),
+        None => Err(refused_scale(rows.dtype, x, first, false)),
     }
 }
 
@@ -320,15 +323,15 @@ shared! {
             let magnitude = u16::from_le_bytes([block[at], block[at + 1]]) & 0x7fff;
             if magnitude > 0x7c00 && rows.importance.is_some() {
                 let element = largest_element(x, first);
-                return Err(ErrorKind::ImportanceZero { format: rows.format, element }.into());
+                return Err(ErrorKind::ImportanceZero { dtype: rows.dtype, element }.into());
             }
             if magnitude >= 0x7c00 {
-                return Err(refused_scale(rows.format, x, first, false));
+                return Err(refused_scale(rows.dtype, x, first, false));
             }
             small |= idx == 0 && magnitude == 0;
         }
         if small && rules.step.is_too_small(x) {
-            return Err(refused_scale(rows.format, x, first, true));
+            return Err(refused_scale(rows.dtype, x, first, true));
         }
         Ok(())
     }
@@ -346,11 +349,11 @@ fn largest_element(x: &[f32], first: usize) -> u64 {
 }
 
 #[cold]
-fn refused_scale(format: BlockFormat, x: &[f32], first: usize, small: bool) -> Error {
+fn refused_scale(dtype: Dtype, x: &[f32], first: usize, small: bool) -> Error {
     let element = largest_element(x, first);
     if small {
-        ErrorKind::ScaleTooSmall { format, element }.into()
+        ErrorKind::ScaleTooSmall { dtype, element }.into()
     } else {
-        ErrorKind::ScaleTooLarge { format, element }.into()
+        ErrorKind::ScaleTooLarge { dtype, element }.into()
     }
 }

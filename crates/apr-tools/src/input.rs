@@ -30,7 +30,7 @@ pub(crate) use self::gguf_file::GgufFile;
 pub(crate) use self::sealed::SealedTensors;
 pub(crate) use self::source::Source;
 pub(crate) use self::stored::{SealedContent, Stored};
-pub(crate) use self::tensor::{Dtype, Tensor, Totals};
+pub(crate) use self::tensor::{Tensor, Totals, common_name, decodable};
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_SHARDS, Exit, Failure};
 use crate::foreign;
 use crate::secrets::Keys;

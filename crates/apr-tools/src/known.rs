@@ -135,7 +135,7 @@ pub(crate) fn gathered<'n, 'm: 'n>(
 ) -> Result<Tensors, Failure> {
     let mut all = Tensors::new();
     for (name, tensor) in tensors {
-        let dtype = tensor.dtype().plain().ok_or_else(|| {
+        let dtype = tensor.dtype().element().ok_or_else(|| {
             let what = format!("no model has tensors of type {}", tensor.dtype());
             Failure::new(CODE_NO_PREDICTION, what).of_tensor(Some(tensor.name()))
         })?;

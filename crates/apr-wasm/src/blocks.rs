@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use apr_quant::{BlockFormat, Quantizer};
+use apr_quant::{Dtype, Quantizer};
 
 use crate::failure::Failure;
 use crate::json::Json;
@@ -13,7 +13,7 @@ use crate::wire::{Answer, Arguments};
 /// The names of all formats.
 pub(crate) fn names() -> String {
     let mut list = Json::list();
-    BlockFormat::ALL.iter().for_each(|format| list.text_item(format.name()));
+    apr_quant::dtypes().for_each(|dtype| list.text_item(dtype.name()));
     list.finish()
 }
 
@@ -24,18 +24,19 @@ pub(crate) fn names() -> String {
 /// What the quantizer refuses.
 pub(crate) fn quantize(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
     let name = args.text()?;
-    let format = BlockFormat::from_name(name)
+    let dtype = Dtype::from_name_ignore_case(name)
+        .filter(|&dtype| apr_quant::is_decodable(dtype))
         .ok_or_else(|| Failure::new("aw-dtype", "no format of blocks is called so: see quantTypes()"))?;
     let row_len = args.u32()? as usize;
     let importance = values::floats_of(args.bytes()?);
     let numbers = values::floats_of(args.clone().rest());
     let n_rows = numbers.len().checked_div(row_len).unwrap_or(0);
-    let len = format.byte_len(row_len as u64, n_rows as u64)?;
+    let len = apr_quant::byte_len(dtype, row_len as u64, n_rows as u64)?;
     let len = usize::try_from(len).map_err(|_| values::too_many())?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).map_err(|_| values::too_many())?;
     bytes.resize(len, 0);
-    let mut quantizer = Quantizer::new(format)?;
+    let mut quantizer = Quantizer::new(dtype)?;
     if !importance.is_empty() {
         quantizer = quantizer.importance(&importance);
     }

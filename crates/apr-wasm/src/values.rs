@@ -12,28 +12,11 @@ use crate::wire::{Answer, Arguments};
 /// The elements in whole units that a type can be read by, and their bytes: blocks, or bytes for several small elements. `(0, 0)` for a
 /// type that has to be read as a whole.
 pub(crate) fn unit(dtype: &str) -> (u64, u64) {
-    if let Some(plain) = Dtype::element_from_name(dtype) {
-        return match plain.bits() {
-            4 => (2, 1),
-            6 => (4, 3),
-            bits => (1, u64::from(bits / 8)),
-        };
+    let known = Dtype::from_name_ignore_case(dtype);
+    match known.filter(|dtype| cfg!(feature = "quantize") || !dtype.is_quantized()) {
+        Some(Dtype::AprQ8) | None => (0, 0),
+        Some(dtype) => (dtype.block_len() as u64, dtype.block_bytes() as u64),
     }
-    block_unit(dtype)
-}
-
-#[cfg(feature = "quantize")]
-fn block_unit(dtype: &str) -> (u64, u64) {
-    use apr_quant::BlockFormat;
-    match BlockFormat::from_name(dtype) {
-        Some(BlockFormat::AprQ8) | None => (0, 0),
-        Some(format) => (format.block_len() as u64, format.block_bytes() as u64),
-    }
-}
-
-#[cfg(not(feature = "quantize"))]
-fn block_unit(_: &str) -> (u64, u64) {
-    (0, 0)
 }
 
 /// What a type of an `.apr` file of version 2 is called here: as in safetensors where that has it.
@@ -73,13 +56,13 @@ pub(crate) fn too_many() -> Failure {
 
 #[cfg(feature = "quantize")]
 fn decode_blocks(dtype: &str, count: u64, data: &[u8]) -> Result<Vec<f32>, Failure> {
-    let format = apr_quant::BlockFormat::from_name(dtype).ok_or_else(|| unknown(dtype))?;
+    let blocks = Dtype::from_name_ignore_case(dtype).ok_or_else(|| unknown(dtype))?;
     let count = usize::try_from(count).map_err(|_| too_many())?;
     let mut out = Vec::new();
     out.try_reserve_exact(count).map_err(|_| too_many())?;
     out.resize(count, 0.0);
     // An element at a time in both modules: built for size, each step of the lanes is a call, and takes up to ten times as long.
-    apr_quant::dequantize_on(apr_quant::Path::SCALAR, format, data, &mut out)?;
+    apr_quant::dequantize_on(apr_quant::Path::SCALAR, blocks, data, &mut out)?;
     Ok(out)
 }
 

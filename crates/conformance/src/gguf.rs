@@ -273,7 +273,7 @@ pub fn difference(one: &Gguf<'_>, other: &Gguf<'_>) -> Option<String> {
         return Some("other tensors".to_owned());
     }
     let same = |(a, b): (&TensorInfo<'_>, &TensorInfo<'_>)| {
-        (a.name(), a.dims(), a.format()) == (b.name(), b.dims(), b.format())
+        (a.name(), a.dims(), a.dtype()) == (b.name(), b.dims(), b.dtype())
             && one.tensor_data(a) == other.tensor_data(b)
     };
     let mut pairs = one.tensors().iter().zip(other.tensors());

@@ -9,7 +9,7 @@ use core::error::Error;
 use std::path::Path;
 use std::{env, fs};
 
-use apr_quant::BlockFormat;
+use gguf_core::Dtype;
 use gguf_core::{FirstShard, Gguf, GgufBuilder, ShardLimit, SplitPlan};
 
 const LAYERS: u32 = 2;
@@ -74,7 +74,7 @@ fn llama(small: &Gguf<'_>) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut numbers = Numbers(0x5eed);
     let mut data = Vec::new();
     for (name, shape) in &shapes {
-        builder.add_tensor(&format!("{name}.weight"), BlockFormat::F32, shape)?;
+        builder.add_tensor(&format!("{name}.weight"), Dtype::F32, shape)?;
         data.push(numbers.tensor(shape));
     }
     Ok(builder.layout()?.to_vec(&data.iter().map(Vec::as_slice).collect::<Vec<_>>())?)

@@ -9,7 +9,7 @@ use core::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
-use apr_quant::BlockFormat;
+use gguf_core::Dtype;
 use gguf_core::{
     Endian, FirstShard, Gguf, GgufBuilder, Header, MergePlan, ReadOptions, ShardLimit, SplitKeys, SplitPlan,
     Text, Value,
@@ -84,10 +84,13 @@ fn tensors(endian: Endian, alignment: u32) -> Result<Vec<u8>, gguf_core::Error> 
     builder.set("general.architecture", "demo")?;
     builder.set("general.quantization_version", 2u32)?;
     builder.set("general.alignment", alignment)?;
-    for (idx, format) in BlockFormat::ALL.iter().enumerate() {
-        if format.ggml_type().is_some() && !LEFT_OUT.contains(&format.name()) {
-            let shape = [1, 2, 3, format.block_len() as u64 * 2];
-            builder.add_tensor(format.name(), *format, shape.get(idx % 4..).unwrap_or_default())?;
+    let mut types: Vec<_> =
+        Dtype::ALL.iter().filter_map(|dtype| Some((dtype.ggml_type()?, *dtype))).collect();
+    types.sort();
+    for (idx, (_, dtype)) in types.into_iter().enumerate() {
+        if !LEFT_OUT.contains(&dtype.name()) {
+            let shape = [1, 2, 3, dtype.block_len() as u64 * 2];
+            builder.add_tensor(dtype.name(), dtype, shape.get(idx % 4..).unwrap_or_default())?;
         }
     }
     let layout = builder.layout()?;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use apr_quant::BlockFormat;
+use tensor_dtype::Dtype;
 
 use crate::cursor::{Endian, Form};
 use crate::error::{Error, ErrorKind};
@@ -26,7 +26,7 @@ pub(crate) struct EncodedEntry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TensorSpec {
     pub(crate) name: Vec<u8>,
-    pub(crate) format: BlockFormat,
+    pub(crate) dtype: Dtype,
     /// The fastest first.
     pub(crate) dims: Vec<u64>,
     pub(crate) byte_len: u64,
@@ -36,13 +36,13 @@ pub(crate) struct TensorSpec {
 /// the same calls give the same bytes.
 ///
 /// ```
-/// use apr_quant::BlockFormat;
+/// use gguf_core::Dtype;
 /// use gguf_core::{Gguf, GgufBuilder};
 ///
 /// let mut builder = GgufBuilder::new();
 /// builder.set("general.architecture", "demo")?;
 /// builder.set("general.alignment", 64u32)?;
-/// builder.add_tensor("rows", BlockFormat::Q8_0, &[3, 32])?;
+/// builder.add_tensor("rows", Dtype::Q8_0, &[3, 32])?;
 /// let layout = builder.layout()?;
 /// assert_eq!(layout.file_len(), layout.data_start() + 128);
 ///
@@ -117,7 +117,7 @@ impl GgufBuilder {
     pub fn copy_tensor(&mut self, info: &TensorInfo<'_>) -> Result<(), Error> {
         let name = info.name().as_bytes();
         let dims = info.dims().collect();
-        let spec = TensorSpec { name: name.to_vec(), format: info.format(), dims, byte_len: info.byte_len() };
+        let spec = TensorSpec { name: name.to_vec(), dtype: info.dtype(), dims, byte_len: info.byte_len() };
         self.push_tensor(spec).map_err(|error| error.of_tensor(name))
     }
 
@@ -191,14 +191,14 @@ impl GgufBuilder {
     ///
     /// [`ErrorKind::InvalidName`], [`ErrorKind::Rank`], [`ErrorKind::ForeignFormat`], [`ErrorKind::Dimension`],
     /// [`ErrorKind::TooManyElements`], [`ErrorKind::RowLength`], [`ErrorKind::SizeOverflow`].
-    pub fn add_tensor(&mut self, name: &str, format: BlockFormat, shape: &[u64]) -> Result<(), Error> {
+    pub fn add_tensor(&mut self, name: &str, dtype: Dtype, shape: &[u64]) -> Result<(), Error> {
         let refused = |error: Error| error.of_tensor(name.as_bytes());
         if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
             return Err(refused(ErrorKind::InvalidName.into()));
         }
         let dims: Vec<u64> = shape.iter().rev().copied().collect();
-        let byte_len = byte_len(format, &dims).map_err(refused)?;
-        self.push_tensor(TensorSpec { name: name.into(), format, dims, byte_len }).map_err(refused)
+        let byte_len = byte_len(dtype, &dims).map_err(refused)?;
+        self.push_tensor(TensorSpec { name: name.into(), dtype, dims, byte_len }).map_err(refused)
     }
 
     /// Fixes every offset.
@@ -272,8 +272,8 @@ impl GgufBuilder {
         if spec.dims.len() > MAX_RANK {
             return Err(ErrorKind::Rank { n_dims: spec.dims.len() as u64, max: MAX_RANK as u64 }.into());
         }
-        if spec.format.ggml_type().is_none() {
-            return Err(ErrorKind::ForeignFormat { format: spec.format }.into());
+        if spec.dtype.ggml_type().is_none() {
+            return Err(ErrorKind::ForeignFormat { dtype: spec.dtype }.into());
         }
         self.tensors.push(spec);
         Ok(())
@@ -288,7 +288,7 @@ fn check_key(key: &str) -> Result<(), Error> {
 }
 
 /// Bytes of a tensor, by the rules of the reader.
-fn byte_len(format: BlockFormat, dims: &[u64]) -> Result<u64, Error> {
+fn byte_len(dtype: Dtype, dims: &[u64]) -> Result<u64, Error> {
     const MAX: u64 = i64::MAX as u64;
     if let Some(&dim) = dims.iter().find(|dim| **dim > MAX) {
         return Err(ErrorKind::Dimension { dim }.into());
@@ -304,5 +304,6 @@ fn byte_len(format: BlockFormat, dims: &[u64]) -> Result<u64, Error> {
         count *= dim;
         n_rows *= dim;
     }
-    Ok(format.byte_len(row_len, n_rows)?)
+    let byte_len = dtype.byte_len_of_rows(row_len, n_rows);
+    byte_len.map_err(|error| ErrorKind::of_size(dtype, error).into())
 }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
-use apr_quant::BlockFormat;
+use tensor_dtype::{Dtype, GgmlType, SizeError};
 
 use crate::value::ValueType;
 
@@ -264,15 +264,15 @@ error_kinds! {
     /// A format that GGUF has no number for.
     ForeignFormat {
         /// The format.
-        format: BlockFormat,
-    } => "gg-type-foreign", "GGUF has no tensor type {format}";
+        dtype: Dtype,
+    } => "gg-type-foreign", "GGUF has no tensor type {dtype}";
     /// A row is not a whole number of blocks.
     RowLength {
         /// The format.
-        format: BlockFormat,
+        dtype: Dtype,
         /// Elements of a row.
         row_len: u64,
-    } => "gg-row-length", "rows of {row_len} elements are not whole {format} blocks";
+    } => "gg-row-length", "rows of {row_len} elements are not whole {dtype} blocks";
     /// The size of a tensor, of the data section or of the file overflows.
     SizeOverflow => "gg-size", "size does not fit 64 bits";
     /// Strict: a tensor does not begin where the one before it ends.
@@ -342,17 +342,24 @@ error_kinds! {
     } => "gg-shard-tensors", "the shards speak of {declared} tensors and hold {found}";
 }
 
-impl From<apr_quant::Error> for Error {
-    fn from(error: apr_quant::Error) -> Self {
-        use apr_quant::ErrorKind as Quant;
-        match *error.kind() {
-            Quant::UnknownType { id } => ErrorKind::UnknownTensorType { id },
-            Quant::RemovedType { id, name, instead } => ErrorKind::RemovedTensorType { id, name, instead },
-            Quant::RowLength { format, row_len } => ErrorKind::RowLength { format, row_len },
-            // What the table of formats can answer besides: a size beyond 64 bits.
-            _ => ErrorKind::SizeOverflow,
+impl ErrorKind {
+    /// Why an identifier stands for no type.
+    pub(crate) fn of_unknown_type(id: GgmlType) -> Self {
+        let GgmlType(number) = id;
+        match id.removed() {
+            Some(removed) => {
+                Self::RemovedTensorType { id: number, name: removed.name, instead: removed.instead }
+            }
+            None => Self::UnknownTensorType { id: number },
         }
-        .into()
+    }
+
+    /// Why a tensor of this type has no size.
+    pub(crate) fn of_size(dtype: Dtype, error: SizeError) -> Self {
+        match error {
+            SizeError::PartialBlock { row_len } => Self::RowLength { dtype, row_len },
+            _ => Self::SizeOverflow,
+        }
     }
 }
 

@@ -11,13 +11,13 @@ use crate::tensor::TensorInfo;
 /// A file in memory: a [`Header`], whose methods it has, and the tensors' bytes. Nothing is copied.
 ///
 /// ```
-/// use apr_quant::BlockFormat;
+/// use gguf_core::Dtype;
 /// use gguf_core::{Gguf, GgufBuilder, Value};
 ///
 /// let mut builder = GgufBuilder::new();
 /// builder.set("general.architecture", "demo")?;
 /// builder.set("demo.width", 2u32)?;
-/// builder.add_tensor("w", BlockFormat::F32, &[1, 2])?;
+/// builder.add_tensor("w", Dtype::F32, &[1, 2])?;
 /// let file = builder.layout()?.to_vec(&[&[0; 8]])?;
 ///
 /// let gguf = Gguf::from_bytes(&file)?;

@@ -55,7 +55,7 @@ impl Layout {
             put_text(&mut header, &spec.name, form);
             put(&mut header, spec.dims.len() as u64, 4);
             spec.dims.iter().for_each(|dim| put(&mut header, *dim, 8));
-            let number = spec.format.ggml_type().map_or(u32::MAX, |number| number.0);
+            let number = spec.dtype.ggml_type().map_or(u32::MAX, |number| number.0);
             put(&mut header, number.into(), 4);
             put(&mut header, end, 8);
             let padded = spec.byte_len.checked_next_multiple_of(alignment.into());

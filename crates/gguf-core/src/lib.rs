@@ -50,4 +50,5 @@ pub use shard::{FirstShard, MergePlan, ShardLimit, ShardName, SplitKeys, SplitPl
 #[cfg(feature = "std")]
 pub use stream::TensorSink;
 pub use tensor::{Dims, TensorInfo};
+pub use tensor_dtype::{Dtype, GgmlType};
 pub use value::{Array, Number, Text, Value, ValueType, Values};

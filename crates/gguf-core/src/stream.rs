@@ -31,12 +31,12 @@ impl Layout {
     /// ```
     /// use std::io::Write;
     ///
-    /// use apr_quant::BlockFormat;
+    /// use gguf_core::Dtype;
     /// use gguf_core::GgufBuilder;
     ///
     /// let mut builder = GgufBuilder::new();
-    /// builder.add_tensor("a", BlockFormat::I8, &[5])?;
-    /// builder.add_tensor("b", BlockFormat::I8, &[1 << 16])?;
+    /// builder.add_tensor("a", Dtype::I8, &[5])?;
+    /// builder.add_tensor("b", Dtype::I8, &[1 << 16])?;
     /// let layout = builder.layout()?;
     /// let mut file = Vec::new();
     /// layout.write_streamed(&mut file, |tensor, sink| {

@@ -5,7 +5,7 @@ use core::fmt;
 use core::iter::{FusedIterator, Rev};
 use core::ops::Range;
 
-use apr_quant::{BlockFormat, GgmlType};
+use tensor_dtype::{Dtype, GgmlType};
 
 use crate::cursor::{Cursor, Form, Stop};
 use crate::error::{Error, ErrorKind};
@@ -22,7 +22,7 @@ pub(crate) const MAX_NAME: usize = 63;
 pub struct TensorInfo<'data> {
     name: Text<'data>,
     dims: Dims<'data>,
-    format: BlockFormat,
+    dtype: Dtype,
     /// From the start of the data section.
     offset: u64,
     byte_len: u64,
@@ -37,18 +37,18 @@ impl<'data> TensorInfo<'data> {
         self.name
     }
 
-    /// How its numbers are stored.
+    /// Data type of its elements.
     #[must_use]
-    pub const fn format(&self) -> BlockFormat {
-        self.format
+    pub const fn dtype(&self) -> Dtype {
+        self.dtype
     }
 
-    /// The format's number in GGUF files.
+    /// Identifier of the data type in GGUF files.
     #[must_use]
     pub const fn ggml_type(&self) -> GgmlType {
-        match self.format.ggml_type() {
+        match self.dtype.ggml_type() {
             Some(number) => number,
-            // Formats of tensors read from files have a number.
+            // Types of tensors read from files have one.
             None => GgmlType(u32::MAX),
         }
     }
@@ -129,13 +129,14 @@ impl<'data> TensorInfo<'data> {
         let n_rows = dims.check().map_err(refused)?;
 
         let offset = cursor.offset();
-        let number = GgmlType(cursor.u32().map_err(about)?);
-        let refused = |error: apr_quant::Error| Stop::from(Error::from(error).at(offset).of_tensor(name));
-        let format = number.format().map_err(refused)?;
+        let id = GgmlType(cursor.u32().map_err(about)?);
+        let refused = |kind: ErrorKind| Stop::from(Error::from(kind).at(offset).of_tensor(name));
+        let dtype = id.known().ok_or_else(|| refused(ErrorKind::of_unknown_type(id)))?;
         let row_len = { dims }.next().unwrap_or(1);
-        let byte_len = format.byte_len(row_len, n_rows).map_err(refused)?;
+        let byte_len = dtype.byte_len_of_rows(row_len, n_rows);
+        let byte_len = byte_len.map_err(|error| refused(ErrorKind::of_size(dtype, error)))?;
         let offset = cursor.u64().map_err(about)?;
-        Ok(Self { name: Text::new(name), dims, format, offset, byte_len, data_start: 0, info_offset })
+        Ok(Self { name: Text::new(name), dims, dtype, offset, byte_len, data_start: 0, info_offset })
     }
 
     /// Puts the tensor behind the header. Says where it ends, padding included, from the start of the data section.
@@ -164,7 +165,7 @@ impl fmt::Debug for TensorInfo<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TensorInfo")
             .field("name", &self.name)
-            .field("format", &self.format)
+            .field("dtype", &self.dtype)
             .field("shape", &self.shape().collect::<Vec<_>>())
             .field("file_range", &self.file_range())
             .finish()

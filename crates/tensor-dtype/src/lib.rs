@@ -26,9 +26,11 @@ mod dtype;
 mod element;
 mod id;
 mod size;
+mod tensor_type;
 
 pub use dtype::Dtype;
 #[cfg(feature = "elements")]
 pub use element::{Element, Elements};
 pub use id::{AprType, GgmlType, RemovedType};
 pub use size::SizeError;
+pub use tensor_type::TensorType;

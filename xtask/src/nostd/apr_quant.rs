@@ -3,20 +3,20 @@ fn call(bytes: &[u8]) -> usize {
 }
 
 fn through_it(bytes: &[u8]) -> Result<usize, apr_quant::Error> {
-    use apr_quant::{BlockFormat, ErrorMeter, GgmlType, Quantizer, dequantize};
+    use apr_quant::{ErrorMeter, Quantizer, byte_len, dequantize, dtypes};
 
-    // The format is not known here: every one of them stays in the program.
-    let format = GgmlType(bytes.len() as u32).format()?;
+    // The type is not known here: the code of every one of them stays in the program.
+    let Some(dtype) = dtypes().nth(bytes.len()) else { return Ok(0) };
     let (mut values, mut blocks) = ([0.0f32; 256], [0u8; 2048]);
     for (value, byte) in values.iter_mut().zip(bytes) {
         *value = f32::from(*byte);
     }
     let weights = [1.0; 256];
-    let Some(room) = blocks.get_mut(..format.byte_len(256, 1)? as usize) else { return Ok(0) };
-    Quantizer::new(format)?.importance(&weights).quantize(&values, 256, room)?;
+    let Some(room) = blocks.get_mut(..byte_len(dtype, 256, 1)? as usize) else { return Ok(0) };
+    Quantizer::new(dtype)?.importance(&weights).quantize(&values, 256, room)?;
     let mut back = [0.0f32; 256];
-    dequantize(format, room, &mut back)?;
+    dequantize(dtype, room, &mut back)?;
     let mut meter = ErrorMeter::new();
-    meter.add_blocks(format, &values, room)?;
-    Ok(meter.report().rmse as usize + BlockFormat::ALL.len() + back[0] as usize)
+    meter.add_blocks(dtype, &values, room)?;
+    Ok(meter.report().rmse as usize + back[0] as usize)
 }

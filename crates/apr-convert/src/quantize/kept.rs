@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use apr_quant::BlockFormat;
+use tensor_dtype::Dtype;
 
 /// Why a tensor is left as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,10 +104,8 @@ const SENSITIVE: &[&str] = &[
 const SENSITIVE_NAMES: &[&str] = &["position_embd.weight", "token_types.weight"];
 
 /// Whether any model's tensor of this shape and format is left alone.
-pub(super) fn by_shape(shape: &[u64], format: Option<BlockFormat>) -> Option<Kept> {
-    let floats = format.filter(|format| {
-        !matches!(format, BlockFormat::I8 | BlockFormat::I16 | BlockFormat::I32 | BlockFormat::I64)
-    });
+pub(super) fn by_shape(shape: &[u64], dtype: Option<Dtype>) -> Option<Kept> {
+    let floats = dtype.filter(|dtype| !matches!(dtype, Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64));
     if floats.is_none() {
         return Some(Kept::NoFloats);
     }
@@ -138,7 +136,7 @@ mod tests {
 
     #[test]
     fn ones_in_front_make_no_matrix() {
-        let kept = |shape: &[u64]| by_shape(shape, Some(BlockFormat::F32));
+        let kept = |shape: &[u64]| by_shape(shape, Some(Dtype::F32));
         assert_eq!(kept(&[64]), Some(Kept::OneDimension));
         assert_eq!(kept(&[1, 64]), Some(Kept::OneDimension));
         assert_eq!(kept(&[]), Some(Kept::OneDimension));
@@ -146,9 +144,9 @@ mod tests {
         // One column: a matrix by the reference's count, too.
         assert_eq!(kept(&[64, 1]), None);
         assert_eq!(kept(&[64, 0]), Some(Kept::Empty));
-        assert_eq!(by_shape(&[4, 4], Some(BlockFormat::I32)), Some(Kept::NoFloats));
+        assert_eq!(by_shape(&[4, 4], Some(Dtype::I32)), Some(Kept::NoFloats));
         assert_eq!(by_shape(&[4, 4], None), Some(Kept::NoFloats));
-        assert_eq!(by_shape(&[4, 32], Some(BlockFormat::Q8_0)), None);
+        assert_eq!(by_shape(&[4, 32], Some(Dtype::Q8_0)), None);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! The choices are those of llama-quantize (llama.cpp 0c1e57098), counted as it counts: values and feed-forward tensors in the order of the
 //! output, quotients rounded down.
 
-use apr_quant::BlockFormat;
-use apr_quant::BlockFormat::{MXFP4, Q3_K, Q4_1, Q4_K, Q5_1, Q5_K, Q6_K, Q8_0};
+use tensor_dtype::Dtype;
+use tensor_dtype::Dtype::{MXFP4, Q3_K, Q4_1, Q4_K, Q5_1, Q5_K, Q6_K, Q8_0};
 
 use super::facts::ModelFacts;
 use super::role::{Role, layer};
@@ -57,7 +57,7 @@ impl<'a> Mixer<'a> {
     }
 
     /// The format for the next tensor, rows of any length.
-    pub(super) fn choose(&mut self, name: &str, shape: &[u64], role: Role) -> BlockFormat {
+    pub(super) fn choose(&mut self, name: &str, shape: &[u64], role: Role) -> Dtype {
         let base = self.target.base();
         let of_experts = self.target.file_type() == FileType::MXFP4_MOE;
         match role {
@@ -80,7 +80,7 @@ impl<'a> Mixer<'a> {
         }
     }
 
-    fn output(&self, shape: &[u64]) -> BlockFormat {
+    fn output(&self, shape: &[u64]) -> Dtype {
         let base = self.target.base();
         let columns = shape.last().copied().unwrap_or(1);
         let fits = columns.is_multiple_of(base.block_len() as u64);
@@ -92,7 +92,7 @@ impl<'a> Mixer<'a> {
         }
     }
 
-    fn values(&mut self) -> BlockFormat {
+    fn values(&mut self) -> Dtype {
         let (idx, base) = (self.values_seen, self.target.base());
         self.values_seen += 1;
         let shared = self.facts.heads_per_kv() >= 4;
@@ -125,7 +125,7 @@ impl<'a> Mixer<'a> {
         }
     }
 
-    fn down(&mut self, name: &str) -> BlockFormat {
+    fn down(&mut self, name: &str) -> Dtype {
         let seen = self.downs_seen;
         self.downs_seen += 1;
         // Experts are spread over the file: there, only the name tells the layer.
@@ -161,7 +161,7 @@ impl<'a> Mixer<'a> {
         }
     }
 
-    fn attention_output(&self) -> BlockFormat {
+    fn attention_output(&self) -> Dtype {
         let base = self.target.base();
         let file_type = self.target.file_type();
         if self.facts.is("falcon") {
@@ -224,8 +224,8 @@ mod tests {
         let values = row("q4_k_s", &llama, "attn_v", false);
         assert_eq!(values, ["Q5_K", "Q5_K", "Q5_K", "Q5_K", "Q4_K", "Q4_K", "Q4_K", "Q4_K"]);
         assert_eq!(row("q3_k_m", &llama, "attn_v", false)[..3], ["Q5_K", "Q5_K", "Q4_K"]);
-        assert!(row("q3_k_m", &llama, "ffn_down", false).iter().all(|format| *format == "Q4_K"));
-        assert!(row("q2_k", &llama, "attn_output", false).iter().all(|format| *format == "Q3_K"));
+        assert!(row("q3_k_m", &llama, "ffn_down", false).iter().all(|dtype| *dtype == "Q4_K"));
+        assert!(row("q2_k", &llama, "attn_output", false).iter().all(|dtype| *dtype == "Q3_K"));
         assert_eq!(row("q4_0", &llama, "ffn_down", true)[..2], ["Q4_1", "Q4_0"]);
         assert_eq!(row("q4_0", &llama, "ffn_down", false)[..2], ["Q4_0", "Q4_0"]);
         assert_eq!(row("iq4_xs", &llama, "ffn_down", false)[..2], ["Q5_K", "IQ4_XS"]);
@@ -235,14 +235,14 @@ mod tests {
     fn shared_heads_and_experts_change_them() {
         let mut many = facts("llama", 8);
         many.n_heads_kv = Some(8);
-        assert!(row("q2_k", &many, "attn_v", false).iter().all(|format| *format == "Q4_K"));
-        assert!(row("iq4_xs", &many, "attn_v", false).iter().all(|format| *format == "Q5_K"));
+        assert!(row("q2_k", &many, "attn_v", false).iter().all(|dtype| *dtype == "Q4_K"));
+        assert!(row("iq4_xs", &many, "attn_v", false).iter().all(|dtype| *dtype == "Q5_K"));
         many.n_layers = Some(80);
         assert!(!row("q4_k_m", &many, "attn_v", false).contains(&"Q4_K"));
         many.n_experts = Some(8);
-        assert!(row("q4_k_m", &many, "attn_v", false).iter().all(|format| *format == "Q8_0"));
-        assert!(row("q4_k_m", &many, "attn_k", false).iter().all(|format| *format == "Q8_0"));
-        assert!(row("q4_k_m", &many, "attn_output", false).iter().all(|format| *format == "Q5_K"));
+        assert!(row("q4_k_m", &many, "attn_v", false).iter().all(|dtype| *dtype == "Q8_0"));
+        assert!(row("q4_k_m", &many, "attn_k", false).iter().all(|dtype| *dtype == "Q8_0"));
+        assert!(row("q4_k_m", &many, "attn_output", false).iter().all(|dtype| *dtype == "Q5_K"));
         let falcon = facts("falcon", 16);
         let down = row("q4_k_m", &falcon, "ffn_down", false);
         assert_eq!(down[..5], ["Q6_K", "Q5_K", "Q4_K", "Q4_K", "Q5_K"]);

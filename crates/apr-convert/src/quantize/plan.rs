@@ -2,8 +2,9 @@
 
 use alloc::collections::BTreeSet;
 
-use apr_quant::{BlockFormat, Quantizer};
+use apr_quant::Quantizer;
 use regex_lite::Regex;
+use tensor_dtype::Dtype;
 
 use super::facts::ModelFacts;
 use super::kept::{self, Kept};
@@ -12,8 +13,8 @@ use super::reason::Reason;
 use super::role::{Role, layer};
 use super::target::{FileType, Target};
 use crate::error::{Error, ErrorKind};
-use crate::formats::Container;
 use crate::importance::Importance;
+use crate::target_format::TargetFormat;
 
 /// A tensor as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub struct TensorSpec<'a> {
     /// Its dimensions, the slowest first.
     pub shape: &'a [u64],
     /// How it is stored; `None` if its elements are of a type that no block format is.
-    pub format: Option<BlockFormat>,
+    pub dtype: Option<Dtype>,
 }
 
 /// Whether tensors get different bits by what they do.
@@ -55,7 +56,7 @@ pub enum OutputTensor {
     /// It is left as it is.
     Keep,
     /// This.
-    Format(BlockFormat),
+    Dtype(Dtype),
 }
 
 /// A format for all tensors whose name an expression finds.
@@ -72,7 +73,7 @@ pub enum OutputTensor {
 #[derive(Clone, Debug)]
 pub struct Override {
     expression: Regex,
-    format: BlockFormat,
+    dtype: Dtype,
 }
 
 impl Override {
@@ -84,8 +85,8 @@ impl Override {
 
     /// What the tensors become.
     #[must_use]
-    pub const fn format(&self) -> BlockFormat {
-        self.format
+    pub const fn dtype(&self) -> Dtype {
+        self.dtype
     }
 }
 
@@ -99,8 +100,8 @@ impl core::str::FromStr for Override {
             split.ok_or_else(|| refused("an override is EXPRESSION=TYPE, for example attn_v=q8_0".into()))?;
         let expression =
             Regex::new(expression).map_err(|error| refused(format!("not a regular expression: {error}")))?;
-        let format = writable_format(name)?;
-        Ok(Self { expression, format })
+        let dtype = writable_dtype(name)?;
+        Ok(Self { expression, dtype })
     }
 }
 
@@ -109,12 +110,13 @@ impl core::str::FromStr for Override {
 /// # Errors
 ///
 /// [`ErrorKind::UnknownTarget`]; [`ErrorKind::Quant`] for a format that is read only.
-pub fn writable_format(name: &str) -> Result<BlockFormat, Error> {
+pub fn writable_dtype(name: &str) -> Result<Dtype, Error> {
     let unknown = || ErrorKind::UnknownTarget { name: name.into() };
-    let format = BlockFormat::from_name(name).or_else(|| Some(Target::from_name(name).ok()?.base()));
-    let format = format.ok_or_else(unknown)?;
-    Quantizer::new(format)?;
-    Ok(format)
+    let known = Dtype::from_name_ignore_case(name).filter(|&dtype| apr_quant::is_decodable(dtype));
+    let dtype = known.or_else(|| Some(Target::from_name(name).ok()?.base()));
+    let dtype = dtype.ok_or_else(unknown)?;
+    Quantizer::new(dtype)?;
+    Ok(dtype)
 }
 
 /// What is asked for.
@@ -123,7 +125,7 @@ pub struct Options<'a> {
     /// What most tensors become.
     pub target: Target,
     /// The file they are written into.
-    pub container: Container,
+    pub format: TargetFormat,
     /// Whether tensors get different bits by what they do.
     pub mixture: Mixture,
     /// Whether what is quantized may be quantized again.
@@ -131,7 +133,7 @@ pub struct Options<'a> {
     /// What becomes of the output tensor.
     pub output_tensor: OutputTensor,
     /// What becomes of the token embeddings, if not what the mixture says.
-    pub token_embedding: Option<BlockFormat>,
+    pub token_embedding: Option<Dtype>,
     /// Formats by name; the first that applies does. Tensors that are left as they are stay so.
     pub overrides: Vec<Override>,
     /// Which columns matter.
@@ -146,7 +148,7 @@ impl Options<'_> {
     pub const fn new(target: Target) -> Self {
         Self {
             target,
-            container: Container::Gguf,
+            format: TargetFormat::Gguf,
             mixture: Mixture::Reference,
             requantize: Requantize::Refuse,
             output_tensor: OutputTensor::Mixture,
@@ -164,9 +166,9 @@ pub struct Decision {
     /// Which of the tensors given.
     pub tensor_idx: usize,
     /// What it is.
-    pub from: Option<BlockFormat>,
+    pub from: Option<Dtype>,
     /// What it becomes; `None` if it is copied and nobody here knows its type.
-    pub to: Option<BlockFormat>,
+    pub to: Option<Dtype>,
     /// Why.
     pub reason: Reason,
     /// Bytes before and after; 0 where the type is not known here.
@@ -218,7 +220,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotInContainer`], [`ErrorKind::Requantize`], [`ErrorKind::NeedsImportance`] and
+    /// [`ErrorKind::NotInFormat`], [`ErrorKind::Requantize`], [`ErrorKind::NeedsImportance`] and
     /// [`ErrorKind::ImportanceLength`] name the tensor, unless the target itself has no place in the file;
     /// [`ErrorKind::TooLong`] for sizes beyond 64 bits.
     pub fn new(tensors: &[TensorSpec<'_>], facts: &ModelFacts, options: &Options<'_>) -> Result<Self, Error> {
@@ -252,7 +254,7 @@ struct Planner<'a> {
     facts: &'a ModelFacts,
     options: &'a Options<'a>,
     rules: Rules,
-    base: BlockFormat,
+    base: Dtype,
 }
 
 impl<'a> Planner<'a> {
@@ -261,17 +263,17 @@ impl<'a> Planner<'a> {
         facts: &'a ModelFacts,
         options: &'a Options<'a>,
     ) -> Result<Self, Error> {
-        let container = options.container;
-        let known = facts.architecture.is_some() && container == Container::Gguf;
-        let base = in_container(options.target.base(), container);
-        let others = options.overrides.iter().map(Override::format).chain(options.token_embedding);
+        let format = options.format;
+        let known = facts.architecture.is_some() && format == TargetFormat::Gguf;
+        let base = in_format(options.target.base(), format);
+        let others = options.overrides.iter().map(Override::dtype).chain(options.token_embedding);
         let output = match options.output_tensor {
-            OutputTensor::Format(format) => Some(format),
+            OutputTensor::Dtype(dtype) => Some(dtype),
             _ => None,
         };
-        for format in [base].into_iter().chain(others).chain(output) {
-            if !container.has(in_container(format, container)) {
-                return Err(ErrorKind::NotInContainer { format, container }.into());
+        for dtype in [base].into_iter().chain(others).chain(output) {
+            if !format.has(in_format(dtype, format)) {
+                return Err(ErrorKind::NotInFormat { dtype, format }.into());
             }
         }
         let rules = if known { Rules::Reference } else { Rules::Generic };
@@ -308,16 +310,16 @@ impl<'a> Planner<'a> {
         let count = spec.shape.iter().try_fold(1_u64, |count, dim| count.checked_mul(*dim));
         let count = count.ok_or(ErrorKind::TooLong)?;
         let (to, reason) = self.choose(spec, mixer)?;
-        let bytes = |format: Option<BlockFormat>| match format {
-            Some(format) => byte_len(format, spec.shape),
+        let bytes = |dtype: Option<Dtype>| match dtype {
+            Some(dtype) => byte_len(dtype, spec.shape),
             None => Ok(0),
         };
         let decision = Decision {
             tensor_idx,
-            from: spec.format,
+            from: spec.dtype,
             to,
             reason,
-            bytes: (bytes(spec.format)?, bytes(to)?),
+            bytes: (bytes(spec.dtype)?, bytes(to)?),
             count,
         };
         if !decision.is_copy() {
@@ -330,7 +332,7 @@ impl<'a> Planner<'a> {
         let (Some(from), Some(to)) = (decision.from, decision.to) else { return Ok(()) };
         let again = from.is_quantized() && to.is_quantized() && apr_quant::repack(from, to).is_none();
         // Blocks that only this file has go into another one as its blocks of the same kind, or not at all.
-        let is_forced = matches!(decision.reason, Reason::Container { .. });
+        let is_forced = matches!(decision.reason, Reason::TargetFormat { .. });
         if again && !is_forced && self.options.requantize == Requantize::Refuse {
             return Err(ErrorKind::Requantize { from, to }.into());
         }
@@ -344,18 +346,14 @@ impl<'a> Planner<'a> {
             }
         }
         let exempt = matches!(Role::of(spec.name), Role::Output | Role::TokenEmbedding);
-        let in_small_file = self.options.target.file_type() == FileType::Q2_K_S && to == BlockFormat::Q2_K;
+        let in_small_file = self.options.target.file_type() == FileType::Q2_K_S && to == Dtype::Q2_K;
         if in_small_file && !exempt && weights.is_none() && self.rules == Rules::Reference {
             return Err(ErrorKind::NeedsImportance { to }.into());
         }
         Ok(())
     }
 
-    fn choose(
-        &self,
-        spec: &TensorSpec<'_>,
-        mixer: &mut Mixer<'_>,
-    ) -> Result<(Option<BlockFormat>, Reason), Error> {
+    fn choose(&self, spec: &TensorSpec<'_>, mixer: &mut Mixer<'_>) -> Result<(Option<Dtype>, Reason), Error> {
         let role = Role::of(spec.name);
         let by_name = || match self.rules {
             Rules::Reference => kept::by_name(spec.name),
@@ -365,14 +363,14 @@ impl<'a> Planner<'a> {
         let left = || {
             (role == Role::Output && self.options.output_tensor == OutputTensor::Keep).then_some(Kept::Output)
         };
-        let kept = kept::by_shape(spec.shape, spec.format).or_else(exact).or_else(left).or_else(by_name);
+        let kept = kept::by_shape(spec.shape, spec.dtype).or_else(exact).or_else(left).or_else(by_name);
         if let Some(kept) = kept {
             return self.keep(spec, kept);
         }
         let (wanted, reason) = self.wanted(spec, role, mixer);
-        let wanted = in_container(wanted, self.options.container);
+        let wanted = in_format(wanted, self.options.format);
         let columns = spec.shape.last().copied().unwrap_or(1);
-        let to = fallback(wanted, columns, self.options.container, spec.format, self.rules);
+        let to = fallback(wanted, columns, self.options.format, spec.dtype, self.rules);
         match to {
             None => Ok((Some(wanted), reason)),
             Some(to) => Ok((Some(to), Reason::Fallback { wanted })),
@@ -380,28 +378,28 @@ impl<'a> Planner<'a> {
     }
 
     /// What a tensor would become if its rows had the right length.
-    fn wanted(&self, spec: &TensorSpec<'_>, role: Role, mixer: &mut Mixer<'_>) -> (BlockFormat, Reason) {
+    fn wanted(&self, spec: &TensorSpec<'_>, role: Role, mixer: &mut Mixer<'_>) -> (Dtype, Reason) {
         let options = self.options;
-        if let Some(format) = options.token_embedding.filter(|_| role == Role::TokenEmbedding) {
-            return (format, Reason::Option(role));
+        if let Some(dtype) = options.token_embedding.filter(|_| role == Role::TokenEmbedding) {
+            return (dtype, Reason::Option(role));
         }
-        if let OutputTensor::Format(format) = options.output_tensor
+        if let OutputTensor::Dtype(dtype) = options.output_tensor
             && role == Role::Output
         {
-            return (format, Reason::Option(role));
+            return (dtype, Reason::Option(role));
         }
         let found = options.overrides.iter().enumerate().find(|(_, rule)| rule.applies_to(spec.name));
         if let Some((index, rule)) = found {
-            return (rule.format(), Reason::Override { index });
+            return (rule.dtype(), Reason::Override { index });
         }
         let pure = options.mixture == Mixture::Pure || self.rules == Rules::Generic;
         if pure || !self.base.is_quantized() {
             return (self.base, Reason::Target);
         }
-        if let OutputTensor::Format(format) = options.output_tensor
+        if let OutputTensor::Dtype(dtype) = options.output_tensor
             && mixer.is_output(role)
         {
-            return (format, Reason::Option(role));
+            return (dtype, Reason::Option(role));
         }
         let chosen = mixer.choose(spec.name, spec.shape, role);
         let reason = if chosen == self.base { Reason::Target } else { Reason::Mixture(role) };
@@ -409,64 +407,64 @@ impl<'a> Planner<'a> {
     }
 
     /// A tensor that is left as it is, unless the file has no place for it.
-    fn keep(&self, spec: &TensorSpec<'_>, kept: Kept) -> Result<(Option<BlockFormat>, Reason), Error> {
-        let container = self.options.container;
-        match spec.format {
-            Some(was) if !container.has(was) => {
-                let plain = if self.base.is_quantized() { BlockFormat::F32 } else { self.base };
+    fn keep(&self, spec: &TensorSpec<'_>, kept: Kept) -> Result<(Option<Dtype>, Reason), Error> {
+        let format = self.options.format;
+        match spec.dtype {
+            Some(was) if !format.has(was) => {
+                let plain = if self.base.is_quantized() { Dtype::F32 } else { self.base };
                 // Integers are not turned into floats.
                 if kept == Kept::NoFloats {
-                    return Err(ErrorKind::NotInContainer { format: was, container }.into());
+                    return Err(ErrorKind::NotInFormat { dtype: was, format }.into());
                 }
-                Ok((Some(plain), Reason::Container { was }))
+                Ok((Some(plain), Reason::TargetFormat { was }))
             }
-            format => Ok((format, Reason::Kept(kept))),
+            dtype => Ok((dtype, Reason::Kept(kept))),
         }
     }
 }
 
 /// The file's own blocks in place of ggml's of the same bits, where it has those alone.
-fn in_container(format: BlockFormat, container: Container) -> BlockFormat {
-    match (container, format) {
-        (Container::Apr, BlockFormat::Q4_0) => BlockFormat::AprQ4,
-        (Container::Apr, BlockFormat::Q8_0) => BlockFormat::AprQ8,
-        _ => format,
+fn in_format(dtype: Dtype, format: TargetFormat) -> Dtype {
+    match (format, dtype) {
+        (TargetFormat::Apr, Dtype::Q4_0) => Dtype::AprQ4,
+        (TargetFormat::Apr, Dtype::Q8_0) => Dtype::AprQ8,
+        _ => dtype,
     }
 }
 
 /// What takes the place of a format whose blocks do not fit rows of this length; `None` if they do.
 fn fallback(
-    wanted: BlockFormat,
+    wanted: Dtype,
     columns: u64,
-    container: Container,
-    from: Option<BlockFormat>,
+    format: TargetFormat,
+    from: Option<Dtype>,
     rules: Rules,
-) -> Option<BlockFormat> {
-    use BlockFormat::{
-        AprQ4, AprQ8, BF16, F16, IQ4_NL, IQ4_XS, Q2_0, Q2_K, Q3_K, Q4_0, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0,
+) -> Option<Dtype> {
+    use Dtype::{
+        AprQ4, AprQ8, Bf16, F16, IQ4_NL, IQ4_XS, Q2_0, Q2_K, Q3_K, Q4_0, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0,
         TQ1_0, TQ2_0,
     };
-    let fits = |format: BlockFormat| format == AprQ4 || columns.is_multiple_of(format.block_len() as u64);
+    let fits = |dtype: Dtype| dtype == AprQ4 || columns.is_multiple_of(dtype.block_len() as u64);
     if fits(wanted) {
         return None;
     }
     let next = match wanted {
         Q2_0 | Q2_K | Q3_K | TQ1_0 | TQ2_0 => Q4_0,
         IQ4_XS => IQ4_NL,
-        Q4_K if container == Container::Apr => AprQ4,
-        Q6_K if container == Container::Apr => AprQ8,
+        Q4_K if format == TargetFormat::Apr => AprQ4,
+        Q6_K if format == TargetFormat::Apr => AprQ8,
         Q4_K => Q5_0,
         Q5_K => Q5_1,
         Q6_K => Q8_0,
         _ => F16,
     };
     // Sixteen bits that are there already are kept, but where the reference's file is to be met.
-    let plain = from.filter(|from| rules == Rules::Generic && *from == BF16).unwrap_or(F16);
+    let plain = from.filter(|from| rules == Rules::Generic && *from == Bf16).unwrap_or(F16);
     Some(if fits(next) && next != F16 { next } else { plain })
 }
 
-fn byte_len(format: BlockFormat, shape: &[u64]) -> Result<u64, Error> {
+fn byte_len(dtype: Dtype, shape: &[u64]) -> Result<u64, Error> {
     let (&columns, rest) = shape.split_last().unwrap_or((&1, &[]));
     let n_rows = rest.iter().try_fold(1_u64, |count, dim| count.checked_mul(*dim));
-    Ok(format.byte_len(columns, n_rows.ok_or(ErrorKind::TooLong)?)?)
+    Ok(apr_quant::byte_len(dtype, columns, n_rows.ok_or(ErrorKind::TooLong)?)?)
 }

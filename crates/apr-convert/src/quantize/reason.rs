@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use apr_quant::BlockFormat;
+use tensor_dtype::Dtype;
 
 use super::kept::Kept;
 use super::role::Role;
@@ -27,12 +27,12 @@ pub enum Reason {
     /// Its rows are no whole number of blocks.
     Fallback {
         /// What it would have become.
-        wanted: BlockFormat,
+        wanted: Dtype,
     },
     /// The file to be written has no place for what it was.
-    Container {
+    TargetFormat {
         /// What it was.
-        was: BlockFormat,
+        was: Dtype,
     },
 }
 
@@ -47,7 +47,7 @@ impl Reason {
             Self::Override { .. } => "override",
             Self::Option(_) => "option",
             Self::Fallback { .. } => "fallback",
-            Self::Container { .. } => "container",
+            Self::TargetFormat { .. } => "container",
         }
     }
 }
@@ -65,7 +65,7 @@ impl fmt::Display for Reason {
             Self::Fallback { wanted } => {
                 write!(f, "fallback: rows are no multiple of {} ({wanted})", wanted.block_len())
             }
-            Self::Container { was } => write!(f, "the new file has no {was}"),
+            Self::TargetFormat { was } => write!(f, "the new file has no {was}"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use apr_quant::BlockFormat;
+use tensor_dtype::Dtype;
 
 use crate::error::{Error, ErrorKind};
 
@@ -17,8 +17,8 @@ macro_rules! file_types {
             $(pub const $variant: Self = Self($id);)*
 
             /// Those that models are quantized to here, with the format of most tensors.
-            const ALL: &'static [(Self, &'static str, BlockFormat)] =
-                &[$((Self::$variant, stringify!($variant), BlockFormat::$base)),*];
+            const ALL: &'static [(Self, &'static str, Dtype)] =
+                &[$((Self::$variant, stringify!($variant), Dtype::$base)),*];
         }
     };
 }
@@ -43,7 +43,7 @@ file_types! {
     Q2_K_S = 21, Q2_K;
     IQ4_NL = 25, IQ4_NL;
     IQ4_XS = 30, IQ4_XS;
-    BF16 = 32, BF16;
+    BF16 = 32, Bf16;
     TQ1_0 = 36, TQ1_0;
     TQ2_0 = 37, TQ2_0;
     MXFP4_MOE = 38, MXFP4;
@@ -85,10 +85,10 @@ const READ_ONLY: &[(&str, &str)] = &[
 ///
 /// ```
 /// use apr_convert::quantize::{FileType, Target};
-/// use apr_quant::BlockFormat;
+/// use tensor_dtype::Dtype;
 ///
 /// let target = Target::from_name("q4_k_m")?;
-/// assert_eq!((target.file_type(), target.base()), (FileType::Q4_K_M, BlockFormat::Q4_K));
+/// assert_eq!((target.file_type(), target.base()), (FileType::Q4_K_M, Dtype::Q4_K));
 /// assert_eq!(Target::from_name("int8")?, Target::from_name("Q8_0")?);
 /// assert_eq!(Target::from_name("q9").unwrap_err().code(), "cv-target");
 /// assert_eq!(Target::from_name("iq2_xs").unwrap_err().code(), "cv-read-only-target");
@@ -98,7 +98,7 @@ const READ_ONLY: &[(&str, &str)] = &[
 pub struct Target {
     file_type: FileType,
     name: &'static str,
-    base: BlockFormat,
+    base: Dtype,
 }
 
 impl Target {
@@ -144,7 +144,7 @@ impl Target {
 
     /// The format of most tensors.
     #[must_use]
-    pub const fn base(self) -> BlockFormat {
+    pub const fn base(self) -> Dtype {
         self.base
     }
 }

@@ -21,7 +21,7 @@ fn specs<'a>(gguf: &'a Gguf<'_>, shapes: &'a [Vec<u64>]) -> Vec<TensorSpec<'a>> 
         .map(|(info, shape)| TensorSpec {
             name: info.name().to_str().unwrap(),
             shape,
-            format: Some(info.format()),
+            dtype: Some(info.dtype()),
         })
         .collect()
 }

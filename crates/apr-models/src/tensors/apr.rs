@@ -44,13 +44,8 @@ impl Tensors {
             let problem = "more elements than this machine can address";
             Error::from(ErrorKind::PartInvalid { part: "shape", problem }).of_tensor(view.name())
         })?;
-        let same = match view.dtype() {
-            v2::AprType::F64 => Dtype::F64,
-            v2::AprType::F32 => Dtype::F32,
-            v2::AprType::I64 => Dtype::I64,
-            v2::AprType::I32 => Dtype::I32,
-            v2::AprType::I8 => Dtype::I8,
-            v2::AprType::U8 => Dtype::U8,
+        let same = match view.dtype().known() {
+            Some(dtype) if !dtype.is_quantized() && !matches!(dtype, Dtype::F16 | Dtype::Bf16) => dtype,
             _ => return self.push_f32(view.name(), &shape, &numbers(view)?),
         };
         self.push(view.name(), same, &shape, view.data().to_owned())
@@ -61,18 +56,13 @@ impl Tensors {
 fn numbers(view: &v2::TensorView<'_>) -> Result<Vec<f32>, Error> {
     #[cfg(feature = "quantize")]
     {
-        use apr_quant::BlockFormat;
-        let format = match view.dtype() {
-            v2::AprType::Q4_K => Some(BlockFormat::Q4_K),
-            v2::AprType::Q6_K => Some(BlockFormat::Q6_K),
-            _ => None,
-        };
+        let dtype = view.dtype().known().filter(|dtype| matches!(dtype, Dtype::Q4_K | Dtype::Q6_K));
         let row_len = view.shape().last().copied().unwrap_or(1);
-        if let Some(format) = format.filter(|format| row_len.is_multiple_of(format.block_len() as u64)) {
+        if let Some(dtype) = dtype.filter(|dtype| row_len.is_multiple_of(dtype.block_len() as u64)) {
             // As many as the bytes are, which are in memory.
-            let count = view.data().len() / format.block_bytes() * format.block_len();
+            let count = view.data().len() / dtype.block_bytes() * dtype.block_len();
             let mut values = alloc::vec![0.0; count];
-            apr_quant::dequantize(format, view.data(), &mut values)
+            apr_quant::dequantize(dtype, view.data(), &mut values)
                 .map_err(|error| Error::from(error).of_tensor(view.name()))?;
             return Ok(values);
         }

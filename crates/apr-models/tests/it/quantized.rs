@@ -6,7 +6,7 @@ use apr_models::{
     Activation, AnyModel, CovarianceType, Floats, GaussianMixture, KMeans, LinearRegression, Matrix, Model,
     NeuralSequential, OutputKind, Predictions, QuantType, QuantizedModel, Tensors, Vector, save_quantized,
 };
-use apr_quant::{BlockFormat, Quantizer};
+use apr_quant::{Dtype, Quantizer};
 
 use crate::data::{Numbers, TempFolder};
 use crate::own_layouts::dice::{Dice, KINDS};
@@ -244,12 +244,12 @@ fn files_with_other_blocks_are_loaded_too() {
     let x = samples(6, 48);
     let exact = model.outputs(&x).unwrap();
     for (format, dtype, tolerance) in [
-        (BlockFormat::Q4_K, AprType::Q4_K, 0.1),
-        (BlockFormat::Q6_K, AprType::Q6_K, 0.05),
-        (BlockFormat::F16, AprType::F16, 0.001),
-        (BlockFormat::BF16, AprType::Bf16, 0.01),
+        (Dtype::Q4_K, AprType::Q4_K, 0.1),
+        (Dtype::Q6_K, AprType::Q6_K, 0.05),
+        (Dtype::F16, AprType::F16, 0.001),
+        (Dtype::Bf16, AprType::Bf16, 0.01),
     ] {
-        let mut blocks = vec![0; format.byte_len(256, 48).unwrap() as usize];
+        let mut blocks = vec![0; format.byte_len_of_rows(256, 48).unwrap() as usize];
         Quantizer::new(format).unwrap().quantize(&values, 256, &mut blocks).unwrap();
         let quantized = model.quantize(QuantType::Q8_0).unwrap();
         let mut views: Vec<_> = quantized.tensors().map(Result::unwrap).collect();

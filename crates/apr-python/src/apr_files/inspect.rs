@@ -324,7 +324,7 @@ fn of_gguf<'py>(py: Python<'py>, head: &[u8], len: u64, compat: bool) -> PyResul
     let (dict, tensors, metadata) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
     for info in header.tensors() {
         let name = info.name().to_str_lossy();
-        tensors.set_item(name, row(py, info.format().name(), info.shape(), info.byte_len())?)?;
+        tensors.set_item(name, row(py, info.dtype().name(), info.shape(), info.byte_len())?)?;
     }
     for entry in header.entries() {
         metadata.set_item(entry.key().to_str_lossy(), gguf_value(py, entry.value())?)?;

@@ -133,7 +133,7 @@ fn tensors(found: Found) -> Result<Vec<(u64, Part)>, Refusal> {
             let part = |info: &gguf_core::TensorInfo<'_>| {
                 let shape: Vec<u64> = info.shape().collect();
                 let name = info.name().to_str_lossy();
-                (info.file_range().start, Part::tensor(&name, info.format().name(), shape, info.byte_len()))
+                (info.file_range().start, Part::tensor(&name, info.dtype().name(), shape, info.byte_len()))
             };
             header.tensors().iter().map(part).collect()
         }

@@ -30,7 +30,7 @@ fn encode<const BYTES: usize>(
                 continue;
             }
         }
-        let rules = rules_of(rows.format);
+        let rules = rules_of(rows.dtype);
         for (place, (&x, out)) in x.iter().zip(out).enumerate() {
             let first = AT_ONCE * idx + place;
             check_input(rows, rules, &[x], first)?;
@@ -42,8 +42,8 @@ fn encode<const BYTES: usize>(
 }
 
 macro_rules! floats {
-    ($($format:ident: below $limit:expr, $encode:expr;)*) => {
-        $(pub(super) fn $format<S: Simd>(simd: S, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
+    ($($dtype:ident: below $limit:expr, $encode:expr;)*) => {
+        $(pub(super) fn $dtype<S: Simd>(simd: S, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
             simd.vectorize(
                 #[inline(always)]
                 || encode(rows, out, $limit, #[inline(always)] $encode),

@@ -30,7 +30,7 @@ fn encode<const BYTES: usize>(
     let (out, _) = out.as_chunks_mut::<BYTES>();
     for (idx, (x, out)) in blocks.iter().zip(out).enumerate() {
         if !kernel(x, out) {
-            let rules = rules_of(rows.format);
+            let rules = rules_of(rows.dtype);
             check_input(rows, rules, x, 32 * idx)?;
             long_way(x, None, out);
             check_output(rows, rules, x, 32 * idx, out)?;
@@ -201,8 +201,8 @@ fn q5_1_block<S: Simd>(simd: S, x: &[f32; 32], out: &mut [u8; 24]) -> bool {
 }
 
 macro_rules! rows_of {
-    ($($format:ident: $bytes:literal, $kernel:ident;)*) => {
-        $(pub(super) fn $format<S: Simd>(simd: S, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
+    ($($dtype:ident: $bytes:literal, $kernel:ident;)*) => {
+        $(pub(super) fn $dtype<S: Simd>(simd: S, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
             simd.vectorize(
                 #[inline(always)]
                 || encode::<$bytes>(
@@ -211,7 +211,7 @@ macro_rules! rows_of {
                     #[inline(always)]
                     |x, out| $kernel(simd, x, out),
                     #[inline(always)]
-                    |x, importance, out| $format::encode(x, importance, out),
+                    |x, importance, out| $dtype::encode(x, importance, out),
                 ),
             )
         })*

@@ -29,7 +29,7 @@ fn encode<const N: usize, const COUNT: usize, const BYTES: usize, const MOST: us
     finish: impl Fn(&[f32; 256], &[f32; COUNT], &[f32; COUNT], &mut [u8; BYTES]),
     long_way: impl Fn(&[f32; 256], Option<Importance<'_, 256>>, &mut [u8; BYTES]),
 ) -> Result<(), Error> {
-    let rules = rules_of(rows.format);
+    let rules = rules_of(rows.dtype);
     let at_once = (n_groups / COUNT).max(1);
     let (blocks, _) = rows.values.as_chunks::<256>();
     let (out, _) = out.as_chunks_mut::<BYTES>();
@@ -156,10 +156,10 @@ fn sweeps<S: Simd>(simd: S, groups: &[[f32; 16]], scales: &mut [f32]) {
 }
 
 macro_rules! rows_of {
-    ($($format:ident: $count:literal groups of $len:literal, $bytes:literal, $at_once:expr, at most $most:expr,
+    ($($dtype:ident: $count:literal groups of $len:literal, $bytes:literal, $at_once:expr, at most $most:expr,
         |$simd:ident, $groups:ident, $scales:ident, $mins:ident| $search:expr,
         $finish:expr;)*) => {
-        $(pub(super) fn $format<S: Simd>($simd: S, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
+        $(pub(super) fn $dtype<S: Simd>($simd: S, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
             $simd.vectorize(
                 #[inline(always)]
                 || encode::<$len, $count, $bytes, { $most }>(
@@ -171,7 +171,7 @@ macro_rules! rows_of {
                     #[inline(always)]
                     $finish,
                     #[inline(always)]
-                    |x, importance, out| $format::encode(x, importance, out),
+                    |x, importance, out| $dtype::encode(x, importance, out),
                 ),
             )
         })*

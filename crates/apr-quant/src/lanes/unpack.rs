@@ -226,8 +226,8 @@ fn tq2_0_block<S: Simd>(simd: S, block: &[u8; 66], out: &mut [[f32; 16]]) {
 }
 
 macro_rules! blocks_of {
-    ($($format:ident: $len:literal in $bytes:literal, $kernel:ident;)*) => {
-        $(pub(super) fn $format<S: Simd>(simd: S, bytes: &[u8], out: &mut [f32]) {
+    ($($dtype:ident: $len:literal in $bytes:literal, $kernel:ident;)*) => {
+        $(pub(super) fn $dtype<S: Simd>(simd: S, bytes: &[u8], out: &mut [f32]) {
             simd.vectorize(
                 #[inline(always)]
                 || decode::<S, $len, $bytes>(simd, bytes, out, #[inline(always)] |simd, block, out| $kernel(simd, block, out)),

@@ -12,7 +12,7 @@ pub(super) fn encode_q4(rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
     for (idx, (x, block)) in rows.values.chunks(32).zip(blocks).enumerate() {
         apr_q4::encode(x, block);
         if block[1] & 0x7c == 0x7c {
-            return Err(refused_scale(rows.format, x, idx * 32, false));
+            return Err(refused_scale(rows.dtype, x, idx * 32, false));
         }
     }
     Ok(())
@@ -34,10 +34,10 @@ pub(super) fn encode_q8(rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
     let Some((head, codes)) = out.split_first_chunk_mut() else { return Ok(()) };
     let scale = apr_q8::scale(rows.values);
     if scale == 0.0 {
-        return Err(refused_scale(rows.format, rows.values, 0, true));
+        return Err(refused_scale(rows.dtype, rows.values, 0, true));
     }
     if (127.0 * scale).is_infinite() {
-        return Err(refused_scale(rows.format, rows.values, 0, false));
+        return Err(refused_scale(rows.dtype, rows.values, 0, false));
     }
     *head = scale.to_le_bytes();
     apr_q8::encode(rows.values, scale, codes);

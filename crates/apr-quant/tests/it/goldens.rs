@@ -4,18 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use apr_quant::{BlockFormat, NonFinite, Path as Instructions, Quantizer, dequantize_on};
+use apr_quant::{Dtype, NonFinite, Path as Instructions, Quantizer, dequantize_on};
 
 /// Formats that the reference quantizes and this crate only reads.
-const READ_ONLY: [BlockFormat; 7] = [
-    BlockFormat::IQ1_S,
-    BlockFormat::IQ1_M,
-    BlockFormat::IQ2_XXS,
-    BlockFormat::IQ2_XS,
-    BlockFormat::IQ2_S,
-    BlockFormat::IQ3_XXS,
-    BlockFormat::IQ3_S,
-];
+const READ_ONLY: [Dtype; 7] =
+    [Dtype::IQ1_S, Dtype::IQ1_M, Dtype::IQ2_XXS, Dtype::IQ2_XS, Dtype::IQ2_S, Dtype::IQ3_XXS, Dtype::IQ3_S];
 
 struct Section {
     name: String,
@@ -40,10 +33,10 @@ impl Pack {
     }
 
     /// Sections of blocks with their format and what the reference reads from them.
-    fn blocks(&self) -> impl Iterator<Item = (BlockFormat, &[u8], Option<&Section>)> {
+    fn blocks(&self) -> impl Iterator<Item = (Dtype, &[u8], Option<&Section>)> {
         self.sections.iter().filter(|section| section.kind == "blocks").map(|section| {
-            let format = BlockFormat::from_name(&section.name).unwrap();
-            (format, &section.bytes[..], self.section(&format!("{}.f32", section.name)))
+            let dtype = Dtype::from_name_ignore_case(&section.name).unwrap();
+            (dtype, &section.bytes[..], self.section(&format!("{}.f32", section.name)))
         })
     }
 }
@@ -71,8 +64,8 @@ fn packs() -> Vec<Pack> {
 }
 
 /// Sections that nothing defines, and why.
-fn is_undefined(pack: &Pack, format: BlockFormat) -> Option<&'static str> {
-    let searched = format.block_len() == 256;
+fn is_undefined(pack: &Pack, dtype: Dtype) -> Option<&'static str> {
+    let searched = dtype.block_len() == 256;
     (pack.name == "q_fp16_overflow_scale.bin" && searched).then_some(
         "an infinite scale makes not-a-number, whose bits the search takes for codes; see the notes on edges",
     )
@@ -92,11 +85,11 @@ fn quantize_all(packs: &[Pack], path: Instructions) {
         let Some(input) = pack.floats("input") else { continue };
         let importance = pack.floats("imatrix");
         let row_len = importance.as_ref().map_or(input.len(), Vec::len);
-        for (format, expected, _) in pack.blocks() {
-            let mut quantizer = match Quantizer::new(format) {
+        for (dtype, expected, _) in pack.blocks() {
+            let mut quantizer = match Quantizer::new(dtype) {
                 Ok(quantizer) => quantizer.non_finite(NonFinite::AsReference).path(path),
                 Err(error) => {
-                    assert!(error.code() == "q-not-quantizable" && READ_ONLY.contains(&format), "{error}");
+                    assert!(error.code() == "q-not-quantizable" && READ_ONLY.contains(&dtype), "{error}");
                     continue;
                 }
             };
@@ -106,16 +99,16 @@ fn quantize_all(packs: &[Pack], path: Instructions) {
             let mut blocks = vec![0x55; expected.len()];
             quantizer.quantize(&input, row_len, &mut blocks).unwrap();
             let differ = blocks
-                .chunks(format.block_bytes())
-                .zip(expected.chunks(format.block_bytes()))
+                .chunks(dtype.block_bytes())
+                .zip(expected.chunks(dtype.block_bytes()))
                 .position(|(ours, theirs)| ours != theirs);
-            match (differ, is_undefined(pack, format)) {
+            match (differ, is_undefined(pack, dtype)) {
                 (None, _) => compared += 1,
                 (Some(_), Some(_)) => {}
                 (Some(idx), None) => {
-                    let place = idx * format.block_bytes()..(idx + 1) * format.block_bytes();
+                    let place = idx * dtype.block_bytes()..(idx + 1) * dtype.block_bytes();
                     panic!(
-                        "{} {format} on {path:?}, block {idx}\nours   {:02x?}\ntheirs {:02x?}",
+                        "{} {dtype} on {path:?}, block {idx}\nours   {:02x?}\ntheirs {:02x?}",
                         pack.name,
                         &blocks[place.clone()],
                         &expected[place]
@@ -131,13 +124,13 @@ fn quantize_all(packs: &[Pack], path: Instructions) {
 fn ordinary_numbers_need_no_opt_in() {
     for pack in packs().iter().filter(|pack| pack.class == "finite" || pack.class == "imatrix") {
         let input = pack.floats("input").unwrap();
-        for (format, expected, _) in pack.blocks() {
-            if READ_ONLY.contains(&format) || pack.class == "imatrix" {
+        for (dtype, expected, _) in pack.blocks() {
+            if READ_ONLY.contains(&dtype) || pack.class == "imatrix" {
                 continue;
             }
             let mut blocks = vec![0; expected.len()];
-            Quantizer::new(format).unwrap().quantize(&input, input.len(), &mut blocks).unwrap();
-            assert_eq!(blocks, expected, "{} {format}", pack.name);
+            Quantizer::new(dtype).unwrap().quantize(&input, input.len(), &mut blocks).unwrap();
+            assert_eq!(blocks, expected, "{} {dtype}", pack.name);
         }
     }
 }
@@ -153,16 +146,16 @@ fn values_are_those_of_the_reference() {
 fn dequantize_all(packs: &[Pack], path: Instructions) {
     let mut compared = 0;
     for pack in packs {
-        for (format, blocks, expected) in pack.blocks() {
+        for (dtype, blocks, expected) in pack.blocks() {
             let Some(expected) = expected else { continue };
             let mut values = vec![0.0; expected.bytes.len() / 4];
-            dequantize_on(path, format, blocks, &mut values).unwrap();
+            dequantize_on(path, dtype, blocks, &mut values).unwrap();
             for (idx, (value, bytes)) in values.iter().zip(expected.bytes.as_chunks().0).enumerate() {
                 let theirs = f32::from_le_bytes(*bytes);
                 // Which of the many bit patterns that are no number comes out depends on the processor.
                 assert!(
                     value.to_bits() == theirs.to_bits() || value.is_nan() && theirs.is_nan(),
-                    "{} {format} on {path:?}, element {idx}: {value} is not {theirs}",
+                    "{} {dtype} on {path:?}, element {idx}: {value} is not {theirs}",
                     pack.name
                 );
             }

@@ -1,6 +1,6 @@
 //! Blocks that only importance leads to.
 
-use apr_quant::{BlockFormat, Quantizer};
+use apr_quant::{Dtype, Quantizer};
 
 /// Element and hundred-millionths: all others are zeros.
 const NUMBERS: [(usize, i32); 15] = [
@@ -48,11 +48,11 @@ fn a_group_whose_scale_has_a_wrong_sign_is_packed_as_by_the_reference() {
         values[element] = (f64::from(number) * 1e-8) as f32;
     }
     let importance: Vec<f32> = IMPORTANCE.bytes().map(|digit| f32::from(digit - b'0')).collect();
-    for (format, expected) in [(BlockFormat::Q4_K, Q4_K), (BlockFormat::Q5_K, Q5_K)] {
+    for (dtype, expected) in [(Dtype::Q4_K, Q4_K), (Dtype::Q5_K, Q5_K)] {
         let mut bytes = vec![0; expected.len() / 2];
-        let quantizer = Quantizer::new(format).unwrap().importance(&importance);
+        let quantizer = Quantizer::new(dtype).unwrap().importance(&importance);
         quantizer.quantize(&values, 256, &mut bytes).unwrap();
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, expected, "{format}");
+        assert_eq!(hex, expected, "{dtype}");
     }
 }

@@ -1,44 +1,44 @@
 //! Lengths that do not fit.
 
-use apr_quant::{BlockFormat, Quantizer, dequantize};
+use apr_quant::{Dtype, Quantizer, dequantize};
 
-fn quantize(format: BlockFormat, count: usize, row_len: usize, bytes: usize) -> Result<(), &'static str> {
+fn quantize(dtype: Dtype, count: usize, row_len: usize, bytes: usize) -> Result<(), &'static str> {
     let mut out = vec![0; bytes];
-    let quantizer = Quantizer::new(format).unwrap();
+    let quantizer = Quantizer::new(dtype).unwrap();
     quantizer.quantize(&vec![1.0; count], row_len, &mut out).map_err(|error| error.code())
 }
 
 #[test]
 fn lengths_must_fit_exactly() {
-    assert_eq!(quantize(BlockFormat::Q8_0, 64, 32, 68), Ok(()));
-    assert_eq!(quantize(BlockFormat::Q8_0, 64, 64, 68), Ok(()));
-    assert_eq!(quantize(BlockFormat::Q8_0, 64, 64, 67), Err("q-output-length"));
-    assert_eq!(quantize(BlockFormat::Q8_0, 64, 64, 69), Err("q-output-length"));
-    assert_eq!(quantize(BlockFormat::Q8_0, 64, 48, 68), Err("q-values-length"));
-    assert_eq!(quantize(BlockFormat::Q8_0, 64, 16, 68), Err("q-row-length"));
-    assert_eq!(quantize(BlockFormat::Q4_K, 256, 128, 144), Err("q-row-length"));
-    assert_eq!(quantize(BlockFormat::Q8_0, 64, 0, 68), Err("q-values-length"));
-    assert_eq!(quantize(BlockFormat::Q8_0, 0, 0, 0), Ok(()));
-    assert_eq!(quantize(BlockFormat::Q8_0, 0, 32, 0), Ok(()));
-    assert_eq!(quantize(BlockFormat::F16, 3, 1, 6), Ok(()));
+    assert_eq!(quantize(Dtype::Q8_0, 64, 32, 68), Ok(()));
+    assert_eq!(quantize(Dtype::Q8_0, 64, 64, 68), Ok(()));
+    assert_eq!(quantize(Dtype::Q8_0, 64, 64, 67), Err("q-output-length"));
+    assert_eq!(quantize(Dtype::Q8_0, 64, 64, 69), Err("q-output-length"));
+    assert_eq!(quantize(Dtype::Q8_0, 64, 48, 68), Err("q-values-length"));
+    assert_eq!(quantize(Dtype::Q8_0, 64, 16, 68), Err("q-row-length"));
+    assert_eq!(quantize(Dtype::Q4_K, 256, 128, 144), Err("q-row-length"));
+    assert_eq!(quantize(Dtype::Q8_0, 64, 0, 68), Err("q-values-length"));
+    assert_eq!(quantize(Dtype::Q8_0, 0, 0, 0), Ok(()));
+    assert_eq!(quantize(Dtype::Q8_0, 0, 32, 0), Ok(()));
+    assert_eq!(quantize(Dtype::F16, 3, 1, 6), Ok(()));
 }
 
 #[test]
 fn blocks_must_be_those_of_the_elements() {
-    let dequantize = |format, bytes: usize, count: usize| {
-        dequantize(format, &vec![0; bytes], &mut vec![0.0; count]).map_err(|error| error.code())
+    let dequantize = |dtype, bytes: usize, count: usize| {
+        dequantize(dtype, &vec![0; bytes], &mut vec![0.0; count]).map_err(|error| error.code())
     };
-    assert_eq!(dequantize(BlockFormat::Q4_0, 18, 32), Ok(()));
-    assert_eq!(dequantize(BlockFormat::Q4_0, 17, 32), Err("q-blocks-length"));
-    assert_eq!(dequantize(BlockFormat::Q4_0, 36, 32), Err("q-blocks-length"));
-    assert_eq!(dequantize(BlockFormat::Q4_0, 18, 31), Err("q-row-length"));
-    assert_eq!(dequantize(BlockFormat::Q4_0, 0, 0), Ok(()));
+    assert_eq!(dequantize(Dtype::Q4_0, 18, 32), Ok(()));
+    assert_eq!(dequantize(Dtype::Q4_0, 17, 32), Err("q-blocks-length"));
+    assert_eq!(dequantize(Dtype::Q4_0, 36, 32), Err("q-blocks-length"));
+    assert_eq!(dequantize(Dtype::Q4_0, 18, 31), Err("q-row-length"));
+    assert_eq!(dequantize(Dtype::Q4_0, 0, 0), Ok(()));
 }
 
 #[test]
 fn weights_must_be_one_per_column_and_not_negative() {
     let quantize = |weights: &[f32]| {
-        let quantizer = Quantizer::new(BlockFormat::Q4_0).unwrap().importance(weights);
+        let quantizer = Quantizer::new(Dtype::Q4_0).unwrap().importance(weights);
         quantizer.quantize(&[1.0; 64], 32, &mut [0; 36]).map_err(|error| error.code())
     };
     let mut weights = [1.0; 32];

@@ -1,6 +1,6 @@
 //! Every way to compute against the scalar one, on numbers that nobody quantizes.
 
-use apr_quant::{BlockFormat, NonFinite, Path, Quantizer, dequantize_on};
+use apr_quant::{Dtype, NonFinite, Path, Quantizer, dequantize_on, dtypes};
 
 /// SplitMix64.
 struct Random(u64);
@@ -59,22 +59,22 @@ fn fill(random: &mut Random, values: &mut [f32]) {
 #[test]
 fn all_paths_give_the_same_bits() {
     let mut random = Random(7);
-    for format in BlockFormat::ALL.iter().copied() {
-        let Ok(quantizer) = Quantizer::new(format) else { continue };
-        let blocks = if format.block_len() == 256 { 1500 } else { 12_000 };
+    for dtype in dtypes() {
+        let Ok(quantizer) = Quantizer::new(dtype) else { continue };
+        let blocks = if dtype.block_len() == 256 { 1500 } else { 12_000 };
         // Odd, so that the last group of blocks is not whole.
         for round in 0..blocks / 3 {
-            let mut values = vec![0.0; format.block_len() * 3];
-            for block in values.chunks_mut(format.block_len()) {
+            let mut values = vec![0.0; dtype.block_len() * 3];
+            for block in values.chunks_mut(dtype.block_len()) {
                 fill(&mut random, block);
             }
-            compare(quantizer, format, &values, round);
+            compare(quantizer, dtype, &values, round);
         }
     }
 }
 
-fn compare(quantizer: Quantizer<'_>, format: BlockFormat, values: &[f32], round: usize) {
-    let len = format.byte_len(values.len() as u64, 1).unwrap().try_into().unwrap();
+fn compare(quantizer: Quantizer<'_>, dtype: Dtype, values: &[f32], round: usize) {
+    let len = dtype.byte_len_of_rows(values.len() as u64, 1).unwrap().try_into().unwrap();
     for non_finite in [NonFinite::Refuse, NonFinite::AsReference] {
         let quantizer = quantizer.non_finite(non_finite);
         let on = |path: Path| {
@@ -84,17 +84,17 @@ fn compare(quantizer: Quantizer<'_>, format: BlockFormat, values: &[f32], round:
         };
         let expected = on(Path::SCALAR);
         for path in Path::all() {
-            assert_eq!(on(path), expected, "{format} {path:?} {round} {values:?}");
+            assert_eq!(on(path), expected, "{dtype} {path:?} {round} {values:?}");
         }
         let Ok(blocks) = expected else { continue };
         let back = |path| {
             let mut back = vec![0.0; values.len()];
-            dequantize_on(path, format, &blocks, &mut back).unwrap();
+            dequantize_on(path, dtype, &blocks, &mut back).unwrap();
             back.into_iter().map(|value| if value.is_nan() { 0 } else { value.to_bits() }).collect::<Vec<_>>()
         };
         let expected = back(Path::SCALAR);
         for path in Path::all() {
-            assert_eq!(back(path), expected, "{format} {path:?} {round}");
+            assert_eq!(back(path), expected, "{dtype} {path:?} {round}");
         }
     }
 }

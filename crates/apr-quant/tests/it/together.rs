@@ -2,14 +2,14 @@
 
 #[cfg(feature = "rayon")]
 use apr_quant::dequantize_parallel;
-use apr_quant::{BlockFormat, Path, Quantizer, dequantize, dot, dot_on};
+use apr_quant::{Dtype, Path, Quantizer, dequantize, dot, dot_on, dtypes};
 
 fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|idx| ((idx * 7919 % 1009) as f32 - 504.0) / 300.0).collect()
 }
 
-fn encoded() -> impl Iterator<Item = (BlockFormat, Quantizer<'static>)> {
-    BlockFormat::ALL.iter().filter_map(|&format| Some((format, Quantizer::new(format).ok()?)))
+fn encoded() -> impl Iterator<Item = (Dtype, Quantizer<'static>)> {
+    dtypes().filter_map(|dtype| Some((dtype, Quantizer::new(dtype).ok()?)))
 }
 
 #[cfg(feature = "rayon")]
@@ -17,17 +17,17 @@ fn encoded() -> impl Iterator<Item = (BlockFormat, Quantizer<'static>)> {
 fn all_cores_give_the_same_bytes() {
     let values = numbers(256 * 700);
     let weights = numbers(256).iter().map(|weight| weight.abs()).collect::<Vec<_>>();
-    for (format, quantizer) in encoded() {
-        let len = usize::try_from(format.byte_len(256, 700).unwrap()).unwrap();
+    for (dtype, quantizer) in encoded() {
+        let len = usize::try_from(dtype.byte_len_of_rows(256, 700).unwrap()).unwrap();
         for quantizer in [quantizer, quantizer.importance(&weights)] {
             let (mut one, mut all) = (vec![0; len], vec![0; len]);
             quantizer.quantize(&values, 256, &mut one).unwrap();
             quantizer.quantize_parallel(&values, 256, &mut all).unwrap();
-            assert_eq!(one, all, "{format}");
+            assert_eq!(one, all, "{dtype}");
             let (mut back, mut parallel) = (vec![0.0; values.len()], vec![0.0; values.len()]);
-            dequantize(format, &one, &mut back).unwrap();
-            dequantize_parallel(format, &one, &mut parallel).unwrap();
-            assert_eq!(back, parallel, "{format}");
+            dequantize(dtype, &one, &mut back).unwrap();
+            dequantize_parallel(dtype, &one, &mut parallel).unwrap();
+            assert_eq!(back, parallel, "{dtype}");
         }
     }
 }
@@ -40,11 +40,11 @@ fn all_cores_name_the_first_element() {
         values[place] = f32::NAN;
     }
     let mut out = vec![0; values.len() / 32 * 34];
-    let quantizer = Quantizer::new(BlockFormat::Q8_0).unwrap();
+    let quantizer = Quantizer::new(Dtype::Q8_0).unwrap();
     let error = quantizer.quantize_parallel(&values, 256, &mut out).unwrap_err();
     assert_eq!(Err(error), quantizer.quantize(&values, 256, &mut out));
     assert_eq!(error_code(quantizer.quantize_parallel(&values, 256, &mut out[1..])), "q-output-length");
-    assert_eq!(error_code(dequantize_parallel(BlockFormat::Q8_0, &out[1..], &mut values)), "q-blocks-length");
+    assert_eq!(error_code(dequantize_parallel(Dtype::Q8_0, &out[1..], &mut values)), "q-blocks-length");
 }
 
 #[cfg(feature = "rayon")]
@@ -55,13 +55,13 @@ fn error_code(result: Result<(), apr_quant::Error>) -> &'static str {
 #[test]
 fn a_product_is_sixteen_sums_of_the_values() {
     let x = numbers(512 + 256);
-    for (format, quantizer) in encoded().filter(|(format, _)| *format != BlockFormat::AprQ8) {
-        let count = if format.block_len() == 1 { x.len() - 11 } else { x.len() };
+    for (dtype, quantizer) in encoded().filter(|(dtype, _)| *dtype != Dtype::AprQ8) {
+        let count = if dtype.block_len() == 1 { x.len() - 11 } else { x.len() };
         let values: Vec<f32> = x[..count].iter().map(|x| x * 0.7 + 0.1).collect();
-        let mut row = vec![0; format.byte_len(count as u64, 1).unwrap().try_into().unwrap()];
+        let mut row = vec![0; dtype.byte_len_of_rows(count as u64, 1).unwrap().try_into().unwrap()];
         quantizer.quantize(&values, count, &mut row).unwrap();
         let mut back = vec![0.0; count];
-        dequantize(format, &row, &mut back).unwrap();
+        dequantize(dtype, &row, &mut back).unwrap();
         let mut sums = [0.0_f32; 16];
         for (idx, (value, x)) in back.iter().zip(&x).enumerate() {
             sums[idx % 16] += value * x;
@@ -72,20 +72,19 @@ fn a_product_is_sixteen_sums_of_the_values() {
             }
         }
         for path in Path::all() {
-            let product = dot_on(path, format, &row, &x[..count]).unwrap();
-            assert_eq!(product.to_bits(), sums[0].to_bits(), "{format} {path:?}");
+            let product = dot_on(path, dtype, &row, &x[..count]).unwrap();
+            assert_eq!(product.to_bits(), sums[0].to_bits(), "{dtype} {path:?}");
         }
     }
 }
 
 #[test]
 fn products_of_other_lengths_are_refused() {
-    let code = |bytes, count| {
-        dot(BlockFormat::Q4_0, &vec![0; bytes], &vec![0.0; count]).map_err(|error| error.code())
-    };
+    let code =
+        |bytes, count| dot(Dtype::Q4_0, &vec![0; bytes], &vec![0.0; count]).map_err(|error| error.code());
     assert_eq!(code(18, 32), Ok(0.0));
     assert_eq!(code(18, 31), Err("q-row-length"));
     assert_eq!(code(18, 64), Err("q-blocks-length"));
     assert_eq!(code(0, 0), Ok(0.0));
-    assert_eq!(dot(BlockFormat::AprQ8, &[0; 5], &[0.0]).unwrap_err().code(), "q-not-quantizable");
+    assert_eq!(dot(Dtype::AprQ8, &[0; 5], &[0.0]).unwrap_err().code(), "q-not-quantizable");
 }

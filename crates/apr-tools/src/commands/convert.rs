@@ -256,7 +256,7 @@ pub(crate) fn rewrite(matches: &ArgMatches, blocks: Blocks, console: &mut Consol
     if let Some(to) = args.dequantize {
         let mut count = 0;
         for tensor in &mut selected {
-            count += u64::from(tensor.dtype().plain().is_none());
+            count += u64::from(tensor.dtype().element().is_none());
             *tensor = tensor.dequantized(to).map_err(|failure| failure.in_file(&args.input))?;
         }
         match count {

@@ -21,7 +21,9 @@ pub(crate) use self::apr_tensors::footer_state;
 use self::warnings::Warning;
 use crate::checkpoints::{About, Checkpoint};
 use crate::error::{Exit, Failure};
-use crate::input::{self, Dtype, Format, Model, Part, Rules, Source, Tensor, Totals};
+use tensor_dtype::TensorType;
+
+use crate::input::{self, Format, Model, Part, Rules, Source, Tensor, Totals};
 use crate::secrets::Keys;
 use crate::terminal::Console;
 use crate::terminal::tree::{Extent, Item};
@@ -131,7 +133,7 @@ struct Summary<'m> {
     files: Vec<FileSummary<'m>>,
     items: Vec<Item<'m>>,
     /// By share of the bytes, the largest first.
-    dtypes: Vec<(Dtype, Totals)>,
+    dtypes: Vec<(TensorType, Totals)>,
     totals: Totals,
     /// Tensors whose offset is a multiple of their element size.
     aligned_to_elements: u64,
@@ -187,8 +189,8 @@ impl<'m> Summary<'m> {
 }
 
 /// The types of tensors with their share, the largest first, and all together.
-fn by_dtype(tensors: &[Tensor<'_>]) -> (Vec<(Dtype, Totals)>, Totals) {
-    let mut dtypes: BTreeMap<Dtype, Totals> = BTreeMap::new();
+fn by_dtype(tensors: &[Tensor<'_>]) -> (Vec<(TensorType, Totals)>, Totals) {
+    let mut dtypes: BTreeMap<TensorType, Totals> = BTreeMap::new();
     for tensor in tensors {
         dtypes.entry(tensor.dtype()).or_default().add(tensor);
     }
@@ -209,7 +211,7 @@ fn item<'m>(tensor: &Tensor<'m>) -> Item<'m> {
 
 /// Whether the offset is a multiple of the element size; of packed types, every offset is.
 fn is_aligned(tensor: &Tensor<'_>) -> bool {
-    let bits = tensor.dtype().plain().map_or(8, st_core::Dtype::bits);
+    let bits = tensor.dtype().element().map_or(8, |dtype| dtype.bits());
     let size = u64::from(bits / 8).max(1);
     tensor.file_offset().is_some_and(|offset| offset.is_multiple_of(size))
 }

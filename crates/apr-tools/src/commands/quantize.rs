@@ -11,11 +11,11 @@ use std::sync::LazyLock;
 
 use apr_convert::quantize::{
     Mixture, ModelFacts, Options, OutputTensor, Override, Plan, Reason, Requantize, Target, TensorSpec,
-    writable_format,
+    writable_dtype,
 };
-use apr_convert::{Container, Importance};
+use apr_convert::{Importance, TargetFormat};
 use apr_models::Tensors;
-use apr_quant::BlockFormat;
+use apr_quant::Dtype;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
@@ -124,12 +124,12 @@ fn target(name: &str) -> Result<Target, Failure> {
 /// What the command line asks for, but for the input and the output.
 struct Args {
     target: Target,
-    container: Option<Container>,
+    format: Option<TargetFormat>,
     /// Of the output's name; not looked at if the format was given.
     ending: Option<Ending>,
     overrides: Vec<Override>,
     output_tensor: OutputTensor,
-    token_embedding: Option<BlockFormat>,
+    token_embedding: Option<Dtype>,
     mixture: Mixture,
     requantize: Requantize,
     imatrix: Option<PathBuf>,
@@ -147,20 +147,20 @@ enum Provenance {
 impl Args {
     fn from_matches(matches: &ArgMatches, output: &Destination) -> Result<Self, Failure> {
         let text = |name| matches.get_one::<String>(name).map(String::as_str);
-        let format = |name| text(name).map(writable_format).transpose();
+        let format = |name| text(name).map(writable_dtype).transpose();
         let overrides = matches.get_many::<String>("tensor-type").into_iter().flatten();
         let output_tensor = match format("output-tensor-type")? {
-            Some(format) => OutputTensor::Format(format),
+            Some(format) => OutputTensor::Dtype(format),
             None if matches.get_flag("leave-output-tensor") => OutputTensor::Keep,
             None => OutputTensor::Mixture,
         };
         Ok(Self {
             target: target(text("type").expect("clap requires --type"))?,
             ending: if text("format").is_none() { Ending::of_output(output)? } else { None },
-            container: text("format").map(|name| match name {
-                "apr2" => Container::Apr,
-                "safetensors" => Container::SafeTensors,
-                _ => Container::Gguf,
+            format: text("format").map(|name| match name {
+                "apr2" => TargetFormat::Apr,
+                "safetensors" => TargetFormat::SafeTensors,
+                _ => TargetFormat::Gguf,
             }),
             overrides: overrides.map(|rule| rule.parse()).collect::<Result<_, _>>()?,
             output_tensor,
@@ -180,18 +180,18 @@ impl Args {
     }
 
     /// The format of the output: the one asked for, the one its name says, or that of the input.
-    fn container(&self, model: &Model) -> Result<Container, Failure> {
+    fn format(&self, model: &Model) -> Result<TargetFormat, Failure> {
         let by_name = self.ending.map(|ending| match ending {
-            Ending::Gguf => Container::Gguf,
-            Ending::Apr => Container::Apr,
-            Ending::SafeTensors => Container::SafeTensors,
+            Ending::Gguf => TargetFormat::Gguf,
+            Ending::Apr => TargetFormat::Apr,
+            Ending::SafeTensors => TargetFormat::SafeTensors,
         });
         let by_input = match model.kind() {
-            Kind::Gguf(_) => Some(Container::Gguf),
-            Kind::AprModel(_) | Kind::AprTensors(_) => Some(Container::Apr),
+            Kind::Gguf(_) => Some(TargetFormat::Gguf),
+            Kind::AprModel(_) | Kind::AprTensors(_) => Some(TargetFormat::Apr),
             Kind::File(_) | Kind::Sharded(_) | Kind::SealedTensors(_) => None,
         };
-        self.container.or(by_name).or(by_input).ok_or_else(|| {
+        self.format.or(by_name).or(by_input).ok_or_else(|| {
             Failure::new(CODE_USAGE, "the name of the output does not say in what format it is to be")
                 .help("give it the ending .gguf, .apr or .safetensors, or say --format")
         })
@@ -239,7 +239,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let specs: Vec<TensorSpec<'_>> =
         tensors.iter().zip(&shapes).map(|(tensor, shape)| spec(tensor, shape)).collect();
     let options = Options {
-        container: args.container(&model)?,
+        format: args.format(&model)?,
         mixture: args.mixture,
         requantize: args.requantize,
         output_tensor: args.output_tensor,
@@ -295,15 +295,15 @@ fn nothing_converted(plan: &Plan, target: Target) -> Failure {
 
 /// What is worth knowing of the new file before it is written.
 fn remarks(work: &Work<'_>, console: &Console) -> Result<(), Failure> {
-    match (work.model.kind(), work.options.container) {
-        (Kind::AprModel(_), Container::Apr) => console.remark(
+    match (work.model.kind(), work.options.format) {
+        (Kind::AprModel(_), TargetFormat::Apr) => console.remark(
             "the new file is an .apr file of version 2: it has no signature, encryption or license inside; use `apr seal`, or \
              `apr sign` for a signature beside it",
         ),
-        (Kind::Gguf(file), Container::Gguf) => {
+        (Kind::Gguf(file), TargetFormat::Gguf) => {
             metadata::gguf::note_on_header(&file.header()?).into_iter().for_each(|note| console.remark(note));
         }
-        (_, Container::Gguf) => {
+        (_, TargetFormat::Gguf) => {
             let (entries, _) = metadata::entries(work.model)?;
             let entry = |key: &str| entries.get(key).map(String::as_str);
             let (architecture, model) = (entry(metadata::gguf::ARCHITECTURE), entry(apr_models::MODEL_KEY));
@@ -322,7 +322,7 @@ fn exact<'m>(model: &Model, tensors: &[Tensor<'m>]) -> Result<BTreeSet<&'m str>,
     }
     let is_weight = |tensor: &Tensor<'_>| {
         // Blocks stand for floats.
-        let dtype = tensor.dtype().plain().unwrap_or(st_core::Dtype::F32);
+        let dtype = tensor.dtype().element().unwrap_or(Dtype::F32);
         Tensors::is_weight_matrix(dtype, tensor.shape())
     };
     Ok(tensors.iter().filter(|tensor| !is_weight(tensor)).map(Tensor::name).collect())
@@ -337,15 +337,15 @@ fn importance(path: &Path) -> Result<Importance, Failure> {
 fn spec<'a>(tensor: &Tensor<'a>, shape: &'a [u64]) -> TensorSpec<'a> {
     let (&columns, rest) = shape.split_last().unwrap_or((&1, &[]));
     let rows = rest.iter().try_fold(1_u64, |count, dim| count.checked_mul(*dim));
-    let is_regular = |format: &BlockFormat| {
-        rows.and_then(|rows| format.byte_len(columns, rows).ok()) == Some(tensor.byte_len())
+    let is_regular = |format: &Dtype| {
+        rows.and_then(|rows| format.byte_len_of_rows(columns, rows).ok()) == Some(tensor.byte_len())
     };
-    TensorSpec { name: tensor.name(), shape, format: tensor.dtype().block_format().filter(is_regular) }
+    TensorSpec { name: tensor.name(), shape, dtype: input::decodable(tensor.dtype()).filter(is_regular) }
 }
 
 /// Of a tensor whose type the new file does not have.
-fn not_carried(tensor: &Tensor<'_>, container: Container) -> Failure {
-    let what = format!("{container} has no element type {}", tensor.dtype());
+fn not_carried(tensor: &Tensor<'_>, format: TargetFormat) -> Failure {
+    let what = format!("{format} has no element type {}", tensor.dtype());
     let failure = Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
     failure.help("leave the tensor out with --exclude NAME, or choose another --format")
 }

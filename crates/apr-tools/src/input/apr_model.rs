@@ -3,15 +3,16 @@
 use apr_container::{
     Checksum, DecodePayload, Error, ErrorKind, Expect, ModelInfo, ModelType, PayloadLayout, PayloadReader,
     ReadOptions, UncheckedSignature, check_before_reading, inspect_bytes_with, inspect_with, load_with,
-    open_protected, prefix_len, v2, verify_signature,
+    open_protected, prefix_len, verify_signature,
 };
 use apr_models::{AnyModel, Model as _, QuantType, Tensors};
-use apr_quant::BlockFormat;
+use apr_quant::Dtype;
 
-use super::{Dtype, Rules, Source, Stored, Tensor};
+use super::{Rules, Source, Stored, Tensor};
 use crate::error::{CODE_FOREIGN_PAYLOAD, Failure};
 use crate::secrets::{Keys, SignedBy};
 use crate::whole_file::advised;
+use tensor_dtype::TensorType;
 
 /// Name of the one tensor that a table of quantized numbers becomes.
 const TABLE: &str = "weight";
@@ -209,7 +210,7 @@ impl AprModel {
         let Some(tensors) = &self.tensors else { return Ok(Vec::new()) };
         let tensor = |name| {
             let view = tensors.view(name)?;
-            Ok(Tensor::in_memory(name, Dtype::Plain(view.dtype()), view.shape(), view.data()))
+            Ok(Tensor::in_memory(name, TensorType::Known(view.dtype()), view.shape(), view.data()))
         };
         tensors.names().map(tensor).collect()
     }
@@ -220,8 +221,8 @@ impl AprModel {
         let Some(AnyModel::QuantizedBlock(table)) = self.model() else { return None };
         let dtype = match table.quant_type() {
             // Neighbours share a byte: not what GGUF files call Q4_0.
-            QuantType::Q4_0 => Dtype::Packed(v2::AprType::AprQ4),
-            QuantType::Q8_0 => Dtype::Block(BlockFormat::Q8_0),
+            QuantType::Q4_0 => TensorType::Known(Dtype::AprQ4),
+            QuantType::Q8_0 => TensorType::Known(Dtype::Q8_0),
             _ => return None,
         };
         Some(Tensor::in_memory(TABLE, dtype, table.shape(), table.blocks()))

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use gguf_core::{Endian, Header, Prefix, ReadOptions};
 
-use super::tensor::{Dtype, Origin};
+use super::tensor::Origin;
 use super::{Rules, Source, Stored, Tensor};
 use crate::error::{CODE_INTERNAL, Failure};
+use tensor_dtype::TensorType;
 
 /// Bytes read at first: the header of most models without a tokenizer.
 const FIRST_READ: u64 = 256 << 10;
@@ -29,7 +30,7 @@ pub(crate) struct GgufFile {
 struct Row {
     /// With replacement characters for what is not UTF-8.
     name: String,
-    dtype: Dtype,
+    dtype: TensorType,
     shape: Vec<usize>,
     elements: u64,
     offset: u64,
@@ -76,7 +77,7 @@ impl GgufFile {
                 failure.of_tensor(Some(&name))
             })?;
             Ok(Row {
-                dtype: Dtype::from(info.format()),
+                dtype: TensorType::from(info.dtype()),
                 shape,
                 elements: info.element_count(),
                 offset: info.file_range().start,

@@ -1,12 +1,12 @@
 //! One tensor of a model, wherever its bytes are.
 
-use core::fmt;
 use std::path::Path;
 
 use apr_container::v2;
-use apr_quant::{BlockFormat, Quantizer, dequantize, repack};
+use apr_quant::{Dtype, Quantizer, dequantize, repack};
 use gguf_core::Endian;
 use st_core::TensorInfo;
+use tensor_dtype::TensorType;
 
 use super::blocks::{APR_Q8_SCALE, Decoded, Shown, Swap};
 use super::{Part, Stored};
@@ -22,7 +22,7 @@ const HALF_OVERFLOW: f32 = 65_520.0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tensor<'m> {
     name: &'m str,
-    dtype: Dtype,
+    dtype: TensorType,
     shape: &'m [usize],
     elements: u64,
     byte_len: u64,
@@ -53,17 +53,6 @@ impl Totals {
     }
 }
 
-/// Type of the elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Dtype {
-    /// One that safetensors has.
-    Plain(st_core::Dtype),
-    /// Quantized blocks of ggml.
-    Block(BlockFormat),
-    /// One of `.apr` files alone: their own quantized blocks, and numbers of types that no specification lists.
-    Packed(v2::AprType),
-}
-
 /// Where the bytes are.
 #[derive(Clone, Copy, Debug)]
 enum Place<'m> {
@@ -86,7 +75,7 @@ impl<'m> Tensor<'m> {
     pub(super) fn of_safetensors(part: Part<'m>, info: TensorInfo<'m>) -> Self {
         Self {
             name: info.name(),
-            dtype: Dtype::Plain(info.dtype()),
+            dtype: TensorType::Known(info.dtype()),
             shape: info.shape(),
             elements: info.element_count(),
             byte_len: info.byte_len(),
@@ -99,7 +88,7 @@ impl<'m> Tensor<'m> {
     pub(super) fn in_content(info: TensorInfo<'m>, origin: Origin<'m>) -> Self {
         Self {
             name: info.name(),
-            dtype: Dtype::Plain(info.dtype()),
+            dtype: TensorType::Known(info.dtype()),
             shape: info.shape(),
             elements: info.element_count(),
             byte_len: info.byte_len(),
@@ -108,7 +97,7 @@ impl<'m> Tensor<'m> {
         }
     }
 
-    pub(super) fn in_memory(name: &'m str, dtype: Dtype, shape: &'m [usize], data: &'m [u8]) -> Self {
+    pub(super) fn in_memory(name: &'m str, dtype: TensorType, shape: &'m [usize], data: &'m [u8]) -> Self {
         let elements = shape.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
         let byte_len = data.len() as u64;
         let place = Place::Memory(data);
@@ -132,7 +121,7 @@ impl<'m> Tensor<'m> {
     fn of_apr(info: v2::TensorInfo<'m>, shape: &'m [usize], place: Place<'m>) -> Self {
         Self {
             name: info.name(),
-            dtype: Dtype::from(info.dtype()),
+            dtype: TensorType::from(info.dtype()),
             shape,
             elements: info.shape().iter().fold(1, |count: u64, &dim| count.saturating_mul(dim)),
             byte_len: info.byte_len(),
@@ -144,16 +133,16 @@ impl<'m> Tensor<'m> {
     /// Of a GGUF file. What is read of it is little-endian whatever the file is; blocks that nobody writes in the other order
     /// stay as they are.
     pub(super) fn of_gguf(
-        (name, dtype): (&'m str, Dtype),
+        (name, dtype): (&'m str, TensorType),
         (shape, elements): (&'m [usize], u64),
         byte_len: u64,
         origin: Origin<'m>,
         endian: Endian,
     ) -> Self {
         let swap = match dtype {
-            Dtype::Plain(dtype) => Some(Swap::plain((dtype.bits() / 8) as usize)),
-            Dtype::Block(format) => Swap::blocks(format),
-            Dtype::Packed(_) => None,
+            TensorType::Known(dtype) if dtype.is_quantized() => Swap::blocks(dtype),
+            TensorType::Known(dtype) => Some(Swap::plain(dtype.block_bytes())),
+            TensorType::Unknown(_) => None,
         };
         let place = match endian {
             Endian::Little => Place::File(origin),
@@ -168,11 +157,8 @@ impl<'m> Tensor<'m> {
     /// # Errors
     ///
     /// If nobody here knows the numbers in it.
-    pub(crate) fn dequantized(self, to: st_core::Dtype) -> Result<Self, Failure> {
-        match self.dtype {
-            Dtype::Plain(_) => Ok(self),
-            _ => self.decoded_to(to),
-        }
+    pub(crate) fn dequantized(self, to: Dtype) -> Result<Self, Failure> {
+        if self.dtype.element().is_some() { Ok(self) } else { self.decoded_to(to) }
     }
 
     /// The same tensor as `F32` if it is floats of 16 bits or blocks; of every other type, nothing else.
@@ -182,28 +168,24 @@ impl<'m> Tensor<'m> {
     /// If nobody here knows the numbers in it.
     pub(crate) fn widened(self) -> Result<Self, Failure> {
         match self.dtype {
-            Dtype::Plain(st_core::Dtype::F16 | st_core::Dtype::Bf16) => self.decoded_to(st_core::Dtype::F32),
-            _ => self.dequantized(st_core::Dtype::F32),
+            TensorType::Known(Dtype::F16 | Dtype::Bf16) => self.decoded_to(Dtype::F32),
+            _ => self.dequantized(Dtype::F32),
         }
     }
 
     /// Whether it is as long as rows that are whole blocks of this format.
-    pub(crate) fn has_rows_of(&self, format: BlockFormat) -> bool {
+    pub(crate) fn has_rows_of(&self, format: Dtype) -> bool {
         let row_len = self.shape.last().map_or(1, |&dim| dim as u64);
         let n_rows = self.elements.checked_div(row_len).unwrap_or(0);
-        format.byte_len(row_len, n_rows).ok() == Some(self.byte_len)
+        format.byte_len_of_rows(row_len, n_rows).ok() == Some(self.byte_len)
     }
 
     /// The same numbers in blocks of another format, if it holds each of them and the rows are whole blocks.
-    pub(crate) fn repacked(self, to: BlockFormat) -> Option<Self> {
-        let from = self.dtype.block_format().filter(|&from| repack(from, to).is_some())?;
+    pub(crate) fn repacked(self, to: Dtype) -> Option<Self> {
+        let from = decodable(self.dtype).filter(|&from| repack(from, to).is_some())?;
         // Blocks of both formats have the same length.
         let is_whole = self.shown.is_none() && self.check_order().is_ok() && self.has_rows_of(to);
-        let dtype = match to {
-            BlockFormat::AprQ4 => Dtype::Packed(v2::AprType::AprQ4),
-            _ => Dtype::Block(to),
-        };
-        is_whole.then_some(Self { dtype, shown: Some(Shown::Repacked { from, to }), ..self })
+        is_whole.then_some(Self { dtype: to.into(), shown: Some(Shown::Repacked { from, to }), ..self })
     }
 
     /// `AprQ8` as `Q8_0`, its one scale rounded to 16 bits, with the largest difference that this makes to a number; `None` for
@@ -215,8 +197,8 @@ impl<'m> Tensor<'m> {
     pub(crate) fn with_half_scale(self) -> Result<Option<(Self, f64)>, Failure> {
         let row_len = self.shape.last().map_or(1, |&dim| dim as u64);
         let n_rows = self.elements.checked_div(row_len).unwrap_or(0);
-        let Ok(byte_len) = BlockFormat::Q8_0.byte_len(row_len, n_rows) else { return Ok(None) };
-        if self.dtype != Dtype::Packed(v2::AprType::AprQ8) || self.shown.is_some() {
+        let Ok(byte_len) = Dtype::Q8_0.byte_len_of_rows(row_len, n_rows) else { return Ok(None) };
+        if self.dtype != TensorType::Known(Dtype::AprQ8) || self.shown.is_some() {
             return Ok(None);
         }
         let mut scale = [0; APR_Q8_SCALE as usize];
@@ -227,9 +209,9 @@ impl<'m> Tensor<'m> {
         let (mut half, mut rounded) = ([0; 2], [0.0]);
         let is_normal = (HALF_MIN_NORMAL..HALF_OVERFLOW).contains(&scale.abs());
         let made = is_normal
-            && Quantizer::new(BlockFormat::F16)
+            && Quantizer::new(Dtype::F16)
                 .and_then(|quantizer| quantizer.quantize(&[scale], 1, &mut half))
-                .and_then(|()| dequantize(BlockFormat::F16, &half, &mut rounded))
+                .and_then(|()| dequantize(Dtype::F16, &half, &mut rounded))
                 .is_ok();
         if !made && self.elements > 0 {
             return Ok(None);
@@ -240,25 +222,25 @@ impl<'m> Tensor<'m> {
             of_scale => 128.0 * (of_scale + f64::from(scale.abs() * f32::EPSILON)),
         };
         let shown = Some(Shown::Scaled(half));
-        Ok(Some((Self { dtype: Dtype::Block(BlockFormat::Q8_0), byte_len, shown, ..self }, difference)))
+        Ok(Some((Self { dtype: TensorType::Known(Dtype::Q8_0), byte_len, shown, ..self }, difference)))
     }
 
-    fn decoded_to(self, to: st_core::Dtype) -> Result<Self, Failure> {
+    fn decoded_to(self, to: Dtype) -> Result<Self, Failure> {
         self.check_order()?;
         // Blocks of 32 may run on over the ends of rows, as those of tables in `.apr` files of version 1 do.
-        let runs_on = |format: BlockFormat| {
+        let runs_on = |format: Dtype| {
             format.block_len() == 32
                 && self.elements.div_ceil(32).checked_mul(format.block_bytes() as u64) == Some(self.byte_len)
         };
-        let is_whole = |format: &BlockFormat| self.has_rows_of(*format) || runs_on(*format);
-        let from = self.dtype.block_format().filter(is_whole).filter(|_| self.shown.is_none());
+        let is_whole = |format: &Dtype| self.has_rows_of(*format) || runs_on(*format);
+        let from = decodable(self.dtype).filter(is_whole).filter(|_| self.shown.is_none());
         let Some(from) = from else {
             let what = format!("the numbers of a tensor of type {} are not known here", self.dtype);
             return Err(Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(self.name)));
         };
         let byte_len = self.elements.saturating_mul(u64::from(to.bits() / 8));
         let shown = Some(Shown::Plain(Decoded { from, to, elements: self.elements }));
-        Ok(Self { dtype: Dtype::Plain(to), byte_len, shown, ..self })
+        Ok(Self { dtype: TensorType::Known(to), byte_len, shown, ..self })
     }
 
     /// The same tensor with its bytes as they lie, in whatever order its file has them.
@@ -287,7 +269,7 @@ impl<'m> Tensor<'m> {
         self.name
     }
 
-    pub(crate) fn dtype(&self) -> Dtype {
+    pub(crate) fn dtype(&self) -> TensorType {
         self.dtype
     }
 
@@ -384,106 +366,16 @@ impl Origin<'_> {
     }
 }
 
-impl Dtype {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Plain(dtype) => dtype.name(),
-            Self::Block(format) => format.name(),
-            Self::Packed(dtype) => dtype.name().unwrap_or("unknown"),
-        }
-    }
-
-    /// What quantization of this kind is called: ggml's name also of the blocks of `.apr` files that hold the same bits.
-    pub(crate) fn common_name(self) -> &'static str {
-        match self {
-            Self::Packed(v2::AprType::AprQ4) => BlockFormat::Q4_0.name(),
-            Self::Packed(v2::AprType::AprQ8) => BlockFormat::Q8_0.name(),
-            _ => self.name(),
-        }
-    }
-
-    /// The type as safetensors has it.
-    pub(crate) fn plain(self) -> Option<st_core::Dtype> {
-        match self {
-            Self::Plain(dtype) => Some(dtype),
-            Self::Block(_) | Self::Packed(_) => None,
-        }
-    }
-
-    /// How its numbers become bytes, if that is one of the ways that are known here.
-    pub(crate) fn block_format(self) -> Option<BlockFormat> {
-        match self {
-            Self::Plain(dtype) => {
-                IN_GGUF.iter().find(|(plain, _)| *plain == dtype).map(|(_, format)| *format)
-            }
-            Self::Block(format) => Some(format),
-            Self::Packed(v2::AprType::AprQ4) => Some(BlockFormat::AprQ4),
-            Self::Packed(v2::AprType::AprQ8) => Some(BlockFormat::AprQ8),
-            Self::Packed(_) => None,
-        }
-    }
-
-    /// The type as `.apr` files of version 2 have it.
-    pub(crate) fn in_apr(self) -> Option<v2::AprType> {
-        match self {
-            Self::Packed(dtype) => Some(dtype),
-            Self::Block(BlockFormat::Q4_K) => Some(v2::AprType::Q4_K),
-            Self::Block(BlockFormat::Q6_K) => Some(v2::AprType::Q6_K),
-            Self::Block(_) => None,
-            Self::Plain(dtype) => SHARED.iter().find(|(plain, _)| *plain == dtype).map(|(_, apr)| *apr),
-        }
+/// Name of this kind of quantization: ggml's also for the blocks of `.apr` files that hold the same codes.
+pub(crate) fn common_name(dtype: TensorType) -> &'static str {
+    match dtype {
+        TensorType::Known(Dtype::AprQ4) => Dtype::Q4_0.name(),
+        TensorType::Known(Dtype::AprQ8) => Dtype::Q8_0.name(),
+        _ => dtype.name(),
     }
 }
 
-/// Types that both formats have, with the same bytes.
-const SHARED: [(st_core::Dtype, v2::AprType); 8] = [
-    (st_core::Dtype::F64, v2::AprType::F64),
-    (st_core::Dtype::F32, v2::AprType::F32),
-    (st_core::Dtype::F16, v2::AprType::F16),
-    (st_core::Dtype::Bf16, v2::AprType::Bf16),
-    (st_core::Dtype::I64, v2::AprType::I64),
-    (st_core::Dtype::I32, v2::AprType::I32),
-    (st_core::Dtype::I8, v2::AprType::I8),
-    (st_core::Dtype::U8, v2::AprType::U8),
-];
-
-/// Plain types of GGUF.
-const IN_GGUF: [(st_core::Dtype, BlockFormat); 8] = [
-    (st_core::Dtype::F64, BlockFormat::F64),
-    (st_core::Dtype::F32, BlockFormat::F32),
-    (st_core::Dtype::F16, BlockFormat::F16),
-    (st_core::Dtype::Bf16, BlockFormat::BF16),
-    (st_core::Dtype::I64, BlockFormat::I64),
-    (st_core::Dtype::I32, BlockFormat::I32),
-    (st_core::Dtype::I16, BlockFormat::I16),
-    (st_core::Dtype::I8, BlockFormat::I8),
-];
-
-impl From<BlockFormat> for Dtype {
-    fn from(format: BlockFormat) -> Self {
-        match IN_GGUF.iter().find(|(_, known)| *known == format) {
-            Some((plain, _)) => Self::Plain(*plain),
-            None => Self::Block(format),
-        }
-    }
-}
-
-impl From<v2::AprType> for Dtype {
-    fn from(dtype: v2::AprType) -> Self {
-        match dtype {
-            v2::AprType::Q4_K => return Self::Block(BlockFormat::Q4_K),
-            v2::AprType::Q6_K => return Self::Block(BlockFormat::Q6_K),
-            _ => {}
-        }
-        match SHARED.iter().find(|(_, apr)| *apr == dtype) {
-            Some((plain, _)) => Self::Plain(*plain),
-            None => Self::Packed(dtype),
-        }
-    }
-}
-
-impl fmt::Display for Dtype {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
+/// The type, if `apr-quant` decodes it.
+pub(crate) fn decodable(dtype: TensorType) -> Option<Dtype> {
+    dtype.known().filter(|&dtype| apr_quant::is_decodable(dtype))
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use st_core::{Layout, TensorSpec, WriteOptions};
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
-use crate::input::{Format, Model, Tensor};
+use crate::input::{Format, Model, Tensor, decodable};
 use crate::metadata::Entries;
 use crate::output::{Destination, Overwrite, Run};
 use crate::report::json::JsonWriter;
@@ -37,7 +37,7 @@ impl<'m> Plan<'m> {
     {
         let (names, tensors): (Vec<&str>, Vec<Tensor<'m>>) = tensors.into_iter().unzip();
         let specs = names.iter().zip(&tensors).map(|(name, tensor)| {
-            let dtype = tensor.dtype().plain().ok_or_else(|| not_carried(tensor))?;
+            let dtype = tensor.dtype().element().ok_or_else(|| not_carried(tensor))?;
             Ok(TensorSpec { name, dtype, shape: tensor.shape() })
         });
         let specs = specs.collect::<Result<Vec<_>, Failure>>()?;
@@ -78,7 +78,7 @@ impl<'m> Plan<'m> {
 fn not_carried(tensor: &Tensor<'_>) -> Failure {
     let what = format!("safetensors has no element type {}", tensor.dtype());
     let failure = Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
-    match tensor.dtype().block_format() {
+    match decodable(tensor.dtype()) {
         Some(_) => failure.help(
             "to make plain numbers of its blocks, add --dequantize f32 (or f16); or leave it out with --exclude",
         ),

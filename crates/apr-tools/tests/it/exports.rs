@@ -6,7 +6,7 @@ use std::path::Path;
 use apr_container::v2;
 use apr_container::{ModelType, SaveOptions, load_from_bytes, to_vec};
 use apr_models::{Activation, NeuralSequential, QuantizedBlock};
-use apr_quant::{BlockFormat, dequantize};
+use apr_quant::{Dtype, dequantize};
 use gguf_core::Gguf;
 use serde_json::{Value, json};
 use st_core::SafeTensors;
@@ -47,12 +47,12 @@ fn apr_values(file: &[u8], name: &str) -> Vec<f32> {
 }
 
 /// The type of a tensor of a GGUF file, and its numbers.
-fn gguf_values(file: &[u8], name: &str) -> (BlockFormat, Vec<f32>) {
+fn gguf_values(file: &[u8], name: &str) -> (Dtype, Vec<f32>) {
     let gguf = Gguf::from_bytes(file).unwrap();
     let info = gguf.tensor(name).unwrap();
     let mut values = vec![0.0; usize::try_from(info.element_count()).unwrap()];
-    dequantize(info.format(), gguf.tensor_data(info).unwrap(), &mut values).unwrap();
-    (info.format(), values)
+    dequantize(info.dtype(), gguf.tensor_data(info).unwrap(), &mut values).unwrap();
+    (info.dtype(), values)
 }
 
 fn bits(values: &[f32]) -> Vec<u32> {
@@ -95,7 +95,7 @@ fn quantize_inspect_and_export_run_as_documented() {
         assert_eq!(bits(&values), bits(&apr_values(&own, name)), "{name}");
         formats.push(format);
     }
-    assert_eq!(formats.iter().filter(|format| **format == BlockFormat::Q4_0).count(), 2);
+    assert_eq!(formats.iter().filter(|format| **format == Dtype::Q4_0).count(), 2);
     let plain = sandbox.read("model/model.safetensors");
     for (name, view) in SafeTensors::from_bytes(&plain).unwrap().iter() {
         let values: Vec<f32> = view.elements().unwrap().collect();
@@ -139,7 +139,7 @@ fn four_bits_keep_every_number_whatever_the_shape() {
     let file = sandbox.read("m.gguf");
     for (name, shape) in shapes {
         let (format, values) = gguf_values(&file, name);
-        assert_eq!(format, if is_whole(shape) { BlockFormat::Q4_0 } else { BlockFormat::F32 });
+        assert_eq!(format, if is_whole(shape) { Dtype::Q4_0 } else { Dtype::F32 });
         assert_eq!(bits(&values), bits(&apr_values(&own, name)), "{name}");
     }
     // `convert` loses nothing: it refuses what has no place, and takes the rest.
@@ -171,7 +171,7 @@ fn one_scale_is_rounded_by_no_more_than_is_said() {
     assert!(of_b.starts_with("tensor b as AprQ8: it is F32, because its rows of 7 elements"), "{of_b}");
     let file = sandbox.read("m.gguf");
     let (format, values) = gguf_values(&file, "a");
-    assert_eq!(format, BlockFormat::Q8_0);
+    assert_eq!(format, Dtype::Q8_0);
     let differences =
         values.iter().zip(apr_values(&own, "a")).map(|(a, b)| (f64::from(*a) - f64::from(b)).abs());
     let largest = differences.fold(0.0, f64::max);
@@ -180,9 +180,7 @@ fn one_scale_is_rounded_by_no_more_than_is_said() {
     assert_eq!(sandbox.json(&["convert", "own.apr", "n.gguf"]).1["error"]["code"], "cli-not-carried");
 
     // A scale that 16 bits hold is no loss; one that they do not hold well makes plain numbers.
-    for (scale, format, n_lost) in
-        [(0.25_f32, BlockFormat::Q8_0, 0), (1e-7, BlockFormat::F32, 1), (1e6, BlockFormat::F32, 1)]
-    {
+    for (scale, format, n_lost) in [(0.25_f32, Dtype::Q8_0, 0), (1e-7, Dtype::F32, 1), (1e6, Dtype::F32, 1)] {
         let mut data = scale.to_le_bytes().to_vec();
         data.extend((0..64).map(|code: u8| code.wrapping_mul(5)));
         let shape = [2, 32];
@@ -218,7 +216,7 @@ fn tables_of_aprender_are_shown_and_exported_as_what_they_are() {
             let (format, values) = gguf_values(&sandbox.read("t.gguf"), "weight");
             assert_eq!(bits(&values), expected, "{release} {kind}");
             let is_whole = table.shape().last().unwrap().is_multiple_of(32);
-            assert_eq!(format == BlockFormat::F32, !is_whole, "{format}");
+            assert_eq!(format == Dtype::F32, !is_whole, "{format}");
             assert_eq!(lost(&report).len(), usize::from(!is_whole), "{report:#}");
             export("safetensors", "t.safetensors");
             let plain = sandbox.read("t.safetensors");

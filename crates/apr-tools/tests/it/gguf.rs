@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use apr_quant::BlockFormat;
+use apr_quant::Dtype;
 use gguf_core::GgufBuilder;
 use serde_json::{Value, json};
 
@@ -300,7 +300,7 @@ fn nothing_but_the_header_is_read() {
     builder.set("general.architecture", "demo").unwrap();
     let words: Vec<String> = (0..50_000).map(|idx| format!("word {idx}")).collect();
     builder.set_texts("demo.words", words.iter().map(String::as_str)).unwrap();
-    builder.add_tensor("large", BlockFormat::Q4_0, &[1 << 19, 1 << 14]).unwrap();
+    builder.add_tensor("large", Dtype::Q4_0, &[1 << 19, 1 << 14]).unwrap();
     let layout = builder.layout().unwrap();
     let mut file = File::create(sandbox.path("large.gguf")).unwrap();
     file.write_all(layout.header_bytes()).unwrap();

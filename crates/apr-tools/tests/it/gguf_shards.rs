@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use apr_quant::BlockFormat;
+use apr_quant::Dtype;
 use gguf_core::{Gguf, GgufBuilder, Value as GgufValue};
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn bytes(lens: &[usize], fill: u8) -> Vec<u8> {
     let mut builder = GgufBuilder::new();
     builder.set("general.architecture", "demo").unwrap();
     for (idx, len) in lens.iter().enumerate() {
-        builder.add_tensor(&format!("t{idx}"), BlockFormat::I8, &[*len as u64]).unwrap();
+        builder.add_tensor(&format!("t{idx}"), Dtype::I8, &[*len as u64]).unwrap();
     }
     let data: Vec<Vec<u8>> =
         lens.iter().enumerate().map(|(idx, len)| vec![fill.wrapping_add(idx as u8); *len]).collect();

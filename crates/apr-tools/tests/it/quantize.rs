@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use apr_quant::{BlockFormat, Quantizer, dequantize};
+use apr_quant::{Dtype, Quantizer, dequantize};
 use gguf_core::{Endian, Entry, Gguf, GgufBuilder};
 use serde_json::{Value, json};
-use st_core::Dtype;
 
 use crate::sandbox::{Sandbox, Tensor, file};
 
@@ -282,12 +281,12 @@ fn big_endian(file: &[u8]) -> Vec<u8> {
     builder.copy_entries(gguf.header()).unwrap();
     let data = gguf.tensors().iter().map(|info| {
         builder.copy_tensor(info).unwrap();
-        let (period, width, places): (usize, usize, &[usize]) = match info.format() {
-            BlockFormat::F32 => (4, 4, &[0]),
-            BlockFormat::BF16 => (2, 2, &[0]),
-            BlockFormat::Q8_0 => (34, 2, &[0]),
-            BlockFormat::Q4_1 => (20, 2, &[0, 2]),
-            BlockFormat::Q6_K => (210, 2, &[208]),
+        let (period, width, places): (usize, usize, &[usize]) = match info.dtype() {
+            Dtype::F32 => (4, 4, &[0]),
+            Dtype::Bf16 => (2, 2, &[0]),
+            Dtype::Q8_0 => (34, 2, &[0]),
+            Dtype::Q4_1 => (20, 2, &[0, 2]),
+            Dtype::Q6_K => (210, 2, &[208]),
             other => panic!("{other}"),
         };
         let mut data = gguf.tensor_data(info).unwrap().to_vec();
@@ -329,7 +328,7 @@ fn the_byte_order_of_the_source_makes_no_difference() {
     assert_eq!((exit, &value["error"]["code"]), (6, &json!("gg-byte-order")));
     // Blocks that no program writes in that order.
     let mut builder = GgufBuilder::with_endian(Endian::Big);
-    builder.add_tensor("w", BlockFormat::IQ4_NL, &[2, 32]).unwrap();
+    builder.add_tensor("w", Dtype::IQ4_NL, &[2, 32]).unwrap();
     sandbox.write("odd.gguf", &builder.layout().unwrap().to_vec(&[&[0; 36]]).unwrap());
     let (exit, value) = sandbox.json(&["quantize", "odd.gguf", "-t", "f32", "-o", "n.gguf", "--compat"]);
     assert_eq!((exit, &value["error"]["code"]), (2, &json!("cli-not-carried")));
@@ -342,7 +341,7 @@ fn own_blocks_become_plain_numbers_of_gguf() {
     // The last block of the second one is not full.
     let shapes: [(&str, &[usize]); 2] = [("a", &[4, 64]), ("b", &[5, 7])];
     sandbox.write("m.safetensors", &matrices(&shapes));
-    for (target, format) in [("q4_0", BlockFormat::AprQ4), ("q8_0", BlockFormat::AprQ8)] {
+    for (target, format) in [("q4_0", Dtype::AprQ4), ("q8_0", Dtype::AprQ8)] {
         quantize(&sandbox, &["m.safetensors", "-t", target, "-o", "own.apr", "--force"]);
         for (plain, width) in [("f32", 4), ("f16", 2)] {
             let args = ["convert", "own.apr", "plain.gguf", "--dequantize", plain, "--force"];
@@ -352,15 +351,15 @@ fn own_blocks_become_plain_numbers_of_gguf() {
             for (name, shape) in shapes {
                 let count: usize = shape.iter().product();
                 let values: Vec<f32> = (0..count).map(|idx| ((idx as f32) * 0.37).sin()).collect();
-                let mut blocks = vec![0; format.byte_len(count as u64, 1).unwrap() as usize];
+                let mut blocks = vec![0; format.byte_len_of_rows(count as u64, 1).unwrap() as usize];
                 Quantizer::new(format).unwrap().quantize(&values, count, &mut blocks).unwrap();
                 let mut back = vec![0.0; count];
                 dequantize(format, &blocks, &mut back).unwrap();
-                let plain_format = if width == 4 { BlockFormat::F32 } else { BlockFormat::F16 };
+                let plain_format = if width == 4 { Dtype::F32 } else { Dtype::F16 };
                 let mut expected = vec![0; width * count];
                 Quantizer::new(plain_format).unwrap().quantize(&back, count, &mut expected).unwrap();
                 let info = gguf.tensor(name).unwrap();
-                assert_eq!(info.format(), plain_format);
+                assert_eq!(info.dtype(), plain_format);
                 assert!(info.shape().eq(shape.iter().map(|&dim| dim as u64)));
                 assert!(gguf.tensor_data(info).unwrap() == expected, "{target} {plain} {name}");
             }

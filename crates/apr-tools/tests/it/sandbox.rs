@@ -13,10 +13,10 @@ use apr_container::{
 };
 use apr_crypto::{Access, Password, PublicKey, RecipientSecret, Rng, SecretKey, SigningKey};
 use apr_models::{LinearRegression, Vector};
-use apr_quant::{BlockFormat, Quantizer};
+use apr_quant::{Dtype, Quantizer};
 use apr_sealed::{Part, Plan, SealOptions};
 use gguf_core::GgufBuilder;
-use st_core::{Dtype, TensorView, WriteOptions};
+use st_core::{TensorView, WriteOptions};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
@@ -401,16 +401,16 @@ fn gguf() -> Vec<u8> {
     builder.set("general.file_type", 7_u32).unwrap();
     builder.set("general.quantization_version", 2_u32).unwrap();
     let data = [
-        ("blk.0.weight", BlockFormat::Q8_0, &[2, 32][..], 64),
-        ("blk.1.weight", BlockFormat::Q4_0, &[2, 32], 64),
-        ("norm.weight", BlockFormat::F32, &[4], 4),
-        ("head.weight", BlockFormat::F16, &[2, 4], 8),
+        ("blk.0.weight", Dtype::Q8_0, &[2, 32][..], 64),
+        ("blk.1.weight", Dtype::Q4_0, &[2, 32], 64),
+        ("norm.weight", Dtype::F32, &[4], 4),
+        ("head.weight", Dtype::F16, &[2, 4], 8),
     ];
     let data: Vec<Vec<u8>> = data
         .into_iter()
         .map(|(name, format, shape, count)| {
             builder.add_tensor(name, format, shape).unwrap();
-            let mut bytes = vec![0; format.byte_len(count, 1).unwrap() as usize];
+            let mut bytes = vec![0; format.byte_len_of_rows(count, 1).unwrap() as usize];
             let quantizer = Quantizer::new(format).unwrap();
             quantizer.quantize(&values[..count as usize], count as usize, &mut bytes).unwrap();
             bytes

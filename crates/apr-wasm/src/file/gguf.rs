@@ -60,7 +60,7 @@ pub(super) fn describe(pages: &CachedPages, rules: &Rules, json: &mut Json) -> R
 
 /// As safetensors spells it where that has the type.
 fn dtype_name(info: &TensorInfo<'_>) -> &'static str {
-    info.format().name()
+    info.dtype().name()
 }
 
 fn value_json(value: Value<'_>) -> String {

@@ -1,6 +1,6 @@
 //! Copies with other keys, and values changed where they stand.
 
-use apr_quant::BlockFormat;
+use gguf_core::Dtype;
 use gguf_core::{Endian, Gguf, GgufBuilder, ReadOptions, Text, Value};
 
 fn file(endian: Endian) -> Vec<u8> {
@@ -9,7 +9,7 @@ fn file(endian: Endian) -> Vec<u8> {
     builder.set("b", "text").unwrap();
     builder.set_numbers("c", &[1u16, 2, 3]).unwrap();
     builder.set("general.alignment", 64u32).unwrap();
-    builder.add_tensor("t", BlockFormat::F32, &[2, 3]).unwrap();
+    builder.add_tensor("t", Dtype::F32, &[2, 3]).unwrap();
     builder.layout().unwrap().to_vec(&[&[7; 24]]).unwrap()
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use apr_quant::BlockFormat;
+use gguf_core::Dtype;
 use gguf_core::{Endian, Error, Gguf, GgufBuilder, Header, Level, Prefix, ReadOptions, Value};
 use proptest::prelude::*;
 
@@ -76,18 +76,10 @@ fn owned() -> impl Strategy<Value = Owned> {
 }
 
 /// Formats, and how many elements make a row of at least one block.
-const FORMATS: [BlockFormat; 8] = [
-    BlockFormat::F32,
-    BlockFormat::F16,
-    BlockFormat::I8,
-    BlockFormat::F64,
-    BlockFormat::Q4_0,
-    BlockFormat::Q8_0,
-    BlockFormat::Q6_K,
-    BlockFormat::MXFP4,
-];
+const FORMATS: [Dtype; 8] =
+    [Dtype::F32, Dtype::F16, Dtype::I8, Dtype::F64, Dtype::Q4_0, Dtype::Q8_0, Dtype::Q6_K, Dtype::MXFP4];
 
-fn tensors() -> impl Strategy<Value = Vec<(String, BlockFormat, Vec<u64>)>> {
+fn tensors() -> impl Strategy<Value = Vec<(String, Dtype, Vec<u64>)>> {
     let shape = (prop::collection::vec(0u64..4, 0..3), 0u64..3);
     let tensor = ("[a-z.]{1,63}", prop::sample::select(&FORMATS[..]), shape, any::<bool>());
     let tensor = tensor.prop_map(|(name, format, (mut shape, blocks), scalar)| {
@@ -147,7 +139,7 @@ proptest! {
         prop_assert_eq!(gguf.tensors().len(), tensors.len());
         for ((name, format, shape), planned) in tensors.iter().zip(layout.tensors()) {
             let info = gguf.tensor(name).unwrap();
-            prop_assert_eq!((info.format(), info.file_range().start), (*format, planned.offset));
+            prop_assert_eq!((info.dtype(), info.file_range().start), (*format, planned.offset));
             prop_assert!(info.shape().eq(shape.iter().copied()));
             prop_assert_eq!(info.element_count(), shape.iter().product::<u64>());
             prop_assert_eq!(info.file_range().start % u64::from(gguf.alignment()), 0);
@@ -186,15 +178,15 @@ fn what_cannot_be_written_is_refused_by_name() {
         assert_eq!(code(builder.set(key, 1u8)), Err("gg-key"));
     }
     for name in ["", "a\0b", &"n".repeat(64)] {
-        assert_eq!(code(builder.add_tensor(name, BlockFormat::F32, &[1])), Err("gg-name"));
+        assert_eq!(code(builder.add_tensor(name, Dtype::F32, &[1])), Err("gg-name"));
     }
     for (format, shape, expected) in [
-        (BlockFormat::F32, &[1, 1, 1, 1, 1][..], "gg-rank"),
-        (BlockFormat::AprQ4, &[32], "gg-type-foreign"),
-        (BlockFormat::F32, &[1 << 63], "gg-dimension"),
-        (BlockFormat::F32, &[1 << 32, 1 << 32], "gg-elements"),
-        (BlockFormat::Q4_K, &[2, 128], "gg-row-length"),
-        (BlockFormat::F64, &[1 << 62], "gg-size"),
+        (Dtype::F32, &[1, 1, 1, 1, 1][..], "gg-rank"),
+        (Dtype::AprQ4, &[32], "gg-type-foreign"),
+        (Dtype::F32, &[1 << 63], "gg-dimension"),
+        (Dtype::F32, &[1 << 32, 1 << 32], "gg-elements"),
+        (Dtype::Q4_K, &[2, 128], "gg-row-length"),
+        (Dtype::F64, &[1 << 62], "gg-size"),
     ] {
         assert_eq!(code(builder.add_tensor("t", format, shape)), Err(expected));
     }
@@ -205,15 +197,15 @@ fn what_cannot_be_written_is_refused_by_name() {
     builder.set("general.alignment", "32").unwrap();
     assert_eq!(builder.layout().unwrap_err().code(), "gg-alignment-type");
     builder.remove("general.alignment");
-    builder.add_tensor("t", BlockFormat::I8, &[3]).unwrap();
-    builder.add_tensor("t", BlockFormat::I8, &[3]).unwrap();
+    builder.add_tensor("t", Dtype::I8, &[3]).unwrap();
+    builder.add_tensor("t", Dtype::I8, &[3]).unwrap();
     assert_eq!(builder.layout().unwrap_err().code(), "gg-name-duplicate");
 }
 
 #[test]
 fn data_of_another_length_is_refused() {
     let mut builder = GgufBuilder::new();
-    builder.add_tensor("t", BlockFormat::I8, &[3]).unwrap();
+    builder.add_tensor("t", Dtype::I8, &[3]).unwrap();
     let layout = builder.layout().unwrap();
     assert_eq!(layout.to_vec(&[]).unwrap_err().code(), "gg-data-count");
     assert_eq!(layout.to_vec(&[b"ab"]).unwrap_err().code(), "gg-data-length");

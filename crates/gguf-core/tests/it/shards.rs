@@ -1,6 +1,6 @@
 //! Splitting and merging.
 
-use apr_quant::BlockFormat;
+use gguf_core::Dtype;
 use gguf_core::{
     FirstShard, Gguf, GgufBuilder, Header, MergePlan, ShardLimit, ShardName, SplitKeys, SplitPlan, Value,
 };
@@ -13,7 +13,7 @@ fn file(n_tensors: u64, alignment: Option<u32>) -> Vec<u8> {
     }
     let data: Vec<Vec<u8>> = (0..n_tensors).map(|idx| vec![idx as u8; 4 * (idx as usize + 1)]).collect();
     for idx in 0..n_tensors {
-        builder.add_tensor(&format!("t{idx}"), BlockFormat::F32, &[idx + 1]).unwrap();
+        builder.add_tensor(&format!("t{idx}"), Dtype::F32, &[idx + 1]).unwrap();
     }
     let data: Vec<&[u8]> = data.iter().map(Vec::as_slice).collect();
     builder.layout().unwrap().to_vec(&data).unwrap()

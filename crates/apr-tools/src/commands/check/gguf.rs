@@ -1,10 +1,12 @@
 //! Verdicts about GGUF files: header, places, and whether the numbers are numbers.
 
-use apr_quant::BlockFormat;
+use apr_quant::Dtype;
 
 use super::{Content, Sound};
 use crate::error::{CODE_INTERNAL, Failure};
-use crate::input::{self, Dtype, Kind, Model, Rules, Source, Tensor};
+use tensor_dtype::TensorType;
+
+use crate::input::{self, Kind, Model, Rules, Source, Tensor};
 use crate::metadata;
 use crate::terminal::Console;
 use crate::terminal::escape;
@@ -106,27 +108,25 @@ struct Probe {
 
 impl Probe {
     /// Of a type; `None` if all its bytes are good.
-    fn of(dtype: Dtype) -> Option<Self> {
-        let format = dtype.block_format()?;
+    fn of(dtype: TensorType) -> Option<Self> {
+        let format = input::decodable(dtype)?;
         let numbers = |is_finite: fn(&[u8]) -> bool| Some(("numbers", Box::new(is_finite) as IsFinite));
         let scales = |is_finite: fn(&[u8]) -> bool| Some(("scales", Box::new(is_finite) as IsFinite));
         let found = match format {
-            BlockFormat::F16 => numbers(|bytes| is_finite_half(bytes, 0)),
-            BlockFormat::BF16 => {
-                numbers(|bytes| !matches!(bytes, [lo, hi] if hi & 0x7f == 0x7f && lo & 0x80 != 0))
-            }
-            BlockFormat::F32 => numbers(|bytes| {
+            Dtype::F16 => numbers(|bytes| is_finite_half(bytes, 0)),
+            Dtype::Bf16 => numbers(|bytes| !matches!(bytes, [lo, hi] if hi & 0x7f == 0x7f && lo & 0x80 != 0)),
+            Dtype::F32 => numbers(|bytes| {
                 bytes.first_chunk().is_none_or(|bytes| f32::from_le_bytes(*bytes).is_finite())
             }),
-            BlockFormat::F64 => numbers(|bytes| {
+            Dtype::F64 => numbers(|bytes| {
                 bytes.first_chunk().is_none_or(|bytes| f64::from_le_bytes(*bytes).is_finite())
             }),
-            BlockFormat::Q8_K => {
+            Dtype::Q8_K => {
                 scales(|bytes| bytes.first_chunk().is_none_or(|bytes| f32::from_le_bytes(*bytes).is_finite()))
             }
-            BlockFormat::MXFP4 => scales(|bytes| bytes.first() != Some(&0xff)),
+            Dtype::MXFP4 => scales(|bytes| bytes.first() != Some(&0xff)),
             // One half in the upper bits of four words.
-            BlockFormat::IQ1_M => scales(|bytes| {
+            Dtype::IQ1_M => scales(|bytes| {
                 let upper = |at: usize| bytes.get(at).map_or(0, |byte| byte >> 4);
                 !(upper(55) & 7 == 7 && upper(53) & 0xc == 0xc)
             }),
@@ -154,8 +154,8 @@ mod tests {
     /// The decoder judges: where it gives numbers that are not finite, a fault is found.
     #[test]
     fn what_decodes_to_no_number_is_found() {
-        for &format in BlockFormat::ALL {
-            let Some(probe) = Probe::of(Dtype::from(format)) else { continue };
+        for format in apr_quant::dtypes() {
+            let Some(probe) = Probe::of(TensorType::from(format)) else { continue };
             let mut seed = 1_u32;
             for _ in 0..2000 {
                 let block: Vec<u8> = (0..format.block_bytes())
@@ -171,7 +171,7 @@ mod tests {
                 assert!(
                     is_finite
                         || !(probe.is_finite)(&block)
-                        || matches!(format, BlockFormat::F64 | BlockFormat::Q8_K | BlockFormat::MXFP4),
+                        || matches!(format, Dtype::F64 | Dtype::Q8_K | Dtype::MXFP4),
                     "{format} {block:?}"
                 );
             }

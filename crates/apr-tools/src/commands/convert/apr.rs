@@ -9,7 +9,8 @@ use apr_models::{AnyModel, MODEL_KEY, Model as _};
 use super::lost;
 use super::target::{Target, remark_on_size};
 use crate::error::{CODE_NOT_CARRIED, CODE_USAGE, Failure};
-use crate::input::{Dtype, Format, Kind, Model, Rules, Tensor, Totals};
+
+use crate::input::{Format, Kind, Model, Rules, Tensor, Totals};
 use crate::known;
 use crate::metadata::{self, Entries};
 use crate::output::Run;
@@ -33,7 +34,7 @@ pub(super) fn tensor_options(
     let metadata = metadata::to_tensors(entries, Totals::of(tensors), &rules.apr)?;
     let flags = match model.kind() {
         Kind::AprTensors(file) => v2::WriteOptions::like(file.index()).flags,
-        _ if tensors.iter().any(|tensor| tensor.dtype().plain().is_none()) => v2::Flags::QUANTIZED,
+        _ if tensors.iter().any(|tensor| tensor.dtype().element().is_none()) => v2::Flags::QUANTIZED,
         _ => v2::Flags::default(),
     };
     let order = match order {
@@ -58,12 +59,12 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     let shapes: Vec<Vec<u64>> =
         tensors.iter().map(|tensor| tensor.shape().iter().map(|&dim| dim as u64).collect()).collect();
     let specs = names.iter().zip(&tensors).zip(&shapes).map(|((name, tensor), shape)| {
-        let dtype = tensor.dtype().in_apr().ok_or_else(|| {
+        let dtype = tensor.dtype().apr_type().ok_or_else(|| {
             let what = format!("an .apr file has no element type {}", tensor.dtype());
             let failure = Failure::new(CODE_NOT_CARRIED, what).of_tensor(Some(tensor.name()));
-            failure.help(match tensor.dtype() {
-                Dtype::Plain(_) => "leave the tensor out with --exclude NAME, or choose another --format",
-                _ => "add --dequantize f32 (or f16) to make plain numbers of the blocks, or write GGUF: --format gguf",
+            failure.help(match tensor.dtype().element() {
+                Some(_) => "leave the tensor out with --exclude NAME, or choose another --format",
+                None => "add --dequantize f32 (or f16) to make plain numbers of the blocks, or write GGUF: --format gguf",
             })
         })?;
         Ok(TensorSpec { name, dtype, shape, byte_len: Some(tensor.byte_len()) })
@@ -135,11 +136,11 @@ pub(super) fn content<'n, 'm: 'n>(
         };
     }
     let tensors: Vec<_> = tensors.collect();
-    let is_plain = tensors.iter().all(|(_, tensor)| tensor.dtype().plain().is_some());
+    let is_plain = tensors.iter().all(|(_, tensor)| tensor.dtype().element().is_some());
     // Models compute with 32 bits; nothing is lost on the way there.
-    let tensors = tensors.into_iter().map(|(name, tensor)| match tensor.dtype() {
-        Dtype::Plain(_) => Ok((name, tensor.widened()?)),
-        _ => Ok((name, tensor)),
+    let tensors = tensors.into_iter().map(|(name, tensor)| match tensor.dtype().element() {
+        Some(_) => Ok((name, tensor.widened()?)),
+        None => Ok((name, tensor)),
     });
     let tensors = tensors.collect::<Result<Vec<_>, Failure>>()?;
     let made = known::gathered(tensors.into_iter(), entries.get(MODEL_KEY)).and_then(|gathered| {

@@ -1,9 +1,10 @@
 //! Quantized tensors on their way into a format that has other blocks, or none.
 
-use apr_quant::BlockFormat;
+use apr_quant::Dtype;
 
 use crate::error::Failure;
-use crate::input::{Dtype, Format, Tensor};
+
+use crate::input::{Format, Tensor, decodable};
 
 /// What becomes of blocks that the new format lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +25,10 @@ pub(super) fn fit(tensors: &mut [Tensor<'_>], to: Format, blocks: Blocks) -> Res
     let mut changed = Vec::new();
     for tensor in tensors {
         let fitted = match (to, tensor.dtype()) {
-            (_, Dtype::Plain(_)) | (Format::AprV1 | Format::Sealed, _) => continue,
-            (Format::AprV2, dtype) if dtype.in_apr().is_some() => continue,
-            (Format::AprV2, _) => tensor.repacked(BlockFormat::AprQ4),
+            (_, dtype) if dtype.element().is_some() => continue,
+            (Format::AprV1 | Format::Sealed, _) => continue,
+            (Format::AprV2, dtype) if dtype.apr_type().is_some() => continue,
+            (Format::AprV2, _) => tensor.repacked(Dtype::AprQ4),
             (Format::Gguf, _) => in_gguf(tensor, blocks, &mut changed)?,
             (Format::SafeTensors, _) => match blocks {
                 Blocks::Exact => None,
@@ -46,11 +48,11 @@ fn in_gguf<'m>(
     blocks: Blocks,
     changed: &mut Vec<String>,
 ) -> Result<Option<Tensor<'m>>, Failure> {
-    let format = tensor.dtype().block_format();
+    let format = decodable(tensor.dtype());
     if format.is_some_and(|format| format.ggml_type().is_some() && tensor.has_rows_of(format)) {
         return Ok(None);
     }
-    if let Some(same) = tensor.repacked(BlockFormat::Q4_0) {
+    if let Some(same) = tensor.repacked(Dtype::Q4_0) {
         return Ok(Some(same));
     }
     match tensor.with_half_scale()? {
@@ -71,7 +73,7 @@ fn in_gguf<'m>(
     }
     let row_len = tensor.shape().last().copied().unwrap_or(1);
     let why = match format {
-        Some(BlockFormat::AprQ8) if row_len.is_multiple_of(BlockFormat::Q8_0.block_len()) => {
+        Some(Dtype::AprQ8) if row_len.is_multiple_of(Dtype::Q8_0.block_len()) => {
             "its scale is no normal number of 16 bits".to_owned()
         }
         _ => format!("its rows of {row_len} elements are not whole blocks"),
@@ -80,7 +82,7 @@ fn in_gguf<'m>(
 }
 
 fn plain<'m>(tensor: &Tensor<'m>, why: String, changed: &mut Vec<String>) -> Result<Tensor<'m>, Failure> {
-    let plain = tensor.dequantized(st_core::Dtype::F32)?;
+    let plain = tensor.dequantized(Dtype::F32)?;
     changed.push(format!("tensor {} as {}: it is F32, because {why}", tensor.name(), tensor.dtype()));
     Ok(plain)
 }

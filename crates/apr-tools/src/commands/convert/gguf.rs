@@ -4,7 +4,8 @@ use gguf_core::{GgufBuilder, Layout};
 use st_core::Order;
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
-use crate::input::{Dtype, Format, Tensor};
+
+use crate::input::{Format, Tensor, decodable};
 use crate::metadata::{self, Entries};
 use crate::output::Run;
 use crate::output::gguf_stream;
@@ -33,7 +34,7 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
         tensors.sort_by_key(|(name, _)| *name);
     }
     let mut builder = GgufBuilder::new();
-    let is_quantized = tensors.iter().any(|(_, tensor)| matches!(tensor.dtype(), Dtype::Block(_)));
+    let is_quantized = tensors.iter().any(|(_, tensor)| tensor.dtype().element().is_none());
     metadata::gguf::to_builder(entries, is_quantized, &mut builder)?;
     tensors.iter().try_for_each(|(name, tensor)| add(&mut builder, name, tensor))?;
     let layout = builder.layout()?;
@@ -74,18 +75,16 @@ fn add(builder: &mut GgufBuilder, name: &str, tensor: &Tensor<'_>) -> Result<(),
             "a tensor of a GGUF file has at most {MAX_RANK} dimensions, this one {rank}"
         )));
     }
-    let Some(format) = tensor.dtype().block_format().filter(|format| format.ggml_type().is_some()) else {
+    let Some(format) = decodable(tensor.dtype()).filter(|format| format.ggml_type().is_some()) else {
         let failure = refused(format!("a GGUF file has no element type {}", tensor.dtype()));
-        return Err(failure.help(match tensor.dtype() {
-            Dtype::Packed(_) => {
-                "add --dequantize f32 (or f16); `apr export` finds the nearest type by itself"
-            }
-            _ => "leave the tensor out with `apr convert --exclude NAME`, or choose another --format",
+        return Err(failure.help(match tensor.dtype().element() {
+            None => "add --dequantize f32 (or f16); `apr export` finds the nearest type by itself",
+            Some(_) => "leave the tensor out with `apr convert --exclude NAME`, or choose another --format",
         }));
     };
     let row_len = shape.last().copied().unwrap_or(1);
     let n_rows = tensor.elements().checked_div(row_len).unwrap_or(0);
-    if format.byte_len(row_len, n_rows).ok() != Some(tensor.byte_len()) {
+    if format.byte_len_of_rows(row_len, n_rows).ok() != Some(tensor.byte_len()) {
         return Err(refused(format!("its rows of {row_len} elements are not whole {format} blocks")));
     }
     Ok(builder.add_tensor(name, format, &shape)?)

@@ -116,7 +116,7 @@ impl Target {
         metadata: Option<&Entries>,
         tensors: &[Tensor<'_>],
     ) -> Result<Format, Failure> {
-        let is_plain = tensors.iter().all(|tensor| tensor.dtype().plain().is_some());
+        let is_plain = tensors.iter().all(|tensor| tensor.dtype().element().is_some());
         let names_model =
             is_plain && metadata.is_some_and(|entries| entries.contains_key(apr_models::MODEL_KEY));
         let format = self.format.unwrap_or(match self.ending {

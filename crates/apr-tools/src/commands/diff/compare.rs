@@ -73,7 +73,7 @@ pub(crate) fn compare(
         // Nobody here knows the numbers in them.
         return Ok(Some(Change::default()));
     };
-    let (Some(dtype_a), Some(dtype_b)) = (a.dtype().plain(), b.dtype().plain()) else {
+    let (Some(dtype_a), Some(dtype_b)) = (a.dtype().element(), b.dtype().element()) else {
         return Ok(Some(Change::default()));
     };
     if a.elements() != b.elements() || is_complex(dtype_a) != is_complex(dtype_b) {

@@ -10,7 +10,9 @@ use super::report::{
 use super::warnings::Warning;
 use super::{by_dtype, item};
 use crate::error::{CODE_INTERNAL, Failure};
-use crate::input::{AprTensors, Dtype, Kind, Model, Rules, Source, Tensor, Totals};
+use tensor_dtype::TensorType;
+
+use crate::input::{AprTensors, Kind, Model, Rules, Source, Tensor, Totals};
 use crate::metadata::{self, Entries};
 use crate::report::json::JsonWriter;
 use crate::terminal::escape::{self, escaped};
@@ -25,7 +27,7 @@ struct Summary<'m> {
     file: &'m AprTensors,
     rules: Rules,
     items: Vec<Item<'m>>,
-    dtypes: Vec<(Dtype, Totals)>,
+    dtypes: Vec<(TensorType, Totals)>,
     totals: Totals,
     /// What stands at the end; `None` if nobody looked.
     footer: Option<Footer>,

@@ -11,7 +11,9 @@ use super::report::{
 use super::warnings::{self, Warning};
 use super::{by_dtype, item};
 use crate::error::{CODE_INTERNAL, Failure};
-use crate::input::{Dtype, GgufFile, Kind, Model, Rules, Source, Tensor, Totals};
+use tensor_dtype::TensorType;
+
+use crate::input::{GgufFile, Kind, Model, Rules, Source, Tensor, Totals};
 use crate::report::json::JsonWriter;
 use crate::terminal::escape::{self, escaped, is_hazard};
 use crate::terminal::human::{self, grouped};
@@ -29,7 +31,7 @@ struct Summary<'m> {
     header: Header<'m>,
     rules: Rules,
     items: Vec<Item<'m>>,
-    dtypes: Vec<(Dtype, Totals)>,
+    dtypes: Vec<(TensorType, Totals)>,
     totals: Totals,
     warnings: Vec<Warning>,
 }
@@ -84,7 +86,7 @@ fn warnings(file: &GgufFile, header: &Header<'_>, rules: &Rules, tensors: &[Tens
     if has_keys && header.get("general.architecture").and_then(|value| value.as_text()).is_none() {
         warn("no-architecture", "no general.architecture: llama.cpp does not load such a file".to_owned());
     }
-    let is_quantized = tensors.iter().any(|tensor| matches!(tensor.dtype(), Dtype::Block(_)));
+    let is_quantized = tensors.iter().any(|tensor| tensor.dtype().element().is_none());
     if has_keys && is_quantized && header.get("general.quantization_version").is_none() {
         warn(
             "no-quantization-version",

@@ -4,7 +4,9 @@ use std::io::Write as _;
 
 use super::by_dtype;
 use crate::error::Failure;
-use crate::input::{Dtype, Kind, Model, Totals};
+use tensor_dtype::TensorType;
+
+use crate::input::{Kind, Model, Totals, common_name};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{float, grouped, percent};
@@ -17,13 +19,14 @@ struct Block {
     bits: f64,
 }
 
-/// Of a type; `None` if nobody knows it.
-fn block(dtype: Dtype) -> Option<Block> {
-    if let Some(format) = dtype.block_format() {
-        let (elements, bytes) = (format.block_len() as u64, Some(format.block_bytes() as u64));
-        return Some(Block { elements, bytes, bits: format.bits_per_weight() });
+/// Of a type; `None` if it is unknown.
+fn block(dtype: TensorType) -> Option<Block> {
+    let dtype = dtype.known()?;
+    if dtype.is_quantized() {
+        let (elements, bytes) = (dtype.block_len() as u64, Some(dtype.block_bytes() as u64));
+        return Some(Block { elements, bytes, bits: dtype.bits_per_weight() });
     }
-    let bits = dtype.plain()?.bits();
+    let bits = dtype.bits();
     // Two elements of four bits share a byte.
     let bytes = bits.is_multiple_of(8).then_some(u64::from(bits) / 8);
     Some(Block { elements: 1, bytes, bits: bits.into() })
@@ -58,7 +61,7 @@ pub(super) fn run(model: &Model, console: &mut Console) -> Result<(), Failure> {
 
 fn text(
     model: &Model,
-    dtypes: &[(Dtype, Totals)],
+    dtypes: &[(TensorType, Totals)],
     totals: Totals,
     console: &mut Console,
 ) -> Result<(), Failure> {
@@ -75,7 +78,7 @@ fn text(
     for (dtype, part) in dtypes {
         let block = block(*dtype);
         let of_block = |text: fn(&Block) -> String| block.as_ref().map_or_else(|| "?".to_owned(), text);
-        let (name, stored) = (dtype.common_name(), dtype.name());
+        let (name, stored) = (common_name(*dtype), dtype.name());
         table.row([
             if name == stored { stored.to_owned() } else { format!("{name} ({stored})") },
             grouped(part.tensors),
@@ -107,7 +110,7 @@ fn text(
 
 fn json(
     model: &Model,
-    dtypes: &[(Dtype, Totals)],
+    dtypes: &[(TensorType, Totals)],
     totals: Totals,
     console: &mut Console,
 ) -> Result<(), Failure> {
@@ -120,7 +123,7 @@ fn json(
             let block = block(*dtype);
             json.object()?;
             json.field_str("dtype", dtype.name())?;
-            json.field_str("type", dtype.common_name())?;
+            json.field_str("type", common_name(*dtype))?;
             json.field_uint("tensors", part.tensors)?;
             json.field_uint("parameters", part.elements)?;
             json.field_uint("bytes", part.bytes)?;

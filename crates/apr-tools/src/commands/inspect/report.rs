@@ -7,7 +7,9 @@ use st_core::Metadata;
 use super::warnings::Warning;
 use super::{FileSummary, Summary, checkpoints};
 use crate::error::Failure;
-use crate::input::{Dtype, Totals};
+use tensor_dtype::TensorType;
+
+use crate::input::Totals;
 use crate::report::json::JsonWriter;
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::{self, grouped, plural};
@@ -94,7 +96,7 @@ fn head(summary: &Summary<'_>, out: &mut impl Write, style: Style) -> io::Result
 }
 
 /// Lines about all tensors together.
-pub(super) fn totals(table: &mut Table, totals: Totals, dtypes: &[(Dtype, Totals)]) {
+pub(super) fn totals(table: &mut Table, totals: Totals, dtypes: &[(TensorType, Totals)]) {
     let mut line = |label: &str, text: String| table.row([format!("  {label}"), text]);
     line("tensors", grouped(totals.tensors));
     line("parameters", with_exact(human::count(totals.elements), totals.elements));
@@ -219,7 +221,10 @@ pub(super) fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), F
     })
 }
 
-pub(super) fn write_dtypes<W: Write>(dtypes: &[(Dtype, Totals)], json: &mut JsonWriter<W>) -> io::Result<()> {
+pub(super) fn write_dtypes<W: Write>(
+    dtypes: &[(TensorType, Totals)],
+    json: &mut JsonWriter<W>,
+) -> io::Result<()> {
     json.key("dtypes")?;
     json.array()?;
     for (dtype, totals) in dtypes {

@@ -4,8 +4,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use apr_container::v2;
-use apr_convert::Container;
-use apr_quant::BlockFormat;
+use apr_convert::TargetFormat;
+use apr_quant::Dtype;
 use gguf_core::GgufBuilder;
 
 use super::keys;
@@ -45,9 +45,9 @@ impl NewFile {
             Some(options) => keys::provenance(work.model, options, imatrix, run, console)?,
             None => Vec::new(),
         };
-        match work.options.container {
-            Container::Gguf => Self::gguf(work, imatrix, &provenance),
-            Container::Apr => {
+        match work.options.format {
+            TargetFormat::Gguf => Self::gguf(work, imatrix, &provenance),
+            TargetFormat::Apr => {
                 let (entries, lost) = entries(work, &provenance)?;
                 Ok((Self::apr(work, &entries, rules)?, lost))
             }
@@ -63,7 +63,7 @@ impl NewFile {
         imatrix: Option<&Path>,
         provenance: &[(&'static str, String)],
     ) -> Result<(Self, Vec<String>), Failure> {
-        work.check_types(|decision, _| decision.to.is_some_and(|format| Container::Gguf.has(format)))?;
+        work.check_types(|decision, _| decision.to.is_some_and(|format| TargetFormat::Gguf.has(format)))?;
         let mut builder = GgufBuilder::new();
         let lost = match work.model.kind() {
             Kind::Gguf(file) => {
@@ -91,7 +91,7 @@ impl NewFile {
     fn apr(work: &Work<'_>, entries: &Entries, rules: &Rules) -> Result<Self, Failure> {
         let dtype = |decision: &apr_convert::quantize::Decision, tensor: &Tensor<'_>| {
             // What nobody here knows is copied under its own number.
-            decision.to.map_or_else(|| tensor.dtype().in_apr(), Container::apr_dtype)
+            decision.to.map_or_else(|| tensor.dtype().apr_type(), Dtype::apr_type)
         };
         work.check_types(|decision, tensor| dtype(decision, tensor).is_some())?;
         let specs = work.rows().filter_map(|(decision, spec, tensor)| {
@@ -107,8 +107,7 @@ impl NewFile {
             Kind::AprTensors(file) => v2::WriteOptions::like(file.index()).flags,
             _ => v2::Flags::default(),
         };
-        let is_quantized =
-            work.rows().any(|(decision, _, _)| decision.to.is_some_and(BlockFormat::is_quantized));
+        let is_quantized = work.rows().any(|(decision, _, _)| decision.to.is_some_and(Dtype::is_quantized));
         let flags = if is_quantized { flags.with(v2::Flags::QUANTIZED) } else { flags };
         let options = v2::WriteOptions { metadata, flags, order: v2::Order::ByName };
         let layout = v2::Layout::new(specs, &options).map_err(Failure::of_tensors)?;
@@ -117,7 +116,10 @@ impl NewFile {
 
     fn safetensors(work: &Work<'_>, entries: Entries) -> Result<Self, Failure> {
         let dtype = |decision: &apr_convert::quantize::Decision, tensor: &Tensor<'_>| {
-            decision.to.map_or_else(|| tensor.dtype().plain(), Container::safetensors_dtype)
+            decision.to.map_or_else(
+                || tensor.dtype().element(),
+                |dtype| tensor_dtype::TensorType::from(dtype).element(),
+            )
         };
         work.check_types(|decision, tensor| dtype(decision, tensor).is_some())?;
         let specs = work.rows().filter_map(|(decision, spec, tensor)| {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use apr_convert::Container;
+use apr_convert::TargetFormat;
 use apr_convert::quantize::{Decision, TensorSpec};
 use apr_quant::ErrorReport;
 
@@ -65,17 +65,17 @@ impl Report<'_> {
     }
 
     const fn title(&self) -> &'static str {
-        match self.work.options.container {
-            Container::Gguf => "GGUF",
-            Container::Apr => ".apr version 2",
+        match self.work.options.format {
+            TargetFormat::Gguf => "GGUF",
+            TargetFormat::Apr => ".apr version 2",
             _ => "safetensors",
         }
     }
 
     fn format(&self) -> &'static str {
-        match self.work.options.container {
-            Container::Gguf => "gguf",
-            Container::Apr => "apr2",
+        match self.work.options.format {
+            TargetFormat::Gguf => "gguf",
+            TargetFormat::Apr => "apr2",
             _ => "safetensors",
         }
     }
