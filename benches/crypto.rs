@@ -15,7 +15,7 @@ use std::sync::Mutex;
 
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit};
-use apr_benches::{Contender, Plan, contender};
+use apr_benches::{Contender, Plan, Work, contender};
 use apr_crypto::{
     ChunkedEncryptor, ChunkedLayout, ChunkedReader, ChunkedWriter, FileKey, LeafLen, OsRandom,
     RecipientSecret, TreeAlgorithm, TreeHasher, TreeRoot, VerifiedReader,
@@ -136,9 +136,9 @@ fn seal(plan: &mut Plan, mib: usize) {
     let [mut rust, mut native] = [plain.clone(), plain.clone()];
     let [mut rust_in_place, mut native_in_place] = [plain.clone(), plain.clone()];
     let mut reused = Vec::new();
-    let mut room = room_for(&plain);
-    let into = |room: &mut [u8]| {
-        key.seal_chunked_into(&mut OsRandom, b"header", &plain, room).expect("as long");
+    let mut buffer = buffer_for(&plain);
+    let into = |buffer: &mut [u8]| {
+        key.seal_chunked_into(&mut OsRandom, b"header", &plain, buffer).expect("as long");
     };
     let whole = || key.seal_chunked(&mut OsRandom, b"header", &plain).expect("memory");
     let contenders = peers_first(
@@ -148,7 +148,7 @@ fn seal(plan: &mut Plan, mib: usize) {
             contender("aes-gcm 0.11, the same in place", || ciphers.seal_rust(None, &mut rust_in_place)),
             contender("ring 0.17, the same in place", || ciphers.seal_native(None, &mut native_in_place)),
             contender("seal_chunked, one thread", whole),
-            contender("seal_chunked_into the same buffer, one thread", || into(&mut room)),
+            contender("seal_chunked_into the same buffer, one thread", || into(&mut buffer)),
             contender("ChunkedEncryptor into the same buffer, one thread", || {
                 reused.clear();
                 let mut encryptor =
@@ -159,7 +159,7 @@ fn seal(plan: &mut Plan, mib: usize) {
             contender("ChunkedWriter to nowhere, one thread", || stream(&key, &plain[..], io::sink())),
         ],
     );
-    plan.run(&row, 61, 1, contenders);
+    plan.run(&row, Work::bytes(plain.len()), contenders);
 }
 
 fn open(plan: &mut Plan, mib: usize) {
@@ -185,11 +185,11 @@ fn open(plan: &mut Plan, mib: usize) {
             }),
         ],
     );
-    plan.run(&row, 61, 1, contenders);
+    plan.run(&row, Work::bytes(plain.len()), contenders);
 }
 
 /// What a message of this plaintext takes.
-fn room_for(plain: &[u8]) -> Vec<u8> {
+fn buffer_for(plain: &[u8]) -> Vec<u8> {
     let layout = ChunkedLayout::of_plaintext(plain.len() as u64).expect("short");
     vec![0; usize::try_from(layout.sealed_len()).expect("short")]
 }
@@ -201,7 +201,7 @@ fn two_threads(plan: &mut Plan, two: &ThreadPool) {
     let plain = data(16 << 20);
     let key = FileKey::generate(&mut OsRandom).expect("randomness");
     let sealed = key.seal_chunked(&mut OsRandom, b"header", &plain).expect("memory");
-    let (mut room, mut opened) = (room_for(&plain), plain.clone());
+    let (mut buffer, mut opened) = (buffer_for(&plain), plain.clone());
     let ciphers = Ciphers::new();
     let mut halves = plain.clone();
     let works: [(&str, &mut (dyn FnMut() + Send)); 7] = [
@@ -211,7 +211,7 @@ fn two_threads(plan: &mut Plan, two: &ThreadPool) {
         }),
         ("seal_chunked", &mut || drop(key.seal_chunked(&mut OsRandom, b"header", &plain).expect("memory"))),
         ("seal_chunked_into", &mut || {
-            key.seal_chunked_into(&mut OsRandom, b"header", &plain, &mut room).expect("as long");
+            key.seal_chunked_into(&mut OsRandom, b"header", &plain, &mut buffer).expect("as long");
         }),
         ("ChunkedWriter", &mut || {
             stream(&key, &plain[..], io::sink());
@@ -228,7 +228,7 @@ fn two_threads(plan: &mut Plan, two: &ThreadPool) {
         };
         let contenders =
             vec![contender("one thread", repeat), contender("two threads", || two.install(repeat))];
-        plan.run(&format!("{name}, 16 MiB"), 21, CALLS, contenders);
+        plan.run(&format!("{name}, 16 MiB"), Work::Times(CALLS), contenders);
     }
 }
 
@@ -255,9 +255,9 @@ fn stream<W: Write + Send>(key: &FileKey, mut from: impl Read + Send, to: W) -> 
     loop {
         let len = from.read(&mut piece).expect("readable");
         if len == 0 {
-            return writer.finish().expect("room");
+            return writer.finish().expect("space");
         }
-        writer.write_all(&piece[..len]).expect("room");
+        writer.write_all(&piece[..len]).expect("space");
     }
 }
 
@@ -278,7 +278,7 @@ fn hash(plan: &mut Plan) {
             contender("TreeHasher, leaves of 16 KiB, one thread", || tree(TreeAlgorithm::Blake3, 16 << 10)),
             contender("TreeHasher, leaves of 1 MiB, one thread", || tree(TreeAlgorithm::Blake3, 1 << 20)),
         ];
-        plan.run(row, 31, 1, contenders);
+        plan.run(row, Work::bytes(plain.len()), contenders);
     }
     let row = "hash 64 MiB, SHA-256";
     if plan.wants(row) {
@@ -286,7 +286,7 @@ fn hash(plan: &mut Plan) {
             contender("sha2 0.11", || sha2::Sha256::digest(&plain)),
             contender("TreeHasher, leaves of 16 KiB, one thread", || tree(TreeAlgorithm::Sha256, 16 << 10)),
         ];
-        plan.run(row, 15, 1, contenders);
+        plan.run(row, Work::bytes(plain.len()), contenders);
     }
 }
 
@@ -325,7 +325,7 @@ fn verify(plan: &mut Plan) {
             };
         }),
     ];
-    plan.run(row, 31, 1, contenders);
+    plan.run(row, Work::bytes(plain.len()), contenders);
 }
 
 /// Whole processes of age 1.x, file to file, beside the writer and the reader of chunks; both know their recipient's key.
@@ -341,7 +341,7 @@ fn age(plan: &mut Plan, two: &ThreadPool) {
     let folder = folder.join(format!("apr-crypto-bench-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let [plain, by_age, by_us, back] = ["plain", "age", "apr", "back"].map(|name| folder.join(name));
-    fs::write(&plain, data(LEN)).expect("room");
+    fs::write(&plain, data(LEN)).expect("space");
 
     let keys = folder.join("key");
     let made = Command::new("age-keygen").arg("-o").arg(&keys).stderr(Stdio::null()).status();
@@ -359,8 +359,8 @@ fn age(plan: &mut Plan, two: &ThreadPool) {
     let seal_file = || {
         let key = FileKey::generate(&mut OsRandom).expect("randomness");
         let stanza = key.wrap_for(&mut OsRandom, &us.public(), b"bench").expect("randomness");
-        let mut out = File::create(&by_us).expect("room");
-        out.write_all(&stanza.to_bytes()).expect("room");
+        let mut out = File::create(&by_us).expect("space");
+        out.write_all(&stanza.to_bytes()).expect("space");
         stream(&key, File::open(&plain).expect("written"), out);
     };
     let open_file = || {
@@ -373,14 +373,14 @@ fn age(plan: &mut Plan, two: &ThreadPool) {
         let begin = apr_crypto::RecipientStanza::LEN as u64;
         let window = read_at::Window::new(&file, begin, file.total_len() - begin).expect("inside");
         let reader = ChunkedReader::open(window, &key, b"header").expect("sound");
-        let mut out = File::create(&back).expect("room");
+        let mut out = File::create(&back).expect("space");
         let mut piece = vec![0; 1 << 20];
         let mut at = 0;
         while at < reader.total_len() {
             let len = (reader.total_len() - at).min(1 << 20);
             let (piece, _) = piece.split_at_mut(len as usize);
             reader.read_exact_at(at, piece).expect("sound");
-            out.write_all(piece).expect("room");
+            out.write_all(piece).expect("space");
             at += len;
         }
     };
@@ -389,7 +389,7 @@ fn age(plan: &mut Plan, two: &ThreadPool) {
         contender("ChunkedWriter, one thread", seal_file),
         contender("ChunkedWriter, two threads", || two.install(seal_file)),
     ];
-    plan.run(seal_row, 9, 1, contenders);
+    plan.run(seal_row, Work::bytes(LEN), contenders);
     age(&["-e"], &by_age, &plain);
     seal_file();
     let contenders = vec![
@@ -397,6 +397,6 @@ fn age(plan: &mut Plan, two: &ThreadPool) {
         contender("ChunkedReader, one thread", open_file),
         contender("ChunkedReader, two threads", || two.install(open_file)),
     ];
-    plan.run(open_row, 9, 1, contenders);
+    plan.run(open_row, Work::bytes(LEN), contenders);
     fs::remove_dir_all(&folder).expect("ours");
 }

@@ -7,8 +7,8 @@
 use std::fs;
 use std::path::Path;
 
-use apr_benches::{Plan, contender};
-use apr_container::{PayloadLayout, ModelType, decode_payload_from_slice};
+use apr_benches::{Plan, Work, contender};
+use apr_container::{ModelType, PayloadLayout, decode_payload_from_slice};
 use apr_models::{
     Accepts, ClassHead, Classifier, DecisionFunction, DecisionRule, DecisionTreeClassifier, Head, Input,
     Labels, Matrix, Pipeline, ProbabilityRule, RandomForestClassifier, Samples, Step, TreeNode, TreeOutputs,
@@ -38,8 +38,8 @@ fn main() {
 fn run(plan: &mut Plan, name: &str, model: &Pipeline, rows: &[f64], votes: Option<&RandomForestClassifier>) {
     let Input::Numbers { n_features: width, .. } = *model.input() else { return };
     let n_probabilities = model.n_probabilities().expect("a forest of classes");
-    for (row, rows, rounds) in
-        [(format!("{name}, one row"), &rows[..width], 31), (format!("{name}, a row of many"), rows, 11)]
+    for (row, rows) in
+        [(format!("{name}, one row"), &rows[..width]), (format!("{name}, a row of many"), rows)]
     {
         let n_rows = rows.len() / width;
         let mut shares = vec![0.0; n_rows * n_probabilities];
@@ -53,7 +53,7 @@ fn run(plan: &mut Plan, name: &str, model: &Pipeline, rows: &[f64], votes: Optio
                 votes.try_predict(&narrow).expect("rows of the model")
             })
         }));
-        plan.run(&row, rounds, n_rows as u32, contenders);
+        plan.run(&row, Work::Times(n_rows as u32), contenders);
     }
 }
 
@@ -64,7 +64,8 @@ fn from_scikit_learn(folder: &Path) -> (Pipeline, Vec<f64>) {
         read(name).as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
     };
     let model: Pipeline =
-        decode_payload_from_slice(&read("payload"), PayloadLayout::default(), ModelType::Custom).expect("sound");
+        decode_payload_from_slice(&read("payload"), PayloadLayout::default(), ModelType::Custom)
+            .expect("sound");
     let (rows, expected) = (numbers("rows"), numbers("expected"));
     let mut found = vec![0.0; expected.len()];
     model.predict_proba_into(Samples::F64(&rows), &mut found).expect("rows of the model");

@@ -59,7 +59,7 @@ fn streamed(plan: &mut Plan) {
             piece.fill(tensor.input_idx as u8);
             (0..tensor.byte_len >> 20).try_for_each(|_| sink.write_all(&piece))
         });
-        written.expect("room for 2 GiB");
+        written.expect("2 GiB of space");
         layout.file_len()
     });
     let _ = fs::remove_file(&path);

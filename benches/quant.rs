@@ -7,7 +7,7 @@ mod pool;
 
 use std::ffi::{c_float, c_int, c_void};
 
-use apr_benches::{Contender, Plan, contender, normals};
+use apr_benches::{Contender, Plan, Work, contender, normals};
 use apr_quant::{Dtype, Path, Quantizer, dequantize_on, dequantize_parallel};
 use libloading::Library;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -42,7 +42,7 @@ struct Reference {
 impl Reference {
     fn load() -> Option<Self> {
         let path = std::env::var_os("GGML_BASE")?;
-        // SAFETY: whoever names a library vouches for it.
+        // SAFETY: the caller names a library that has the functions of ggml.
         let library = unsafe { Library::new(path) }.expect("a library");
         // SAFETY: the signature of `ggml.h`.
         let quantize =
@@ -53,7 +53,7 @@ impl Reference {
     fn quantize(&self, format: Dtype, values: &[f32], out: &mut [u8]) {
         let number = format.ggml_type().expect("a ggml format").0.cast_signed();
         let rows = (values.len() / ROW) as i64;
-        // SAFETY: the output has room for the blocks of all rows; no importance.
+        // SAFETY: the output holds the blocks of all rows; no importance.
         unsafe {
             (self.quantize)(
                 number,
@@ -127,7 +127,7 @@ fn quantize(
     contenders.push(contender("two threads", move || {
         two.install(|| quantizer.quantize_parallel(values, ROW, &mut out)).expect("ordinary numbers");
     }));
-    plan.run(&format!("quantize {format}"), 31, 1, contenders);
+    plan.run(&format!("quantize {format}"), Work::bytes(size_of_val(values)), contenders);
 }
 
 fn dequantize(
@@ -149,7 +149,7 @@ fn dequantize(
     let mut contenders = Vec::new();
     if let Some(dequantize) = reference.and_then(|reference| reference.dequantize(format)) {
         let theirs = &mut theirs;
-        // SAFETY: as many blocks as there is room for.
+        // SAFETY: as many blocks as the output has elements for.
         contenders.push(contender("reference", move || unsafe {
             dequantize(blocks.as_ptr().cast(), theirs.as_mut_ptr(), theirs.len() as i64);
         }));
@@ -165,5 +165,5 @@ fn dequantize(
     contenders.push(contender("two threads", move || {
         two.install(|| dequantize_parallel(format, blocks, &mut out)).expect("whole blocks");
     }));
-    plan.run(&format!("dequantize {format}"), 31, 1, contenders);
+    plan.run(&format!("dequantize {format}"), Work::bytes(size_of_val(values)), contenders);
 }

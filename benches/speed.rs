@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::ops::Bound;
 use std::path::PathBuf;
 
-use apr_benches::{Plan, checkpoint, contender, names, sparse_file};
+use apr_benches::{Plan, Work, checkpoint, contender, names, sparse_file};
 use conformance::official;
 use safetensors::slice::TensorIndexer;
 use serde::de::IgnoredAny;
@@ -54,7 +54,7 @@ fn parse(plan: &mut Plan, count: usize) {
         contender("serde_json, skipping", || serde_json::from_slice::<IgnoredAny>(text).expect("sound")),
         contender("UTF-8 check alone", || std::str::from_utf8(text).expect("sound").len()),
     ];
-    plan.run(&row, if count == 100_000 { 15 } else { 101 }, 1, contenders);
+    plan.run(&row, Work::bytes(text.len()), contenders);
 }
 
 /// A header of 69 MB with 1,000,000 tensors; the crate takes seconds.
@@ -70,7 +70,7 @@ fn million(plan: &mut Plan) {
         contender("crate 0.8.0", || safetensors::SafeTensors::deserialize(&file).expect("sound")),
         contender("serde_json, skipping", || serde_json::from_slice::<IgnoredAny>(text).expect("sound")),
     ];
-    plan.run(row, 3, 1, contenders);
+    plan.run(row, Work::bytes(text.len()), contenders);
 }
 
 /// By name, every tensor once, in an order that is not that of the file.
@@ -99,7 +99,7 @@ fn lookup(plan: &mut Plan, count: usize) {
             absent.iter().filter(|name| black_box(ours.header().tensor(name)).is_some()).count()
         }),
     ];
-    plan.run(&row, 31, scale, contenders);
+    plan.run(&row, Work::Times(scale), contenders);
 }
 
 fn touch(view: st_core::TensorView<'_>) -> *const u8 {
@@ -130,7 +130,7 @@ fn slices(plan: &mut Plan) {
             ranges.iter().map(|(start, end)| end - start).sum::<usize>()
         }),
     ];
-    plan.run("slice 1000 of 4096 columns, ranges", 101, 1, contenders);
+    plan.run("slice 1000 of 4096 columns, ranges", Work::Once, contenders);
 
     let row = "slice 1000 of 4096 columns, bytes";
     if !plan.wants(row) {
@@ -150,7 +150,7 @@ fn slices(plan: &mut Plan) {
             })
         }),
     ];
-    plan.run(row, 31, 1, contenders);
+    plan.run(row, Work::bytes(4096 * 2000), contenders);
 }
 
 /// In memory: many small tensors, where the header counts, and few large ones, where the copy counts.
@@ -173,7 +173,7 @@ fn to_vec(plan: &mut Plan) {
                 safetensors::serialize(views, None::<HashMap<String, String>>).expect("sound")
             }),
         ];
-        plan.run(row, 31, 1, contenders);
+        plan.run(row, Work::bytes(count * data.len()), contenders);
     }
 }
 
@@ -203,22 +203,22 @@ fn write_file(plan: &mut Plan) {
         contender("plain write_all", || {
             fresh();
             let mut file = File::create(&path).expect("a writable folder");
-            file.write_all(&[b' '; 4096]).expect("room");
-            slices.iter().for_each(|slice| file.write_all(slice).expect("room"));
+            file.write_all(&[b' '; 4096]).expect("space");
+            slices.iter().for_each(|slice| file.write_all(slice).expect("space"));
         }),
         contender("st-core, write_to", || {
             fresh();
             let mut file = File::create(&path).expect("a writable folder");
             let layout = Layout::new(specs.iter().copied(), &WriteOptions::default()).expect("sound");
-            layout.write_to(&mut file, &slices).expect("room");
+            layout.write_to(&mut file, &slices).expect("space");
         }),
         contender("crate 0.8.0, serialize_to_file", || {
             fresh();
             let views = names.iter().map(|name| (name, peer_view(shape[0], &data)));
-            safetensors::serialize_to_file(views, None, &path).expect("room");
+            safetensors::serialize_to_file(views, None, &path).expect("space");
         }),
     ];
-    plan.run(row, 15, 1, contenders);
+    plan.run(row, Work::bytes(32 * data.len()), contenders);
     fresh();
 }
 

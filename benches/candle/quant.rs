@@ -3,7 +3,7 @@
 //! `cargo bench --manifest-path benches/candle/Cargo.toml --bench candle_quant -- [--rounds N] [--write] [ROW...]`. `QUANT_MIB` is
 //! the size of the numbers, 16 unless told.
 
-use apr_benches::{Plan, contender, normals};
+use apr_benches::{Plan, Work, contender, normals};
 use apr_quant::{Dtype, Quantizer, dequantize};
 use candle_core::quantized::k_quants::{
     BlockQ2K, BlockQ3K, BlockQ4_0, BlockQ4_1, BlockQ4K, BlockQ5_0, BlockQ5_1, BlockQ5K, BlockQ6K, BlockQ8_0,
@@ -60,7 +60,7 @@ fn times<T: GgmlType>(plan: &mut Plan, format: Dtype, values: &[f32]) {
         contender("apr-quant", || quantizer.quantize(values, ROW, &mut ours).expect("ordinary numbers")),
         contender(CANDLE, || T::from_float(values, &mut theirs)),
     ];
-    plan.run(&format!("quantize {format}"), 31, 1, contenders);
+    plan.run(&format!("quantize {format}"), Work::bytes(size_of_val(values)), contenders);
 
     quantizer.quantize(values, ROW, &mut ours).expect("ordinary numbers");
     T::from_float(values, &mut theirs);
@@ -69,7 +69,7 @@ fn times<T: GgmlType>(plan: &mut Plan, format: Dtype, values: &[f32]) {
         contender("apr-quant", || dequantize(format, &ours, &mut our_values).expect("whole blocks")),
         contender(CANDLE, || T::to_float(&theirs, &mut their_values)),
     ];
-    plan.run(&format!("dequantize {format}"), 31, 1, contenders);
+    plan.run(&format!("dequantize {format}"), Work::bytes(size_of_val(values)), contenders);
 }
 
 /// Our blocks are the reference's, bit for bit: `cargo xtask ggml`.

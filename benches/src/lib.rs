@@ -1,5 +1,6 @@
-//! A small harness: contenders take turns in one process, so that whatever else the machine does hits all
-//! of them, and medians and ratios of the same round are what is printed.
+//! Criterion groups in which implementations take turns: whatever else the machine does affects all of them alike. Criterion reports each
+//! implementation (estimates, plots, baselines); the table printed beside it has the median ratios of interleaved samples, which is
+//! what the project publishes.
 
 mod files;
 
@@ -8,6 +9,9 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use criterion::{Criterion, SamplingMode};
+
+pub use criterion::Throughput;
 pub use files::{checkpoint, names, sparse_file};
 
 /// One implementation of a row.
@@ -22,49 +26,76 @@ impl std::fmt::Debug for Contender<'_> {
     }
 }
 
-/// Names an implementation; what it returns is kept from being optimised away, and dropped within the time.
+/// Names an implementation; its result is protected from being optimised away, and dropped within the time.
 pub fn contender<'a, T>(name: &'static str, mut work: impl FnMut() -> T + 'a) -> Contender<'a> {
     Contender { name, work: Box::new(move || drop(black_box(work()))) }
 }
 
-/// Which rows to run, how many rounds of each, and the table that comes of it.
-#[derive(Debug)]
+/// What one call of each implementation of a row processes.
+#[derive(Clone, Copy, Debug)]
+pub enum Work {
+    /// One operation.
+    Once,
+    /// So many operations; the table has the time of one.
+    Times(u32),
+    /// So many bytes; criterion reports the throughput.
+    Bytes(u64),
+}
+
+impl Work {
+    /// So many bytes, as lengths of slices count them.
+    #[must_use]
+    pub const fn bytes(len: usize) -> Self {
+        Self::Bytes(len as u64)
+    }
+}
+
+/// Selected rows, criterion, and the table of results.
 pub struct Plan {
-    rounds: usize,
+    criterion: Criterion,
+    sample_size: usize,
     write: bool,
     filters: Vec<String>,
     table: String,
 }
 
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plan").field("filters", &self.filters).finish_non_exhaustive()
+    }
+}
+
 impl Plan {
-    /// Reads the arguments: `--rounds N`, `--write`, and names of rows or the words they begin with. Prints the
-    /// head of the table.
+    /// Reads the arguments: `--rounds N` (samples of each implementation, at least 10), `--save-baseline NAME`, `--baseline NAME`,
+    /// `--write`, and names of rows or the words they begin with. Prints the head of the table.
     ///
     /// # Panics
     ///
-    /// If `--rounds` has no number.
+    /// If an option lacks its value.
     #[must_use]
     pub fn from_arguments(columns: &[&str]) -> Self {
-        let mut plan = Self { rounds: 31, write: false, filters: Vec::new(), table: String::new() };
+        let mut criterion = Criterion::default();
+        let (mut sample_size, mut write, mut filters) = (31, false, Vec::new());
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().expect("a value after the option");
             match argument.as_str() {
-                // Cargo says so itself.
+                // Added by cargo.
                 "--bench" => {}
-                "--write" => plan.write = true,
-                "--rounds" => {
-                    let number = arguments.next().and_then(|number| number.parse().ok());
-                    plan.rounds = number.expect("--rounds needs a number");
-                }
-                _ => plan.filters.push(argument),
+                "--write" => write = true,
+                "--rounds" => sample_size = value().parse().expect("a number after --rounds"),
+                "--save-baseline" => criterion = criterion.save_baseline(value()),
+                "--baseline" => criterion = criterion.retain_baseline(value(), true),
+                _ => filters.push(argument),
             }
         }
+        let mut plan = Self { criterion, sample_size, write, filters, table: String::new() };
         plan.line(&format!("| row | implementation | {} |", columns.join(" | ")));
         plan.line(&format!("|---|---|{}", "---:|".repeat(columns.len())));
         plan
     }
 
-    /// Whether a row was asked for.
+    /// Whether a row is selected.
     #[must_use]
     pub fn wants(&self, row: &str) -> bool {
         let begins = |filter: &String| {
@@ -87,6 +118,7 @@ impl Plan {
     ///
     /// If the page or its marks are missing.
     pub fn finish(self, name: &str) {
+        self.criterion.final_summary();
         if !self.write {
             return;
         }
@@ -99,44 +131,89 @@ impl Plan {
         fs::write(&path, page).expect("a page that can be written");
     }
 
-    /// Runs a row: each round, every contender in turn, forwards and backwards alternately. `scale` divides
-    /// the times, for work done many times in one call.
-    pub fn run(&mut self, row: &str, rounds_at_most: usize, scale: u32, contenders: Vec<Contender<'_>>) {
+    /// Runs a row as a criterion group. The first implementation is the one that the others are compared with: while one of them is
+    /// sampled, the first takes turns with it, and the ratio is that of the two times.
+    pub fn run(&mut self, row: &str, work: Work, mut contenders: Vec<Contender<'_>>) {
         if !self.wants(row) {
             return;
         }
-        let mut contenders: Vec<(Contender<'_>, u32, Vec<Duration>)> = contenders
-            .into_iter()
-            .map(|mut contender| {
-                let calls = calls_per_sample(&mut contender);
-                (contender, calls, Vec::new())
-            })
-            .collect();
-        for round in 0..self.rounds.min(rounds_at_most) {
-            let count = contenders.len();
-            for place in 0..count {
-                let idx = if round % 2 == 0 { place } else { count - 1 - place };
-                let (contender, calls, samples) = &mut contenders[idx];
-                let start = Instant::now();
-                for _ in 0..*calls {
-                    (contender.work)();
-                }
-                samples.push(start.elapsed() / *calls / scale);
-            }
+        let n_samples = self.sample_size.max(10);
+        let mut group = self.criterion.benchmark_group(row);
+        group.sample_size(n_samples).sampling_mode(SamplingMode::Flat);
+        group.warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_secs(2));
+        match work {
+            Work::Once => {}
+            Work::Times(count) => drop(group.throughput(Throughput::Elements(count.into()))),
+            Work::Bytes(len) => drop(group.throughput(Throughput::Bytes(len))),
         }
-        let first = contenders.first().map(|(_, _, samples)| samples.clone()).unwrap_or_default();
-        for (contender, _, samples) in &contenders {
-            let ratios =
-                samples.iter().zip(&first).map(|(own, first)| own.as_secs_f64() / first.as_secs_f64());
-            self.line(&format!(
-                "| {row} | {} | {} | {} | {:.2} |",
-                contender.name,
-                show(median(samples.clone())),
-                show(samples.iter().min().copied().unwrap_or_default()),
-                median(ratios.collect()),
+        let scale = if let Work::Times(count) = work { count } else { 1 };
+        let Some((first, others)) = contenders.split_first_mut() else { return };
+        let mut lines = Vec::new();
+        for idx in 0..=others.len() {
+            let mut own = idx.checked_sub(1).and_then(|idx| others.get_mut(idx));
+            let name = own.as_ref().map_or(first.name, |own| own.name);
+            let mut turns = Turns::default();
+            group.bench_function(name, |bencher| {
+                bencher.iter_custom(|calls| turns.sample(first, own.as_deref_mut(), calls));
+            });
+            // What came before is the warm-up.
+            let samples = turns.samples.split_off(turns.samples.len().saturating_sub(n_samples));
+            let times: Vec<f64> = samples.iter().map(|&(own, _)| own / f64::from(scale)).collect();
+            let best = times.iter().copied().fold(f64::INFINITY, f64::min);
+            let ratios = samples.iter().map(|(own, first)| own / first).collect();
+            lines.push(format!(
+                "| {row} | {name} | {} | {} | {:.2} |",
+                show(median(times)),
+                show(best),
+                median(ratios)
             ));
         }
+        group.finish();
+        lines.iter().for_each(|line| self.line(line));
     }
+}
+
+/// Samples of two implementations in turn.
+#[derive(Debug, Default)]
+struct Turns {
+    /// Seconds of one call: of the implementation that is sampled, of the first one.
+    samples: Vec<(f64, f64)>,
+    /// Calls between two changes, of each, once they are known.
+    calls: Option<(u64, u64)>,
+}
+
+impl Turns {
+    /// The time of so many calls of `own`, or of `first` where it is sampled itself.
+    fn sample(&mut self, first: &mut Contender<'_>, own: Option<&mut Contender<'_>>, calls: u64) -> Duration {
+        let Some(own) = own else {
+            let elapsed = time(first, calls);
+            let seconds = elapsed.as_secs_f64() / calls as f64;
+            self.samples.push((seconds, seconds));
+            return elapsed;
+        };
+        let (own_calls, first_calls) =
+            *self.calls.get_or_insert_with(|| (calls_per_turn(own), calls_per_turn(first)));
+        let (mut own_time, mut first_time, mut first_count) = (Duration::ZERO, Duration::ZERO, 0_u64);
+        let mut left = calls;
+        while left > 0 {
+            let turn = left.min(own_calls);
+            own_time += time(own, turn);
+            first_time += time(first, first_calls);
+            first_count += first_calls;
+            left -= turn;
+        }
+        self.samples
+            .push((own_time.as_secs_f64() / calls as f64, first_time.as_secs_f64() / first_count as f64));
+        own_time
+    }
+}
+
+fn time(contender: &mut Contender<'_>, calls: u64) -> Duration {
+    let start = Instant::now();
+    for _ in 0..calls {
+        (contender.work)();
+    }
+    start.elapsed()
 }
 
 /// Numbers with a normal distribution, the same every time.
@@ -155,19 +232,15 @@ pub fn normals(count: usize) -> Vec<f32> {
         .collect()
 }
 
-/// As many calls as fill two milliseconds: the clock and its call then cost nothing that counts.
-fn calls_per_sample(contender: &mut Contender<'_>) -> u32 {
-    const SAMPLE: Duration = Duration::from_millis(2);
-    let start = Instant::now();
-    (contender.work)();
-    let mut once = start.elapsed();
-    if once < SAMPLE {
+/// As many calls as fill two milliseconds: reading the clock then costs nothing that counts.
+fn calls_per_turn(contender: &mut Contender<'_>) -> u64 {
+    const TURN: Duration = Duration::from_millis(2);
+    let mut once = time(contender, 1);
+    if once < TURN {
         // The first call also paid for cold caches and new pages.
-        let start = Instant::now();
-        (contender.work)();
-        once = start.elapsed().max(Duration::from_nanos(20));
+        once = time(contender, 1).max(Duration::from_nanos(20));
     }
-    u32::try_from(SAMPLE.as_nanos() / once.as_nanos().max(1)).unwrap_or(1).max(1)
+    u64::try_from(TURN.as_nanos() / once.as_nanos().max(1)).unwrap_or(1).max(1)
 }
 
 fn median<T: PartialOrd + Copy + Default>(mut values: Vec<T>) -> T {
@@ -175,9 +248,9 @@ fn median<T: PartialOrd + Copy + Default>(mut values: Vec<T>) -> T {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// A duration with three digits and a fitting unit.
-fn show(duration: Duration) -> String {
-    let nanos = duration.as_secs_f64() * 1e9;
+/// Seconds with three digits and a fitting unit.
+fn show(seconds: f64) -> String {
+    let nanos = seconds * 1e9;
     let (value, unit) = match nanos {
         n if n < 1e3 => (n, "ns"),
         n if n < 1e6 => (n / 1e3, "us"),
@@ -194,7 +267,7 @@ mod tests {
 
     #[test]
     fn durations_show_three_digits() {
-        let shown = [5, 1_234, 98_765, 999_000, 12_345_678].map(|nanos| show(Duration::from_nanos(nanos)));
+        let shown = [5e-9, 1.234e-6, 98.765e-6, 999e-6, 12.345_678e-3].map(show);
         assert_eq!(shown, ["5.00 ns", "1.23 us", "98.8 us", "999 us", "12.3 ms"]);
     }
 

@@ -56,19 +56,19 @@ fn one(
     let row = format!("save {what}");
     if plan.wants(&row) {
         let options = options.clone();
-        measure(plan, &row, "apr-container", pair, || save(&pair.ours, KIND, path, options).expect("room"));
+        measure(plan, &row, "apr-container", pair, || save(&pair.ours, KIND, path, options).expect("space"));
         if let Some(compression) = older {
             let options = v0_15::SaveOptions::new().with_compression(compression);
             measure(plan, &row, "aprender 0.15.0", pair, || {
-                v0_15::save(&pair.older, OLDER, path, options).expect("room");
+                v0_15::save(&pair.older, OLDER, path, options).expect("space");
             });
         }
         let options = v0_72::SaveOptions::new().with_compression(newer);
         measure(plan, &row, "aprender-core 0.72.3", pair, || {
-            v0_72::save(&pair.newer, NEWER, path, options).expect("room");
+            v0_72::save(&pair.newer, NEWER, path, options).expect("space");
         });
     }
-    save(&pair.ours, KIND, path, options).expect("room");
+    save(&pair.ours, KIND, path, options).expect("space");
     let row = format!("load {what}");
     if plan.wants(&row) {
         measure(plan, &row, "apr-container", pair, || load::<LinearRegression>(path, KIND).expect("sound"));

@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
-use apr_benches::{Plan, contender};
+use apr_benches::{Plan, Work, contender};
 use apr_container::{
     Compression, ModelType, Protection, SaveOptions, load, load_as_recipient, load_encrypted,
     load_from_bytes, save, save_encrypted, save_for_recipient, to_vec, to_vec_protected,
@@ -43,7 +43,7 @@ fn main() {
     plan.finish("apr-speed");
 }
 
-/// Without compression: file doors, and from memory.
+/// Without compression: files, and from memory.
 fn plain(plan: &mut Plan, count: usize) {
     let pair = Pair::new(count, Values::Noise);
     let path = scratch("plain");
@@ -53,18 +53,18 @@ fn plain(plan: &mut Plan, count: usize) {
             contender("apr-container", || ours(&pair.ours, &path, Compression::None)),
             contender("apr-container, in memory", || in_memory(&pair.ours, Compression::None)),
             contender("apr-container, in memory, then fs::write", || {
-                fs::write(&path, in_memory(&pair.ours, Compression::None)).expect("room");
+                fs::write(&path, in_memory(&pair.ours, Compression::None)).expect("space");
             }),
             contender("aprender 0.15.0", || older(&pair.older, &path, v0_15::Compression::None)),
             contender("aprender-core 0.72.3", || newer(&pair.newer, &path, v0_72::Compression::None)),
         ];
-        plan.run(&row, 101, 1, contenders);
+        plan.run(&row, Work::bytes(pair.payload_len), contenders);
     }
     ours(&pair.ours, &path, Compression::None);
     let bytes = fs::read(&path).expect("just written");
     let row = format!("load plain {count}");
     if plan.wants(&row) {
-        plan.run(&row, 101, 1, loads(&path));
+        plan.run(&row, Work::bytes(pair.payload_len), loads(&path));
     }
     let row = format!("load_from_bytes plain {count}");
     if plan.wants(&row) {
@@ -82,7 +82,7 @@ fn plain(plan: &mut Plan, count: usize) {
                 v0_72::load_from_bytes::<data::Newer>(&bytes, kind).expect("sound")
             }),
         ];
-        plan.run(&row, 101, 1, contenders);
+        plan.run(&row, Work::bytes(pair.payload_len), contenders);
     }
     let _ = fs::remove_file(&path);
 }
@@ -97,12 +97,12 @@ fn zstd(plan: &mut Plan, count: usize, values: Values) {
             contender("aprender 0.15.0", || older(&pair.older, &path, v0_15::Compression::ZstdDefault)),
             contender("aprender-core 0.72.3", || newer(&pair.newer, &path, v0_72::Compression::ZstdDefault)),
         ];
-        plan.run(&row, 31, 1, contenders);
+        plan.run(&row, Work::bytes(pair.payload_len), contenders);
     }
     let row = format!("load zstd {count} {values}");
     if plan.wants(&row) {
         ours(&pair.ours, &path, Compression::ZstdDefault);
-        plan.run(&row, 31, 1, loads(&path));
+        plan.run(&row, Work::bytes(pair.payload_len), loads(&path));
     }
     let _ = fs::remove_file(&path);
 }
@@ -117,14 +117,14 @@ fn lz4(plan: &mut Plan, count: usize, values: Values) {
             contender("apr-container", || ours(&pair.ours, &path, Compression::LZ4)),
             contender("aprender-core 0.72.3", || newer(&pair.newer, &path, v0_72::Compression::LZ4)),
         ];
-        plan.run(&row, 31, 1, contenders);
+        plan.run(&row, Work::bytes(pair.payload_len), contenders);
     }
     let row = format!("load lz4 {count} {values}");
     if plan.wants(&row) {
         ours(&pair.ours, &path, Compression::LZ4);
         let mut contenders = loads(&path);
         contenders.remove(1);
-        plan.run(&row, 31, 1, contenders);
+        plan.run(&row, Work::bytes(pair.payload_len), contenders);
     }
     let _ = fs::remove_file(&path);
 }
@@ -145,22 +145,22 @@ fn encrypted(plan: &mut Plan, count: usize) {
         let protection = Protection::default().for_recipient(&public);
         let contenders = vec![
             contender("apr-container", || {
-                save_for_recipient(&pair.ours, KIND, &path, SaveOptions::default(), &public).expect("room");
+                save_for_recipient(&pair.ours, KIND, &path, SaveOptions::default(), &public).expect("space");
             }),
             contender("apr-container, in memory", || {
                 let options = SaveOptions::default();
                 to_vec_protected(&pair.ours, KIND, &options, &protection, &mut OsRandom).expect("fits")
             }),
             contender("aprender 0.15.0", || {
-                v0_15::save_for_recipient(&pair.older, kind, &path, options(), &their_public).expect("room");
+                v0_15::save_for_recipient(&pair.older, kind, &path, options(), &their_public).expect("space");
             }),
         ];
-        plan.run(&row, 101, 1, contenders);
+        plan.run(&row, Work::bytes(pair.payload_len), contenders);
     }
     // Each its own file: the peer's lacks what ours are bound with.
-    save_for_recipient(&pair.ours, KIND, &path, SaveOptions::default(), &public).expect("room");
+    save_for_recipient(&pair.ours, KIND, &path, SaveOptions::default(), &public).expect("space");
     let theirs = scratch("encrypted-theirs");
-    v0_15::save_for_recipient(&pair.older, kind, &theirs, options(), &their_public).expect("room");
+    v0_15::save_for_recipient(&pair.older, kind, &theirs, options(), &their_public).expect("space");
     let row = format!("load as recipient {count}");
     if plan.wants(&row) {
         let contenders = vec![
@@ -174,7 +174,7 @@ fn encrypted(plan: &mut Plan, count: usize) {
                 v0_15::load_as_recipient::<data::Older>(&theirs, kind, &their_secret).expect("sound")
             }),
         ];
-        plan.run(&row, 101, 1, contenders);
+        plan.run(&row, Work::bytes(pair.payload_len), contenders);
     }
     let row = format!("save and load under a password {count}");
     if plan.wants(&row) {
@@ -182,7 +182,7 @@ fn encrypted(plan: &mut Plan, count: usize) {
         let password = Password::from(PASSWORD);
         let contenders = vec![
             contender("apr-container", || {
-                save_encrypted(&pair.ours, KIND, &path, SaveOptions::default(), PASSWORD).expect("room");
+                save_encrypted(&pair.ours, KIND, &path, SaveOptions::default(), PASSWORD).expect("space");
                 load_encrypted::<LinearRegression>(&path, KIND, PASSWORD).expect("sound")
             }),
             contender("apr-crypto, the key twice", || {
@@ -190,11 +190,11 @@ fn encrypted(plan: &mut Plan, count: usize) {
                 [(); 2].map(|()| password.derive_key(&salt, &Argon2Cost::APR_V1).expect("memory"))
             }),
             contender("aprender 0.15.0", || {
-                v0_15::save_encrypted(&pair.older, kind, &path, options(), PASSWORD).expect("room");
+                v0_15::save_encrypted(&pair.older, kind, &path, options(), PASSWORD).expect("space");
                 v0_15::load_encrypted::<data::Older>(&path, kind, PASSWORD).expect("sound")
             }),
         ];
-        plan.run(&row, 15, 1, contenders);
+        plan.run(&row, Work::bytes(pair.payload_len), contenders);
     }
     let _ = (fs::remove_file(&path), fs::remove_file(&theirs));
 }
@@ -212,7 +212,7 @@ fn on_disk(plan: &mut Plan) {
         let contenders = vec![
             contender("apr-container, fsync", || ours(&pair.ours, &path, Compression::None)),
             contender("apr-container, in memory, then fs::write", || {
-                fs::write(&path, in_memory(&pair.ours, Compression::None)).expect("room");
+                fs::write(&path, in_memory(&pair.ours, Compression::None)).expect("space");
             }),
             contender("aprender 0.15.0", || older(&pair.older, &path, v0_15::Compression::None)),
             contender("aprender 0.15.0, then fsync", || {
@@ -222,7 +222,7 @@ fn on_disk(plan: &mut Plan) {
                     .expect("a file that can be brought to the medium");
             }),
         ];
-        plan.run(&row, 31, 1, contenders);
+        plan.run(&row, Work::bytes(pair.payload_len), contenders);
         let _ = fs::remove_file(&path);
     }
 }
@@ -248,7 +248,7 @@ fn predict(plan: &mut Plan) {
                 aprender_015::Estimator::predict(&pair.older, black_box(&theirs))
             }),
         ];
-        plan.run(&row, 31, 1, contenders);
+        plan.run(&row, Work::bytes(ROWS * FEATURES * 4), contenders);
     }
     let row = "predict one row of 10";
     if plan.wants(row) {
@@ -271,7 +271,7 @@ fn predict(plan: &mut Plan) {
                 });
             }),
         ];
-        plan.run(row, 101, TIMES, contenders);
+        plan.run(row, Work::Times(TIMES), contenders);
     }
 }
 
@@ -286,7 +286,7 @@ fn sum(values: &[f32]) -> f32 {
 }
 
 fn ours(model: &LinearRegression, path: &Path, compression: Compression) {
-    save(model, KIND, path, SaveOptions::default().with_compression(compression)).expect("room");
+    save(model, KIND, path, SaveOptions::default().with_compression(compression)).expect("space");
 }
 
 fn in_memory(model: &LinearRegression, compression: Compression) -> Vec<u8> {
@@ -295,12 +295,12 @@ fn in_memory(model: &LinearRegression, compression: Compression) -> Vec<u8> {
 
 fn older(model: &data::Older, path: &Path, compression: v0_15::Compression) {
     let options = v0_15::SaveOptions::new().with_compression(compression);
-    v0_15::save(model, v0_15::ModelType::LinearRegression, path, options).expect("room");
+    v0_15::save(model, v0_15::ModelType::LinearRegression, path, options).expect("space");
 }
 
 fn newer(model: &data::Newer, path: &Path, compression: v0_72::Compression) {
     let options = v0_72::SaveOptions::new().with_compression(compression);
-    v0_72::save(model, v0_72::ModelType::LinearRegression, path, options).expect("room");
+    v0_72::save(model, v0_72::ModelType::LinearRegression, path, options).expect("space");
 }
 
 /// Ours first, then the older peer.

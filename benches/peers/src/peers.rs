@@ -1,4 +1,4 @@
-//! the three releases behind one door.
+//! Three releases of the reference implementation behind one trait.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -98,7 +98,7 @@ fn stored_type(path: &Path) -> Result<u16, String> {
     Ok(u16::from_le_bytes([head[6], head[7]]))
 }
 
-/// Makes the module of one peer: its types by name, and its doors.
+/// Makes the module of one peer: its types and functions by name.
 macro_rules! peer {
     ($module:ident, $root:ident, compression: [$($byte:literal => $variant:ident),*],
      info: [$($field:ident),*], more: { $($name:literal => $model:ty, $kind:ident;)* }) => {

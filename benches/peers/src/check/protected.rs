@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use apr_container::{Compression, PayloadLayout, ModelType, Opened, Protection, ReadOptions, encode_payload_to_vec, load_protected, save, save_protected};
+use apr_container::{
+    Compression, ModelType, Opened, PayloadLayout, Protection, ReadOptions, encode_payload_to_vec,
+    load_protected, save, save_protected,
+};
 use apr_crypto::{Access, Password, RecipientSecret, SigningKey};
 use apr_models::{LinearRegression, Vector};
 

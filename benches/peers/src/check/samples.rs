@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use apr_container::{
-    DecodePayload, EncodePayload, Error, Expect, PayloadLayout, ModelType, ReadOptions, SaveOptions,
+    DecodePayload, EncodePayload, Error, Expect, ModelType, PayloadLayout, ReadOptions, SaveOptions,
     encode_payload_to_vec, load_with, save,
 };
 use apr_models::{
