@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-use located_error::Quoted;
+use json_scan::Quoted;
 use st_core::Dtype;
 
 use crate::quantized_block::QuantType;

@@ -11,7 +11,7 @@ use located_error::Category;
 use crate::codes;
 use crate::report::json::JsonWriter;
 use crate::terminal::Style;
-use crate::terminal::escape::{self, Escaped};
+use crate::terminal::escape::{self, Visible};
 use crate::{commands::verify, terminal::suggest};
 
 pub(crate) const CODE_USAGE: &str = "cli-usage";
@@ -357,14 +357,14 @@ impl Failure {
             line("offset:", &format_args!("byte {offset}"));
         }
         if let Some(why) = &details.why {
-            line("why:", &Escaped(why));
+            line("why:", &Visible(why));
         }
         if let Some(help) = self.advice() {
-            line("help:", &Escaped(&help));
+            line("help:", &Visible(&help));
         }
         line("more:", &format_args!("apr explain {}", details.code));
         let label = style.red(&format!("error[{}]", details.code));
-        format!("{label}: {}\n{block}", Escaped(&details.what))
+        format!("{label}: {}\n{block}", Visible(&details.what))
     }
 
     /// The fields of the object `error`, as documented in `docs/cli.md`.
@@ -617,7 +617,7 @@ impl From<Failure> for io::Error {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{}] {}", self.0.code, Escaped(&self.0.what))
+        write!(f, "[{}] {}", self.0.code, Visible(&self.0.what))
     }
 }
 

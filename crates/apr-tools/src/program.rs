@@ -9,7 +9,7 @@ use std::panic::{self, PanicHookInfo};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
-use crate::terminal::escape::{Escaped, escaped};
+use crate::terminal::escape::{Visible, escaped};
 use crate::terminal::{Console, Data, Style, progress};
 use crate::{cli, interruption, secrets, terminal::suggest};
 
@@ -116,7 +116,7 @@ fn usage(mut error: clap::Error, console: &mut Console) -> Result<Exit, Failure>
         }
         kind => {
             // Names of files can reach this text through the command line.
-            let lines: Vec<String> = text.lines().map(|line| Escaped(line).to_string()).collect();
+            let lines: Vec<String> = text.lines().map(|line| Visible(line).to_string()).collect();
             let is_help = kind == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
             let what = if is_help { "no command is given" } else { first_line(&lines) };
             let label = console.err_style.red(&format!("error[{CODE_USAGE}]"));

@@ -33,7 +33,7 @@ pub const fn is_hazard(character: char) -> bool {
 
 /// Appends a string literal, with its quotes.
 pub fn push_string(out: &mut String, text: &str, escape: Escape) {
-    let done = write(text, escape, |piece| {
+    let done = write(text, Style::Json(escape), |piece| {
         out.push_str(piece);
         Ok(())
     });
@@ -42,7 +42,7 @@ pub fn push_string(out: &mut String, text: &str, escape: Escape) {
 
 /// Appends a string literal, with its quotes, as UTF-8.
 pub fn push_string_bytes(out: &mut Vec<u8>, text: &str, escape: Escape) {
-    let done = write(text, escape, |piece| {
+    let done = write(text, Style::Json(escape), |piece| {
         out.extend_from_slice(piece.as_bytes());
         Ok(())
     });
@@ -63,51 +63,99 @@ pub struct JsonStr<'t>(pub &'t str, pub Escape);
 
 impl fmt::Display for JsonStr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write(self.0, self.1, |piece| f.write_str(piece))
+        write(self.0, Style::Json(self.1), |piece| f.write_str(piece))
     }
 }
 
+/// An untrusted name in a message: in quotation marks, [hazards](is_hazard) escaped as in a Rust string literal.
+///
+/// ```
+/// use json_scan::Quoted;
+///
+/// assert_eq!(Quoted("a \"b\"\n\u{1b}[2Jé").to_string(), r#""a \"b\"\n\u{1b}[2Jé""#);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Quoted<'t>(pub &'t str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(self.0, Style::Quoted, |piece| f.write_str(piece))
+    }
+}
+
+/// Untrusted text on a terminal: as it is, but for [hazards](is_hazard), which are escaped as in a Rust string literal.
+///
+/// ```
+/// use json_scan::Visible;
+///
+/// assert_eq!(Visible("a \"b\"\n\u{1b}[2Jé").to_string(), r#"a "b"\n\u{1b}[2Jé"#);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Visible<'t>(pub &'t str);
+
+impl fmt::Display for Visible<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(self.0, Style::Visible, |piece| f.write_str(piece))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Json(Escape),
+    Quoted,
+    Visible,
+}
+
 #[inline]
-fn write(text: &str, escape: Escape, mut emit: impl FnMut(&str) -> fmt::Result) -> fmt::Result {
-    emit("\"")?;
+fn write(text: &str, style: Style, mut emit: impl FnMut(&str) -> fmt::Result) -> fmt::Result {
+    let quote = if style == Style::Visible { "" } else { "\"" };
+    emit(quote)?;
     let mut rest = text;
-    while let Some((at, special)) = next_special(rest, escape) {
+    while let Some((at, special)) = next_special(rest, style) {
         let (plain, after) = rest.split_at(at);
         emit(plain)?;
-        write_escape(special, &mut emit)?;
+        write_escape(special, style, &mut emit)?;
         rest = &after[special.len_utf8()..];
     }
     emit(rest)?;
-    emit("\"")
+    emit(quote)
 }
 
 /// The first character that is escaped.
 #[inline]
-fn next_special(text: &str, escape: Escape) -> Option<(usize, char)> {
-    let at = match escape {
+fn next_special(text: &str, style: Style) -> Option<(usize, char)> {
+    let at = match style {
         // Bytes of longer characters are not among these.
-        Escape::Minimal => text.bytes().position(|byte| matches!(byte, ..0x20 | b'"' | b'\\')),
-        Escape::Ascii => {
+        Style::Json(Escape::Minimal) => text.bytes().position(|byte| matches!(byte, ..0x20 | b'"' | b'\\')),
+        Style::Json(Escape::Ascii) => {
             text.bytes().position(|byte| matches!(byte, b'"' | b'\\') || !matches!(byte, b' '..=b'~'))
         }
-        Escape::Hazards => text.find(|character| matches!(character, '"' | '\\') || is_hazard(character)),
+        Style::Json(Escape::Hazards) | Style::Quoted => {
+            text.find(|character| matches!(character, '"' | '\\') || is_hazard(character))
+        }
+        Style::Visible => text.find(is_hazard),
     }?;
     text[at..].chars().next().map(|character| (at, character))
 }
 
-fn write_escape(character: char, emit: &mut impl FnMut(&str) -> fmt::Result) -> fmt::Result {
+fn write_escape(character: char, style: Style, emit: &mut impl FnMut(&str) -> fmt::Result) -> fmt::Result {
+    let is_json = matches!(style, Style::Json(_));
     let short = match character {
         '"' => "\\\"",
         '\\' => "\\\\",
-        '\u{8}' => "\\b",
-        '\u{c}' => "\\f",
+        '\u{8}' if is_json => "\\b",
+        '\u{c}' if is_json => "\\f",
         '\n' => "\\n",
         '\r' => "\\r",
         '\t' => "\\t",
         _ => {
             let mut escape = String::with_capacity(12);
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                write!(escape, "\\u{unit:04x}")?;
+            if is_json {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    write!(escape, "\\u{unit:04x}")?;
+                }
+            } else {
+                write!(escape, "\\u{{{:x}}}", u32::from(character))?;
             }
             return emit(&escape);
         }

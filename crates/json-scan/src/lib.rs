@@ -4,7 +4,7 @@
 //! on demand. Each [`Error`] has the byte offset where the text stops being JSON. What keys mean, which of them may be missing and
 //! which error codes a format has is left to the caller: the grammar of a format is written over the scanner.
 //!
-//! [`push_string`] and [`JsonStr`] write strings, [`Writer`] whole values.
+//! [`push_string`] and [`JsonStr`] write strings, [`Writer`] whole values. [`Quoted`] and [`Visible`] show untrusted strings to people.
 //!
 //! ```
 //! use json_scan::{Check, Error, Scanner};
@@ -42,7 +42,7 @@ mod word;
 mod writer;
 
 pub use crate::error::{Error, ErrorKind};
-pub use crate::escape::{Escape, JsonStr, is_hazard, push_string, push_string_bytes};
+pub use crate::escape::{Escape, JsonStr, Quoted, Visible, is_hazard, push_string, push_string_bytes};
 pub use crate::scanner::{Check, Scanner, value};
 pub use crate::string::{RawStr, unescape};
 pub use crate::word::{HIGHS, ONES, load};

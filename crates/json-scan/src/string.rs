@@ -22,13 +22,28 @@ impl<'t> RawStr<'t> {
     /// The value of the string. A lone surrogate, which only [`Check::Syntax`] accepts, becomes U+FFFD.
     #[must_use]
     pub fn unescape(self) -> Cow<'t, str> {
-        if self.escaped { Cow::Owned(Unescape { rest: self.raw }.collect()) } else { Cow::Borrowed(self.raw) }
+        if self.escaped {
+            Cow::Owned(Unescape { rest: self.raw, lone_surrogate: false }.collect())
+        } else {
+            Cow::Borrowed(self.raw)
+        }
+    }
+
+    /// The value of the string; `None` if it has a lone surrogate.
+    #[must_use]
+    pub fn try_unescape(self) -> Option<Cow<'t, str>> {
+        if !self.escaped {
+            return Some(Cow::Borrowed(self.raw));
+        }
+        let mut chars = Unescape { rest: self.raw, lone_surrogate: false };
+        let text = chars.by_ref().collect();
+        (!chars.lone_surrogate).then_some(Cow::Owned(text))
     }
 
     /// Appends the value of the string.
     pub fn unescape_into(self, out: &mut String) {
         if self.escaped {
-            out.extend(Unescape { rest: self.raw });
+            out.extend(Unescape { rest: self.raw, lone_surrogate: false });
         } else {
             out.push_str(self.raw);
         }
@@ -38,7 +53,11 @@ impl<'t> RawStr<'t> {
     #[inline]
     #[must_use]
     pub fn is(self, text: &str) -> bool {
-        if self.escaped { Unescape { rest: self.raw }.eq(text.chars()) } else { self.raw == text }
+        if self.escaped {
+            Unescape { rest: self.raw, lone_surrogate: false }.eq(text.chars())
+        } else {
+            self.raw == text
+        }
     }
 }
 
@@ -53,6 +72,7 @@ pub fn unescape(literal: &str) -> Option<Cow<'_, str>> {
 /// Characters of a string whose escapes have been checked.
 struct Unescape<'t> {
     rest: &'t str,
+    lone_surrogate: bool,
 }
 
 impl Unescape<'_> {
@@ -70,7 +90,7 @@ impl Unescape<'_> {
 
     /// The rest of the pair whose high surrogate has been taken.
     fn pair(&mut self, high: u32) -> u32 {
-        let mut after = Self { rest: self.rest };
+        let mut after = Self { rest: self.rest, lone_surrogate: false };
         if after.next_char() != Some('\\') || after.next_char() != Some('u') {
             return high;
         }
@@ -102,7 +122,10 @@ impl Iterator for Unescape<'_> {
                 if is_high_surrogate(code) {
                     code = self.pair(code);
                 }
-                char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+                char::from_u32(code).unwrap_or_else(|| {
+                    self.lone_surrogate = true;
+                    char::REPLACEMENT_CHARACTER
+                })
             }
             itself => itself,
         })

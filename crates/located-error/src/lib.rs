@@ -61,7 +61,6 @@ mod context;
 mod entry;
 mod located;
 mod macros;
-mod quoted;
 mod subject;
 mod text;
 
@@ -71,6 +70,5 @@ pub use alloc::boxed::Box as __Box;
 pub use self::context::{AnyCause, Cause, Context, NoCause};
 pub use self::entry::{Category, Entry, problems};
 pub use self::located::{Located, Location};
-pub use self::quoted::Quoted;
 pub use self::subject::Subject;
 pub use self::text::{bounded, cut};

@@ -2,12 +2,13 @@
 
 use alloc::boxed::Box;
 use core::fmt;
+
+use json_scan::Visible;
 #[cfg(feature = "std")]
 use std::path::Path;
 
 use crate::entry::Entry;
 #[cfg(feature = "std")]
-use crate::quoted::Escaped;
 use crate::subject::Subject;
 
 /// Where an error is. Each part is present where it is known.
@@ -30,7 +31,7 @@ impl Location<'_> {
     pub(crate) fn write(&self, message: &dyn fmt::Display, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         #[cfg(feature = "std")]
         if let Some(path) = self.path {
-            write!(f, "{}: ", Escaped(&path.to_string_lossy()))?;
+            write!(f, "{}: ", Visible(&path.to_string_lossy()))?;
         }
         message.fmt(f)?;
         if let Some(subject) = self.subject {

@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
-use crate::quoted::Quoted;
+use json_scan::Quoted;
+
 use crate::text::cut;
 
 /// Bytes that are kept of a name.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use located_error::Quoted;
+use json_scan::Quoted;
 
 use super::{ErrorKind, Operation};
 

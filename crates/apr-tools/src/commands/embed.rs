@@ -24,7 +24,7 @@ use crate::output::{self, Overwrite, Run};
 use crate::sealed_file::is_sealed;
 use crate::secrets::{Keys, TrustArgs, Trusted};
 use crate::terminal::Console;
-use crate::terminal::escape::{self, Escaped};
+use crate::terminal::escape::{self, Visible};
 use crate::{commands::predict, terminal::human};
 
 pub(crate) fn command() -> Command {
@@ -358,7 +358,7 @@ fn report(
     if run == Run::Write {
         console.note(format_args!(
             "next: cargo run --release --manifest-path {label}/Cargo.toml -- {}",
-            Escaped(&project.argument)
+            Visible(&project.argument)
         ));
     }
     Ok(())

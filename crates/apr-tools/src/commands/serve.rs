@@ -234,7 +234,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
 /// Writes a line for each answered request on standard error. One that is closed loses it.
 fn log(logged: Logged<'_>) {
     let Logged { method, target, status, elapsed, n_rows, .. } = logged;
-    let (method, target) = (escape::Escaped(method), escape::Escaped(target));
+    let (method, target) = (escape::Visible(method), escape::Visible(target));
     let micros = elapsed.as_micros();
     let _ =
         io::stderr().write_all(format!("{method} {target} {status} {micros} us {n_rows} rows\n").as_bytes());

@@ -5,6 +5,8 @@
 
 use std::io::{self, Write};
 
+use json_scan::{Escape, JsonStr};
+
 use crate::terminal::escape::is_hazard;
 
 /// Writes one JSON value, indented by two spaces; arrays of numbers stay on one line.
@@ -248,27 +250,7 @@ impl<W: Write> JsonWriter<W> {
     }
 
     fn quoted(&mut self, text: &str) -> io::Result<()> {
-        self.out.write_all(b"\"")?;
-        let special = |&(_, c): &(usize, char)| c == '"' || c == '\\' || is_hazard(c);
-        let mut rest = text;
-        while let Some((at, c)) = rest.char_indices().find(special) {
-            self.out.write_all(&rest.as_bytes()[..at])?;
-            match c {
-                '"' => self.out.write_all(b"\\\"")?,
-                '\\' => self.out.write_all(b"\\\\")?,
-                '\n' => self.out.write_all(b"\\n")?,
-                '\r' => self.out.write_all(b"\\r")?,
-                '\t' => self.out.write_all(b"\\t")?,
-                c => {
-                    for unit in c.encode_utf16(&mut [0; 2]) {
-                        write!(self.out, "\\u{unit:04x}")?;
-                    }
-                }
-            }
-            rest = &rest[at + c.len_utf8()..];
-        }
-        self.out.write_all(rest.as_bytes())?;
-        self.out.write_all(b"\"")
+        write!(self.out, "{}", JsonStr(text, Escape::Hazards))
     }
 }
 

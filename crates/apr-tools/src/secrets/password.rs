@@ -14,7 +14,7 @@ use super::limits::Limits;
 use super::process::keep_secrets;
 use super::terminal::{self, MAX_LEN};
 use crate::error::{CODE_NO_TERMINAL, CODE_PASSWORD, Failure};
-use crate::terminal::escape::Escaped;
+use crate::terminal::escape::Visible;
 
 /// What a password is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +160,7 @@ fn empty() -> Failure {
 }
 
 fn ask(whose: &str, purpose: Purpose) -> Result<Password, Failure> {
-    let whose = Escaped(whose);
+    let whose = Visible(whose);
     if purpose == Purpose::Open {
         return terminal::ask(&format!("Password of {whose}")).map(taken);
     }

@@ -3,48 +3,14 @@
 //! Names and metadata are written by whoever made the file. Printed raw, they can move the cursor, recolour or
 //! hide what follows, or reorder it through bidirectional controls. What is shown is therefore escaped.
 
-use core::fmt::{self, Write as _};
+use core::fmt::Write as _;
 use std::path::Path;
 
-/// Whether a character acts on the terminal or is invisible instead of being shown.
-pub(crate) const fn is_hazard(c: char) -> bool {
-    matches!(c,
-        // C0, DEL and C1.
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        // Arabic letter mark, Mongolian vowel separator, zero-width characters and directional marks.
-        | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-        // Line and paragraph separators, bidirectional embeddings and overrides.
-        | '\u{2028}'..='\u{202e}'
-        // Invisible operators, bidirectional isolates, deprecated formatting.
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        // Tag characters.
-        | '\u{e0000}'..='\u{e007f}')
-}
+pub(crate) use json_scan::{Visible, is_hazard};
 
-/// Shows a string with every hazardous character written as `\n` or `\u{202e}`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Escaped<'a>(pub(crate) &'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0;
-        while let Some((at, c)) = rest.char_indices().find(|&(_, c)| is_hazard(c)) {
-            f.write_str(&rest[..at])?;
-            match c {
-                '\n' => f.write_str("\\n")?,
-                '\r' => f.write_str("\\r")?,
-                '\t' => f.write_str("\\t")?,
-                c => write!(f, "\\u{{{:x}}}", u32::from(c))?,
-            }
-            rest = &rest[at + c.len_utf8()..];
-        }
-        f.write_str(rest)
-    }
-}
-
-/// The string as [`Escaped`] shows it.
+/// The string as [`Visible`] shows it.
 pub(crate) fn escaped(text: &str) -> String {
-    Escaped(text).to_string()
+    Visible(text).to_string()
 }
 
 /// The escaped form, cut to `max` characters with a note of how many are missing.
@@ -56,7 +22,7 @@ pub(crate) fn cut(text: &str, max: usize) -> String {
             let _ = write!(shown, "... (+{missing} characters)");
             break;
         }
-        let _ = write!(shown, "{}", Escaped(c.encode_utf8(&mut [0; 4])));
+        let _ = write!(shown, "{}", Visible(c.encode_utf8(&mut [0; 4])));
     }
     shown
 }

@@ -9,7 +9,7 @@ use crate::error::Failure;
 use crate::input::{self, Rules};
 use crate::report::json::JsonWriter;
 use crate::terminal::Console;
-use crate::terminal::escape::{self, Escaped};
+use crate::terminal::escape::{self, Visible};
 use crate::terminal::human;
 
 /// Code of a [`ShardProblem`](st_core::ShardProblem), as `st-mmap` gives it.
@@ -33,7 +33,7 @@ pub(super) fn text(
                     rules.name()
                 )?;
                 let mark = style.yellow("!");
-                sound.warnings.iter().try_for_each(|warning| writeln!(out, "  {mark} {}", Escaped(warning)))
+                sound.warnings.iter().try_for_each(|warning| writeln!(out, "  {mark} {}", Visible(warning)))
             }
             Err(Refusal::Unsound(failure)) => {
                 writeln!(out, "{} {file}: {}", style.red("refused"), failure.code())
@@ -45,7 +45,7 @@ pub(super) fn text(
                     style.red("refused"),
                     human::plural(problems.len() as u64, "problem")
                 )?;
-                problems.iter().try_for_each(|problem| writeln!(out, "  {}", Escaped(&problem.to_string())))
+                problems.iter().try_for_each(|problem| writeln!(out, "  {}", Visible(&problem.to_string())))
             }
         })?;
         match outcome {
@@ -57,7 +57,7 @@ pub(super) fn text(
     console.text(|out, style| {
         let mark = style.yellow("!");
         let mut warnings = folders.iter().flat_map(Contents::warnings);
-        warnings.try_for_each(|warning| writeln!(out, "{mark} {}", Escaped(&warning)))
+        warnings.try_for_each(|warning| writeln!(out, "{mark} {}", Visible(&warning)))
     })
 }
 
@@ -95,7 +95,7 @@ fn describe(content: &Content) -> String {
             };
             format!(
                 "{}, {}, {payload}{}",
-                Escaped(model_type),
+                Visible(model_type),
                 human::bytes(*bytes),
                 signer.unwrap_or_default()
             )

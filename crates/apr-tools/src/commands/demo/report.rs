@@ -8,7 +8,7 @@ use super::apr::{self, COPIES};
 use super::{CHECKPOINTS, DAMAGED_DATA, DAMAGED_HEADER, MODEL, Story, data};
 use crate::error::Failure;
 use crate::report::json::JsonWriter;
-use crate::terminal::escape::{self, Escaped, escaped};
+use crate::terminal::escape::{self, Visible, escaped};
 use crate::terminal::human;
 use crate::terminal::table::{Align, Table};
 use crate::terminal::{Console, Style};
@@ -85,7 +85,7 @@ fn damage(story: &Story, out: &mut impl Write, style: Style) -> io::Result<()> {
 
 fn refusal(failure: &Failure) -> String {
     let place = failure.offset().map(|offset| format!(", at byte {offset}")).unwrap_or_default();
-    format!("error[{}]: {}{place}", failure.code(), Escaped(failure.what()))
+    format!("error[{}]: {}{place}", failure.code(), Visible(failure.what()))
 }
 
 fn container(story: &Story, out: &mut impl Write, style: Style) -> io::Result<()> {
