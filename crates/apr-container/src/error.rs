@@ -6,10 +6,11 @@ mod model;
 use alloc::boxed::Box;
 use core::fmt;
 
+use json_scan::{Escape, JsonStr};
+
 use self::kinds::error_kinds;
 pub use self::model::ModelError;
 use crate::compression::Compression;
-use crate::metadata::write_text;
 use crate::model_type::ModelType;
 
 /// Why an operation was refused, with the byte offset and the key or tensor concerned where there is one.
@@ -130,7 +131,7 @@ impl fmt::Display for Error {
         self.0.kind.fmt(f)?;
         if let Some(name) = &self.0.name {
             f.write_str(", ")?;
-            write_text(f, name)?;
+            JsonStr(name, Escape::Hazards).fmt(f)?;
         }
         if let Some(offset) = self.0.offset {
             write!(f, ", at byte {offset}")?;

@@ -15,7 +15,6 @@ mod writer;
 pub use self::distillation::{
     DistillationInfo, DistillationMethod, DistillationParams, LayerMapping, Teacher,
 };
-pub(crate) use self::json::write_text;
 pub use self::license::{License, LicenseTier};
 pub use self::model_card::{ModelCard, TrainingData};
 pub use self::training::Training;

@@ -10,6 +10,7 @@ use alloc::borrow::Cow;
 use core::str;
 
 use apr_models::{Accepts, InputKind};
+use json_scan::{Check, ErrorKind, Scanner};
 
 use crate::features::{Features, Named, unnamed};
 use crate::refusal::Refusal;
@@ -55,8 +56,9 @@ impl Number for f64 {
 /// Reads the rows of a body one after the other.
 #[derive(Debug)]
 pub(crate) struct Rows<'b> {
-    body: &'b [u8],
-    at: usize,
+    scanner: Scanner<'b>,
+    /// All of the body, for messages.
+    text: &'b str,
     /// Whether the rows are the value of a field.
     in_object: bool,
     next: Next,
@@ -93,9 +95,13 @@ impl<'b> Rows<'b> {
         input_kind: InputKind,
         features: Option<&'b Features>,
     ) -> Result<Self, Refusal> {
+        let text = str::from_utf8(body).map_err(|error| {
+            let at = error.valid_up_to();
+            Refusal::of_body("sv-json", "the body is not UTF-8", HELP).at(format_args!("byte {at}"))
+        })?;
         let mut rows = Self {
-            body,
-            at: 0,
+            scanner: Scanner::new(text, Check::Values),
+            text,
             in_object: false,
             next: Next::First,
             n_rows: 0,
@@ -103,19 +109,18 @@ impl<'b> Rows<'b> {
             named: Named::default(),
         };
         if rows.peek() == Some(b'{') {
-            rows.at += 1;
+            rows.scanner.advance(1);
             rows.in_object = true;
-            rows.skip_space();
-            let key_at = rows.at;
+            rows.scanner.skip_white_space();
+            let key_at = rows.scanner.pos();
             if rows.string()? != "rows" {
-                rows.at = key_at;
-                return Err(rows.unexpected("the field \"rows\""));
+                return Err(rows.unexpected_at(key_at, "the field \"rows\""));
             }
             rows.expect(b':', "`:`")?;
         }
         match rows.peek() {
             Some(b'[') => {
-                rows.at += 1;
+                rows.scanner.advance(1);
                 rows.next = match rows.peek() {
                     Some(b'[' | b']' | b'{') => Next::First,
                     // A number that JSON lacks is a string, too.
@@ -124,7 +129,7 @@ impl<'b> Rows<'b> {
                 };
             }
             Some(b'{') if rows.in_object => {
-                rows.at += 1;
+                rows.scanner.advance(1);
                 rows.next = Next::OnlyNamed;
             }
             Some(b'"') => rows.next = Next::OnlyText,
@@ -155,7 +160,7 @@ impl<'b> Rows<'b> {
                 Some(b'{') => true,
                 _ => return Err(self.unexpected("a row, which begins with `[` or `{`")),
             };
-            self.at += 1;
+            self.scanner.advance(1);
         }
         let len_before = out.len();
         if is_named {
@@ -186,7 +191,7 @@ impl<'b> Rows<'b> {
         if !is_only && !self.goes_on()? {
             return Ok(None);
         }
-        self.skip_space();
+        self.scanner.skip_white_space();
         let text = self.string()?;
         self.n_rows += 1;
         if is_only {
@@ -201,12 +206,12 @@ impl<'b> Rows<'b> {
         match (self.next, found) {
             (Next::End, _) => return Ok(false),
             (Next::First | Next::More, Some(b']')) => {
-                self.at += 1;
+                self.scanner.advance(1);
                 self.end()?;
                 return Ok(false);
             }
             (Next::First, _) => {}
-            (Next::More, Some(b',')) => self.at += 1,
+            (Next::More, Some(b',')) => self.scanner.advance(1),
             (Next::More, _) => return Err(self.unexpected("`,` or `]`")),
             // The model takes rows of the other kind.
             (Next::OnlyRow | Next::OnlyNamed, _) => return Err(self.unexpected("a text, in double quotes")),
@@ -232,16 +237,16 @@ impl<'b> Rows<'b> {
     fn numbers<T: Number>(&mut self, accepts: Accepts, out: &mut Vec<T>) -> Result<(), Refusal> {
         let len_before = out.len();
         if self.peek() == Some(b']') {
-            self.at += 1;
+            self.scanner.advance(1);
             return Ok(());
         }
         loop {
             let value = self.value(accepts, out.len() - len_before)?;
             out.push(value);
             match self.peek() {
-                Some(b',') => self.at += 1,
+                Some(b',') => self.scanner.advance(1),
                 Some(b']') => {
-                    self.at += 1;
+                    self.scanner.advance(1);
                     return Ok(());
                 }
                 _ => return Err(self.unexpected("`,` or `]`")),
@@ -261,14 +266,14 @@ impl<'b> Rows<'b> {
         loop {
             match self.peek() {
                 Some(b'}') if is_first => {
-                    self.at += 1;
+                    self.scanner.advance(1);
                     break;
                 }
                 Some(b'"') => {}
                 _ => return Err(self.unexpected("the name of a feature, in double quotes")),
             }
             is_first = false;
-            let at = self.at;
+            let at = self.scanner.pos();
             let name = self.string()?;
             let refused = |refusal: Refusal| refusal.at(format_args!("byte {at}, row {n_rows}"));
             let feature = self.named.next(features, &name).map_err(refused)?;
@@ -278,9 +283,9 @@ impl<'b> Rows<'b> {
                 *place = value;
             }
             match self.peek() {
-                Some(b',') => self.at += 1,
+                Some(b',') => self.scanner.advance(1),
                 Some(b'}') => {
-                    self.at += 1;
+                    self.scanner.advance(1);
                     break;
                 }
                 _ => return Err(self.unexpected("`,` or `}`")),
@@ -293,7 +298,7 @@ impl<'b> Rows<'b> {
     #[inline(always)]
     fn value<T: Number>(&mut self, accepts: Accepts, column: usize) -> Result<T, Refusal> {
         let is_number = matches!(self.peek(), Some(b'-' | b'0'..=b'9'));
-        let at = self.at;
+        let at = self.scanner.pos();
         let refused = |rows: &Self, what: &str| {
             let place = format_args!("byte {at}, row {}, column {column}", rows.n_rows).to_string();
             Refusal::of_body("sv-number", what, "GET /model says what the model takes").at(place)
@@ -313,182 +318,74 @@ impl<'b> Rows<'b> {
         Ok(T::of(value))
     }
 
-    /// `null`, or one of the strings that stand for numbers which JSON lacks.
+    /// `null`, or one of the strings that represent the values which JSON numbers do not have.
     fn word(&mut self) -> Option<f64> {
-        let rest = self.body.get(self.at..)?;
-        let words: [(&[u8], f64); 4] = [
-            (b"null", f64::NAN),
-            (b"\"nan\"", f64::NAN),
-            (b"\"inf\"", f64::INFINITY),
-            (b"\"-inf\"", f64::NEG_INFINITY),
+        const WORDS: [(&str, f64); 4] = [
+            ("null", f64::NAN),
+            ("\"nan\"", f64::NAN),
+            ("\"inf\"", f64::INFINITY),
+            ("\"-inf\"", f64::NEG_INFINITY),
         ];
-        let &(word, value) = words.iter().find(|(word, _)| rest.starts_with(word))?;
-        self.at += word.len();
-        Some(value)
+        WORDS.iter().find(|(word, _)| self.scanner.strip(word)).map(|(_, value)| *value)
     }
 
-    /// The characters of a number, as JSON writes one.
+    /// The characters of a number.
+    #[inline(always)]
     fn number(&mut self) -> Result<&'b str, Refusal> {
-        let begin = self.at;
-        self.at += usize::from(self.byte() == Some(b'-'));
-        match self.byte() {
-            Some(b'0') => self.at += 1,
-            Some(b'1'..=b'9') => self.digits(),
-            _ => return Err(self.unexpected("a digit")),
-        }
-        if self.byte() == Some(b'.') {
-            self.at += 1;
-            self.some_digits()?;
-        }
-        if let Some(b'e' | b'E') = self.byte() {
-            self.at += 1;
-            self.at += usize::from(matches!(self.byte(), Some(b'+' | b'-')));
-            self.some_digits()?;
-        }
-        let text = self.body.get(begin..self.at).unwrap_or_default();
-        Ok(str::from_utf8(text).unwrap_or_default())
-    }
-
-    fn digits(&mut self) {
-        while let Some(b'0'..=b'9') = self.byte() {
-            self.at += 1;
-        }
-    }
-
-    fn some_digits(&mut self) -> Result<(), Refusal> {
-        let begin = self.at;
-        self.digits();
-        if self.at == begin { Err(self.unexpected("a digit")) } else { Ok(()) }
+        self.scanner.number().map_err(|error| self.invalid(error))
     }
 
     /// A string, whose opening quote comes next.
     fn string(&mut self) -> Result<Cow<'b, str>, Refusal> {
-        if self.byte() != Some(b'"') {
+        if self.scanner.peek() != Some(b'"') {
             return Err(self.unexpected("a text, in double quotes"));
         }
-        self.at += 1;
-        let mut unescaped: Option<String> = None;
-        loop {
-            let begin = self.at;
-            let rest = self.body.get(begin..).unwrap_or_default();
-            let stop = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-            let Some(stop) = stop else {
-                self.at = self.body.len();
-                return Err(self.unexpected("a closing quote"));
-            };
-            self.at += stop;
-            let plain = self.body.get(begin..self.at).unwrap_or_default();
-            let plain = str::from_utf8(plain).map_err(|error| {
-                let at = begin + error.valid_up_to();
-                Refusal::of_body("sv-json", "the text is not UTF-8", HELP).at(format_args!("byte {at}"))
-            })?;
-            match self.byte() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(match unescaped {
-                        Some(mut text) => {
-                            text.push_str(plain);
-                            Cow::Owned(text)
-                        }
-                        None => Cow::Borrowed(plain),
-                    });
-                }
-                Some(b'\\') => {
-                    let text = unescaped.get_or_insert_default();
-                    text.push_str(plain);
-                    let c = self.escape()?;
-                    text.push(c);
-                }
-                _ => return Err(self.unexpected("no control character; write it as \\n or \\u000a")),
-            }
-        }
-    }
-
-    /// What a backslash, which comes next, and the characters behind it stand for.
-    fn escape(&mut self) -> Result<char, Refusal> {
-        self.at += 1;
-        let simple = match self.byte() {
-            Some(b'"') => '"',
-            Some(b'\\') => '\\',
-            Some(b'/') => '/',
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => {
-                self.at += 1;
-                return self.unicode();
-            }
-            _ => return Err(self.unexpected("an escape")),
-        };
-        self.at += 1;
-        Ok(simple)
-    }
-
-    fn unicode(&mut self) -> Result<char, Refusal> {
-        let begin = self.at;
-        let first = self.four_digits()?;
-        let mut units = [first, 0];
-        let mut len = 1;
-        if (0xd800..0xdc00).contains(&first) && self.body.get(self.at..self.at + 2) == Some(b"\\u") {
-            self.at += 2;
-            units[1] = self.four_digits()?;
-            len = 2;
-        }
-        let mut decoded = char::decode_utf16(units.into_iter().take(len));
-        match (decoded.next(), decoded.next()) {
-            (Some(Ok(c)), None) => Ok(c),
-            _ => {
-                self.at = begin;
-                Err(self.unexpected("both halves of a surrogate pair"))
-            }
-        }
-    }
-
-    fn four_digits(&mut self) -> Result<u16, Refusal> {
-        let mut value = 0;
-        for _ in 0..4 {
-            let digit = self.byte().and_then(|byte| char::from(byte).to_digit(16));
-            let Some(digit) = digit else { return Err(self.unexpected("a hexadecimal digit")) };
-            value = value * 16 + digit as u16;
-            self.at += 1;
-        }
-        Ok(value)
-    }
-
-    fn byte(&self) -> Option<u8> {
-        self.body.get(self.at).copied()
-    }
-
-    fn skip_space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
-            self.at += 1;
+        match self.scanner.bare_string() {
+            Ok(string) => Ok(string.unescape()),
+            Err(error) => Err(self.invalid(error)),
         }
     }
 
     /// The next byte that is not white space, which stays.
     fn peek(&mut self) -> Option<u8> {
-        self.skip_space();
-        self.byte()
+        self.scanner.skip_white_space();
+        self.scanner.peek()
     }
 
     fn expect(&mut self, byte: u8, called: &str) -> Result<(), Refusal> {
         if self.peek() != Some(byte) {
             return Err(self.unexpected(called));
         }
-        self.at += 1;
+        self.scanner.advance(1);
         Ok(())
     }
 
+    /// An error of the scanner.
+    #[cold]
+    fn invalid(&self, error: json_scan::Error) -> Refusal {
+        let expected = match error.kind() {
+            ErrorKind::UnexpectedByte { expected, .. } | ErrorKind::UnexpectedEnd { expected } => expected,
+            ErrorKind::ControlCharacter { .. } => "no control character; write it as \\n or \\u000a",
+            ErrorKind::InvalidEscape => "an escape sequence",
+            ErrorKind::LoneSurrogate => "both halves of a surrogate pair",
+            _ => "a digit; numbers have no leading zeros",
+        };
+        self.unexpected_at(error.offset(), expected)
+    }
+
     fn unexpected(&self, expected: &str) -> Refusal {
-        let found = match self.byte() {
+        self.unexpected_at(self.scanner.pos(), expected)
+    }
+
+    #[cold]
+    fn unexpected_at(&self, at: usize, expected: &str) -> Refusal {
+        let found = match self.text.as_bytes().get(at) {
             None => "the end of the body".to_owned(),
-            Some(byte @ 0x21..0x7f) => format!("`{}`", char::from(byte)),
+            Some(&byte @ 0x21..0x7f) => format!("`{}`", char::from(byte)),
             Some(byte) => format!("the byte {byte:#04x}"),
         };
         let what = format_args!("expected {expected}, found {found}").to_string();
-        Refusal::of_body("sv-json", what, HELP).at(format_args!("byte {}", self.at))
+        Refusal::of_body("sv-json", what, HELP).at(format_args!("byte {at}"))
     }
 }
 

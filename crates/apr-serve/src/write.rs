@@ -4,23 +4,11 @@ use core::fmt::Display;
 use std::io::Write as _;
 
 use apr_models::Float;
+use json_scan::{Escape, push_string_bytes};
 
-/// A string, quoted; control characters as escapes.
+/// A string literal.
 pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    for byte in text.bytes() {
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            // Writing to a vector does not fail, here and below.
-            0..0x20 | 0x7f => drop(write!(out, "\\u{byte:04x}")),
-            byte => out.push(byte),
-        }
-    }
-    out.push(b'"');
+    push_string_bytes(out, text, Escape::Minimal);
 }
 
 /// A whole number, or a truth value.

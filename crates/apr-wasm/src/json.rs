@@ -41,20 +41,23 @@ impl Json {
     /// The key of the next value.
     pub(crate) fn key(&mut self, key: &str) {
         self.separate();
-        quote(&mut self.text, "", key);
+        quote(&mut self.text, key);
         self.text.push(':');
     }
 
     /// A key out of a file.
     pub(crate) fn foreign_key(&mut self, key: &str) {
         self.separate();
-        quote(&mut self.text, if key.starts_with('$') { "$" } else { "" }, key);
+        match key.starts_with('$') {
+            true => quote(&mut self.text, &["$", key].concat()),
+            false => quote(&mut self.text, key),
+        }
         self.text.push(':');
     }
 
     /// A text behind a key that was written.
     pub(crate) fn bare_text(&mut self, value: &str) {
-        quote(&mut self.text, "", value);
+        quote(&mut self.text, value);
     }
 
     /// JSON that is written already, behind a key that was written.
@@ -70,7 +73,7 @@ impl Json {
 
     pub(crate) fn text(&mut self, key: &str, value: &str) {
         self.key(key);
-        quote(&mut self.text, "", value);
+        quote(&mut self.text, value);
     }
 
     pub(crate) fn optional(&mut self, key: &str, value: Option<&str>) {
@@ -97,7 +100,7 @@ impl Json {
 
     pub(crate) fn text_item(&mut self, value: &str) {
         self.separate();
-        quote(&mut self.text, "", value);
+        quote(&mut self.text, value);
     }
 
     pub(crate) fn number_item(&mut self, value: u64) {
@@ -132,22 +135,10 @@ pub(crate) fn float(value: f64) -> String {
 /// Text in quotation marks.
 pub(crate) fn quoted(value: &str) -> String {
     let mut out = String::new();
-    quote(&mut out, "", value);
+    quote(&mut out, value);
     out
 }
 
-fn quote(out: &mut String, prefix: &str, value: &str) {
-    out.push('"');
-    out.push_str(prefix);
-    for character in value.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\0'..='\x1f' => {
-                let _ = write!(out, "\\u{:04x}", character as u32);
-            }
-            _ => out.push(character),
-        }
-    }
-    out.push('"');
+fn quote(out: &mut String, value: &str) {
+    json_scan::push_string(out, value, json_scan::Escape::Minimal);
 }

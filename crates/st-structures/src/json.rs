@@ -1,8 +1,9 @@
-//! The JSON text of a schema: read into a tree that borrows it, written as Python's `json.dumps` does.
+//! The JSON text of a schema, read into a tree that borrows it.
 
 use alloc::borrow::Cow;
-use alloc::string::String;
 use alloc::vec::Vec;
+
+use json_scan::{Check, Scanner};
 
 use crate::error::{Error, ErrorKind, cut};
 
@@ -20,10 +21,11 @@ pub(crate) enum Json<'t> {
 
 /// Reads a text, with at most `max_depth` arrays and objects within each other and `max_values` values.
 pub(crate) fn parse(text: &str, max_depth: u16, max_values: u64) -> Result<Json<'_>, JsonError> {
-    let mut parser = Parser { text, pos: 0, values_left: max_values };
-    parser.skip_white_space();
-    let value = parser.value(max_depth)?;
-    if parser.pos < text.len() { Err(parser.expected("the end")) } else { Ok(value) }
+    let mut scanner = Scanner::new(text, Check::Values);
+    scanner.skip_white_space();
+    let value = Parser { values_left: max_values }.value(&mut scanner, max_depth)?;
+    scanner.finish()?;
+    Ok(value)
 }
 
 /// Why a text was refused.
@@ -43,210 +45,70 @@ impl From<Error> for JsonError {
     }
 }
 
-struct Parser<'t> {
-    text: &'t str,
-    pos: usize,
+impl From<json_scan::Error> for JsonError {
+    fn from(error: json_scan::Error) -> Self {
+        use json_scan::ErrorKind as Kind;
+        let expected = match error.kind() {
+            Kind::LoneSurrogate => return Error::from(ErrorKind::LoneSurrogate).at(error.start() as u64).into(),
+            Kind::InvalidNumber => {
+                return Error::from(ErrorKind::Json { expected: "a digit" }).at(error.offset() as u64).into();
+            }
+            Kind::UnexpectedByte { expected, .. } | Kind::UnexpectedEnd { expected } => expected,
+            Kind::ControlCharacter { .. } => "an escaped control character",
+            Kind::InvalidEscape => "a valid escape sequence",
+            Kind::TrailingBytes { .. } => "the end of the schema",
+            _ => "a JSON value",
+        };
+        Error::from(ErrorKind::Json { expected }).at(error.start() as u64).into()
+    }
+}
+
+struct Parser {
     values_left: u64,
 }
 
-impl<'t> Parser<'t> {
-    fn expected(&self, expected: &'static str) -> JsonError {
-        Error::from(ErrorKind::Json { expected }).at(self.pos as u64).into()
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.pos).copied()
-    }
-
-    fn skip_white_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
-            self.pos += 1;
-        }
-    }
-
-    fn eat(&mut self, byte: u8) -> bool {
-        let found = self.peek() == Some(byte);
-        if found {
-            self.pos += 1;
-            self.skip_white_space();
-        }
-        found
-    }
-
-    fn word(&mut self, word: &str) -> bool {
-        let found = self.text.as_bytes()[self.pos..].starts_with(word.as_bytes());
-        if found {
-            self.pos += word.len();
-        }
-        found
-    }
-
-    /// A value and the white space behind it.
-    fn value(&mut self, depth_left: u16) -> Result<Json<'t>, JsonError> {
+impl Parser {
+    /// A value and the white space after it.
+    fn value<'t>(&mut self, scanner: &mut Scanner<'t>, depth_left: u16) -> Result<Json<'t>, JsonError> {
         self.values_left = self.values_left.checked_sub(1).ok_or(JsonError::Count)?;
-        let value = match self.peek() {
-            Some(b'"') => Json::Str(self.string()?),
-            Some(b'[') => return self.array(depth_left.checked_sub(1).ok_or(JsonError::Depth)?),
-            Some(b'{') => return self.object(depth_left.checked_sub(1).ok_or(JsonError::Depth)?),
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            _ if self.word("null") => Json::Null,
-            _ if self.word("true") => Json::Bool(true),
-            _ if self.word("false") => Json::Bool(false),
-            _ => return Err(self.expected("a value")),
+        let inner = || depth_left.checked_sub(1).ok_or(JsonError::Depth);
+        let value = match scanner.peek() {
+            Some(b'"') => Json::Str(scanner.bare_string()?.unescape()),
+            Some(b'[') => return self.array(scanner, inner()?),
+            Some(b'{') => return self.object(scanner, inner()?),
+            Some(b'-' | b'0'..=b'9') => {
+                scanner.number()?;
+                Json::Number
+            }
+            _ if scanner.strip("null") => Json::Null,
+            _ if scanner.strip("true") => Json::Bool(true),
+            _ if scanner.strip("false") => Json::Bool(false),
+            _ => return Err(scanner.unexpected("a JSON value").into()),
         };
-        self.skip_white_space();
+        scanner.skip_white_space();
         Ok(value)
     }
 
-    fn array(&mut self, depth_left: u16) -> Result<Json<'t>, JsonError> {
-        self.eat(b'[');
+    fn array<'t>(&mut self, scanner: &mut Scanner<'t>, depth_left: u16) -> Result<Json<'t>, JsonError> {
         let mut items = Vec::new();
-        if self.eat(b']') {
-            return Ok(Json::Array(items));
-        }
-        loop {
-            items.push(self.value(depth_left)?);
-            if self.eat(b']') {
-                return Ok(Json::Array(items));
-            }
-            if !self.eat(b',') {
-                return Err(self.expected("a comma or a closing bracket"));
-            }
-        }
+        scanner.items(|scanner, _| {
+            items.push(self.value(scanner, depth_left)?);
+            Ok::<_, JsonError>(())
+        })?;
+        Ok(Json::Array(items))
     }
 
-    fn object(&mut self, depth_left: u16) -> Result<Json<'t>, JsonError> {
-        let start = self.pos;
-        self.eat(b'{');
+    fn object<'t>(&mut self, scanner: &mut Scanner<'t>, depth_left: u16) -> Result<Json<'t>, JsonError> {
+        let start = scanner.pos();
         let mut fields = Vec::new();
-        if self.eat(b'}') {
-            return Ok(Json::Object(fields));
-        }
-        loop {
-            if self.peek() != Some(b'"') {
-                return Err(self.expected("a key"));
-            }
-            let key = self.string()?;
-            self.skip_white_space();
-            if !self.eat(b':') {
-                return Err(self.expected("a colon"));
-            }
-            fields.push((key, self.value(depth_left)?));
-            if self.eat(b'}') {
-                break;
-            }
-            if !self.eat(b',') {
-                return Err(self.expected("a comma or a closing brace"));
-            }
-        }
+        scanner.members(|scanner, key, _| {
+            fields.push((key.unescape(), self.value(scanner, depth_left)?));
+            Ok::<_, JsonError>(())
+        })?;
         match duplicate(&fields) {
-            Some(key) => {
-                Err(Error::from(ErrorKind::DuplicateKey { key: cut(key).into() }).at(start as u64).into())
-            }
+            Some(key) => Err(Error::from(ErrorKind::DuplicateKey { key: cut(key).into() }).at(start as u64).into()),
             None => Ok(Json::Object(fields)),
         }
-    }
-
-    fn digits(&mut self) -> usize {
-        let start = self.pos;
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.pos += 1;
-        }
-        self.pos - start
-    }
-
-    fn number(&mut self) -> Result<Json<'t>, JsonError> {
-        if self.peek() == Some(b'-') {
-            self.pos += 1;
-        }
-        let leading_zero = self.peek() == Some(b'0');
-        let count = self.digits();
-        if count == 0 || (leading_zero && count > 1) {
-            return Err(self.expected("a number"));
-        }
-        if self.peek() == Some(b'.') {
-            self.pos += 1;
-            if self.digits() == 0 {
-                return Err(self.expected("a digit"));
-            }
-        }
-        if let Some(b'e' | b'E') = self.peek() {
-            self.pos += 1;
-            if let Some(b'+' | b'-') = self.peek() {
-                self.pos += 1;
-            }
-            if self.digits() == 0 {
-                return Err(self.expected("a digit"));
-            }
-        }
-        Ok(Json::Number)
-    }
-
-    /// A string, from its opening quote to its closing one.
-    fn string(&mut self) -> Result<Cow<'t, str>, JsonError> {
-        self.pos += 1;
-        let mut unescaped: Option<String> = None;
-        loop {
-            let bytes = &self.text.as_bytes()[self.pos..];
-            let Some(len) = bytes.iter().position(|byte| matches!(byte, ..0x20 | b'"' | b'\\')) else {
-                self.pos = self.text.len();
-                return Err(self.expected("a closing quote"));
-            };
-            let plain = &self.text[self.pos..self.pos + len];
-            self.pos += len;
-            match bytes[len] {
-                b'"' => {
-                    self.pos += 1;
-                    return Ok(match unescaped {
-                        None => Cow::Borrowed(plain),
-                        Some(text) => Cow::Owned(text + plain),
-                    });
-                }
-                b'\\' => {
-                    let text = unescaped.get_or_insert_default();
-                    text.push_str(plain);
-                    text.push(self.escape()?);
-                }
-                _ => return Err(self.expected("an escape instead of a control character")),
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Result<char, JsonError> {
-        let start = self.pos;
-        self.pos += 1;
-        let letter = self.peek();
-        self.pos += 1;
-        Ok(match letter {
-            Some(itself @ (b'"' | b'\\' | b'/')) => char::from(itself),
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => {
-                let high = self.hex4(start)?;
-                let mut units = [high, 0];
-                let pair = (0xd800..0xdc00).contains(&high) && self.word("\\u");
-                if pair {
-                    units[1] = self.hex4(start)?;
-                }
-                let mut chars = char::decode_utf16(units.into_iter().take(1 + usize::from(pair)));
-                let lone = || Error::from(ErrorKind::LoneSurrogate).at(start as u64);
-                chars.next().and_then(Result::ok).ok_or_else(lone)?
-            }
-            _ => return Err(Error::from(ErrorKind::Json { expected: "an escape" }).at(start as u64).into()),
-        })
-    }
-
-    fn hex4(&mut self, start: usize) -> Result<u16, JsonError> {
-        let digits = self.text.as_bytes().get(self.pos..self.pos + 4).unwrap_or_default();
-        let code = digits
-            .iter()
-            .try_fold(0, |code, &byte| char::from(byte).to_digit(16).map(|digit| code << 4 | digit as u16));
-        let wrong = Error::from(ErrorKind::Json { expected: "four hexadecimal digits" }).at(start as u64);
-        self.pos += 4;
-        code.filter(|_| digits.len() == 4).ok_or(wrong.into())
     }
 }
 
@@ -261,32 +123,6 @@ fn duplicate<'k>(fields: &'k [(Cow<'_, str>, Json<'_>)]) -> Option<&'k str> {
     let mut keys: Vec<&str> = fields.iter().map(|(key, _)| &**key).collect();
     keys.sort_unstable();
     keys.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
-}
-
-/// Appends a string: printable ASCII as it is, everything else escaped.
-pub(crate) fn push_string(out: &mut String, text: &str) {
-    out.push('"');
-    for char in text.chars() {
-        match char {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            ' '..='~' => out.push(char),
-            _ => {
-                for unit in char.encode_utf16(&mut [0; 2]) {
-                    out.push_str("\\u");
-                    for shift in [12, 8, 4, 0] {
-                        out.push(char::from(b"0123456789abcdef"[usize::from(*unit >> shift & 15)]));
-                    }
-                }
-            }
-        }
-    }
-    out.push('"');
 }
 
 #[cfg(test)]
@@ -347,15 +183,5 @@ mod tests {
         assert_eq!(code("{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"a\":1}"), "ss-duplicate");
         assert_eq!(code("[[[[[]]]]]"), "depth");
         assert_eq!(code(&format!("[{}1]", "1,".repeat(99))), "count");
-    }
-
-    #[test]
-    fn strings_are_written_and_read_again() {
-        let text = "a\"\\\u{8}\u{c}\n\r\t\u{0}\u{7f}é\u{1f600}/";
-        let mut out = String::new();
-        push_string(&mut out, text);
-        assert_eq!(out, "\"a\\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u007f\\u00e9\\ud83d\\ude00/\"");
-        let Ok(Json::Str(read)) = parse(&out, 1, 1) else { panic!("{out}") };
-        assert_eq!(read, text);
     }
 }

@@ -2,6 +2,8 @@
 
 use core::fmt::{self, Write as _};
 
+use json_scan::{Escape, JsonStr};
+
 use super::value::Value;
 
 impl fmt::Display for Value {
@@ -15,7 +17,7 @@ impl fmt::Display for Value {
             Self::F32(value) if value.is_finite() => write!(f, "{value:?}"),
             Self::F64(value) if value.is_finite() => write!(f, "{value:?}"),
             Self::F32(_) | Self::F64(_) => f.write_str("null"),
-            Self::String(text) => write_text(f, text),
+            Self::String(text) => JsonStr(text, Escape::Hazards).fmt(f),
             Self::Bytes(bytes) => write_list(f, bytes, |f, byte| write!(f, "{byte}")),
             Self::Ext(number, bytes) => {
                 write!(f, "{{\"type\":{number},\"bytes\":")?;
@@ -29,7 +31,7 @@ impl fmt::Display for Value {
                     if idx > 0 {
                         f.write_char(',')?;
                     }
-                    write_text(f, key)?;
+                    JsonStr(key, Escape::Hazards).fmt(f)?;
                     f.write_char(':')?;
                     fmt::Display::fmt(value, f)?;
                 }
@@ -52,35 +54,6 @@ fn write_list<T>(
         write_one(f, value)?;
     }
     f.write_char(']')
-}
-
-/// In quotation marks, and such that it cannot steer a terminal.
-pub(crate) fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    f.write_char('"')?;
-    for char in text.chars() {
-        match char {
-            '"' => f.write_str("\\\"")?,
-            '\\' => f.write_str("\\\\")?,
-            '\n' => f.write_str("\\n")?,
-            '\t' => f.write_str("\\t")?,
-            // Control characters, and those that reorder or hide what follows them on a screen.
-            '\0'..='\u{1f}'
-            | '\u{7f}'..='\u{9f}'
-            | '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}' => {
-                char.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(f, "\\u{unit:04x}"))?;
-            }
-            _ => f.write_char(char)?,
-        }
-    }
-    f.write_char('"')
 }
 
 #[cfg(test)]

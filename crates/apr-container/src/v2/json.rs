@@ -1,21 +1,12 @@
-//! JSON text taken apart without building a tree of it.
-//!
-//! `check` decides whether a text is JSON; what is left here is to find the members of an object or the items of an
-//! array in a text that is known to be sound. Nothing recurses, so nesting costs no stack.
-
-mod check;
-mod members;
-mod text;
-
-use self::check::Scan;
-pub(crate) use self::members::Members;
-pub(crate) use self::text::{push_string, string};
+//! JSON that is kept as text, and the members of an object without a tree of it.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use core::fmt;
+
+use json_scan::{Check, Escape, Scanner};
 
 use crate::error::{Error, ErrorKind};
 
@@ -58,7 +49,7 @@ impl Json {
     /// The value of a string.
     #[must_use]
     pub fn as_str(&self) -> Option<Cow<'_, str>> {
-        string(&self.0)
+        json_scan::unescape(&self.0)
     }
 
     /// The value of an integer that is not negative.
@@ -122,93 +113,88 @@ impl From<f64> for Json {
 impl From<&str> for Json {
     fn from(value: &str) -> Self {
         let mut text = String::new();
-        push_string(&mut text, value);
+        json_scan::push_string(&mut text, value, Escape::Minimal);
         Self(text.into())
     }
 }
 
-/// The value in a text, without the white space around it, if it is JSON, and the deepest nesting of arrays and objects in it.
+/// The value in a text, without the white space around it, and the deepest nesting of arrays and objects in it.
 pub(crate) fn check(text: &str) -> Result<(&str, usize), Error> {
-    check::value(text).map_err(|at| ErrorKind::JsonSyntax.at(at as u64))
+    Ok(json_scan::value(text, Check::Syntax)?)
+}
+
+impl From<json_scan::Error> for Error {
+    fn from(error: json_scan::Error) -> Self {
+        ErrorKind::JsonSyntax.at(error.offset() as u64)
+    }
 }
 
 /// A member of an object.
 #[derive(Clone, Copy)]
 pub(crate) struct Member<'k, 't> {
     pub(crate) key: &'k str,
-    /// The value's text.
+    /// The text of the value.
     pub(crate) value: &'t str,
-    /// Where the key stands in the text.
+    /// Byte offset of the key in the text.
     pub(crate) at: usize,
-    /// Where the value stands.
+    /// Byte offset of the value.
     pub(crate) value_at: usize,
 }
 
-/// Calls `member` for each member of the object a sound text is.
+/// Calls `member` for each member of the object in a text that has been [checked](check).
 ///
 /// # Errors
 ///
-/// Those of `member`; [`ErrorKind::JsonType`] if the text is no object, [`ErrorKind::JsonSyntax`] for a key with half a
-/// surrogate pair.
+/// Those of `member`; [`ErrorKind::JsonType`] if the text is not an object, [`ErrorKind::JsonSyntax`] for a key with a lone
+/// surrogate.
 pub(crate) fn members<'t>(
     text: &'t str,
     mut member: impl FnMut(Member<'_, 't>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    each_member(text, &mut member)
-}
-
-fn each_member<'t>(
-    text: &'t str,
-    member: &mut dyn FnMut(Member<'_, 't>) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let mut scan = Scan::new(text);
-    if !scan.eat(b'{') {
+    let mut scanner = Scanner::new(text, Check::Syntax);
+    if scanner.peek() != Some(b'{') {
         return Err(ErrorKind::JsonType { expected: "an object" }.into());
     }
-    loop {
-        let (literal, at) = scan.value();
-        if literal.is_empty() {
-            return Ok(());
-        }
-        let key = string(literal).ok_or(ErrorKind::JsonSyntax.at(at as u64))?;
-        scan.eat(b':');
-        let (value, value_at) = scan.value();
-        member(Member { key: &key, value, at, value_at })?;
-        if !scan.eat(b',') {
-            return Ok(());
-        }
-    }
+    scanner.members(|scanner, key, at| {
+        let key = key.try_unescape().ok_or(ErrorKind::JsonSyntax.at(at as u64))?;
+        let (value, value_at) = value(scanner)?;
+        member(Member { key: &key, value, at, value_at })
+    })
 }
 
-/// Calls `item` for each item of the array a sound text is.
+/// Calls `item` for each element of the array in a text that has been [checked](check).
 ///
 /// # Errors
 ///
-/// Those of `item`; [`ErrorKind::JsonType`] if the text is no array.
+/// Those of `item`; [`ErrorKind::JsonType`] if the text is not an array.
 pub(crate) fn items<'t>(
     text: &'t str,
     mut item: impl FnMut(&'t str, usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut scan = Scan::new(text);
-    if !scan.eat(b'[') {
+    let mut scanner = Scanner::new(text, Check::Syntax);
+    if scanner.peek() != Some(b'[') {
         return Err(ErrorKind::JsonType { expected: "an array" }.into());
     }
-    loop {
-        let (value, at) = scan.value();
-        if value.is_empty() {
-            return Ok(());
-        }
-        item(value, at)?;
-        if !scan.eat(b',') {
-            return Ok(());
-        }
-    }
+    scanner.items(|scanner, _| {
+        let (value, at) = value(scanner)?;
+        item(value, at)
+    })
+}
+
+/// The text of the next value, and its byte offset.
+fn value<'t>(scanner: &mut Scanner<'t>) -> Result<(&'t str, usize), Error> {
+    let at = scanner.pos();
+    scanner.skip_value(usize::MAX)?;
+    let value = scanner.text_from(at);
+    scanner.skip_white_space();
+    Ok((value, at))
 }
 
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
 
+    use json_scan::push_string;
     use proptest::prelude::*;
 
     use super::*;
@@ -300,9 +286,9 @@ mod tests {
             let mut text = String::from("{ ");
             for (idx, (key, (inner, number))) in pairs.iter().enumerate() {
                 text += if idx == 0 { "" } else { " ,\t" };
-                push_string(&mut text, key);
+                push_string(&mut text, key, Escape::Minimal);
                 text += " : {\"v\":[";
-                push_string(&mut text, inner);
+                push_string(&mut text, inner, Escape::Minimal);
                 text += &format!(", {number}]}} ");
             }
             text.push('}');

@@ -4,10 +4,12 @@ use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use json_scan::{Escape, Writer};
+
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
 use crate::map::Map;
-use crate::v2::json::{self, Json, Member, Members};
+use crate::v2::json::{self, Json, Member};
 
 /// What a file says about its model.
 ///
@@ -334,33 +336,48 @@ impl Metadata {
     /// others is written.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut out = Members::new();
+        let mut out = Writer::compact(Escape::Minimal);
+        out.begin_object();
         for &key in ORDER {
             if let Some(json) = self.other.get(key) {
-                out.raw(key, json.text());
+                out.key(key).plain(json);
                 continue;
             }
             match (key, self.text_field(key)) {
-                ("model_type", _) => out.text(key, Some(&self.model_type)),
-                ("total_size", _) => out.raw(key, Json::from(self.total_size).text()),
-                ("param_count", _) => out.raw(key, Json::from(self.param_count).text()),
+                ("model_type", _) => write_text(&mut out, key, Some(&self.model_type)),
+                ("total_size", _) => write_number(&mut out, key, self.total_size),
+                ("param_count", _) => write_number(&mut out, key, self.param_count),
                 ("sharding", _) => {
                     if let Some(sharding) = &self.sharding {
-                        out.raw(key, &sharding.to_json());
+                        out.key(key);
+                        sharding.write(&mut out);
                     }
                 }
-                ("license" | "data_source" | "data_license", text) => out.text(key, text),
+                ("license" | "data_source" | "data_license", text) => write_text(&mut out, key, text),
                 (_, None) => {}
-                (_, text) => out.text(key, text),
+                (_, text) => write_text(&mut out, key, text),
             }
         }
         for (key, json) in &self.other {
             if !ORDER.contains(&key.as_str()) {
-                out.raw(key, json.text());
+                out.key(key).plain(json);
             }
         }
+        out.end_object();
         out.finish()
     }
+}
+
+fn write_text(out: &mut Writer, key: &str, text: Option<&str>) {
+    out.key(key);
+    match text {
+        Some(text) => out.string(text),
+        None => out.null(),
+    };
+}
+
+fn write_number(out: &mut Writer, key: &str, number: u64) {
+    out.key(key).plain(number);
 }
 
 impl Sharding {
@@ -392,14 +409,16 @@ impl Sharding {
         Ok(Some(sharding))
     }
 
-    fn to_json(&self) -> String {
-        let mut out = Members::new();
-        out.raw("shard_count", Json::from(self.shard_count).text());
-        out.raw("shard_index", Json::from(self.shard_index).text());
-        out.raw("total_size", Json::from(self.total_size).text());
-        out.text("pattern", self.pattern.as_deref());
-        self.other.iter().for_each(|(key, json)| out.raw(key, json.text()));
-        out.finish()
+    fn write(&self, out: &mut Writer) {
+        out.begin_object();
+        write_number(out, "shard_count", self.shard_count);
+        write_number(out, "shard_index", self.shard_index);
+        write_number(out, "total_size", self.total_size);
+        write_text(out, "pattern", self.pattern.as_deref());
+        for (key, json) in &self.other {
+            out.key(key).plain(json);
+        }
+        out.end_object();
     }
 }
 
@@ -418,7 +437,7 @@ pub(crate) fn sound_text<'t>(bytes: &'t [u8], options: &ReadOptions) -> Result<(
 }
 
 pub(crate) fn text(value: &str) -> Result<String, Error> {
-    let text = json::string(value).ok_or(ErrorKind::JsonType { expected: "a string" })?;
+    let text = json_scan::unescape(value).ok_or(ErrorKind::JsonType { expected: "a string" })?;
     Ok(text.into_owned())
 }
 

@@ -1,8 +1,8 @@
-//! The little JSON that checkpoints need around `serde_json`.
+//! JSON of checkpoints: the numbers that JSON does not have and Python writes.
 
 use alloc::borrow::Cow;
-use core::fmt::Write as _;
 
+use json_scan::{Check, Scanner, Writer};
 use serde_json::Value;
 
 /// Words that JSON does not have and Python's `json` module writes, with the strings that stand for them here.
@@ -19,82 +19,36 @@ fn quote_non_finite(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 64);
-    for (piece, quoted) in pieces(text) {
-        if quoted {
-            out.push_str(piece);
+    let mut scanner = Scanner::new(text, Check::Syntax);
+    while let Some(next) = scanner.rest().chars().next() {
+        let start = scanner.pos();
+        if let Some((_, string)) = NON_FINITE.iter().find(|(word, _)| scanner.strip(word)) {
+            out.push_str(string);
             continue;
         }
-        let mut rest = piece;
-        while let Some(first) = rest.chars().next() {
-            if let Some((word, string)) = NON_FINITE.iter().find(|(word, _)| rest.starts_with(word)) {
-                out.push_str(string);
-                rest = &rest[word.len()..];
-            } else {
-                out.push(first);
-                rest = &rest[first.len_utf8()..];
-            }
+        if next != '"' {
+            scanner.advance(next.len_utf8());
+        } else if scanner.bare_string().is_err() {
+            // The parser refuses it.
+            scanner.advance(scanner.rest().len());
         }
+        out.push_str(scanner.text_from(start));
     }
     Cow::Owned(out)
 }
 
-/// Number of members in all objects of a valid text: its colons outside strings. A parser that keeps the last
-/// of two equal names has fewer.
-pub(super) fn count_members(text: &str) -> usize {
-    pieces(text).filter(|(_, quoted)| !quoted).map(|(piece, _)| piece.matches(':').count()).sum()
-}
-
-/// Cuts a text into strings, quotes included, and what is between them.
-fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
-    let mut rest = text;
-    core::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let quoted = rest.starts_with('"');
-        let len = if quoted { string_len(rest) } else { rest.find('"').unwrap_or(rest.len()) };
-        let (piece, tail) = rest.split_at(len);
-        rest = tail;
-        Some((piece, quoted))
-    })
-}
-
-/// Length of the string that `text` begins with; all of it if the string does not end.
-fn string_len(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// Appends `text` as a JSON string.
-pub(super) fn push_string(out: &mut String, text: &str) {
-    // `Value` prints without escaping anything that JSON does not require to be escaped.
-    let _ = write!(out, "{}", Value::from(text));
-}
-
-/// Appends a number; one that is not finite as the string that stands for it.
-pub(super) fn push_number(out: &mut String, number: f64) {
-    let text = if number.is_nan() {
-        "\"NaN\""
-    } else if number == f64::INFINITY {
-        "\"Infinity\""
-    } else if number == f64::NEG_INFINITY {
-        "\"-Infinity\""
+/// Writes a number; one that is not finite as the string that represents it.
+pub(super) fn push_number(out: &mut Writer, number: f64) {
+    if number.is_nan() {
+        out.string("NaN");
+    } else if number.is_infinite() {
+        out.string(if number > 0.0 { "Infinity" } else { "-Infinity" });
     } else {
-        let _ = write!(out, "{}", Value::from(number));
-        return;
-    };
-    out.push_str(text);
+        out.plain(Value::from(number));
+    }
 }
 
-/// The number that a value stands for.
+/// The number that a value represents.
 pub(super) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -110,6 +64,8 @@ pub(super) fn number(value: &Value) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use json_scan::Escape;
+
     use super::*;
 
     #[test]
@@ -131,19 +87,11 @@ mod tests {
         for number in
             [0.0, -0.0, 1.0, 0.1, 1e300, -5e-324, f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]
         {
-            let mut text = String::new();
-            push_number(&mut text, number);
+            let mut out = Writer::compact(Escape::Minimal);
+            push_number(&mut out, number);
+            let text = out.finish();
             let back = super::number(&parse(&text).unwrap()).unwrap();
             assert_eq!(back.to_bits(), number.to_bits(), "{text}");
         }
-    }
-
-    #[test]
-    fn strings_are_escaped_and_members_counted() {
-        let mut text = String::new();
-        push_string(&mut text, "a\"\\\n\u{1}é:");
-        assert_eq!(text, "\"a\\\"\\\\\\n\\u0001é:\"");
-        assert_eq!(count_members(r#"{"a:b": "c:d", "e": {"f": 1}}"#), 3);
-        assert_eq!(count_members(r#"{"a": 1, "a": 2}"#), 2);
     }
 }

@@ -3,9 +3,8 @@
 use alloc::collections::BTreeMap;
 use core::fmt::Write as _;
 
-use serde_json::Value;
+use json_scan::{Check, Escape, Scanner, Writer};
 
-use super::json;
 use crate::error::ErrorKind;
 
 /// Its own file name, which it does not list.
@@ -23,43 +22,54 @@ pub(super) type Manifest = BTreeMap<String, Digest>;
 pub(super) fn parse(bytes: &[u8]) -> Result<Manifest, ErrorKind> {
     let bad = |problem| ErrorKind::BadManifest { problem, entry: None };
     let text = core::str::from_utf8(bytes).map_err(|_| bad("not UTF-8"))?;
-    let value: Value = serde_json::from_str(text).map_err(|_| bad("not JSON"))?;
-    let Value::Object(entries) = value else {
+    // First of all it is JSON, whatever else is wrong with it.
+    let (value, _) = json_scan::value(text, Check::Values).map_err(|_| bad("not JSON"))?;
+    let mut scanner = Scanner::new(value, Check::Values);
+    if scanner.peek() != Some(b'{') {
         return Err(bad("not an object"));
-    };
+    }
     let mut manifest = Manifest::new();
-    let n_entries = entries.len();
-    for (name, digest) in entries {
-        let bad = |problem| ErrorKind::BadManifest { problem, entry: Some(name.clone()) };
+    let read = scanner.members(|scanner, name, _| {
+        let name = name.unescape().into_owned();
+        let bad = |problem| Fault(Some((problem, name.clone())));
         if !is_plain(&name) {
             return Err(bad("not a plain file name"));
         }
-        let digest = digest.as_str().and_then(from_hex).ok_or_else(|| bad("not a SHA-256 digest"))?;
-        if name != NAME {
-            manifest.insert(name, digest);
+        let digest = scanner.string().ok().and_then(|digest| from_hex(&digest.unescape()));
+        let digest = digest.ok_or_else(|| bad("not a SHA-256 digest"))?;
+        match manifest.insert(name.clone(), digest) {
+            Some(_) => Err(bad("listed twice")),
+            None => Ok(()),
         }
+    });
+    match read {
+        Ok(()) => {}
+        Err(Fault(Some((problem, name)))) => {
+            return Err(ErrorKind::BadManifest { problem, entry: Some(name) });
+        }
+        Err(Fault(None)) => return Err(bad("not JSON")),
     }
-    // All values are strings, so every member is one of the object's own.
-    if json::count_members(text) != n_entries {
-        return Err(bad("a file is listed twice"));
-    }
+    manifest.remove(NAME);
     Ok(manifest)
 }
 
-pub(super) fn render(manifest: &Manifest) -> String {
-    let mut out = String::from("{");
-    let mut separator = "";
-    for (name, digest) in manifest {
-        out.push_str(separator);
-        out.push_str("\n  ");
-        json::push_string(&mut out, name);
-        out.push_str(": \"");
-        out.push_str(&to_hex(digest));
-        out.push('"');
-        separator = ",";
+/// What is wrong with an entry; nothing for an error of the syntax.
+struct Fault(Option<(&'static str, String)>);
+
+impl From<json_scan::Error> for Fault {
+    fn from(_: json_scan::Error) -> Self {
+        Self(None)
     }
-    out.push_str("\n}");
-    out
+}
+
+pub(super) fn render(manifest: &Manifest) -> String {
+    let mut out = Writer::indented(Escape::Minimal);
+    out.begin_object();
+    for (name, digest) in manifest {
+        out.key(name).string(&to_hex(digest));
+    }
+    out.end_object();
+    out.finish()
 }
 
 /// Whether a name can only mean an entry of the folder itself, on any platform.

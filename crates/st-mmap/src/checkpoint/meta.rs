@@ -1,8 +1,8 @@
 //! `meta.json`: the step and what is worth remembering about it.
 
 use alloc::collections::BTreeMap;
-use core::fmt::Write as _;
 
+use json_scan::{Escape, Writer};
 use serde_json::Value;
 
 use super::{CheckpointData, json};
@@ -56,27 +56,19 @@ impl Meta {
 }
 
 pub(super) fn render(data: &CheckpointData<'_>) -> String {
-    let mut out = String::new();
-    let _ = write!(out, "{{\n  \"step\": {},\n  \"metrics\": {{", data.step);
-    let mut separator = "";
+    let mut out = Writer::indented(Escape::Minimal);
+    out.begin_object();
+    out.key("step").plain(data.step);
+    out.key("metrics").begin_object();
     for (name, value) in &data.metrics {
-        out.push_str(separator);
-        out.push_str("\n    ");
-        json::push_string(&mut out, name);
-        out.push_str(": ");
+        out.key(name);
         json::push_number(&mut out, *value);
-        separator = ",";
     }
-    if !data.metrics.is_empty() {
-        out.push_str("\n  ");
-    }
-    out.push('}');
-    for (name, class) in [("model_class", data.model_class), ("optimizer_class", data.optimizer_class)] {
-        let _ = write!(out, ",\n  \"{name}\": ");
-        json::push_string(&mut out, class);
-    }
-    out.push_str("\n}");
-    out
+    out.end_object();
+    out.key("model_class").string(data.model_class);
+    out.key("optimizer_class").string(data.optimizer_class);
+    out.end_object();
+    out.finish()
 }
 
 pub(super) fn parse(bytes: Vec<u8>) -> Result<Meta, ErrorKind> {

@@ -5,6 +5,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use json_scan::{Escape, push_string};
 use st_core::Dtype;
 
 use super::{
@@ -13,7 +14,6 @@ use super::{
     VALUE, VARIANT,
 };
 use crate::error::{Error, ErrorKind};
-use crate::json::push_string;
 use crate::limits::{Limits, MAX_DEPTH};
 use crate::node::{Entry, Factory, Node};
 use crate::number::{complex_text, float_text, is_integer};
@@ -105,13 +105,13 @@ impl<'n> Writer<'n> {
     fn open(&mut self, data_type: &str) {
         self.out.push('{');
         self.key(DATA_TYPE);
-        push_string(&mut self.out, data_type);
+        push_string(&mut self.out, data_type, Escape::Ascii);
         self.out.push_str(", ");
         self.key(VALUE);
     }
 
     fn key(&mut self, key: &str) {
-        push_string(&mut self.out, key);
+        push_string(&mut self.out, key, Escape::Ascii);
         self.out.push_str(": ");
     }
 
@@ -122,7 +122,7 @@ impl<'n> Writer<'n> {
 
     fn text(&mut self, data_type: &str, value: &str) {
         self.open(data_type);
-        push_string(&mut self.out, value);
+        push_string(&mut self.out, value, Escape::Ascii);
     }
 
     /// A further field.
@@ -134,7 +134,7 @@ impl<'n> Writer<'n> {
         self.out.push_str(", ");
         self.key(field);
         match value {
-            Some(value) => push_string(&mut self.out, value),
+            Some(value) => push_string(&mut self.out, value, Escape::Ascii),
             None => self.out.push_str("null"),
         }
     }

@@ -4,6 +4,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
+use json_scan::{Escape, Writer};
+
 use super::{Shard, ShardManifest, refusal};
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
@@ -166,88 +168,39 @@ fn require<T>(key: &'static str, value: Option<T>) -> Result<T, Error> {
 }
 
 pub(super) fn write(manifest: &ShardManifest) -> String {
-    let mut out = Indented::default();
-    out.open('{');
-    out.member("version", Json::from(manifest.version.as_str()).text());
-    out.member("shard_count", Json::from(manifest.shards.len() as u64).text());
-    out.member("total_size", Json::from(manifest.total_size).text());
-    out.member("tensor_count", Json::from(manifest.weight_map.len() as u64).text());
-    out.key("shards");
-    out.open('[');
+    let mut out = Writer::indented(Escape::Minimal);
+    out.begin_object();
+    out.key("version").string(&manifest.version);
+    out.key("shard_count").plain(manifest.shards.len());
+    out.key("total_size").plain(manifest.total_size);
+    out.key("tensor_count").plain(manifest.weight_map.len());
+    out.key("shards").begin_array();
     for (idx, shard) in manifest.shards.iter().enumerate() {
-        out.item();
-        out.open('{');
-        out.member("filename", Json::from(shard.filename.as_str()).text());
-        out.member("index", Json::from(idx as u64).text());
-        out.member("size", Json::from(shard.size).text());
-        out.key("tensors");
-        out.open('[');
+        out.begin_object();
+        out.key("filename").string(&shard.filename);
+        out.key("index").plain(idx);
+        out.key("size").plain(shard.size);
+        out.key("tensors").begin_array();
         for tensor in &shard.tensors {
-            out.item();
-            json::push_string(&mut out.text, tensor);
+            out.string(tensor);
         }
-        out.close(']');
-        shard.other.iter().for_each(|(key, json)| out.member(key, json.text()));
-        out.close('}');
+        out.end_array();
+        write_others(&mut out, &shard.other);
+        out.end_object();
     }
-    out.close(']');
-    out.key("weight_map");
-    out.open('{');
+    out.end_array();
+    out.key("weight_map").begin_object();
     for (tensor, idx) in &manifest.weight_map {
-        out.member(tensor, Json::from(*idx as u64).text());
+        out.key(tensor).plain(idx);
     }
-    out.close('}');
-    manifest.other.iter().for_each(|(key, json)| out.member(key, json.text()));
-    out.close('}');
-    out.text
+    out.end_object();
+    write_others(&mut out, &manifest.other);
+    out.end_object();
+    out.finish()
 }
 
-/// JSON on its way, indented by two spaces.
-#[derive(Default)]
-struct Indented {
-    text: String,
-    depth: usize,
-    /// Whether the innermost array or object has something in it.
-    filled: bool,
-}
-
-impl Indented {
-    fn open(&mut self, bracket: char) {
-        self.text.push(bracket);
-        self.depth += 1;
-        self.filled = false;
-    }
-
-    fn close(&mut self, bracket: char) {
-        self.depth -= 1;
-        if self.filled {
-            self.new_line();
-        }
-        self.text.push(bracket);
-        self.filled = true;
-    }
-
-    fn item(&mut self) {
-        if self.filled {
-            self.text.push(',');
-        }
-        self.new_line();
-        self.filled = true;
-    }
-
-    fn key(&mut self, key: &str) {
-        self.item();
-        json::push_string(&mut self.text, key);
-        self.text.push_str(": ");
-    }
-
-    fn member(&mut self, key: &str, json: &str) {
-        self.key(key);
-        self.text.push_str(json);
-    }
-
-    fn new_line(&mut self) {
-        self.text.push('\n');
-        self.text.extend(core::iter::repeat_n("  ", self.depth));
+fn write_others(out: &mut Writer, others: &BTreeMap<String, Json>) {
+    for (key, json) in others {
+        out.key(key).plain(json);
     }
 }
