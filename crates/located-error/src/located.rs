@@ -2,13 +2,13 @@
 
 use alloc::boxed::Box;
 use core::fmt;
-
-use json_scan::Visible;
 #[cfg(feature = "std")]
 use std::path::Path;
 
-use crate::entry::Entry;
 #[cfg(feature = "std")]
+use json_scan::Visible;
+
+use crate::entry::Entry;
 use crate::subject::Subject;
 
 /// Where an error is. Each part is present where it is known.
