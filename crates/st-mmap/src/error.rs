@@ -37,7 +37,9 @@ impl Error {
     #[must_use]
     pub fn tensor(&self) -> Option<&str> {
         match &self.0.kind {
-            ErrorKind::Format(error) => error.subject().map(st_core::Subject::name).or(self.0.tensor.as_deref()),
+            ErrorKind::Format(error) => {
+                error.subject().map(st_core::Subject::name).or(self.0.tensor.as_deref())
+            }
             _ => self.0.tensor.as_deref(),
         }
     }

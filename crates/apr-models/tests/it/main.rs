@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends with a panic, also in the functions that serve it")]
 
+mod aprender_names;
 mod data;
 mod damage;
 mod fitting;
