@@ -124,9 +124,9 @@ fn string_literals(source: &str) -> Vec<(usize, String)> {
 
 /// Start and end of the content if `rest` begins with a string literal, raw or not.
 fn literal(rest: &str) -> Option<(usize, usize)> {
-    if rest.starts_with('"') {
+    if let Some(text) = rest.strip_prefix('"') {
         let mut escaped = false;
-        let end = rest[1..].find(|c| {
+        let end = text.find(|c| {
             let ends = c == '"' && !escaped;
             escaped = c == '\\' && !escaped;
             ends
