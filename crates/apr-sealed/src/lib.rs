@@ -1,30 +1,10 @@
-//! Sealed files: any model, of any size, encrypted or signed or both, any tensor of which can be read alone, verified.
+#![doc = include_str!("../README.md")]
 //!
-//! What is sealed is a sequence of [`Part`]s, tensors and whatever stands between them. Opening a file reads its header;
-//! reading one tensor then reads the chunks that hold it and a few hashes, decrypts, verifies, and touches nothing else. All
-//! parts in order are the original file, byte for byte. New recipients are added in place, without touching the payload.
-//! `docs/sealed-format.md` is the specification and says what is promised and what is not.
+//! # Overview
 //!
-//! ```
-//! use apr_sealed::{Part, Plan, SealOptions, SealedLimits, SealedReader};
-//! use apr_crypto::{Access, OsRandom, RecipientSecret, Signer, SigningKey};
-//!
-//! let (seller, buyer) = (SigningKey::generate(&mut OsRandom)?, RecipientSecret::generate(&mut OsRandom)?);
-//! let plan = Plan::new([Part::tensor("weight", "F32", [2], 8), Part::tensor("bias", "F32", [1], 4)])?;
-//! let options = SealOptions::default().for_recipient(buyer.public()).signed_by(&seller);
-//! let file = apr_sealed::to_vec(&plan, &[7; 12], &options, &mut OsRandom)?;
-//!
-//! let seller_public = seller.verifying_key();
-//! let access = Access::default().with_recipient(&buyer).with_trust(&seller_public);
-//! let reader = SealedReader::open(&file, &access, &SealedLimits::default())?;
-//! assert_eq!(reader.signer(), Some(Signer::Trusted(None)));
-//! assert_eq!(reader.tensor("bias")?, [7; 4]);
-//! # Ok::<(), apr_sealed::Error>(())
-//! ```
-//!
-//! - Writing: [`Plan`] lays the parts out, [`SealOptions`] say for whom; [`to_vec`] in memory; with `std` `Sealer` streams,
+//! - Writing: [`Plan`] lists the parts, [`SealOptions`] name the recipients; [`to_vec`] in memory; with `std` `Sealer` streams,
 //!   `seal_file` replaces a file durably. Extra memory is a few MiB for any size.
-//! - Reading: [`SealedReader`] over any [`ReadAt`](read_at::ReadAt). [`SealedHeader`] is what anyone can see. [`verify`] checks
+//! - Reading: [`SealedReader`] over any [`ReadAt`](read_at::ReadAt). [`SealedHeader`] is the public part. [`verify`] checks
 //!   signature and content without any key to decrypt.
 //! - Other recipients: [`Rekeying`], with `std` `rekey`.
 
