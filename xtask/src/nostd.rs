@@ -30,7 +30,7 @@ const DUPLICATE_ITEM: &str = "E0152";
 
 /// The crates that promise it, and a call that leads through the whole of each.
 const CRATES: [Promise; 10] = [
-    Promise { name: "located-error", features: &[], call: include_str!("nostd/located_error.rs") },
+    Promise { name: "located-error", features: &["alloc"], call: include_str!("nostd/located_error.rs") },
     Promise { name: "foreign-format", features: &[], call: include_str!("nostd/foreign_format.rs") },
     Promise { name: "st-core", features: &[], call: include_str!("nostd/st_core.rs") },
     Promise { name: "st-structures", features: &[], call: include_str!("nostd/st_structures.rs") },

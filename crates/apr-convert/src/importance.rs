@@ -161,7 +161,7 @@ impl Importance {
 }
 
 fn refused(what: &'static str, offset: u64) -> Error {
-    ErrorKind::Importance { what, offset }.into()
+    Error::from(ErrorKind::Importance { what }).at(offset)
 }
 
 fn floats(bytes: &[u8]) -> Vec<f32> {

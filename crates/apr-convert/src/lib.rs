@@ -27,3 +27,4 @@ pub use crate::error::{Error, ErrorKind};
 pub use crate::importance::Importance;
 pub use crate::target_format::TargetFormat;
 pub use crate::transcode::{Piece, Sample, Transcoder};
+pub use located_error::Subject;

@@ -283,7 +283,7 @@ impl<'w> Transcoder<'w> {
         let mut block = [0; SCALE + 1];
         let made =
             Quantizer::new(self.to).and_then(|quantizer| quantizer.quantize(&[largest], 1, &mut block));
-        made.map_err(|error| Error::from(error.behind(place)))?;
+        made.map_err(|error| Error::from(error.offset_elements(place)))?;
         let [scale @ .., _] = block;
         Ok(Whole { largest, scale })
     }
@@ -343,7 +343,7 @@ impl<'w> Transcoder<'w> {
         if self.to == Dtype::AprQ8 {
             blocks.truncate(SCALE + len as usize);
         }
-        Ok(made.map_err(|error| error.behind(begin))?)
+        Ok(made.map_err(|error| error.offset_elements(begin))?)
     }
 
     /// The blocks at hand, without what was written before.

@@ -31,7 +31,7 @@ impl Quantizer<'_> {
         let pieces = values.par_chunks(count).zip(out.par_chunks_mut(bytes)).enumerate().with_max_len(1);
         let results = pieces.map(|(idx, (values, out))| {
             let row_len = if self.has_importance() { row_len } else { values.len() };
-            self.quantize(values, row_len, out).map_err(|error| error.behind((idx * count) as u64))
+            self.quantize(values, row_len, out).map_err(|error| error.offset_elements((idx * count) as u64))
         });
         results.find_first(Result::is_err).unwrap_or(Ok(()))
     }

@@ -4,11 +4,8 @@ mod cli;
 mod container;
 mod crypto;
 mod file;
-mod gguf;
 mod manifest;
 mod model;
-mod quantize;
-mod quant;
 #[cfg(feature = "serve")]
 mod serve;
 mod wasm;
@@ -25,14 +22,14 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
     [
         st_core::ErrorKind::TABLE,
         st_structures::ErrorKind::TABLE,
-        gguf::ENTRIES,
+        gguf_core::ErrorKind::TABLE,
         container::ENTRIES,
         crypto::ENTRIES,
         manifest::ENTRIES,
         file::ENTRIES,
         model::ENTRIES,
-        quantize::ENTRIES,
-        quant::ENTRIES,
+        apr_convert::ErrorKind::TABLE,
+        apr_quant::ErrorKind::TABLE,
         #[cfg(feature = "serve")]
         serve::ENTRIES,
         wasm::ENTRIES,

@@ -6,7 +6,7 @@ use core::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use located_error::Category;
+use located_error::{Category, Located, Subject};
 
 use crate::codes;
 use crate::report::json::JsonWriter;
@@ -404,34 +404,41 @@ impl Failure {
     }
 }
 
-impl From<st_core::Error> for Failure {
-    fn from(error: st_core::Error) -> Self {
-        // Offset and tensor have lines of their own.
-        Self::new(error.code(), error.kind().to_string())
-            .at(error.offset())
-            .of_tensor(error.subject().map(st_core::Subject::name))
+/// An error of a library: offset, subject, line, file and cause have lines of their own.
+fn located(error: &impl Located) -> Failure {
+    let location = error.location();
+    let failure = Failure::new(error.code(), error.message().to_string()).at(location.offset);
+    let failure = match location.subject {
+        Some(Subject::Tensor(name)) => failure.of_tensor(Some(name)),
+        Some(Subject::Key(name)) => failure.of_key(Some(name)),
+        Some(other) => failure.because(other.to_string()),
+        None => failure,
+    };
+    let failure = match location.line {
+        Some(line) => failure.placed(Place::line(line.into())),
+        None => failure,
+    };
+    let failure = match location.path {
+        Some(path) => failure.in_file(path),
+        None => failure,
+    };
+    match error.source() {
+        Some(cause) => failure.because(cause.to_string()),
+        None => failure,
     }
 }
 
-impl From<apr_convert::Error> for Failure {
-    fn from(error: apr_convert::Error) -> Self {
-        // Offset and tensor have lines of their own.
-        Self::new(error.code(), error.kind().to_string()).at(error.offset()).of_tensor(error.tensor())
-    }
-}
-
-impl From<gguf_core::Error> for Failure {
-    fn from(error: gguf_core::Error) -> Self {
-        use gguf_core::Subject;
-        // Offset, key and tensor have lines of their own.
-        let failure = Self::new(error.code(), error.kind().to_string()).at(error.offset());
-        match error.subject() {
-            Some(Subject::Key(key)) => failure.of_key(Some(key)),
-            Some(Subject::Tensor(name)) => failure.of_tensor(Some(name)),
-            _ => failure,
+macro_rules! from_located {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                located(&error)
+            }
         }
-    }
+    )*};
 }
+
+from_located!(st_core::Error, apr_convert::Error, gguf_core::Error);
 
 #[cfg(feature = "serve")]
 impl From<apr_serve::Error> for Failure {

@@ -4,6 +4,8 @@ use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
+use located_error::{Located, Subject};
+
 use crate::json::Json;
 
 /// What is wrong.
@@ -43,7 +45,7 @@ impl Failure {
     }
 
     /// What one of the crates below refuses.
-    fn told(code: &'static str, error: &dyn core::fmt::Display) -> Self {
+    fn told(code: &'static str, error: &(impl core::fmt::Display + ?Sized)) -> Self {
         Self::new(code, error.to_string())
     }
 
@@ -117,12 +119,34 @@ impl From<read_at::Error> for Failure {
     }
 }
 
-impl From<st_core::Error> for Failure {
-    fn from(error: st_core::Error) -> Self {
-        Self::told(error.code(), &error)
-            .at(error.offset())
-            .of_tensor(error.subject().map(st_core::Subject::name))
+/// An error of a library. Through a trait object, so that the module has this function once.
+fn located(error: &dyn Located) -> Failure {
+    let location = error.location();
+    let failure = Failure::told(error.code(), error).at(location.offset);
+    match location.subject {
+        Some(Subject::Tensor(name)) => failure.of_tensor(Some(name)),
+        Some(subject) => failure.of_key(Some(subject.name())),
+        None => failure,
     }
+}
+
+macro_rules! from_located {
+    ($($(#[$cfg:meta])* $error:ty;)*) => {$(
+        $(#[$cfg])*
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                located(&error)
+            }
+        }
+    )*};
+}
+
+from_located! {
+    st_core::Error;
+    #[cfg(feature = "gguf")]
+    gguf_core::Error;
+    #[cfg(feature = "quantize")]
+    apr_quant::Error;
 }
 
 impl From<apr_container::Error> for Failure {
@@ -139,25 +163,6 @@ impl From<apr_models::Error> for Failure {
             _ => None,
         };
         Self::told(error.code(), &error).at(offset).of_tensor(error.tensor())
-    }
-}
-
-#[cfg(feature = "gguf")]
-impl From<gguf_core::Error> for Failure {
-    fn from(error: gguf_core::Error) -> Self {
-        let failure = Self::told(error.code(), &error).at(error.offset());
-        match error.subject() {
-            Some(gguf_core::Subject::Key(key)) => failure.of_key(Some(key)),
-            Some(gguf_core::Subject::Tensor(name)) => failure.of_tensor(Some(name)),
-            _ => failure,
-        }
-    }
-}
-
-#[cfg(feature = "quantize")]
-impl From<apr_quant::Error> for Failure {
-    fn from(error: apr_quant::Error) -> Self {
-        Self::told(error.code(), &error)
     }
 }
 

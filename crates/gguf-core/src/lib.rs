@@ -40,10 +40,11 @@ mod shard;
 
 pub use builder::GgufBuilder;
 pub use cursor::Endian;
-pub use error::{Error, ErrorKind, Subject};
+pub use error::{Error, ErrorKind};
 pub use gguf::Gguf;
 pub use header::{Entry, Header, MAGIC, Prefix};
 pub use layout::{Layout, Planned};
+pub use located_error::Subject;
 pub use options::{Level, Limits, ReadOptions};
 pub use patch::Patch;
 pub use shard::{FirstShard, MergePlan, ShardLimit, ShardName, SplitKeys, SplitPlan};

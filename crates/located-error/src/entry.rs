@@ -1,8 +1,7 @@
 //! The table of kinds: what each code means and what to do about it.
 
-use alloc::format;
-use alloc::string::String;
-use alloc::vec::Vec;
+#[cfg(feature = "alloc")]
+use alloc::{format, string::String, vec::Vec};
 
 /// What an error means for whoever runs a program. The exit code of `apr` follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +55,7 @@ impl Entry {
 
 /// What is wrong with a table: for the test of a crate that declares kinds. The codes begin with `prefix` and occur once, messages are
 /// one line without a full stop, meanings are sentences, remedies are not.
+#[cfg(feature = "alloc")]
 #[must_use]
 pub fn problems(table: &[Entry], prefix: &str) -> Vec<String> {
     let mut problems = Vec::new();
@@ -83,7 +83,7 @@ pub fn problems(table: &[Entry], prefix: &str) -> Vec<String> {
     problems
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
 

@@ -7,27 +7,38 @@
 //!
 //! [`Located`] is what a front end needs to know of any of these errors.
 //!
-//! The crate is `no_std` with `alloc`, has no dependencies and no unsafe code.
+//! The crate is `no_std` without unsafe code. Without the feature `alloc` there are the kinds ([`kinds!`]) and their tables, for
+//! crates that do not allocate.
 
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "alloc")]
 extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+#[cfg(feature = "alloc")]
 mod context;
 mod entry;
 mod located;
 mod macros;
+#[cfg(feature = "alloc")]
 mod subject;
+#[cfg(feature = "alloc")]
 mod text;
 
+#[cfg(feature = "alloc")]
 #[doc(hidden)]
 pub use alloc::boxed::Box as __Box;
 
+#[cfg(feature = "alloc")]
 pub use self::context::{AnyCause, Cause, Context, NoCause};
-pub use self::entry::{Category, Entry, problems};
+#[cfg(feature = "alloc")]
+pub use self::entry::problems;
+pub use self::entry::{Category, Entry};
 pub use self::located::{Located, Location};
+#[cfg(feature = "alloc")]
 pub use self::subject::Subject;
+#[cfg(feature = "alloc")]
 pub use self::text::{bounded, cut};

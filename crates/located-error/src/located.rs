@@ -1,5 +1,6 @@
 //! What a front end needs to know of an error.
 
+#[cfg(feature = "alloc")]
 use alloc::boxed::Box;
 use core::fmt;
 #[cfg(feature = "std")]
@@ -9,6 +10,7 @@ use std::path::Path;
 use json_scan::Visible;
 
 use crate::entry::Entry;
+#[cfg(feature = "alloc")]
 use crate::subject::Subject;
 
 /// Where an error is. Each part is present where it is known.
@@ -20,12 +22,16 @@ pub struct Location<'e> {
     /// Line of a text, from 1.
     pub line: Option<u32>,
     /// The tensor, key or field concerned.
+    #[cfg(feature = "alloc")]
     pub subject: Option<&'e Subject>,
     /// The file or folder, as the caller named it.
     #[cfg(feature = "std")]
     pub path: Option<&'e Path>,
+    #[cfg(not(feature = "alloc"))]
+    pub(crate) lifetime: core::marker::PhantomData<&'e ()>,
 }
 
+#[cfg(feature = "alloc")]
 impl Location<'_> {
     /// The message with this location: `m.bin: message, tensor "w", in line 3, at byte 8`.
     pub(crate) fn write(&self, message: &dyn fmt::Display, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -66,6 +72,7 @@ pub trait Located: core::error::Error {
         Self: Sized;
 }
 
+#[cfg(feature = "alloc")]
 impl<E: Located> Located for Box<E> {
     fn code(&self) -> &'static str {
         E::code(self)

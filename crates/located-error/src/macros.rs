@@ -41,6 +41,123 @@ macro_rules! errors {
         pub struct $Error:ident $(caused by $cause:ty)?;
 
         $(#[$kind_meta:meta])*
+        pub enum $Kind:ident { $($kinds:tt)* }
+
+        $(wrapped { $($wrapped:tt)* })?
+    ) => {
+        $crate::kinds! {
+            $(#[$kind_meta])*
+            pub enum $Kind { $($kinds)* }
+
+            $(wrapped { $($wrapped)* })?
+        }
+
+        $($crate::__from! { $Error $Kind $($wrapped)* })?
+
+        $(#[$error_meta])*
+        pub struct $Error($crate::__Box<$crate::Context<$Kind $(, $cause)?>>);
+
+        impl $Error {
+            /// What was wrong.
+            #[must_use]
+            pub const fn kind(&self) -> &$Kind {
+                &self.0.kind
+            }
+
+            /// Stable identifier of the kind; of a kind that wraps another error, that error's.
+            #[must_use]
+            pub fn code(&self) -> &'static str {
+                self.0.kind.code()
+            }
+
+            /// Byte offset in the file or text concerned, where it is known.
+            #[must_use]
+            pub fn offset(&self) -> ::core::option::Option<u64> {
+                $crate::Located::location(self).offset
+            }
+
+            /// The tensor, key or field concerned.
+            #[must_use]
+            pub fn subject(&self) -> ::core::option::Option<&$crate::Subject> {
+                $crate::Located::location(self).subject
+            }
+
+            /// Category, meaning and remedy of the kind.
+            #[must_use]
+            pub fn entry(&self) -> ::core::option::Option<&'static $crate::Entry> {
+                self.0.kind.entry()
+            }
+
+            #[allow(dead_code, reason = "not every crate has offsets")]
+            pub(crate) fn at(mut self, offset: u64) -> Self {
+                self.0.offset.get_or_insert(offset);
+                self
+            }
+
+            /// The same error of bytes that begin at `base`.
+            #[allow(dead_code, reason = "not every crate reads parts")]
+            pub(crate) fn shifted(mut self, base: u64) -> Self {
+                self.0.offset = self.0.offset.map(|offset| offset.saturating_add(base));
+                self
+            }
+
+            #[allow(dead_code, reason = "not every crate has subjects")]
+            pub(crate) fn of(mut self, subject: $crate::Subject) -> Self {
+                self.0.subject.get_or_insert(subject);
+                self
+            }
+        }
+
+        impl ::core::convert::From<$Kind> for $Error {
+            fn from(kind: $Kind) -> Self {
+                Self($crate::__Box::new($crate::Context::new(kind)))
+            }
+        }
+
+        impl ::core::fmt::Debug for $Error {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+
+        impl ::core::fmt::Display for $Error {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::fmt::Display::fmt(&*self.0, f)
+            }
+        }
+
+        /// The text of a wrapped error is part of this one's; what comes next is its own source.
+        impl ::core::error::Error for $Error {
+            fn source(&self) -> ::core::option::Option<&(dyn ::core::error::Error + 'static)> {
+                self.0.kind.inner_source().or(self.0.cause.as_ref().map($crate::Cause::as_error))
+            }
+        }
+
+        impl $crate::Located for $Error {
+            fn code(&self) -> &'static str {
+                self.0.kind.code()
+            }
+
+            fn message(&self) -> &dyn ::core::fmt::Display {
+                self.0.kind.message()
+            }
+
+            fn location(&self) -> $crate::Location<'_> {
+                self.0.location(self.0.kind.inner_location())
+            }
+
+            fn entry(&self) -> ::core::option::Option<&'static $crate::Entry> {
+                self.0.kind.entry()
+            }
+        }
+    };
+}
+
+/// Declares the kinds alone, as [`errors!`] does, for a crate that does not allocate and writes its error type itself.
+#[macro_export]
+macro_rules! kinds {
+    (
+        $(#[$kind_meta:meta])*
         pub enum $Kind:ident {
             $(
                 $(#[doc = $meaning:literal])+
@@ -108,11 +225,31 @@ macro_rules! errors {
                 }
             }
 
-            fn inner_location(&self) -> $crate::Location<'_> {
+            #[allow(dead_code, reason = "for the error type")]
+            pub(crate) fn inner_location(&self) -> $crate::Location<'_> {
                 match self {
                     $($($(#[cfg(feature = $wrapper_feature)])? Self::$wrapper(error) => $crate::Located::location(error),)*)?
                     #[allow(unreachable_patterns, reason = "a crate may only wrap errors")]
                     _ => $crate::Location::default(),
+                }
+            }
+
+            #[allow(dead_code, reason = "for the error type")]
+            pub(crate) fn inner_source(&self) -> ::core::option::Option<&(dyn ::core::error::Error + 'static)> {
+                match self {
+                    $($($(#[cfg(feature = $wrapper_feature)])? Self::$wrapper(error) => ::core::error::Error::source(error),)*)?
+                    #[allow(unreachable_patterns, reason = "a crate may only wrap errors")]
+                    _ => ::core::option::Option::None,
+                }
+            }
+
+            /// The message of the innermost error, without its location.
+            #[allow(dead_code, reason = "for the error type")]
+            pub(crate) fn message(&self) -> &dyn ::core::fmt::Display {
+                match self {
+                    $($($(#[cfg(feature = $wrapper_feature)])? Self::$wrapper(error) => $crate::Located::message(error),)*)?
+                    #[allow(unreachable_patterns, reason = "a crate may only wrap errors")]
+                    kind => kind,
                 }
             }
         }
@@ -127,121 +264,24 @@ macro_rules! errors {
                 }
             }
         }
-
-        $(#[$error_meta])*
-        pub struct $Error($crate::__Box<$crate::Context<$Kind $(, $cause)?>>);
-
-        impl $Error {
-            /// What was wrong.
-            #[must_use]
-            pub const fn kind(&self) -> &$Kind {
-                &self.0.kind
-            }
-
-            /// Stable identifier of the kind; of a kind that wraps another error, that error's.
-            #[must_use]
-            pub fn code(&self) -> &'static str {
-                self.0.kind.code()
-            }
-
-            /// Byte offset in the file or text concerned, where it is known.
-            #[must_use]
-            pub fn offset(&self) -> ::core::option::Option<u64> {
-                $crate::Located::location(self).offset
-            }
-
-            /// The tensor, key or field concerned.
-            #[must_use]
-            pub fn subject(&self) -> ::core::option::Option<&$crate::Subject> {
-                $crate::Located::location(self).subject
-            }
-
-            /// Category, meaning and remedy of the kind.
-            #[must_use]
-            pub fn entry(&self) -> ::core::option::Option<&'static $crate::Entry> {
-                self.0.kind.entry()
-            }
-
-            #[allow(dead_code, reason = "not every crate has offsets")]
-            pub(crate) fn at(mut self, offset: u64) -> Self {
-                self.0.offset.get_or_insert(offset);
-                self
-            }
-
-            /// The same error of bytes that begin at `base`.
-            #[allow(dead_code, reason = "not every crate reads parts")]
-            pub(crate) fn shifted(mut self, base: u64) -> Self {
-                self.0.offset = self.0.offset.map(|offset| offset.saturating_add(base));
-                self
-            }
-
-            #[allow(dead_code, reason = "not every crate has subjects")]
-            pub(crate) fn of(mut self, subject: $crate::Subject) -> Self {
-                self.0.subject.get_or_insert(subject);
-                self
-            }
-        }
-
-        impl ::core::convert::From<$Kind> for $Error {
-            fn from(kind: $Kind) -> Self {
-                Self($crate::__Box::new($crate::Context::new(kind)))
-            }
-        }
-
-        $($(
-            $(#[cfg(feature = $wrapper_feature)])?
-            impl ::core::convert::From<$inner> for $Error {
-                fn from(error: $inner) -> Self {
-                    $Kind::$wrapper(error).into()
-                }
-            }
-        )*)?
-
-        impl ::core::fmt::Debug for $Error {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                ::core::fmt::Debug::fmt(&*self.0, f)
-            }
-        }
-
-        impl ::core::fmt::Display for $Error {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                ::core::fmt::Display::fmt(&*self.0, f)
-            }
-        }
-
-        /// The text of a wrapped error is part of this one's; what comes next is its own source.
-        impl ::core::error::Error for $Error {
-            fn source(&self) -> ::core::option::Option<&(dyn ::core::error::Error + 'static)> {
-                match &self.0.kind {
-                    $($($(#[cfg(feature = $wrapper_feature)])? $Kind::$wrapper(error) => ::core::error::Error::source(error),)*)?
-                    #[allow(unreachable_patterns, reason = "a crate may only wrap errors")]
-                    _ => self.0.cause.as_ref().map($crate::Cause::as_error),
-                }
-            }
-        }
-
-        impl $crate::Located for $Error {
-            fn code(&self) -> &'static str {
-                self.0.kind.code()
-            }
-
-            fn message(&self) -> &dyn ::core::fmt::Display {
-                match &self.0.kind {
-                    $($($(#[cfg(feature = $wrapper_feature)])? $Kind::$wrapper(error) => $crate::Located::message(error),)*)?
-                    #[allow(unreachable_patterns, reason = "a crate may only wrap errors")]
-                    kind => kind,
-                }
-            }
-
-            fn location(&self) -> $crate::Location<'_> {
-                self.0.location(self.0.kind.inner_location())
-            }
-
-            fn entry(&self) -> ::core::option::Option<&'static $crate::Entry> {
-                self.0.kind.entry()
-            }
-        }
     };
+}
+
+/// `From` for wrapped errors.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __from {
+    ($Error:ident $Kind:ident $(
+        $(#[$wrapper_meta:meta])+
+        $wrapper:ident($inner:ty) $(if $wrapper_feature:literal)?;
+    )*) => {$(
+        $(#[cfg(feature = $wrapper_feature)])?
+        impl ::core::convert::From<$inner> for $Error {
+            fn from(error: $inner) -> Self {
+                $Kind::$wrapper(error).into()
+            }
+        }
+    )*};
 }
 
 /// Writes a message with the fields that it names, or with arguments of its own. The fields are references: dereferenced, or each

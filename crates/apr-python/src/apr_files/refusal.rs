@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use std::io;
 use std::path::Path;
 
+use located_error::Located;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -150,21 +151,14 @@ impl Refusal {
             },
             Self::Key(error) => bare(error.code(), error.to_string()),
             Self::File(error) => bare(error.code(), error.to_string()),
-            Self::Format(error) => of_format(error),
+            Self::Format(error) => located(error),
             Self::Mapped(error) => Told {
                 offset: error.offset(),
                 name: error.tensor().map(str::to_owned),
                 ..bare(error.code(), error.to_string())
             },
-            Self::Gguf(error) => Told {
-                offset: error.offset(),
-                name: error.subject().map(|subject| match subject {
-                    gguf_core::Subject::Key(name) | gguf_core::Subject::Tensor(name) => name.to_string(),
-                    _ => String::new(),
-                }),
-                ..bare(error.code(), error.to_string())
-            },
-            Self::Quant(error) => bare(error.code(), error.to_string()),
+            Self::Gguf(error) => located(error),
+            Self::Quant(error) => located(error),
             Self::Io(error) => bare("ac-io", error.to_string()),
             Self::Part { place, error } => {
                 Told { name: Some(place.clone()), ..bare(error.code(), format!("{place}: {error}")) }
@@ -205,12 +199,14 @@ fn of_container(error: &apr_container::Error) -> Told<'_> {
     }
 }
 
-fn of_format(error: &st_core::Error) -> Told<'_> {
+/// What an error of a library says of itself.
+fn located(error: &dyn Located) -> Told<'_> {
+    let location = error.location();
     Told {
         code: error.code(),
         text: error.to_string(),
-        offset: error.offset(),
-        name: error.subject().map(|subject| subject.name().to_owned()),
+        offset: location.offset,
+        name: location.subject.map(|subject| subject.name().to_owned()),
     }
 }
 

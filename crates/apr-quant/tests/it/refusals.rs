@@ -219,5 +219,5 @@ fn blocks_that_weigh_nothing_have_a_scale_or_an_error_of_their_own() {
 #[test]
 fn formats_that_are_only_read_are_refused_by_name() {
     let error = Quantizer::new(Dtype::I8).unwrap_err();
-    assert_eq!(error.to_string(), "numbers cannot be turned into I8; use Q8_0");
+    assert_eq!(error.to_string(), "quantizing to I8 is not supported; use Q8_0");
 }
