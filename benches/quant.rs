@@ -8,7 +8,7 @@ mod pool;
 use std::ffi::{c_float, c_int, c_void};
 
 use apr_benches::{Contender, Plan, Work, contender, normals};
-use apr_quant::{Dtype, Path, Quantizer, dequantize_on, dequantize_parallel};
+use apr_quant::{Dtype, Quantizer, SimdLevel, dequantize_on, dequantize_parallel};
 use libloading::Library;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -116,10 +116,10 @@ fn quantize(
         contenders.push(contender("reference", move || reference.quantize(format, values, theirs)));
     }
     contenders.push(copy(values, &mut copied));
-    for path in Path::all() {
-        let quantizer = Quantizer::new(format).expect("a format to write").path(path);
+    for level in SimdLevel::all() {
+        let quantizer = Quantizer::new(format).expect("a format to write").simd(level);
         let mut out = vec![0; len];
-        contenders.push(contender(path.name(), move || {
+        contenders.push(contender(level.name(), move || {
             quantizer.quantize(values, ROW, &mut out).expect("ordinary numbers");
         }));
     }
@@ -155,10 +155,10 @@ fn dequantize(
         }));
     }
     contenders.push(copy(values, &mut copied));
-    for path in Path::all() {
+    for level in SimdLevel::all() {
         let mut out = vec![0.0; values.len()];
-        contenders.push(contender(path.name(), move || {
-            dequantize_on(path, format, blocks, &mut out).expect("whole blocks");
+        contenders.push(contender(level.name(), move || {
+            dequantize_on(level, format, blocks, &mut out).expect("whole blocks");
         }));
     }
     let mut out = vec![0.0; values.len()];

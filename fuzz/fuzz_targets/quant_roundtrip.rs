@@ -4,7 +4,7 @@
 #![no_main]
 
 use apr_fuzz::Choices;
-use apr_quant::{Dtype, ErrorKind, ErrorMeter, NonFinite, Path, Quantizer, dequantize, dequantize_on, dtypes};
+use apr_quant::{Dtype, ErrorKind, ErrorMeter, NonFinite, SimdLevel, Quantizer, dequantize, dequantize_on, dtypes};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
@@ -27,11 +27,11 @@ fn any_bytes(format: Dtype, body: &[u8]) {
     let mut values = vec![0.0; n_blocks * format.block_len()];
     let bytes = &body[..head + n_blocks * format.block_bytes()];
     let fits = dequantize(format, bytes, &mut values);
-    for path in Path::all() {
+    for level in SimdLevel::all() {
         let mut again = vec![0.5; values.len()];
-        assert_eq!(dequantize_on(path, format, bytes, &mut again).is_ok(), fits.is_ok());
+        assert_eq!(dequantize_on(level, format, bytes, &mut again).is_ok(), fits.is_ok());
         let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
-        assert!(fits.is_err() || again.iter().zip(&values).all(same), "{format}: {path:?}");
+        assert!(fits.is_err() || again.iter().zip(&values).all(same), "{format}: {level:?}");
     }
     assert!(fits.is_ok() || format == Dtype::AprQ8 && values.is_empty(), "{fits:?}");
     if fits.is_ok() {
@@ -75,11 +75,11 @@ fn any_numbers(format: Dtype, quantizer: Quantizer<'_>, shape: u8, body: &[u8]) 
         quantizer.non_finite(NonFinite::AsReference).quantize(&values, row_len, &mut blocks[..bytes]);
     let as_reference = blocks.clone();
     let result = quantizer.quantize(&values, row_len, &mut blocks[..bytes]).map_err(|error| *error.kind());
-    for path in Path::all() {
+    for level in SimdLevel::all() {
         let mut again = vec![0xaa; bytes];
-        let same = quantizer.path(path).quantize(&values, row_len, &mut again);
-        assert_eq!(same.map_err(|error| *error.kind()), result, "{format}: {path:?}");
-        assert!(result.is_err() || again == blocks[..bytes], "{format}: {path:?}");
+        let same = quantizer.simd(level).quantize(&values, row_len, &mut again);
+        assert_eq!(same.map_err(|error| *error.kind()), result, "{format}: {level:?}");
+        assert!(result.is_err() || again == blocks[..bytes], "{format}: {level:?}");
     }
     match result {
         Ok(()) => {

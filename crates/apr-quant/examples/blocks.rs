@@ -16,7 +16,7 @@ use core::error::Error;
 use std::io::Write;
 use std::{env, io};
 
-use apr_quant::{Dtype, NonFinite, Path, Quantizer, dequantize_on};
+use apr_quant::{Dtype, NonFinite, Quantizer, SimdLevel, dequantize_on};
 
 const ROW_LEN: usize = 1024;
 const ROWS: usize = 64;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut values = vec![0.0; ELEMENTS];
     let mut blocks = vec![0; usize::try_from(dtype.byte_len_of_rows(ROW_LEN as u64, ROWS as u64)?)?];
     let mut decoded = vec![0.0; ELEMENTS];
-    let mut paths: Vec<Path> = Path::all().collect();
+    let mut paths: Vec<SimdLevel> = SimdLevel::all().collect();
     paths.reverse();
     for (_, path) in (0..n_blocks.div_ceil(ELEMENTS / dtype.block_len())).zip(paths.into_iter().cycle()) {
         if kind == "bytes" {
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         } else {
             values.chunks_mut(ROW_LEN).for_each(|row| fill(row, dtype, &mut random));
             // What is compared is bits, those of numbers at the edge too.
-            let mut quantizer = Quantizer::new(dtype)?.path(path).non_finite(NonFinite::AsReference);
+            let mut quantizer = Quantizer::new(dtype)?.simd(path).non_finite(NonFinite::AsReference);
             if kind == "weighted" {
                 weights.fill_with(|| random.weight());
                 write(sink, &weights)?;

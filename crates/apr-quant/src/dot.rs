@@ -1,17 +1,17 @@
-//! Products of quantized rows and numbers.
+//! Dot products of quantized rows and vectors.
 
+use crate::dispatch::{SimdLevel, with_simd};
 use crate::error::{Error, ErrorKind};
-use crate::path::{Path, with_lanes};
 use crate::quantizer::check_blocks;
 use crate::rows::{self, Instructions, Scalar};
 use tensor_dtype::Dtype;
 
-/// Elements that are decoded at once: a whole number of blocks of each format, and of lanes.
+/// Elements decoded at once: a whole number of blocks of each type, and of SIMD lanes.
 const AT_ONCE: usize = 256;
-/// Sums that run beside each other.
+/// Independent partial sums.
 const SUMS: usize = 16;
 
-/// The product of a quantized row and as many numbers, without room for the row's.
+/// Dot product of a quantized row and a vector, without a buffer for the decoded row.
 ///
 /// Element `i` is added to sum `i % 16`, each product rounded before; then sums 8 apart are added, then 4, 2 and 1 apart. The bits are
 /// the same on every machine.
@@ -32,22 +32,22 @@ const SUMS: usize = 16;
 /// [`ErrorKind::RowLength`] if there is not a number for each element of whole blocks, [`ErrorKind::BlocksLength`] if the row does not
 /// have the bytes of as many elements, [`ErrorKind::NotQuantizable`] for `AprQ8`, whose scale belongs to a whole tensor.
 pub fn dot(dtype: Dtype, row: &[u8], x: &[f32]) -> Result<f32, Error> {
-    dot_on(Path::best(), dtype, row, x)
+    dot_on(SimdLevel::best(), dtype, row, x)
 }
 
-/// As [`dot`], with the instructions of this path.
+/// As [`dot`], with the instructions of this level.
 ///
 /// # Errors
 ///
 /// As [`dot`].
-pub fn dot_on(path: Path, dtype: Dtype, row: &[u8], x: &[f32]) -> Result<f32, Error> {
+pub fn dot_on(level: SimdLevel, dtype: Dtype, row: &[u8], x: &[f32]) -> Result<f32, Error> {
     if dtype == Dtype::AprQ8 {
         return Err(ErrorKind::NotQuantizable { dtype, instead: "Q8_0" }.into());
     }
     check_blocks(dtype, row, x)?;
-    Ok(with_lanes!(
-        path,
-        simd => crate::lanes::dot(simd, dtype, row, x),
+    Ok(with_simd!(
+        level,
+        simd => crate::simd::dot(simd, dtype, row, x),
         sum(Scalar, row_pieces(dtype, row, x), |bytes, values| rows::decode(Scalar, dtype, bytes, values))
     ))
 }

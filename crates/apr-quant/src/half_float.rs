@@ -1,6 +1,6 @@
 //! The two 16-bit floats, converted by integer arithmetic so that every machine has the same bits.
 
-use crate::shared::shared;
+use crate::inline::shared;
 
 /// Largest magnitude of an `f32` that is still finite as `f16`, plus one unit: 65,520.
 const F16_OVERFLOW: u32 = 0x477f_f000;

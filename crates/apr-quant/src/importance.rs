@@ -2,7 +2,7 @@
 
 use libm::sqrtf;
 
-use crate::shared::shared;
+use crate::inline::shared;
 
 /// The weights of one block's elements, and what their row tells about the size of numbers.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,7 @@ mod dtype;
 mod blocks;
 mod dot;
 mod each;
-mod shared;
+mod inline;
 mod half_float;
 mod importance;
 #[cfg_attr(
@@ -20,25 +20,25 @@ mod importance;
         target_arch = "aarch64",
         all(target_arch = "wasm32", target_feature = "simd128")
     )),
-    allow(dead_code, reason = "no lanes on this target")
+    allow(dead_code, reason = "no SIMD code for this target")
 )]
-mod lanes;
-mod meter;
+mod simd;
+mod error_metrics;
 #[cfg(feature = "rayon")]
 mod parallel;
-mod path;
+mod dispatch;
 mod quantizer;
 mod repack;
 mod round;
 mod rows;
 
+pub use dispatch::SimdLevel;
 pub use dot::{dot, dot_on};
 pub use dtype::{byte_len, dtypes, is_decodable};
 pub use error::{Error, ErrorKind};
-pub use meter::{ErrorMeter, ErrorReport, measure_error};
+pub use error_metrics::{ErrorMeter, ErrorReport, measure_error};
 #[cfg(feature = "rayon")]
 pub use parallel::dequantize_parallel;
-pub use path::Path;
 pub use quantizer::{NonFinite, Quantizer, dequantize, dequantize_on};
 pub use repack::{Repack, repack};
 pub use tensor_dtype::Dtype;

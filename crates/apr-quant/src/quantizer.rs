@@ -1,13 +1,13 @@
-//! The doors: numbers to blocks, blocks to numbers.
+//! Quantization and dequantization of rows.
 
 use crate::blocks::Weighed;
+use crate::dispatch::{SimdLevel, with_simd};
 use crate::dtype::byte_len;
 use crate::error::{Error, ErrorKind};
-use crate::path::{Path, with_lanes};
 use crate::rows::{self, Rows, Scalar};
 use tensor_dtype::Dtype;
 
-/// What becomes of input that no format can hold: numbers that are not finite, and blocks whose scale is.
+/// Handling of input that no block type represents: values that are not finite, and blocks whose scale would be infinite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NonFinite {
@@ -18,7 +18,7 @@ pub enum NonFinite {
     AsReference,
 }
 
-/// Turns numbers into blocks, with the bits of ggml's reference.
+/// Quantizes rows of values, bit for bit as ggml's reference quantizers (`ggml-quants.c` of ggml 0.25.3, llama.cpp commit 0c1e57098).
 ///
 /// ```
 /// use apr_quant::{Dtype, Quantizer, dequantize};
@@ -37,7 +37,7 @@ pub struct Quantizer<'w> {
     dtype: Dtype,
     importance: Option<&'w [f32]>,
     non_finite: NonFinite,
-    path: Path,
+    level: SimdLevel,
 }
 
 impl<'w> Quantizer<'w> {
@@ -50,7 +50,7 @@ impl<'w> Quantizer<'w> {
         if !rows::is_encodable(dtype) {
             return Err(rows::not_quantizable(dtype));
         }
-        Ok(Self { dtype, importance: None, non_finite: NonFinite::Refuse, path: Path::best() })
+        Ok(Self { dtype, importance: None, non_finite: NonFinite::Refuse, level: SimdLevel::best() })
     }
 
     /// Weighs errors: one weight per column, for every row alike. Formats whose reference takes none ignore them.
@@ -60,17 +60,17 @@ impl<'w> Quantizer<'w> {
         self
     }
 
-    /// Says what becomes of input that no format can hold.
+    /// Handling of input that no block type represents.
     #[must_use]
     pub const fn non_finite(mut self, non_finite: NonFinite) -> Self {
         self.non_finite = non_finite;
         self
     }
 
-    /// Chooses the instructions; without this, the fastest. The bits are the same.
+    /// SIMD level; the best one of this CPU by default. All give the same bits.
     #[must_use]
-    pub const fn path(mut self, path: Path) -> Self {
-        self.path = path;
+    pub const fn simd(mut self, level: SimdLevel) -> Self {
+        self.level = level;
         self
     }
 
@@ -85,13 +85,13 @@ impl<'w> Quantizer<'w> {
     ///   format cannot hold. `out` then holds the blocks before them, and nothing of use after them.
     pub fn quantize(&self, values: &[f32], row_len: usize, out: &mut [u8]) -> Result<(), Error> {
         self.check(values, row_len, out)?;
-        let Self { dtype, importance, non_finite, path } = *self;
+        let Self { dtype, importance, non_finite, level } = *self;
         let importance = importance.filter(|_| rows::rules_of(dtype).weighed != Weighed::Never);
         let rows = Rows { dtype, values, row_len, importance, non_finite };
-        with_lanes!(path, simd => crate::lanes::encode(simd, &rows, out), rows::encode(Scalar, &rows, out))
+        with_simd!(level, simd => crate::simd::encode(simd, &rows, out), rows::encode(Scalar, &rows, out))
     }
 
-    /// Compares the lengths, and looks at the weights.
+    /// Checks the lengths and the importance weights.
     pub(crate) fn check(&self, values: &[f32], row_len: usize, out: &[u8]) -> Result<(), Error> {
         let count = values.len() as u64;
         if row_len == 0 && count > 0 || row_len > 0 && !values.len().is_multiple_of(row_len) {
@@ -130,7 +130,7 @@ fn check_importance(weights: &[f32], row_len: usize) -> Result<(), Error> {
     }
 }
 
-/// Turns blocks back into numbers: as many as `out` has room for, which must be all of them.
+/// Dequantizes blocks into `out`, which must have exactly as many elements.
 ///
 /// Integers and 64-bit floats become the nearest `f32`.
 ///
@@ -139,21 +139,21 @@ fn check_importance(weights: &[f32], row_len: usize) -> Result<(), Error> {
 /// [`ErrorKind::RowLength`] if `out` is not a whole number of blocks, [`ErrorKind::BlocksLength`] if the bytes are not the
 /// blocks of as many elements, [`ErrorKind::NotDecodable`] for a type that this crate does not decode.
 pub fn dequantize(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
-    dequantize_on(Path::best(), dtype, bytes, out)
+    dequantize_on(SimdLevel::best(), dtype, bytes, out)
 }
 
-/// As [`dequantize`], with the instructions of this path.
+/// As [`dequantize`], with the instructions of this level.
 ///
 /// # Errors
 ///
 /// As [`dequantize`].
-pub fn dequantize_on(path: Path, dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
+pub fn dequantize_on(level: SimdLevel, dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
     check_blocks(dtype, bytes, out)?;
-    with_lanes!(path, simd => crate::lanes::decode(simd, dtype, bytes, out), rows::decode(Scalar, dtype, bytes, out));
+    with_simd!(level, simd => crate::simd::decode(simd, dtype, bytes, out), rows::decode(Scalar, dtype, bytes, out));
     Ok(())
 }
 
-/// Compares the bytes of blocks with the elements there are.
+/// Checks that the bytes are the blocks of as many elements.
 pub(crate) fn check_blocks(dtype: Dtype, bytes: &[u8], elements: &[f32]) -> Result<(), Error> {
     if !rows::is_decodable(dtype) {
         return Err(ErrorKind::NotDecodable { dtype }.into());

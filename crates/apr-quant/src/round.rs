@@ -1,6 +1,6 @@
 //! Roundings, bit by bit as the reference's code on x86-64 has them.
 
-use crate::shared::shared;
+use crate::inline::shared;
 
 /// Nearest integer, ties to even: the mantissa after 1.5 · 2^23 was added.
 ///

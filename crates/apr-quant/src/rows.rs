@@ -7,8 +7,8 @@ use fearless_simd::Simd;
 use crate::blocks::{self as b, Rules, Step, Weighed};
 use crate::error::{Error, ErrorKind};
 use crate::importance::{Importance, sum_of_squares};
+use crate::inline::shared;
 use crate::quantizer::NonFinite;
-use crate::shared::shared;
 use tensor_dtype::Dtype;
 
 /// Whole rows of numbers, and how they are to be taken.

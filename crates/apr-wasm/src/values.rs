@@ -62,7 +62,7 @@ fn decode_blocks(dtype: &str, count: u64, data: &[u8]) -> Result<Vec<f32>, Failu
     out.try_reserve_exact(count).map_err(|_| too_many())?;
     out.resize(count, 0.0);
     // An element at a time in both modules: built for size, each step of the lanes is a call, and takes up to ten times as long.
-    apr_quant::dequantize_on(apr_quant::Path::SCALAR, blocks, data, &mut out)?;
+    apr_quant::dequantize_on(apr_quant::SimdLevel::SCALAR, blocks, data, &mut out)?;
     Ok(out)
 }
 

@@ -1,6 +1,6 @@
 //! Codes of a block of 32 in nibbles and fifth bits.
 
-use crate::shared::shared;
+use crate::inline::shared;
 
 shared! {
     /// Codes `j` and `j + 16` share byte `j`.

@@ -12,7 +12,7 @@ use set::Codebook;
 #[cfg(not(target_arch = "wasm32"))]
 use table::Codebook;
 
-use crate::shared::shared;
+use crate::inline::shared;
 
 /// Magnitudes of the formats with two and a half bits, eight to a point.
 pub(super) static IQ2_XXS: Codebook<256, 8> = Codebook::new(const { &eights(points::IQ2_XXS) }, &TWO_BITS);

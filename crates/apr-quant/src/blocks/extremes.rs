@@ -1,6 +1,6 @@
 //! What the scale of a block comes from.
 
-use crate::shared::shared;
+use crate::inline::shared;
 
 shared! {
     /// The first number of the largest magnitude, with its sign; zero if all are zero.

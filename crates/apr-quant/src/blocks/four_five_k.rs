@@ -9,8 +9,8 @@ use crate::blocks::k_search::{self, Tries, WEIGHTED};
 use crate::each::each;
 use crate::half_float::{f16_bits, f16_value};
 use crate::importance::{Importance, sum_of_squares};
+use crate::inline::shared;
 use crate::round::nearest_int;
-use crate::shared::shared;
 
 shared! {
     /// Scales and codes from 0 to `most`. With importance, a scale or minimum of a wrong sign is 255 at first: `fit` makes six

@@ -1,6 +1,6 @@
 //! Four-bit floats (E2M1): a sign, two bits of exponent, one of mantissa.
 
-use crate::shared::shared;
+use crate::inline::shared;
 
 /// Twice the magnitudes, so that they are whole; the scales beside them are halves of what the formats say.
 const MAGNITUDES: [f32; 8] = [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0];

@@ -3,8 +3,8 @@
 use crate::blocks::k_search;
 use crate::each::each;
 use crate::importance::Importance;
+use crate::inline::shared;
 use crate::round::nearest_int;
-use crate::shared::shared;
 
 /// The groups of a block.
 #[inline(always)]

@@ -8,7 +8,7 @@
 
 use crate::blocks::codebook::IQ1;
 use crate::half_float::read_f16;
-use crate::shared::shared;
+use crate::inline::shared;
 
 /// How far the points are moved off the whole numbers, up or down.
 pub(super) const SHIFT: f32 = 0.125;

@@ -5,8 +5,8 @@
 
 use crate::blocks::extremes::signed_largest;
 use crate::each::each;
+use crate::inline::shared;
 use crate::round::nearest_int;
-use crate::shared::shared;
 
 /// A group whose largest magnitude is below this counts as zero.
 pub(crate) const ZERO: f32 = 1e-15;

@@ -8,7 +8,7 @@ use crate::blocks::six_bit;
 use crate::each::each;
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
-use crate::shared::shared;
+use crate::inline::shared;
 
 pub(crate) const TRIES: Tries = Tries { first: -1.0, delta: 0.1, count: 20, error: Distance::Squared };
 

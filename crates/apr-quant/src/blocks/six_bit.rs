@@ -1,6 +1,6 @@
 //! Scales and minima of six bits each: `Q4_K` and `Q5_K` pack eight of both into twelve bytes, `Q3_K` sixteen scales.
 
-use crate::shared::shared;
+use crate::inline::shared;
 
 shared! {
     /// Eight scales and eight minima.

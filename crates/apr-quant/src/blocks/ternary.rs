@@ -1,7 +1,7 @@
 //! What the ternary formats have in common.
 
+use crate::inline::shared;
 use crate::round::round_away;
-use crate::shared::shared;
 
 shared! {
     /// The digit of a number that was divided by the scale: 0, 1 or 2 for -1, 0 or 1.

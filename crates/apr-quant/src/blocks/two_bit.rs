@@ -1,6 +1,6 @@
 //! 256 codes of two bits: 32 bytes for 128 of them, those of one byte 32 apart.
 
-use crate::shared::shared;
+use crate::inline::shared;
 
 shared! {
     /// Only the lower two bits of a code count.

@@ -2,7 +2,7 @@
 
 use crate::blocks::extremes::signed_largest;
 use crate::each::each;
-use crate::shared::shared;
+use crate::inline::shared;
 
 /// What the codes stand for, times the scale.
 pub(super) const VALUES: [f32; 16] = [

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use apr_quant::{Dtype, NonFinite, Path as Instructions, Quantizer, dequantize_on};
+use apr_quant::{Dtype, NonFinite, Quantizer, SimdLevel, dequantize_on};
 
 /// Formats that the reference quantizes and this crate only reads.
 const READ_ONLY: [Dtype; 7] =
@@ -74,12 +74,12 @@ fn is_undefined(pack: &Pack, dtype: Dtype) -> Option<&'static str> {
 #[test]
 fn quantized_blocks_are_those_of_the_reference() {
     let packs = packs();
-    for path in Instructions::all() {
-        quantize_all(&packs, path);
+    for level in SimdLevel::all() {
+        quantize_all(&packs, level);
     }
 }
 
-fn quantize_all(packs: &[Pack], path: Instructions) {
+fn quantize_all(packs: &[Pack], level: SimdLevel) {
     let mut compared = 0;
     for pack in packs {
         let Some(input) = pack.floats("input") else { continue };
@@ -87,7 +87,7 @@ fn quantize_all(packs: &[Pack], path: Instructions) {
         let row_len = importance.as_ref().map_or(input.len(), Vec::len);
         for (dtype, expected, _) in pack.blocks() {
             let mut quantizer = match Quantizer::new(dtype) {
-                Ok(quantizer) => quantizer.non_finite(NonFinite::AsReference).path(path),
+                Ok(quantizer) => quantizer.non_finite(NonFinite::AsReference).simd(level),
                 Err(error) => {
                     assert!(error.code() == "q-not-quantizable" && READ_ONLY.contains(&dtype), "{error}");
                     continue;
@@ -108,7 +108,7 @@ fn quantize_all(packs: &[Pack], path: Instructions) {
                 (Some(idx), None) => {
                     let place = idx * dtype.block_bytes()..(idx + 1) * dtype.block_bytes();
                     panic!(
-                        "{} {dtype} on {path:?}, block {idx}\nours   {:02x?}\ntheirs {:02x?}",
+                        "{} {dtype} on {level:?}, block {idx}\nours   {:02x?}\ntheirs {:02x?}",
                         pack.name,
                         &blocks[place.clone()],
                         &expected[place]
@@ -138,24 +138,24 @@ fn ordinary_numbers_need_no_opt_in() {
 #[test]
 fn values_are_those_of_the_reference() {
     let packs = packs();
-    for path in Instructions::all() {
-        dequantize_all(&packs, path);
+    for level in SimdLevel::all() {
+        dequantize_all(&packs, level);
     }
 }
 
-fn dequantize_all(packs: &[Pack], path: Instructions) {
+fn dequantize_all(packs: &[Pack], level: SimdLevel) {
     let mut compared = 0;
     for pack in packs {
         for (dtype, blocks, expected) in pack.blocks() {
             let Some(expected) = expected else { continue };
             let mut values = vec![0.0; expected.bytes.len() / 4];
-            dequantize_on(path, dtype, blocks, &mut values).unwrap();
+            dequantize_on(level, dtype, blocks, &mut values).unwrap();
             for (idx, (value, bytes)) in values.iter().zip(expected.bytes.as_chunks().0).enumerate() {
                 let theirs = f32::from_le_bytes(*bytes);
                 // Which of the many bit patterns that are no number comes out depends on the processor.
                 assert!(
                     value.to_bits() == theirs.to_bits() || value.is_nan() && theirs.is_nan(),
-                    "{} {dtype} on {path:?}, element {idx}: {value} is not {theirs}",
+                    "{} {dtype} on {level:?}, element {idx}: {value} is not {theirs}",
                     pack.name
                 );
             }

@@ -5,6 +5,6 @@
 mod goldens;
 mod importance;
 mod lengths;
-mod paths;
+mod dispatch;
 mod refusals;
 mod together;

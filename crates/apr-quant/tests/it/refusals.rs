@@ -1,6 +1,6 @@
 //! Numbers that no block can hold.
 
-use apr_quant::{Dtype, ErrorKind, NonFinite, Path, Quantizer, dtypes};
+use apr_quant::{Dtype, ErrorKind, NonFinite, Quantizer, SimdLevel, dtypes};
 
 /// Blocks of small numbers, with this one at this place.
 fn quantize(dtype: Dtype, place: usize, number: f32, non_finite: NonFinite) -> Result<(), ErrorKind> {
@@ -186,9 +186,9 @@ fn all_instructions_refuse_the_same_element() {
         for weights in [None, Some(vec![1.0; row_len])] {
             let quantizer = Quantizer::new(dtype).unwrap();
             let quantizer = weights.as_deref().map_or(quantizer, |weights| quantizer.importance(weights));
-            let results = Path::all().map(|path| {
+            let results = SimdLevel::all().map(|level| {
                 let mut out = vec![0; bytes.try_into().unwrap()];
-                quantizer.path(path).quantize(&values, row_len, &mut out).map_err(|error| *error.kind())
+                quantizer.simd(level).quantize(&values, row_len, &mut out).map_err(|error| *error.kind())
             });
             let results: Vec<_> = results.collect();
             assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{dtype}: {results:?}");

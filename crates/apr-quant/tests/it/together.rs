@@ -2,7 +2,7 @@
 
 #[cfg(feature = "rayon")]
 use apr_quant::dequantize_parallel;
-use apr_quant::{Dtype, Path, Quantizer, dequantize, dot, dot_on, dtypes};
+use apr_quant::{Dtype, Quantizer, SimdLevel, dequantize, dot, dot_on, dtypes};
 
 fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|idx| ((idx * 7919 % 1009) as f32 - 504.0) / 300.0).collect()
@@ -71,9 +71,9 @@ fn a_product_is_sixteen_sums_of_the_values() {
                 sums[idx] += sums[idx + apart];
             }
         }
-        for path in Path::all() {
-            let product = dot_on(path, dtype, &row, &x[..count]).unwrap();
-            assert_eq!(product.to_bits(), sums[0].to_bits(), "{dtype} {path:?}");
+        for level in SimdLevel::all() {
+            let product = dot_on(level, dtype, &row, &x[..count]).unwrap();
+            assert_eq!(product.to_bits(), sums[0].to_bits(), "{dtype} {level:?}");
         }
     }
 }

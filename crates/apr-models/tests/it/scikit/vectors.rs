@@ -7,7 +7,11 @@ use super::{Case, cases, floats, matrix, reloaded, wholes, wide};
 fn check(case: &Case, model: &Svm) {
     let x = case.x("rows");
     assert_eq!(model.predict(&x), wholes(case.expected("predict")), "{}", case.name());
-    case.close("decision_function", &model.decision_function(&x).unwrap(), case.expected("decision_function"));
+    case.close(
+        "decision_function",
+        &model.decision_function(&x).unwrap(),
+        case.expected("decision_function"),
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Every way to compute against the scalar one, on numbers that nobody quantizes.
 
-use apr_quant::{Dtype, NonFinite, Path, Quantizer, dequantize_on, dtypes};
+use apr_quant::{Dtype, NonFinite, Quantizer, SimdLevel, dequantize_on, dtypes};
 
 /// SplitMix64.
 struct Random(u64);
@@ -77,33 +77,33 @@ fn compare(quantizer: Quantizer<'_>, dtype: Dtype, values: &[f32], round: usize)
     let len = dtype.byte_len_of_rows(values.len() as u64, 1).unwrap().try_into().unwrap();
     for non_finite in [NonFinite::Refuse, NonFinite::AsReference] {
         let quantizer = quantizer.non_finite(non_finite);
-        let on = |path: Path| {
+        let on = |level: SimdLevel| {
             let mut out = vec![0; len];
-            let result = quantizer.path(path).quantize(values, values.len(), &mut out);
+            let result = quantizer.simd(level).quantize(values, values.len(), &mut out);
             result.map(|()| out)
         };
-        let expected = on(Path::SCALAR);
-        for path in Path::all() {
-            assert_eq!(on(path), expected, "{dtype} {path:?} {round} {values:?}");
+        let expected = on(SimdLevel::SCALAR);
+        for level in SimdLevel::all() {
+            assert_eq!(on(level), expected, "{dtype} {level:?} {round} {values:?}");
         }
         let Ok(blocks) = expected else { continue };
-        let back = |path| {
+        let back = |level| {
             let mut back = vec![0.0; values.len()];
-            dequantize_on(path, dtype, &blocks, &mut back).unwrap();
+            dequantize_on(level, dtype, &blocks, &mut back).unwrap();
             back.into_iter().map(|value| if value.is_nan() { 0 } else { value.to_bits() }).collect::<Vec<_>>()
         };
-        let expected = back(Path::SCALAR);
-        for path in Path::all() {
-            assert_eq!(back(path), expected, "{dtype} {path:?} {round}");
+        let expected = back(SimdLevel::SCALAR);
+        for level in SimdLevel::all() {
+            assert_eq!(back(level), expected, "{dtype} {level:?} {round}");
         }
     }
 }
 
 #[test]
 fn the_best_path_has_lanes_where_the_target_has() {
-    let names: Vec<_> = Path::all().map(Path::name).collect();
+    let names: Vec<_> = SimdLevel::all().map(SimdLevel::name).collect();
     assert_eq!(names[0], "scalar");
-    assert_eq!(names.last(), Some(&Path::best().name()));
+    assert_eq!(names.last(), Some(&SimdLevel::best().name()));
     if cfg!(target_arch = "aarch64") {
         assert_eq!(names, ["scalar", "neon"]);
     } else if cfg!(all(target_arch = "wasm32", target_feature = "simd128")) {

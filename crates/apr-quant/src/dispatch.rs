@@ -1,28 +1,28 @@
-//! Which instructions the work is done with.
+//! CPU feature dispatch: the SIMD instructions that kernels run with.
 
 use core::fmt;
 
 use fearless_simd::Level;
 
-/// Runs one expression for the lanes of a path, another one without.
+/// Evaluates one expression with the SIMD token of a level, another one without SIMD.
 ///
-/// Of the kinds that `fearless_simd` knows, those that are worth their code: every kind is a copy of all kernels. Where floats
-/// are soft (x86 without SSE2: kernels, firmware) the compiler has no code for any of them.
-macro_rules! with_lanes {
-    ($path:expr, $simd:ident => $lanes:expr, $scalar:expr) => {{
-        let level = $path.level();
+/// Each level compiles a copy of all kernels, so only the levels that pay for it are here. Without hardware floats (x86 without
+/// SSE2: kernels, firmware) the compiler supports none of them.
+macro_rules! with_simd {
+    ($of:expr, $simd:ident => $vector:expr, $scalar:expr) => {{
+        let level = $of.level();
         #[cfg(all(
             any(target_arch = "x86", target_arch = "x86_64"),
             target_feature = "sse2",
-            feature = "every-vector"
+            feature = "all-simd"
         ))]
         {
             if let Some($simd) = level.and_then(fearless_simd::Level::as_avx512) {
-                $lanes
+                $vector
             } else if let Some($simd) = level.and_then(fearless_simd::Level::as_avx2) {
-                $lanes
+                $vector
             } else if let Some($simd) = level.and_then(fearless_simd::Level::as_sse2) {
-                $lanes
+                $vector
             } else {
                 $scalar
             }
@@ -30,20 +30,20 @@ macro_rules! with_lanes {
         #[cfg(all(
             any(target_arch = "x86", target_arch = "x86_64"),
             target_feature = "sse2",
-            not(feature = "every-vector")
+            not(feature = "all-simd")
         ))]
         match level.and_then(fearless_simd::Level::as_avx2) {
-            Some($simd) => $lanes,
+            Some($simd) => $vector,
             None => $scalar,
         }
         #[cfg(target_arch = "aarch64")]
         match level.and_then(fearless_simd::Level::as_neon) {
-            Some($simd) => $lanes,
+            Some($simd) => $vector,
             None => $scalar,
         }
         #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
         match level.and_then(fearless_simd::Level::as_wasm_simd128) {
-            Some($simd) => $lanes,
+            Some($simd) => $vector,
             None => $scalar,
         }
         #[cfg(not(any(
@@ -58,35 +58,35 @@ macro_rules! with_lanes {
     }};
 }
 
-pub(crate) use with_lanes;
+pub(crate) use with_simd;
 
-/// A way to compute: the instructions that it uses. All give the same bits.
+/// Set of SIMD instructions that kernels use. All levels give the same bits.
 ///
 /// ```
-/// use apr_quant::{Dtype, Path, Quantizer};
+/// use apr_quant::{Dtype, SimdLevel, Quantizer};
 ///
 /// let values = [0.5; 64];
 /// let (mut scalar, mut best) = ([0; 68], [0; 68]);
 /// let quantizer = Quantizer::new(Dtype::Q8_0)?;
-/// quantizer.path(Path::SCALAR).quantize(&values, 64, &mut scalar)?;
-/// quantizer.path(Path::best()).quantize(&values, 64, &mut best)?;
+/// quantizer.simd(SimdLevel::SCALAR).quantize(&values, 64, &mut scalar)?;
+/// quantizer.simd(SimdLevel::best()).quantize(&values, 64, &mut best)?;
 /// assert_eq!(scalar, best);
 /// # Ok::<(), apr_quant::Error>(())
 /// ```
 #[derive(Clone, Copy)]
-pub struct Path(Option<Level>);
+pub struct SimdLevel(Option<Level>);
 
-impl Path {
-    /// An element at a time; what the compiler makes of it is its own affair.
+impl SimdLevel {
+    /// No explicit SIMD: one element at a time, as the compiler vectorizes it.
     pub const SCALAR: Self = Self(None);
 
-    /// The fastest that this processor has; without the feature `std`, the fastest that every processor of the target has.
+    /// The fastest level of this CPU; without the feature `std`, the fastest that every CPU of the target has.
     #[must_use]
     pub fn best() -> Self {
         Self(Some(Level::try_detect().unwrap_or(Level::baseline())))
     }
 
-    /// Every way that this processor knows, the slowest first.
+    /// Every level that this CPU supports, the slowest first.
     pub fn all() -> impl Iterator<Item = Self> {
         let Self(best) = Self::best();
         [Some(Self::SCALAR), below(best, 0), below(best, 1), below(best, 2)].into_iter().flatten()
@@ -95,7 +95,7 @@ impl Path {
     /// Name of the instructions: `scalar`, `sse2`, `avx2`, `avx512`, `neon`, `simd128`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        with_lanes!(self, simd => crate::lanes::name(simd), "scalar")
+        with_simd!(self, simd => crate::simd::name(simd), "scalar")
     }
 
     pub(crate) const fn level(self) -> Option<Level> {
@@ -103,22 +103,22 @@ impl Path {
     }
 }
 
-impl fmt::Debug for Path {
+impl fmt::Debug for SimdLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Path").field(&self.name()).finish()
+        f.debug_tuple("SimdLevel").field(&self.name()).finish()
     }
 }
 
-/// The kinds of lanes that there is code for, up to the one of this level.
-fn below(best: Option<Level>, idx: usize) -> Option<Path> {
+/// The compiled levels up to the best one of this CPU, by index.
+fn below(best: Option<Level>, idx: usize) -> Option<SimdLevel> {
     let best = best?;
-    #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(feature = "every-vector")))]
+    #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(feature = "all-simd")))]
     {
         use fearless_simd::Simd;
         let level = if idx == 0 { Simd::level(best.as_avx2()?) } else { return None };
-        Some(Path(Some(level)))
+        Some(SimdLevel(Some(level)))
     }
-    #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), feature = "every-vector"))]
+    #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), feature = "all-simd"))]
     {
         use fearless_simd::Simd;
         let level = match idx {
@@ -126,8 +126,8 @@ fn below(best: Option<Level>, idx: usize) -> Option<Path> {
             1 => Simd::level(best.as_avx2()?),
             _ => Simd::level(best.as_avx512()?),
         };
-        Some(Path(Some(level)))
+        Some(SimdLevel(Some(level)))
     }
     #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
-    (idx == 0 && !best.is_fallback()).then_some(Path(Some(best)))
+    (idx == 0 && !best.is_fallback()).then_some(SimdLevel(Some(best)))
 }

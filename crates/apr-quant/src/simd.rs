@@ -1,7 +1,7 @@
-//! The same codes, many at once: elements beside each other where a block is quick, groups where it is searched.
+//! SIMD kernels: across the elements of a block where scales are computed directly, across groups where they are searched for.
 //!
-//! Each kernel answers for ordinary blocks alone and hands others to the code of [`blocks`](crate::blocks), which the same bits are
-//! asked of: numbers that are not finite, scales beyond `f16`, zeros whose sign counts.
+//! Kernels handle ordinary blocks and pass the others to the scalar code of [`blocks`](crate::blocks), which gives the same
+//! bits: values that are not finite, scales beyond `f16`, zeros whose sign counts.
 
 mod plain;
 mod quick;
@@ -57,12 +57,12 @@ pub(crate) fn decode<S: Simd>(simd: S, dtype: Dtype, bytes: &[u8], out: &mut [f3
     }
 }
 
-/// Products of a row and numbers, whose lengths were checked.
+/// Dot product of a row and a vector whose lengths were checked.
 pub(crate) fn dot<S: Simd>(simd: S, dtype: Dtype, row: &[u8], x: &[f32]) -> f32 {
     sum(simd, row_pieces(dtype, row, x), |bytes, values| decode(simd, dtype, bytes, values))
 }
 
-/// What these lanes are called.
+/// Name of the instructions.
 pub(crate) fn name<S: Simd>(simd: S) -> &'static str {
     match simd.level() {
         #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]

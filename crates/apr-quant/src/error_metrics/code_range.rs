@@ -76,7 +76,7 @@ pub(super) fn set_codes(dtype: Dtype, blocks: &mut [u8], end: End) {
 mod tests {
     use super::*;
     use crate::dtype::dtypes;
-    use crate::meter::PIECE;
+    use crate::error_metrics::PIECE;
     use crate::quantizer::dequantize;
 
     #[test]

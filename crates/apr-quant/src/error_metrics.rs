@@ -1,6 +1,6 @@
-//! How far blocks are from the numbers they stand for.
+//! Quantization error: difference between values and their quantized form.
 
-mod ends;
+mod code_range;
 
 use libm::sqrt;
 
@@ -8,10 +8,10 @@ use crate::error::{Error, ErrorKind};
 use crate::quantizer::{check_blocks, dequantize};
 use tensor_dtype::Dtype;
 
-/// Elements that are decoded at a time: a whole number of blocks of every format.
+/// Elements decoded at once: a whole number of blocks of every type.
 const PIECE: usize = 256;
 
-/// What quantization did to a tensor, from [`ErrorMeter`] or [`measure_error`].
+/// Quantization error of a tensor, from [`ErrorMeter`] or [`measure_error`].
 ///
 /// Pairs of which either number is not finite are counted, and left out of everything else.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,7 +133,7 @@ impl ErrorMeter {
     /// As [`dequantize`] for blocks that do not fit the numbers.
     pub fn add_blocks(&mut self, dtype: Dtype, originals: &[f32], blocks: &[u8]) -> Result<(), Error> {
         check_blocks(dtype, blocks, originals)?;
-        self.without_ends |= !ends::has(dtype) && !originals.is_empty();
+        self.without_ends |= !code_range::has(dtype) && !originals.is_empty();
         let (head, bytes) = blocks.split_at(if dtype == Dtype::AprQ8 { blocks.len().min(4) } else { 0 });
         let piece_bytes = PIECE / dtype.block_len() * dtype.block_bytes();
         for (originals, bytes) in originals.chunks(PIECE).zip(bytes.chunks(piece_bytes)) {
@@ -173,16 +173,16 @@ impl ErrorMeter {
         let (mut decoded, mut low, mut high) = ([0.0; PIECE], [0.0; PIECE], [0.0; PIECE]);
         let [decoded, low, high] =
             [&mut decoded, &mut low, &mut high].map(|room| &mut room[..originals.len()]);
-        let mut room = [0; ends::ROOM];
+        let mut room = [0; code_range::ROOM];
         let (scale, rest) = room.split_at_mut(head.len());
         scale.copy_from_slice(head);
         rest[..bytes.len()].copy_from_slice(bytes);
         let all = head.len() + bytes.len();
         dequantize(dtype, &room[..all], decoded)?;
-        if ends::has(dtype) {
-            ends::set_codes(dtype, &mut room[head.len()..all], ends::End::Low);
+        if code_range::has(dtype) {
+            code_range::set_codes(dtype, &mut room[head.len()..all], code_range::End::Low);
             dequantize(dtype, &room[..all], low)?;
-            ends::set_codes(dtype, &mut room[head.len()..all], ends::End::High);
+            code_range::set_codes(dtype, &mut room[head.len()..all], code_range::End::High);
             dequantize(dtype, &room[..all], high)?;
             let at_ends = self.at_ends.get_or_insert_default();
             for ((original, decoded), (a, b)) in originals.iter().zip(&*decoded).zip(low.iter().zip(&*high)) {
