@@ -1,13 +1,17 @@
-//! Blocks of quantized numbers: where their scales stand, how the other byte order and other formats have them, and the
-//! numbers themselves.
+//! Blocks of quantized values: offsets of their scales, conversion of the byte order and of the format, decoding.
 
-use apr_quant::{Dtype, Quantizer, dequantize, repack};
+use alloc::vec;
+use alloc::vec::Vec;
 
-use crate::error::{CODE_NOT_CARRIED, Failure};
+use apr_quant::{BlockFormat, Quantizer, dequantize, repack};
+use st_core::Dtype;
 
-/// Where a block has half-precision scales and minima; `None` for formats without any.
-pub(crate) const fn halves(format: Dtype) -> Option<&'static [usize]> {
-    use Dtype as F;
+use crate::error::{Error, ErrorKind};
+
+/// Offsets of the half-precision scales and minima in a block; `None` for formats without any.
+#[must_use]
+pub const fn halves(format: BlockFormat) -> Option<&'static [usize]> {
+    use BlockFormat as F;
     Some(match format {
         F::Q4_0 | F::Q5_0 | F::Q8_0 | F::Q1_0 | F::Q2_0 | F::AprQ4 => &[0],
         F::IQ1_S | F::IQ2_XXS | F::IQ2_XS | F::IQ2_S | F::IQ3_XXS | F::IQ3_S | F::IQ4_NL | F::IQ4_XS => &[0],
@@ -23,7 +27,7 @@ pub(crate) const fn halves(format: Dtype) -> Option<&'static [usize]> {
 
 /// Numbers of several bytes that are turned round when a file of the other byte order is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Swap {
+pub(crate) struct Swap {
     /// Bytes after which everything repeats.
     period: u64,
     /// Bytes of a number.
@@ -34,14 +38,14 @@ pub(super) struct Swap {
 
 impl Swap {
     /// Of plain numbers.
-    pub(super) const fn plain(width: usize) -> Self {
+    pub(crate) const fn plain(width: usize) -> Self {
         Self { period: width as u64, width, places: &[0] }
     }
 
     /// Of blocks in which nothing but the scales has more than one byte: those that other programs write in this order
     /// too. `None` for the others.
-    pub(super) const fn blocks(format: Dtype) -> Option<Self> {
-        use Dtype as F;
+    pub(crate) const fn blocks(format: BlockFormat) -> Option<Self> {
+        use BlockFormat as F;
         let places = match format {
             F::MXFP4 | F::NVFP4 => &[],
             F::Q4_0
@@ -63,13 +67,13 @@ impl Swap {
     }
 
     /// Reads bytes from `offset` on, of `byte_len` in all, as the other order has them.
-    pub(super) fn read(
+    pub(crate) fn read(
         self,
         offset: u64,
         buf: &mut [u8],
         byte_len: u64,
-        read: impl FnOnce(u64, &mut [u8]) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        read: impl FnOnce(u64, &mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         read_changed(self.period, offset, buf, byte_len, read, |whole| {
             for block in whole.chunks_exact_mut(self.period as usize) {
                 for &place in self.places {
@@ -86,9 +90,9 @@ fn read_changed(
     offset: u64,
     buf: &mut [u8],
     byte_len: u64,
-    read: impl FnOnce(u64, &mut [u8]) -> Result<(), Failure>,
+    read: impl FnOnce(u64, &mut [u8]) -> Result<(), Error>,
     change: impl FnOnce(&mut [u8]),
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let begin = offset - offset % period;
     let end = (offset + buf.len() as u64).next_multiple_of(period).min(byte_len);
     // Little more than `buf`, which is in memory.
@@ -102,20 +106,20 @@ fn read_changed(
 
 /// Stored blocks shown as something else.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Shown {
+pub(crate) enum Shown {
     /// As plain numbers.
     Plain(Decoded),
     /// As blocks of the same length that stand for the same numbers.
-    Repacked { from: Dtype, to: Dtype },
+    Repacked { from: BlockFormat, to: BlockFormat },
     /// The bytes of `AprQ8` as blocks of `Q8_0`, each with this scale.
     Scaled([u8; 2]),
 }
 
 /// Bytes of a block of `Q8_0`, and of its codes.
-const Q8_0: u64 = Dtype::Q8_0.block_bytes() as u64;
-const Q8_0_CODES: u64 = Dtype::Q8_0.block_len() as u64;
+const Q8_0: u64 = BlockFormat::Q8_0.block_bytes() as u64;
+const Q8_0_CODES: u64 = BlockFormat::Q8_0.block_len() as u64;
 /// Bytes of the scale in front of `AprQ8`.
-pub(super) const APR_Q8_SCALE: u64 = 4;
+pub(crate) const APR_Q8_SCALE: u64 = 4;
 
 impl Shown {
     /// Reads bytes from `offset` on, of `byte_len` in all, taking stored ones from `read`.
@@ -123,13 +127,13 @@ impl Shown {
     /// # Errors
     ///
     /// Those of `read`; if a number does not fit a half.
-    pub(super) fn read(
+    pub(crate) fn read(
         self,
         offset: u64,
         buf: &mut [u8],
         byte_len: u64,
-        read: impl FnMut(u64, &mut [u8]) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        read: impl FnMut(u64, &mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         match self {
             Self::Plain(decoded) => decoded.read(offset, buf, read),
             Self::Repacked { from, to } => {
@@ -146,8 +150,8 @@ fn read_scaled(
     scale: [u8; 2],
     offset: u64,
     buf: &mut [u8],
-    mut read: impl FnMut(u64, &mut [u8]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    mut read: impl FnMut(u64, &mut [u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
     let (first, last) = (offset / Q8_0, (offset + buf.len() as u64).div_ceil(Q8_0));
     // Less than `buf` and a block, which is in memory.
     let mut codes = vec![0; ((last - first) * Q8_0_CODES) as usize];
@@ -160,11 +164,11 @@ fn read_scaled(
 
 /// Packed numbers shown as plain ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Decoded {
-    pub(super) from: Dtype,
+pub(crate) struct Decoded {
+    pub(crate) from: BlockFormat,
     /// `F32` or `F16`.
-    pub(super) to: Dtype,
-    pub(super) elements: u64,
+    pub(crate) to: Dtype,
+    pub(crate) elements: u64,
 }
 
 impl Decoded {
@@ -173,12 +177,12 @@ impl Decoded {
     /// # Errors
     ///
     /// Those of `read`; if a number does not fit a half.
-    pub(super) fn read(
+    pub(crate) fn read(
         self,
         offset: u64,
         buf: &mut [u8],
-        mut read: impl FnMut(u64, &mut [u8]) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        mut read: impl FnMut(u64, &mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         if buf.is_empty() {
             return Ok(());
         }
@@ -187,7 +191,7 @@ impl Decoded {
         let (block_len, block_bytes) = (self.from.block_len() as u64, self.from.block_bytes() as u64);
         let (begin, end) = (first / block_len, last.div_ceil(block_len));
         // One scale for the whole tensor stands before everything else.
-        let head = if self.from == Dtype::AprQ8 { 4 } else { 0 };
+        let head = if self.from == BlockFormat::AprQ8 { 4 } else { 0 };
         // Little more than `buf`, which is in memory.
         let mut packed = vec![0; head + ((end - begin) * block_bytes) as usize];
         let (scale, blocks) = packed.split_at_mut(head);
@@ -197,26 +201,24 @@ impl Decoded {
         read(head as u64 + begin * block_bytes, blocks)?;
         let mut values = vec![0.0; ((end - begin) * block_len) as usize];
         let begin = begin * block_len;
-        let wrong = |error: apr_quant::Error| {
-            let failure = Failure::new(CODE_NOT_CARRIED, format!("{} cannot become {}", self.from, self.to));
-            failure.because(error.to_string())
+        let wrong = |element, value| ErrorKind::NotRepresentable {
+            from: self.from.into(),
+            to: crate::Dtype::Plain(self.to),
+            element,
+            value,
         };
-        dequantize(self.from, &packed, &mut values).map_err(wrong)?;
+        let undecodable = |_: apr_quant::Error| wrong(None, 0.0);
+        dequantize(self.from, &packed, &mut values).map_err(undecodable)?;
         // What fills up the last block is no number of the tensor.
         values.truncate((self.elements - begin) as usize);
         let plain: Vec<u8> = if self.to == Dtype::F16 {
             // From here on, rounding leads to infinity.
             if let Some(idx) = values.iter().position(|value| value.is_nan() || value.abs() >= 65_520.0) {
-                let failure =
-                    Failure::new(CODE_NOT_CARRIED, format!("{} cannot become {}", self.from, self.to));
-                let element = begin + idx as u64;
-                return Err(
-                    failure.because(format!("element {element} is {}, which no half holds", values[idx]))
-                );
+                return Err(wrong(Some(begin + idx as u64), values[idx]).into());
             }
             let mut plain = vec![0; 2 * values.len()];
-            let halves = Quantizer::new(Dtype::F16).map_err(wrong)?;
-            halves.quantize(&values, values.len(), &mut plain).map_err(wrong)?;
+            let halves = Quantizer::new(BlockFormat::F16).map_err(undecodable)?;
+            halves.quantize(&values, values.len(), &mut plain).map_err(undecodable)?;
             plain
         } else {
             values.iter().flat_map(|value| value.to_le_bytes()).collect()
@@ -229,11 +231,13 @@ impl Decoded {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString as _;
+
     use super::*;
 
     #[test]
     fn scales_lie_within_their_blocks() {
-        for format in apr_quant::dtypes() {
+        for &format in BlockFormat::ALL {
             for place in halves(format).into_iter().flatten() {
                 assert!(place + 2 <= format.block_bytes(), "{format}");
             }
@@ -243,7 +247,7 @@ mod tests {
     /// A block of ones, its scale turned round: found by the numbers that come out.
     #[test]
     fn scales_stand_where_the_decoder_takes_them() {
-        for format in apr_quant::dtypes() {
+        for &format in BlockFormat::ALL {
             let Some(places) = halves(format) else { continue };
             let mut block = vec![0x11; format.block_bytes()];
             for &place in places {
@@ -258,7 +262,7 @@ mod tests {
     #[test]
     fn any_range_is_turned_round() {
         let stored: Vec<u8> = (0..36).collect();
-        let swap = Swap::blocks(Dtype::Q4_0).unwrap();
+        let swap = Swap::blocks(BlockFormat::Q4_0).unwrap();
         let mut whole = [0; 36];
         let read = |offset: u64, buf: &mut [u8]| {
             buf.copy_from_slice(&stored[offset as usize..][..buf.len()]);
@@ -284,24 +288,24 @@ mod tests {
             buf.copy_from_slice(&stored[offset as usize..][..buf.len()]);
             Ok(())
         };
-        let decoded = Decoded { from: Dtype::Q8_0, to: Dtype::F16, elements: 64 };
+        let decoded = Decoded { from: BlockFormat::Q8_0, to: Dtype::F16, elements: 64 };
         assert!(decoded.read(0, &mut [0; 64], read).is_ok());
-        let failure = decoded.read(64, &mut [0; 64], read).unwrap_err();
-        assert_eq!(failure.code(), CODE_NOT_CARRIED);
-        assert!(failure.block(crate::terminal::Style::PLAIN).contains("element 36 is 131008,"));
+        let error = decoded.read(64, &mut [0; 64], read).unwrap_err();
+        assert_eq!(error.code(), "mf-not-representable");
+        assert!(error.to_string().contains("element 36 is 131008"), "{error}");
     }
 
     #[test]
     fn any_range_is_decoded() {
         let values: Vec<f32> = (0..96).map(|idx| idx as f32 - 40.0).collect();
         let mut stored = [0; 102];
-        Quantizer::new(Dtype::Q8_0).unwrap().quantize(&values, 96, &mut stored).unwrap();
+        Quantizer::new(BlockFormat::Q8_0).unwrap().quantize(&values, 96, &mut stored).unwrap();
         let read = |offset: u64, buf: &mut [u8]| {
             buf.copy_from_slice(&stored[offset as usize..][..buf.len()]);
             Ok(())
         };
         for to in [Dtype::F32, Dtype::F16] {
-            let decoded = Decoded { from: Dtype::Q8_0, to, elements: 96 };
+            let decoded = Decoded { from: BlockFormat::Q8_0, to, elements: 96 };
             let mut whole = vec![0; 96 * to.bits() as usize / 8];
             decoded.read(0, &mut whole, read).unwrap();
             for (begin, end) in [(0, 0), (0, 1), (3, 130), (64, 66), (127, 192), (191, 192)] {

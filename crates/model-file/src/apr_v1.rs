@@ -1,0 +1,247 @@
+//! `.apr` version 1: a payload that is decoded into a model.
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::cell::OnceCell;
+
+use apr_container::{
+    DecodePayload, Expect, PayloadLayout, ModelInfo, ModelType, PayloadReader, ReadOptions, UncheckedSignature, inspect_bytes_with, inspect_prefix,
+    load_from_bytes_with, prefix_len, v2,
+};
+use apr_models::{AnyModel, Model as _, QuantType, Tensors};
+use apr_quant::BlockFormat;
+use read_at::ReadAt;
+
+use crate::content::Content;
+use crate::dtype::Dtype;
+use crate::error::{Error, ErrorKind};
+use crate::options::OpenOptions;
+use crate::tensor::Tensor;
+
+
+/// Name of the one tensor that a quantized table becomes.
+const TABLE: &str = "weight";
+
+/// Header and metadata of an `.apr` file of version 1, and its payload once it was decoded.
+#[derive(Debug)]
+pub struct AprV1 {
+    info: ModelInfo,
+    options: ReadOptions,
+    decoded: OnceCell<Decoded>,
+    #[cfg(feature = "sealed")]
+    signer: Option<SignedBy>,
+    #[cfg(feature = "sealed")]
+    is_decrypted: bool,
+}
+
+/// A decoded payload.
+#[derive(Debug)]
+pub struct Payload {
+    /// The model; `None` if the payload is of a type that only its maker's program can decode.
+    pub model: Option<Box<AnyModel>>,
+    /// The layout of the payload.
+    pub layout: PayloadLayout,
+}
+
+/// A payload, and the tensors that its model becomes; none of a model that was not fitted.
+#[derive(Debug)]
+struct Decoded {
+    payload: Payload,
+    tensors: Option<Tensors>,
+}
+
+/// Whose signature was verified.
+#[cfg(feature = "sealed")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SignedBy {
+    /// A trusted key, by its name in the list of trusted keys.
+    Trusted(Option<String>),
+    /// Any key: the signature is valid, which proves nothing about its origin.
+    Unknown(apr_crypto::VerifyingKey),
+}
+
+#[cfg(feature = "sealed")]
+impl From<apr_crypto::Signer<'_>> for SignedBy {
+    fn from(signer: apr_crypto::Signer<'_>) -> Self {
+        match signer {
+            apr_crypto::Signer::Trusted(name) => Self::Trusted(name.map(ToOwned::to_owned)),
+            apr_crypto::Signer::Unknown(key) => Self::Unknown(key),
+        }
+    }
+}
+
+impl DecodePayload for Payload {
+    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+        let layout = input.layout();
+        let may_be_foreign = matches!(input.model_type(), ModelType::Custom | ModelType::NeuralCustom);
+        let model = match AnyModel::decode_payload(input) {
+            Ok(model) => Some(Box::new(model)),
+            // All of it has been read: the models were tried on a copy.
+            Err(error) if may_be_foreign && error.code() == "am-unknown-model" => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Self { model, layout })
+    }
+}
+
+impl AprV1 {
+    /// Reads header and metadata; with keys, the whole file: verifies it, then decrypts and decodes it.
+    pub(crate) fn read<R: ReadAt>(content: &Content<R>, options: &OpenOptions<'_>) -> Result<Self, Error> {
+        let apr = options.read_options().apr;
+        #[cfg(feature = "sealed")]
+        if let Some(access) = options.access()
+            && !content.is_sealed()
+        {
+            return Self::read_protected(content, &access, &apr);
+        }
+        let len = content.total_len();
+        let first = content.prefix(32)?;
+        // Nothing is reserved for a file that is not as long as its header says.
+        let prefix = content.prefix(prefix_len(&first, len, &apr)?)?;
+        let info = inspect_prefix(&prefix, len, &apr)?;
+        Ok(Self {
+            info,
+            options: apr,
+            decoded: OnceCell::new(),
+            #[cfg(feature = "sealed")]
+            signer: None,
+            #[cfg(feature = "sealed")]
+            is_decrypted: false,
+        })
+    }
+
+    #[cfg(feature = "sealed")]
+    fn read_protected<R: ReadAt>(
+        content: &Content<R>,
+        access: &apr_crypto::Access<'_>,
+        options: &ReadOptions,
+    ) -> Result<Self, Error> {
+        prefix_len(&content.prefix(32)?, content.total_len(), options)?;
+        let file = content.read_all()?;
+        let signer = apr_container::verify_signature(&file, access.trust(), options)?;
+        let mut options = *options;
+        if signer.is_some() {
+            // It was verified just now, of these bytes.
+            options.unchecked_signature = UncheckedSignature::Allow;
+        }
+        let info = inspect_bytes_with(&file, &options)?;
+        let decoded = OnceCell::new();
+        if !info.encrypted || access.key().is_some() {
+            let trusting = access.with_trust(apr_crypto::Trust::NoSignature);
+            let opened = apr_container::open_protected(&file, Expect::AnyKnown, &trusting, &options)?;
+            // The cell is empty.
+            let _ = decoded.set(Decoded::new(opened.model)?);
+        }
+        let is_decrypted = info.encrypted && decoded.get().is_some();
+        Ok(Self { info, options, decoded, signer: signer.map(SignedBy::from), is_decrypted })
+    }
+
+    fn decoded<R: ReadAt>(&self, content: &Content<R>) -> Result<&Decoded, Error> {
+        if let Some(decoded) = self.decoded.get() {
+            return Ok(decoded);
+        }
+        let payload = match content.in_memory() {
+            Some(file) => load_from_bytes_with(file, Expect::AnyKnown, &self.options)?,
+            None => load_from_bytes_with(&content.read_all()?, Expect::AnyKnown, &self.options)?,
+        };
+        let decoded = Decoded::new(payload)?;
+        Ok(self.decoded.get_or_init(|| decoded))
+    }
+
+    /// Header and metadata.
+    #[must_use]
+    pub const fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    /// Whose signature was verified, if keys were given that demand one.
+    #[cfg(feature = "sealed")]
+    #[must_use]
+    pub const fn signer(&self) -> Option<&SignedBy> {
+        self.signer.as_ref()
+    }
+
+    /// Whether the payload was decrypted.
+    #[cfg(feature = "sealed")]
+    #[must_use]
+    pub const fn is_decrypted(&self) -> bool {
+        self.is_decrypted
+    }
+
+    /// The payload, if it was decoded.
+    #[must_use]
+    pub fn payload(&self) -> Option<&Payload> {
+        self.decoded.get().map(|decoded| &decoded.payload)
+    }
+
+    /// The model, if the payload was decoded and holds one.
+    #[must_use]
+    pub fn model(&self) -> Option<&AnyModel> {
+        self.payload()?.model.as_deref()
+    }
+
+    /// The name in the metadata of the model's tensors, if the payload was decoded.
+    #[must_use]
+    pub fn model_entry(&self) -> Option<&str> {
+        self.decoded.get()?.tensors.as_ref()?.model()
+    }
+
+    /// Whether the payload was decoded and its model was fitted.
+    #[must_use]
+    pub fn is_fitted(&self) -> bool {
+        self.decoded.get().is_some_and(|decoded| decoded.tensors.is_some())
+    }
+
+    /// The table of a `QuantizedBlock` as one tensor of blocks; `None` for every other model, and for an unknown block type.
+    #[must_use]
+    pub fn table(&self) -> Option<Tensor<'_>> {
+        let Some(AnyModel::QuantizedBlock(table)) = self.model() else { return None };
+        let dtype = match table.quant_type() {
+            // Neighbours share a byte: not what GGUF files call Q4_0.
+            QuantType::Q4_0 => Dtype::Packed(v2::AprType::AprQ4),
+            QuantType::Q8_0 => Dtype::Block(BlockFormat::Q8_0),
+            _ => return None,
+        };
+        Some(Tensor::in_memory(TABLE, dtype, table.shape(), table.blocks()))
+    }
+
+    /// Compares the checksum.
+    #[cfg(feature = "std")]
+    pub(crate) fn verify<R: ReadAt>(&self, content: &Content<R>) -> Result<(), Error> {
+        let options = ReadOptions { unchecked_signature: UncheckedSignature::Allow, ..self.options };
+        match content.in_memory() {
+            Some(file) => inspect_bytes_with(file, &options)?,
+            None => inspect_bytes_with(&content.read_all()?, &options)?,
+        };
+        Ok(())
+    }
+
+    /// Decodes the payload, which has to be of a known model.
+    pub(crate) fn decode<R: ReadAt>(&self, content: &Content<R>) -> Result<&AnyModel, Error> {
+        let foreign = || ErrorKind::ForeignPayload { model_type: self.info.model_type };
+        Ok(self.decoded(content)?.payload.model.as_deref().ok_or_else(foreign)?)
+    }
+
+    pub(crate) fn tensors<R: ReadAt>(&self, content: &Content<R>) -> Result<alloc::vec::Vec<Tensor<'_>>, Error> {
+        self.decode(content)?;
+        let Some(tensors) = &self.decoded(content)?.tensors else { return Ok(alloc::vec::Vec::new()) };
+        let tensor = |name| {
+            let view = tensors.view(name)?;
+            Ok(Tensor::in_memory(name, Dtype::Plain(view.dtype()), view.shape(), view.data()))
+        };
+        tensors.names().map(tensor).collect()
+    }
+}
+
+impl Decoded {
+    fn new(payload: Payload) -> Result<Self, Error> {
+        let tensors = match payload.model.as_ref().map(|model| model.to_tensors()) {
+            None => None,
+            Some(Ok(tensors)) => Some(tensors),
+            Some(Err(error)) if error.code() == "am-not-fitted" => None,
+            Some(Err(error)) => return Err(error.into()),
+        };
+        Ok(Self { payload, tensors })
+    }
+}

@@ -1,0 +1,230 @@
+//! What a file says about itself, as plain data.
+
+use alloc::borrow::ToOwned as _;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+
+use apr_container::{Value, v2};
+use read_at::ReadAt;
+
+use crate::model_file::{Contents, ModelFile};
+use crate::tensor::Tensor;
+
+/// Elements of an array that a description shows.
+const SHOWN: usize = 8;
+
+/// What a file says about itself: claims of its writer, read without decoding a payload.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Description {
+    /// `safetensors`, `apr`, `gguf` or `sealed`.
+    pub format: String,
+    /// Version of the format, where there are several.
+    pub version: Option<u32>,
+    /// Bytes of the file or of all shards.
+    pub file_size: u64,
+    /// The model that the metadata name.
+    pub model: Option<String>,
+    /// The metadata in file order.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::entries"))]
+    pub metadata: Vec<(String, MetadataValue)>,
+    /// The tensors in file order; of `.apr` version 1, once the payload was decoded.
+    pub tensors: Vec<TensorDescription>,
+    /// Whether the payload is encrypted.
+    pub encrypted: bool,
+    /// Whether there is a signature, verified or not.
+    pub signed: bool,
+    /// Warnings.
+    pub warnings: Vec<Warning>,
+}
+
+/// A tensor of a description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct TensorDescription {
+    /// Its name.
+    pub name: String,
+    /// Name of the element or block type.
+    pub dtype: String,
+    /// Its dimensions.
+    pub shape: Vec<u64>,
+    /// Offset of its bytes in its file; `None` of a tensor that only exists in memory.
+    pub offset: Option<u64>,
+    /// Bytes of its data.
+    pub bytes: u64,
+}
+
+/// A warning about a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Warning {
+    /// Stable identifier, for example `signature-unchecked`.
+    pub kind: &'static str,
+    /// Its text.
+    pub message: String,
+}
+
+/// A value of the metadata of any format.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum MetadataValue {
+    /// A value.
+    Value(Value),
+    /// A value as JSON text.
+    Json(String),
+    /// A long array: its element type, its length, and its first elements.
+    Array {
+        /// Name of the element type.
+        element_type: &'static str,
+        /// Number of elements.
+        len: u64,
+        /// The first elements.
+        first: Vec<Value>,
+    },
+}
+
+impl TensorDescription {
+    pub(crate) fn new(tensor: &Tensor<'_>) -> Self {
+        Self {
+            name: tensor.name().to_owned(),
+            dtype: tensor.dtype().name().to_owned(),
+            shape: tensor.shape().iter().map(|&dim| dim as u64).collect(),
+            offset: tensor.file_offset(),
+            bytes: tensor.byte_len(),
+        }
+    }
+}
+
+impl Warning {
+    /// A warning about an `.apr` file of version 1.
+    #[must_use]
+    pub fn of_v1(warning: &apr_container::Warning) -> Self {
+        use apr_container::Warning as W;
+        let kind = match warning {
+            W::UnknownModelType(_) => "unknown-model-type",
+            W::NewerVersion(_) => "newer-version",
+            W::ReservedInUse => "reserved",
+            W::MetadataNotEncrypted => "metadata-not-encrypted",
+            W::SignatureUnchecked => "signature-unchecked",
+            W::UnknownLayout => "unknown-layout",
+            W::Expansion { .. } => "expansion",
+            _ => "other",
+        };
+        Self { kind, message: warning.to_string() }
+    }
+
+    /// A warning about an `.apr` file of version 2.
+    #[must_use]
+    pub fn of_v2(warning: &v2::Warning) -> Self {
+        use v2::Warning as W;
+        let kind = match warning {
+            W::OtherVersion(_) => "newer-version",
+            W::ReservedInUse => "reserved",
+            W::NotCompressed { .. } => "not-compressed",
+            W::Inflated { .. } => "compressed",
+            W::Encrypted => "encrypted",
+            W::SignatureUnchecked => "signature-unchecked",
+            W::UnknownDtypes => "unknown-dtype",
+            W::OverlappingTensors => "overlap",
+            W::NoFooter => "no-checksum",
+            W::WrongFooter { .. } => "wrong-checksum",
+            W::TrailingBytes { .. } => "trailing",
+            _ => "other",
+        };
+        Self { kind, message: warning.to_string() }
+    }
+}
+
+impl<R: ReadAt> ModelFile<R> {
+    /// The metadata in file order. Of shards that carry different values the first one counts; of a key that occurs twice, both.
+    #[must_use]
+    pub fn metadata(&self) -> Vec<(String, MetadataValue)> {
+        let text = |key: &str, value: &str| (key.to_owned(), MetadataValue::Value(Value::from(value)));
+        match self.contents() {
+            Contents::SafeTensors(files) => {
+                let mut entries: Vec<(String, MetadataValue)> = Vec::new();
+                let headers = files.headers().unwrap_or_default();
+                for metadata in headers.into_iter().filter_map(st_core::Header::metadata) {
+                    for (key, value) in metadata.iter() {
+                        if entries.iter().all(|(known, _)| known != key) {
+                            entries.push(text(key, value));
+                        }
+                    }
+                }
+                entries
+            }
+            Contents::AprV1(file) => match file.info().metadata.to_value() {
+                Ok(Value::Map(members)) => {
+                    let members = members.into_iter();
+                    members.map(|(key, value)| (key, MetadataValue::Value(value))).collect()
+                }
+                _ => Vec::new(),
+            },
+            Contents::AprV2(file) => {
+                let metadata = file.index().metadata();
+                let named = [
+                    ("model_type", Some(&metadata.model_type)),
+                    ("name", metadata.name.as_ref()),
+                    ("description", metadata.description.as_ref()),
+                    ("author", metadata.author.as_ref()),
+                    ("license", metadata.license.as_ref()),
+                    ("data_source", metadata.data_source.as_ref()),
+                    ("data_license", metadata.data_license.as_ref()),
+                    ("version", metadata.version.as_ref()),
+                    ("source", metadata.source.as_ref()),
+                    ("original_format", metadata.original_format.as_ref()),
+                    ("created_at", metadata.created_at.as_ref()),
+                    ("architecture", metadata.architecture.as_ref()),
+                ];
+                let named = named.into_iter().filter_map(|(key, value)| Some(text(key, value?)));
+                let other = metadata.other.iter().map(|(key, json)| match json.as_str() {
+                    Some(value) => text(key, &value),
+                    None => (key.clone(), MetadataValue::Json(json.text().to_owned())),
+                });
+                named.chain(other).collect()
+            }
+            Contents::Gguf(file) => match file.header() {
+                Ok(header) => {
+                    let entries = header.entries();
+                    let entries = entries.iter().map(|entry| {
+                        (entry.key().to_str_lossy().into_owned(), gguf_value(entry.value()))
+                    });
+                    entries.collect()
+                }
+                Err(_) => Vec::new(),
+            },
+            #[cfg(feature = "sealed")]
+            Contents::Sealed(header) => {
+                header.public_declared().iter().map(|(key, value)| text(key, value)).collect()
+            }
+        }
+    }
+}
+
+fn gguf_value(value: gguf_core::Value<'_>) -> MetadataValue {
+    match value.as_array() {
+        Some(array) => MetadataValue::Array {
+            element_type: array.element_type().name(),
+            len: array.len() as u64,
+            first: array.iter().take(SHOWN).map(gguf_scalar).collect(),
+        },
+        None => MetadataValue::Value(gguf_scalar(value)),
+    }
+}
+
+/// A value that is no array; of an array, the length.
+fn gguf_scalar(value: gguf_core::Value<'_>) -> Value {
+    if let Some(value) = value.as_bool() {
+        Value::Bool(value)
+    } else if let Some(text) = value.as_text() {
+        Value::String(text.to_str_lossy().into_owned())
+    } else if let Some(number) = value.to_i64() {
+        Value::Int(number)
+    } else if let Some(number) = value.to_u64() {
+        Value::UInt(number)
+    } else if let Some(number) = value.to_f64() {
+        Value::F64(number)
+    } else {
+        value.as_array().map_or(Value::Nil, |array| Value::UInt(array.len() as u64))
+    }
+}

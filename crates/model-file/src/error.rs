@@ -1,0 +1,269 @@
+//! Errors.
+
+use alloc::boxed::Box;
+use alloc::borrow::ToOwned as _;
+use alloc::string::String;
+use core::fmt;
+
+use apr_container::ModelType;
+
+use crate::{Dtype, FileKind};
+
+/// Why a model file was refused, and the tensor concerned.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    tensor: Option<String>,
+}
+
+/// What was wrong.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A safetensors header.
+    SafeTensors(st_core::Error),
+    /// An `.apr` file.
+    Apr(apr_container::Error),
+    /// A GGUF file.
+    Gguf(gguf_core::Error),
+    /// A sealed file.
+    Sealed(apr_sealed::Error),
+    /// A model and its tensors.
+    Model(apr_models::Error),
+    /// The source of the bytes.
+    Read(read_at::Error),
+    /// A file that cannot be opened.
+    #[cfg(feature = "std")]
+    File(durable_file::Error),
+    /// A safetensors file, or a set of them, on disk.
+    #[cfg(feature = "std")]
+    Files(st_mmap::Error),
+    /// A format that is recognized and not opened.
+    ForeignFormat {
+        /// What the file is.
+        found: FileKind,
+    },
+    /// The payload is of a type that only its maker's program can decode.
+    ForeignPayload {
+        /// The declared model type.
+        model_type: ModelType,
+    },
+    /// The metadata name no model, and the tensors are too large to be taken for one.
+    NoModel,
+    /// A tensor of a type that no model has.
+    ModelDtype {
+        /// The type.
+        found: Dtype,
+    },
+    /// The encoding of a tensor's values is not known.
+    UnknownEncoding {
+        /// The type.
+        found: Dtype,
+    },
+    /// Blocks of a big-endian file whose layout is not known in that byte order.
+    ByteOrder {
+        /// The type.
+        found: Dtype,
+    },
+    /// A value that the requested element type cannot represent.
+    NotRepresentable {
+        /// The stored type.
+        from: Dtype,
+        /// The requested type.
+        to: Dtype,
+        /// Index of the value; `None` if the blocks themselves cannot be decoded.
+        element: Option<u64>,
+        /// The value.
+        value: f32,
+    },
+    /// A dimension that an index of this machine cannot represent.
+    Dimension {
+        /// The code of the format for it.
+        code: &'static str,
+    },
+    /// A range that is not within the tensor.
+    OutOfRange {
+        /// First byte of the range.
+        offset: u64,
+        /// Length of the range.
+        len: u64,
+        /// Length of the tensor.
+        available: u64,
+    },
+    /// There is no tensor of that name.
+    TensorNotFound,
+    /// There is no memory for so many bytes.
+    OutOfMemory {
+        /// Requested bytes.
+        bytes: u64,
+    },
+}
+
+impl Error {
+    /// What was wrong.
+    #[must_use]
+    pub const fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// The kind, for crates that wrap it in an error of their own.
+    #[must_use]
+    pub fn into_kind(self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Name of the tensor concerned.
+    #[must_use]
+    pub fn tensor(&self) -> Option<&str> {
+        self.0.tensor.as_deref()
+    }
+
+    /// Stable identifier: the code of a wrapped error, or one of this crate's own, for example `mf-foreign-format`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match &self.0.kind {
+            ErrorKind::SafeTensors(error) => error.code(),
+            ErrorKind::Apr(error) => error.code(),
+            ErrorKind::Gguf(error) => error.code(),
+            ErrorKind::Sealed(error) => error.code(),
+            ErrorKind::Model(error) => error.code(),
+            ErrorKind::Read(_) => "mf-read",
+            #[cfg(feature = "std")]
+            ErrorKind::File(error) => error.code(),
+            #[cfg(feature = "std")]
+            ErrorKind::Files(error) => error.code(),
+            ErrorKind::ForeignFormat { .. } => "mf-foreign-format",
+            ErrorKind::ForeignPayload { .. } => "mf-foreign-payload",
+            ErrorKind::NoModel => "mf-no-model",
+            ErrorKind::ModelDtype { .. } => "mf-model-dtype",
+            ErrorKind::UnknownEncoding { .. } => "mf-unknown-encoding",
+            ErrorKind::ByteOrder { .. } => "mf-byte-order",
+            ErrorKind::NotRepresentable { .. } => "mf-not-representable",
+            ErrorKind::Dimension { code } => code,
+            ErrorKind::OutOfRange { .. } => "mf-range",
+            ErrorKind::TensorNotFound => "mf-no-tensor",
+            ErrorKind::OutOfMemory { .. } => "mf-out-of-memory",
+        }
+    }
+
+    pub(crate) fn of_tensor(mut self, name: &str) -> Self {
+        self.0.tensor.get_or_insert_with(|| name.to_owned());
+        self
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Self(Box::new(Inner { kind, tensor: None }))
+    }
+}
+
+macro_rules! wraps {
+    ($($(#[$meta:meta])* $error:ty => $kind:ident,)*) => {$(
+        $(#[$meta])*
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                ErrorKind::$kind(error).into()
+            }
+        }
+    )*};
+}
+
+wraps! {
+    st_core::Error => SafeTensors,
+    apr_container::Error => Apr,
+    gguf_core::Error => Gguf,
+    apr_sealed::Error => Sealed,
+    apr_models::Error => Model,
+    #[cfg(feature = "std")]
+    durable_file::Error => File,
+    #[cfg(feature = "std")]
+    st_mmap::Error => Files,
+}
+
+/// Of the content of a sealed file, the error of the sealed file.
+impl From<read_at::Error> for Error {
+    fn from(error: read_at::Error) -> Self {
+        use core::error::Error as _;
+        if error.source().is_none_or(|source| !source.is::<apr_sealed::Error>()) {
+            return ErrorKind::Read(error).into();
+        }
+        let kind = error.kind();
+        match error.into_source().map(|source| source.downcast::<apr_sealed::Error>()) {
+            Some(Ok(sealed)) => ErrorKind::Sealed(*sealed).into(),
+            _ => ErrorKind::Read(kind.into()).into(),
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SafeTensors(error) => error.fmt(f),
+            Self::Apr(error) => error.fmt(f),
+            Self::Gguf(error) => error.fmt(f),
+            Self::Sealed(error) => error.fmt(f),
+            Self::Model(error) => error.fmt(f),
+            Self::Read(error) => error.fmt(f),
+            #[cfg(feature = "std")]
+            Self::File(error) => error.fmt(f),
+            #[cfg(feature = "std")]
+            Self::Files(error) => error.fmt(f),
+            Self::ForeignFormat { found } => write!(f, "this is {}", found.title()),
+            Self::ForeignPayload { model_type } => {
+                write!(f, "the payload is of a type of its maker's own ({model_type})")
+            }
+            Self::NoModel => f.write_str("these tensors say of no model that they are one"),
+            Self::ModelDtype { found } => write!(f, "no model has tensors of type {found}"),
+            Self::UnknownEncoding { found } => {
+                write!(f, "the numbers of a tensor of type {found} are not known here")
+            }
+            Self::ByteOrder { found } => {
+                write!(f, "big-endian blocks of type {found} are not turned round here")
+            }
+            Self::NotRepresentable { from, to, .. } => write!(f, "{from} cannot become {to}"),
+            Self::Dimension { .. } => f.write_str("a dimension is beyond what this machine can count"),
+            Self::OutOfRange { offset, len, available } => {
+                write!(f, "{len} bytes at {offset} are beyond the tensor, which has {available}")
+            }
+            Self::TensorNotFound => f.write_str("there is no such tensor"),
+            Self::OutOfMemory { bytes } => write!(f, "cannot allocate {bytes} bytes"),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.kind.fmt(f)?;
+        if let ErrorKind::NotRepresentable { element: Some(element), value, .. } = self.0.kind {
+            write!(f, ": element {element} is {value}")?;
+        }
+        match &self.0.tensor {
+            Some(tensor) => write!(f, ", tensor {}", located_error::Quoted(tensor)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Of a wrapped error, its own source: its text is part of this one's.
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match &self.0.kind {
+            ErrorKind::SafeTensors(error) => error.source(),
+            ErrorKind::Apr(error) => error.source(),
+            ErrorKind::Gguf(error) => error.source(),
+            ErrorKind::Sealed(error) => error.source(),
+            ErrorKind::Model(error) => error.source(),
+            // So that a missing range is found in the chain.
+            ErrorKind::Read(error) => Some(error),
+            #[cfg(feature = "std")]
+            ErrorKind::File(error) => error.source(),
+            #[cfg(feature = "std")]
+            ErrorKind::Files(error) => error.source(),
+            _ => None,
+        }
+    }
+}

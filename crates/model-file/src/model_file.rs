@@ -1,0 +1,458 @@
+//! An open model file.
+
+use alloc::boxed::Box;
+use alloc::string::ToString as _;
+use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use std::path::Path;
+
+use apr_container::Metadata;
+#[cfg(feature = "std")]
+use apr_container::v2::Footer;
+use apr_models::{AnyModel, MODEL_KEY, Tensors};
+#[cfg(feature = "sealed")]
+use apr_sealed::{SealedHeader, SealedReader};
+#[cfg(feature = "std")]
+use read_at::FileSource;
+use read_at::ReadAt;
+#[cfg(feature = "std")]
+use st_core::ShardProblem;
+#[cfg(feature = "std")]
+use st_mmap::ShardedSafeTensors;
+
+use crate::apr_v1::AprV1;
+use crate::apr_v2::AprV2;
+use crate::content::Content;
+#[cfg(feature = "sealed")]
+use crate::content::SealedContent;
+use crate::error::{Error, ErrorKind};
+use crate::gguf::Gguf;
+use crate::named_model::NamedModel;
+use crate::options::OpenOptions;
+use crate::safetensors::SafeTensors;
+use crate::tensor::Tensor;
+use crate::{FileKind, ModelFormat};
+
+/// Most bytes of tensors that are taken for a model if the metadata name none.
+const MAX_UNNAMED: u64 = 1 << 30;
+
+/// An open model file of any format, over any [`ReadAt`].
+///
+/// Opening reads what precedes the tensors, so it takes as long for a file of any size; tensors are read on demand. The payload of an
+/// `.apr` file of version 1 is decoded when [`tensors`](Self::tensors) or [`model`](Self::model) first needs it.
+///
+/// ```
+/// use model_file::{ModelFile, OpenOptions};
+/// use st_core::{Dtype, TensorView, WriteOptions, to_vec};
+///
+/// let bytes = to_vec(&[("w", TensorView::new(Dtype::U8, &[3], b"abc")?)], &WriteOptions::default())?;
+/// let file = ModelFile::from_bytes(&bytes, &OpenOptions::new())?;
+/// assert_eq!(file.format().name(), "safetensors");
+/// let w = file.tensor("w")?;
+/// assert_eq!((w.dtype().name(), w.shape(), w.to_vec()?), ("U8", &[3][..], b"abc".to_vec()));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ModelFile<R> {
+    content: Content<R>,
+    contents: Contents,
+    is_sealed: bool,
+}
+
+/// What was read of a file, by its format. For a sealed file that was opened, that of the file inside it.
+#[derive(Debug)]
+pub enum Contents {
+    /// safetensors.
+    SafeTensors(Box<SafeTensors>),
+    /// `.apr` version 1.
+    AprV1(Box<AprV1>),
+    /// `.apr` version 2.
+    AprV2(Box<AprV2>),
+    /// GGUF.
+    Gguf(Box<Gguf>),
+    /// A sealed file for which no keys were given.
+    #[cfg(feature = "sealed")]
+    Sealed(Box<SealedHeader>),
+}
+
+#[cfg(feature = "std")]
+impl ModelFile<FileSource> {
+    /// Opens a file, a folder with a model, or an index of shards.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Self::read); [`ErrorKind::File`] and [`ErrorKind::Files`] for what cannot be opened. A set whose index and
+    /// shards disagree is opened: [`shard_problems`](Self::shard_problems) lists the differences.
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let is_index = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+        let read = &options.read_options().safetensors;
+        if is_index || path.is_dir() {
+            let set = ShardedSafeTensors::open_with(path, read)?;
+            let files = match set.index() {
+                Some(_) => SafeTensors::Sharded(set),
+                None => SafeTensors::File(st_mmap::SafeTensorsFile::open_with(set.path(), read)?),
+            };
+            return Ok(Self::of_files(files));
+        }
+        let regular = durable_file::open_regular(path, u64::MAX)?;
+        let len = regular.len();
+        let source = FileSource::with_len(regular.into_file(), len);
+        let content = Content::Source(source);
+        if FileKind::of(&content.prefix(FileKind::PREFIX as u64)?).expected() == ModelFormat::SafeTensors {
+            return Ok(Self::of_files(SafeTensors::File(st_mmap::SafeTensorsFile::open_with(path, read)?)));
+        }
+        Self::of_content(content, options)
+    }
+
+    fn of_files(files: SafeTensors) -> Self {
+        let contents = Contents::SafeTensors(Box::new(files));
+        Self { content: Content::Files, contents, is_sealed: false }
+    }
+}
+
+impl<'data> ModelFile<&'data [u8]> {
+    /// Opens the bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Self::read).
+    pub fn from_bytes(file: &'data [u8], options: &OpenOptions<'_>) -> Result<Self, Error> {
+        Self::read(file, options)
+    }
+}
+
+impl<R: ReadAt> ModelFile<R> {
+    /// Opens a file wherever its bytes are.
+    ///
+    /// With [keys](OpenOptions::with_access), the signature of an `.apr` file of version 1 is verified and its payload decrypted, and
+    /// a sealed file is opened: what is shown is the file inside it. Every other format has neither, and the keys are ignored.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader of the format that [`FileKind::of`] detects, and of the source.
+    pub fn read(source: R, options: &OpenOptions<'_>) -> Result<Self, Error> {
+        Self::of_content(Content::Source(source), options)
+    }
+
+    fn of_content(content: Content<R>, options: &OpenOptions<'_>) -> Result<Self, Error> {
+        let kind = FileKind::of(&content.prefix(FileKind::PREFIX as u64)?);
+        #[cfg(feature = "sealed")]
+        if kind.expected() == ModelFormat::Sealed {
+            return Self::of_sealed(content, options);
+        }
+        let contents = Self::read_contents(&content, kind, options)?;
+        Ok(Self { content, contents, is_sealed: false })
+    }
+
+    #[cfg(feature = "sealed")]
+    fn of_sealed(content: Content<R>, options: &OpenOptions<'_>) -> Result<Self, Error> {
+        let (Some(access), Content::Source(source)) = (options.access(), &content) else {
+            let header = SealedHeader::read(&content, options.sealed_limits())?;
+            let contents = Contents::Sealed(Box::new(header));
+            return Ok(Self { content, contents, is_sealed: true });
+        };
+        let _ = source;
+        let Content::Source(source) = content else { unreachable!("matched above") };
+        let reader = SealedReader::open(source, &access, options.sealed_limits())?;
+        let content = Content::Sealed(Box::new(SealedContent::new(reader.forget_names())));
+        let kind = FileKind::of(&content.prefix(FileKind::PREFIX as u64)?);
+        if kind.expected() == ModelFormat::Sealed {
+            return Err(ErrorKind::ForeignFormat { found: kind }.into());
+        }
+        let contents = Self::read_contents(&content, kind, options)?;
+        Ok(Self { content, contents, is_sealed: true })
+    }
+
+    fn read_contents(content: &Content<R>, kind: FileKind, options: &OpenOptions<'_>) -> Result<Contents, Error> {
+        let read = options.read_options();
+        Ok(match kind {
+            FileKind::Model(ModelFormat::AprV1) => {
+                Contents::AprV1(Box::new(AprV1::read(content, options)?))
+            }
+            FileKind::Model(ModelFormat::AprV2) => {
+                Contents::AprV2(Box::new(AprV2::read(content, &read.apr)?))
+            }
+            FileKind::Model(ModelFormat::Gguf) => Contents::Gguf(Box::new(Gguf::read(content, &read.gguf)?)),
+            FileKind::Model(ModelFormat::Sealed) => {
+                return Err(ErrorKind::ForeignFormat { found: kind }.into());
+            }
+            FileKind::Foreign(format) => {
+                let found = FileKind::identify(content.total_len(), |offset, out| {
+                    content.read_exact_at(offset, out)
+                });
+                let found = found.unwrap_or(FileKind::Foreign(format));
+                return Err(ErrorKind::ForeignFormat { found }.into());
+            }
+            FileKind::Model(ModelFormat::SafeTensors) | FileKind::Unknown => {
+                Contents::SafeTensors(Box::new(SafeTensors::read(content, &read.safetensors)?))
+            }
+        })
+    }
+
+    /// The format; of a sealed file that was opened, that of the file inside it.
+    #[must_use]
+    pub const fn format(&self) -> ModelFormat {
+        match &self.contents {
+            Contents::SafeTensors(_) => ModelFormat::SafeTensors,
+            Contents::AprV1(_) => ModelFormat::AprV1,
+            Contents::AprV2(_) => ModelFormat::AprV2,
+            Contents::Gguf(_) => ModelFormat::Gguf,
+            #[cfg(feature = "sealed")]
+            Contents::Sealed(_) => ModelFormat::Sealed,
+        }
+    }
+
+    /// Whether the file is sealed, opened or not.
+    #[must_use]
+    pub const fn is_sealed(&self) -> bool {
+        self.is_sealed
+    }
+
+    /// What was read of the file.
+    #[must_use]
+    pub const fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// Bytes of the file, or of the file inside a sealed one; of a set of shards, of all of them.
+    ///
+    /// # Errors
+    ///
+    /// If a shard cannot be opened.
+    pub fn file_len(&self) -> Result<u64, Error> {
+        match &self.contents {
+            #[cfg(feature = "std")]
+            Contents::SafeTensors(files) if matches!(self.content, Content::Files) => {
+                Ok(files.parts()?.iter().map(|part| part.file.file_len()).sum())
+            }
+            _ => Ok(self.content.total_len()),
+        }
+    }
+
+    /// Differences between an index of shards and the shards; none of a single file.
+    ///
+    /// # Errors
+    ///
+    /// If a shard cannot be opened.
+    #[cfg(feature = "std")]
+    pub fn shard_problems(&self) -> Result<Vec<ShardProblem>, Error> {
+        match &self.contents {
+            Contents::SafeTensors(files) => match &**files {
+                SafeTensors::Sharded(set) => Ok(set.check()?),
+                _ => Ok(Vec::new()),
+            },
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The tensors in file order, shard by shard. Their bytes are read on demand; those of a model in an `.apr` file of version 1 are
+    /// made from it.
+    ///
+    /// # Errors
+    ///
+    /// If a shard cannot be opened or a payload cannot be decoded; [`ErrorKind::ForeignPayload`].
+    pub fn tensors(&self) -> Result<Vec<Tensor<'_>>, Error> {
+        match &self.contents {
+            Contents::SafeTensors(files) => files.tensors(&self.content),
+            Contents::AprV1(file) => file.tensors(&self.content),
+            Contents::AprV2(file) => file.tensors(&self.content),
+            Contents::Gguf(file) => Ok(file.tensors(&self.content)),
+            #[cfg(feature = "sealed")]
+            Contents::Sealed(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The tensor of this name.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`tensors`](Self::tensors); [`ErrorKind::TensorNotFound`].
+    pub fn tensor(&self, name: &str) -> Result<Tensor<'_>, Error> {
+        let found = self.tensors()?.into_iter().find(|tensor| tensor.name() == name);
+        found.ok_or_else(|| Error::from(ErrorKind::TensorNotFound).of_tensor(name))
+    }
+
+    /// Decodes the payload of an `.apr` file of version 1; does nothing for every other format.
+    ///
+    /// # Errors
+    ///
+    /// If the payload cannot be decoded; [`ErrorKind::ForeignPayload`].
+    pub fn decode(&self) -> Result<(), Error> {
+        match &self.contents {
+            Contents::AprV1(file) => file.decode(&self.content).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// The name of the model that the metadata declare, without decoding a payload.
+    #[must_use]
+    pub fn declared_model(&self) -> Option<alloc::string::String> {
+        match &self.contents {
+            Contents::SafeTensors(files) => {
+                let headers = files.headers().ok()?;
+                headers.into_iter().find_map(|header| header.metadata()?.get(MODEL_KEY)).map(Into::into)
+            }
+            Contents::AprV1(file) => file.info().model_name().map(Into::into),
+            Contents::AprV2(file) => {
+                let name = file.index().metadata().other.get(MODEL_KEY)?.as_str()?;
+                Some(name.into_owned())
+            }
+            Contents::Gguf(file) => file.header().ok()?.get(MODEL_KEY)?.as_str().map(Into::into),
+            #[cfg(feature = "sealed")]
+            Contents::Sealed(_) => None,
+        }
+    }
+
+    /// Loads the model, with the names that the file gives to features and classes. Quantized tensors and 16-bit floats of a model
+    /// that the metadata name are decoded to `F32`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoModel`], [`ErrorKind::ModelDtype`], [`ErrorKind::ForeignPayload`], [`ErrorKind::Model`] if the tensors are of no
+    /// known model, and those of reading.
+    pub fn model(&self) -> Result<NamedModel, Error> {
+        if let Contents::AprV1(file) = &self.contents {
+            let model = file.decode(&self.content)?.clone();
+            return Ok(NamedModel { model, metadata: file.info().metadata.clone() });
+        }
+        let name = self.declared_model();
+        let tensors = self.tensors()?;
+        let total: u64 = tensors.iter().map(Tensor::byte_len).fold(0, u64::saturating_add);
+        if name.is_none() && total > MAX_UNNAMED {
+            return Err(ErrorKind::NoModel.into());
+        }
+        let mut gathered = Tensors::new();
+        for tensor in tensors {
+            let tensor = if name.is_some() { tensor.widened()? } else { tensor };
+            push(&mut gathered, tensor.name(), &tensor)?;
+        }
+        if let Some(name) = &name {
+            gathered.set_metadata(MODEL_KEY, name);
+        }
+        Ok(NamedModel { model: AnyModel::from_tensors(&gathered)?, metadata: self.text_metadata() })
+    }
+
+    /// The text entries of the metadata as custom keys.
+    fn text_metadata(&self) -> Metadata {
+        let mut metadata = Metadata::default();
+        for (key, value) in self.metadata() {
+            if key != MODEL_KEY
+                && let crate::MetadataValue::Value(value @ apr_container::Value::String(_)) = value
+            {
+                metadata.custom.insert(key, value);
+            }
+        }
+        metadata
+    }
+
+    /// Reads everything that the format can verify: the checksum of an `.apr` file. Signatures are verified when a file is opened with
+    /// keys.
+    ///
+    /// # Errors
+    ///
+    /// If the checksum does not match, and those of reading.
+    #[cfg(feature = "std")]
+    pub fn verify(&self) -> Result<Verification, Error> {
+        match &self.contents {
+            Contents::AprV1(file) => {
+                file.verify(&self.content)?;
+                Ok(Verification::Checksum)
+            }
+            Contents::AprV2(file) => {
+                let footer = self.footer(file)?;
+                Ok(match footer {
+                    Footer::Absent => Verification::NoChecksum,
+                    _ => Verification::Checksum,
+                })
+            }
+            _ => Ok(Verification::NoChecksum),
+        }
+    }
+
+    #[cfg(feature = "std")]
+    fn footer(&self, file: &AprV2) -> Result<Footer, Error> {
+        let options = apr_container::ReadOptions {
+            unchecked_signature: apr_container::UncheckedSignature::Allow,
+            ..file.options
+        };
+        file.verify(&self.content, &options)
+    }
+
+    /// The checksum of an `.apr` file of version 2, of which everything is read; `None` of other formats.
+    ///
+    /// # Errors
+    ///
+    /// If a strictly read file is damaged, and those of reading.
+    #[cfg(feature = "std")]
+    pub fn checksum(&self) -> Result<Option<Footer>, Error> {
+        match &self.contents {
+            Contents::AprV2(file) => self.footer(file).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// What [`ModelFile::verify`] could verify.
+#[cfg(feature = "std")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verification {
+    /// The checksum matches.
+    Checksum,
+    /// The format, or this file, has no checksum.
+    NoChecksum,
+}
+
+/// Adds a tensor with its bytes.
+fn push(all: &mut Tensors, name: &str, tensor: &Tensor<'_>) -> Result<(), Error> {
+    let dtype = tensor.dtype();
+    let plain = dtype
+        .plain()
+        .ok_or_else(|| Error::from(ErrorKind::ModelDtype { found: dtype }).of_tensor(tensor.name()))?;
+    Ok(all.push(name, plain, tensor.shape(), tensor.to_vec()?)?)
+}
+
+impl<R: ReadAt> ModelFile<R> {
+    /// Warnings about the file, as text with a stable kind.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<crate::Warning> {
+        match &self.contents {
+            Contents::AprV1(file) => file.info().warnings().map(|w| crate::Warning::of_v1(&w)).collect(),
+            Contents::AprV2(file) => file.warnings(None).iter().map(crate::Warning::of_v2).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Describes the file.
+    ///
+    /// # Errors
+    ///
+    /// If a shard cannot be opened.
+    pub fn describe(&self) -> Result<crate::Description, Error> {
+        let tensors = match &self.contents {
+            // Known once the payload is decoded.
+            Contents::AprV1(file) if file.payload().is_none_or(|payload| payload.model.is_none()) => Vec::new(),
+            _ => self.tensors()?,
+        };
+        let (encrypted, signed) = match &self.contents {
+            Contents::AprV1(file) => (file.info().encrypted, file.info().signed),
+            #[cfg(feature = "sealed")]
+            Contents::Sealed(header) => (header.is_encrypted(), header.is_signed()),
+            _ => (false, false),
+        };
+        Ok(crate::Description {
+            format: self.format().name().to_string(),
+            version: match &self.contents {
+                Contents::Gguf(file) => Some(file.header()?.version()),
+                _ => self.format().version(),
+            },
+            file_size: self.file_len()?,
+            model: self.declared_model(),
+            metadata: self.metadata(),
+            tensors: tensors.iter().map(crate::TensorDescription::new).collect(),
+            encrypted,
+            signed,
+            warnings: self.warnings(),
+        })
+    }
+}

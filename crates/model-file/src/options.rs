@@ -1,0 +1,122 @@
+//! Options of opening.
+
+#[cfg(feature = "sealed")]
+use apr_crypto::Access;
+#[cfg(feature = "sealed")]
+use apr_sealed::SealedLimits;
+use apr_container::{Limits, UncheckedSignature};
+use st_core::Strictness;
+
+/// Strictness and limits of the reader of each format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Of safetensors.
+    pub safetensors: st_core::ReadOptions,
+    /// Of `.apr`, both versions.
+    pub apr: apr_container::ReadOptions,
+    /// Of GGUF.
+    pub gguf: gguf_core::ReadOptions,
+}
+
+impl ReadOptions {
+    /// Accepts what the specifications allow. The default.
+    pub const STRICT: Self = Self {
+        safetensors: st_core::ReadOptions::STRICT,
+        apr: apr_container::ReadOptions::STRICT,
+        gguf: gguf_core::ReadOptions::STRICT,
+    };
+
+    /// Accepts what the reference implementations accept.
+    pub const COMPAT: Self = Self {
+        safetensors: st_core::ReadOptions::COMPAT,
+        apr: apr_container::ReadOptions::COMPAT,
+        gguf: gguf_core::ReadOptions::COMPAT,
+    };
+
+    /// Accepts signed files whose signature nobody verified.
+    #[must_use]
+    pub const fn with_unchecked_signatures(mut self) -> Self {
+        self.apr.unchecked_signature = UncheckedSignature::Allow;
+        self
+    }
+
+    /// Lets a small file become a large model: for files from a trusted origin.
+    #[must_use]
+    pub const fn with_unlimited_expansion(mut self) -> Self {
+        self.apr.limits = Limits::TRUSTED;
+        self
+    }
+
+    /// Whether the options are those of strict reading.
+    #[must_use]
+    pub fn is_strict(&self) -> bool {
+        self.safetensors.strictness == Strictness::Strict
+    }
+}
+
+/// How to open a file.
+///
+/// ```
+/// use model_file::{OpenOptions, ReadOptions};
+///
+/// let options = OpenOptions::new().with_read_options(ReadOptions::COMPAT);
+/// assert!(!options.read_options().is_strict());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions<'k> {
+    read: ReadOptions,
+    #[cfg(feature = "sealed")]
+    access: Option<Access<'k>>,
+    #[cfg(feature = "sealed")]
+    sealed_limits: SealedLimits,
+    #[cfg(not(feature = "sealed"))]
+    keys: core::marker::PhantomData<&'k ()>,
+}
+
+impl<'k> OpenOptions<'k> {
+    /// Strict reading with the default limits and without keys.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With strictness and limits for each format.
+    #[must_use]
+    pub fn with_read_options(mut self, options: ReadOptions) -> Self {
+        self.read = options;
+        self
+    }
+
+    /// With the key that decrypts the file and the keys whose signature it must have. A sealed file is opened with them, and the
+    /// file inside it is what [`ModelFile`](crate::ModelFile) shows.
+    #[cfg(feature = "sealed")]
+    #[must_use]
+    pub fn with_access(mut self, access: Access<'k>) -> Self {
+        self.access = Some(access);
+        self
+    }
+
+    /// With limits on what a sealed file may require.
+    #[cfg(feature = "sealed")]
+    #[must_use]
+    pub fn with_sealed_limits(mut self, limits: SealedLimits) -> Self {
+        self.sealed_limits = limits;
+        self
+    }
+
+    /// Strictness and limits.
+    #[must_use]
+    pub const fn read_options(&self) -> &ReadOptions {
+        &self.read
+    }
+
+    #[cfg(feature = "sealed")]
+    pub(crate) const fn access(&self) -> Option<Access<'k>> {
+        self.access
+    }
+
+    #[cfg(feature = "sealed")]
+    pub(crate) const fn sealed_limits(&self) -> &SealedLimits {
+        &self.sealed_limits
+    }
+}

@@ -1,0 +1,465 @@
+//! One tensor of a model, wherever its bytes are.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use apr_container::v2;
+use apr_quant::{BlockFormat, Quantizer, dequantize, repack};
+use gguf_core::Endian;
+use read_at::ReadAt;
+use st_core::{Bounds, Index, SlicePlan, TensorInfo, TensorView};
+#[cfg(feature = "std")]
+use st_mmap::SafeTensorsFile;
+
+use crate::blocks::{APR_Q8_SCALE, Decoded, Shown, Swap};
+use crate::dtype::Dtype;
+use crate::error::{Error, ErrorKind};
+
+/// Bytes read from a tensor at once.
+const CHUNK: u64 = 1 << 20;
+/// The smallest number that a half holds with all of its digits, and the first that rounds to infinity.
+const HALF_MIN_NORMAL: f32 = 1.0 / 16_384.0;
+const HALF_OVERFLOW: f32 = 65_520.0;
+
+/// A tensor of a model file: name, type and shape, and access to its bytes, which are read on demand.
+///
+/// Bytes are row-major and little-endian, whatever the byte order of the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor<'m> {
+    name: &'m str,
+    dtype: Dtype,
+    shape: &'m [usize],
+    elements: u64,
+    byte_len: u64,
+    place: Place<'m>,
+    /// If this shows other bytes than are stored.
+    shown: Option<Shown>,
+}
+
+/// Totals over several tensors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Number of tensors.
+    pub tensors: u64,
+    /// Number of their elements.
+    pub elements: u64,
+    /// Bytes of their data.
+    pub bytes: u64,
+}
+
+impl Totals {
+    /// Totals over these tensors.
+    #[must_use]
+    pub fn of(tensors: &[Tensor<'_>]) -> Self {
+        let mut totals = Self::default();
+        tensors.iter().for_each(|tensor| totals.add(tensor));
+        totals
+    }
+
+    /// Adds a tensor.
+    pub fn add(&mut self, tensor: &Tensor<'_>) {
+        self.tensors += 1;
+        self.elements = self.elements.saturating_add(tensor.elements);
+        self.bytes = self.bytes.saturating_add(tensor.byte_len);
+    }
+}
+
+/// One safetensors file of a model.
+#[cfg(feature = "std")]
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'m> {
+    /// The file.
+    pub file: &'m SafeTensorsFile,
+    /// Its name in the index of shards.
+    pub shard: Option<&'m str>,
+}
+
+/// Where the bytes are.
+#[derive(Clone, Copy, Debug)]
+enum Place<'m> {
+    #[cfg(feature = "std")]
+    Part(Part<'m>, TensorInfo<'m>),
+    Stored(Origin<'m>),
+    /// In the other byte order; `None` if the layout of the blocks is not known in it.
+    Swapped(Origin<'m>, Option<Swap>),
+    Memory(&'m [u8]),
+}
+
+/// The bytes from this offset on of a file, or of the original inside a sealed file.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin<'m> {
+    pub(crate) content: &'m dyn ReadAt,
+    pub(crate) offset: u64,
+}
+
+impl fmt::Debug for Origin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Origin").field("offset", &self.offset).finish_non_exhaustive()
+    }
+}
+
+impl<'m> Tensor<'m> {
+    /// Of a safetensors file that `st-mmap` reads.
+    #[cfg(feature = "std")]
+    pub(crate) fn of_part(part: Part<'m>, info: TensorInfo<'m>) -> Self {
+        Self::of_info(info, Place::Part(part, info))
+    }
+
+    /// Of a safetensors file whose bytes are read by offset.
+    pub(crate) fn of_safetensors(info: TensorInfo<'m>, content: &'m dyn ReadAt) -> Self {
+        Self::of_info(info, Place::Stored(Origin { content, offset: info.file_range().start }))
+    }
+
+    fn of_info(info: TensorInfo<'m>, place: Place<'m>) -> Self {
+        Self {
+            name: info.name(),
+            dtype: Dtype::Plain(info.dtype()),
+            shape: info.shape(),
+            elements: info.element_count(),
+            byte_len: info.byte_len(),
+            place,
+            shown: None,
+        }
+    }
+
+    pub(crate) fn in_memory(name: &'m str, dtype: Dtype, shape: &'m [usize], data: &'m [u8]) -> Self {
+        let elements = shape.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
+        let byte_len = data.len() as u64;
+        let place = Place::Memory(data);
+        Self { name, dtype, shape, elements, byte_len, place, shown: None }
+    }
+
+    pub(crate) fn stored(info: v2::TensorInfo<'m>, shape: &'m [usize], content: &'m dyn ReadAt) -> Self {
+        Self::of_apr(info, shape, Place::Stored(Origin { content, offset: info.file_range().start }))
+    }
+
+    /// Of a file that was decompressed into memory.
+    pub(crate) fn inflated(info: v2::TensorInfo<'m>, shape: &'m [usize], data: &'m [u8]) -> Self {
+        Self::of_apr(info, shape, Place::Memory(data))
+    }
+
+    fn of_apr(info: v2::TensorInfo<'m>, shape: &'m [usize], place: Place<'m>) -> Self {
+        Self {
+            name: info.name(),
+            dtype: Dtype::from(info.dtype()),
+            shape,
+            elements: info.shape().iter().fold(1, |count: u64, &dim| count.saturating_mul(dim)),
+            byte_len: info.byte_len(),
+            place,
+            shown: None,
+        }
+    }
+
+    /// Of a GGUF file. What is read of it is little-endian whatever the file is; blocks that nobody writes in the other order
+    /// stay as they are.
+    pub(crate) fn of_gguf(
+        (name, dtype): (&'m str, Dtype),
+        (shape, elements): (&'m [usize], u64),
+        byte_len: u64,
+        origin: Origin<'m>,
+        endian: Endian,
+    ) -> Self {
+        let swap = match dtype {
+            Dtype::Plain(dtype) => Some(Swap::plain((dtype.bits() / 8) as usize)),
+            Dtype::Block(format) => Swap::blocks(format),
+            Dtype::Packed(_) => None,
+        };
+        let place = match endian {
+            Endian::Little => Place::Stored(origin),
+            Endian::Big => Place::Swapped(origin, swap),
+        };
+        Self { name, dtype, shape, elements, byte_len, place, shown: None }
+    }
+
+    /// The same tensor as plain numbers, `F32` or `F16`, made of its blocks as they are read; of plain numbers themselves,
+    /// nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::UnknownEncoding`], [`ErrorKind::ByteOrder`].
+    pub fn dequantized(self, to: st_core::Dtype) -> Result<Self, Error> {
+        match self.dtype {
+            Dtype::Plain(_) => Ok(self),
+            _ => self.decoded_to(to),
+        }
+    }
+
+    /// The same tensor as `F32` if it is floats of 16 bits or blocks; of every other type, nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::UnknownEncoding`], [`ErrorKind::ByteOrder`].
+    pub fn widened(self) -> Result<Self, Error> {
+        match self.dtype {
+            Dtype::Plain(st_core::Dtype::F16 | st_core::Dtype::Bf16) => self.decoded_to(st_core::Dtype::F32),
+            _ => self.dequantized(st_core::Dtype::F32),
+        }
+    }
+
+    /// Whether it is as long as rows that are whole blocks of this format.
+    #[must_use]
+    pub fn has_rows_of(&self, format: BlockFormat) -> bool {
+        let row_len = self.shape.last().map_or(1, |&dim| dim as u64);
+        let n_rows = self.elements.checked_div(row_len).unwrap_or(0);
+        format.byte_len(row_len, n_rows).ok() == Some(self.byte_len)
+    }
+
+    /// The same numbers in blocks of another format, if it holds each of them and the rows are whole blocks.
+    #[must_use]
+    pub fn repacked(self, to: BlockFormat) -> Option<Self> {
+        let from = self.dtype.block_format().filter(|&from| repack(from, to).is_some())?;
+        // Blocks of both formats have the same length.
+        let is_whole = self.shown.is_none() && self.check_order().is_ok() && self.has_rows_of(to);
+        let dtype = match to {
+            BlockFormat::AprQ4 => Dtype::Packed(v2::AprType::AprQ4),
+            _ => Dtype::Block(to),
+        };
+        is_whole.then_some(Self { dtype, shown: Some(Shown::Repacked { from, to }), ..self })
+    }
+
+    /// `AprQ8` as `Q8_0`, its one scale rounded to 16 bits, with the largest difference that this makes to a number; `None` for
+    /// every other type, for rows that are no whole blocks, and for a scale that is beyond the normal numbers of 16 bits.
+    ///
+    /// # Errors
+    ///
+    /// If the scale cannot be read.
+    pub fn with_half_scale(self) -> Result<Option<(Self, f64)>, Error> {
+        let row_len = self.shape.last().map_or(1, |&dim| dim as u64);
+        let n_rows = self.elements.checked_div(row_len).unwrap_or(0);
+        let Ok(byte_len) = BlockFormat::Q8_0.byte_len(row_len, n_rows) else { return Ok(None) };
+        if self.dtype != Dtype::Packed(v2::AprType::AprQ8) || self.shown.is_some() {
+            return Ok(None);
+        }
+        let mut scale = [0; APR_Q8_SCALE as usize];
+        if self.elements > 0 {
+            self.read(0, &mut scale)?;
+        }
+        let scale = f32::from_le_bytes(scale);
+        let (mut half, mut rounded) = ([0; 2], [0.0]);
+        let is_normal = (HALF_MIN_NORMAL..HALF_OVERFLOW).contains(&scale.abs());
+        let made = is_normal
+            && Quantizer::new(BlockFormat::F16)
+                .and_then(|quantizer| quantizer.quantize(&[scale], 1, &mut half))
+                .and_then(|()| dequantize(BlockFormat::F16, &half, &mut rounded))
+                .is_ok();
+        if !made && self.elements > 0 {
+            return Ok(None);
+        }
+        // No code is larger than -128; with the scale as it was, its product is rounded too.
+        let difference = match (f64::from(scale) - f64::from(rounded[0])).abs() {
+            0.0 => 0.0,
+            of_scale => 128.0 * (of_scale + f64::from(scale.abs() * f32::EPSILON)),
+        };
+        let shown = Some(Shown::Scaled(half));
+        Ok(Some((Self { dtype: Dtype::Block(BlockFormat::Q8_0), byte_len, shown, ..self }, difference)))
+    }
+
+    fn decoded_to(self, to: st_core::Dtype) -> Result<Self, Error> {
+        self.check_order()?;
+        // Blocks of 32 may run on over the ends of rows, as those of tables in `.apr` files of version 1 do.
+        let runs_on = |format: BlockFormat| {
+            format.block_len() == 32
+                && self.elements.div_ceil(32).checked_mul(format.block_bytes() as u64) == Some(self.byte_len)
+        };
+        let is_whole = |format: &BlockFormat| self.has_rows_of(*format) || runs_on(*format);
+        let from = self.dtype.block_format().filter(is_whole).filter(|_| self.shown.is_none());
+        let Some(from) = from else {
+            let kind = ErrorKind::UnknownEncoding { found: self.dtype };
+            return Err(Error::from(kind).of_tensor(self.name));
+        };
+        let byte_len = self.elements.saturating_mul(u64::from(to.bits() / 8));
+        let shown = Some(Shown::Plain(Decoded { from, to, elements: self.elements }));
+        Ok(Self { dtype: Dtype::Plain(to), byte_len, shown, ..self })
+    }
+
+    /// The same tensor with its bytes as they lie, in whatever order its file has them.
+    #[must_use]
+    pub fn as_stored(self) -> Self {
+        match self.place {
+            Place::Swapped(origin, _) => Self { place: Place::Stored(origin), ..self },
+            _ => self,
+        }
+    }
+
+    /// Looks whether what is read of it is little-endian, as everything written is.
+    ///
+    /// # Errors
+    ///
+    /// If it is in the other order and nobody here knows how to turn it round.
+    pub fn check_order(&self) -> Result<(), Error> {
+        if !matches!(self.place, Place::Swapped(_, None)) {
+            return Ok(());
+        }
+        Err(Error::from(ErrorKind::ByteOrder { found: self.dtype }).of_tensor(self.name))
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'m str {
+        self.name
+    }
+
+    /// The type of its elements.
+    #[must_use]
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// Its dimensions.
+    #[must_use]
+    pub fn shape(&self) -> &'m [usize] {
+        self.shape
+    }
+
+    /// Bytes of its data.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    /// Number of its elements.
+    #[must_use]
+    pub fn elements(&self) -> u64 {
+        self.elements
+    }
+
+    /// Where its bytes begin in its file; `None` for a tensor that no file has as such.
+    #[must_use]
+    pub fn file_offset(&self) -> Option<u64> {
+        match &self.place {
+            #[cfg(feature = "std")]
+            Place::Part(_, info) => Some(info.file_range().start),
+            Place::Stored(origin) | Place::Swapped(origin, _) => Some(origin.offset),
+            Place::Memory(_) => None,
+        }
+    }
+
+    /// Name of the shard it is in.
+    #[must_use]
+    pub fn shard(&self) -> Option<&'m str> {
+        match &self.place {
+            #[cfg(feature = "std")]
+            Place::Part(part, _) => part.shard,
+            Place::Stored(_) | Place::Swapped(..) | Place::Memory(_) => None,
+        }
+    }
+
+    /// Reads `buf.len()` bytes from `offset` within the tensor.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutOfRange`], [`ErrorKind::Read`]; of a decoded tensor, [`ErrorKind::NotRepresentable`].
+    pub fn read(&self, offset: u64, buf: &mut [u8]) -> Result<(), Error> {
+        let (len, available) = (buf.len() as u64, self.byte_len);
+        if offset.checked_add(len).is_none_or(|end| end > available) {
+            return Err(Error::from(ErrorKind::OutOfRange { offset, len, available }).of_tensor(self.name));
+        }
+        let Some(shown) = self.shown else { return self.read_stored(offset, buf) };
+        let read = shown.read(offset, buf, self.byte_len, |offset, buf| self.read_stored(offset, buf));
+        read.map_err(|error| error.of_tensor(self.name))
+    }
+
+    fn read_stored(&self, offset: u64, buf: &mut [u8]) -> Result<(), Error> {
+        match &self.place {
+            #[cfg(feature = "std")]
+            Place::Part(part, _) => {
+                let range = offset..offset + buf.len() as u64;
+                Ok(part.file.read_range(self.name, range, buf)?)
+            }
+            Place::Stored(origin) | Place::Swapped(origin, None) => origin.read(offset, buf, self.name),
+            Place::Swapped(origin, Some(swap)) => {
+                swap.read(offset, buf, self.byte_len, |offset, buf| origin.read(offset, buf, self.name))
+            }
+            Place::Memory(data) => {
+                let bytes =
+                    usize::try_from(offset).ok().and_then(|offset| data.get(offset..)?.get(..buf.len()));
+                let available = self.byte_len;
+                let bytes =
+                    bytes.ok_or(ErrorKind::OutOfRange { offset, len: buf.len() as u64, available })?;
+                buf.copy_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// All bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Self::read); [`ErrorKind::OutOfMemory`].
+    pub fn to_vec(&self) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        let out_of_memory = ErrorKind::OutOfMemory { bytes: self.byte_len };
+        let len = usize::try_from(self.byte_len).ok().filter(|len| bytes.try_reserve_exact(*len).is_ok());
+        bytes.resize(len.ok_or_else(|| Error::from(out_of_memory).of_tensor(self.name))?, 0);
+        self.read(0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// All values as `f32`: plain floats and integers are converted, blocks are decoded.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::UnknownEncoding`] for types without an `f32` conversion, and those of [`to_vec`](Self::to_vec).
+    pub fn to_f32(&self) -> Result<Vec<f32>, Error> {
+        let widened = self.widened()?;
+        let unknown = || Error::from(ErrorKind::UnknownEncoding { found: self.dtype }).of_tensor(self.name);
+        let dtype = widened.dtype.plain().ok_or_else(unknown)?;
+        let bytes = widened.to_vec()?;
+        let view = TensorView::new(dtype, widened.shape, &bytes)?;
+        Ok(view.to_f32()?.collect())
+    }
+
+    /// The bytes of a slice of a tensor of plain elements, row-major, without reading the rest.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::UnknownEncoding`] of blocks, [`ErrorKind::SafeTensors`] for an index that does not fit the shape, and those of
+    /// [`read`](Self::read).
+    pub fn slice(&self, index: &[Index]) -> Result<Vec<u8>, Error> {
+        let unknown = || Error::from(ErrorKind::UnknownEncoding { found: self.dtype }).of_tensor(self.name);
+        let dtype = self.dtype.plain().ok_or_else(unknown)?;
+        let plan = SlicePlan::new(dtype, self.shape, index, Bounds::Exact)?;
+        let out_of_memory = || Error::from(ErrorKind::OutOfMemory { bytes: plan.byte_len() });
+        let mut bytes = Vec::new();
+        let len = usize::try_from(plan.byte_len()).ok().filter(|len| bytes.try_reserve_exact(*len).is_ok());
+        bytes.resize(len.ok_or_else(out_of_memory)?, 0);
+        let mut rest = &mut bytes[..];
+        for range in plan.ranges() {
+            // The ranges are as long as the plan together.
+            let (now, after) = rest.split_at_mut((range.end - range.start) as usize);
+            self.read(range.start, now)?;
+            rest = after;
+        }
+        Ok(bytes)
+    }
+
+    /// Passes all bytes to `take`, a chunk at a time.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Self::read) and of `take`.
+    pub fn stream<E: From<Error>>(
+        &self,
+        buf: &mut Vec<u8>,
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut offset = 0;
+        while offset < self.byte_len {
+            let len = CHUNK.min(self.byte_len - offset);
+            // At most CHUNK, which fits any usize.
+            buf.resize(len as usize, 0);
+            self.read(offset, buf)?;
+            take(buf)?;
+            offset += len;
+        }
+        Ok(())
+    }
+}
+
+impl Origin<'_> {
+    fn read(&self, offset: u64, buf: &mut [u8], tensor: &str) -> Result<(), Error> {
+        let read = self.content.read_exact_at(self.offset + offset, buf);
+        read.map_err(|error| Error::from(error).of_tensor(tensor))
+    }
+}
