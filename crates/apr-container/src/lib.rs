@@ -54,7 +54,7 @@ pub use crate::model_type::ModelType;
 pub use crate::v1::embedded::Aligned;
 pub use crate::v1::embedded::Embedded;
 #[cfg(feature = "std")]
-pub use crate::v1::file::checksum_mismatch;
+pub use crate::v1::file::{checksum_mismatch, checksum_mismatch_from};
 pub use crate::v1::inspect::{
     Checksum, ModelInfo, Warning, inspect_bytes, inspect_bytes_with, inspect_prefix, prefix_len,
 };
@@ -62,7 +62,7 @@ pub use crate::v1::inspect::{
 pub use crate::v1::inspect::{inspect, inspect_reader, inspect_with};
 pub use crate::v1::load::{Expect, load_from_bytes, load_from_bytes_with, view_bytes, view_bytes_with};
 #[cfg(feature = "std")]
-pub use crate::v1::load::{load, load_with};
+pub use crate::v1::load::{load, load_from, load_with};
 #[cfg(feature = "crypto")]
 pub use crate::v1::protect::{
     AuthenticMetadata, InferenceKey, KeyHint, Opened, Protection, RawModel, authenticate, open_protected,

@@ -1,39 +1,37 @@
 //! Where a model comes from: a file, a set of shards, or standard input.
 
 mod apr_model;
-mod apr_tensors;
-mod blocks;
 mod folder;
-mod gguf_file;
 mod sealed;
 mod source;
 mod spool;
-mod stored;
 mod tensor;
 
 use alloc::rc::Rc;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
-pub(crate) use model_file::ModelFormat as Format;
-use st_core::{ShardIndex, ShardProblem, Strictness};
-use st_mmap::{SafeTensorsFile, ShardedSafeTensors};
+pub(crate) use model_file::{
+    AprV1, AprV2, Contents, Gguf, ModelFormat as Format, Part, Payload, ReadOptions as Rules, halves,
+};
+use model_file::{ErrorKind, ModelFile, OpenOptions, SafeTensors};
+use read_at::FileSource;
+use st_core::ShardProblem;
 
 pub(crate) use self::apr_model::{
-    AprModel, Content, Payload, Protected, info as apr_info, payload as apr_payload,
-    protected as apr_protected,
+    Protected, info as apr_info, payload as apr_payload, protected as apr_protected,
 };
-pub(crate) use self::apr_tensors::AprTensors;
-pub(crate) use self::blocks::halves;
 pub(crate) use self::folder::holds_model;
-pub(crate) use self::gguf_file::GgufFile;
-pub(crate) use self::sealed::SealedTensors;
 pub(crate) use self::source::Source;
-pub(crate) use self::stored::{SealedContent, Stored};
 pub(crate) use self::tensor::{Tensor, Totals, common_name, decodable};
-use crate::error::{CODE_FOREIGN_FORMAT, CODE_SHARDS, Exit, Failure};
+use crate::error::{
+    CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_NO_PREDICTION, CODE_NOT_CARRIED,
+    CODE_SHARDS, Exit, Failure,
+};
 use crate::foreign;
 use crate::secrets::Keys;
+use crate::whole_file::{advised, or_damage};
 
 pub(crate) fn input_arg() -> Arg {
     Arg::new("input")
@@ -65,55 +63,17 @@ pub(crate) fn unverified_arg() -> Arg {
         .help("Use a signed .apr file although nobody has checked its signature")
 }
 
-/// How strictly to read files, of every kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rules {
-    pub(crate) safetensors: st_core::ReadOptions,
-    pub(crate) apr: apr_container::ReadOptions,
-    pub(crate) gguf: gguf_core::ReadOptions,
-}
-
-impl Rules {
-    pub(crate) const STRICT: Self = Self {
-        safetensors: st_core::ReadOptions::STRICT,
-        apr: apr_container::ReadOptions::STRICT,
-        gguf: gguf_core::ReadOptions::STRICT,
-    };
-
-    pub(crate) const COMPAT: Self = Self {
-        safetensors: st_core::ReadOptions::COMPAT,
-        apr: apr_container::ReadOptions::COMPAT,
-        gguf: gguf_core::ReadOptions::COMPAT,
-    };
-
-    /// Those of the command line, as far as the command has options for them.
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        let is_set = |name| matches.try_get_one::<bool>(name).ok().flatten().copied().unwrap_or(false);
-        let mut rules = if is_set("compat") { Self::COMPAT } else { Self::STRICT };
-        if is_set("allow-unverified") {
-            rules.apr.unchecked_signature = apr_container::UncheckedSignature::Allow;
-        }
-        if is_set("trusted") {
-            rules.apr.limits = apr_container::Limits::TRUSTED;
-        }
-        rules
+/// Strictness and limits that the command line asks for, as far as the command has options for them.
+pub(crate) fn rules_of(matches: &ArgMatches) -> Rules {
+    let is_set = |name| matches.try_get_one::<bool>(name).ok().flatten().copied().unwrap_or(false);
+    let mut rules = if is_set("compat") { Rules::COMPAT } else { Rules::STRICT };
+    if is_set("allow-unverified") {
+        rules = rules.with_unchecked_signatures();
     }
-
-    /// The same for a command that only looks: it says that a signature is unchecked instead of refusing the file.
-    #[must_use]
-    pub(crate) fn for_looking(mut self) -> Self {
-        self.apr.unchecked_signature = apr_container::UncheckedSignature::Allow;
-        self
+    if is_set("trusted") {
+        rules = rules.with_unlimited_expansion();
     }
-
-    pub(crate) fn is_strict(&self) -> bool {
-        self.safetensors.strictness == Strictness::Strict
-    }
-
-    /// `strict` or `compat`, as shown in reports.
-    pub(crate) fn name(&self) -> &'static str {
-        if self.is_strict() { "strict" } else { "compat" }
-    }
+    rules
 }
 
 /// The path given as FILE.
@@ -121,35 +81,11 @@ pub(crate) fn path(matches: &ArgMatches) -> &Path {
     matches.get_one::<PathBuf>("input").expect("clap requires FILE")
 }
 
-/// An open model whose tensors can be read. Of a safetensors file and of an `.apr` file of version 2 or a GGUF file only
-/// what stands before the tensors has been read.
+/// An open model whose tensors can be read. Of every format but `.apr` version 1 only what precedes the tensors has been read.
 #[derive(Debug)]
 pub(crate) struct Model {
-    kind: Kind,
+    file: ModelFile<FileSource>,
     source: Source,
-}
-
-/// What it is stored as.
-#[derive(Debug)]
-pub(crate) enum Kind {
-    File(SafeTensorsFile),
-    Sharded(ShardedSafeTensors),
-    /// Version 1: a payload that becomes a model, which becomes tensors.
-    AprModel(Box<AprModel>),
-    /// Version 2: tensors.
-    AprTensors(Box<AprTensors>),
-    /// Tensors behind keys and values.
-    Gguf(Box<GgufFile>),
-    /// A safetensors file inside a sealed one.
-    SealedTensors(Box<SealedTensors>),
-}
-
-/// One safetensors file of a model.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'m> {
-    pub(crate) file: &'m SafeTensorsFile,
-    /// Its name in the index of shards.
-    pub(crate) shard: Option<&'m str>,
 }
 
 impl Model {
@@ -209,37 +145,18 @@ impl Model {
         if !matches!(source.format(), Format::AprV1 | Format::Sealed) {
             source.keys().refuse_for(source.format().title(), source.label())?;
         }
-        let (path, mut problems) = (source.path(), Vec::new());
+        if source.format() == Format::Sealed {
+            let what = "this is a sealed file, which this command does not open";
+            return Err(Failure::new(CODE_FOREIGN_FORMAT, what).in_file(source.label()).help(
+                "`apr open FILE -o OUT` gives back what is inside; `apr inspect FILE` says what opens it; `apr predict` and \
+                 `apr serve` open it themselves",
+            ));
+        }
         // A signature of the whole file covers the one inside as well.
-        let looking = rules.for_looking();
-        let rules = if source.is_verified() { &looking } else { rules };
-        let is_index = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
-        let kind = match source.format() {
-            Format::AprV1 => Kind::AprModel(Box::new(AprModel::open(&source, rules)?)),
-            Format::AprV2 => Kind::AprTensors(Box::new(AprTensors::open(&source, rules)?)),
-            Format::Gguf => Kind::Gguf(Box::new(GgufFile::open(&source, rules)?)),
-            Format::SafeTensors if is_index || path.is_dir() => {
-                let set = ShardedSafeTensors::open_with(path, &rules.safetensors)
-                    .map_err(|error| folder::describe(error.into(), path))?;
-                if set.index().is_some() {
-                    problems = set.check()?;
-                    Kind::Sharded(set)
-                } else {
-                    Kind::File(open_file(set.path(), rules)?)
-                }
-            }
-            Format::SafeTensors => {
-                Kind::File(open_file(path, rules).map_err(|failure| source.relabel(failure))?)
-            }
-            Format::Sealed => {
-                let what = "this is a sealed file, which this command does not open";
-                return Err(Failure::new(CODE_FOREIGN_FORMAT, what).in_file(source.label()).help(
-                    "`apr open FILE -o OUT` gives back what is inside; `apr inspect FILE` says what opens it; `apr predict` and \
-                     `apr serve` open it themselves",
-                ));
-            }
-        };
-        Ok((Self { kind, source }, problems))
+        let rules = if source.is_verified() { rules.with_unchecked_signatures() } else { *rules };
+        let file = open(&source, &rules).map_err(|error| opening_failure(error, &source, &rules))?;
+        let problems = file.shard_problems().map_err(|error| source.failure_of(error))?;
+        Ok((Self { file, source }, problems))
     }
 
     /// What the user called it.
@@ -256,12 +173,12 @@ impl Model {
         self.source.format()
     }
 
-    pub(crate) fn kind(&self) -> &Kind {
-        &self.kind
+    pub(crate) fn contents(&self) -> &Contents {
+        self.file.contents()
     }
 
     pub(crate) fn is_sharded(&self) -> bool {
-        matches!(self.kind, Kind::Sharded(_))
+        matches!(self.contents(), Contents::SafeTensors(files) if matches!(**files, SafeTensors::Sharded(_)))
     }
 
     /// Its safetensors files, shards in the order of their names; none of another format.
@@ -270,22 +187,9 @@ impl Model {
     ///
     /// If a shard cannot be opened.
     pub(crate) fn parts(&self) -> Result<Vec<Part<'_>>, Failure> {
-        match &self.kind {
-            Kind::File(file) => Ok(vec![Part { file, shard: None }]),
-            Kind::Sharded(set) => {
-                let mut parts: Vec<Part<'_>> = Vec::new();
-                let index = set.index().into_iter().flat_map(ShardIndex::weight_map);
-                let mut listed: Vec<(&str, &str)> = index.map(|(tensor, shard)| (shard, tensor)).collect();
-                listed.sort_unstable();
-                listed.dedup_by_key(|&mut (shard, _)| shard);
-                for (shard, tensor) in listed {
-                    parts.push(Part { file: set.file_of(tensor)?, shard: Some(shard) });
-                }
-                Ok(parts)
-            }
-            Kind::AprModel(_) | Kind::AprTensors(_) | Kind::Gguf(_) | Kind::SealedTensors(_) => {
-                Ok(Vec::new())
-            }
+        match self.contents() {
+            Contents::SafeTensors(files) => files.parts().map_err(|error| self.source.failure_of(error)),
+            _ => Ok(Vec::new()),
         }
     }
 
@@ -295,20 +199,166 @@ impl Model {
     ///
     /// If a shard cannot be opened.
     pub(crate) fn tensors(&self) -> Result<Vec<Tensor<'_>>, Failure> {
-        match &self.kind {
-            Kind::File(_) | Kind::Sharded(_) => {
-                let parts = self.parts()?;
-                let tensors = parts.iter().flat_map(|&part| {
-                    part.file.header().iter().map(move |info| Tensor::of_safetensors(part, info))
-                });
-                Ok(tensors.collect())
-            }
-            Kind::AprModel(model) => model.tensors(),
-            Kind::AprTensors(file) => file.tensors(),
-            Kind::Gguf(file) => Ok(file.tensors()),
-            Kind::SealedTensors(file) => Ok(file.tensors()),
+        let tensors = self.file.tensors().map_err(|error| self.source.failure_of(error))?;
+        Ok(tensors.into_iter().map(|tensor| self.tensor(tensor)).collect())
+    }
+
+    /// A tensor of this file.
+    pub(crate) fn tensor<'m>(&'m self, tensor: model_file::Tensor<'m>) -> Tensor<'m> {
+        Tensor::new(tensor, self.label())
+    }
+
+    /// The table of quantized values that an `.apr` file of version 1 holds, as one tensor of blocks.
+    pub(crate) fn table(&self) -> Option<Tensor<'_>> {
+        match self.contents() {
+            Contents::AprV1(file) => file.table().map(|tensor| self.tensor(tensor)),
+            _ => None,
         }
     }
+
+    /// The checksum of an `.apr` file of version 2, of which everything is read.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is damaged or is not sound.
+    pub(crate) fn checksum(&self) -> Result<apr_container::v2::Footer, Failure> {
+        let footer = self.file.checksum().map_err(|error| self.source.failure_of(error))?;
+        footer.ok_or_else(|| Failure::new(CODE_INTERNAL, "a file of tensors became something else"))
+    }
+
+    /// Why strict reading refuses the same file, if it does.
+    pub(crate) fn strict_refusal(&self) -> Option<Failure> {
+        let strict = Rules::STRICT.with_unchecked_signatures();
+        open(&self.source, &strict).err().map(|error| self.source.failure_of(error))
+    }
+}
+
+/// Opens the file of a source, and decodes the payload of `.apr` version 1.
+fn open(source: &Source, rules: &Rules) -> Result<ModelFile<FileSource>, model_file::Error> {
+    let mut options = OpenOptions::new().with_read_options(*rules);
+    if source.keys().is_given() {
+        options = options.with_access(source.keys().decryption().with_trust(source.keys().trusted().trust()));
+    }
+    let file = ModelFile::open(source.path(), &options)?;
+    file.decode()?;
+    Ok(file)
+}
+
+/// The failure, with advice that takes opening the file by other rules.
+fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> Failure {
+    let path = source.path();
+    let is_accepted = |rules: &Rules| open(source, rules).is_ok();
+    let failure = failure_of(error, "read the header", source.label());
+    match source.format() {
+        Format::AprV1 => advised(failure, source, rules, is_accepted),
+        Format::AprV2 => {
+            // The header has a checksum of its own, which matched if the magic did.
+            let is_of_header = failure.code() != "ac-magic"
+                && failure.offset().is_some_and(|at| at < apr_container::v2::Header::LEN as u64);
+            let failure = if rules.is_strict() && failure.exit() == Exit::Invalid {
+                let compat = Rules::COMPAT.with_unchecked_signatures();
+                match open(source, &Rules::COMPAT) {
+                    // A file may have no checksum at all, which is no damage.
+                    Ok(_) => match open(source, &compat).and_then(|file| file.checksum()) {
+                        Ok(Some(apr_container::v2::Footer::Wrong { .. })) | Err(_) => {
+                            or_damage(failure, path)
+                        }
+                        _ => failure
+                            .help("other readers accept this file: if you trust it, repeat with --compat"),
+                    },
+                    Err(_) if is_of_header => failure,
+                    Err(_) => or_damage(failure, path),
+                }
+            } else if is_of_header {
+                failure
+            } else {
+                or_damage(failure, path)
+            };
+            source.relabel(failure)
+        }
+        Format::Gguf => {
+            let failure = source.relabel(failure);
+            let is_strict_refusal = rules.is_strict() && failure.code().starts_with("gg-");
+            match is_strict_refusal && is_accepted(&Rules::COMPAT) {
+                true => failure.help(
+                    "other readers accept this file: if you trust it, repeat with --compat, or rewrite it with \
+                     `apr convert --compat IN OUT`",
+                ),
+                false => failure,
+            }
+        }
+        Format::SafeTensors | Format::Sealed => {
+            if path.is_dir() {
+                return folder::describe(failure, path);
+            }
+            let is_unsound = failure.exit() == Exit::Invalid && !failure.code().starts_with("df-");
+            let failure = match failure.code() {
+                _ if !is_unsound => failure,
+                _ => match foreign::of_file(path) {
+                    Some(kind) => foreign::not_a_model(kind, path),
+                    None if rules.is_strict() && is_accepted(&Rules::COMPAT) => failure.help(
+                        "the official reader accepts this file: if you trust it, repeat with --compat, or rewrite it with \
+                         `apr convert --compat IN OUT`",
+                    ),
+                    None => failure,
+                },
+            };
+            source.relabel(failure)
+        }
+    }
+}
+
+/// The failure of an error of a model file; `operation` is what a failed read was for.
+pub(crate) fn failure_of(error: model_file::Error, operation: &str, label: &Path) -> Failure {
+    with_operation(error, operation, label).in_file(label)
+}
+
+impl From<model_file::Error> for Failure {
+    fn from(error: model_file::Error) -> Self {
+        with_operation(error, "read the file", Path::new(""))
+    }
+}
+
+fn with_operation(error: model_file::Error, operation: &str, label: &Path) -> Failure {
+    use core::error::Error as _;
+
+    let (text, tensor) = (error.kind().to_string(), error.tensor().map(str::to_owned));
+    let failure = match error.into_kind() {
+        ErrorKind::SafeTensors(error) => error.into(),
+        ErrorKind::Apr(error) => match error.kind() {
+            apr_container::ErrorKind::Io(error) => Failure::io(operation, label, error),
+            _ if error.code().starts_with("ac-v2") => Failure::of_tensors(error),
+            _ => error.into(),
+        },
+        ErrorKind::Gguf(error) => error.into(),
+        ErrorKind::Sealed(error) => error.into(),
+        ErrorKind::Model(error) => error.into(),
+        ErrorKind::Read(error) => match error.source().and_then(<dyn core::error::Error>::downcast_ref) {
+            Some(cause) => Failure::io(operation, label, cause),
+            None => Failure::io(operation, label, &io::Error::from(error)),
+        },
+        ErrorKind::File(error) => return error.into(),
+        ErrorKind::Files(error) => return error.into(),
+        ErrorKind::ForeignFormat { found } => foreign::not_a_model(found, label),
+        ErrorKind::ForeignPayload { .. } => Failure::new(CODE_FOREIGN_PAYLOAD, text),
+        ErrorKind::NoModel | ErrorKind::ModelDtype { .. } => Failure::new(CODE_NO_PREDICTION, text),
+        ErrorKind::UnknownEncoding { .. } | ErrorKind::ByteOrder { .. } => {
+            Failure::new(CODE_NOT_CARRIED, text)
+        }
+        ErrorKind::NotRepresentable { element, value, .. } => {
+            let failure = Failure::new(CODE_NOT_CARRIED, text);
+            match element {
+                Some(element) => {
+                    failure.because(format!("element {element} is {value}, which no half holds"))
+                }
+                None => failure,
+            }
+        }
+        ErrorKind::Dimension { code } => Failure::new(code, text),
+        ErrorKind::OutOfMemory { .. } => Failure::new("ac-memory", text),
+        _ => Failure::new(CODE_INTERNAL, text),
+    };
+    failure.of_tensor(tensor.as_deref())
 }
 
 /// The failure that stands for problems of a set of shards.
@@ -319,23 +369,4 @@ pub(crate) fn disagreement(path: &Path, problems: &[ShardProblem]) -> Failure {
     Failure::new(CODE_SHARDS, "the index and the shards do not agree")
         .in_file(path)
         .because(format!("{}{more}", shown.join("; ")))
-}
-
-fn open_file(path: &Path, rules: &Rules) -> Result<SafeTensorsFile, Failure> {
-    SafeTensorsFile::open_with(path, &rules.safetensors).map_err(|error| {
-        let failure = Failure::from(error).in_file(path);
-        if failure.exit() != Exit::Invalid || failure.code().starts_with("df-") {
-            return failure;
-        }
-        if let Some(kind) = foreign::of_file(path) {
-            return foreign::not_a_model(kind, path);
-        }
-        if rules.is_strict() && SafeTensorsFile::open_with(path, &Rules::COMPAT.safetensors).is_ok() {
-            return failure.help(
-                "the official reader accepts this file: if you trust it, repeat with --compat, or rewrite it with \
-                 `apr convert --compat IN OUT`",
-            );
-        }
-        failure
-    })
 }

@@ -8,7 +8,7 @@ pub(crate) use apr_models::FEATURES_KEY as FEATURES;
 use apr_models::{AnyModel, CLASSES_KEY, Label, MODEL_KEY, Tensors};
 
 use crate::error::{CODE_NO_PREDICTION, Failure};
-use crate::input::{Kind, Model, Rules, Source, Tensor};
+use crate::input::{Contents, Model, Rules, Source, Tensor};
 use crate::metadata;
 use crate::secrets::Keys;
 
@@ -51,7 +51,7 @@ impl Known {
     /// If it holds no model that is known here, or a tensor cannot be read.
     pub(crate) fn of(opened: &Model) -> Result<Self, Failure> {
         let path = opened.label();
-        if let Kind::AprModel(file) = opened.kind()
+        if let Contents::AprV1(file) = opened.contents()
             && let Some(model) = file.model()
         {
             return Ok(Self::new(model.clone(), &file.info().metadata, path));
@@ -114,10 +114,10 @@ impl Known {
 /// If a shard cannot be opened.
 pub(crate) fn is_named(model: &Model) -> Result<bool, Failure> {
     let is_known = |name: &str| AnyModel::NAMES.contains(&name);
-    match model.kind() {
-        Kind::AprModel(file) => Ok(file.is_fitted()),
+    match model.contents() {
+        Contents::AprV1(file) => Ok(file.is_fitted()),
         // Of all its keys the one: vocabularies are long.
-        Kind::Gguf(file) => {
+        Contents::Gguf(file) => {
             Ok(file.header()?.get(MODEL_KEY).is_some_and(|value| value.as_str().is_some_and(is_known)))
         }
         _ => Ok(metadata::entries(model)?.0.get(MODEL_KEY).is_some_and(|name| is_known(name))),

@@ -17,7 +17,7 @@ use apr_container::{Metadata, ModelInfo, Value, v2};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
-use crate::input::{AprModel, Kind, Model, Totals};
+use crate::input::{AprV1, Contents, Model, Tensor, Totals};
 use crate::terminal::value::flatten;
 
 /// Text by key.
@@ -50,17 +50,15 @@ pub(crate) fn entries(model: &Model) -> Result<(Entries, Vec<String>), Failure> 
         }
         Ok((all, Vec::new()))
     };
-    match model.kind() {
-        Kind::File(_) | Kind::Sharded(_) => {
-            of_headers(&mut model.parts()?.iter().map(|part| part.file.header()))
-        }
-        Kind::SealedTensors(file) => of_headers(&mut [file.header()].into_iter()),
-        Kind::AprModel(file) => of_model(file),
-        Kind::AprTensors(file) => {
+    match model.contents() {
+        Contents::SafeTensors(files) => of_headers(&mut files.headers()?.into_iter()),
+        Contents::Sealed(_) => Ok((Entries::new(), Vec::new())),
+        Contents::AprV1(file) => of_model(file),
+        Contents::AprV2(file) => {
             let tensors = model.tensors()?;
-            Ok((of_tensors(file.index().metadata(), Totals::of(&tensors)), Vec::new()))
+            Ok((of_tensors(file.index().metadata(), Tensor::totals(&tensors)), Vec::new()))
         }
-        Kind::Gguf(file) => Ok(gguf::of_header(&file.header()?)),
+        Contents::Gguf(file) => Ok(gguf::of_header(&file.header()?)),
     }
 }
 
@@ -83,7 +81,7 @@ pub(crate) fn expanded(model: &Model) -> Result<Entries, Failure> {
     Ok(entries)
 }
 
-fn of_model(file: &AprModel) -> Result<(Entries, Vec<String>), Failure> {
+fn of_model(file: &AprV1) -> Result<(Entries, Vec<String>), Failure> {
     let ModelInfo { metadata, quality, .. } = file.info();
     let mut rest = metadata.clone();
     let mut entries = Entries::new();

@@ -7,7 +7,7 @@ use apr_sealed::{SealedHeader, SealedLimits, SealedReader, StanzaKind};
 use read_at::FileSource;
 
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};
-use crate::input::{Format, SealedContent, Source};
+use crate::input::{Format, Source};
 use crate::secrets::{IdentityArgs, Keys, Limits, Trusted};
 use crate::terminal::Console;
 use crate::terminal::human::plural;
@@ -118,19 +118,6 @@ impl<'s> SealedFile<'s> {
     ) -> Result<SealedReader<'k, &'f FileSource>, Failure> {
         let access = self.access(keys);
         SealedReader::open(&self.file, &access, &self.limits).map_err(|error| self.refused(error))
-    }
-
-    /// Opens the file and keeps nothing but what reads it.
-    ///
-    /// # Errors
-    ///
-    /// If it is not as its maker left it, or the key is missing or another one.
-    pub(crate) fn into_content(self, keys: &Keys) -> Result<SealedContent, Failure> {
-        let access = self.access(keys);
-        let Self { source, file, header, limits } = self;
-        let reader = SealedReader::open(file, &access, &limits);
-        let reader = reader.map_err(|error| refusal(error, source, &header))?;
-        Ok(SealedContent::new(reader.forget_names()))
     }
 
     /// What the keys give access to.

@@ -1,24 +1,21 @@
 //! `.apr` version 1: a payload that is decoded into a model.
 
-use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
-use alloc::string::String;
 use core::cell::OnceCell;
 
 use apr_container::{
-    DecodePayload, Expect, PayloadLayout, ModelInfo, ModelType, PayloadReader, ReadOptions, UncheckedSignature, inspect_bytes_with, inspect_prefix,
-    load_from_bytes_with, prefix_len, v2,
+    DecodePayload, Expect, ModelInfo, ModelType, PayloadLayout, PayloadReader, ReadOptions, inspect_prefix,
+    load_from_bytes_with, prefix_len,
 };
 use apr_models::{AnyModel, Model as _, QuantType, Tensors};
-use apr_quant::BlockFormat;
+use apr_quant::Dtype;
 use read_at::ReadAt;
+use tensor_dtype::TensorType;
 
 use crate::content::Content;
-use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
 use crate::options::OpenOptions;
 use crate::tensor::Tensor;
-
 
 /// Name of the one tensor that a quantized table becomes.
 const TABLE: &str = "weight";
@@ -56,7 +53,7 @@ struct Decoded {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignedBy {
     /// A trusted key, by its name in the list of trusted keys.
-    Trusted(Option<String>),
+    Trusted(Option<alloc::string::String>),
     /// Any key: the signature is valid, which proves nothing about its origin.
     Unknown(apr_crypto::VerifyingKey),
 }
@@ -65,7 +62,7 @@ pub enum SignedBy {
 impl From<apr_crypto::Signer<'_>> for SignedBy {
     fn from(signer: apr_crypto::Signer<'_>) -> Self {
         match signer {
-            apr_crypto::Signer::Trusted(name) => Self::Trusted(name.map(ToOwned::to_owned)),
+            apr_crypto::Signer::Trusted(name) => Self::Trusted(name.map(Into::into)),
             apr_crypto::Signer::Unknown(key) => Self::Unknown(key),
         }
     }
@@ -123,9 +120,9 @@ impl AprV1 {
         let mut options = *options;
         if signer.is_some() {
             // It was verified just now, of these bytes.
-            options.unchecked_signature = UncheckedSignature::Allow;
+            options.unchecked_signature = apr_container::UncheckedSignature::Allow;
         }
-        let info = inspect_bytes_with(&file, &options)?;
+        let info = apr_container::inspect_bytes_with(&file, &options)?;
         let decoded = OnceCell::new();
         if !info.encrypted || access.key().is_some() {
             let trusting = access.with_trust(apr_crypto::Trust::NoSignature);
@@ -143,6 +140,11 @@ impl AprV1 {
         }
         let payload = match content.in_memory() {
             Some(file) => load_from_bytes_with(file, Expect::AnyKnown, &self.options)?,
+            // Read once, a piece at a time.
+            #[cfg(feature = "std")]
+            None if !content.is_sealed() => {
+                apr_container::load_from(content, Expect::AnyKnown, &self.options)?
+            }
             None => load_from_bytes_with(&content.read_all()?, Expect::AnyKnown, &self.options)?,
         };
         let decoded = Decoded::new(payload)?;
@@ -175,6 +177,12 @@ impl AprV1 {
         self.decoded.get().map(|decoded| &decoded.payload)
     }
 
+    /// The layout of the payload, if it was decoded.
+    #[must_use]
+    pub fn layout(&self) -> Option<PayloadLayout> {
+        Some(self.payload()?.layout)
+    }
+
     /// The model, if the payload was decoded and holds one.
     #[must_use]
     pub fn model(&self) -> Option<&AnyModel> {
@@ -199,8 +207,8 @@ impl AprV1 {
         let Some(AnyModel::QuantizedBlock(table)) = self.model() else { return None };
         let dtype = match table.quant_type() {
             // Neighbours share a byte: not what GGUF files call Q4_0.
-            QuantType::Q4_0 => Dtype::Packed(v2::AprType::AprQ4),
-            QuantType::Q8_0 => Dtype::Block(BlockFormat::Q8_0),
+            QuantType::Q4_0 => TensorType::Known(Dtype::AprQ4),
+            QuantType::Q8_0 => TensorType::Known(Dtype::Q8_0),
             _ => return None,
         };
         Some(Tensor::in_memory(TABLE, dtype, table.shape(), table.blocks()))
@@ -209,12 +217,10 @@ impl AprV1 {
     /// Compares the checksum.
     #[cfg(feature = "std")]
     pub(crate) fn verify<R: ReadAt>(&self, content: &Content<R>) -> Result<(), Error> {
-        let options = ReadOptions { unchecked_signature: UncheckedSignature::Allow, ..self.options };
-        match content.in_memory() {
-            Some(file) => inspect_bytes_with(file, &options)?,
-            None => inspect_bytes_with(&content.read_all()?, &options)?,
-        };
-        Ok(())
+        match apr_container::checksum_mismatch_from(content)? {
+            Some(mismatch) => Err(mismatch.into()),
+            None => Ok(()),
+        }
     }
 
     /// Decodes the payload, which has to be of a known model.
@@ -223,12 +229,15 @@ impl AprV1 {
         Ok(self.decoded(content)?.payload.model.as_deref().ok_or_else(foreign)?)
     }
 
-    pub(crate) fn tensors<R: ReadAt>(&self, content: &Content<R>) -> Result<alloc::vec::Vec<Tensor<'_>>, Error> {
+    pub(crate) fn tensors<R: ReadAt>(
+        &self,
+        content: &Content<R>,
+    ) -> Result<alloc::vec::Vec<Tensor<'_>>, Error> {
         self.decode(content)?;
         let Some(tensors) = &self.decoded(content)?.tensors else { return Ok(alloc::vec::Vec::new()) };
         let tensor = |name| {
             let view = tensors.view(name)?;
-            Ok(Tensor::in_memory(name, Dtype::Plain(view.dtype()), view.shape(), view.data()))
+            Ok(Tensor::in_memory(name, TensorType::Known(view.dtype()), view.shape(), view.data()))
         };
         tensors.names().map(tensor).collect()
     }

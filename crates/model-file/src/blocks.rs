@@ -3,15 +3,14 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use apr_quant::{BlockFormat, Quantizer, dequantize, repack};
-use st_core::Dtype;
+use apr_quant::{Dtype, Quantizer, dequantize, repack};
 
 use crate::error::{Error, ErrorKind};
 
 /// Offsets of the half-precision scales and minima in a block; `None` for formats without any.
 #[must_use]
-pub const fn halves(format: BlockFormat) -> Option<&'static [usize]> {
-    use BlockFormat as F;
+pub const fn halves(format: Dtype) -> Option<&'static [usize]> {
+    use Dtype as F;
     Some(match format {
         F::Q4_0 | F::Q5_0 | F::Q8_0 | F::Q1_0 | F::Q2_0 | F::AprQ4 => &[0],
         F::IQ1_S | F::IQ2_XXS | F::IQ2_XS | F::IQ2_S | F::IQ3_XXS | F::IQ3_S | F::IQ4_NL | F::IQ4_XS => &[0],
@@ -44,8 +43,8 @@ impl Swap {
 
     /// Of blocks in which nothing but the scales has more than one byte: those that other programs write in this order
     /// too. `None` for the others.
-    pub(crate) const fn blocks(format: BlockFormat) -> Option<Self> {
-        use BlockFormat as F;
+    pub(crate) const fn blocks(format: Dtype) -> Option<Self> {
+        use Dtype as F;
         let places = match format {
             F::MXFP4 | F::NVFP4 => &[],
             F::Q4_0
@@ -110,14 +109,14 @@ pub(crate) enum Shown {
     /// As plain numbers.
     Plain(Decoded),
     /// As blocks of the same length that stand for the same numbers.
-    Repacked { from: BlockFormat, to: BlockFormat },
+    Repacked { from: Dtype, to: Dtype },
     /// The bytes of `AprQ8` as blocks of `Q8_0`, each with this scale.
     Scaled([u8; 2]),
 }
 
 /// Bytes of a block of `Q8_0`, and of its codes.
-const Q8_0: u64 = BlockFormat::Q8_0.block_bytes() as u64;
-const Q8_0_CODES: u64 = BlockFormat::Q8_0.block_len() as u64;
+const Q8_0: u64 = Dtype::Q8_0.block_bytes() as u64;
+const Q8_0_CODES: u64 = Dtype::Q8_0.block_len() as u64;
 /// Bytes of the scale in front of `AprQ8`.
 pub(crate) const APR_Q8_SCALE: u64 = 4;
 
@@ -165,7 +164,7 @@ fn read_scaled(
 /// Packed numbers shown as plain ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decoded {
-    pub(crate) from: BlockFormat,
+    pub(crate) from: Dtype,
     /// `F32` or `F16`.
     pub(crate) to: Dtype,
     pub(crate) elements: u64,
@@ -191,7 +190,7 @@ impl Decoded {
         let (block_len, block_bytes) = (self.from.block_len() as u64, self.from.block_bytes() as u64);
         let (begin, end) = (first / block_len, last.div_ceil(block_len));
         // One scale for the whole tensor stands before everything else.
-        let head = if self.from == BlockFormat::AprQ8 { 4 } else { 0 };
+        let head = if self.from == Dtype::AprQ8 { 4 } else { 0 };
         // Little more than `buf`, which is in memory.
         let mut packed = vec![0; head + ((end - begin) * block_bytes) as usize];
         let (scale, blocks) = packed.split_at_mut(head);
@@ -203,7 +202,7 @@ impl Decoded {
         let begin = begin * block_len;
         let wrong = |element, value| ErrorKind::NotRepresentable {
             from: self.from.into(),
-            to: crate::Dtype::Plain(self.to),
+            to: self.to.into(),
             element,
             value,
         };
@@ -217,7 +216,7 @@ impl Decoded {
                 return Err(wrong(Some(begin + idx as u64), values[idx]).into());
             }
             let mut plain = vec![0; 2 * values.len()];
-            let halves = Quantizer::new(BlockFormat::F16).map_err(undecodable)?;
+            let halves = Quantizer::new(Dtype::F16).map_err(undecodable)?;
             halves.quantize(&values, values.len(), &mut plain).map_err(undecodable)?;
             plain
         } else {
@@ -237,7 +236,7 @@ mod tests {
 
     #[test]
     fn scales_lie_within_their_blocks() {
-        for &format in BlockFormat::ALL {
+        for format in apr_quant::dtypes() {
             for place in halves(format).into_iter().flatten() {
                 assert!(place + 2 <= format.block_bytes(), "{format}");
             }
@@ -247,7 +246,7 @@ mod tests {
     /// A block of ones, its scale turned round: found by the numbers that come out.
     #[test]
     fn scales_stand_where_the_decoder_takes_them() {
-        for &format in BlockFormat::ALL {
+        for format in apr_quant::dtypes() {
             let Some(places) = halves(format) else { continue };
             let mut block = vec![0x11; format.block_bytes()];
             for &place in places {
@@ -262,7 +261,7 @@ mod tests {
     #[test]
     fn any_range_is_turned_round() {
         let stored: Vec<u8> = (0..36).collect();
-        let swap = Swap::blocks(BlockFormat::Q4_0).unwrap();
+        let swap = Swap::blocks(Dtype::Q4_0).unwrap();
         let mut whole = [0; 36];
         let read = |offset: u64, buf: &mut [u8]| {
             buf.copy_from_slice(&stored[offset as usize..][..buf.len()]);
@@ -288,7 +287,7 @@ mod tests {
             buf.copy_from_slice(&stored[offset as usize..][..buf.len()]);
             Ok(())
         };
-        let decoded = Decoded { from: BlockFormat::Q8_0, to: Dtype::F16, elements: 64 };
+        let decoded = Decoded { from: Dtype::Q8_0, to: Dtype::F16, elements: 64 };
         assert!(decoded.read(0, &mut [0; 64], read).is_ok());
         let error = decoded.read(64, &mut [0; 64], read).unwrap_err();
         assert_eq!(error.code(), "mf-not-representable");
@@ -299,13 +298,13 @@ mod tests {
     fn any_range_is_decoded() {
         let values: Vec<f32> = (0..96).map(|idx| idx as f32 - 40.0).collect();
         let mut stored = [0; 102];
-        Quantizer::new(BlockFormat::Q8_0).unwrap().quantize(&values, 96, &mut stored).unwrap();
+        Quantizer::new(Dtype::Q8_0).unwrap().quantize(&values, 96, &mut stored).unwrap();
         let read = |offset: u64, buf: &mut [u8]| {
             buf.copy_from_slice(&stored[offset as usize..][..buf.len()]);
             Ok(())
         };
         for to in [Dtype::F32, Dtype::F16] {
-            let decoded = Decoded { from: BlockFormat::Q8_0, to, elements: 96 };
+            let decoded = Decoded { from: Dtype::Q8_0, to, elements: 96 };
             let mut whole = vec![0; 96 * to.bits() as usize / 8];
             decoded.read(0, &mut whole, read).unwrap();
             for (begin, end) in [(0, 0), (0, 1), (3, 130), (64, 66), (127, 192), (191, 192)] {

@@ -60,9 +60,11 @@ impl<R: ReadAt> Content<R> {
     }
 
     /// Whether this is the original of a sealed file.
-    #[cfg(feature = "sealed")]
     pub(crate) const fn is_sealed(&self) -> bool {
-        matches!(self, Self::Sealed(_))
+        #[cfg(feature = "sealed")]
+        return matches!(self, Self::Sealed(_));
+        #[cfg(not(feature = "sealed"))]
+        return false;
     }
 
     /// All bytes.

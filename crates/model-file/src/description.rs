@@ -186,9 +186,9 @@ impl<R: ReadAt> ModelFile<R> {
             Contents::Gguf(file) => match file.header() {
                 Ok(header) => {
                     let entries = header.entries();
-                    let entries = entries.iter().map(|entry| {
-                        (entry.key().to_str_lossy().into_owned(), gguf_value(entry.value()))
-                    });
+                    let entries = entries
+                        .iter()
+                        .map(|entry| (entry.key().to_str_lossy().into_owned(), gguf_value(entry.value())));
                     entries.collect()
                 }
                 Err(_) => Vec::new(),

@@ -1,13 +1,15 @@
 //! Errors.
 
-use alloc::boxed::Box;
 use alloc::borrow::ToOwned as _;
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
 use apr_container::ModelType;
 
-use crate::{Dtype, FileKind};
+use tensor_dtype::TensorType;
+
+use crate::FileKind;
 
 /// Why a model file was refused, and the tensor concerned.
 #[derive(Debug)]
@@ -56,24 +58,24 @@ pub enum ErrorKind {
     /// A tensor of a type that no model has.
     ModelDtype {
         /// The type.
-        found: Dtype,
+        found: TensorType,
     },
     /// The encoding of a tensor's values is not known.
     UnknownEncoding {
         /// The type.
-        found: Dtype,
+        found: TensorType,
     },
     /// Blocks of a big-endian file whose layout is not known in that byte order.
     ByteOrder {
         /// The type.
-        found: Dtype,
+        found: TensorType,
     },
     /// A value that the requested element type cannot represent.
     NotRepresentable {
         /// The stored type.
-        from: Dtype,
+        from: TensorType,
         /// The requested type.
-        to: Dtype,
+        to: TensorType,
         /// Index of the value; `None` if the blocks themselves cannot be decoded.
         element: Option<u64>,
         /// The value.

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use gguf_core::{Endian, Header, Prefix};
 use read_at::ReadAt;
+use tensor_dtype::TensorType;
 
 use crate::content::Content;
-use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
 use crate::tensor::{Origin, Tensor};
 
@@ -31,7 +31,7 @@ pub struct Gguf {
 struct Row {
     /// With replacement characters for what is not UTF-8.
     name: String,
-    dtype: Dtype,
+    dtype: TensorType,
     shape: Vec<usize>,
     elements: u64,
     offset: u64,
@@ -50,11 +50,12 @@ impl Gguf {
         let endian = header.endian();
         let tensors = header.tensors().iter().map(|info| {
             let name = info.name().to_str_lossy().into_owned();
-            let shape = info.shape().map(usize::try_from).collect::<Result<_, _>>().map_err(|_| {
-                Error::from(ErrorKind::Dimension { code: "gg-dimension" }).of_tensor(&name)
-            })?;
+            let shape =
+                info.shape().map(usize::try_from).collect::<Result<_, _>>().map_err(|_| {
+                    Error::from(ErrorKind::Dimension { code: "gg-dimension" }).of_tensor(&name)
+                })?;
             Ok(Row {
-                dtype: Dtype::from(info.format()),
+                dtype: TensorType::from(info.dtype()),
                 shape,
                 elements: info.element_count(),
                 offset: info.file_range().start,
@@ -93,10 +94,7 @@ impl Gguf {
 }
 
 /// As much of the beginning as the header takes, read in growing pieces.
-fn read_head<R: ReadAt>(
-    content: &Content<R>,
-    options: &gguf_core::ReadOptions,
-) -> Result<Vec<u8>, Error> {
+fn read_head<R: ReadAt>(content: &Content<R>, options: &gguf_core::ReadOptions) -> Result<Vec<u8>, Error> {
     let len = content.total_len();
     let mut head = vec![];
     let mut wanted = FIRST_READ.min(len);

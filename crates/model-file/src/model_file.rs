@@ -164,12 +164,14 @@ impl<R: ReadAt> ModelFile<R> {
         Ok(Self { content, contents, is_sealed: true })
     }
 
-    fn read_contents(content: &Content<R>, kind: FileKind, options: &OpenOptions<'_>) -> Result<Contents, Error> {
+    fn read_contents(
+        content: &Content<R>,
+        kind: FileKind,
+        options: &OpenOptions<'_>,
+    ) -> Result<Contents, Error> {
         let read = options.read_options();
         Ok(match kind {
-            FileKind::Model(ModelFormat::AprV1) => {
-                Contents::AprV1(Box::new(AprV1::read(content, options)?))
-            }
+            FileKind::Model(ModelFormat::AprV1) => Contents::AprV1(Box::new(AprV1::read(content, options)?)),
             FileKind::Model(ModelFormat::AprV2) => {
                 Contents::AprV2(Box::new(AprV2::read(content, &read.apr)?))
             }
@@ -178,9 +180,8 @@ impl<R: ReadAt> ModelFile<R> {
                 return Err(ErrorKind::ForeignFormat { found: kind }.into());
             }
             FileKind::Foreign(format) => {
-                let found = FileKind::identify(content.total_len(), |offset, out| {
-                    content.read_exact_at(offset, out)
-                });
+                let found =
+                    FileKind::identify(content.total_len(), |offset, out| content.read_exact_at(offset, out));
                 let found = found.unwrap_or(FileKind::Foreign(format));
                 return Err(ErrorKind::ForeignFormat { found }.into());
             }
@@ -407,7 +408,7 @@ pub enum Verification {
 fn push(all: &mut Tensors, name: &str, tensor: &Tensor<'_>) -> Result<(), Error> {
     let dtype = tensor.dtype();
     let plain = dtype
-        .plain()
+        .element()
         .ok_or_else(|| Error::from(ErrorKind::ModelDtype { found: dtype }).of_tensor(tensor.name()))?;
     Ok(all.push(name, plain, tensor.shape(), tensor.to_vec()?)?)
 }
@@ -431,7 +432,9 @@ impl<R: ReadAt> ModelFile<R> {
     pub fn describe(&self) -> Result<crate::Description, Error> {
         let tensors = match &self.contents {
             // Known once the payload is decoded.
-            Contents::AprV1(file) if file.payload().is_none_or(|payload| payload.model.is_none()) => Vec::new(),
+            Contents::AprV1(file) if file.payload().is_none_or(|payload| payload.model.is_none()) => {
+                Vec::new()
+            }
             _ => self.tensors()?,
         };
         let (encrypted, signed) = match &self.contents {

@@ -1,10 +1,10 @@
 //! Options of opening.
 
+use apr_container::{Limits, UncheckedSignature};
 #[cfg(feature = "sealed")]
 use apr_crypto::Access;
 #[cfg(feature = "sealed")]
 use apr_sealed::SealedLimits;
-use apr_container::{Limits, UncheckedSignature};
 use st_core::Strictness;
 
 /// Strictness and limits of the reader of each format.
@@ -45,6 +45,12 @@ impl ReadOptions {
     pub const fn with_unlimited_expansion(mut self) -> Self {
         self.apr.limits = Limits::TRUSTED;
         self
+    }
+
+    /// `strict` or `compat`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        if self.is_strict() { "strict" } else { "compat" }
     }
 
     /// Whether the options are those of strict reading.

@@ -3,17 +3,17 @@
 use alloc::vec::Vec;
 
 use read_at::ReadAt;
-use st_core::{Header, ReadOptions};
 #[cfg(feature = "std")]
 use st_core::ShardIndex;
+use st_core::{Header, ReadOptions};
 #[cfg(feature = "std")]
 use st_mmap::{SafeTensorsFile, ShardedSafeTensors};
 
 use crate::content::Content;
 use crate::error::Error;
-use crate::tensor::Tensor;
 #[cfg(feature = "std")]
 use crate::tensor::Part;
+use crate::tensor::Tensor;
 
 /// The header of a safetensors file, or of each file of a set.
 #[derive(Debug)]

@@ -4,15 +4,15 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use apr_container::v2;
-use apr_quant::{BlockFormat, Quantizer, dequantize, repack};
+use apr_quant::{Dtype, Quantizer, dequantize, repack};
 use gguf_core::Endian;
 use read_at::ReadAt;
 use st_core::{Bounds, Index, SlicePlan, TensorInfo, TensorView};
 #[cfg(feature = "std")]
 use st_mmap::SafeTensorsFile;
+use tensor_dtype::TensorType;
 
 use crate::blocks::{APR_Q8_SCALE, Decoded, Shown, Swap};
-use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
 
 /// Bytes read from a tensor at once.
@@ -27,7 +27,7 @@ const HALF_OVERFLOW: f32 = 65_520.0;
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor<'m> {
     name: &'m str,
-    dtype: Dtype,
+    dtype: TensorType,
     shape: &'m [usize],
     elements: u64,
     byte_len: u64,
@@ -113,7 +113,7 @@ impl<'m> Tensor<'m> {
     fn of_info(info: TensorInfo<'m>, place: Place<'m>) -> Self {
         Self {
             name: info.name(),
-            dtype: Dtype::Plain(info.dtype()),
+            dtype: TensorType::Known(info.dtype()),
             shape: info.shape(),
             elements: info.element_count(),
             byte_len: info.byte_len(),
@@ -122,7 +122,7 @@ impl<'m> Tensor<'m> {
         }
     }
 
-    pub(crate) fn in_memory(name: &'m str, dtype: Dtype, shape: &'m [usize], data: &'m [u8]) -> Self {
+    pub(crate) fn in_memory(name: &'m str, dtype: TensorType, shape: &'m [usize], data: &'m [u8]) -> Self {
         let elements = shape.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
         let byte_len = data.len() as u64;
         let place = Place::Memory(data);
@@ -141,7 +141,7 @@ impl<'m> Tensor<'m> {
     fn of_apr(info: v2::TensorInfo<'m>, shape: &'m [usize], place: Place<'m>) -> Self {
         Self {
             name: info.name(),
-            dtype: Dtype::from(info.dtype()),
+            dtype: TensorType::from(info.dtype()),
             shape,
             elements: info.shape().iter().fold(1, |count: u64, &dim| count.saturating_mul(dim)),
             byte_len: info.byte_len(),
@@ -153,16 +153,16 @@ impl<'m> Tensor<'m> {
     /// Of a GGUF file. What is read of it is little-endian whatever the file is; blocks that nobody writes in the other order
     /// stay as they are.
     pub(crate) fn of_gguf(
-        (name, dtype): (&'m str, Dtype),
+        (name, dtype): (&'m str, TensorType),
         (shape, elements): (&'m [usize], u64),
         byte_len: u64,
         origin: Origin<'m>,
         endian: Endian,
     ) -> Self {
         let swap = match dtype {
-            Dtype::Plain(dtype) => Some(Swap::plain((dtype.bits() / 8) as usize)),
-            Dtype::Block(format) => Swap::blocks(format),
-            Dtype::Packed(_) => None,
+            TensorType::Known(dtype) if dtype.is_quantized() => Swap::blocks(dtype),
+            TensorType::Known(dtype) => Some(Swap::plain(dtype.block_bytes())),
+            TensorType::Unknown(_) => None,
         };
         let place = match endian {
             Endian::Little => Place::Stored(origin),
@@ -177,11 +177,8 @@ impl<'m> Tensor<'m> {
     /// # Errors
     ///
     /// [`ErrorKind::UnknownEncoding`], [`ErrorKind::ByteOrder`].
-    pub fn dequantized(self, to: st_core::Dtype) -> Result<Self, Error> {
-        match self.dtype {
-            Dtype::Plain(_) => Ok(self),
-            _ => self.decoded_to(to),
-        }
+    pub fn dequantized(self, to: Dtype) -> Result<Self, Error> {
+        if self.dtype.element().is_some() { Ok(self) } else { self.decoded_to(to) }
     }
 
     /// The same tensor as `F32` if it is floats of 16 bits or blocks; of every other type, nothing else.
@@ -191,30 +188,26 @@ impl<'m> Tensor<'m> {
     /// [`ErrorKind::UnknownEncoding`], [`ErrorKind::ByteOrder`].
     pub fn widened(self) -> Result<Self, Error> {
         match self.dtype {
-            Dtype::Plain(st_core::Dtype::F16 | st_core::Dtype::Bf16) => self.decoded_to(st_core::Dtype::F32),
-            _ => self.dequantized(st_core::Dtype::F32),
+            TensorType::Known(Dtype::F16 | Dtype::Bf16) => self.decoded_to(Dtype::F32),
+            _ => self.dequantized(Dtype::F32),
         }
     }
 
     /// Whether it is as long as rows that are whole blocks of this format.
     #[must_use]
-    pub fn has_rows_of(&self, format: BlockFormat) -> bool {
+    pub fn has_rows_of(&self, format: Dtype) -> bool {
         let row_len = self.shape.last().map_or(1, |&dim| dim as u64);
         let n_rows = self.elements.checked_div(row_len).unwrap_or(0);
-        format.byte_len(row_len, n_rows).ok() == Some(self.byte_len)
+        format.byte_len_of_rows(row_len, n_rows).ok() == Some(self.byte_len)
     }
 
     /// The same numbers in blocks of another format, if it holds each of them and the rows are whole blocks.
     #[must_use]
-    pub fn repacked(self, to: BlockFormat) -> Option<Self> {
-        let from = self.dtype.block_format().filter(|&from| repack(from, to).is_some())?;
+    pub fn repacked(self, to: Dtype) -> Option<Self> {
+        let from = decodable(self.dtype).filter(|&from| repack(from, to).is_some())?;
         // Blocks of both formats have the same length.
         let is_whole = self.shown.is_none() && self.check_order().is_ok() && self.has_rows_of(to);
-        let dtype = match to {
-            BlockFormat::AprQ4 => Dtype::Packed(v2::AprType::AprQ4),
-            _ => Dtype::Block(to),
-        };
-        is_whole.then_some(Self { dtype, shown: Some(Shown::Repacked { from, to }), ..self })
+        is_whole.then_some(Self { dtype: to.into(), shown: Some(Shown::Repacked { from, to }), ..self })
     }
 
     /// `AprQ8` as `Q8_0`, its one scale rounded to 16 bits, with the largest difference that this makes to a number; `None` for
@@ -226,8 +219,8 @@ impl<'m> Tensor<'m> {
     pub fn with_half_scale(self) -> Result<Option<(Self, f64)>, Error> {
         let row_len = self.shape.last().map_or(1, |&dim| dim as u64);
         let n_rows = self.elements.checked_div(row_len).unwrap_or(0);
-        let Ok(byte_len) = BlockFormat::Q8_0.byte_len(row_len, n_rows) else { return Ok(None) };
-        if self.dtype != Dtype::Packed(v2::AprType::AprQ8) || self.shown.is_some() {
+        let Ok(byte_len) = Dtype::Q8_0.byte_len_of_rows(row_len, n_rows) else { return Ok(None) };
+        if self.dtype != TensorType::Known(Dtype::AprQ8) || self.shown.is_some() {
             return Ok(None);
         }
         let mut scale = [0; APR_Q8_SCALE as usize];
@@ -238,9 +231,9 @@ impl<'m> Tensor<'m> {
         let (mut half, mut rounded) = ([0; 2], [0.0]);
         let is_normal = (HALF_MIN_NORMAL..HALF_OVERFLOW).contains(&scale.abs());
         let made = is_normal
-            && Quantizer::new(BlockFormat::F16)
+            && Quantizer::new(Dtype::F16)
                 .and_then(|quantizer| quantizer.quantize(&[scale], 1, &mut half))
-                .and_then(|()| dequantize(BlockFormat::F16, &half, &mut rounded))
+                .and_then(|()| dequantize(Dtype::F16, &half, &mut rounded))
                 .is_ok();
         if !made && self.elements > 0 {
             return Ok(None);
@@ -251,25 +244,25 @@ impl<'m> Tensor<'m> {
             of_scale => 128.0 * (of_scale + f64::from(scale.abs() * f32::EPSILON)),
         };
         let shown = Some(Shown::Scaled(half));
-        Ok(Some((Self { dtype: Dtype::Block(BlockFormat::Q8_0), byte_len, shown, ..self }, difference)))
+        Ok(Some((Self { dtype: TensorType::Known(Dtype::Q8_0), byte_len, shown, ..self }, difference)))
     }
 
-    fn decoded_to(self, to: st_core::Dtype) -> Result<Self, Error> {
+    fn decoded_to(self, to: Dtype) -> Result<Self, Error> {
         self.check_order()?;
         // Blocks of 32 may run on over the ends of rows, as those of tables in `.apr` files of version 1 do.
-        let runs_on = |format: BlockFormat| {
+        let runs_on = |format: Dtype| {
             format.block_len() == 32
                 && self.elements.div_ceil(32).checked_mul(format.block_bytes() as u64) == Some(self.byte_len)
         };
-        let is_whole = |format: &BlockFormat| self.has_rows_of(*format) || runs_on(*format);
-        let from = self.dtype.block_format().filter(is_whole).filter(|_| self.shown.is_none());
+        let is_whole = |format: &Dtype| self.has_rows_of(*format) || runs_on(*format);
+        let from = decodable(self.dtype).filter(is_whole).filter(|_| self.shown.is_none());
         let Some(from) = from else {
             let kind = ErrorKind::UnknownEncoding { found: self.dtype };
             return Err(Error::from(kind).of_tensor(self.name));
         };
         let byte_len = self.elements.saturating_mul(u64::from(to.bits() / 8));
         let shown = Some(Shown::Plain(Decoded { from, to, elements: self.elements }));
-        Ok(Self { dtype: Dtype::Plain(to), byte_len, shown, ..self })
+        Ok(Self { dtype: TensorType::Known(to), byte_len, shown, ..self })
     }
 
     /// The same tensor with its bytes as they lie, in whatever order its file has them.
@@ -301,7 +294,7 @@ impl<'m> Tensor<'m> {
 
     /// The type of its elements.
     #[must_use]
-    pub fn dtype(&self) -> Dtype {
+    pub fn dtype(&self) -> TensorType {
         self.dtype
     }
 
@@ -404,7 +397,7 @@ impl<'m> Tensor<'m> {
     pub fn to_f32(&self) -> Result<Vec<f32>, Error> {
         let widened = self.widened()?;
         let unknown = || Error::from(ErrorKind::UnknownEncoding { found: self.dtype }).of_tensor(self.name);
-        let dtype = widened.dtype.plain().ok_or_else(unknown)?;
+        let dtype = widened.dtype.element().ok_or_else(unknown)?;
         let bytes = widened.to_vec()?;
         let view = TensorView::new(dtype, widened.shape, &bytes)?;
         Ok(view.to_f32()?.collect())
@@ -418,7 +411,7 @@ impl<'m> Tensor<'m> {
     /// [`read`](Self::read).
     pub fn slice(&self, index: &[Index]) -> Result<Vec<u8>, Error> {
         let unknown = || Error::from(ErrorKind::UnknownEncoding { found: self.dtype }).of_tensor(self.name);
-        let dtype = self.dtype.plain().ok_or_else(unknown)?;
+        let dtype = self.dtype.element().ok_or_else(unknown)?;
         let plan = SlicePlan::new(dtype, self.shape, index, Bounds::Exact)?;
         let out_of_memory = || Error::from(ErrorKind::OutOfMemory { bytes: plan.byte_len() });
         let mut bytes = Vec::new();
@@ -462,4 +455,20 @@ impl Origin<'_> {
         let read = self.content.read_exact_at(self.offset + offset, buf);
         read.map_err(|error| Error::from(error).of_tensor(tensor))
     }
+}
+
+/// Common name of this quantization: that of ggml, also for blocks of `.apr` files with the same codes.
+#[must_use]
+pub fn common_name(dtype: TensorType) -> &'static str {
+    match dtype {
+        TensorType::Known(Dtype::AprQ4) => Dtype::Q4_0.name(),
+        TensorType::Known(Dtype::AprQ8) => Dtype::Q8_0.name(),
+        _ => dtype.name(),
+    }
+}
+
+/// The type, if `apr-quant` decodes it.
+#[must_use]
+pub fn decodable(dtype: TensorType) -> Option<Dtype> {
+    dtype.known().filter(|&dtype| apr_quant::is_decodable(dtype))
 }

@@ -3,9 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+
+use read_at::{FileSource, ReadAt};
 
 use crate::codec::{DecodePayload, Source};
 use crate::compression::with_decompressed;
@@ -18,15 +18,21 @@ use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, Header, check_magic};
 /// Longest file any of whose parts a header can describe.
 pub(crate) const FILE_LEN_MAX: u64 = 1 << 34;
 
-/// Decodes the model in the file at `path` if `check` has nothing against its header.
+/// The file at `path`, of at most `max_len` bytes.
+pub(crate) fn open(path: &Path, max_len: u64) -> Result<FileSource, Error> {
+    let regular = durable_file::open_regular(path, max_len)?;
+    let len = regular.len();
+    Ok(FileSource::with_len(regular.into_file(), len))
+}
+
+/// Decodes the model in a file if `check` has nothing against its header.
 pub(crate) fn load<M: DecodePayload>(
-    path: &Path,
+    source: &dyn ReadAt,
     options: &ReadOptions,
     check: impl FnOnce(&Header) -> Result<(), Error>,
 ) -> Result<M, Error> {
-    let regular = durable_file::open_regular(path, FILE_LEN_MAX)?;
-    let len = regular.len();
-    let mut file = FileReader::new(regular.into_file(), len);
+    let len = source.total_len();
+    let mut file = FileReader::new(source);
     let header = file.header(options)?;
     check(&header)?;
     let (geometry, bound) =
@@ -72,15 +78,21 @@ pub(crate) fn load<M: DecodePayload>(
 ///
 /// [`ErrorKind::File`], [`ErrorKind::Io`].
 pub fn checksum_mismatch(path: impl AsRef<Path>) -> Result<Option<Error>, Error> {
-    let regular = durable_file::open_regular(path.as_ref(), u64::MAX)?;
-    let len = regular.len();
-    FileReader::new(regular.into_file(), len).damage()
+    checksum_mismatch_from(&open(path.as_ref(), u64::MAX)?)
+}
+
+/// [`checksum_mismatch`] of a source.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`].
+pub fn checksum_mismatch_from(source: &dyn ReadAt) -> Result<Option<Error>, Error> {
+    FileReader::new(source).damage()
 }
 
 /// Reads forward and keeps the checksum of what it read.
-#[derive(Debug)]
-pub(crate) struct FileReader {
-    file: File,
+pub(crate) struct FileReader<'s> {
+    source: &'s dyn ReadAt,
     len: u64,
     buffer: Vec<u8>,
     /// The bytes of `buffer` not yet consumed.
@@ -91,13 +103,14 @@ pub(crate) struct FileReader {
     last: [u8; CHECKSUM_LEN],
 }
 
-impl FileReader {
+impl<'s> FileReader<'s> {
     const BUFFER_LEN: usize = 128 << 10;
 
-    pub(crate) fn new(file: File, len: u64) -> Self {
+    pub(crate) fn new(source: &'s dyn ReadAt) -> Self {
+        let len = source.total_len();
         let buffer_len = usize::try_from(len).unwrap_or(Self::BUFFER_LEN).min(Self::BUFFER_LEN);
         let buffer = vec![0; buffer_len];
-        Self { file, len, buffer, ready: 0..0, position: 0, crc: Crc32::default(), last: [0; CHECKSUM_LEN] }
+        Self { source, len, buffer, ready: 0..0, position: 0, crc: Crc32::default(), last: [0; CHECKSUM_LEN] }
     }
 
     pub(crate) fn header(&mut self, options: &ReadOptions) -> Result<Header, Error> {
@@ -138,15 +151,9 @@ impl FileReader {
         }
         let wanted = usize::try_from(self.len - self.position).unwrap_or(usize::MAX).min(self.buffer.len());
         let Some(room) = self.buffer.get_mut(..wanted).filter(|room| !room.is_empty()) else { return Ok(()) };
-        let read = loop {
-            match self.file.read(room) {
-                Ok(read) => break read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
-        };
-        if read == 0 {
-            return Err(self.shrunk());
+        let read = room.len();
+        if let Err(error) = self.source.read_exact_at(self.position, room) {
+            return Err(failed(error, self.len, self.position));
         }
         // The last four bytes are the checksum itself.
         let sealed_end = self.len.saturating_sub(CHECKSUM_LEN as u64);
@@ -165,7 +172,6 @@ impl FileReader {
 
     /// Begins again at `offset`, which is behind the beginning of the file.
     fn restart(&mut self, offset: u64) -> Result<(), Error> {
-        self.file.seek(SeekFrom::Start(0))?;
         (self.position, self.ready, self.crc) = (0, 0..0, Crc32::default());
         self.skip(offset)
     }
@@ -200,17 +206,34 @@ impl FileReader {
     }
 
     fn shrunk(&self) -> Error {
-        ErrorKind::Truncated { part: "file", needed: self.len, available: self.position }.into()
+        shrunk(self.len, self.position)
+    }
+}
+
+fn shrunk(needed: u64, available: u64) -> Error {
+    ErrorKind::Truncated { part: "file", needed, available }.into()
+}
+
+/// The error of a source that could not be read at `position`.
+#[cold]
+fn failed(error: read_at::Error, len: u64, position: u64) -> Error {
+    if error.kind() != read_at::ErrorKind::Source {
+        return std::io::Error::from(error).into();
+    }
+    match error.into_source().map(|source| source.downcast::<std::io::Error>()) {
+        Some(Ok(error)) if error.kind() != std::io::ErrorKind::UnexpectedEof => Error::from(*error),
+        Some(Err(source)) => std::io::Error::other(source).into(),
+        _ => shrunk(len, position),
     }
 }
 
 /// The next `left` bytes of a file.
-struct FilePart<'f> {
-    file: &'f mut FileReader,
+struct FilePart<'f, 's> {
+    file: &'f mut FileReader<'s>,
     left: u64,
 }
 
-impl Source for FilePart<'_> {
+impl Source for FilePart<'_, '_> {
     fn fill(&mut self) -> Result<&[u8], Error> {
         if self.left == 0 {
             return Ok(&[]);

@@ -296,8 +296,8 @@ pub fn inspect_with(
     let mut file = regular.into_file();
     let info = inspect_reader(&mut file, len, options)?;
     if checksum == Checksum::Compare {
-        std::io::Seek::rewind(&mut file)?;
-        if let Some(damage) = crate::v1::file::FileReader::new(file, len).damage()? {
+        let source = read_at::FileSource::with_len(file, len);
+        if let Some(damage) = crate::v1::file::checksum_mismatch_from(&source)? {
             return Err(damage);
         }
     }

@@ -117,8 +117,23 @@ pub fn load_with<M: DecodePayload>(
     expect: impl Into<Expect>,
     options: &ReadOptions,
 ) -> Result<M, Error> {
+    let source = crate::v1::file::open(path.as_ref(), crate::v1::file::FILE_LEN_MAX)?;
+    load_from(&source, expect, options)
+}
+
+/// Loads a model from a source, as [`load_with`] does from a file.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`], and those of [`load_from_bytes_with`].
+#[cfg(feature = "std")]
+pub fn load_from<M: DecodePayload>(
+    source: &dyn read_at::ReadAt,
+    expect: impl Into<Expect>,
+    options: &ReadOptions,
+) -> Result<M, Error> {
     let expect = expect.into();
-    crate::v1::file::load(path.as_ref(), options, |header| check_loadable::<M>(header, expect, options))
+    crate::v1::file::load(source, options, |header| check_loadable::<M>(header, expect, options))
 }
 
 fn check_loadable<M: DecodePayload>(

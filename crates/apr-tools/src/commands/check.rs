@@ -126,7 +126,7 @@ pub(crate) fn command() -> Command {
 ///
 /// If standard output does not take the report; a refusal is an exit code.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = Rules::from_matches(matches);
+    let rules = input::rules_of(matches);
     let paths = || matches.get_many::<PathBuf>("input").into_iter().flatten();
     let keys = Rc::new(Keys::from_matches(matches, paths().map(PathBuf::as_path))?);
     let judge = Judge {

@@ -20,7 +20,7 @@ pub(crate) use self::target::{compression, compression_arg, remark_on_size};
 use crate::args::glob::{Rename, Selection};
 use crate::detached::Detached;
 use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
-use crate::input::{self, Format, Kind, Model, Rules, Source, Tensor};
+use crate::input::{self, Format, Model, Rules, Source, Tensor};
 use crate::metadata::{self, Entries};
 use crate::output::ending::Ending;
 use crate::output::rewrite::{self, Job, Plan};
@@ -185,7 +185,7 @@ impl Args {
         let output = Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires OUT"));
         Ok(Self {
             input: input::path(matches).to_owned(),
-            rules: Rules::from_matches(matches),
+            rules: input::rules_of(matches),
             target: Target::from_matches(matches, &output)?,
             output,
             write: write_options(matches),
@@ -229,10 +229,7 @@ pub(crate) fn rewrite(matches: &ArgMatches, blocks: Blocks, console: &mut Consol
     if let Some(disagreement) = Ending::disagreement(model.format(), model.label()) {
         console.remark(disagreement);
     }
-    let table = match model.kind() {
-        Kind::AprModel(file) if blocks == Blocks::Nearest || args.target.is_gguf() => file.table(),
-        _ => None,
-    };
+    let table = model.table().filter(|_| blocks == Blocks::Nearest || args.target.is_gguf());
     let all = match table {
         Some(table) => vec![table],
         None => model.tensors()?,

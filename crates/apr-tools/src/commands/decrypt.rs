@@ -47,7 +47,7 @@ pub(crate) fn command() -> Command {
 /// If the file cannot be read, verified or decrypted; if a key or the password cannot be had; if the output cannot be
 /// written.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let (path, mut rules) = (input::path(matches), Rules::from_matches(matches));
+    let (path, mut rules) = (input::path(matches), input::rules_of(matches));
     let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
     refuse_shared_stdin(identity.takes_stdin(), path)?;
     let output = Output::from_matches(matches, console)?;

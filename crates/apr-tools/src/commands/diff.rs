@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use self::compare::Change;
 pub(crate) use self::compare::compare;
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::{self, Model, Rules, Tensor};
+use crate::input::{self, Model, Tensor};
 use crate::metadata;
 use crate::terminal::{Console, Progress};
 
@@ -93,7 +93,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     if path_a.as_os_str() == "-" && path_b.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "standard input can be only one of the two models"));
     }
-    let rules = Rules::from_matches(matches).for_looking();
+    let rules = input::rules_of(matches).with_unchecked_signatures();
     let (a, b) = (Model::open(path_a, &rules)?, Model::open(path_b, &rules)?);
     let comparison = Comparison {
         a: path_a,

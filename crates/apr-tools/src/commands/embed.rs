@@ -18,7 +18,7 @@ use self::answer::Answer;
 pub(crate) use self::file::{Format, ModelFile, Signature};
 use self::project::{Checkout, Optimize, Project, Shape};
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_NOT_PUBLISHED, CODE_OUTPUT_EXISTS, CODE_USAGE, Exit, Failure};
-use crate::input::{self, Rules};
+use crate::input::{self};
 use crate::known::Known;
 use crate::output::{self, Overwrite, Run};
 use crate::sealed_file::is_sealed;
@@ -110,7 +110,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
             .help("choose the name of a new folder"));
     }
     refuse_sealed(path)?;
-    let rules = Rules::from_matches(matches);
+    let rules = input::rules_of(matches);
     let trusted = TrustArgs::from_matches(matches).load()?;
     let signer = signer(&trusted)?;
     let known = Known::load(path, &rules, &Rc::new(Keys::of_signers(trusted))).map_err(not_encrypted)?;

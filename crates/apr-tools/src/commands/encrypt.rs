@@ -5,7 +5,7 @@ use apr_crypto::{OsRandom, Trust};
 use clap::{ArgMatches, Command};
 
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_USAGE, Exit, Failure};
-use crate::input::{self, Format, Rules, Source};
+use crate::input::{self, Format, Source};
 use crate::output::{self, Output, Run};
 use crate::secrets::{Audience, RecipientArgs, SigningArgs, key_password_args, refuse_shared_stdin};
 use crate::terminal::Console;
@@ -54,7 +54,7 @@ pub(crate) fn command() -> Command {
 /// If the model cannot be read, or is protected already; if a key or the password cannot be had; if the
 /// output cannot be written.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let (path, rules) = (input::path(matches), Rules::from_matches(matches));
+    let (path, rules) = (input::path(matches), input::rules_of(matches));
     let (recipients, signing) = (RecipientArgs::from_matches(matches), SigningArgs::from_matches(matches));
     refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), path)?;
     let output = Output::from_matches(matches, console)?;
@@ -80,8 +80,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     }
     let bytes = whole_file::read(&source, &rules, Trust::NoSignature, console)?;
     let model = whole_file::open_plain(&bytes, &source, &rules).map_err(already_protected)?;
-    let was_signed =
-        apr_container::inspect_bytes_with(&bytes, &rules.for_looking().apr).is_ok_and(|info| info.signed);
+    let was_signed = apr_container::inspect_bytes_with(&bytes, &rules.with_unchecked_signatures().apr)
+        .is_ok_and(|info| info.signed);
     drop(bytes);
 
     let signer = signing.load()?;

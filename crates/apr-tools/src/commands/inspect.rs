@@ -76,7 +76,7 @@ pub(crate) fn command() -> Command {
 ///
 /// If the model cannot be read.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = Rules::from_matches(matches);
+    let rules = input::rules_of(matches);
     let path = input::path(matches);
     let checkpoints = Checkpoint::all_below(path);
     if !checkpoints.is_empty() {
@@ -96,7 +96,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let extent = (!matches.get_flag("no-tree")).then_some(extent);
     let verify = matches.get_flag("verify");
     if matches.get_flag("quantization") {
-        quantization::run(&Model::from_source(source, &rules.for_looking())?, console)?;
+        quantization::run(&Model::from_source(source, &rules.with_unchecked_signatures())?, console)?;
         return Ok(Exit::Success);
     }
     match source.format() {
@@ -192,11 +192,11 @@ impl<'m> Summary<'m> {
 fn by_dtype(tensors: &[Tensor<'_>]) -> (Vec<(TensorType, Totals)>, Totals) {
     let mut dtypes: BTreeMap<TensorType, Totals> = BTreeMap::new();
     for tensor in tensors {
-        dtypes.entry(tensor.dtype()).or_default().add(tensor);
+        tensor.add_to(dtypes.entry(tensor.dtype()).or_default());
     }
     let mut dtypes: Vec<_> = dtypes.into_iter().collect();
     dtypes.sort_by_key(|(_, totals)| core::cmp::Reverse(totals.bytes));
-    (dtypes, Totals::of(tensors))
+    (dtypes, Tensor::totals(tensors))
 }
 
 fn item<'m>(tensor: &Tensor<'m>) -> Item<'m> {

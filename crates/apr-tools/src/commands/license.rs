@@ -181,7 +181,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
 
 /// The license of a file, and what is known of the file; its signature first if one is demanded.
 fn read(matches: &ArgMatches, console: &Console) -> Result<(Option<License>, Report), Failure> {
-    let (path, mut rules) = (input::path(matches), Rules::from_matches(matches));
+    let (path, mut rules) = (input::path(matches), input::rules_of(matches));
     let keys = Keys::of_signers(TrustArgs::from_matches(matches).load()?);
     let source = whole_file::source(path, INSTEAD)?;
     let bytes = whole_file::read(&source, &rules, keys.trusted().trust(), console)?;
@@ -225,7 +225,7 @@ fn problems(
 }
 
 fn set(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let (path, rules) = (input::path(matches), Rules::from_matches(matches));
+    let (path, rules) = (input::path(matches), input::rules_of(matches));
     let text = |name| matches.get_one::<String>(name).cloned();
     let (licensee, expiry, id, hash) = (text("licensee"), text("expiry"), text("id"), text("hash"));
     let (seats, tier, clear) =

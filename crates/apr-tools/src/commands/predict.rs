@@ -16,7 +16,7 @@ use self::report::Report;
 use crate::csv::{self, Dialect, Header, Input};
 use crate::detached::Detached;
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::{self, Model, Rules, Source};
+use crate::input::{self, Model, Source};
 use crate::known::Known;
 use crate::output::{self, Destination, Overwrite, Run};
 use crate::sealed_file::tell_cost;
@@ -91,7 +91,7 @@ pub(crate) fn command() -> Command {
 ///
 /// If the model cannot be loaded or predicts nothing, the table does not fit it, or the output cannot be written.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = Rules::from_matches(matches);
+    let rules = input::rules_of(matches);
     let model_path = input::path(matches);
     let rows_path = matches.get_one::<PathBuf>("rows").expect("clap requires --input");
     if model_path.as_os_str() == "-" && rows_path.as_os_str() == "-" {

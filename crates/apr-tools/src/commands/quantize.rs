@@ -29,7 +29,7 @@ use crate::detached::Detached;
 use crate::error::{
     CODE_NOT_CARRIED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure,
 };
-use crate::input::{self, Kind, Model, Rules, Source, Tensor};
+use crate::input::{self, Contents, Model, Source, Tensor};
 use crate::known;
 use crate::metadata;
 use crate::output::ending::Ending;
@@ -186,10 +186,10 @@ impl Args {
             Ending::Apr => TargetFormat::Apr,
             Ending::SafeTensors => TargetFormat::SafeTensors,
         });
-        let by_input = match model.kind() {
-            Kind::Gguf(_) => Some(TargetFormat::Gguf),
-            Kind::AprModel(_) | Kind::AprTensors(_) => Some(TargetFormat::Apr),
-            Kind::File(_) | Kind::Sharded(_) | Kind::SealedTensors(_) => None,
+        let by_input = match model.contents() {
+            Contents::Gguf(_) => Some(TargetFormat::Gguf),
+            Contents::AprV1(_) | Contents::AprV2(_) => Some(TargetFormat::Apr),
+            Contents::SafeTensors(_) | Contents::Sealed(_) => None,
         };
         self.format.or(by_name).or(by_input).ok_or_else(|| {
             Failure::new(CODE_USAGE, "the name of the output does not say in what format it is to be")
@@ -207,7 +207,7 @@ impl Args {
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
     let output = Output::from_matches(matches, console)?;
     let args = Args::from_matches(matches, &output.destination)?;
-    let rules = Rules::from_matches(matches);
+    let rules = input::rules_of(matches);
     let detached = Detached::from_matches(matches)?;
     let source = Source::open_verified(input::path(matches), detached.as_ref(), console)?;
     let model = Model::from_source(source, &rules)?;
@@ -226,8 +226,8 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     tensors.iter().try_for_each(Tensor::check_order).map_err(in_model)?;
     let importance = args.imatrix.as_deref().map(importance).transpose()?;
 
-    let facts = match model.kind() {
-        Kind::Gguf(file) => {
+    let facts = match model.contents() {
+        Contents::Gguf(file) => {
             let header = file.header()?;
             keys::refuse_part(&header).map_err(in_model)?;
             ModelFacts::of_gguf(&header)
@@ -295,12 +295,12 @@ fn nothing_converted(plan: &Plan, target: Target) -> Failure {
 
 /// What is worth knowing of the new file before it is written.
 fn remarks(work: &Work<'_>, console: &Console) -> Result<(), Failure> {
-    match (work.model.kind(), work.options.format) {
-        (Kind::AprModel(_), TargetFormat::Apr) => console.remark(
+    match (work.model.contents(), work.options.format) {
+        (Contents::AprV1(_), TargetFormat::Apr) => console.remark(
             "the new file is an .apr file of version 2: it has no signature, encryption or license inside; use `apr seal`, or \
              `apr sign` for a signature beside it",
         ),
-        (Kind::Gguf(file), TargetFormat::Gguf) => {
+        (Contents::Gguf(file), TargetFormat::Gguf) => {
             metadata::gguf::note_on_header(&file.header()?).into_iter().for_each(|note| console.remark(note));
         }
         (_, TargetFormat::Gguf) => {

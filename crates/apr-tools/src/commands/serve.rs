@@ -162,7 +162,7 @@ fn options(matches: &ArgMatches) -> Result<Options, Failure> {
 ///
 /// If the model cannot be loaded or predicts nothing, or the address cannot be listened on.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = Rules::from_matches(matches);
+    let rules = input::rules_of(matches);
     let path = input::path(matches);
     if path.as_os_str() == "-" {
         let failure = Failure::new(CODE_USAGE, "a model that is served is a file, not standard input");

@@ -12,7 +12,7 @@ use st_core::{ShardPlan, WriteOptions};
 
 use crate::commands::convert;
 use crate::error::{CODE_OUTPUT_KIND, Exit, Failure};
-use crate::input::{self, Format, Model, Rules, Source, Tensor};
+use crate::input::{self, Format, Model, Source, Tensor};
 use crate::output::rewrite::{self, Plan};
 use crate::output::{self, Destination, Overwrite, Run};
 use crate::terminal::Console;
@@ -92,7 +92,7 @@ struct PlannedFile<'m> {
 ///
 /// If the input cannot be read, or the set cannot be written.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = Rules::from_matches(matches);
+    let rules = input::rules_of(matches);
     let folder = matches.get_one::<PathBuf>("output").expect("clap requires -o");
     let max_bytes = max_bytes(matches)?;
     let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::args::glob::Selection;
 use crate::error::{Exit, Failure};
-use crate::input::{self, Model, Rules, Tensor};
+use crate::input::{self, Model, Tensor};
 use crate::report::json::JsonWriter;
 use crate::secrets::Keys;
 use crate::terminal::escape::escaped;
@@ -46,7 +46,7 @@ pub(crate) fn command() -> Command {
 ///
 /// If the model cannot be read.
 pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = Rules::from_matches(matches).for_looking();
+    let rules = input::rules_of(matches).with_unchecked_signatures();
     let selection = Selection::from_matches(matches);
     let path = input::path(matches);
     let model = Model::open_with(path, &rules, &Rc::new(Keys::from_matches(matches, [path])?))?;

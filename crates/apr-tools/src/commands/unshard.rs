@@ -10,7 +10,7 @@ use st_core::WriteOptions;
 use crate::commands::convert;
 use crate::commands::shard::gguf::refuse_options;
 use crate::error::{Exit, Failure};
-use crate::input::{self, Format, Model, Rules, Source};
+use crate::input::{self, Format, Model, Source};
 use crate::output::ending::Ending;
 use crate::output::rewrite::{self, Job, Plan};
 use crate::output::{self, Destination};
@@ -59,7 +59,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     if let Some(shards) = gguf::shards_of(input::path(matches))? {
         return gguf::run(matches, input::path(matches), &shards, console);
     }
-    let rules = Rules::from_matches(matches);
+    let rules = input::rules_of(matches);
     refuse_options(matches, &["no-split-keys"], "safetensors files")?;
     let destination = Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires -o"));
     let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));

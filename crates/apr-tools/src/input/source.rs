@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use durable_file::Scratch;
 use model_file::FileKind;
 
-use super::Format;
 use super::spool::Spool;
+use super::{Format, failure_of};
 use crate::detached::Detached;
 use crate::error::Failure;
 use crate::secrets::Keys;
@@ -98,6 +98,11 @@ impl Source {
 
     pub(crate) fn format(&self) -> Format {
         self.format
+    }
+
+    /// The failure of an error of its file.
+    pub(crate) fn failure_of(&self, error: model_file::Error) -> Failure {
+        self.relabel(failure_of(error, "read the header", &self.label))
     }
 
     /// The failure with the name the user knows: of this one file, nothing else is named by it.

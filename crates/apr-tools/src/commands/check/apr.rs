@@ -7,7 +7,7 @@ use super::{Content, Payload, Sound};
 use crate::commands::inspect;
 use crate::error::{CODE_INTERNAL, Exit, Failure};
 use crate::input::{
-    self, Kind, Model, Protected, Rules, Source, Tensor, apr_info, apr_payload, apr_protected,
+    self, Contents, Model, Protected, Rules, Source, Tensor, apr_info, apr_payload, apr_protected,
 };
 
 /// Judges a file of version 1: header, metadata, checksum, and the payload as far as it can be read.
@@ -37,7 +37,8 @@ pub(super) fn model(source: &Source, rules: &Rules) -> Result<Sound, Failure> {
 
 /// With keys: signature first, then everything else.
 fn protected(source: &Source, rules: &Rules) -> Result<Sound, Failure> {
-    let Protected { info, payload, signer, is_decrypted } = apr_protected(source, &rules.for_looking())?;
+    let Protected { info, payload, signer, is_decrypted } =
+        apr_protected(source, &rules.with_unchecked_signatures())?;
     let settled = |warning: &apr_container::Warning| match warning {
         apr_container::Warning::SignatureUnchecked => signer.is_some(),
         apr_container::Warning::MetadataNotEncrypted => is_decrypted,
@@ -66,13 +67,13 @@ fn without_metadata(source: &Source, rules: &Rules, unreadable: Failure) -> Resu
 }
 
 fn decoded(source: &Source, rules: &Rules, warnings: &mut Vec<String>) -> Result<Payload, Failure> {
-    Ok(judged(apr_payload(source, &rules.for_looking())?, warnings))
+    Ok(judged(apr_payload(source, &rules.with_unchecked_signatures())?, warnings))
 }
 
 fn judged(payload: input::Payload, warnings: &mut Vec<String>) -> Payload {
-    match payload.content {
-        input::Content::Foreign => Payload::Foreign,
-        input::Content::Model(model) => {
+    match payload.model {
+        None => Payload::Foreign,
+        Some(model) => {
             warnings.extend(model.stored_samples().map(inspect::stored));
             Payload::Decoded { model: model.name(), layout: payload.layout.version() }
         }
@@ -81,12 +82,12 @@ fn judged(payload: input::Payload, warnings: &mut Vec<String>) -> Payload {
 
 /// Judges a file of version 2: everything.
 pub(super) fn tensors(source: Source, rules: &Rules) -> Result<Sound, Failure> {
-    let model = Model::from_source(source, &rules.for_looking())?;
-    let Kind::AprTensors(file) = model.kind() else {
+    let model = Model::from_source(source, &rules.with_unchecked_signatures())?;
+    let Contents::AprV2(file) = model.contents() else {
         return Err(Failure::new(CODE_INTERNAL, "a file of tensors became something else"));
     };
     let tensors = model.tensors()?;
-    let footer = file.verify(rules)?;
+    let footer = model.checksum()?;
     let content = Content::Tensors {
         tensors: tensors.len() as u64,
         bytes: tensors.iter().map(Tensor::byte_len).sum(),

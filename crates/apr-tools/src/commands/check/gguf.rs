@@ -6,7 +6,7 @@ use super::{Content, Sound};
 use crate::error::{CODE_INTERNAL, Failure};
 use tensor_dtype::TensorType;
 
-use crate::input::{self, Kind, Model, Rules, Source, Tensor};
+use crate::input::{self, Contents, Model, Rules, Source, Tensor};
 use crate::metadata;
 use crate::terminal::Console;
 use crate::terminal::escape;
@@ -24,7 +24,7 @@ const CHUNK: u64 = 1 << 20;
 /// If it cannot be read or is not sound.
 pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Result<Sound, Failure> {
     let model = Model::from_source(source, rules)?;
-    let Kind::Gguf(file) = model.kind() else {
+    let Contents::Gguf(file) = model.contents() else {
         return Err(Failure::new(CODE_INTERNAL, "a GGUF file became something else"));
     };
     let header = file.header()?;

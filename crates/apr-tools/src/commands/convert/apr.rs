@@ -10,7 +10,7 @@ use super::lost;
 use super::target::{Target, remark_on_size};
 use crate::error::{CODE_NOT_CARRIED, CODE_USAGE, Failure};
 
-use crate::input::{Format, Kind, Model, Rules, Tensor, Totals};
+use crate::input::{Contents, Format, Model, Rules, Tensor};
 use crate::known;
 use crate::metadata::{self, Entries};
 use crate::output::Run;
@@ -31,9 +31,9 @@ pub(super) fn tensor_options(
     order: st_core::Order,
     rules: &Rules,
 ) -> Result<v2::WriteOptions, Failure> {
-    let metadata = metadata::to_tensors(entries, Totals::of(tensors), &rules.apr)?;
-    let flags = match model.kind() {
-        Kind::AprTensors(file) => v2::WriteOptions::like(file.index()).flags,
+    let metadata = metadata::to_tensors(entries, Tensor::totals(tensors), &rules.apr)?;
+    let flags = match model.contents() {
+        Contents::AprV2(file) => v2::WriteOptions::like(file.index()).flags,
         _ if tensors.iter().any(|tensor| tensor.dtype().element().is_none()) => v2::Flags::QUANTIZED,
         _ => v2::Flags::default(),
     };
@@ -126,7 +126,7 @@ pub(super) fn content<'n, 'm: 'n>(
     is_whole: bool,
     entries: &Entries,
 ) -> Result<(AnyModel, Vec<String>), Failure> {
-    if let Kind::AprModel(file) = model.kind()
+    if let Contents::AprV1(file) = model.contents()
         && let Some(model) = file.model()
     {
         return match is_whole {
@@ -187,10 +187,10 @@ pub(super) fn write_model(
         Compression::default(),
         PayloadLayout::from_version(&metadata.aprender_version),
     );
-    if let Kind::AprModel(file) = job.model.kind() {
+    if let Contents::AprV1(file) = job.model.contents() {
         // Several types can hold plain numbers: the file keeps its own.
         model_type = file.info().model_type;
-        (compression, layout) = (file.info().compression, Some(file.layout()));
+        (compression, layout) = (file.info().compression, file.layout());
     }
     let options = SaveOptions {
         compression: target.compression.unwrap_or(compression),

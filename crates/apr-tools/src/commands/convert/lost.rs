@@ -7,7 +7,7 @@ use apr_container::{
 use apr_models::{AnyModel, Model as _, Tensors};
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
-use crate::input::{AprModel, Format, Kind, Model};
+use crate::input::{AprV1, Contents, Format, Model};
 use crate::terminal::human::plural;
 
 /// What gets lost on the way to a format, metadata apart.
@@ -16,10 +16,10 @@ use crate::terminal::human::plural;
 ///
 /// If a model cannot be encoded.
 pub(crate) fn parts(model: &Model, to: Format) -> Result<Vec<String>, Failure> {
-    match model.kind() {
-        Kind::File(_) | Kind::Sharded(_) | Kind::Gguf(_) | Kind::SealedTensors(_) => Ok(Vec::new()),
-        Kind::AprModel(file) => of_model(file, to),
-        Kind::AprTensors(file) => {
+    match model.contents() {
+        Contents::SafeTensors(_) | Contents::Gguf(_) | Contents::Sealed(_) => Ok(Vec::new()),
+        Contents::AprV1(file) => of_model(file, to),
+        Contents::AprV2(file) => {
             let flags = file.index().header().flags();
             let kept = match to {
                 Format::AprV2 => v2::WriteOptions::like(file.index()).flags,
@@ -32,7 +32,7 @@ pub(crate) fn parts(model: &Model, to: Format) -> Result<Vec<String>, Failure> {
     }
 }
 
-fn of_model(file: &AprModel, to: Format) -> Result<Vec<String>, Failure> {
+fn of_model(file: &AprV1, to: Format) -> Result<Vec<String>, Failure> {
     let info = file.info();
     let mut lost = Vec::new();
     if info.signed {
@@ -62,7 +62,7 @@ fn of_model(file: &AprModel, to: Format) -> Result<Vec<String>, Failure> {
 /// # Errors
 ///
 /// If it cannot become tensors, or cannot be encoded.
-fn not_in_tensors(model: &AnyModel, file: &AprModel) -> Result<Option<String>, Failure> {
+fn not_in_tensors(model: &AnyModel, file: &AprV1) -> Result<Option<String>, Failure> {
     if !file.is_fitted() {
         let failure = Failure::new(CODE_NOT_CARRIED, "the model has not been trained, so it has no tensors");
         return Err(failure.help("it can only stay an .apr model: --format apr1"));
@@ -71,7 +71,7 @@ fn not_in_tensors(model: &AnyModel, file: &AprModel) -> Result<Option<String>, F
         Ok(again) => again,
         Err(error) => return Ok(Some(format!("what would make it this model again: {error}"))),
     };
-    let layout = file.layout();
+    let layout = file.layout().unwrap_or_default();
     let is_same = encode_payload_to_vec(model, layout)? == encode_payload_to_vec(&again, layout)?;
     Ok((!is_same).then(|| {
         "parts of the model that its tensors do not hold, such as settings of its training".to_owned()

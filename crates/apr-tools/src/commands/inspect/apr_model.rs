@@ -9,7 +9,7 @@ use super::protection::Protection;
 use super::report::{LISTED, VALUE_CHARS, heading_of_warnings, more, write_warnings};
 use super::warnings::Warning;
 use crate::error::Failure;
-use crate::input::{self, Content, Protected, Rules, Source, apr_info, apr_payload, apr_protected};
+use crate::input::{self, Protected, Rules, Source, apr_info, apr_payload, apr_protected};
 use crate::report::json::JsonWriter;
 use crate::terminal::escape;
 use crate::terminal::human::{self, plural};
@@ -72,7 +72,7 @@ pub(super) fn run(
     let busy = (verify && !source.keys().is_given()).then(|| console.busy("verifying"));
     let (mut signer, mut is_decrypted) = (None, false);
     let (info, payload) = if source.keys().is_given() {
-        let opened: Protected = apr_protected(source, &rules.for_looking())?;
+        let opened: Protected = apr_protected(source, &rules.with_unchecked_signatures())?;
         (signer, is_decrypted) = (opened.signer, opened.is_decrypted);
         (opened.info, Some(opened.payload.map_or(Payload::Encrypted, Payload::of)))
     } else {
@@ -103,14 +103,14 @@ impl Payload {
         if info.encrypted {
             return Ok(Self::Encrypted);
         }
-        Ok(Self::of(apr_payload(source, &rules.for_looking())?))
+        Ok(Self::of(apr_payload(source, &rules.with_unchecked_signatures())?))
     }
 
     fn of(payload: input::Payload) -> Self {
         let layout = payload.layout.version();
-        match payload.content {
-            Content::Foreign => Self::Foreign { layout },
-            Content::Model(model) => Self::Model { layout, facts: Facts::new(&model) },
+        match payload.model {
+            None => Self::Foreign { layout },
+            Some(model) => Self::Model { layout, facts: Facts::new(&model) },
         }
     }
 }

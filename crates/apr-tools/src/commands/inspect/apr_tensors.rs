@@ -12,7 +12,7 @@ use super::{by_dtype, item};
 use crate::error::{CODE_INTERNAL, Failure};
 use tensor_dtype::TensorType;
 
-use crate::input::{AprTensors, Kind, Model, Rules, Source, Tensor, Totals};
+use crate::input::{AprV2, Contents, Model, Rules, Source, Tensor, Totals};
 use crate::metadata::{self, Entries};
 use crate::report::json::JsonWriter;
 use crate::terminal::escape::{self, escaped};
@@ -24,7 +24,7 @@ use crate::terminal::{Console, Style};
 /// Everything the reports show.
 struct Summary<'m> {
     model: &'m Model,
-    file: &'m AprTensors,
+    file: &'m AprV2,
     rules: Rules,
     items: Vec<Item<'m>>,
     dtypes: Vec<(TensorType, Totals)>,
@@ -46,16 +46,16 @@ pub(super) fn run(
     extent: Option<Extent>,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let model = Model::from_source(source, &rules.for_looking())?;
-    let Kind::AprTensors(file) = model.kind() else {
+    let model = Model::from_source(source, &rules.with_unchecked_signatures())?;
+    let Contents::AprV2(file) = model.contents() else {
         return Err(Failure::new(CODE_INTERNAL, "a file of tensors became something else"));
     };
     let busy = verify.then(|| console.busy("verifying"));
-    let footer = if verify { Some(file.verify(rules)?) } else { None };
+    let footer = if verify { Some(model.checksum()?) } else { None };
     drop(busy);
     let tensors = model.tensors()?;
     let (dtypes, totals) = by_dtype(&tensors);
-    let mut warnings = warnings(file, footer, rules, &tensors);
+    let mut warnings = warnings(&model, file, footer, rules, &tensors);
     warnings.extend(Warning::misnamed(model.format(), model.label()));
     let summary = Summary {
         model: &model,
@@ -71,7 +71,8 @@ pub(super) fn run(
 }
 
 fn warnings(
-    file: &AprTensors,
+    model: &Model,
+    file: &AprV2,
     footer: Option<Footer>,
     rules: &Rules,
     tensors: &[Tensor<'_>],
@@ -79,7 +80,7 @@ fn warnings(
     let mut warnings = Vec::new();
     let mut warn = |kind, message: String| warnings.push(Warning { kind, message });
     if !rules.is_strict()
-        && let Err(failure) = file.reopen(&Rules::STRICT.for_looking())
+        && let Some(failure) = model.strict_refusal()
     {
         warn("quirk", format!("strict reading refuses this file: {failure}"));
     }

@@ -13,7 +13,7 @@ use super::{by_dtype, item};
 use crate::error::{CODE_INTERNAL, Failure};
 use tensor_dtype::TensorType;
 
-use crate::input::{GgufFile, Kind, Model, Rules, Source, Tensor, Totals};
+use crate::input::{Contents, Gguf, Model, Rules, Source, Tensor, Totals};
 use crate::report::json::JsonWriter;
 use crate::terminal::escape::{self, escaped, is_hazard};
 use crate::terminal::human::{self, grouped};
@@ -27,7 +27,7 @@ const ELEMENTS: usize = 8;
 /// Everything the reports show.
 struct Summary<'m> {
     model: &'m Model,
-    file: &'m GgufFile,
+    file: &'m Gguf,
     header: Header<'m>,
     rules: Rules,
     items: Vec<Item<'m>>,
@@ -48,13 +48,13 @@ pub(super) fn run(
     console: &mut Console,
 ) -> Result<(), Failure> {
     let model = Model::from_source(source, rules)?;
-    let Kind::Gguf(file) = model.kind() else {
+    let Contents::Gguf(file) = model.contents() else {
         return Err(Failure::new(CODE_INTERNAL, "a GGUF file became something else"));
     };
     let header = file.header()?;
     let tensors = model.tensors()?;
     let (dtypes, totals) = by_dtype(&tensors);
-    let mut warnings = warnings(file, &header, rules, &tensors);
+    let mut warnings = warnings(&model, file, &header, rules, &tensors);
     warnings.extend(Warning::misnamed(model.format(), model.label()));
     let summary = Summary {
         model: &model,
@@ -69,11 +69,17 @@ pub(super) fn run(
     if console.is_json() { json(&summary, console) } else { text(&summary, extent, console) }
 }
 
-fn warnings(file: &GgufFile, header: &Header<'_>, rules: &Rules, tensors: &[Tensor<'_>]) -> Vec<Warning> {
+fn warnings(
+    model: &Model,
+    file: &Gguf,
+    header: &Header<'_>,
+    rules: &Rules,
+    tensors: &[Tensor<'_>],
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |kind, message: String| warnings.push(Warning { kind, message });
     if !rules.is_strict()
-        && let Some(failure) = file.strict_refusal()
+        && let Some(failure) = model.strict_refusal()
     {
         warn("quirk", format!("strict reading refuses this file: {failure}"));
     }

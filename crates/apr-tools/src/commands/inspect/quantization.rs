@@ -6,7 +6,7 @@ use super::by_dtype;
 use crate::error::Failure;
 use tensor_dtype::TensorType;
 
-use crate::input::{Kind, Model, Totals, common_name};
+use crate::input::{Model, Totals, common_name};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{float, grouped, percent};
@@ -43,11 +43,7 @@ fn bits(totals: Totals) -> Option<f64> {
 ///
 /// If its tensors cannot be told.
 pub(super) fn run(model: &Model, console: &mut Console) -> Result<(), Failure> {
-    let table = match model.kind() {
-        Kind::AprModel(file) => file.table(),
-        _ => None,
-    };
-    let tensors = match table {
+    let tensors = match model.table() {
         Some(table) => vec![table],
         None => model.tensors()?,
     };

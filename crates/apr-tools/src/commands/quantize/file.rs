@@ -11,7 +11,7 @@ use gguf_core::GgufBuilder;
 use super::keys;
 use super::work::{Errors, Work};
 use crate::error::Failure;
-use crate::input::{Format, Kind, Rules, Tensor, Totals};
+use crate::input::{Contents, Format, Rules, Tensor, Totals};
 use crate::metadata::{self, Entries};
 use crate::output::{Output, Run};
 use crate::terminal::Console;
@@ -65,8 +65,8 @@ impl NewFile {
     ) -> Result<(Self, Vec<String>), Failure> {
         work.check_types(|decision, _| decision.to.is_some_and(|format| TargetFormat::Gguf.has(format)))?;
         let mut builder = GgufBuilder::new();
-        let lost = match work.model.kind() {
-            Kind::Gguf(file) => {
+        let lost = match work.model.contents() {
+            Contents::Gguf(file) => {
                 builder.copy_entries(&file.header()?)?;
                 Vec::new()
             }
@@ -103,8 +103,8 @@ impl NewFile {
         let totals =
             Totals { tensors: work.tensors.len() as u64, elements: totals.count, bytes: totals.bytes_after };
         let metadata = metadata::to_tensors(entries, totals, &rules.apr)?;
-        let flags = match work.model.kind() {
-            Kind::AprTensors(file) => v2::WriteOptions::like(file.index()).flags,
+        let flags = match work.model.contents() {
+            Contents::AprV2(file) => v2::WriteOptions::like(file.index()).flags,
             _ => v2::Flags::default(),
         };
         let is_quantized = work.rows().any(|(decision, _, _)| decision.to.is_some_and(Dtype::is_quantized));

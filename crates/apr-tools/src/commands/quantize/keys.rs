@@ -12,7 +12,7 @@ use gguf_core::{GgufBuilder, Header};
 use crate::commands::tensors::hex;
 use crate::error::{CODE_USAGE, Failure};
 use crate::file_digest::sha256;
-use crate::input::{Kind, Model};
+use crate::input::{Contents, Model};
 use crate::output::Run;
 use crate::terminal::Console;
 
@@ -118,7 +118,7 @@ fn source_digest(model: &Model, run: Run, console: &Console) -> Result<String, F
     let parts = model.parts()?;
     let mut files: Vec<(Option<&str>, PathBuf)> =
         parts.iter().map(|part| (part.shard, part.file.path().to_owned())).collect();
-    if !matches!(model.kind(), Kind::File(_) | Kind::Sharded(_)) {
+    if !matches!(model.contents(), Contents::SafeTensors(_)) {
         files.push((None, model.path().to_owned()));
     }
     let lens = files.iter().filter_map(|(_, path)| Some(path.metadata().ok()?.len()));

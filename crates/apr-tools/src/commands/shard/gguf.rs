@@ -9,7 +9,7 @@ use gguf_core::{FirstShard, Layout, ShardLimit, ShardName, SplitPlan};
 
 use super::{Report, Shard};
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
-use crate::input::{Kind, Model, Rules, Source, Tensor};
+use crate::input::{Contents, Model, Source, Tensor};
 use crate::output::gguf_stream;
 use crate::output::{self, Destination, Overwrite, Run};
 use crate::terminal::{Console, Progress};
@@ -42,9 +42,9 @@ pub(super) fn run(
     refuse_options(matches, &LAYOUT_OPTIONS, "GGUF files")?;
     let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
     let prefix = prefix(matches, source.label())?;
-    let model = Model::from_source(source, &Rules::from_matches(matches))?;
+    let model = Model::from_source(source, &crate::input::rules_of(matches))?;
     let in_model = |failure: Failure| failure.in_file(model.label());
-    let Kind::Gguf(file) = model.kind() else {
+    let Contents::Gguf(file) = model.contents() else {
         return Err(Failure::new(CODE_INTERNAL, "a GGUF file that is none"));
     };
     let max_bytes = super::max_bytes(matches)?;

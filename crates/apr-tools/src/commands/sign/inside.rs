@@ -7,7 +7,6 @@ use apr_crypto::{OsRandom, Trust};
 use clap::ArgMatches;
 
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::Rules;
 use crate::output::{self, Destination, Output, Run};
 use crate::secrets::{PasswordArgs, Signer, load_signer, refuse_shared_stdin};
 use crate::terminal::Console;
@@ -52,10 +51,11 @@ pub(super) fn run(
         }
     };
     let source = whole_file::source(path, "`apr sign` without --inside signs files of every format")?;
-    let rules = Rules::from_matches(matches);
+    let rules = crate::input::rules_of(matches);
     let bytes = whole_file::read(&source, &rules, Trust::NoSignature, console)?;
     let model = whole_file::open_plain(&bytes, &source, &rules).map_err(already_protected)?;
-    let was_signed = inspect_bytes_with(&bytes, &rules.for_looking().apr).is_ok_and(|info| info.signed);
+    let was_signed =
+        inspect_bytes_with(&bytes, &rules.with_unchecked_signatures().apr).is_ok_and(|info| info.signed);
     drop(bytes);
     // A signature takes no randomness.
     let file = model.to_vec_protected(&Protection::default().signed_by(&key), &mut OsRandom)?;

@@ -9,7 +9,7 @@ use gguf_core::{ErrorKind, Header, MergePlan, ShardName, SplitKeys};
 
 use crate::commands::shard::gguf::{LAYOUT_OPTIONS, refuse_options};
 use crate::error::{CODE_SHARDS, CODE_USAGE, Exit, Failure};
-use crate::input::{Format, Kind, Model, Rules, Source, Tensor};
+use crate::input::{Contents, Format, Model, Source, Tensor};
 use crate::output::ending::Ending;
 use crate::output::gguf_stream;
 use crate::output::{Output, Run};
@@ -88,7 +88,7 @@ pub(super) fn run(
         let what = format!("{} of {} shards missing", missing.len(), paths.len());
         return Err(Failure::new(CODE_SHARDS, what).in_file(first));
     }
-    let rules = Rules::from_matches(matches);
+    let rules = crate::input::rules_of(matches);
     let open = |path: &PathBuf| match Source::peek(path) {
         Format::Gguf => Model::open(path, &rules),
         // Empty, cut to nothing or overwritten: whatever else it looks like, it is no shard.
@@ -125,8 +125,8 @@ pub(super) fn run(
 }
 
 fn header(model: &Model) -> Result<Header<'_>, Failure> {
-    match model.kind() {
-        Kind::Gguf(file) => file.header(),
+    match model.contents() {
+        Contents::Gguf(file) => Ok(file.header()?),
         _ => Err(Failure::new(CODE_SHARDS, "a shard is not a GGUF file").in_file(model.label())),
     }
 }
