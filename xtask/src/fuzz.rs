@@ -187,6 +187,8 @@ fn vectors_of(target: &str) -> PathBuf {
         // Encrypted and signed ones among them.
         "decrypt" => "apr",
         "quant" => "quantization",
+        // Of every format.
+        "model" => "",
         format => format,
     };
     Path::new("crates/conformance/vectors").join(folder)
@@ -195,7 +197,7 @@ fn vectors_of(target: &str) -> PathBuf {
 /// Bytes of the longest input worth trying, where the vectors' own manifest, longer than any of them, would decide. Numbers
 /// need room for a few of the longest blocks.
 fn longest_input(target: &str) -> Option<u32> {
-    ["apr", "decrypt", "gguf", "pipeline", "quant", "serve", "structures"]
+    ["apr", "decrypt", "gguf", "model", "pipeline", "quant", "serve", "structures"]
         .contains(&format_of(target))
         .then_some(4096)
 }

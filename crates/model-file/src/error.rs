@@ -244,7 +244,7 @@ impl fmt::Display for Error {
             write!(f, ": element {element} is {value}")?;
         }
         match &self.0.tensor {
-            Some(tensor) => write!(f, ", tensor {}", located_error::Quoted(tensor)),
+            Some(tensor) => write!(f, ", tensor {}", json_scan::Quoted(tensor)),
             None => Ok(()),
         }
     }
