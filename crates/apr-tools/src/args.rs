@@ -1,3 +1,16 @@
-//! Arguments that several commands share.
+//! Arguments that several commands share: structs that commands flatten into their own.
 
 pub(crate) mod glob;
+mod layout;
+mod listed;
+mod reading;
+mod writing;
+
+pub(crate) use self::layout::{CompressionArg, DequantizeArg, LayoutArgs};
+pub(crate) use self::listed::Listed;
+pub(crate) use self::reading::{CompatArg, PayloadArgs, TrustedArg};
+pub(crate) use self::writing::{DryRunArg, ForceArg, WriteArgs};
+
+/// Help of an input of any format.
+pub(crate) const INPUT_HELP: &str =
+    "A .safetensors, .apr or .gguf file, an index of shards, a folder with one, or `-` for standard input";

@@ -3,9 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::builder::PossibleValuesParser;
 use clap::builder::styling::{AnsiColor, Effects, Styles};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum as _};
 
 use crate::commands::{
     check, completions, convert, decrypt, demo, diff, embed, encrypt, explain, export, inspect, key, keygen,
@@ -16,65 +15,120 @@ use crate::terminal::escape;
 use crate::terminal::suggest;
 use crate::terminal::{ColorChoice, Console, Data, OutputFormat, Verbosity};
 
-/// Runs a command with its arguments.
-pub(crate) type Run = fn(&ArgMatches, &mut Console) -> Result<Exit, Failure>;
+/// The program.
+#[derive(Debug, Parser)]
+#[command(name = "apr", version, styles = HELP_STYLES, after_help = AFTER_HELP)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    override_usage = "apr [OPTIONS] <COMMAND>\n       apr [OPTIONS] <FILE>    (the same as apr inspect FILE)"
+)]
+#[command(
+    about = "Inspect, check, compare, convert and shard model files; train small models and predict with them"
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
 
-/// How a command is described and how it is run.
-struct Entry {
-    name: &'static str,
-    describe: fn() -> Command,
-    run: Run,
+const AFTER_HELP: &str = "Data goes to standard output, everything else to standard error.\n\n\
+    Examples:\n  apr model.safetensors\n  apr check model.safetensors --json\n  apr predict model.apr --input rows.csv\n\n\
+    Exit codes: 0 success, 1 different, 2 usage, 3 invalid input, 4 verification failed, 5 I/O, 6 another \
+    format. `apr explain CODE` explains the code of an error.";
+
+/// Options of all commands.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Options of all commands")]
+pub(crate) struct GlobalArgs {
+    /// Print one JSON object, errors included, instead of text.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Colour: auto is on a terminal, unless NO_COLOR is set.
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    color: ColorChoice,
+    /// No narration on standard error, only errors.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Leave nothing out, and narrate more.
+    #[arg(short, long, global = true)]
+    verbose: bool,
 }
 
 /// Every command, in the order of the help page.
-const COMMANDS: &[Entry] = &[
-    Entry { name: "inspect", describe: inspect::command, run: inspect::run },
-    Entry { name: "tensors", describe: tensors::command, run: tensors::run },
-    Entry { name: "check", describe: check::command, run: check::run },
-    Entry { name: "diff", describe: diff::command, run: diff::run },
-    Entry { name: "convert", describe: convert::command, run: convert::run },
-    Entry { name: "export", describe: export::command, run: export::run },
-    Entry { name: "quantize", describe: quantize::command, run: quantize::run },
-    Entry { name: "shard", describe: shard::command, run: shard::run },
-    Entry { name: "unshard", describe: unshard::command, run: unshard::run },
-    Entry { name: "train", describe: train::command, run: train::run },
-    Entry { name: "predict", describe: predict::command, run: predict::run },
-    Entry { name: "embed", describe: embed::command, run: embed::run },
-    Entry { name: "size", describe: size::command, run: size::run },
+#[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one")]
+pub(crate) enum Command {
+    Inspect(inspect::Args),
+    Tensors(tensors::Args),
+    Check(check::Args),
+    Diff(diff::Args),
+    Convert(convert::Args),
+    Export(export::Args),
+    Quantize(quantize::Args),
+    Shard(shard::Args),
+    Unshard(unshard::Args),
+    Train(train::Args),
+    Predict(predict::Args),
+    Embed(embed::Args),
+    Size(size::Args),
     #[cfg(feature = "serve")]
-    Entry { name: "serve", describe: crate::commands::serve::command, run: crate::commands::serve::run },
-    Entry { name: "keygen", describe: keygen::command, run: keygen::run },
-    Entry { name: "key", describe: key::command, run: key::run },
-    Entry { name: "encrypt", describe: encrypt::command, run: encrypt::run },
-    Entry { name: "decrypt", describe: decrypt::command, run: decrypt::run },
-    Entry { name: "seal", describe: seal::command, run: seal::run },
-    Entry { name: "open", describe: open::command, run: open::run },
-    Entry { name: "rekey", describe: rekey::command, run: rekey::run },
-    Entry { name: "license", describe: license::command, run: license::run },
-    Entry { name: "sign", describe: sign::command, run: sign::run },
-    Entry { name: "verify", describe: verify::command, run: verify::run },
-    Entry { name: "demo", describe: demo::command, run: demo::run },
-    Entry { name: "explain", describe: explain::command, run: explain::run },
-    Entry { name: "completions", describe: completions::command, run: completions::run },
-    Entry { name: "man", describe: man::command, run: man::run },
-];
+    Serve(crate::commands::serve::Args),
+    Keygen(keygen::Args),
+    Key(key::Args),
+    Encrypt(encrypt::Args),
+    Decrypt(decrypt::Args),
+    Seal(seal::Args),
+    Open(open::Args),
+    Rekey(rekey::Args),
+    License(license::Args),
+    Sign(sign::Args),
+    Verify(verify::Args),
+    Demo(demo::Args),
+    Explain(explain::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
 
-pub(crate) fn command() -> Command {
-    Command::new("apr")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Inspect, check, compare, convert and shard model files; train small models and ask them")
-        .override_usage("apr [OPTIONS] <COMMAND>\n       apr [OPTIONS] <FILE>    (the same as apr inspect FILE)")
-        .styles(HELP_STYLES)
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .args(global_args())
-        .subcommands(COMMANDS.iter().map(|entry| (entry.describe)()))
-        .after_help(
-            "Data goes to standard output, everything else to standard error.\n\n\
-             Examples:\n  apr model.safetensors\n  apr check model.safetensors --json\n  apr predict model.apr --input rows.csv\n\n\
-             Exit codes: 0 ok, 1 different, 2 usage, 3 invalid input, 4 verification refused, 5 I/O, 6 another \
-             format. `apr explain CODE` explains the code of an error.",
-        )
+impl Command {
+    /// Runs the command.
+    ///
+    /// # Errors
+    ///
+    /// Whatever ends it.
+    pub(crate) fn run(&self, console: &mut Console) -> Result<Exit, Failure> {
+        match self {
+            Self::Inspect(args) => inspect::run(args, console),
+            Self::Tensors(args) => tensors::run(args, console),
+            Self::Check(args) => check::run(args, console),
+            Self::Diff(args) => diff::run(args, console),
+            Self::Convert(args) => convert::run(args, console),
+            Self::Export(args) => export::run(args, console),
+            Self::Quantize(args) => quantize::run(args, console),
+            Self::Shard(args) => shard::run(args, console),
+            Self::Unshard(args) => unshard::run(args, console),
+            Self::Train(args) => train::run(args, console),
+            Self::Predict(args) => predict::run(args, console),
+            Self::Embed(args) => embed::run(args, console),
+            Self::Size(args) => size::run(args, console),
+            #[cfg(feature = "serve")]
+            Self::Serve(args) => crate::commands::serve::run(args, console),
+            Self::Keygen(args) => keygen::run(args, console),
+            Self::Key(args) => key::run(args, console),
+            Self::Encrypt(args) => encrypt::run(args, console),
+            Self::Decrypt(args) => decrypt::run(args, console),
+            Self::Seal(args) => seal::run(args, console),
+            Self::Open(args) => open::run(args, console),
+            Self::Rekey(args) => rekey::run(args, console),
+            Self::License(args) => license::run(args, console),
+            Self::Sign(args) => sign::run(args, console),
+            Self::Verify(args) => verify::run(args, console),
+            Self::Demo(args) => demo::run(args, console),
+            Self::Explain(args) => explain::run(args, console),
+            Self::Completions(args) => completions::run(args, Cli::command(), console),
+            Self::Man(args) => man::run(args, Cli::command(), console),
+        }
+    }
 }
 
 /// How help is coloured on a terminal: headings, and the words to type.
@@ -83,30 +137,6 @@ const HELP_STYLES: Styles = Styles::plain()
     .usage(AnsiColor::Yellow.on_default().effects(Effects::BOLD))
     .literal(AnsiColor::Cyan.on_default())
     .placeholder(AnsiColor::Green.on_default());
-
-/// Values of `--color`.
-const COLORS: [&str; 3] = ["auto", "always", "never"];
-
-fn global_args() -> [Arg; 4] {
-    let global =
-        |name: &'static str| Arg::new(name).long(name).global(true).help_heading("Options of all commands");
-    [
-        global("json")
-            .action(ArgAction::SetTrue)
-            .help("Print one JSON object, errors included, instead of text"),
-        global("color")
-            .value_name("WHEN")
-            .value_parser(PossibleValuesParser::new(COLORS))
-            .default_value("auto")
-            .help("Colour: auto is on a terminal, unless NO_COLOR is set"),
-        global("quiet")
-            .short('q')
-            .action(ArgAction::SetTrue)
-            .conflicts_with("verbose")
-            .help("No narration on standard error, only errors"),
-        global("verbose").short('v').action(ArgAction::SetTrue).help("Leave nothing out, and narrate more"),
-    ]
-}
 
 /// Words that people type for commands of other names, in the same sense.
 const ALIASES: &[(&str, &str)] =
@@ -129,17 +159,18 @@ const ELSEWHERE: &[(&str, &str)] = &[
 /// A first word that is neither a command nor a file.
 pub(crate) fn unknown_command(args: &[OsString]) -> Option<Failure> {
     let mut words = args.iter().skip(1).skip_while(|arg| {
-        arg.as_encoded_bytes().starts_with(b"-") || COLORS.iter().any(|color| *arg == *color)
+        arg.as_encoded_bytes().starts_with(b"-")
+            || arg.to_str().is_some_and(|word| ColorChoice::from_str(word, false).is_ok())
     });
     let word = words.next()?.to_str()?;
-    if word == "help" || COMMANDS.iter().any(|entry| entry.name == word) || looks_like_file(Path::new(word)) {
+    if is_command(word) || looks_like_file(Path::new(word)) {
         return None;
     }
     let shown = escape::cut(word, 60);
     let failure = Failure::new(CODE_USAGE, format!("`{shown}` is neither a command nor a file"));
     let elsewhere = ELSEWHERE.iter().find(|(known, _)| *known == word).map(|(_, help)| (*help).to_owned());
     let close = || {
-        let close = suggest::closest(word, COMMANDS.iter().map(|entry| entry.name))?;
+        let close = suggest::closest(word, names())?;
         Some(format!("did you mean `apr {close}`?"))
     };
     let here = || {
@@ -151,29 +182,16 @@ pub(crate) fn unknown_command(args: &[OsString]) -> Option<Failure> {
     Some(failure.help(help.unwrap_or_else(|| "`apr --help` lists the commands".to_owned())))
 }
 
-/// The function of the command on the command line, and its arguments.
-pub(crate) fn chosen(matches: &ArgMatches) -> Option<(Run, &ArgMatches)> {
-    let (name, matches) = matches.subcommand()?;
-    COMMANDS.iter().find(|entry| entry.name == name).map(|entry| (entry.run, matches))
-}
-
-/// The streams as the global options want them.
-pub(crate) fn console(matches: &ArgMatches, data: &Data) -> Console {
-    let format = if matches.get_flag("json") { OutputFormat::Json } else { OutputFormat::Text };
-    let color = color_choice(matches.get_one::<String>("color").map(String::as_str));
-    let verbosity = match (matches.get_flag("quiet"), matches.get_flag("verbose")) {
-        (true, _) => Verbosity::Quiet,
-        (_, true) => Verbosity::Verbose,
-        _ => Verbosity::Normal,
-    };
-    Console::new(data, format, color, verbosity)
-}
-
-fn color_choice(value: Option<&str>) -> ColorChoice {
-    match value {
-        Some("always") => ColorChoice::Always,
-        Some("never") => ColorChoice::Never,
-        _ => ColorChoice::Auto,
+impl GlobalArgs {
+    /// The streams as these options want them.
+    pub(crate) fn console(self, data: &Data) -> Console {
+        let format = if self.json { OutputFormat::Json } else { OutputFormat::Text };
+        let verbosity = match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
+        };
+        Console::new(data, format, self.color, verbosity)
     }
 }
 
@@ -185,7 +203,7 @@ pub(crate) fn fallback_console(args: &[OsString], data: &Data) -> Console {
         "--color" => args.get(at + 1)?.to_str(),
         arg => arg.strip_prefix("--color="),
     });
-    let color = color_choice(color);
+    let color = color.and_then(|color| ColorChoice::from_str(color, false).ok()).unwrap_or_default();
     Console::new(data, format, color, Verbosity::Normal)
 }
 
@@ -212,14 +230,22 @@ pub(crate) fn with_default_command(mut args: Vec<OsString>) -> Vec<OsString> {
                 args[at] = name.into();
                 break;
             }
-            let is_command = arg == "help" || COMMANDS.iter().any(|entry| arg == entry.name);
-            if !is_command && looks_like_file(Path::new(arg)) {
+            if !arg.to_str().is_some_and(is_command) && looks_like_file(Path::new(arg)) {
                 args.insert(at, "inspect".into());
             }
             break;
         }
     }
     args
+}
+
+/// Names of the commands.
+fn names() -> Vec<String> {
+    Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
+}
+
+fn is_command(word: &str) -> bool {
+    word == "help" || Command::has_subcommand(word)
 }
 
 fn looks_like_file(path: &Path) -> bool {
@@ -237,15 +263,12 @@ mod tests {
 
     #[test]
     fn the_tree_is_consistent() {
-        command().debug_assert();
-        for entry in COMMANDS {
-            assert_eq!((entry.describe)().get_name(), entry.name);
-        }
+        Cli::command().debug_assert();
     }
 
     #[test]
     fn every_help_page_has_two_examples() {
-        let pages = command();
+        let pages = Cli::command();
         for page in pages.get_subcommands().chain([&pages]) {
             let help = page.get_after_help().unwrap().to_string();
             assert!(help.matches("\n  apr ").count() >= 2, "{}", page.get_name());

@@ -1,13 +1,14 @@
 //! Files of a folder that can run code when they are loaded: pickles, PyTorch's archives of them, programs.
 
+use alloc::borrow::Cow;
 use std::fs;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use foreign_format::Format;
+use serde::Serialize;
 
 use crate::error::Failure;
-use crate::report::json::JsonWriter;
 use crate::terminal::human::{grouped, plural};
 
 /// Most files that are looked at; folders of models have a few dozen.
@@ -93,20 +94,17 @@ impl Contents {
     }
 }
 
-/// The files that can run code, as a field of a report.
-pub(crate) fn write_json<'c, W: Write>(
-    folders: impl IntoIterator<Item = &'c Contents>,
-    json: &mut JsonWriter<W>,
-) -> io::Result<()> {
-    json.key("runs_code")?;
-    json.array()?;
-    for file in folders.into_iter().flat_map(|contents| &contents.code) {
-        json.object()?;
-        json.field_str("file", &file.path.to_string_lossy())?;
-        json.field_str("format", file.format.name())?;
-        json.end_object()?;
-    }
-    json.end_array()
+/// One of them in a report.
+#[derive(Serialize)]
+pub(crate) struct CodeRow<'a> {
+    file: Cow<'a, str>,
+    format: &'a str,
+}
+
+/// The files that can run code, for the field `runs_code` of a report.
+pub(crate) fn rows<'c>(folders: impl IntoIterator<Item = &'c Contents>) -> Vec<CodeRow<'c>> {
+    let files = folders.into_iter().flat_map(|contents| &contents.code);
+    files.map(|file| CodeRow { file: file.path.to_string_lossy(), format: file.format.name() }).collect()
 }
 
 impl CodeFile {

@@ -10,7 +10,8 @@ mod model;
 mod serve;
 mod wasm;
 
-use located_error::{Category, Entry};
+use located_error::Category;
+pub(crate) use located_error::Entry;
 
 /// One entry of the table.
 const fn entry(code: &'static str, category: Category, meaning: &'static str, remedy: &'static str) -> Entry {

@@ -8,7 +8,7 @@ mod table;
 
 use std::io::{self, Read};
 
-pub(crate) use self::table::{CsvTable, Dialect, Header, Input, MISSING, args, is_missing, listed, number};
+pub(crate) use self::table::{CsvTable, Dialect, Header, Input, MISSING, is_missing, listed, number};
 use crate::error::{CODE_IO, CODE_TABLE_SYNTAX, Failure, Place};
 
 /// Longest record in bytes, so that an endless line is refused rather than collected.

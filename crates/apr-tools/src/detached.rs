@@ -6,7 +6,7 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgMatches, value_parser};
+use clap::Args;
 use durable_file::Scratch;
 
 use crate::commands::verify;
@@ -15,48 +15,40 @@ use crate::secrets::{HEADING, Verifier, load_verifier};
 use crate::terminal::Console;
 use crate::terminal::escape;
 
-const KEY: &str = "detached-key";
-const SIGNATURE: &str = "detached-signature";
-
 /// Bytes between two looks at the progress.
 const PIECE_LEN: u64 = 64 << 20;
 
-/// Whose signature must lie beside a file, and where.
+/// Whose signature must exist beside a file, and where.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct DetachedArgs {
+    /// Require a signature beside the file (minisign or model signing) by this public key, and use the bytes that were verified.
+    #[arg(long, value_name = "KEY-OR-FILE", help_heading = HEADING)]
+    key: Option<PathBuf>,
+    /// The signature for --key [default: FILE.minisig; FILE.sig].
+    #[arg(long, value_name = "SIG", requires = "key", help_heading = HEADING)]
+    signature: Option<PathBuf>,
+}
+
+/// Whose signature must exist beside a file, and where.
 #[derive(Debug)]
 pub(crate) struct Detached {
     key: Verifier,
     signature: Option<PathBuf>,
 }
 
-impl Detached {
-    pub(crate) fn args() -> [Arg; 2] {
-        let arg = |id: &'static str, name: &'static str, value: &'static str| {
-            Arg::new(id)
-                .long(name)
-                .value_name(value)
-                .value_parser(value_parser!(PathBuf))
-                .help_heading(HEADING)
-        };
-        [
-            arg(KEY, "key", "KEY-OR-FILE").help(
-                "Require a signature beside the file (minisign or model signing) by this public key, and use the bytes that were verified",
-            ),
-            arg(SIGNATURE, "signature", "SIG")
-                .requires(KEY)
-                .help("The signature for --key [default: FILE.minisig; FILE.sig]"),
-        ]
-    }
-
+impl DetachedArgs {
     /// `None` if no signature beside the file is required.
     ///
     /// # Errors
     ///
     /// If the key cannot be read or is of another kind.
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Result<Option<Self>, Failure> {
-        let Some(key) = matches.get_one::<PathBuf>(KEY) else { return Ok(None) };
-        Ok(Some(Self { key: load_verifier(key)?, signature: matches.get_one::<PathBuf>(SIGNATURE).cloned() }))
+    pub(crate) fn load(&self) -> Result<Option<Detached>, Failure> {
+        let Some(key) = &self.key else { return Ok(None) };
+        Ok(Some(Detached { key: load_verifier(key)?, signature: self.signature.clone() }))
     }
+}
 
+impl Detached {
     /// Copies a file to where no other user can change it.
     ///
     /// # Errors

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use located_error::{Category, Located, Subject};
 
 use crate::codes;
-use crate::report::json::JsonWriter;
+use serde::{Serialize, Serializer};
+
+use crate::report::Report;
 use crate::terminal::Style;
 use crate::terminal::escape::{self, Visible};
 use crate::{commands::verify, terminal::suggest};
@@ -367,40 +369,64 @@ impl Failure {
         format!("{label}: {}\n{block}", Visible(&details.what))
     }
 
-    /// The fields of the object `error`, as documented in `docs/cli.md`.
-    pub(crate) fn write_json<W: io::Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
+    /// The failure as the only object that a run prints.
+    pub(crate) fn report(&self) -> impl Report {
+        ErrorReport { exit: self.exit() as u8, error: self }
+    }
+}
+
+#[derive(Serialize)]
+struct ErrorReport<'a> {
+    exit: u8,
+    error: &'a Failure,
+}
+
+impl Report for ErrorReport<'_> {
+    const SCHEMA: &'static str = "apr.error/1";
+}
+
+/// As the object `error` of `docs/cli.md`.
+impl Serialize for Failure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields<'a> {
+            code: &'a str,
+            message: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            file: Option<Cow<'a, str>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            tensor: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            key: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            offset: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            line: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            column: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            column_name: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            why: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            help: Option<Cow<'a, str>>,
+        }
         let details = &*self.0;
-        json.object()?;
-        json.field_str("code", details.code)?;
-        json.field_str("message", &details.what)?;
-        if let Some(file) = &details.file {
-            json.field_str("file", &file.to_string_lossy())?;
-        }
-        if let Some(tensor) = &details.tensor {
-            json.field_str("tensor", tensor)?;
-        }
-        if let Some(key) = &details.key {
-            json.field_str("key", key)?;
-        }
-        if let Some(offset) = details.offset {
-            json.field_uint("offset", offset)?;
-        }
-        if let Some(Place { line, column, name }) = &details.place {
-            json.field_uint("line", *line)?;
-            if let Some(column) = column {
-                json.field_uint("column", *column)?;
-            }
-            if let Some(name) = name {
-                json.field_str("column_name", name)?;
-            }
-        }
-        if let Some(why) = &details.why {
-            json.field_str("why", why)?;
-        }
-        if let Some(help) = self.advice() {
-            json.field_str("help", &help)?;
-        }
-        json.end_object()
+        let place = details.place.as_ref();
+        let fields = Fields {
+            code: details.code,
+            message: &details.what,
+            file: details.file.as_deref().map(Path::to_string_lossy),
+            tensor: details.tensor.as_deref(),
+            key: details.key.as_deref(),
+            offset: details.offset,
+            line: place.map(|place| place.line),
+            column: place.and_then(|place| place.column),
+            column_name: place.and_then(|place| place.name.as_deref()),
+            why: details.why.as_deref(),
+            help: self.advice(),
+        };
+        fields.serialize(serializer)
     }
 }
 

@@ -9,9 +9,8 @@ mod tensor;
 
 use alloc::rc::Rc;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
 pub(crate) use model_file::{
     AprV1, AprV2, Contents, Gguf, ModelFormat as Format, Part, Payload, ReadOptions as Rules, halves,
 };
@@ -32,54 +31,6 @@ use crate::error::{
 use crate::foreign;
 use crate::secrets::Keys;
 use crate::whole_file::{advised, or_damage};
-
-pub(crate) fn input_arg() -> Arg {
-    Arg::new("input")
-        .value_name("FILE")
-        .required(true)
-        .value_parser(value_parser!(PathBuf))
-        .help("A .safetensors, .apr or .gguf file, an index of shards, a folder with one, or `-` for standard input")
-}
-
-pub(crate) fn compat_arg() -> Arg {
-    Arg::new("compat")
-        .long("compat")
-        .action(ArgAction::SetTrue)
-        .help("Accept what the official reader of the format accepts, quirks included")
-}
-
-/// For commands that read payloads.
-pub(crate) fn trusted_arg() -> Arg {
-    Arg::new("trusted").long("trusted").action(ArgAction::SetTrue).help(
-        "Let a small .apr file become a large model, with whatever memory that takes: for files you trust",
-    )
-}
-
-/// For commands that go on working with a model.
-pub(crate) fn unverified_arg() -> Arg {
-    Arg::new("allow-unverified")
-        .long("allow-unverified")
-        .action(ArgAction::SetTrue)
-        .help("Use a signed .apr file although nobody has checked its signature")
-}
-
-/// Strictness and limits that the command line asks for, as far as the command has options for them.
-pub(crate) fn rules_of(matches: &ArgMatches) -> Rules {
-    let is_set = |name| matches.try_get_one::<bool>(name).ok().flatten().copied().unwrap_or(false);
-    let mut rules = if is_set("compat") { Rules::COMPAT } else { Rules::STRICT };
-    if is_set("allow-unverified") {
-        rules = rules.with_unchecked_signatures();
-    }
-    if is_set("trusted") {
-        rules = rules.with_unlimited_expansion();
-    }
-    rules
-}
-
-/// The path given as FILE.
-pub(crate) fn path(matches: &ArgMatches) -> &Path {
-    matches.get_one::<PathBuf>("input").expect("clap requires FILE")
-}
 
 /// An open model whose tensors can be read. Of every format but `.apr` version 1 only what precedes the tensors has been read.
 #[derive(Debug)]

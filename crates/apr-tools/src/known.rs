@@ -65,7 +65,7 @@ impl Known {
                 .in_file(path)
                 .help("metadata with `apr.model` name it: see `apr convert --set`"));
         }
-        // Whatever says which model it is was quantized by somebody who knew.
+        // Whatever says which model it is was quantized deliberately.
         let is_named = entries.contains_key(MODEL_KEY);
         let named = tensors.iter().map(|tensor| match is_named {
             true => Ok((tensor.name(), tensor.widened()?)),

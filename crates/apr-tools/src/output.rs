@@ -7,7 +7,6 @@ pub(crate) mod rewrite;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use durable_file::Replacement;
 use st_core::{Layout, Planned};
 
@@ -30,37 +29,6 @@ pub(crate) enum Overwrite {
 pub(crate) enum Run {
     Write,
     Dry,
-}
-
-/// `-o OUT`.
-pub(crate) fn output_arg(help: &'static str) -> Arg {
-    Arg::new("output")
-        .short('o')
-        .long("output")
-        .value_name("OUT")
-        .required(true)
-        .value_parser(value_parser!(PathBuf))
-        .help(help)
-}
-
-pub(crate) fn force_arg() -> Arg {
-    Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace the output if it exists")
-}
-
-pub(crate) fn dry_run_arg() -> Arg {
-    Arg::new("dry-run")
-        .long("dry-run")
-        .short('n')
-        .action(ArgAction::SetTrue)
-        .help("Say what would be written, with sizes, and write nothing")
-}
-
-pub(crate) fn overwrite(matches: &ArgMatches) -> Overwrite {
-    if matches.get_flag("force") { Overwrite::Replace } else { Overwrite::Refuse }
-}
-
-pub(crate) fn run_mode(matches: &ArgMatches) -> Run {
-    if matches.get_flag("dry-run") { Run::Dry } else { Run::Write }
 }
 
 /// The destination of one file.
@@ -173,18 +141,6 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// That of [`output_arg`], [`force_arg`] and [`dry_run_arg`], as [`Destination::check`] finds it.
-    ///
-    /// # Errors
-    ///
-    /// What that refuses.
-    pub(crate) fn from_matches(matches: &ArgMatches, console: &Console) -> Result<Self, Failure> {
-        let path = matches.get_one::<PathBuf>("output").expect("clap requires --output");
-        let (destination, overwrite, run) = (Destination::new(path), overwrite(matches), run_mode(matches));
-        destination.check(overwrite, run, console)?;
-        Ok(Self { destination, overwrite, run })
-    }
-
     /// Writes the file, unless this is a dry run. It appears, or is replaced, as a whole.
     ///
     /// # Errors

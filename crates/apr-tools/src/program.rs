@@ -6,8 +6,10 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::panic::{self, PanicHookInfo};
 
+use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::cli::Cli;
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
 use crate::terminal::escape::{Visible, escaped};
 use crate::terminal::{Console, Data, Style, progress};
@@ -63,13 +65,10 @@ fn answer(args: Vec<OsString>, data: &Data) -> Exit {
     if let Some(failure) = cli::unknown_command(&args) {
         return report(&failure, &mut cli::fallback_console(&args, data));
     }
-    let (mut console, result) = match cli::command().try_get_matches_from(&args) {
-        Ok(matches) => {
-            let mut console = cli::console(&matches, data);
-            let result = match cli::chosen(&matches) {
-                Some((run, matches)) => run(matches, &mut console),
-                None => Err(Failure::new(CODE_USAGE, "no command is given")),
-            };
+    let (mut console, result) = match Cli::try_parse_from(&args) {
+        Ok(Cli { global, command }) => {
+            let mut console = global.console(data);
+            let result = command.run(&mut console);
             (console, result)
         }
         Err(mut error) => {
@@ -161,12 +160,7 @@ fn report(failure: &Failure, console: &mut Console) -> Exit {
         return Exit::Success;
     }
     if console.is_json() {
-        let printed = console.json("apr.error/1", |json| {
-            json.field_uint("exit", failure.exit() as u64)?;
-            json.key("error")?;
-            failure.write_json(json)
-        });
-        if printed.is_ok() {
+        if console.report(&failure.report()).is_ok() {
             return failure.exit();
         }
     }

@@ -8,7 +8,7 @@ use read_at::FileSource;
 
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};
 use crate::input::{Format, Source};
-use crate::secrets::{IdentityArgs, Keys, Limits, Trusted};
+use crate::secrets::{Keys, KeysArgs, Limits, Trusted};
 use crate::terminal::Console;
 use crate::terminal::human::plural;
 
@@ -64,26 +64,26 @@ impl<'s> SealedFile<'s> {
     pub(crate) fn keys(
         &self,
         trusted: Trusted,
-        identity: &IdentityArgs,
+        given: &KeysArgs,
         console: &Console,
     ) -> Result<Keys, Failure> {
         self.header.verify(trusted.trust()).map_err(|error| self.refused(error))?;
         let keys = Keys::of_signers(trusted);
         if !self.header.is_encrypted() {
-            return match identity.is_given() {
+            return match given.has_identity() {
                 true => Err(Failure::new("ac-not-encrypted", "the file is not encrypted")
                     .in_file(self.source.label())
                     .because("a password or key was given for it")),
                 false => Ok(keys),
             };
         }
-        if !identity.is_given() && self.header.stanzas() != [StanzaKind::Password] {
+        if !given.has_identity() && self.header.stanzas() != [StanzaKind::Password] {
             return Err(Failure::new("ac-encrypted", "the file is encrypted for recipients")
                 .in_file(self.source.label())
                 .help("open it with a recipient's key: --identity KEYFILE"));
         }
         self.tell_cost(console)?;
-        Ok(keys.with_identity(identity.load(self.source.label())?))
+        Ok(keys.with_identity(given.load_identity(self.source.label())?))
     }
 
     /// Says what the password will cost where that is more than a file of this program asks for.

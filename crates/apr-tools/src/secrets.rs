@@ -15,13 +15,13 @@ mod terminal;
 
 pub(crate) use self::argument::refuse_secrets;
 pub(crate) use self::groups::{
-    Audience, IdentityArgs, RecipientArgs, SigningArgs, TrustArgs, Trusted, key_password_args,
-    load_fingerprint,
+    Audience, KeysArgs, RecipientArgs, SigningArgs, TrustArgs, Trusted, load_fingerprint, load_recipients,
+    load_signing,
 };
 pub(crate) use self::key_file::{KeyFile, load_any, load_secret};
 pub(crate) use self::keys::{Keys, SignedBy, refuse_shared_stdin};
 pub(crate) use self::limits::Limits;
-pub(crate) use self::password::{HEADING, PasswordArgs, Purpose};
+pub(crate) use self::password::{HEADING, KeyPasswordArgs, PasswordArgs, Purpose};
 pub(crate) use self::process::{is_the_program, keep_secrets};
 pub(crate) use self::signer::{Signer, Verifier, load_signer, load_verifier};
 pub(crate) use self::terminal::restore as restore_terminal;

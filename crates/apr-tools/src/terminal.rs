@@ -12,6 +12,6 @@ pub(crate) mod tree;
 pub(crate) mod value;
 pub(crate) mod width;
 
-pub(crate) use self::console::{Console, Data, Out, OutputFormat, Verbosity};
+pub(crate) use self::console::{Console, Data, OutputFormat, Verbosity};
 pub(crate) use self::progress::{Busy, Progress};
 pub(crate) use self::style::{ColorChoice, Style};

@@ -1,12 +1,15 @@
 //! Patterns over tensor names: `*` stands for any run of characters, `?` for one, `\` takes the next literally.
 
-use clap::{Arg, ArgAction, ArgMatches};
+use core::convert::Infallible;
+
+use clap::Args;
 
 use crate::error::{CODE_USAGE, Failure};
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Glob {
+    pattern: String,
     parts: Vec<Part>,
 }
 
@@ -29,7 +32,12 @@ impl Glob {
                 c => Part::Literal(c),
             });
         }
-        Self { parts }
+        Self { pattern: pattern.to_owned(), parts }
+    }
+
+    /// The pattern as it was given.
+    pub(crate) fn pattern(&self) -> &str {
+        &self.pattern
     }
 
     pub(crate) fn matches(&self, name: &str) -> bool {
@@ -127,31 +135,29 @@ impl Rename {
 }
 
 /// Which tensors a command is about: all, or those of --select, without those of --exclude.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Selection {
+    /// Only tensors whose whole name matches; `*` is any run, `?` one character (repeatable).
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
     select: Vec<Glob>,
+    /// Leave out tensors whose name matches (repeatable).
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
     exclude: Vec<Glob>,
 }
 
+fn glob(pattern: &str) -> Result<Glob, Infallible> {
+    Ok(Glob::new(pattern))
+}
+
 impl Selection {
-    pub(crate) fn args() -> [Arg; 2] {
-        let arg = |name: &'static str, help: &'static str| {
-            Arg::new(name).long(name).value_name("GLOB").action(ArgAction::Append).help(help)
-        };
-        [
-            arg(
-                "select",
-                "Only tensors whose whole name matches; `*` is any run, `?` one character (repeatable)",
-            ),
-            arg("exclude", "Leave out tensors whose name matches (repeatable)"),
-        ]
+    /// The patterns of --select.
+    pub(crate) fn select(&self) -> impl Iterator<Item = &Glob> {
+        self.select.iter()
     }
 
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        let globs = |name| {
-            matches.get_many::<String>(name).into_iter().flatten().map(|glob| Glob::new(glob)).collect()
-        };
-        Self { select: globs("select"), exclude: globs("exclude") }
+    /// The patterns of --exclude.
+    pub(crate) fn exclude(&self) -> impl Iterator<Item = &Glob> {
+        self.exclude.iter()
     }
 
     pub(crate) fn includes(&self, name: &str) -> bool {

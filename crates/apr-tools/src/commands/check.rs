@@ -7,18 +7,18 @@ mod report;
 use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use st_core::ShardProblem;
 use st_mmap::{LoadOptions, Verification};
 
+use crate::args::{CompatArg, TrustedArg};
 use crate::checkpoints::{Checkpoint, Layout};
 use crate::code_files;
+use crate::commands::convert::FormatArg;
 use crate::commands::verify::signature_beside;
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
-use crate::input::{self, Format, Model, Rules, Source, Tensor};
+use crate::input::{Format, Model, Rules, Source, Tensor};
 use crate::output::ending::Ending;
-use crate::secrets::{Keys, SignedBy};
+use crate::secrets::{Keys, KeysArgs, SignedBy};
 use crate::terminal::Console;
 
 /// What was found about one FILE.
@@ -75,49 +75,40 @@ enum Refusal {
     Shards(Vec<ShardProblem>),
 }
 
-pub(crate) fn command() -> Command {
-    Command::new("check")
-        .about("Accept or refuse safetensors, .apr and GGUF files, sharded models and checkpoints")
-        .arg(
-            Arg::new("input")
-                .value_name("FILE")
-                .required(true)
-                .num_args(1..)
-                .value_parser(value_parser!(PathBuf))
-                .help("Files, indexes of shards, folders with one, checkpoints, or `-` for standard input"),
-        )
-        .arg(
-            Arg::new("format")
-                .long("format")
-                .value_name("FORMAT")
-                .value_parser(PossibleValuesParser::new(["safetensors", "apr1", "apr2", "gguf"]))
-                .help("Refuse files of any other format, whatever their names"),
-        )
-        .arg(
-            Arg::new("allow-missing-manifest")
-                .long("allow-missing-manifest")
-                .action(ArgAction::SetTrue)
-                .help("Accept a checkpoint without manifest.json; only its headers are checked"),
-        )
-        .arg(input::compat_arg())
-        .arg(input::trusted_arg())
-        .args(Keys::args())
-        .after_help(
-            "Of a safetensors file the header and the length are checked. The values of the tensors are not: the format \
-             has no checksum for them. Compare digests (`apr tensors --digest`) or files (`apr diff`) for that. The \
-             folder step_N of a checkpoint is verified in full, by its manifest; of a folder of checkpoints, each is checked. \
-             Files in a folder that can run code when they are loaded, such as pickles, are named and not examined: they do not \
-             change the verdict. An .apr file is read to its end: \
-             checksum, metadata, and the payload, which has to become its model. A GGUF file is read to its end too: every key and \
-             tensor lies inside it, and scales and numbers that are not finite are reported. With --signer, --trusted-keys or \
-             --any-signer every file has to be signed, and the signature is verified first; with --identity or a \
-             password every file has to be encrypted, and is decrypted. Without them, of a signed file the signature \
-             is not checked, of an encrypted one not the payload; the report says so.\n\n\
-             Examples:\n  apr check model.safetensors model.apr\n  apr check sharded --json\n  \
-             apr check sold.apr --signer maker.key.pub --identity buyer.key\n\n\
-             Exit codes: 0 accepted, 3 refused, 4 a checksum or signature does not match, or not decrypted, 5 I/O. With several files, that of the \
-             first one not accepted.",
-        )
+const AFTER_HELP: &str = "Of a safetensors file the header and the length are checked. The values of the tensors are not: the format \
+    has no checksum for them. Compare digests (`apr tensors --digest`) or files (`apr diff`) for that. The \
+    folder step_N of a checkpoint is verified in full, by its manifest; of a folder of checkpoints, each is checked. \
+    Files in a folder that can run code when they are loaded, such as pickles, are named and not examined: they do not \
+    change the verdict. An .apr file is read to its end: \
+    checksum, metadata, and the payload, which has to become its model. A GGUF file is read to its end too: every key and \
+    tensor lies inside it, and scales and numbers that are not finite are reported. With --signer, --trusted-keys or \
+    --any-signer every file has to be signed, and the signature is verified first; with --identity or a \
+    password every file has to be encrypted, and is decrypted. Without them, of a signed file the signature \
+    is not checked, of an encrypted one not the payload; the report says so.\n\n\
+    Examples:\n  apr check model.safetensors model.apr\n  apr check sharded --json\n  \
+    apr check sold.apr --signer maker.key.pub --identity buyer.key\n\n\
+    Exit codes: 0 success, 3 invalid file, 4 a checksum or signature does not match, or not decrypted, 5 I/O. With several files, that of the \
+    first one not accepted.";
+
+/// Validate safetensors, .apr and GGUF files, sharded models and checkpoints.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Files, indexes of shards, folders with one, checkpoints, or `-` for standard input.
+    #[arg(value_name = "FILE", required = true)]
+    inputs: Vec<PathBuf>,
+    /// Refuse files of any other format, whatever their names.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<FormatArg>,
+    /// Accept a checkpoint without manifest.json; only its headers are checked.
+    #[arg(long)]
+    allow_missing_manifest: bool,
+    #[command(flatten)]
+    compat: CompatArg,
+    #[command(flatten)]
+    trusted: TrustedArg,
+    #[command(flatten)]
+    keys: KeysArgs,
 }
 
 /// Runs `apr check`. A file of another format is refused like any that is not sound.
@@ -125,22 +116,21 @@ pub(crate) fn command() -> Command {
 /// # Errors
 ///
 /// If standard output does not take the report; a refusal is an exit code.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = input::rules_of(matches);
-    let paths = || matches.get_many::<PathBuf>("input").into_iter().flatten();
-    let keys = Rc::new(Keys::from_matches(matches, paths().map(PathBuf::as_path))?);
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let rules = args.trusted.apply(args.compat.rules());
+    let keys = Rc::new(args.keys.load(args.inputs.iter().map(PathBuf::as_path))?);
     let judge = Judge {
-        expected: matches.get_one::<String>("format").map(String::as_str),
+        expected: args.format.map(Into::into),
         rules: &rules,
         keys: &keys,
-        verification: match matches.get_flag("allow-missing-manifest") {
+        verification: match args.allow_missing_manifest {
             true => Verification::ManifestOptional,
             false => Verification::Required,
         },
         console,
     };
     let (mut verdicts, mut folders) = (Vec::new(), Vec::new());
-    for path in paths() {
+    for path in &args.inputs {
         let below = Checkpoint::all_below(path);
         if below.is_empty() {
             verdicts.push(judge.verdict(path));
@@ -169,7 +159,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
 /// What a file must be to be accepted.
 struct Judge<'a> {
     /// The format that it must have.
-    expected: Option<&'a str>,
+    expected: Option<Format>,
     rules: &'a Rules,
     keys: &'a Rc<Keys>,
     verification: Verification,
@@ -210,8 +200,9 @@ impl Judge<'_> {
         let source = Source::open(path).map_err(Refusal::Unsound)?.with_keys(self.keys);
         let format = source.format();
         let mut sound = sound(source, self.rules, self.console)?;
-        if let Some(expected) = self.expected.filter(|&expected| expected != format.id()) {
-            let what = format!("this is {}, and `--format {expected}` was asked for", format.title());
+        if let Some(expected) = self.expected.filter(|&expected| expected != format) {
+            let (found, expected) = (format.title(), expected.id());
+            let what = format!("this is {found}, and `--format {expected}` was asked for");
             return Err(Refusal::Unsound(Failure::new(CODE_FOREIGN_FORMAT, what).in_file(path).help(
                 "the content decides about the format, not the name: give the file the right ending, or convert it with `apr convert`",
             )));

@@ -12,17 +12,17 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use apr_models::LinearRegression;
-use clap::{Arg, ArgMatches, Command, value_parser};
 use st_core::{SafeTensors, TensorView};
 use st_mmap::{CheckpointData, Checkpoints};
 
 use self::data::Table;
 use self::workspace::Workspace;
+use crate::args::DryRunArg;
 use crate::commands::diff;
 use crate::commands::tensors;
 use crate::error::{CODE_DEMO, Exit, Failure};
 use crate::input::{Model, Rules};
-use crate::output::{self, Run};
+use crate::output::Run;
 use crate::terminal::Console;
 
 /// The model as it was saved.
@@ -34,23 +34,20 @@ const DAMAGED_DATA: &str = "damaged-data.safetensors";
 /// Folder of two checkpoints, of which the second is damaged.
 const CHECKPOINTS: &str = "checkpoints";
 
-pub(crate) fn command() -> Command {
-    Command::new("demo")
-        .about("Watch a model being trained, saved, verified, and refused when damaged")
-        .arg(
-            Arg::new("keep")
-                .long("keep")
-                .value_name("DIR")
-                .value_parser(value_parser!(PathBuf))
-                .help("Leave the files in this new folder instead of removing them"),
-        )
-        .arg(output::dry_run_arg())
-        .after_help(
-            "The data is built in; nothing is downloaded. Files go to the folder for temporary files and are removed \
-             at the end.\n\n\
-             Examples:\n  apr demo\n  apr demo --keep demo-files\n\n\
-             Exit codes: 0 everything went as described, 2 DIR exists, 5 I/O.",
-        )
+const AFTER_HELP: &str = "The data is built in; nothing is downloaded. Files go to the folder for temporary files and are removed \
+    at the end.\n\n\
+    Examples:\n  apr demo\n  apr demo --keep demo-files\n\n\
+    Exit codes: 0 success, 2 DIR exists, 5 I/O.";
+
+/// Watch a model being trained, saved, verified, and refused when damaged.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Leave the files in this new folder instead of removing them.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    #[command(flatten)]
+    dry_run: DryRunArg,
 }
 
 /// What happened, for the reports.
@@ -86,17 +83,17 @@ struct Step {
 /// # Errors
 ///
 /// If files cannot be written, or a step goes differently than it always does.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let keep = matches.get_one::<PathBuf>("keep");
-    if output::run_mode(matches) == Run::Dry {
-        report::plan(keep.map(PathBuf::as_path), console)?;
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let keep = args.keep.as_deref();
+    if args.dry_run.run() == Run::Dry {
+        report::plan(keep, console)?;
         return Ok(Exit::Success);
     }
-    let workspace = Workspace::create(keep.map(PathBuf::as_path))?;
+    let workspace = Workspace::create(keep)?;
     console.detail(format_args!("working in {}", workspace.path().display()));
     let mut story = tell(workspace.path())?;
     workspace.finish()?;
-    story.kept = keep.cloned();
+    story.kept = args.keep.clone();
     if console.is_json() {
         report::json(&story, console)?;
     } else {

@@ -6,51 +6,47 @@ mod report;
 use alloc::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-
 use self::compare::Change;
 pub(crate) use self::compare::compare;
+use crate::args::{CompatArg, TrustedArg};
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::{self, Model, Tensor};
+use crate::input::{Model, Tensor};
 use crate::metadata;
 use crate::terminal::{Console, Progress};
 
-pub(crate) fn command() -> Command {
-    let side = |id: &'static str, name: &'static str, help: &'static str| {
-        Arg::new(id).value_name(name).required(true).value_parser(value_parser!(PathBuf)).help(help)
-    };
-    Command::new("diff")
-        .about("Compare two models tensor by tensor, and their metadata")
-        .arg(side("a", "A", "The old model: a .safetensors, .apr or .gguf file, an index of shards, a folder with one, or `-`"))
-        .arg(side("b", "B", "The new model"))
-        .arg(input::compat_arg())
-        .arg(
-            Arg::new("all")
-                .long("all")
-                .action(ArgAction::SetTrue)
-                .help("List every tensor, equal ones too, each in a line of its own"),
-        )
-        .arg(
-            Arg::new("ignore-metadata")
-                .long("ignore-metadata")
-                .action(ArgAction::SetTrue)
-                .help("Do not compare metadata"),
-        )
-        .arg(input::trusted_arg())
-        .after_help(
-            "Differences are listed as the tree of tensors has them, the same difference in several layers in one line, after the five \
-             tensors with the largest relative errors. \
-             Equal means the same type, shape and bytes. Where values differ, the number of differing elements, the \
-             greatest absolute difference, the relative error and the cosine of the angle between the two tensors are shown. NaN differs \
-             from every number, and from a NaN of other bits. The order of tensors and the way they are \
-             spread over files are not compared. The formats of the two models may differ: an .apr model of version 1 is \
-             compared by the tensors it becomes as safetensors. Quantized tensors are compared by the numbers in \
-             their blocks where the bytes differ; keys of GGUF files by their values as text.\n\n\
-             Examples:\n  apr diff model.safetensors same.safetensors\n  \
-             apr diff model.safetensors sharded --all\n  \
-             apr diff model.safetensors sharded --ignore-metadata --json\n\n\
-             Exit codes: 0 equal, 1 different, 3 not a sound model file, 4 damaged, 5 I/O, 6 another format or encrypted.",
-        )
+const AFTER_HELP: &str = "Differences are listed as the tree of tensors has them, the same difference in several layers in one line, after the five \
+    tensors with the largest relative errors. \
+    Equal means the same type, shape and bytes. Where values differ, the number of differing elements, the \
+    greatest absolute difference, the relative error and the cosine of the angle between the two tensors are shown. NaN differs \
+    from every number, and from a NaN of other bits. The order of tensors and the way they are \
+    spread over files are not compared. The formats of the two models may differ: an .apr model of version 1 is \
+    compared by the tensors it becomes as safetensors. Quantized tensors are compared by the numbers in \
+    their blocks where the bytes differ; keys of GGUF files by their values as text.\n\n\
+    Examples:\n  apr diff model.safetensors same.safetensors\n  \
+    apr diff model.safetensors sharded --all\n  \
+    apr diff model.safetensors sharded --ignore-metadata --json\n\n\
+    Exit codes: 0 equal, 1 different, 3 invalid file, 4 corrupted, 5 I/O, 6 another format or encrypted.";
+
+/// Compare two models tensor by tensor, and their metadata.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The old model: a .safetensors, .apr or .gguf file, an index of shards, a folder with one, or `-`.
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// The new model.
+    #[arg(value_name = "B")]
+    b: PathBuf,
+    #[command(flatten)]
+    compat: CompatArg,
+    /// List every tensor, equal ones too, each in a line of its own.
+    #[arg(long)]
+    all: bool,
+    /// Do not compare metadata.
+    #[arg(long)]
+    ignore_metadata: bool,
+    #[command(flatten)]
+    trusted: TrustedArg,
 }
 
 /// What was found.
@@ -87,26 +83,25 @@ struct MetadataChange {
 /// # Errors
 ///
 /// If a model cannot be read.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let side = |id| matches.get_one::<PathBuf>(id).expect("clap requires A and B");
-    let (path_a, path_b) = (side("a"), side("b"));
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let (path_a, path_b) = (&args.a, &args.b);
     if path_a.as_os_str() == "-" && path_b.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "standard input can be only one of the two models"));
     }
-    let rules = input::rules_of(matches).with_unchecked_signatures();
+    let rules = args.trusted.apply(args.compat.rules()).with_unchecked_signatures();
     let (a, b) = (Model::open(path_a, &rules)?, Model::open(path_b, &rules)?);
     let comparison = Comparison {
         a: path_a,
         b: path_b,
         tensors: compare_tensors(&a, &b, console)?,
-        metadata: if matches.get_flag("ignore-metadata") { None } else { Some(compare_metadata(&a, &b)?) },
+        metadata: if args.ignore_metadata { None } else { Some(compare_metadata(&a, &b)?) },
     };
     console.finished("compared");
     let exit = if comparison.is_equal() { Exit::Success } else { Exit::Different };
     let printed = if console.is_json() {
         report::json(&comparison, console)
     } else {
-        let shown = if matches.get_flag("all") { report::Shown::All } else { report::Shown::Differences };
+        let shown = if args.all { report::Shown::All } else { report::Shown::Differences };
         report::text(&comparison, shown, console)
     };
     match printed {

@@ -6,91 +6,98 @@ mod project;
 mod service;
 mod template;
 
+use alloc::borrow::Cow;
 use alloc::rc::Rc;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use durable_file::StagedDir;
+use serde::Serialize;
 
 use self::answer::Answer;
 pub(crate) use self::file::{Format, ModelFile, Signature};
 use self::project::{Checkout, Optimize, Project, Shape};
+use crate::args::DryRunArg;
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_NOT_PUBLISHED, CODE_OUTPUT_EXISTS, CODE_USAGE, Exit, Failure};
-use crate::input::{self};
+use crate::input::Rules;
 use crate::known::Known;
 use crate::output::{self, Overwrite, Run};
+use crate::report::{self, OneLine, Report};
 use crate::sealed_file::is_sealed;
-use crate::secrets::{Keys, TrustArgs, Trusted};
+use crate::secrets::{HEADING, Keys, Trusted};
 use crate::terminal::Console;
 use crate::terminal::escape::{self, Visible};
 use crate::{commands::predict, terminal::human};
 
-pub(crate) fn command() -> Command {
-    Command::new("embed")
-        .about("Write a program with the model inside: a cargo project, ready to build")
-        .arg(input::input_arg().value_name("MODEL").help("An .apr model, or a .safetensors or .apr file with the tensors of one"))
-        .arg(
-            Arg::new("output")
-                .short('o')
-                .long("output")
-                .value_name("DIR")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("Folder of the project; it must not exist, and appears as a whole"),
-        )
-        .arg(
-            Arg::new("lang")
-                .long("lang")
-                .value_name("LANGUAGE")
-                .default_value("rust")
-                .value_parser(PossibleValuesParser::new(["rust"]))
-                .help("Language of the program"),
-        )
-        .arg(
-            Arg::new("name")
-                .long("name")
-                .value_name("NAME")
-                .help("Name of the program; without it, that of the file"),
-        )
-        .arg(
-            Arg::new("opt")
-                .long("opt")
-                .value_name("FOR")
-                .default_value("size")
-                .value_parser(PossibleValuesParser::new(["size", "speed"]))
-                .help("What the compiler optimizes for"),
-        )
-        .arg(
-            Arg::new("crates")
-                .long("crates")
-                .value_name("CHECKOUT")
-                .value_parser(value_parser!(PathBuf))
-                .help("Folder of a checkout of this project, whose crates the program is built from; required until they are published"),
-        )
-        .arg(
-            Arg::new("serve")
-                .long("serve")
-                .action(ArgAction::SetTrue)
-                .conflicts_with("signer")
-                .help("An HTTP service instead of a filter of lines"),
-        )
-        .arg(TrustArgs::signer_arg())
-        .arg(input::unverified_arg())
-        .arg(output::dry_run_arg())
-        .after_help(
-            "The program answers its arguments, or the lines of its standard input, as `apr predict` does: numbers of a row \
-             separated by commas, or a text. The model is checked when the program starts. A test of the project compares \
-             its answers with those recorded now.\n\n\
-             With --signer the program verifies the signature with that key, which it carries, before it uses the model. An \
-             encrypted model is refused: its key would have to be in the program.\n\n\
-             With --serve the program is an HTTP service on the address of its argument, as `apr serve` is one for any model.\n\n\
-             Examples:\n  apr embed model.apr -o house-prices --crates checkout\n  \
-             apr embed made.apr --signer maker.key.pub --opt speed -o prices --crates checkout --dry-run\n\n\
-             Exit codes: 0 written, 2 the folder exists, it predicts nothing or --crates is missing, 3 not sound, 4 damaged or not verified, 5 I/O, \
-             6 another format, or encrypted.",
-        )
+const AFTER_HELP: &str = "The program answers its arguments, or the lines of its standard input, as `apr predict` does: numbers of a row \
+    separated by commas, or a text. The model is checked when the program starts. A test of the project compares \
+    its answers with those recorded now.\n\n\
+    With --signer the program verifies the signature with that key, which it carries, before it uses the model. An \
+    encrypted model is refused: its key would have to be in the program.\n\n\
+    With --serve the program is an HTTP service on the address of its argument, as `apr serve` is one for any model.\n\n\
+    Examples:\n  apr embed model.apr -o house-prices --crates checkout\n  \
+    apr embed made.apr --signer maker.key.pub --opt speed -o prices --crates checkout --dry-run\n\n\
+    Exit codes: 0 success, 2 the folder exists, it predicts nothing or --crates is missing, 3 invalid file, 4 corrupted or not verified, 5 I/O, \
+    6 another format, or encrypted.";
+
+/// Write a program with the model inside: a cargo project, ready to build.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// An .apr model, or a .safetensors or .apr file with the tensors of one.
+    #[arg(value_name = "MODEL")]
+    input: PathBuf,
+    /// Folder of the project; it must not exist, and is created atomically.
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Language of the program.
+    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t)]
+    lang: Language,
+    /// Name of the program; without it, that of the file.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// What the compiler optimizes for.
+    #[arg(long, value_name = "FOR", value_enum, default_value_t = Optimize::Size)]
+    opt: Optimize,
+    /// Folder of a checkout of this project, whose crates the program is built from; required until they are published.
+    #[arg(long, value_name = "CHECKOUT")]
+    crates: Option<PathBuf>,
+    /// An HTTP service instead of a filter of lines.
+    #[arg(long, conflicts_with = "signer")]
+    serve: bool,
+    /// Require a signature by this public key: the key itself, or its file.
+    #[arg(long, value_name = "KEY-OR-FILE", help_heading = HEADING)]
+    signer: Option<PathBuf>,
+    /// Use a signed .apr file without verifying its signature.
+    #[arg(long)]
+    allow_unverified: bool,
+    #[command(flatten)]
+    dry_run: DryRunArg,
+}
+
+/// A value of `--lang`.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum Language {
+    #[default]
+    Rust,
+}
+
+/// The project that was written.
+#[derive(Serialize)]
+struct EmbedReport<'a> {
+    file: Cow<'a, str>,
+    output: Cow<'a, str>,
+    written: bool,
+    name: &'a str,
+    model: &'a str,
+    model_bytes: u64,
+    in_place: bool,
+    verifies_signature: bool,
+    features: OneLine<'a, &'a str>,
+}
+
+impl Report for EmbedReport<'_> {
+    const SCHEMA: &'static str = "apr.embed/1";
 }
 
 /// Runs `apr embed`.
@@ -98,40 +105,41 @@ pub(crate) fn command() -> Command {
 /// # Errors
 ///
 /// If the model cannot be loaded, predicts nothing, or is encrypted; if the folder exists or cannot be written.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let path = input::path(matches);
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let Args { lang: Language::Rust, input: path, output: folder, .. } = args;
     if path.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "the model must be a file"));
     }
-    let folder = matches.get_one::<PathBuf>("output").expect("clap requires -o");
     if folder.symlink_metadata().is_ok() {
         return Err(Failure::new(CODE_OUTPUT_EXISTS, "the folder of the project exists")
             .in_file(folder)
             .help("choose the name of a new folder"));
     }
     refuse_sealed(path)?;
-    let rules = input::rules_of(matches);
-    let trusted = TrustArgs::from_matches(matches).load()?;
-    let signer = signer(&trusted)?;
+    let mut rules = Rules::STRICT;
+    if args.allow_unverified {
+        rules = rules.with_unchecked_signatures();
+    }
+    let trusted = args.signer.as_deref().map(Trusted::signer).transpose()?.unwrap_or_default();
+    let signer = match &trusted {
+        Trusted::Keys(keys) => keys.iter().map(|(_, key)| *key).next(),
+        Trusted::Unasked | Trusted::Anyone => None,
+    };
     let known = Known::load(path, &rules, &Rc::new(Keys::of_signers(trusted))).map_err(not_encrypted)?;
     let file = ModelFile::read(path, &known, signer)?;
-    let name = program_name(matches.get_one::<String>("name"), path)?;
-    let optimize = match matches.get_one::<String>("opt").map(String::as_str) {
-        Some("speed") => Optimize::Speed,
-        _ => Optimize::Size,
-    };
-    let shape = if matches.get_flag("serve") { Shape::Service } else { Shape::Lines };
+    let name = program_name(args.name.as_ref(), path)?;
+    let shape = if args.serve { Shape::Service } else { Shape::Lines };
     if shape == Shape::Service {
         check_serves(&file).map_err(|failure| failure.in_file(path))?;
     }
     // Last: whatever is wrong with the model counts more.
-    let checkout = matches.get_one::<PathBuf>("crates").ok_or_else(no_crates)?;
-    let project = Project::new(&known, &file, &name, shape, optimize, &Checkout::find(checkout)?)?;
-    let run = output::run_mode(matches);
+    let checkout = args.crates.as_ref().ok_or_else(no_crates)?;
+    let project = Project::new(&known, &file, &name, shape, args.opt, &Checkout::find(checkout)?)?;
+    let run = args.dry_run.run();
     if run == Run::Write {
         write(folder, &project, &known, console)?;
     }
-    report(&project, path, folder, run, console)?;
+    print(&project, path, folder, run, console)?;
     Ok(Exit::Success)
 }
 
@@ -159,16 +167,6 @@ fn check_serves(file: &ModelFile) -> Result<(), Failure> {
     }
 }
 
-/// The one key that the program is to carry.
-fn signer(trusted: &Trusted) -> Result<Option<apr_crypto::VerifyingKey>, Failure> {
-    let Trusted::Keys(keys) = trusted else { return Ok(None) };
-    let mut keys = keys.iter().map(|(_, key)| *key);
-    match (keys.next(), keys.next()) {
-        (key, None) => Ok(key),
-        _ => Err(Failure::new(CODE_USAGE, "the program verifies with one key: give one --signer")),
-    }
-}
-
 /// Refuses a model that a program would have nothing to say about.
 ///
 /// # Errors
@@ -188,7 +186,7 @@ pub(crate) fn refuse_sealed(path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(CODE_FOREIGN_FORMAT, "no program is written around a sealed file").in_file(path).help(
-        "a program that opens it would carry its key, for everybody to find: `apr open` it first, and keep the program as \
+        "a program that opens it would carry its key, for anyone to find: `apr open` it first, and keep the program as \
          secret as the model; `apr serve` serves a sealed file as it is",
     ))
 }
@@ -197,7 +195,7 @@ pub(crate) fn refuse_sealed(path: &Path) -> Result<(), Failure> {
 pub(crate) fn not_encrypted(failure: Failure) -> Failure {
     match failure.code() {
         "ac-encrypted" => failure.help(
-            "a program that opens it would carry its key, for everybody to find: `apr decrypt` it first, and keep the program \
+            "a program that opens it would carry its key, for anyone to find: `apr decrypt` it first, and keep the program \
              as secret as the model",
         ),
         _ => failure,
@@ -328,7 +326,7 @@ fn write(folder: &Path, project: &Project, known: &Known, console: &Console) -> 
     Ok(staged.commit()?)
 }
 
-fn report(
+fn print(
     project: &Project,
     path: &Path,
     folder: &Path,
@@ -336,19 +334,16 @@ fn report(
     console: &mut Console,
 ) -> Result<(), Failure> {
     if console.is_json() {
-        return console.json("apr.embed/1", |json| {
-            json.field_str("file", &path.to_string_lossy())?;
-            json.field_str("output", &folder.to_string_lossy())?;
-            json.field_bool("written", run == Run::Write)?;
-            json.field_str("name", &project.name)?;
-            json.field_str("model", project.model)?;
-            json.field_uint("model_bytes", project.model_bytes)?;
-            json.field_bool("in_place", project.is_view)?;
-            json.field_bool("verifies_signature", project.is_verified)?;
-            json.key("features")?;
-            json.inline_array()?;
-            project.features.iter().try_for_each(|feature| json.string(feature))?;
-            json.end_array()
+        return console.report(&EmbedReport {
+            file: report::path(path),
+            output: report::path(folder),
+            written: run == Run::Write,
+            name: &project.name,
+            model: project.model,
+            model_bytes: project.model_bytes,
+            in_place: project.is_view,
+            verifies_signature: project.is_verified,
+            features: OneLine(&project.features),
         });
     }
     let (label, name) = (escape::path(folder), &project.name);

@@ -1,50 +1,75 @@
 //! `apr encrypt`: an `.apr` model for one recipient or under a password; every other file, or for several, as `apr seal` does it.
 
-use apr_container::{Metadata, Protection};
-use apr_crypto::{OsRandom, Trust};
-use clap::{ArgMatches, Command};
+use alloc::borrow::Cow;
+use std::path::PathBuf;
 
+use apr_container::{Metadata, Protection};
+use apr_crypto::OsRandom;
+use apr_crypto::Trust;
+use serde::Serialize;
+
+use crate::args::{CompatArg, PayloadArgs, WriteArgs};
+use crate::commands::seal::{self, Extras};
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_USAGE, Exit, Failure};
-use crate::input::{self, Format, Source};
-use crate::output::{self, Output, Run};
-use crate::secrets::{Audience, RecipientArgs, SigningArgs, key_password_args, refuse_shared_stdin};
+use crate::input::{Format, Source};
+use crate::output::Run;
+use crate::report::{self, Report};
+use crate::secrets::{Audience, RecipientArgs, SigningArgs, refuse_shared_stdin};
 use crate::terminal::Console;
-use crate::{commands::seal, whole_file};
+use crate::whole_file;
 
 /// What to do with a file that is sealed already.
 const SEALED: &str =
     "`apr rekey` changes for whom a sealed file is encrypted; `apr open` gives back what is inside";
 
-pub(crate) fn command() -> Command {
-    Command::new("encrypt")
-        .about("Encrypt a model for recipients or under a password, and sign it")
-        .arg(
-            input::input_arg()
-                .value_name("MODEL")
-                .help("A file of any format, or `-` for standard input"),
-        )
-        .arg(output::output_arg("The encrypted file; `-` for standard output, which a sealed file cannot be"))
-        .arg(input::compat_arg())
-        .arg(output::force_arg())
-        .arg(output::dry_run_arg())
-        .arg(input::unverified_arg())
-        .arg(input::trusted_arg())
-        .args(RecipientArgs::args())
-        .args(SigningArgs::args())
-        .args(key_password_args())
-        .after_help(
-            "An .apr model of version 1 stays one if it is for one recipient or under a password: the payload is encrypted \
-             (AES-256-GCM), whatever type of model it is, and nothing of it is decoded. Header and metadata stay readable for \
-             everybody, and are bound to the payload: who opens the file learns of every change. Such a file opens in aprender \
-             0.10 to 0.72 as well. Files of every other format, and of several recipients, become sealed files, as `apr seal` \
-             makes them with more options. `apr decrypt` opens both. With --sign, everybody who has the signer's public key \
-             can check the file without opening it.\n\n\
-             Examples:\n  apr encrypt model.apr -o order.apr --recipient buyer.key.pub --sign maker.key\n  \
-             apr encrypt model.apr -o secret.apr --password-file password.txt\n  \
-             apr encrypt model.safetensors -o order.sealed --recipient buyer.key.pub\n\n\
-             Exit codes: 0 written, 2 OUT exists, no recipient or no password, 3 not a sound file or key, 4 damaged, \
-             signed or a key that others can read, 5 I/O, 6 encrypted already.",
-        )
+const AFTER_HELP: &str = "An .apr model of version 1 stays one if it is for one recipient or under a password: the payload is encrypted \
+    (AES-256-GCM), whatever type of model it is, and nothing of it is decoded. Header and metadata stay readable for \
+    anyone, and are bound to the payload: opening the file detects every modification. Such a file opens in aprender \
+    0.10 to 0.72 as well. Files of every other format, and of several recipients, become sealed files, as `apr seal` \
+    makes them with more options. `apr decrypt` opens both. With --sign, anyone who has the signer's public key \
+    can check the file without opening it.\n\n\
+    Examples:\n  apr encrypt model.apr -o order.apr --recipient buyer.key.pub --sign maker.key\n  \
+    apr encrypt model.apr -o secret.apr --password-file password.txt\n  \
+    apr encrypt model.safetensors -o order.sealed --recipient buyer.key.pub\n\n\
+    Exit codes: 0 success, 2 OUT exists, no recipient or no password, 3 invalid file or key, 4 corrupted, \
+    signed or a key that others can read, 5 I/O, 6 encrypted already.";
+
+/// Encrypt a model for recipients or under a password, and sign it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// A file of any format, or `-` for standard input.
+    #[arg(value_name = "MODEL")]
+    input: PathBuf,
+    /// The encrypted file; `-` for standard output, which a sealed file cannot be.
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    #[command(flatten)]
+    compat: CompatArg,
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    payload: PayloadArgs,
+    #[command(flatten)]
+    recipients: RecipientArgs,
+    #[command(flatten)]
+    signing: SigningArgs,
+}
+
+/// What was encrypted, and for whom.
+#[derive(Serialize)]
+struct EncryptReport<'a> {
+    input: Cow<'a, str>,
+    output: Cow<'a, str>,
+    written: bool,
+    bytes: usize,
+    mode: &'a str,
+    recipient: Option<&'a str>,
+    signer: Option<&'a str>,
+}
+
+impl Report for EncryptReport<'_> {
+    const SCHEMA: &'static str = "apr.encrypt/1";
 }
 
 /// Runs `apr encrypt`.
@@ -53,11 +78,11 @@ pub(crate) fn command() -> Command {
 ///
 /// If the model cannot be read, or is protected already; if a key or the password cannot be had; if the
 /// output cannot be written.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let (path, rules) = (input::path(matches), input::rules_of(matches));
-    let (recipients, signing) = (RecipientArgs::from_matches(matches), SigningArgs::from_matches(matches));
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let (path, rules) = (args.input.as_path(), args.payload.apply(args.compat.rules()));
+    let (recipients, signing) = (&args.recipients, &args.signing);
     refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), path)?;
-    let output = Output::from_matches(matches, console)?;
+    let output = args.write.output(&args.output, console)?;
     if !recipients.is_given() {
         return Err(Failure::new(CODE_USAGE, "for whom is the file to be encrypted?").help(
             "name --recipient KEY, or take a password: --ask-password, --password-file, --password-fd",
@@ -75,7 +100,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
             if format == Format::AprV1 {
                 console.remark("an .apr file has one recipient: for several, the output is a sealed file");
             }
-            return seal::seal(source, matches, console);
+            return seal::seal(source, path, output, recipients, signing, &Extras::default(), console);
         }
     }
     let bytes = whole_file::read(&source, &rules, Trust::NoSignature, console)?;
@@ -110,17 +135,17 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         console.remark("the signature of the input is not in the output: it was of other bytes");
     }
     if tells_much(&model.metadata) {
-        console.remark("the metadata stay readable for everybody: `apr inspect` shows what they say");
+        console.remark("the metadata stays readable for anyone: `apr inspect` shows what they say");
     }
     if console.is_json() {
-        console.json("apr.encrypt/1", |json| {
-            json.field_str("input", &path.to_string_lossy())?;
-            json.field_str("output", &output.destination.label().to_string_lossy())?;
-            json.field_bool("written", output.run == Run::Write)?;
-            json.field_uint("bytes", file.len() as u64)?;
-            json.field_str("mode", mode)?;
-            json.field_opt_str("recipient", recipient.as_deref())?;
-            json.field_opt_str("signer", signer.as_deref())
+        console.report(&EncryptReport {
+            input: report::path(path),
+            output: report::path(output.destination.label()),
+            written: output.run == Run::Write,
+            bytes: file.len(),
+            mode,
+            recipient: recipient.as_deref(),
+            signer: signer.as_deref(),
         })?;
         return Ok(Exit::Success);
     }

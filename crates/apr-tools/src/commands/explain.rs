@@ -2,29 +2,60 @@
 
 use std::io::Write as _;
 
-use clap::{Arg, ArgMatches, Command};
+use serde::Serialize;
 
-use crate::codes::{entries, find};
-use crate::commands::completions::Listed;
+use crate::args::Listed;
+use crate::codes::{Entry, entries, find};
 use crate::error::{CODE_UNKNOWN_CODE, Exit, Failure};
+use crate::report::Report;
 use crate::terminal::Console;
 use crate::terminal::suggest::closest;
 use crate::terminal::table::{Align, Table};
 
-pub(crate) fn command() -> Command {
-    Command::new("explain")
-        .about("Say what an error code means and what to do about it")
-        .arg(
-            Arg::new("code")
-                .value_name("CODE")
-                .value_parser(Listed(codes))
-                .hide_possible_values(true)
-                .help("Code of an error message; without it, all codes are listed"),
-        )
-        .after_help(
-            "Examples:\n  apr explain st-offsets\n  apr explain --json\n\n\
-             Exit codes: 0 explained, 2 unknown code.",
-        )
+const AFTER_HELP: &str = "Examples:\n  apr explain st-offsets\n  apr explain --json\n\n\
+    Exit codes: 0 success, 2 unknown code.";
+
+/// Explain an error code and what to do about it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Code of an error message; without it, all codes are listed.
+    #[arg(value_name = "CODE", value_parser = Listed(codes), hide_possible_values = true)]
+    code: Option<String>,
+}
+
+/// What is known of a code.
+#[derive(Serialize)]
+struct Explanation<'a> {
+    code: &'a str,
+    exit: u8,
+    means: &'a str,
+    help: &'a str,
+}
+
+impl Report for Explanation<'_> {
+    const SCHEMA: &'static str = "apr.explain/1";
+}
+
+impl<'a> From<&'a Entry> for Explanation<'a> {
+    fn from(entry: &'a Entry) -> Self {
+        Self {
+            code: entry.code,
+            exit: Exit::from(entry.category) as u8,
+            means: entry.meaning,
+            help: entry.remedy,
+        }
+    }
+}
+
+/// All codes.
+#[derive(Serialize)]
+struct Codes<'a> {
+    codes: Vec<Explanation<'a>>,
+}
+
+impl Report for Codes<'_> {
+    const SCHEMA: &'static str = "apr.explain/1";
 }
 
 fn codes() -> Vec<&'static str> {
@@ -36,8 +67,8 @@ fn codes() -> Vec<&'static str> {
 /// # Errors
 ///
 /// If the code is unknown.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    match matches.get_one::<String>("code") {
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    match &args.code {
         Some(code) => explain(code.trim().trim_start_matches("error").trim_matches(['[', ']']), console),
         None => list(console),
     }
@@ -46,12 +77,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
 fn explain(code: &str, console: &mut Console) -> Result<Exit, Failure> {
     let entry = find(code).ok_or_else(|| unknown(code))?;
     if console.is_json() {
-        console.json("apr.explain/1", |json| {
-            json.field_str("code", entry.code)?;
-            json.field_uint("exit", Exit::from(entry.category) as u64)?;
-            json.field_str("means", entry.meaning)?;
-            json.field_str("help", entry.remedy)
-        })?;
+        console.report(&Explanation::from(entry))?;
     } else {
         console.text(|out, style| {
             writeln!(out, "{}  (exit code {})\n", style.bold(entry.code), Exit::from(entry.category) as u8)?;
@@ -64,19 +90,7 @@ fn explain(code: &str, console: &mut Console) -> Result<Exit, Failure> {
 
 fn list(console: &mut Console) -> Result<Exit, Failure> {
     if console.is_json() {
-        console.json("apr.explain/1", |json| {
-            json.key("codes")?;
-            json.array()?;
-            for entry in entries() {
-                json.object()?;
-                json.field_str("code", entry.code)?;
-                json.field_uint("exit", Exit::from(entry.category) as u64)?;
-                json.field_str("means", entry.meaning)?;
-                json.field_str("help", entry.remedy)?;
-                json.end_object()?;
-            }
-            json.end_array()
-        })?;
+        console.report(&Codes { codes: entries().map(Into::into).collect() })?;
     } else {
         let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
         table.row(["CODE", "EXIT", "MEANS"]);

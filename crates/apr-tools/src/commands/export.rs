@@ -1,54 +1,54 @@
 //! `apr export`: a model for other programs. The work is that of `apr convert`.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::ValueEnum;
+use st_core::WriteOptions;
 
-use crate::commands::convert::{self, Blocks};
+use crate::args::glob::Selection;
+use crate::args::{CompatArg, DequantizeArg, INPUT_HELP, LayoutArgs, PayloadArgs, WriteArgs};
+use crate::commands::convert::{self, Blocks, FormatArg, MetadataEdit, Request, Target, TargetArgs};
 use crate::error::{Exit, Failure};
-use crate::input;
-use crate::output::{self, Run};
+use crate::output::Run;
 use crate::terminal::Console;
 
-pub(crate) fn command() -> Command {
-    Command::new("export")
-        .about("Write a model for other programs: GGUF or safetensors")
-        .arg(input::input_arg().value_name("MODEL"))
-        .arg(
-            Arg::new("format")
-                .long("format")
-                .value_name("FORMAT")
-                .required(true)
-                .value_parser(PossibleValuesParser::new(["gguf", "safetensors"]))
-                .help("What to write"),
-        )
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("OUT")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("The new file; of a folder (it exists, or the name ends in a slash) `model` with the format's ending in it"),
-        )
-        .arg(convert::dequantize_arg())
-        .arg(input::compat_arg())
-        .arg(output::force_arg())
-        .arg(output::dry_run_arg())
-        .arg(input::unverified_arg())
-        .arg(input::trusted_arg())
-        .after_help(
-            "The same as `apr convert MODEL OUT --format FORMAT`, which has more options, but for quantized tensors that \
-             FORMAT has no type for: they become the nearest type it has, and each is named. In a GGUF file q4_0 of .apr \
-             files stays q4_0, losslessly, where rows are whole blocks; q8_0 has its one scale rounded to 16 bits; all others \
-             become F32. In a safetensors file all become F32, or F16 with --dequantize f16.\n\n\
-             Examples:\n  apr export model.apr --format safetensors --output exported/\n  \
-             apr export model.apr --format gguf --output exported.gguf\n\n\
-             Exit codes: those of `apr convert`.",
-        )
+const AFTER_HELP: &str = "The same as `apr convert MODEL OUT --format FORMAT`, which has more options, but for quantized tensors that \
+    FORMAT has no type for: they become the nearest type it has, and each is named. In a GGUF file q4_0 of .apr \
+    files stays q4_0, losslessly, where rows are whole blocks; q8_0 has its one scale rounded to 16 bits; all others \
+    become F32. In a safetensors file all become F32, or F16 with --dequantize f16.\n\n\
+    Examples:\n  apr export model.apr --format safetensors --output exported/\n  \
+    apr export model.apr --format gguf --output exported.gguf\n\n\
+    Exit codes: those of `apr convert`.";
+
+/// Write a model for other programs: GGUF or safetensors.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[arg(value_name = "MODEL", help = INPUT_HELP)]
+    input: PathBuf,
+    /// What to write.
+    #[arg(long, value_name = "FORMAT")]
+    format: ExportFormat,
+    /// The new file; of a folder (it exists, or the name ends in a slash) `model` with the format's ending in it.
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    #[command(flatten)]
+    dequantize: DequantizeArg,
+    #[command(flatten)]
+    compat: CompatArg,
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    payload: PayloadArgs,
+}
+
+/// A value of `--format`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ExportFormat {
+    Gguf,
+    #[value(name = "safetensors")]
+    SafeTensors,
 }
 
 /// Runs `apr export`.
@@ -56,22 +56,28 @@ pub(crate) fn command() -> Command {
 /// # Errors
 ///
 /// Those of `apr convert`; if a folder cannot be made.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let format = matches.get_one::<String>("format").map_or("safetensors", String::as_str);
-    let output = matches.get_one::<PathBuf>("output").expect("clap requires OUT");
-    let (output, folder) = file(output, format, output::run_mode(matches))?;
-    let mut args: Vec<OsString> = vec!["convert".into(), "--format".into(), format.into()];
-    for flag in ["compat", "force", "dry-run", "allow-unverified", "trusted"] {
-        if matches.get_flag(flag) {
-            args.push(format!("--{flag}").into());
-        }
-    }
-    if let Some(to) = matches.get_one::<String>("dequantize") {
-        args.extend(["--dequantize".into(), to.into()]);
-    }
-    args.extend(["--".into(), input::path(matches).into(), output.into()]);
-    let matches = convert::command().get_matches_from(args);
-    let exit = convert::rewrite(&matches, Blocks::Nearest, console)?;
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let (format, ending) = match args.format {
+        ExportFormat::Gguf => (FormatArg::Gguf, "gguf"),
+        ExportFormat::SafeTensors => (FormatArg::SafeTensors, "safetensors"),
+    };
+    let (path, folder) = file(&args.output, ending, args.write.run())?;
+    let output = args.write.output(&path, console)?;
+    let target = TargetArgs { format: Some(format), ..TargetArgs::default() };
+    let request = Request {
+        input: &args.input,
+        rules: args.payload.apply(args.compat.rules()),
+        target: Target::new(target, LayoutArgs::default(), &output.destination)?,
+        output,
+        layout: WriteOptions::default(),
+        selection: &Selection::default(),
+        dequantize: args.dequantize.dtype(),
+        renames: Vec::new(),
+        metadata: MetadataEdit::default(),
+        detached: None,
+        blocks: Blocks::Nearest,
+    };
+    let exit = convert::rewrite(request, console)?;
     folder.keep();
     Ok(exit)
 }

@@ -12,62 +12,56 @@ mod warnings;
 
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
+use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
 use st_core::{Layout, Order, TensorSpec, WriteOptions};
 
 pub(crate) use self::apr_model::{ANYONE, stored};
 pub(crate) use self::apr_tensors::footer_state;
 use self::warnings::Warning;
+use crate::args::{CompatArg, INPUT_HELP, TrustedArg};
 use crate::checkpoints::{About, Checkpoint};
 use crate::error::{Exit, Failure};
-use tensor_dtype::TensorType;
-
-use crate::input::{self, Format, Model, Part, Rules, Source, Tensor, Totals};
-use crate::secrets::Keys;
+use crate::input::{Format, Model, Part, Rules, Source, Tensor, Totals};
+use crate::secrets::KeysArgs;
 use crate::terminal::Console;
 use crate::terminal::tree::{Extent, Item};
+use tensor_dtype::TensorType;
 
-pub(crate) fn command() -> Command {
-    Command::new("inspect")
-        .about("Show what a model holds: tensors, parameters, types, shapes, metadata, warnings")
-        .arg(input::input_arg())
-        .arg(input::compat_arg())
-        .arg(
-            Arg::new("no-tree")
-                .long("no-tree")
-                .action(ArgAction::SetTrue)
-                .help("Leave out the tree of tensors"),
-        )
-        .arg(
-            Arg::new("verify")
-                .long("verify")
-                .action(ArgAction::SetTrue)
-                .help("Of an .apr file, also compare the checksum and decode the payload"),
-        )
-        .arg(
-            Arg::new("quantization")
-                .long("quantization")
-                .action(ArgAction::SetTrue)
-                .conflicts_with_all(["verify", "no-tree"])
-                .help("Show only the types of the tensors: blocks, bits per weight, share of the bytes"),
-        )
-        .arg(input::trusted_arg())
-        .args(Keys::args())
-        .after_help(
-            "Only the header is read (of an .apr file also the metadata, of a GGUF file the keys), so large models take no longer than small \
-             ones. `apr FILE` is the same. With --verify, all of an .apr file is read: what its payload holds is \
-             known only then, training data included. Of the long arrays of a GGUF file the first elements are \
-             shown; -v shows all.\n\n\
-             Of an .apr model the report says which of its parts are authenticated, and by what: a checksum by nothing, a \
-             signature once it was verified (--signer, --trusted-keys, --any-signer), encryption once it was opened. \
-             With those options all of the file is read. Of a sealed file it says what anyone can see; with --identity or a \
-             password also what is inside, and with --verify all of it is read.\n\n\
-             Examples:\n  apr inspect model.safetensors\n  apr inspect sharded --json\n  apr inspect model.apr --verify\n  \
-             apr inspect model.gguf --quantization\n  apr inspect sold.apr --signer maker.key.pub\n\n\
-             Exit codes: 0 shown, 3 not a sound model file, 4 damaged (--verify), not verified or \
-             not decrypted, 5 I/O, 6 another format.",
-        )
+const AFTER_HELP: &str = "Only the header is read (of an .apr file also the metadata, of a GGUF file the keys), so large models take no longer than small \
+    ones. `apr FILE` is the same. With --verify, all of an .apr file is read: what its payload holds is \
+    known only then, training data included. Of the long arrays of a GGUF file the first elements are \
+    shown; -v shows all.\n\n\
+    Of an .apr model the report says which of its parts are authenticated, and by what: a checksum by nothing, a \
+    signature once it was verified (--signer, --trusted-keys, --any-signer), encryption once it was opened. \
+    With those options all of the file is read. Of a sealed file it says what anyone can see; with --identity or a \
+    password also what is inside, and with --verify all of it is read.\n\n\
+    Examples:\n  apr inspect model.safetensors\n  apr inspect sharded --json\n  apr inspect model.apr --verify\n  \
+    apr inspect model.gguf --quantization\n  apr inspect sold.apr --signer maker.key.pub\n\n\
+    Exit codes: 0 success, 3 invalid file, 4 corrupted (--verify), not verified or \
+    not decrypted, 5 I/O, 6 another format.";
+
+/// Show what a model holds: tensors, parameters, types, shapes, metadata, warnings.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[arg(value_name = "FILE", help = INPUT_HELP)]
+    input: PathBuf,
+    #[command(flatten)]
+    compat: CompatArg,
+    /// Leave out the tree of tensors.
+    #[arg(long)]
+    no_tree: bool,
+    /// Of an .apr file, also compare the checksum and decode the payload.
+    #[arg(long)]
+    verify: bool,
+    /// Show only the types of the tensors: blocks, bits per weight, share of the bytes.
+    #[arg(long, conflicts_with_all = ["verify", "no_tree"])]
+    quantization: bool,
+    #[command(flatten)]
+    trusted: TrustedArg,
+    #[command(flatten)]
+    keys: KeysArgs,
 }
 
 /// Runs `apr inspect`.
@@ -75,27 +69,27 @@ pub(crate) fn command() -> Command {
 /// # Errors
 ///
 /// If the model cannot be read.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = input::rules_of(matches);
-    let path = input::path(matches);
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let rules = args.trusted.apply(args.compat.rules());
+    let path = args.input.as_path();
     let checkpoints = Checkpoint::all_below(path);
     if !checkpoints.is_empty() {
-        Keys::from_matches(matches, [path])?.refuse_for("a folder of checkpoints", path)?;
-        return checkpoints::run(path, checkpoints, matches.get_flag("verify"), &rules, console);
+        args.keys.load([path])?.refuse_for("a folder of checkpoints", path)?;
+        return checkpoints::run(path, checkpoints, args.verify, &rules, console);
     }
     let source = Source::open(path)?;
     if source.format() == Format::Sealed {
-        return sealed::run(matches, &source, console);
+        return sealed::run(args, &source, console);
     }
-    let keys = Keys::from_matches(matches, [path])?;
+    let keys = args.keys.load([path])?;
     let source = source.with_keys(&Rc::new(keys));
     if source.format() != Format::AprV1 {
         source.keys().refuse_for(source.format().title(), path)?;
     }
     let extent = if console.is_verbose() { Extent::ALL } else { Extent::DEFAULT };
-    let extent = (!matches.get_flag("no-tree")).then_some(extent);
-    let verify = matches.get_flag("verify");
-    if matches.get_flag("quantization") {
+    let extent = (!args.no_tree).then_some(extent);
+    let verify = args.verify;
+    if args.quantization {
         quantization::run(&Model::from_source(source, &rules.with_unchecked_signatures())?, console)?;
         return Ok(Exit::Success);
     }

@@ -1,54 +1,78 @@
 //! `apr key`: what a key file holds, without its secret.
 
+use alloc::borrow::Cow;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use apr_crypto::{PublicKey, minisign, p256};
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use serde::Serialize;
 
 use crate::commands::keygen::{SIGN_P256, fingerprint, kind};
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::secrets::{KeyFile, PasswordArgs, key_password_args, load_any};
+use crate::report::{self, Report};
+use crate::secrets::{KeyFile, KeyPasswordArgs, load_any};
 use crate::terminal::Console;
 
-pub(crate) fn command() -> Command {
-    Command::new("key")
-        .about("Show the public key and the fingerprint of a key")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .disable_help_subcommand(true)
-        .subcommand(show_command())
-        .after_help(
-            "Examples:\n  apr key show maker.key\n  apr key show maker.key.pub --format pem\n\n\
-             Exit codes: 0 shown, 2 usage, 3 not a key, 4 others can read a secret file, or it cannot be unlocked, 5 I/O.",
-        )
+const AFTER_HELP: &str = "Examples:\n  apr key show maker.key\n  apr key show maker.key.pub --format pem\n\n\
+    Exit codes: 0 success, 2 usage, 3 not a key, 4 others can read a secret file, or it cannot be unlocked, 5 I/O.";
+
+/// Show the public key and the fingerprint of a key.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: KeyCommand,
 }
 
-fn show_command() -> Command {
-    Command::new("show")
-        .about("Show the public key and the fingerprint of a key")
-        .arg(
-            Arg::new("key")
-                .value_name("KEY-OR-FILE")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("A public key or its file, or the file of a secret key: ours, PEM, or minisign's"),
-        )
-        .arg(
-            Arg::new("format")
-                .long("format")
-                .value_name("FORMAT")
-                .value_parser(PossibleValuesParser::new(["apr", "pem", "minisign"]))
-                .help("Print the public key alone, as a file of this format"),
-        )
-        .args(key_password_args())
-        .after_help(
-            "Of a secret key the public half is shown; a locked one has to be unlocked for that. minisign has no \
-             recipients' keys, and P-256 keys are PEM alone.\n\n\
-             Examples:\n  apr key show maker.key\n  apr key show maker.key --format minisign > minisign.pub\n\n\
-             Exit codes: 0 shown, 2 usage, 3 not a key, 4 others can read a secret file, or it cannot be unlocked, 5 I/O.",
-        )
+#[derive(Debug, clap::Subcommand)]
+enum KeyCommand {
+    Show(ShowArgs),
+}
+
+const SHOW_AFTER_HELP: &str = "Of a secret key the public half is shown; a locked one has to be unlocked for that. minisign has no \
+    recipients' keys, and P-256 keys are PEM alone.\n\n\
+    Examples:\n  apr key show maker.key\n  apr key show maker.key --format minisign > minisign.pub\n\n\
+    Exit codes: 0 success, 2 usage, 3 not a key, 4 others can read a secret file, or it cannot be unlocked, 5 I/O.";
+
+/// Show the public key and the fingerprint of a key.
+#[derive(Debug, clap::Args)]
+#[command(after_help = SHOW_AFTER_HELP)]
+struct ShowArgs {
+    /// A public key or its file, or the file of a secret key: ours, PEM, or minisign's.
+    #[arg(value_name = "KEY-OR-FILE")]
+    key: PathBuf,
+    /// Print the public key alone, as a file of this format.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<KeyText>,
+    #[command(flatten)]
+    key_password: KeyPasswordArgs,
+}
+
+/// A value of `--format`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum KeyText {
+    Apr,
+    Pem,
+    Minisign,
+}
+
+#[derive(Serialize)]
+struct KeyReport<'a> {
+    file: Cow<'a, str>,
+    kind: &'a str,
+    secret: bool,
+    locked: bool,
+    format: &'a str,
+    public_key: &'a str,
+    fingerprint: &'a str,
+    minisign_key_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+}
+
+impl Report for KeyReport<'_> {
+    const SCHEMA: &'static str = "apr.key/1";
 }
 
 /// Runs `apr key show`.
@@ -56,14 +80,13 @@ fn show_command() -> Command {
 /// # Errors
 ///
 /// If it is no key, cannot be unlocked, or has no such format.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let (_, matches) = matches.subcommand().expect("clap requires a subcommand");
-    let path = matches.get_one::<PathBuf>("key").expect("clap requires KEY-OR-FILE");
-    let wanted = matches.get_one::<String>("format").map(String::as_str);
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let KeyCommand::Show(args) = &args.command;
+    let (path, wanted) = (&args.key, args.format);
     if let Some((public, is_secret)) = p256_key(path) {
         let text = match wanted {
             None => None,
-            Some("pem") => Some(public.to_pem()),
+            Some(KeyText::Pem) => Some(public.to_pem()),
             Some(_) => {
                 let what = "a P-256 key has no other format than PEM";
                 return Err(Failure::new(CODE_USAGE, what).help("take --format pem"));
@@ -80,15 +103,14 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
             is_locked: false,
             text,
         };
-        shown.report(path, console)?;
+        shown.print(path, console)?;
         return Ok(Exit::Success);
     }
-    let KeyFile { public, format, key_id, is_secret, is_locked } =
-        load_any(path, &PasswordArgs::of_keys(matches))?;
+    let KeyFile { public, format, key_id, is_secret, is_locked } = load_any(path, &args.key_password)?;
     let text = match wanted {
         None => None,
-        Some("pem") => Some(public.to_spki_pem()),
-        Some("minisign") => Some(in_minisign(&public, key_id)?),
+        Some(KeyText::Pem) => Some(public.to_spki_pem()),
+        Some(KeyText::Minisign) => Some(in_minisign(&public, key_id)?),
         Some(_) => Some(public.to_file_text("")?),
     };
     let shown = Shown {
@@ -105,7 +127,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         is_locked,
         text,
     };
-    shown.report(path, console)?;
+    shown.print(path, console)?;
     Ok(Exit::Success)
 }
 
@@ -132,22 +154,19 @@ struct Shown {
 }
 
 impl Shown {
-    fn report(&self, path: &Path, console: &mut Console) -> Result<(), Failure> {
+    fn print(&self, path: &Path, console: &mut Console) -> Result<(), Failure> {
         let Self { kind, what, public, fingerprint, is_secret, is_locked, .. } = self;
         if console.is_json() {
-            return console.json("apr.key/1", |json| {
-                json.field_str("file", &path.to_string_lossy())?;
-                json.field_str("kind", kind)?;
-                json.field_bool("secret", *is_secret)?;
-                json.field_bool("locked", *is_locked)?;
-                json.field_str("format", self.format)?;
-                json.field_str("public_key", public)?;
-                json.field_str("fingerprint", fingerprint)?;
-                json.field_opt_str("minisign_key_id", self.key_id.as_deref())?;
-                match &self.text {
-                    Some(text) => json.field_str("text", text),
-                    None => Ok(()),
-                }
+            return console.report(&KeyReport {
+                file: report::path(path),
+                kind,
+                secret: *is_secret,
+                locked: *is_locked,
+                format: self.format,
+                public_key: public,
+                fingerprint,
+                minisign_key_id: self.key_id.as_deref(),
+                text: self.text.as_deref(),
             });
         }
         let secret = match (is_secret, is_locked) {

@@ -1,72 +1,81 @@
 //! `apr keygen`: a new key, or one of another program, as a key file.
 
+use alloc::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use apr_crypto::{Argon2Cost, OsRandom, PublicKey, RecipientSecret, SecretKey, SigningKey, p256};
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::ValueEnum;
+use serde::Serialize;
 
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::interruption;
 use crate::output::{self, Overwrite};
-use crate::secrets::{PasswordArgs, Purpose, keep_secrets, key_password_args, load_secret};
+use crate::report::{self, Report};
+use crate::secrets::{KeyPasswordArgs, PasswordArgs, Purpose, keep_secrets, load_secret};
 use crate::terminal::Console;
 use crate::terminal::escape;
 
 /// What keys of P-256 are called here and in JSON.
 pub(crate) const SIGN_P256: &str = "sign-p256";
 
-pub(crate) fn command() -> Command {
-    Command::new("keygen")
-        .about("Make a key for opening encrypted models, or for signing them")
-        .arg(
-            Arg::new("kind")
-                .value_name("KIND")
-                .required(true)
-                .value_parser(PossibleValuesParser::new(["encrypt", "sign", SIGN_P256]))
-                .help(
-                    "encrypt: a recipient's key (X25519); sign: a signer's key (Ed25519); sign-p256: one for model signatures \
-                     of files and folders (ECDSA over P-256, as PEM)",
-                ),
-        )
-        .arg(
-            Arg::new("output")
-                .short('o')
-                .long("output")
-                .value_name("FILE")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("The new secret file; the public key goes to FILE.pub"),
-        )
-        .arg(
-            Arg::new("comment")
-                .long("comment")
-                .value_name("TEXT")
-                .help("A line for people, in both files: whose key it is, what for"),
-        )
-        .arg(
-            Arg::new("from")
-                .long("from")
-                .value_name("KEYFILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("Take the key of this file (PEM, minisign's, or ours) instead of making one"),
-        )
-        .args(PasswordArgs::args())
-        .args(key_password_args())
-        .after_help(
-            "FILE is created for its owner alone (mode 0600) and never replaces anything. FILE.pub may be given to \
-             everybody; so may the fingerprint, which two people can compare on the telephone. With a password option, \
-             FILE is of use only with that password. Nothing secret is printed. Keep a copy of FILE where it is safe: \
-             without it, what was encrypted for it stays closed.\n\n\
-             Examples:\n  apr keygen encrypt -o my.key --comment 'Alice, laptop'\n  \
-             apr keygen sign -o team.key --password-file password.txt\n  \
-             apr keygen sign -o imported.key --from ed25519.pem\n\n\
-             Exit codes: 0 made, 2 a file exists or the password cannot be used, 3 not a key of that kind (--from), 4 \
-             others can read it, 5 I/O.",
-        )
+const AFTER_HELP: &str = "FILE is created for its owner alone (mode 0600) and never replaces anything. FILE.pub may be given to \
+    anyone; so may the fingerprint, which two people can compare by phone. With a password option, \
+    FILE is of use only with that password. Nothing secret is printed. Keep a copy of FILE where it is safe: \
+    without it, what was encrypted for it stays closed.\n\n\
+    Examples:\n  apr keygen encrypt -o my.key --comment 'Alice, laptop'\n  \
+    apr keygen sign -o team.key --password-file password.txt\n  \
+    apr keygen sign -o imported.key --from ed25519.pem\n\n\
+    Exit codes: 0 success, 2 a file exists or the password cannot be used, 3 not a key of that kind (--from), 4 \
+    others can read it, 5 I/O.";
+
+/// Generate a key for opening encrypted models, or for signing them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// encrypt: a recipient's key (X25519); sign: a signer's key (Ed25519); sign-p256: one for model signatures of files and
+    /// folders (ECDSA over P-256, as PEM).
+    #[arg(value_name = "KIND")]
+    kind: Kind,
+    /// The new secret file; the public key goes to FILE.pub.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// A line for people, in both files: whose key it is, what for.
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
+    /// Take the key of this file (PEM, minisign's, or ours) instead of generating one.
+    #[arg(long, value_name = "KEYFILE")]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    password: PasswordArgs,
+    #[command(flatten)]
+    key_password: KeyPasswordArgs,
+}
+
+/// What a key is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Encrypt,
+    Sign,
+    #[value(name = SIGN_P256)]
+    SignP256,
+}
+
+/// A new pair.
+#[derive(Serialize)]
+struct KeygenReport<'a> {
+    file: Cow<'a, str>,
+    public_file: Cow<'a, str>,
+    kind: &'a str,
+    locked: bool,
+    public_key: &'a str,
+    fingerprint: &'a str,
+}
+
+impl Report for KeygenReport<'_> {
+    const SCHEMA: &'static str = "apr.keygen/1";
 }
 
 /// Runs `apr keygen`.
@@ -74,8 +83,8 @@ pub(crate) fn command() -> Command {
 /// # Errors
 ///
 /// If a file exists or cannot be written, there is no randomness or no password, or the key to import is none.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let path = matches.get_one::<PathBuf>("output").expect("clap requires --output");
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let path = &args.output;
     if path.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "a secret key is not written to standard output"));
     }
@@ -86,25 +95,24 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         output::check_file(path, Overwrite::Refuse)
             .map_err(|failure| failure.help("keys are never replaced: choose another name"))?;
     }
-    if matches.get_one::<String>("kind").is_some_and(|kind| kind == SIGN_P256) {
-        return p256_pair(matches, path, &public_path, console);
+    if args.kind == Kind::SignP256 {
+        return p256_pair(args, path, &public_path, console);
     }
-    let is_signing = matches.get_one::<String>("kind").is_some_and(|kind| kind == "sign");
-    let key = match matches.get_one::<PathBuf>("from") {
-        Some(from) => imported(from, is_signing, &PasswordArgs::of_keys(matches))?,
+    let is_signing = args.kind == Kind::Sign;
+    let key = match &args.from {
+        Some(from) => imported(from, is_signing, &args.key_password)?,
         None if is_signing => SecretKey::from(SigningKey::generate(&mut OsRandom)?),
         None => SecretKey::from(RecipientSecret::generate(&mut OsRandom)?),
     };
     let public = key.public();
-    let comment = matches.get_one::<String>("comment").map(String::as_str);
+    let comment = args.comment.as_deref();
     // Checked before anything is made of it.
     let public_text = public.to_file_text(comment.unwrap_or_default())?;
     let secret_comment = comment.map_or_else(|| format!("public key: {public}"), str::to_owned);
-    let password = PasswordArgs::from_matches(matches);
-    let is_locked = password.is_given();
+    let is_locked = args.password.is_given();
     let locked = match is_locked {
         true => {
-            let password = password.read(&path.to_string_lossy(), Purpose::Lock)?;
+            let password = args.password.read(&path.to_string_lossy(), Purpose::Lock)?;
             Some(key.lock(&mut OsRandom, &password, &Argon2Cost::RFC_9106)?)
         }
         false => None,
@@ -124,22 +132,17 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         fingerprint: fingerprint(&public),
         is_locked,
     };
-    report(path, &public_path, &made, console)?;
+    print(path, &public_path, &made, console)?;
     Ok(Exit::Success)
 }
 
 /// A pair as other programs keep it: PEM, which knows neither our passwords nor comments.
-fn p256_pair(
-    matches: &ArgMatches,
-    path: &Path,
-    public_path: &Path,
-    console: &mut Console,
-) -> Result<Exit, Failure> {
-    if PasswordArgs::from_matches(matches).is_given() || matches.contains_id("comment") {
+fn p256_pair(args: &Args, path: &Path, public_path: &Path, console: &mut Console) -> Result<Exit, Failure> {
+    if args.password.is_given() || args.comment.is_some() {
         return Err(Failure::new(CODE_USAGE, "a P-256 key is kept as PEM, without password and comment")
             .help("leave the option out; the file is its owner's alone"));
     }
-    let key = match matches.get_one::<PathBuf>("from") {
+    let key = match &args.from {
         Some(from) => p256::SigningKey::open_file(from)?,
         None => p256::SigningKey::generate(&mut OsRandom)?,
     };
@@ -151,7 +154,7 @@ fn p256_pair(
         fingerprint: public.fingerprint().to_string(),
         is_locked: false,
     };
-    report(path, public_path, &made, console)?;
+    print(path, public_path, &made, console)?;
     Ok(Exit::Success)
 }
 
@@ -191,7 +194,7 @@ fn beside(path: &Path) -> PathBuf {
     name.into()
 }
 
-fn imported(path: &Path, is_signing: bool, password: &PasswordArgs) -> Result<SecretKey, Failure> {
+fn imported(path: &Path, is_signing: bool, password: &KeyPasswordArgs) -> Result<SecretKey, Failure> {
     let key = load_secret(path, password)?.key;
     let checked = match is_signing {
         true => key.into_signing().map(SecretKey::from),
@@ -200,16 +203,16 @@ fn imported(path: &Path, is_signing: bool, password: &PasswordArgs) -> Result<Se
     checked.map_err(|error| Failure::from(error).in_file(path))
 }
 
-fn report(path: &Path, public_path: &Path, made: &Made, console: &mut Console) -> Result<(), Failure> {
+fn print(path: &Path, public_path: &Path, made: &Made, console: &mut Console) -> Result<(), Failure> {
     let Made { kind, public, fingerprint, is_locked } = made;
     if console.is_json() {
-        return console.json("apr.keygen/1", |json| {
-            json.field_str("file", &path.to_string_lossy())?;
-            json.field_str("public_file", &public_path.to_string_lossy())?;
-            json.field_str("kind", kind)?;
-            json.field_bool("locked", *is_locked)?;
-            json.field_str("public_key", public)?;
-            json.field_str("fingerprint", fingerprint)
+        return console.report(&KeygenReport {
+            file: report::path(path),
+            public_file: report::path(public_path),
+            kind,
+            locked: *is_locked,
+            public_key: public,
+            fingerprint,
         });
     }
     console.text(|out, _| match public.contains('\n') {
@@ -222,8 +225,9 @@ fn report(path: &Path, public_path: &Path, made: &Made, console: &mut Console) -
     ));
     if !is_locked {
         let help = if *kind == SIGN_P256 { "" } else { " (--ask-password)" };
-        console
-            .remark(format_args!("the key is not under a password: whoever can read the file has it{help}"));
+        console.remark(format_args!(
+            "the key is not under a password: anyone who can read the file has it{help}"
+        ));
     }
     Ok(())
 }

@@ -1,44 +1,67 @@
 //! `apr man`: manual pages.
 
+use alloc::borrow::Cow;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::Command;
 use clap_mangen::Man;
+use serde::Serialize;
 
-use crate::cli;
+use crate::args::WriteArgs;
 use crate::error::{CODE_INTERNAL, Exit, Failure};
 use crate::output::{self, Run};
+use crate::report;
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human;
 
-pub(crate) fn command() -> Command {
-    Command::new("man")
-        .about("Print the manual page of apr, or write the pages of all commands to a folder")
-        .arg(
-            Arg::new("dir")
-                .value_name("DIR")
-                .value_parser(value_parser!(PathBuf))
-                .help("Folder for apr.1, apr-inspect.1 and so on; it is made if it is missing"),
-        )
-        .arg(
-            Arg::new("output")
-                .short('o')
-                .long("output")
-                .value_name("DIR")
-                .value_parser(value_parser!(PathBuf))
-                .conflicts_with("dir")
-                .help("The same as DIR"),
-        )
-        .arg(output::force_arg())
-        .arg(output::dry_run_arg())
-        .after_help(
-            "Without DIR, the page of apr itself is printed.\n\n\
-             Examples:\n  apr man\n  apr man pages --dry-run\n\n\
-             Exit codes: 0 done, 2 a page exists, 5 I/O.",
-        )
+const AFTER_HELP: &str = "Without DIR, the page of apr itself is printed.\n\n\
+    Examples:\n  apr man\n  apr man pages --dry-run\n\n\
+    Exit codes: 0 success, 2 a page exists, 5 I/O.";
+
+/// Print the manual page of apr, or write the pages of all commands to a folder.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Folder for apr.1, apr-inspect.1 and so on; created if missing.
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// The same as DIR.
+    #[arg(short, long, value_name = "DIR", conflicts_with = "dir")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    write: WriteArgs,
+}
+
+/// The page of `apr` itself.
+#[derive(Serialize)]
+struct PageReport<'a> {
+    page: &'a str,
+    roff: Cow<'a, str>,
+}
+
+impl report::Report for PageReport<'_> {
+    const SCHEMA: &'static str = "apr.man/1";
+}
+
+/// The pages of a folder.
+#[derive(Serialize)]
+struct PagesReport<'a> {
+    output: Cow<'a, str>,
+    written: bool,
+    pages: Vec<PageLen<'a>>,
+}
+
+#[derive(Serialize)]
+struct PageLen<'a> {
+    page: &'a str,
+    bytes: usize,
+}
+
+impl report::Report for PagesReport<'_> {
+    const SCHEMA: &'static str = "apr.man/1";
 }
 
 /// One manual page.
@@ -52,12 +75,12 @@ struct Page {
 /// # Errors
 ///
 /// If a page exists and may not be replaced, or cannot be written.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    match matches.get_one::<PathBuf>("dir").or_else(|| matches.get_one("output")) {
-        None => print(console)?,
+pub(crate) fn run(args: &Args, command: Command, console: &mut Console) -> Result<Exit, Failure> {
+    match args.dir.as_deref().or(args.output.as_deref()) {
+        None => print(command, console)?,
         Some(dir) => {
-            let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
-            let pages = pages()?;
+            let (overwrite, run) = (args.write.overwrite(), args.write.run());
+            let pages = pages(command)?;
             let paths: Vec<PathBuf> = pages.iter().map(|page| dir.join(&page.name)).collect();
             paths.iter().try_for_each(|path| output::check_file(path, overwrite))?;
             if run == Run::Write {
@@ -67,37 +90,27 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
                     .zip(&paths)
                     .try_for_each(|(page, path)| output::write_file(path, &page.roff, overwrite))?;
             }
-            report(&pages, dir, run, console)?;
+            tell(&pages, dir, run, console)?;
         }
     }
     Ok(Exit::Success)
 }
 
-fn print(console: &mut Console) -> Result<(), Failure> {
-    let page = page(cli::command(), "apr.1".to_owned())?;
+fn print(command: Command, console: &mut Console) -> Result<(), Failure> {
+    let page = page(command, "apr.1".to_owned())?;
     if console.is_json() {
-        return console.json("apr.man/1", |json| {
-            json.field_str("page", &page.name)?;
-            json.field_str("roff", &String::from_utf8_lossy(&page.roff))
-        });
+        return console.report(&PageReport { page: &page.name, roff: String::from_utf8_lossy(&page.roff) });
     }
     console.text(|out, _| out.write_all(&page.roff))
 }
 
-fn report(pages: &[Page], dir: &std::path::Path, run: Run, console: &mut Console) -> Result<(), Failure> {
+fn tell(pages: &[Page], dir: &Path, run: Run, console: &mut Console) -> Result<(), Failure> {
     if console.is_json() {
-        return console.json("apr.man/1", |json| {
-            json.field_str("output", &dir.to_string_lossy())?;
-            json.field_bool("written", run == Run::Write)?;
-            json.key("pages")?;
-            json.array()?;
-            for page in pages {
-                json.object()?;
-                json.field_str("page", &page.name)?;
-                json.field_uint("bytes", page.roff.len() as u64)?;
-                json.end_object()?;
-            }
-            json.end_array()
+        let pages = pages.iter().map(|page| PageLen { page: &page.name, bytes: page.roff.len() });
+        return console.report(&PagesReport {
+            output: report::path(dir),
+            written: run == Run::Write,
+            pages: pages.collect(),
         });
     }
     let place = escape::path(dir);
@@ -116,8 +129,7 @@ fn report(pages: &[Page], dir: &std::path::Path, run: Run, console: &mut Console
 }
 
 /// The page of `apr` and of each command.
-fn pages() -> Result<Vec<Page>, Failure> {
-    let mut root = cli::command();
+fn pages(mut root: Command) -> Result<Vec<Page>, Failure> {
     // Gives the commands their full names and the global options.
     root.build();
     let mut pages = vec![page(root.clone(), "apr.1".to_owned())?];

@@ -1,18 +1,21 @@
 //! `apr open`: a sealed file, or one tensor of it, verified and decrypted.
 
+use alloc::borrow::Cow;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use apr_sealed::SealedReader;
-use clap::{Arg, ArgMatches, Command};
 use read_at::ReadAt;
+use serde::Serialize;
 
+use crate::args::WriteArgs;
 use crate::commands::seal::NAME_KEY;
 use crate::error::{Exit, Failure};
-use crate::input::{self, Source};
-use crate::output::{self, Destination, Output, Run};
+use crate::input::Source;
+use crate::output::{Destination, Output, Run};
+use crate::report::{self, Report};
 use crate::sealed_file::SealedFile;
-use crate::secrets::{IdentityArgs, SignedBy, TrustArgs, key_password_args, refuse_shared_stdin};
+use crate::secrets::{KeysArgs, SignedBy, refuse_shared_stdin};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::exact_bytes;
@@ -21,34 +24,55 @@ use crate::terminal::suggest;
 /// Bytes that are read and verified at once.
 const PIECE_LEN: u64 = 1 << 20;
 
-pub(crate) fn command() -> Command {
-    Command::new("open")
-        .about("Open a sealed file, or read one tensor of it, verified and decrypted")
-        .arg(
-            input::input_arg().value_name("FILE").help("A sealed file, or `-` for standard input"),
-        )
-        .arg(output::output_arg("The original file, or the tensor's bytes, or `-` for standard output"))
-        .arg(
-            Arg::new("tensor")
-                .long("tensor")
-                .value_name("NAME")
-                .help("Write the bytes of this tensor alone; little more than it is read"),
-        )
-        .args(IdentityArgs::args())
-        .args(TrustArgs::args())
-        .args(key_password_args())
-        .arg(output::force_arg())
-        .arg(output::dry_run_arg())
-        .after_help(
-            "The signature is verified before anything is decrypted. A signed file needs --signer, --trusted-keys or \
-             --any-signer; one that is locked with a password asks for it at the terminal unless an option says where to \
-             find it. Nothing is written unless all of it is as its maker left it. Wrong key, wrong password and damage are \
-             one error.\n\n\
-             Examples:\n  apr open model.sealed -o copy.safetensors --identity buyer.key --signer maker.key.pub\n  \
-             apr open model.sealed -o head.bin --tensor head.weight --identity buyer.key --any-signer\n\n\
-             Exit codes: 0 written, 2 OUT exists, no such tensor or no password, 3 not a sound file or key, 4 not decrypted, \
-             not verified or not encrypted, 5 I/O, 6 another format, or a recipient's key is needed.",
-        )
+const AFTER_HELP: &str = "The signature is verified before anything is decrypted. A signed file needs --signer, --trusted-keys or \
+    --any-signer; one that is locked with a password asks for it at the terminal unless an option says where to \
+    find it. Nothing is written unless all of it is as its maker left it. Wrong key, wrong password and damage are \
+    one error.\n\n\
+    Examples:\n  apr open model.sealed -o copy.safetensors --identity buyer.key --signer maker.key.pub\n  \
+    apr open model.sealed -o head.bin --tensor head.weight --identity buyer.key --any-signer\n\n\
+    Exit codes: 0 success, 2 OUT exists, no such tensor or no password, 3 invalid file or key, 4 not decrypted, \
+    not verified or not encrypted, 5 I/O, 6 another format, or a recipient's key is needed.";
+
+/// Open a sealed file, or read one tensor of it, verified and decrypted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// A sealed file, or `-` for standard input.
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// The original file, or the tensor's bytes, or `-` for standard output.
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// Write the bytes of this tensor alone; little more than it is read.
+    #[arg(long, value_name = "NAME")]
+    tensor: Option<String>,
+    #[command(flatten)]
+    keys: KeysArgs,
+    #[command(flatten)]
+    write: WriteArgs,
+}
+
+/// What was opened.
+#[derive(Serialize)]
+struct OpenReport<'a> {
+    input: Cow<'a, str>,
+    output: Cow<'a, str>,
+    written: bool,
+    bytes: u64,
+    name: Option<&'a str>,
+    tensor: Option<TensorReport<'a>>,
+    signer: Option<&'a SignedBy>,
+}
+
+#[derive(Serialize)]
+struct TensorReport<'a> {
+    name: &'a str,
+    dtype: &'a str,
+    shape: &'a [u64],
+}
+
+impl Report for OpenReport<'_> {
+    const SCHEMA: &'static str = "apr.open/1";
 }
 
 /// Runs `apr open`.
@@ -57,12 +81,11 @@ pub(crate) fn command() -> Command {
 ///
 /// If the file cannot be read, verified or decrypted; if a key or the password cannot be had; if the output cannot be
 /// written.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let path = input::path(matches);
-    refuse_shared_stdin(IdentityArgs::from_matches(matches).takes_stdin(), path)?;
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    refuse_shared_stdin(args.keys.takes_stdin(), &args.input)?;
     // What cannot be written is told before anything is read from standard input.
-    Output::from_matches(matches, console)?;
-    open(&Source::open(path)?, matches, console)
+    let output = args.write.output(&args.output, console)?;
+    open(&Source::open(&args.input)?, output, args.tensor.as_deref(), &args.keys, console)
 }
 
 /// Opens a sealed file as the options say, those of `apr decrypt` as well.
@@ -70,14 +93,19 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
 /// # Errors
 ///
 /// Those of [`run`].
-pub(crate) fn open(source: &Source, matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let path = input::path(matches);
-    let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
-    let Output { destination, overwrite, run } = Output::from_matches(matches, console)?;
-    let file = SealedFile::open(source, identity.limits())?;
-    let keys = file.keys(trust.load()?, &identity, console)?;
+pub(crate) fn open(
+    source: &Source,
+    output: Output,
+    tensor: Option<&str>,
+    keys: &KeysArgs,
+    console: &mut Console,
+) -> Result<Exit, Failure> {
+    let path = source.label();
+    let Output { destination, overwrite, run } = output;
+    let file = SealedFile::open(source, keys.limits())?;
+    let keys = file.keys(keys.trust.load()?, keys, console)?;
     let reader = file.reader(&keys)?;
-    let what = match matches.try_get_one::<String>("tensor").ok().flatten() {
+    let what = match tensor {
         None => Wanted::All,
         Some(name) => Wanted::Tensor(find(&reader, name, path)?),
     };
@@ -112,20 +140,18 @@ pub(crate) fn open(source: &Source, matches: &ArgMatches, console: &mut Console)
     let name = reader.private_metadata().get(NAME_KEY);
     let part = what.part(&reader);
     if console.is_json() {
-        console.json("apr.open/1", |json| {
-            json.field_str("input", &path.to_string_lossy())?;
-            json.field_str("output", &destination.label().to_string_lossy())?;
-            json.field_bool("written", run == Run::Write)?;
-            json.field_uint("bytes", len)?;
-            json.field_opt_str("name", name.map(String::as_str))?;
-            json.field_opt("tensor", part, |part, json| {
-                json.object()?;
-                json.field_str("name", part.name())?;
-                json.field_str("dtype", part.dtype())?;
-                json.field_shape("shape", part.shape().iter().copied())?;
-                json.end_object()
-            })?;
-            json.field_opt("signer", signer.as_ref(), SignedBy::write_json)
+        console.report(&OpenReport {
+            input: report::path(path),
+            output: report::path(destination.label()),
+            written: run == Run::Write,
+            bytes: len,
+            name: name.map(String::as_str),
+            tensor: part.map(|part| TensorReport {
+                name: part.name(),
+                dtype: part.dtype(),
+                shape: part.shape(),
+            }),
+            signer: signer.as_ref(),
         })?;
         return Ok(Exit::Success);
     }

@@ -9,80 +9,66 @@ use alloc::rc::Rc;
 use std::path::{Path, PathBuf};
 
 use apr_models::{InputKind, OutputKind, Predictions};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use self::answer::Asked;
 use self::report::Report;
-use crate::csv::{self, Dialect, Header, Input};
-use crate::detached::Detached;
+use crate::args::{CompatArg, ForceArg, PayloadArgs};
+use crate::csv::{Dialect, Header, Input};
+use crate::detached::DetachedArgs;
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::{self, Model, Source};
+use crate::input::{Model, Source};
 use crate::known::Known;
-use crate::output::{self, Destination, Overwrite, Run};
+use crate::output::{Destination, Overwrite, Run};
 use crate::sealed_file::tell_cost;
-use crate::secrets::Keys;
+use crate::secrets::KeysArgs;
 use crate::terminal::Console;
 
-pub(crate) fn command() -> Command {
-    Command::new("predict")
-        .about("Ask a model about the rows of a table, one line out for each row in")
-        .arg(
-            input::input_arg()
-                .value_name("MODEL")
-                .help("A model in a file of any format, or a sealed file of one; `-` for standard input"),
-        )
-        .arg(
-            Arg::new("rows")
-                .short('i')
-                .long("input")
-                .value_name("TABLE")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("A file of comma-separated values, or of lines for models of text; `-` for standard input"),
-        )
-        .arg(
-            Arg::new("output")
-                .short('o')
-                .long("output")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("Write the predictions to this file instead of standard output"),
-        )
-        .arg(
-            Arg::new("proba")
-                .long("proba")
-                .action(ArgAction::SetTrue)
-                .help("Behind each class also the probability of every class"),
-        )
-        .arg(
-            Arg::new("column")
-                .long("column")
-                .value_name("COLUMN")
-                .help("For models of text: read a table, and take the texts from this column"),
-        )
-        .args(csv::args())
-        .arg(input::compat_arg())
-        .arg(output::force_arg())
-        .arg(input::unverified_arg())
-        .arg(input::trusted_arg())
-        .args(Keys::args())
-        .args(Detached::args())
-        .after_help(
-            "If the model knows the names of its features and the table has a header, columns are taken by name and \
-             others are left out, with a note. Otherwise the table has exactly the features, in their order. An empty \
-             cell, a word or NaN is an error that names line and column, unless the model takes missing values. Predictions appear as soon as their rows \
-             have arrived, so a pipe can stay open.\n\n\
-             A regression gives a number, a classification the class, a transformation the new row, a language \
-             model the logarithm of a line's probability, a vectorizer pairs of term number and weight.\n\n\
-             With --signer, --trusted-keys or --any-signer, the signature is verified before anything else of the model \
-             is looked at; an encrypted model needs --identity or a password. With --key, the signature beside the model \
-             is verified; the model is copied to a temporary file for that, and read from there.\n\n\
-             Examples:\n  apr predict model.apr --input rows.csv\n  \
-             apr predict model.apr -i rows.csv --json\n  \
-             apr predict sold.apr -i rows.csv --identity buyer.key --signer maker.key.pub\n\n\
-             Exit codes: 0 done, 2 it predicts nothing, 3 the model or the table is not sound, 4 damaged, not \
-             verified or not decrypted, 5 I/O, 6 another format, or encrypted and no key given.",
-        )
+const AFTER_HELP: &str = "If the model knows the names of its features and the table has a header, columns are taken by name and \
+    others are left out, with a note. Otherwise the table has exactly the features, in their order. An empty \
+    cell, a word or NaN is an error that names line and column, unless the model takes missing values. Predictions appear as soon as their rows \
+    have arrived, so a pipe can stay open.\n\n\
+    A regression gives a number, a classification the class, a transformation the new row, a language \
+    model the logarithm of a line's probability, a vectorizer pairs of term number and weight.\n\n\
+    With --signer, --trusted-keys or --any-signer, the signature is verified before anything else of the model \
+    is looked at; an encrypted model needs --identity or a password. With --key, the signature beside the model \
+    is verified; the model is copied to a temporary file for that, and read from there.\n\n\
+    Examples:\n  apr predict model.apr --input rows.csv\n  \
+    apr predict model.apr -i rows.csv --json\n  \
+    apr predict sold.apr -i rows.csv --identity buyer.key --signer maker.key.pub\n\n\
+    Exit codes: 0 success, 2 it predicts nothing, 3 invalid model or table, 4 corrupted, not \
+    verified or not decrypted, 5 I/O, 6 another format, or encrypted and no key given.";
+
+/// Predict each row of a table.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// A model in a file of any format, or a sealed file of one; `-` for standard input.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// A file of comma-separated values, or of lines for models of text; `-` for standard input.
+    #[arg(short = 'i', long = "input", value_name = "TABLE")]
+    rows: PathBuf,
+    /// Write the predictions to this file instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// After each class also the probability of every class.
+    #[arg(long)]
+    proba: bool,
+    /// For models of text: read a table, and take the texts from this column.
+    #[arg(long, value_name = "COLUMN")]
+    column: Option<String>,
+    #[command(flatten)]
+    dialect: Dialect,
+    #[command(flatten)]
+    compat: CompatArg,
+    #[command(flatten)]
+    force: ForceArg,
+    #[command(flatten)]
+    payload: PayloadArgs,
+    #[command(flatten)]
+    keys: KeysArgs,
+    #[command(flatten)]
+    detached: DetachedArgs,
 }
 
 /// Runs `apr predict`.
@@ -90,44 +76,43 @@ pub(crate) fn command() -> Command {
 /// # Errors
 ///
 /// If the model cannot be loaded or predicts nothing, the table does not fit it, or the output cannot be written.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = input::rules_of(matches);
-    let model_path = input::path(matches);
-    let rows_path = matches.get_one::<PathBuf>("rows").expect("clap requires --input");
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let rules = args.payload.apply(args.compat.rules());
+    let Args { model: model_path, rows: rows_path, dialect, .. } = args;
     if model_path.as_os_str() == "-" && rows_path.as_os_str() == "-" {
         return Err(Failure::new(CODE_USAGE, "standard input can be only one of model and table"));
     }
-    let destination = match matches.get_one::<PathBuf>("output") {
+    let destination = match &args.output {
         Some(path) if path.as_os_str() != "-" => Destination::File(path.clone()),
         _ => Destination::Stdout,
     };
-    let overwrite = output::overwrite(matches);
+    let overwrite = args.force.overwrite();
     if destination != Destination::Stdout {
         destination.check(overwrite, Run::Write, console)?;
     }
-    let dialect = Dialect::from_matches(matches)?;
-    let column = matches.get_one::<String>("column").map(String::as_str);
-    let keys = Rc::new(Keys::from_matches(matches, [model_path, rows_path.as_path()])?);
-    let detached = Detached::from_matches(matches)?;
+    let column = args.column.as_deref();
+    let keys = Rc::new(args.keys.load([model_path.as_path(), rows_path.as_path()])?);
+    let detached = args.detached.load()?;
     let source = Source::open_verified(model_path, detached.as_ref(), console)?.with_keys(&keys);
     tell_cost(&source, console)?;
     let known = Known::of(&Model::of_content(source, &rules)?)?;
-    let wanted = if matches.get_flag("proba") { OutputKind::Probabilities } else { OutputKind::Predictions };
+    let wanted = if args.proba { OutputKind::Probabilities } else { OutputKind::Predictions };
     let asked = Asked::new(&known, wanted)?;
     let input = Input::open(rows_path)?;
 
     let mut report = Report::new(&known, &asked, rows_path, dialect.delimiter);
     if console.is_json() {
         // One object, whole or not at all: a row that does not fit is the only thing printed then.
-        ask(&known, &asked, input, dialect, column, console, &mut |answers| {
+        ask(&known, &asked, input, *dialect, column, console, &mut |answers| {
             report.keep(answers);
             Ok(())
         })?;
         report.json(&destination, overwrite, console)?;
         return Ok(Exit::Success);
     }
-    let n_rows = report
-        .stream(&destination, overwrite, |take| ask(&known, &asked, input, dialect, column, console, take))?;
+    let n_rows = report.stream(&destination, overwrite, |take| {
+        ask(&known, &asked, input, *dialect, column, console, take)
+    })?;
     if destination != Destination::Stdout {
         report::wrote(&destination, n_rows, console);
     }

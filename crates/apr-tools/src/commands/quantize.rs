@@ -16,16 +16,15 @@ use apr_convert::quantize::{
 use apr_convert::{Importance, TargetFormat};
 use apr_models::Tensors;
 use apr_quant::Dtype;
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::ValueEnum;
 
 use self::file::NewFile;
 use self::report::Report;
 use self::work::Work;
 use crate::args::glob::Selection;
-use crate::commands::completions::Listed;
+use crate::args::{CompatArg, INPUT_HELP, Listed, PayloadArgs, WriteArgs};
 use crate::commands::convert;
-use crate::detached::Detached;
+use crate::detached::DetachedArgs;
 use crate::error::{
     CODE_NOT_CARRIED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure,
 };
@@ -33,7 +32,7 @@ use crate::input::{self, Contents, Model, Source, Tensor};
 use crate::known;
 use crate::metadata;
 use crate::output::ending::Ending;
-use crate::output::{self, Destination, Output, Run};
+use crate::output::{Destination, Run};
 use crate::terminal::Console;
 use crate::terminal::human::plural;
 use crate::terminal::suggest;
@@ -41,62 +40,77 @@ use crate::terminal::suggest;
 /// Most bytes of a file of importance: those of the largest models take some hundred megabytes.
 const MAX_IMPORTANCE: u64 = 4 << 30;
 
-pub(crate) fn command() -> Command {
-    let option = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help)
-    };
-    let flag = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-    };
-    Command::new("quantize")
-        .about("Make a model smaller: its numbers in blocks of few bits, as GGUF, .apr or safetensors")
-        .arg(input::input_arg().value_name("MODEL"))
-        .arg(output::output_arg("The new file, or `-` for standard output"))
-        .arg(
-            option("type", "TYPE", "What the tensors become, by llama-quantize's names in any case")
-                .short('t')
-                .value_parser(Listed(type_names))
-                .required(true),
-        )
-        .arg(
-            option("format", "FORMAT", "Format of OUT, whatever its name")
-                .value_parser(PossibleValuesParser::new(["gguf", "apr2", "safetensors"])),
-        )
-        .arg(
-            option("tensor-type", "REGEX=TYPE", "Another type for tensors whose name the expression finds (repeatable)")
-                .action(ArgAction::Append),
-        )
-        .arg(option("output-tensor-type", "TYPE", "Another type for `output.weight`"))
-        .arg(option("token-embedding-type", "TYPE", "Another type for `token_embd.weight`"))
-        .arg(flag("leave-output-tensor", "Leave `output.weight` as it is").conflicts_with("output-tensor-type"))
-        .arg(flag("pure", "The same type for all, without the mixture that TYPE stands for"))
-        .arg(flag("allow-requantize", "Quantize again what is quantized, although precision is lost twice"))
-        .arg(
-            option("imatrix", "FILE", "Which columns matter: a file of llama-imatrix, GGUF or .dat")
-                .value_parser(value_parser!(PathBuf)),
-        )
-        .arg(flag("no-provenance", "Do not record source, options and version in the new file"))
-        .args(Selection::args())
-        .arg(input::compat_arg())
-        .arg(output::force_arg())
-        .arg(output::dry_run_arg())
-        .arg(input::unverified_arg())
-        .arg(input::trusted_arg())
-        .args(Detached::args())
-        .after_help(
-            "A GGUF model of a known architecture becomes, byte for byte, what llama-quantize makes of it (with \
-             --no-provenance; without, four keys more). In every other model, each matrix becomes TYPE; vectors and \
-             integers stay. Rows that are no whole number of blocks become the next larger type that fits, and the \
-             report says so. An .apr file has blocks of its own: there q4_0 and q8_0 are AprQ4 and AprQ8. A model that \
-             `apr predict` knows stays one: only its matrices of weights change.\n\n\
-             The error in the report is the root of the mean squared error, per standard deviation of the tensor. A dry run \
-             tells sizes, and the error from a sample. Memory does not grow with the model.\n\n\
-             Examples:\n  apr quantize tiny_llama.gguf --type q4_k_m --output small.gguf\n  \
-             apr quantize model.safetensors --type q8_0 --output half.gguf --exclude mask\n  \
-             apr quantize tiny_llama.gguf --type q4_0 --output tiny-q4.apr --dry-run\n\n\
-             Exit codes: 0 written, 2 OUT exists or has the ending of another format, no such type, nothing to quantize, or the format cannot hold it, 3 not a sound model, or numbers that \
-             no block can hold, 4 damaged or signed, 5 I/O, 6 another format or encrypted.",
-        )
+const AFTER_HELP: &str = "A GGUF model of a known architecture becomes, byte for byte, what llama-quantize makes of it (with \
+    --no-provenance; without, four keys more). In every other model, each matrix becomes TYPE; vectors and \
+    integers stay. Rows that are no whole number of blocks become the next larger type that fits, and the \
+    report says so. An .apr file has blocks of its own: there q4_0 and q8_0 are AprQ4 and AprQ8. A model that \
+    `apr predict` knows stays one: only its matrices of weights change.\n\n\
+    The error in the report is the root of the mean squared error, per standard deviation of the tensor. A dry run \
+    tells sizes, and the error from a sample. Memory does not grow with the model.\n\n\
+    Examples:\n  apr quantize tiny_llama.gguf --type q4_k_m --output small.gguf\n  \
+    apr quantize model.safetensors --type q8_0 --output half.gguf --exclude mask\n  \
+    apr quantize tiny_llama.gguf --type q4_0 --output tiny-q4.apr --dry-run\n\n\
+    Exit codes: 0 success, 2 OUT exists or has the extension of another format, no such type, nothing to quantize, or the format cannot hold it, 3 invalid file, or numbers that \
+    no block can hold, 4 corrupted or signed, 5 I/O, 6 another format or encrypted.";
+
+/// Make a model smaller: quantize its tensors in blocks of few bits, as GGUF, .apr or safetensors.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[arg(value_name = "MODEL", help = INPUT_HELP)]
+    input: PathBuf,
+    /// The new file, or `-` for standard output.
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// What the tensors become, by llama-quantize's names in any case.
+    #[arg(short = 't', long = "type", value_name = "TYPE", value_parser = Listed(type_names))]
+    type_name: String,
+    /// Format of OUT, whatever its name.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<FormatArg>,
+    /// Another type for tensors whose name the expression finds (repeatable).
+    #[arg(long, value_name = "REGEX=TYPE")]
+    tensor_type: Vec<String>,
+    /// Another type for `output.weight`.
+    #[arg(long, value_name = "TYPE")]
+    output_tensor_type: Option<String>,
+    /// Another type for `token_embd.weight`.
+    #[arg(long, value_name = "TYPE")]
+    token_embedding_type: Option<String>,
+    /// Leave `output.weight` as it is.
+    #[arg(long, conflicts_with = "output_tensor_type")]
+    leave_output_tensor: bool,
+    /// The same type for all, without the mixture that TYPE stands for.
+    #[arg(long)]
+    pure: bool,
+    /// Quantize again what is quantized, although precision is lost twice.
+    #[arg(long)]
+    allow_requantize: bool,
+    /// Which columns matter: a file of llama-imatrix, GGUF or .dat.
+    #[arg(long, value_name = "FILE")]
+    imatrix: Option<PathBuf>,
+    /// Do not record source, options and version in the new file.
+    #[arg(long)]
+    no_provenance: bool,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    compat: CompatArg,
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    payload: PayloadArgs,
+    #[command(flatten)]
+    detached: DetachedArgs,
+}
+
+/// A value of `--format`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FormatArg {
+    Gguf,
+    Apr2,
+    #[value(name = "safetensors")]
+    SafeTensors,
 }
 
 /// The names of types, in the small letters in which they are typed.
@@ -121,8 +135,8 @@ fn target(name: &str) -> Result<Target, Failure> {
     })
 }
 
-/// What the command line asks for, but for the input and the output.
-struct Args {
+/// What the options mean.
+struct Wanted {
     target: Target,
     format: Option<TargetFormat>,
     /// Of the output's name; not looked at if the format was given.
@@ -130,52 +144,27 @@ struct Args {
     overrides: Vec<Override>,
     output_tensor: OutputTensor,
     token_embedding: Option<Dtype>,
-    mixture: Mixture,
-    requantize: Requantize,
-    imatrix: Option<PathBuf>,
-    selection: Selection,
-    provenance: Provenance,
 }
 
-/// Whether the new file says what it was made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Provenance {
-    Record,
-    Omit,
-}
-
-impl Args {
-    fn from_matches(matches: &ArgMatches, output: &Destination) -> Result<Self, Failure> {
-        let text = |name| matches.get_one::<String>(name).map(String::as_str);
-        let format = |name| text(name).map(writable_dtype).transpose();
-        let overrides = matches.get_many::<String>("tensor-type").into_iter().flatten();
-        let output_tensor = match format("output-tensor-type")? {
+impl Wanted {
+    fn new(args: &Args, output: &Destination) -> Result<Self, Failure> {
+        let format = |name: &Option<String>| name.as_deref().map(writable_dtype).transpose();
+        let output_tensor = match format(&args.output_tensor_type)? {
             Some(format) => OutputTensor::Dtype(format),
-            None if matches.get_flag("leave-output-tensor") => OutputTensor::Keep,
+            None if args.leave_output_tensor => OutputTensor::Keep,
             None => OutputTensor::Mixture,
         };
         Ok(Self {
-            target: target(text("type").expect("clap requires --type"))?,
-            ending: if text("format").is_none() { Ending::of_output(output)? } else { None },
-            format: text("format").map(|name| match name {
-                "apr2" => TargetFormat::Apr,
-                "safetensors" => TargetFormat::SafeTensors,
-                _ => TargetFormat::Gguf,
+            target: target(&args.type_name)?,
+            ending: if args.format.is_none() { Ending::of_output(output)? } else { None },
+            format: args.format.map(|format| match format {
+                FormatArg::Gguf => TargetFormat::Gguf,
+                FormatArg::Apr2 => TargetFormat::Apr,
+                FormatArg::SafeTensors => TargetFormat::SafeTensors,
             }),
-            overrides: overrides.map(|rule| rule.parse()).collect::<Result<_, _>>()?,
+            overrides: args.tensor_type.iter().map(|rule| rule.parse()).collect::<Result<_, _>>()?,
             output_tensor,
-            token_embedding: format("token-embedding-type")?,
-            mixture: if matches.get_flag("pure") { Mixture::Pure } else { Mixture::Reference },
-            requantize: match matches.get_flag("allow-requantize") {
-                true => Requantize::Allow,
-                false => Requantize::Refuse,
-            },
-            imatrix: matches.get_one::<PathBuf>("imatrix").cloned(),
-            selection: Selection::from_matches(matches),
-            provenance: match matches.get_flag("no-provenance") {
-                true => Provenance::Omit,
-                false => Provenance::Record,
-            },
+            token_embedding: format(&args.token_embedding_type)?,
         })
     }
 
@@ -204,12 +193,12 @@ impl Args {
 ///
 /// If the input cannot be read or holds numbers that no block can, if the target is none or does not fit the format of the output,
 /// if the output cannot be written.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let output = Output::from_matches(matches, console)?;
-    let args = Args::from_matches(matches, &output.destination)?;
-    let rules = input::rules_of(matches);
-    let detached = Detached::from_matches(matches)?;
-    let source = Source::open_verified(input::path(matches), detached.as_ref(), console)?;
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let output = args.write.output(&args.output, console)?;
+    let wanted = Wanted::new(args, &output.destination)?;
+    let rules = args.payload.apply(args.compat.rules());
+    let detached = args.detached.load()?;
+    let source = Source::open_verified(&args.input, detached.as_ref(), console)?;
     let model = Model::from_source(source, &rules)?;
     let label = model.label().to_owned();
     let in_model = |failure: Failure| failure.in_file(&label);
@@ -239,15 +228,15 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     let specs: Vec<TensorSpec<'_>> =
         tensors.iter().zip(&shapes).map(|(tensor, shape)| spec(tensor, shape)).collect();
     let options = Options {
-        format: args.format(&model)?,
-        mixture: args.mixture,
-        requantize: args.requantize,
-        output_tensor: args.output_tensor,
-        token_embedding: args.token_embedding,
-        overrides: args.overrides.clone(),
+        format: wanted.format(&model)?,
+        mixture: if args.pure { Mixture::Pure } else { Mixture::Reference },
+        requantize: if args.allow_requantize { Requantize::Allow } else { Requantize::Refuse },
+        output_tensor: wanted.output_tensor,
+        token_embedding: wanted.token_embedding,
+        overrides: wanted.overrides,
         importance: importance.as_ref(),
         exact: exact(&model, &tensors)?,
-        ..Options::new(args.target)
+        ..Options::new(wanted.target)
     };
     let plan = Plan::new(&specs, &facts, &options).map_err(Failure::from).map_err(|failure| {
         // Tensors are the model's; the rest is what was asked for.
@@ -255,14 +244,11 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     })?;
 
     if plan.totals().converted == 0 {
-        return Err(in_model(nothing_converted(&plan, args.target)));
+        return Err(in_model(nothing_converted(&plan, wanted.target)));
     }
 
     let work = Work { model: &model, tensors: &tensors, specs: &specs, options: &options, plan: &plan };
-    let record = match args.provenance {
-        Provenance::Record => Some(keys::options_text(matches)),
-        Provenance::Omit => None,
-    };
+    let record = (!args.no_provenance).then(|| keys::options_text(args));
     let (file, mut lost) = NewFile::new(&work, args.imatrix.as_deref(), record, output.run, &rules, console)?;
     lost.extend(convert::lost_parts(&model, file.format()).map_err(in_model)?);
     remarks(&work, console)?;

@@ -1,17 +1,20 @@
 //! `apr seal`: any model, encrypted or signed or both, in a file of which single tensors can be read.
 
+use alloc::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use apr_crypto::OsRandom;
 use apr_sealed::{Part, PartKind, Plan, SealOptions, SealedLimits, Sealer};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use serde::Serialize;
 
+use crate::args::WriteArgs;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{self, Format, Model, Rules, Source};
 use crate::output::{self, Destination, Output, Run};
-use crate::secrets::{Audience, RecipientArgs, SigningArgs, key_password_args, refuse_shared_stdin};
+use crate::report::{self, Report};
+use crate::secrets::{Audience, RecipientArgs, SigningArgs, refuse_shared_stdin};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{exact_bytes, grouped, plural};
@@ -23,64 +26,77 @@ const PIECE_LEN: usize = 1 << 20;
 pub(crate) const NAME_KEY: &str = "file.name";
 const FORMAT_KEY: &str = "file.format";
 
-pub(crate) fn command() -> Command {
-    Command::new("seal")
-        .about("Encrypt or sign a model of any format and size, so that single tensors can be read")
-        .arg(
-            input::input_arg()
-                .value_name("MODEL")
-                .help("A file of any format, or `-` for a model on standard input; tensors are told apart in safetensors and .apr files"),
-        )
-        .arg(output::output_arg("The sealed file"))
-        .args(RecipientArgs::args())
-        .args(SigningArgs::args())
-        .args(key_password_args())
-        .arg(
-            Arg::new("bind-recipients")
-                .long("bind-recipients")
-                .action(ArgAction::SetTrue)
-                .requires("sign")
-                .help("Sign the list of recipients too: nobody else can change it"),
-        )
-        .arg(
-            Arg::new("room")
-                .long("room")
-                .value_name("N")
-                .value_parser(value_parser!(u16))
-                .help("Room for so many recipients in all [default: 8, or as many as are named]"),
-        )
-        .arg(
-            Arg::new("hide-recipients")
-                .long("hide-recipients")
-                .action(ArgAction::SetTrue)
-                .help("Leave out the list of the recipients' public keys, which all recipients can read; without it, `apr rekey --remove` does not work"),
-        )
-        .arg(
-            Arg::new("name")
-                .long("name")
-                .value_name("NAME")
-                .help("Remember this name of the original, in place of MODEL's [encrypted with it]"),
-        )
-        .arg(pairs_arg("metadata").help("Metadata that only those can read who can open the file"))
-        .arg(pairs_arg("public-metadata").help("Metadata that everybody can read"))
-        .arg(output::force_arg())
-        .arg(output::dry_run_arg())
-        .after_help(
-            "The whole file is kept, byte for byte: `apr open` gives it back, or one of its tensors, having read little \
-             more than that tensor. With recipients or a password it is encrypted (AES-256-GCM in chunks), with --sign it is \
-             signed, and anybody with the signer's public key can check it without opening it. Recipients can be added and \
-             removed later without rewriting the file: apr rekey. Sizes, the number of recipients and public metadata \
-             can be seen by everybody; who the recipients are, by each of them unless --hide-recipients says otherwise. Without \
-             --bind-recipients every recipient can add more, for whom the signature then holds as well.\n\n\
-             Examples:\n  apr seal model.safetensors -o sold.sealed --recipient buyer.key.pub --sign maker.key\n  \
-             apr seal model.apr -o locked.sealed --password-file password.txt\n\n\
-             Exit codes: 0 written, 2 OUT exists, no recipient, password or key, 3 not a key, 4 a key that others can \
-             read, 5 I/O.",
-        )
+const AFTER_HELP: &str = "The whole file is kept, byte for byte: `apr open` gives it back, or one of its tensors, having read little \
+    more than that tensor. With recipients or a password it is encrypted (AES-256-GCM in chunks), with --sign it is \
+    signed, and anyone with the signer's public key can check it without opening it. Recipients can be added and \
+    removed later without rewriting the file: apr rekey. Sizes, the number of recipients and public metadata \
+    can be seen by anyone; who the recipients are, by each of them unless --hide-recipients says otherwise. Without \
+    --bind-recipients every recipient can add more, for whom the signature then holds as well.\n\n\
+    Examples:\n  apr seal model.safetensors -o sold.sealed --recipient buyer.key.pub --sign maker.key\n  \
+    apr seal model.apr -o locked.sealed --password-file password.txt\n\n\
+    Exit codes: 0 success, 2 OUT exists, no recipient, password or key, 3 not a key, 4 a key that others can \
+    read, 5 I/O.";
+
+/// Encrypt or sign a model of any format and size, so that single tensors can be read.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// A file of any format, or `-` for a model on standard input; tensors are told apart in safetensors and .apr files.
+    #[arg(value_name = "MODEL")]
+    input: PathBuf,
+    /// The sealed file.
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    #[command(flatten)]
+    recipients: RecipientArgs,
+    #[command(flatten)]
+    signing: SigningArgs,
+    #[command(flatten)]
+    extras: Extras,
+    #[command(flatten)]
+    write: WriteArgs,
 }
 
-fn pairs_arg(name: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name("KEY=VALUE").action(ArgAction::Append)
+/// What is in a sealed file besides the model.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Extras {
+    /// Sign the list of recipients too: no one else can change it.
+    #[arg(long, requires = "sign")]
+    bind_recipients: bool,
+    /// Capacity for this many recipients in all [default: 8, or as many as are named].
+    #[arg(long, value_name = "N")]
+    room: Option<u16>,
+    /// Leave out the list of the recipients' public keys, which all recipients can read; without it, `apr rekey --remove` does
+    /// not work.
+    #[arg(long)]
+    hide_recipients: bool,
+    /// Remember this name of the original, in place of MODEL's [encrypted with it].
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Metadata that only those can read who can open the file.
+    #[arg(long, value_name = "KEY=VALUE")]
+    metadata: Vec<String>,
+    /// Metadata that anyone can read.
+    #[arg(long, value_name = "KEY=VALUE")]
+    public_metadata: Vec<String>,
+}
+
+/// What was sealed, for whom and by whom.
+#[derive(Serialize)]
+struct SealReport<'a> {
+    input: Cow<'a, str>,
+    output: Cow<'a, str>,
+    written: bool,
+    bytes: u64,
+    content_bytes: u64,
+    tensors: u64,
+    encryption: &'a str,
+    recipients: &'a [String],
+    signer: Option<&'a str>,
+}
+
+impl Report for SealReport<'_> {
+    const SCHEMA: &'static str = "apr.seal/1";
 }
 
 /// Runs `apr seal`.
@@ -88,13 +104,12 @@ fn pairs_arg(name: &'static str) -> Arg {
 /// # Errors
 ///
 /// If the model cannot be read; if a key or the password cannot be had, or none is named; if the output cannot be written.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let path = input::path(matches);
-    let (recipients, signing) = (RecipientArgs::from_matches(matches), SigningArgs::from_matches(matches));
-    refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), path)?;
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let Args { input, recipients, signing, .. } = args;
+    refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), input)?;
     // What cannot be written is told before anything is read from standard input.
-    Output::from_matches(matches, console)?;
-    seal(Source::open(path)?, matches, console)
+    let output = args.write.output(&args.output, console)?;
+    seal(Source::open(input)?, input, output, recipients, signing, &args.extras, console)
 }
 
 /// Seals a file for whom, by whom and where the options say, those of `apr encrypt` as well.
@@ -102,10 +117,16 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
 /// # Errors
 ///
 /// Those of [`run`].
-pub(crate) fn seal(source: Source, matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let path = input::path(matches);
-    let (recipients, signing) = (RecipientArgs::from_matches(matches), SigningArgs::from_matches(matches));
-    let Output { destination, overwrite, run } = Output::from_matches(matches, console)?;
+pub(crate) fn seal(
+    source: Source,
+    path: &Path,
+    output: Output,
+    recipients: &RecipientArgs,
+    signing: &SigningArgs,
+    extras: &Extras,
+    console: &mut Console,
+) -> Result<Exit, Failure> {
+    let Output { destination, overwrite, run } = output;
     let Destination::File(out_path) = &destination else {
         return Err(Failure::new(CODE_USAGE, "a sealed file cannot go to standard output")
             .because("its header is written last, when everything it vouches for is known")
@@ -120,7 +141,7 @@ pub(crate) fn seal(source: Source, matches: &ArgMatches, console: &mut Console) 
     let signer = signing.load()?;
     let audience = recipients.load(destination.label())?;
     let tensors = plan.parts().iter().filter(|part| part.kind() == PartKind::Tensor).count() as u64;
-    let mut options = options(matches, path)?;
+    let mut options = options(extras, path)?;
     // Whatever announces itself as nothing else is taken for safetensors, and may be anything.
     if source.format() != Format::SafeTensors || tensors > 0 {
         options.private.entry(FORMAT_KEY.to_owned()).or_insert_with(|| source.format().id().to_owned());
@@ -146,8 +167,7 @@ pub(crate) fn seal(source: Source, matches: &ArgMatches, console: &mut Console) 
     if let Some(signer) = &signer {
         options = options.signed_by(signer);
     }
-    let is_set = |name| matches.try_get_one::<bool>(name).ok().flatten() == Some(&true);
-    if is_set("bind-recipients") {
+    if extras.bind_recipients {
         options = options.with_bound_recipients();
     } else if signer.is_some() && !to.is_empty() {
         console.remark(
@@ -155,7 +175,7 @@ pub(crate) fn seal(source: Source, matches: &ArgMatches, console: &mut Console) 
              --bind-recipients` leaves the list of recipients to the signing key",
         );
     }
-    if !is_set("hide-recipients") && !to.is_empty() {
+    if !extras.hide_recipients && !to.is_empty() {
         options = options.with_listed_recipients();
     }
     let (room, most) = (options.room().max(to.len()), SealedLimits::default().stanzas);
@@ -181,16 +201,16 @@ pub(crate) fn seal(source: Source, matches: &ArgMatches, console: &mut Console) 
     }
     let signer = signer.map(|key| key.verifying_key().fingerprint().to_string());
     if console.is_json() {
-        console.json("apr.seal/1", |json| {
-            json.field_str("input", &path.to_string_lossy())?;
-            json.field_str("output", &out_path.to_string_lossy())?;
-            json.field_bool("written", run == Run::Write)?;
-            json.field_uint("bytes", total)?;
-            json.field_uint("content_bytes", len)?;
-            json.field_uint("tensors", tensors)?;
-            json.field_str("encryption", mode)?;
-            json.field_strings("recipients", to.iter().map(String::as_str))?;
-            json.field_opt_str("signer", signer.as_deref())
+        console.report(&SealReport {
+            input: report::path(path),
+            output: report::path(out_path),
+            written: run == Run::Write,
+            bytes: total,
+            content_bytes: len,
+            tensors,
+            encryption: mode,
+            recipients: &to,
+            signer: signer.as_deref(),
         })?;
         return Ok(Exit::Success);
     }
@@ -237,19 +257,21 @@ fn parts(model: &Model) -> Result<Vec<(u64, Part)>, Failure> {
     tensors.iter().map(part).collect()
 }
 
-fn options<'k>(matches: &ArgMatches, path: &Path) -> Result<SealOptions<'k>, Failure> {
+fn options<'k>(extras: &Extras, path: &Path) -> Result<SealOptions<'k>, Failure> {
     let mut options = SealOptions::default();
     let own =
         path.file_name().filter(|_| path.as_os_str() != "-").map(|name| name.to_string_lossy().into_owned());
-    if let Some(name) = matches.try_get_one::<String>("name").ok().flatten().cloned().or(own) {
+    if let Some(name) = extras.name.clone().or(own) {
         options = options.with_private(NAME_KEY, &name);
     }
-    if let Some(room) = matches.try_get_one::<u16>("room").ok().flatten() {
-        options = options.with_room_for((*room).into());
+    if let Some(room) = extras.room {
+        options = options.with_room_for(room.into());
     }
-    let pairs = |name: &str| matches.try_get_many::<String>(name).ok().flatten().into_iter().flatten();
-    for (arg, target) in [("metadata", &mut options.private), ("public-metadata", &mut options.public)] {
-        for pair in pairs(arg) {
+    for (arg, pairs, target) in [
+        ("metadata", &extras.metadata, &mut options.private),
+        ("public-metadata", &extras.public_metadata, &mut options.public),
+    ] {
+        for pair in pairs {
             let (key, value) = pair.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
                 Failure::new(
                     CODE_USAGE,

@@ -1,5 +1,6 @@
 //! `apr serve`: a model behind an HTTP address.
 
+use alloc::borrow::Cow;
 use alloc::rc::Rc;
 use core::time::Duration;
 use std::io::{self, ErrorKind, Write as _};
@@ -7,108 +8,101 @@ use std::path::{Path, PathBuf};
 
 use apr_crypto::Trust;
 use apr_serve::{Event, Logged, Options, Server, Shape, Signals, Signed, Succession, Watch};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::value_parser;
+use serde::Serialize;
 
-use crate::detached::Detached;
+use crate::args::{CompatArg, PayloadArgs};
+use crate::detached::{Detached, DetachedArgs};
 use crate::error::{CODE_NO_PREDICTION, CODE_USAGE, Exit, Failure};
 use crate::file_digest::sha256;
-use crate::input::{self, Model, Rules, Source};
+use crate::input::{Model, Rules, Source};
 use crate::interruption::{self, Asked};
 use crate::known::Known;
+use crate::report::{self, Report};
 use crate::sealed_file::tell_cost;
-use crate::secrets::Keys;
+use crate::secrets::{Keys, KeysArgs};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::parse_size;
 
-pub(crate) fn command() -> Command {
-    let number = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("N").value_parser(value_parser!(u32).range(1..)).help(help)
-    };
-    let time = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("TIME").default_value("10s").value_parser(parse_time).help(help)
-    };
-    Command::new("serve")
-        .about("Answer about rows over HTTP, with hot reload, limits and metrics")
-        .arg(
-            input::input_arg()
-                .value_name("MODEL")
-                .help("A model in a file of any format, or a sealed file of one"),
-        )
-        .arg(
-            Arg::new("addr")
-                .long("addr")
-                .value_name("ADDRESS")
-                .default_value("127.0.0.1:8080")
-                .help("Where to listen; port 0 is any that is free"),
-        )
-        .arg(
-            Arg::new("port")
-                .long("port")
-                .value_name("PORT")
-                .value_parser(value_parser!(u16))
-                .conflicts_with("addr")
-                .help("The same as --addr 127.0.0.1:PORT"),
-        )
-        .arg(number("threads", "Threads that accept, parse and predict [default: one a core]"))
-        .arg(
-            Arg::new("max-body")
-                .long("max-body")
-                .value_name("SIZE")
-                .default_value("1MiB")
-                .help("Longest body of a request"),
-        )
-        .arg(number("max-rows", "Most rows of a request").default_value("10000"))
-        .arg(
-            number("max-connections", "Most connections at a time; idle ones are closed for new ones")
-                .default_value("512"),
-        )
-        .arg(number(
-            "max-connections-per-address",
-            "Most connections of one address at a time [default: half of all]",
-        ))
-        .arg(
-            Arg::new("allow-host")
-                .long("allow-host")
-                .value_name("NAME")
-                .action(ArgAction::Append)
-                .value_parser(parse_host)
-                .help("Answer also to this name in the Host field of requests; repeatable"),
-        )
-        .arg(time("timeout", "For the body of a request and its answer"))
-        .arg(time("grace", "For requests in progress when the server stops"))
-        .arg(
-            Arg::new("allow-shape-change")
-                .long("allow-shape-change")
-                .action(ArgAction::SetTrue)
-                .help("Let a new file take other inputs than the old one"),
-        )
-        .arg(
-            Arg::new("allow-rollback")
-                .long("allow-rollback")
-                .action(ArgAction::SetTrue)
-                .help("Let a new file signed by a trusted key be older than the old one, or of another model"),
-        )
-        .arg(input::compat_arg())
-        .arg(input::unverified_arg())
-        .arg(input::trusted_arg())
-        .args(Keys::args())
-        .args(Detached::args())
-        .after_help(
-            "POST /predict takes {\"rows\": [[1, 2], [3, 4]]} or {\"rows\": [{\"age\": 1, \"size\": 2}]} as application/json, lines of text/csv, or \
-             raw 32-bit floats as \
-             application/vnd.apr.f32. GET /model, /health and /metrics say what is served and how it is; -v logs a line for each request. docs/serve.md is the \
-             specification.\n\n\
-             When MODEL changes, or at SIGHUP, it is loaded again and takes over at once; a file that is not sound, not \
-             signed by whom it must be, or takes other inputs leaves the old one answering. SIGTERM and SIGINT let requests in \
-             progress finish.\n\n\
-             With --signer, --trusted-keys or --any-signer, the signature is verified before anything else of the model \
-             is looked at, at the start and at every reload. With --signer or --trusted-keys, a new file must also have a later signed creation time than the old one, and the same model name.\n\n\
-             Examples:\n  apr serve model.apr\n  apr serve model.apr --addr 0.0.0.0:8080 --threads 4 --max-rows 1000\n  \
-             apr serve sold.apr --identity buyer.key --signer maker.key.pub\n\n\
-             Exit codes: 0 stopped by a signal, 2 it predicts nothing, 3 the model is not sound, 4 damaged, not verified or \
-             not decrypted, 5 I/O, an address in use among it, 6 another format, or encrypted and no key given.",
-        )
+const AFTER_HELP: &str = "POST /predict takes {\"rows\": [[1, 2], [3, 4]]} or {\"rows\": [{\"age\": 1, \"size\": 2}]} as application/json, lines of text/csv, or \
+    raw 32-bit floats as \
+    application/vnd.apr.f32. GET /model, /health and /metrics say what is served and how it is; -v logs a line for each request. docs/serve.md is the \
+    specification.\n\n\
+    When MODEL changes, or at SIGHUP, it is loaded again and takes over at once; a file that is not sound, not \
+    signed by whom it must be, or takes other inputs leaves the old one answering. SIGTERM and SIGINT let requests in \
+    progress finish.\n\n\
+    With --signer, --trusted-keys or --any-signer, the signature is verified before anything else of the model \
+    is looked at, at the start and at every reload. With --signer or --trusted-keys, a new file must also have a later signed creation time than the old one, and the same model name.\n\n\
+    Examples:\n  apr serve model.apr\n  apr serve model.apr --addr 0.0.0.0:8080 --threads 4 --max-rows 1000\n  \
+    apr serve sold.apr --identity buyer.key --signer maker.key.pub\n\n\
+    Exit codes: 0 stopped by a signal, 2 it predicts nothing, 3 invalid model, 4 corrupted, not verified or \
+    not decrypted, 5 I/O, an address in use among it, 6 another format, or encrypted and no key given.";
+
+/// Serve predictions over HTTP, with hot reload, limits and metrics.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// A model in a file of any format, or a sealed file of one.
+    #[arg(value_name = "MODEL")]
+    input: PathBuf,
+    /// Where to listen; port 0 is any that is free.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    addr: String,
+    /// The same as --addr 127.0.0.1:PORT.
+    #[arg(long, value_name = "PORT", conflicts_with = "addr")]
+    port: Option<u16>,
+    /// Threads that accept, parse and predict [default: one per core].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    threads: Option<u32>,
+    /// Maximum size of a request's body.
+    #[arg(long, value_name = "SIZE", default_value = "1MiB")]
+    max_body: String,
+    /// Maximum number of rows of a request.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u32).range(1..))]
+    max_rows: u32,
+    /// Maximum number of connections at a time; idle ones are closed for new ones.
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = value_parser!(u32).range(1..))]
+    max_connections: u32,
+    /// Maximum number of connections of one address at a time [default: half of all].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    max_connections_per_address: Option<u32>,
+    /// Accept also this name in the Host field of requests; repeatable.
+    #[arg(long, value_name = "NAME", value_parser = parse_host)]
+    allow_host: Vec<String>,
+    /// For the body of a request and its answer.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
+    timeout: Duration,
+    /// For requests in progress when the server stops.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
+    grace: Duration,
+    /// Let a new file take other inputs than the old one.
+    #[arg(long)]
+    allow_shape_change: bool,
+    /// Let a new file signed by a trusted key be older than the old one, or of another model.
+    #[arg(long)]
+    allow_rollback: bool,
+    #[command(flatten)]
+    compat: CompatArg,
+    #[command(flatten)]
+    payload: PayloadArgs,
+    #[command(flatten)]
+    keys: KeysArgs,
+    #[command(flatten)]
+    detached: DetachedArgs,
+}
+
+/// Where the server listens.
+#[derive(Serialize)]
+struct ServeReport<'a> {
+    file: Cow<'a, str>,
+    model: &'a str,
+    address: String,
+    url: &'a str,
+}
+
+impl Report for ServeReport<'_> {
+    const SCHEMA: &'static str = "apr.serve/1";
 }
 
 /// Reads `10s`, `500ms`, `2m`, `1.5s` or a number of seconds.
@@ -137,20 +131,18 @@ fn parse_host(text: &str) -> Result<String, String> {
     }
 }
 
-fn options(matches: &ArgMatches) -> Result<Options, Failure> {
-    let number = |name: &str| matches.get_one::<u32>(name).map(|&number| number as usize);
-    let time = |name: &str| *matches.get_one::<Duration>(name).expect("it has a default");
-    let max_body = parse_size(matches.get_one::<String>("max-body").expect("it has a default"))?;
+fn options(args: &Args) -> Result<Options, Failure> {
+    let max_body = parse_size(&args.max_body)?;
     let default = Options::default();
     Ok(Options {
-        threads: number("threads").unwrap_or(default.threads),
+        threads: args.threads.map_or(default.threads, |count| count as usize),
         max_body: usize::try_from(max_body).unwrap_or(usize::MAX),
-        max_rows: number("max-rows").unwrap_or(default.max_rows),
-        max_connections: number("max-connections").unwrap_or(default.max_connections),
-        max_connections_per_address: number("max-connections-per-address"),
-        allowed_hosts: matches.get_many::<String>("allow-host").into_iter().flatten().cloned().collect(),
-        request_time: time("timeout"),
-        grace: time("grace"),
+        max_rows: args.max_rows as usize,
+        max_connections: args.max_connections as usize,
+        max_connections_per_address: args.max_connections_per_address.map(|count| count as usize),
+        allowed_hosts: args.allow_host.iter().cloned().collect(),
+        request_time: args.timeout,
+        grace: args.grace,
         signals: Signals::Obey,
         ..default
     })
@@ -161,34 +153,34 @@ fn options(matches: &ArgMatches) -> Result<Options, Failure> {
 /// # Errors
 ///
 /// If the model cannot be loaded or predicts nothing, or the address cannot be listened on.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = input::rules_of(matches);
-    let path = input::path(matches);
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let rules = args.payload.apply(args.compat.rules());
+    let path = args.input.as_path();
     if path.as_os_str() == "-" {
         let failure = Failure::new(CODE_USAGE, "a model that is served is a file, not standard input");
         return Err(
             failure.help("write it to a file first; when that changes, the server takes the new model")
         );
     }
-    let mut options = options(matches)?;
+    let mut options = options(args)?;
     if interruption::is_installed() {
         // They reach the server through its handle.
         options.signals = Signals::Leave;
     }
-    let keys = Rc::new(Keys::from_matches(matches, [path])?);
+    let keys = Rc::new(args.keys.load([path])?);
     let mut watch = Watch::new(path);
-    if matches.get_flag("allow-shape-change") {
+    if args.allow_shape_change {
         watch.shape = Shape::MayChange;
     }
-    if matches.get_flag("allow-rollback") {
+    if args.allow_rollback {
         watch.succession = Succession::MayRollBack;
     }
-    let detached = Detached::from_matches(matches)?;
+    let detached = args.detached.load()?;
     let load = |console: &Console| load(path, &rules, &keys, detached.as_ref(), console);
     let model = load(console)?;
-    let addr = match matches.get_one::<u16>("port") {
+    let addr = match args.port {
         Some(port) => format!("127.0.0.1:{port}"),
-        None => matches.get_one::<String>("addr").expect("it has a default").clone(),
+        None => args.addr.clone(),
     };
     let mut server = Server::bind(addr.as_str(), options).map_err(|error| {
         let is_taken = error.io_error().kind() == ErrorKind::AddrInUse;
@@ -290,11 +282,11 @@ fn announce(
     use apr_models::Model as _;
     let url = format!("http://{}", server.local_addr());
     if console.is_json() {
-        return console.json("apr.serve/1", |json| {
-            json.field_str("file", &path.to_string_lossy())?;
-            json.field_str("model", model.name())?;
-            json.field_str("address", &server.local_addr().to_string())?;
-            json.field_str("url", &url)
+        return console.report(&ServeReport {
+            file: report::path(path),
+            model: model.name(),
+            address: server.local_addr().to_string(),
+            url: &url,
         });
     }
     console.text(|out, _| writeln!(out, "{url}"))?;

@@ -2,19 +2,22 @@
 
 pub(crate) mod gguf;
 
+use alloc::borrow::Cow;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::value_parser;
 use durable_file::StagedDir;
+use serde::Serialize;
 use st_core::{ShardPlan, WriteOptions};
 
-use crate::commands::convert;
+use crate::args::{CompatArg, INPUT_HELP, LayoutArgs, WriteArgs};
 use crate::error::{CODE_OUTPUT_KIND, Exit, Failure};
-use crate::input::{self, Format, Model, Source, Tensor};
+use crate::input::{Format, Model, Source, Tensor};
 use crate::output::rewrite::{self, Plan};
 use crate::output::{self, Destination, Overwrite, Run};
+use crate::report::{self, Report};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{self, plural};
@@ -23,61 +26,43 @@ use crate::terminal::table::{Align, Table};
 /// File name of the index, as all readers of sharded models know it.
 const INDEX_NAME: &str = "model.safetensors.index.json";
 
-pub(crate) fn command() -> Command {
-    Command::new("shard")
-        .about("Divide a safetensors or GGUF model into several files")
-        .arg(input::input_arg().value_name("IN"))
-        .arg(
-            Arg::new("output")
-                .short('o')
-                .long("output")
-                .value_name("DIR")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("Folder for the shards; it is made if it is missing"),
-        )
-        .arg(
-            Arg::new("max-size")
-                .long("max-size")
-                .value_name("SIZE")
-                .default_value("5GB")
-                .help("Most bytes of tensors in one file: 5GB, 500MB, 2GiB or a number of bytes"),
-        )
-        .arg(
-            Arg::new("max-tensors")
-                .long("max-tensors")
-                .value_name("N")
-                .value_parser(value_parser!(u64).range(1..))
-                .conflicts_with("max-size")
-                .help("GGUF: this many tensors in a file, instead of a size"),
-        )
-        .arg(
-            Arg::new("prefix")
-                .long("prefix")
-                .value_name("NAME")
-                .help("GGUF: what the files are called before their numbers; without it, as IN is"),
-        )
-        .arg(
-            Arg::new("no-tensor-first-split")
-                .long("no-tensor-first-split")
-                .action(ArgAction::SetTrue)
-                .help("GGUF: the first file holds the keys alone"),
-        )
-        .arg(input::compat_arg())
-        .args(convert::layout_args())
-        .arg(output::force_arg())
-        .arg(output::dry_run_arg())
-        .after_help(
-            "File names, index and the distribution of tensors are those of the usual hubs: \
-             model-00001-of-00003.safetensors and model.safetensors.index.json; a tensor larger than SIZE gets a file \
-             of its own. If everything fits into one file, it is called model.safetensors and there is no index. A \
-             new folder appears as a whole; in an existing one the index is written last.\n\n\
-             A GGUF model becomes the files of llama-gguf-split, NAME-00001-of-00003.gguf, even if there is but one. In an \
-             existing folder all of them are written before the first takes its place.\n\n\
-             Examples:\n  apr shard model.safetensors -o shards --max-size 300 --dry-run\n  \
-             apr shard tiny_llama.gguf -o parts --max-tensors 8\n\n\
-             Exit codes: 0 written, 2 a file exists, 3 not a sound file, 5 I/O, 6 another format.",
-        )
+const AFTER_HELP: &str = "File names, index and the distribution of tensors are those of the usual hubs: \
+    model-00001-of-00003.safetensors and model.safetensors.index.json; a tensor larger than SIZE gets a file \
+    of its own. If everything fits into one file, it is called model.safetensors and there is no index. A \
+    new folder appears as a whole; in an existing one the index is written last.\n\n\
+    A GGUF model becomes the files of llama-gguf-split, NAME-00001-of-00003.gguf, even if there is but one. In an \
+    existing folder all of them are written before the first takes its place.\n\n\
+    Examples:\n  apr shard model.safetensors -o shards --max-size 300 --dry-run\n  \
+    apr shard tiny_llama.gguf -o parts --max-tensors 8\n\n\
+    Exit codes: 0 success, 2 a file exists, 3 invalid file, 5 I/O, 6 another format.";
+
+/// Divide a safetensors or GGUF model into several files.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[arg(value_name = "IN", help = INPUT_HELP)]
+    input: PathBuf,
+    /// Folder for the shards; created if missing.
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Maximum size of the tensors in one file: 5GB, 500MB, 2GiB or a number of bytes.
+    #[arg(long, value_name = "SIZE", default_value = "5GB")]
+    max_size: String,
+    /// GGUF: this many tensors in a file, instead of a size.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), conflicts_with = "max_size")]
+    max_tensors: Option<u64>,
+    /// GGUF: what the files are called before their numbers; without it, as IN is.
+    #[arg(long, value_name = "NAME")]
+    prefix: Option<String>,
+    /// GGUF: the first file holds the keys alone.
+    #[arg(long)]
+    no_tensor_first_split: bool,
+    #[command(flatten)]
+    compat: CompatArg,
+    #[command(flatten)]
+    layout: LayoutArgs,
+    #[command(flatten)]
+    write: WriteArgs,
 }
 
 /// A file of the set to be.
@@ -91,25 +76,27 @@ struct PlannedFile<'m> {
 /// # Errors
 ///
 /// If the input cannot be read, or the set cannot be written.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = input::rules_of(matches);
-    let folder = matches.get_one::<PathBuf>("output").expect("clap requires -o");
-    let max_bytes = max_bytes(matches)?;
-    let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let folder = args.output.as_path();
+    let max_bytes = human::parse_size(&args.max_size)?;
+    let (overwrite, run) = (args.write.overwrite(), args.write.run());
     if folder.metadata().is_ok_and(|entry| !entry.is_dir()) {
         return Err(Failure::new(CODE_OUTPUT_KIND, "the output exists and is not a folder").in_file(folder));
     }
 
-    let source = Source::open(input::path(matches))?;
+    let source = Source::open(&args.input)?;
     if source.format() == Format::Gguf {
-        return gguf::run(matches, folder, source, console);
+        return gguf::run(args, max_bytes, source, console);
     }
-    let gguf_options = ["max-tensors", "prefix", "no-tensor-first-split"];
-    gguf::refuse_options(matches, &gguf_options, "safetensors files")?;
-    let model = Model::of_safetensors(source, &rules)?;
+    let gguf_options = [
+        ("max-tensors", args.max_tensors.is_some()),
+        ("prefix", args.prefix.is_some()),
+        ("no-tensor-first-split", args.no_tensor_first_split),
+    ];
+    gguf::refuse_options(&gguf_options, "safetensors files")?;
+    let model = Model::of_safetensors(source, &args.compat.rules())?;
     let tensors = model.tensors()?;
-    let options =
-        WriteOptions { metadata: rewrite::metadata_of(&model, console)?, ..convert::write_options(matches) };
+    let options = WriteOptions { metadata: rewrite::metadata_of(&model, console)?, ..args.layout.options() };
     let plan = ShardPlan::new(tensors.iter().map(|tensor| (tensor.name(), tensor.byte_len())), max_bytes)?;
     let mut files = Vec::new();
     for shard in plan.shards() {
@@ -127,7 +114,7 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
         tensors: file.plan.n_tensors(),
         bytes: file.plan.layout.file_len(),
     });
-    let report = Report {
+    let report = Written {
         model: &model,
         folder,
         shards: shards.collect(),
@@ -138,10 +125,6 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     };
     report.print(console)?;
     Ok(Exit::Success)
-}
-
-fn max_bytes(matches: &ArgMatches) -> Result<u64, Failure> {
-    human::parse_size(matches.get_one::<String>("max-size").expect("it has a default"))
 }
 
 /// Refuses before any work is done. A stale index beside a single new file would outlive its shards, so it is in the
@@ -196,15 +179,42 @@ fn write_set(
     Ok(())
 }
 
+/// The set.
+#[derive(Serialize)]
+struct ShardReport<'a> {
+    input: Cow<'a, str>,
+    output: Cow<'a, str>,
+    written: bool,
+    max_bytes: Option<u64>,
+    total_size: u64,
+    shards: &'a [Shard<'a>],
+    index: Option<&'a str>,
+    #[serde(flatten)]
+    gguf: Option<GgufFields<'a>>,
+}
+
+/// Of a GGUF model only.
+#[derive(Serialize)]
+struct GgufFields<'a> {
+    format: &'a str,
+    max_tensors: Option<u64>,
+}
+
+impl Report for ShardReport<'_> {
+    const SCHEMA: &'static str = "apr.shard/1";
+}
+
 /// One file of the set.
+#[derive(Serialize)]
 struct Shard<'a> {
+    #[serde(rename = "file")]
     name: &'a str,
     tensors: u64,
     bytes: u64,
 }
 
 /// What was written, or would be.
-struct Report<'a> {
+struct Written<'a> {
     model: &'a Model,
     folder: &'a Path,
     shards: Vec<Shard<'a>>,
@@ -215,33 +225,21 @@ struct Report<'a> {
     max_tensors: Option<u64>,
 }
 
-impl Report<'_> {
+impl Written<'_> {
     fn print(&self, console: &mut Console) -> Result<(), Failure> {
         let is_gguf = self.model.format() == Format::Gguf;
         if console.is_json() {
             let total = self.model.tensors()?.iter().map(Tensor::byte_len).sum();
-            return console.json("apr.shard/1", |json| {
-                json.field_str("input", &self.model.label().to_string_lossy())?;
-                json.field_str("output", &self.folder.to_string_lossy())?;
-                json.field_bool("written", self.run == Run::Write)?;
-                json.field_opt("max_bytes", self.max_bytes, |value, json| json.uint(value))?;
-                json.field_uint("total_size", total)?;
-                json.key("shards")?;
-                json.array()?;
-                for shard in &self.shards {
-                    json.object()?;
-                    json.field_str("file", shard.name)?;
-                    json.field_uint("tensors", shard.tensors)?;
-                    json.field_uint("bytes", shard.bytes)?;
-                    json.end_object()?;
-                }
-                json.end_array()?;
-                json.field_opt_str("index", self.index.map(|_| INDEX_NAME))?;
-                if is_gguf {
-                    json.field_str("format", Format::Gguf.name())?;
-                    json.field_opt("max_tensors", self.max_tensors, |value, json| json.uint(value))?;
-                }
-                Ok(())
+            return console.report(&ShardReport {
+                input: report::path(self.model.label()),
+                output: report::path(self.folder),
+                written: self.run == Run::Write,
+                max_bytes: self.max_bytes,
+                total_size: total,
+                shards: &self.shards,
+                index: self.index.map(|_| INDEX_NAME),
+                gguf: is_gguf
+                    .then_some(GgufFields { format: Format::Gguf.name(), max_tensors: self.max_tensors }),
             });
         }
         let mut table = Table::new(&[Align::Left, Align::Right, Align::Right]);

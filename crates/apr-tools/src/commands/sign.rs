@@ -3,19 +3,18 @@
 mod inside;
 
 use core::num::NonZeroU64;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use apr_manifest::{Bundle, Manifest, Method, SignOptions, minisign_path, sign_file};
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::ValueEnum;
+use serde::Serialize;
 
+use crate::args::{CompatArg, ForceArg, PayloadArgs};
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input;
 use crate::output::{self, Overwrite};
-use crate::report::json::JsonWriter;
-use crate::secrets::{PasswordArgs, Signer, key_password_args, load_signer};
+use crate::report::{self, Report};
+use crate::secrets::{KeyPasswordArgs, Signer, load_signer};
 use crate::terminal::escape;
 use crate::terminal::human;
 use crate::terminal::{Console, Progress};
@@ -24,7 +23,7 @@ use crate::terminal::{Console, Progress};
 const UNTRUSTED: &str = "signature by apr";
 
 /// What a signature is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Minisign,
     ModelSigning,
@@ -47,92 +46,75 @@ impl Format {
     }
 }
 
-pub(crate) fn command() -> Command {
-    let path = || value_parser!(PathBuf);
-    Command::new("sign")
-        .about("Put a signature beside a file or a folder, or inside an .apr model")
-        .arg(
-            Arg::new("input")
-                .value_name("PATH")
-                .required(true)
-                .num_args(1..)
-                .value_parser(path())
-                .help("Files of any format; with a P-256 key also folders"),
-        )
-        .arg(
-            Arg::new("key")
-                .long("key")
-                .value_name("KEYFILE")
-                .required(true)
-                .value_parser(path())
-                .help("The signing key: Ed25519 for minisign signatures, P-256 (PEM) for model signatures"),
-        )
-        .arg(
-            Arg::new("output")
-                .short('o')
-                .long("output")
-                .value_name("SIG")
-                .value_parser(path())
-                .help("The signature, if there is one PATH [default: PATH.minisig; PATH.sig, of a folder PATH/model.sig]; with --inside the signed model"),
-        )
-        .arg(
-            Arg::new("inside")
-                .long("inside")
-                .action(ArgAction::SetTrue)
-                .conflicts_with_all(["format", "comment", "ignore", "shard-size"])
-                .help("Write the .apr model of version 1 with the signature in it, to the file of -o; the key is Ed25519"),
-        )
-        .arg(
-            Arg::new("format")
-                .long("format")
-                .value_name("FORMAT")
-                .value_parser(PossibleValuesParser::new(["minisign", "model-signing"]))
-                .help("What the signature has to be; a key of the other kind is refused"),
-        )
-        .arg(
-            Arg::new("comment")
-                .long("comment")
-                .value_name("TEXT")
-                .help("minisign: a line that is signed as well [default: file:NAME]"),
-        )
-        .arg(
-            Arg::new("ignore")
-                .long("ignore")
-                .value_name("NAME")
-                .action(ArgAction::Append)
-                .help("Model signing: leave this file or folder out; its name below PATH"),
-        )
-        .arg(
-            Arg::new("shard-size")
-                .long("shard-size")
-                .value_name("SIZE")
-                .help("Model signing: list every SIZE bytes of a file (1GB) instead of whole files"),
-        )
-        .args(key_password_args())
-        .arg(output::force_arg())
-        .arg(input::compat_arg().requires("inside"))
-        .arg(input::unverified_arg().requires("inside"))
-        .arg(input::trusted_arg().requires("inside"))
-        .after_help(
-            "A minisign signature is of one file. A model signature (OpenSSF Model Signing 1.0) lists every file of a folder; \
-             `.git*` at its top and the signature itself are left out. Both can be checked with other programs: \
-             minisign 0.11, model-signing 1.1.1.\n\n\
-             With --inside the signature is a part of the model, where `apr verify`, `apr predict --signer` and `apr embed --signer` \
-             look for it. It covers header, metadata and payload.\n\n\
-             Examples:\n  apr sign model.safetensors --key publisher.key --comment 'version 1.2'\n  \
-             apr sign checkpoint --key publisher.pem\n  \
-             apr sign model.apr --inside -o signed.apr --key publisher.key\n\n\
-             Exit codes: 0 signed, 2 SIG exists or does not fit the key, 3 no key or nothing to sign, 4 a symbolic link in the \
-             folder, or signed already, 5 I/O, 6 no place for a signature inside, or encrypted.",
-        )
+const AFTER_HELP: &str = "A minisign signature is of one file. A model signature (OpenSSF Model Signing 1.0) lists every file of a folder; \
+    `.git*` at its top and the signature itself are left out. Both can be checked with other programs: \
+    minisign 0.11, model-signing 1.1.1.\n\n\
+    With --inside the signature is a part of the model, where `apr verify`, `apr predict --signer` and `apr embed --signer` \
+    look for it. It covers header, metadata and payload.\n\n\
+    Examples:\n  apr sign model.safetensors --key publisher.key --comment 'version 1.2'\n  \
+    apr sign checkpoint --key publisher.pem\n  \
+    apr sign model.apr --inside -o signed.apr --key publisher.key\n\n\
+    Exit codes: 0 success, 2 SIG exists or does not fit the key, 3 no key or nothing to sign, 4 a symbolic link in the \
+    folder, or signed already, 5 I/O, 6 no place for a signature inside, or encrypted.";
+
+/// Put a signature beside a file or a folder, or inside an .apr model.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Files of any format; with a P-256 key also folders.
+    #[arg(value_name = "PATH", required = true)]
+    inputs: Vec<PathBuf>,
+    /// The signing key: Ed25519 for minisign signatures, P-256 (PEM) for model signatures.
+    #[arg(long, value_name = "KEYFILE")]
+    key: PathBuf,
+    /// The signature, if there is one PATH [default: PATH.minisig; PATH.sig, of a folder PATH/model.sig]; with --inside the
+    /// signed model.
+    #[arg(short, long, value_name = "SIG")]
+    output: Option<PathBuf>,
+    /// Write the .apr model of version 1 with the signature in it, to the file of -o; the key is Ed25519.
+    #[arg(long, conflicts_with_all = ["format", "comment", "ignore", "shard_size"])]
+    inside: bool,
+    /// What the signature has to be; a key of the other kind is refused.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// minisign: a line that is signed as well [default: file:NAME].
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
+    /// Model signing: leave this file or folder out; its name below PATH.
+    #[arg(long, value_name = "NAME")]
+    ignore: Vec<String>,
+    /// Model signing: list every SIZE bytes of a file (1GB) instead of whole files.
+    #[arg(long, value_name = "SIZE")]
+    shard_size: Option<String>,
+    #[command(flatten)]
+    key_password: KeyPasswordArgs,
+    #[command(flatten)]
+    force: ForceArg,
+    #[command(flatten)]
+    compat: CompatArg,
+    #[command(flatten)]
+    payload: PayloadArgs,
+}
+
+/// The signatures that were made.
+#[derive(Serialize)]
+struct SignReport<'a> {
+    format: &'a str,
+    fingerprint: String,
+    signatures: &'a [Made],
+}
+
+impl Report for SignReport<'_> {
+    const SCHEMA: &'static str = "apr.sign/1";
 }
 
 /// A signature that was made.
+#[derive(Serialize)]
 struct Made {
-    input: PathBuf,
-    output: PathBuf,
-    n_files: u64,
-    n_bytes: u64,
+    input: String,
+    output: String,
+    files: u64,
+    bytes: u64,
 }
 
 /// Runs `apr sign`.
@@ -140,36 +122,36 @@ struct Made {
 /// # Errors
 ///
 /// If the key, a file or the folder cannot be read, or a signature cannot be written. Those written before stay.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let inputs: Vec<&PathBuf> = matches.get_many("input").into_iter().flatten().collect();
-    let key_file: &PathBuf = matches.get_one("key").expect("clap requires --key");
-    if matches.get_flag("inside") {
-        return inside::run(&inputs, key_file, matches, console);
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    if args.inside {
+        return inside::run(args, console);
     }
-    let output: Option<&PathBuf> = matches.get_one("output");
+    if let Some(option) = args.compat.given().or(args.payload.given()) {
+        let what = format!("--{option} is for --inside alone");
+        return Err(Failure::new(CODE_USAGE, what).help("add --inside, or leave the option out"));
+    }
+    let Args { inputs, output, .. } = args;
     if output.is_some() && inputs.len() > 1 {
         return Err(Failure::new(CODE_USAGE, "-o names one signature, and there are several files"));
     }
-    let key = load_signer(key_file, &PasswordArgs::of_keys(matches))?;
+    let key = load_signer(&args.key, &args.key_password)?;
     let format = Format::of(&key);
-    refuse_misfits(matches, format)?;
-    let comment: Option<&String> = matches.get_one("comment");
-    let method = match matches.get_one::<String>("shard-size") {
+    refuse_misfits(args, format)?;
+    let method = match &args.shard_size {
         Some(size) => Method::Shards(shard_size(size)?),
         None => Method::Files,
     };
-    let ignore = matches.get_many("ignore").into_iter().flatten().cloned().collect();
-    let options = SignOptions { method, ignore, ..SignOptions::default() };
-    let overwrite = output::overwrite(matches);
+    let options = SignOptions { method, ignore: args.ignore.clone(), ..SignOptions::default() };
+    let overwrite = args.force.overwrite();
 
-    let target = |input: &PathBuf| output.cloned().unwrap_or_else(|| default_place(input, format));
+    let target = |input: &PathBuf| output.clone().unwrap_or_else(|| default_place(input, format));
     // Refused before anything is read.
     inputs.iter().try_for_each(|input| output::check_file(&target(input), overwrite))?;
     let mut made = Vec::new();
     for input in inputs {
         let output = target(input);
         let (n_files, n_bytes) = match &key {
-            Signer::Ed25519(key) => minisign(input, &output, key, comment, overwrite, console)?,
+            Signer::Ed25519(key) => minisign(input, &output, key, args.comment.as_ref(), overwrite, console)?,
             Signer::P256(key) => {
                 let seen = Mutex::new(0);
                 let manifest = watched(console, "hashing", &seen, |watch| {
@@ -189,17 +171,16 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
                 human::bytes(n_bytes)
             ));
         }
-        made.push(Made { input: input.clone(), output, n_files, n_bytes });
+        made.push(Made {
+            input: report::path(input).into_owned(),
+            output: report::path(&output).into_owned(),
+            files: n_files,
+            bytes: n_bytes,
+        });
     }
     if console.is_json() {
-        console.json("apr.sign/1", |json| {
-            json.field_str("format", format.name())?;
-            json.field_str("fingerprint", &key.fingerprint().to_string())?;
-            json.key("signatures")?;
-            json.array()?;
-            made.iter().try_for_each(|made| made.write_json(json))?;
-            json.end_array()
-        })?;
+        let fingerprint = key.fingerprint().to_string();
+        console.report(&SignReport { format: format.name(), fingerprint, signatures: &made })?;
     }
     Ok(Exit::Success)
 }
@@ -215,21 +196,21 @@ fn of_arguments(failure: Failure) -> Failure {
 }
 
 /// Refuses options that the kind of signature has no place for.
-fn refuse_misfits(matches: &ArgMatches, format: Format) -> Result<(), Failure> {
+fn refuse_misfits(args: &Args, format: Format) -> Result<(), Failure> {
     let key = match format {
         Format::Minisign => "an Ed25519 key makes minisign signatures",
         Format::ModelSigning => "a P-256 key makes model signatures",
     };
     let refused = |what: String| Err(Failure::new(CODE_USAGE, what).because(key));
-    if let Some(wanted) = matches.get_one::<String>("format").filter(|wanted| *wanted != format.name()) {
-        return refused(format!("the key is not one for the format {wanted}"));
+    if let Some(wanted) = args.format.filter(|wanted| *wanted != format) {
+        return refused(format!("the key is not one for the format {}", wanted.name()));
     }
-    let misfits: &[&str] = match format {
-        Format::Minisign => &["ignore", "shard-size"],
-        Format::ModelSigning => &["comment"],
+    let misfits: &[(&str, bool)] = match format {
+        Format::Minisign => &[("ignore", !args.ignore.is_empty()), ("shard-size", args.shard_size.is_some())],
+        Format::ModelSigning => &[("comment", args.comment.is_some())],
     };
-    match misfits.iter().find(|name| matches.contains_id(name)) {
-        Some(name) => {
+    match misfits.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => {
             refused(format!("--{name} has no place in a signature of the format {}", format.name()))
         }
         None => Ok(()),
@@ -311,15 +292,4 @@ pub(crate) fn bundle_places(input: &Path) -> Vec<PathBuf> {
     };
     let inside = input.is_dir().then(|| input.join("model.sig"));
     inside.into_iter().chain(beside()).collect()
-}
-
-impl Made {
-    fn write_json<W: io::Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
-        json.object()?;
-        json.field_str("input", &self.input.to_string_lossy())?;
-        json.field_str("output", &self.output.to_string_lossy())?;
-        json.field_uint("files", self.n_files)?;
-        json.field_uint("bytes", self.n_bytes)?;
-        json.end_object()
-    }
 }

@@ -2,43 +2,41 @@
 
 mod measured;
 
+use alloc::borrow::Cow;
 use alloc::rc::Rc;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use apr_container::Compression;
 use apr_models::Model as _;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use serde::Serialize;
 
 use self::measured::{Estimate, Measured, Program};
 use crate::commands::embed::{self, Format, Signature};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::Rules;
 use crate::known::Known;
-use crate::report::json::JsonWriter;
+use crate::report::{self, Fields, Report};
 use crate::secrets::Keys;
+use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{grouped, plural};
 use crate::terminal::table::{Align, Table};
-use crate::terminal::{Console, Out};
 
-pub(crate) fn command() -> Command {
-    Command::new("size")
-        .about("Say what a program with a model inside takes, and what each feature adds")
-        .arg(
-            Arg::new("input")
-                .value_name("MODEL")
-                .value_parser(value_parser!(std::path::PathBuf))
-                .help("A model as `apr embed` takes it: what its own program would take"),
-        )
-        .after_help(
-            "The numbers are measured: bytes of programs of `apr embed`, stripped, with its release profile, by the compiler that is \
-             named, without the file of the model. A program is that and the file. With MODEL they are added up, or those of \
-             the program most like it: an estimate, which another compiler misses by more. `cargo xtask embed size` measures \
-             again.\n\n\
-             Examples:\n  apr size\n  apr size model.apr --json\n\n\
-             Exit codes: 0 said, 2 it predicts nothing, 3 not sound, 4 damaged, 5 I/O, 6 another format, or encrypted.",
-        )
+const AFTER_HELP: &str = "The numbers are measured: bytes of programs of `apr embed`, stripped, with its release profile, by the compiler that is \
+    named, without the file of the model. A program is that and the file. With MODEL they are added up, or those of \
+    the program most like it: an estimate, which another compiler misses by more. `cargo xtask embed size` measures \
+    again.\n\n\
+    Examples:\n  apr size\n  apr size model.apr --json\n\n\
+    Exit codes: 0 success, 2 it predicts nothing, 3 invalid file, 4 corrupted, 5 I/O, 6 another format, or encrypted.";
+
+/// Estimate the size of an embedded program, and what each feature adds.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// A model as `apr embed` takes it: what its own program would take.
+    #[arg(value_name = "MODEL")]
+    input: Option<PathBuf>,
 }
 
 /// Runs `apr size`.
@@ -46,9 +44,9 @@ pub(crate) fn command() -> Command {
 /// # Errors
 ///
 /// If there is a model and no program can be written around it.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let measured = Measured::new();
-    match matches.get_one::<std::path::PathBuf>("input") {
+    match &args.input {
         Some(path) => of_model(path, &measured, console)?,
         None => all(&measured, console)?,
     }
@@ -59,32 +57,18 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
 fn all(measured: &Measured<'_>, console: &mut Console) -> Result<(), Failure> {
     let features = measured.features();
     if console.is_json() {
-        return console.json("apr.size/1", |json| {
-            head(measured, json)?;
-            json.key("programs")?;
-            json.array()?;
-            for row in &measured.rows {
-                json.object()?;
-                write_program(row.program, json)?;
-                write_bytes(measured, &row.bytes, json)?;
-                json.end_object()?;
-            }
-            json.end_array()?;
-            json.key("features")?;
-            json.array()?;
-            for feature in &features {
-                json.object()?;
-                json.field_str("feature", feature.name)?;
-                json.key("bytes")?;
-                json.object()?;
-                for (target, &bytes) in measured.targets.iter().zip(&feature.bytes) {
-                    json.key(target)?;
-                    json.int(bytes)?;
-                }
-                json.end_object()?;
-                json.end_object()?;
-            }
-            json.end_array()
+        let programs = measured
+            .rows
+            .iter()
+            .map(|row| ProgramSize { program: row.program.into(), bytes: by_target(measured, &row.bytes) });
+        let features = features
+            .iter()
+            .map(|feature| FeatureSize { feature: feature.name, bytes: by_target(measured, &feature.bytes) });
+        return console.report(&SizeReport {
+            compiler: measured.compiler,
+            targets: &measured.targets,
+            programs: programs.collect(),
+            features: features.collect(),
         });
     }
     let mut table = table(measured, "PROGRAM");
@@ -149,25 +133,19 @@ fn of_model(path: &Path, measured: &Measured<'_>, console: &mut Console) -> Resu
         })
         .collect();
     if console.is_json() {
-        return console.json("apr.size/1", |json| {
-            json.field_str("file", &path.to_string_lossy())?;
-            json.field_str("model", model)?;
-            json.field_uint("model_bytes", len)?;
-            head(measured, json)?;
-            json.key("estimates")?;
-            json.array()?;
-            for (program, estimate) in &estimates {
-                json.object()?;
-                write_program(*program, json)?;
-                json.key("like")?;
-                json.object()?;
-                write_program(estimate.like, json)?;
-                json.end_object()?;
-                json.field_strings("with", estimate.with.iter().copied())?;
-                write_bytes(measured, &estimate.bytes, json)?;
-                json.end_object()?;
-            }
-            json.end_array()
+        let estimates = estimates.iter().map(|(program, estimate)| EstimatedSize {
+            program: (*program).into(),
+            like: estimate.like.into(),
+            with: &estimate.with,
+            bytes: by_target(measured, &estimate.bytes),
+        });
+        return console.report(&EstimateReport {
+            file: report::path(path),
+            model,
+            model_bytes: len,
+            compiler: measured.compiler,
+            targets: &measured.targets,
+            estimates: estimates.collect(),
         });
     }
     let mut table = table(measured, "PROGRAM");
@@ -259,26 +237,80 @@ fn print(measured: &Measured<'_>, what: &str, table: &Table, console: &mut Conso
     })
 }
 
-type Json<'j> = JsonWriter<&'j mut io::BufWriter<Out>>;
-
-fn head(measured: &Measured<'_>, json: &mut Json<'_>) -> io::Result<()> {
-    json.field_str("compiler", measured.compiler)?;
-    json.field_strings("targets", measured.targets.iter().copied())
+/// What was measured.
+#[derive(Serialize)]
+struct SizeReport<'a> {
+    compiler: &'a str,
+    targets: &'a [&'a str],
+    programs: Vec<ProgramSize<'a>>,
+    features: Vec<FeatureSize<'a>>,
 }
 
-fn write_program(program: Program<'_>, json: &mut Json<'_>) -> io::Result<()> {
-    json.field_str("model", program.model)?;
-    json.field_str("form", program.form)?;
-    json.field_bool("verifies_signature", program.signature == "verified")?;
-    json.field_bool("serves", program.kind == "service")?;
-    json.field_str("optimized_for", program.optimized)
+impl Report for SizeReport<'_> {
+    const SCHEMA: &'static str = "apr.size/1";
 }
 
-fn write_bytes(measured: &Measured<'_>, bytes: &[u64], json: &mut Json<'_>) -> io::Result<()> {
-    json.key("bytes")?;
-    json.object()?;
-    for (target, &bytes) in measured.targets.iter().zip(bytes) {
-        json.field_uint(target, bytes)?;
+/// What a model's own program would take.
+#[derive(Serialize)]
+struct EstimateReport<'a> {
+    file: Cow<'a, str>,
+    model: &'a str,
+    model_bytes: u64,
+    compiler: &'a str,
+    targets: &'a [&'a str],
+    estimates: Vec<EstimatedSize<'a>>,
+}
+
+impl Report for EstimateReport<'_> {
+    const SCHEMA: &'static str = "apr.size/1";
+}
+
+#[derive(Serialize)]
+struct ProgramFields<'a> {
+    model: &'a str,
+    form: &'a str,
+    verifies_signature: bool,
+    serves: bool,
+    optimized_for: &'a str,
+}
+
+impl<'a> From<Program<'a>> for ProgramFields<'a> {
+    fn from(program: Program<'a>) -> Self {
+        Self {
+            model: program.model,
+            form: program.form,
+            verifies_signature: program.signature == "verified",
+            serves: program.kind == "service",
+            optimized_for: program.optimized,
+        }
     }
-    json.end_object()
+}
+
+/// Bytes for each target.
+type ByTarget<'a, N> = Fields<&'a str, N>;
+
+fn by_target<'a, N: Copy>(measured: &Measured<'a>, bytes: &[N]) -> ByTarget<'a, N> {
+    Fields(measured.targets.iter().copied().zip(bytes.iter().copied()).collect())
+}
+
+#[derive(Serialize)]
+struct ProgramSize<'a> {
+    #[serde(flatten)]
+    program: ProgramFields<'a>,
+    bytes: ByTarget<'a, u64>,
+}
+
+#[derive(Serialize)]
+struct FeatureSize<'a> {
+    feature: &'a str,
+    bytes: ByTarget<'a, i64>,
+}
+
+#[derive(Serialize)]
+struct EstimatedSize<'a> {
+    #[serde(flatten)]
+    program: ProgramFields<'a>,
+    like: ProgramFields<'a>,
+    with: &'a [&'a str],
+    bytes: ByTarget<'a, u64>,
 }

@@ -1,43 +1,48 @@
 //! `apr tensors`: the tensors of a model in file order, with their digests if asked for.
 
+use alloc::borrow::Cow;
 use alloc::rc::Rc;
-use std::io::{self, Write};
+use std::io::Write as _;
+use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::args::glob::Selection;
+use crate::args::{CompatArg, INPUT_HELP, TrustedArg};
 use crate::error::{Exit, Failure};
-use crate::input::{self, Model, Tensor};
-use crate::report::json::JsonWriter;
-use crate::secrets::Keys;
+use crate::input::{Model, Tensor};
+use crate::report::{self, Each, Report};
+use crate::secrets::KeysArgs;
 use crate::terminal::escape::escaped;
 use crate::terminal::human;
 use crate::terminal::table::{Align, Dispensable, Table};
 use crate::terminal::{Console, Style};
 
-pub(crate) fn command() -> Command {
-    Command::new("tensors")
-        .about("List the tensors of a model in file order")
-        .arg(input::input_arg())
-        .arg(input::compat_arg())
-        .arg(
-            Arg::new("digest")
-                .long("digest")
-                .action(ArgAction::SetTrue)
-                .help("Also show the SHA-256 of the bytes of each tensor"),
-        )
-        .args(Selection::args())
-        .arg(input::trusted_arg())
-        .args(Keys::args())
-        .after_help(
-            "The offset of a tensor is counted in bytes from the start of its file. An .apr file of version 1 holds a \
-             model: its tensors are the ones the model becomes as safetensors, and have no offset.\n\n\
-             Examples:\n  apr tensors model.safetensors --json --digest\n  \
-             apr tensors model.safetensors --select '*.weight'\n\n\
-             Exit codes: 0 listed, 3 not a sound model file, 4 damaged, not verified or not \
-             decrypted, 5 I/O, 6 another format, or encrypted and no key given.",
-        )
+const AFTER_HELP: &str = "The offset of a tensor is counted in bytes from the start of its file. An .apr file of version 1 holds a \
+    model: its tensors are the ones the model becomes as safetensors, and have no offset.\n\n\
+    Examples:\n  apr tensors model.safetensors --json --digest\n  \
+    apr tensors model.safetensors --select '*.weight'\n\n\
+    Exit codes: 0 success, 3 invalid file, 4 corrupted, not verified or not \
+    decrypted, 5 I/O, 6 another format, or encrypted and no key given.";
+
+/// List the tensors of a model in file order.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[arg(value_name = "FILE", help = INPUT_HELP)]
+    input: PathBuf,
+    #[command(flatten)]
+    compat: CompatArg,
+    /// Also show the SHA-256 of the bytes of each tensor.
+    #[arg(long)]
+    digest: bool,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    trusted: TrustedArg,
+    #[command(flatten)]
+    keys: KeysArgs,
 }
 
 /// Runs `apr tensors`.
@@ -45,24 +50,17 @@ pub(crate) fn command() -> Command {
 /// # Errors
 ///
 /// If the model cannot be read.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let rules = input::rules_of(matches).with_unchecked_signatures();
-    let selection = Selection::from_matches(matches);
-    let path = input::path(matches);
-    let model = Model::open_with(path, &rules, &Rc::new(Keys::from_matches(matches, [path])?))?;
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let rules = args.trusted.apply(args.compat.rules()).with_unchecked_signatures();
+    let path = args.input.as_path();
+    let model = Model::open_with(path, &rules, &Rc::new(args.keys.load([path])?))?;
     let mut tensors = model.tensors()?;
-    tensors.retain(|tensor| selection.includes(tensor.name()));
-    let digests = if matches.get_flag("digest") { Some(digests(&tensors, console)?) } else { None };
+    tensors.retain(|tensor| args.selection.includes(tensor.name()));
+    let digests = if args.digest { Some(digests(&tensors, console)?) } else { None };
     if console.is_json() {
-        console.json("apr.tensors/1", |json| {
-            json.field_str("file", &model.label().to_string_lossy())?;
-            json.key("tensors")?;
-            json.array()?;
-            for (idx, tensor) in tensors.iter().enumerate() {
-                write_tensor(json, tensor, digests.as_ref().and_then(|digests| digests.get(idx)))?;
-            }
-            json.end_array()
-        })?;
+        let digest = |idx| digests.as_ref().and_then(|digests: &Vec<String>| digests.get(idx));
+        let rows = || tensors.iter().enumerate().map(|(idx, tensor)| TensorRow::new(tensor, digest(idx)));
+        console.report(&TensorsReport { file: report::path(model.label()), tensors: Each(rows) })?;
     } else {
         let table = table(&tensors, digests.as_deref(), &model);
         console.text(|out, style| {
@@ -83,26 +81,44 @@ pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, F
     Ok(Exit::Success)
 }
 
-fn write_tensor<W: Write>(
-    json: &mut JsonWriter<W>,
-    tensor: &Tensor<'_>,
-    digest: Option<&String>,
-) -> io::Result<()> {
-    json.object()?;
-    json.field_str("name", tensor.name())?;
-    json.field_str("dtype", tensor.dtype().name())?;
-    json.field_shape("shape", tensor.shape().iter().map(|&dim| dim as u64))?;
-    if let Some(offset) = tensor.file_offset() {
-        json.field_uint("offset", offset)?;
+/// The tensors of a model.
+#[derive(Serialize)]
+struct TensorsReport<'a, T> {
+    file: Cow<'a, str>,
+    tensors: T,
+}
+
+impl<T: Serialize> Report for TensorsReport<'_, T> {
+    const SCHEMA: &'static str = "apr.tensors/1";
+}
+
+/// One of them.
+#[derive(Serialize)]
+struct TensorRow<'a> {
+    name: &'a str,
+    dtype: &'static str,
+    shape: &'a [usize],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha256: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<&'a str>,
+}
+
+impl<'a> TensorRow<'a> {
+    fn new(tensor: &'a Tensor<'a>, digest: Option<&'a String>) -> Self {
+        Self {
+            name: tensor.name(),
+            dtype: tensor.dtype().name(),
+            shape: tensor.shape(),
+            offset: tensor.file_offset(),
+            bytes: tensor.byte_len(),
+            sha256: digest.map(String::as_str),
+            shard: tensor.shard(),
+        }
     }
-    json.field_uint("bytes", tensor.byte_len())?;
-    if let Some(digest) = digest {
-        json.field_str("sha256", digest)?;
-    }
-    if let Some(shard) = tensor.shard() {
-        json.field_str("shard", shard)?;
-    }
-    json.end_object()
 }
 
 fn table(tensors: &[Tensor<'_>], digests: Option<&[String]>, model: &Model) -> Table {

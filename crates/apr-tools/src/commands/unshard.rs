@@ -4,50 +4,44 @@ mod gguf;
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use st_core::WriteOptions;
 
-use crate::commands::convert;
+use crate::args::{CompatArg, LayoutArgs, WriteArgs};
 use crate::commands::shard::gguf::refuse_options;
 use crate::error::{Exit, Failure};
-use crate::input::{self, Format, Model, Source};
+use crate::input::{Format, Model, Source};
+use crate::output::Output;
 use crate::output::ending::Ending;
 use crate::output::rewrite::{self, Job, Plan};
-use crate::output::{self, Destination};
 use crate::terminal::Console;
 
-pub(crate) fn command() -> Command {
-    Command::new("unshard")
-        .about("Join the shards of a model into one file")
-        .arg(input::input_arg().value_name("DIR").help("A folder with an index of shards, or the index itself; of GGUF files a shard, or their folder"))
-        .arg(
-            Arg::new("output")
-                .short('o')
-                .long("output")
-                .value_name("FILE")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("The new file, or `-` for standard output"),
-        )
-        .arg(
-            Arg::new("no-split-keys")
-                .long("no-split-keys")
-                .action(ArgAction::SetTrue)
-                .help("GGUF: take out the keys about shards, which llama-gguf-split leaves in the file"),
-        )
-        .arg(input::compat_arg())
-        .args(convert::layout_args())
-        .arg(output::force_arg())
-        .arg(output::dry_run_arg())
-        .after_help(
-            "A set whose index and shards do not agree is refused. Metadata is taken from the shards; where they \
-             disagree, the first one counts.\n\n\
-             Shards of a GGUF model are found by their names: give any of them. The new file is that of llama-gguf-split; with \
-             --no-split-keys it is the one that was there before.\n\n\
-             Examples:\n  apr unshard sharded -o joined.safetensors --dry-run\n  \
-             apr unshard sharded/model.safetensors.index.json -o joined.safetensors\n\n\
-             Exit codes: 0 written, 2 FILE exists, 3 the set is not sound, 5 I/O, 6 another format.",
-        )
+const AFTER_HELP: &str = "A set whose index and shards do not agree is refused. Metadata is taken from the shards; where they \
+    disagree, the first one counts.\n\n\
+    Shards of a GGUF model are found by their names: give any of them. The new file is that of llama-gguf-split; with \
+    --no-split-keys it is the one that was there before.\n\n\
+    Examples:\n  apr unshard sharded -o joined.safetensors --dry-run\n  \
+    apr unshard sharded/model.safetensors.index.json -o joined.safetensors\n\n\
+    Exit codes: 0 success, 2 FILE exists, 3 invalid set, 5 I/O, 6 another format.";
+
+/// Join the shards of a model into one file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// A folder with an index of shards, or the index itself; of GGUF files a shard, or their folder.
+    #[arg(value_name = "DIR")]
+    input: PathBuf,
+    /// The new file, or `-` for standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// GGUF: take out the keys about shards, which llama-gguf-split leaves in the file.
+    #[arg(long)]
+    no_split_keys: bool,
+    #[command(flatten)]
+    compat: CompatArg,
+    #[command(flatten)]
+    layout: LayoutArgs,
+    #[command(flatten)]
+    write: WriteArgs,
 }
 
 /// Runs `apr unshard`.
@@ -55,19 +49,15 @@ pub(crate) fn command() -> Command {
 /// # Errors
 ///
 /// If the set cannot be read or is not whole, or the output cannot be written.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    if let Some(shards) = gguf::shards_of(input::path(matches))? {
-        return gguf::run(matches, input::path(matches), &shards, console);
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    if let Some(shards) = gguf::shards_of(&args.input)? {
+        return gguf::run(args, &shards, console);
     }
-    let rules = input::rules_of(matches);
-    refuse_options(matches, &["no-split-keys"], "safetensors files")?;
-    let destination = Destination::new(matches.get_one::<PathBuf>("output").expect("clap requires -o"));
-    let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
-    destination.check(overwrite, run, console)?;
+    refuse_options(&[("no-split-keys", args.no_split_keys)], "safetensors files")?;
+    let Output { destination, overwrite, run } = args.write.output(&args.output, console)?;
     Ending::check_output(&destination, Format::SafeTensors)?;
-    let model = Model::of_safetensors(Source::open(input::path(matches))?, &rules)?;
-    let options =
-        WriteOptions { metadata: rewrite::metadata_of(&model, console)?, ..convert::write_options(matches) };
+    let model = Model::of_safetensors(Source::open(&args.input)?, &args.compat.rules())?;
+    let options = WriteOptions { metadata: rewrite::metadata_of(&model, console)?, ..args.layout.options() };
     let tensors = model.tensors()?;
     let plan = Plan::new(tensors.iter().map(|tensor| (tensor.name(), *tensor)), &options)?;
     let job = Job {

@@ -1,6 +1,7 @@
 //! `apr verify`: whether a file or folder is what somebody signed.
 
-use std::io::{Read, Write};
+use alloc::borrow::Cow;
+use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -10,12 +11,13 @@ use apr_manifest::{
     Limits, minisign_path, model_name, read_signature, verify_file_any, verify_model, verify_model_file,
 };
 use apr_sealed::SealedLimits;
-use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use read_at::{FileSource, ReadAt as _};
+use serde::Serialize;
 
 use crate::commands::sign::{bundle_places, watched};
 use crate::error::{CODE_NO_SIGNATURE, CODE_NOT_COVERED, CODE_SIGNED_NAME, CODE_USAGE, Exit, Failure};
 use crate::input::{Format, Source};
+use crate::report::{self, Report};
 use crate::sealed_file::is_sealed;
 use crate::secrets::{Verifier, load_verifier};
 use crate::terminal::Console;
@@ -25,61 +27,55 @@ use crate::terminal::human::{self, plural};
 /// Names shown of each kind of difference.
 const MAX_NAMES: usize = 10;
 
-pub(crate) fn command() -> Command {
-    let path = || value_parser!(PathBuf);
-    Command::new("verify")
-        .about("Check the signature of a file or a folder")
-        .arg(
-            Arg::new("input")
-                .value_name("PATH")
-                .required(true)
-                .value_parser(path())
-                .help("A file of any format, or a folder"),
-        )
-        .arg(
-            Arg::new("key")
-                .long("key")
-                .visible_alias("signer")
-                .value_name("KEY-OR-FILE")
-                .value_parser(path())
-                .help("The signer's public key: the key itself, or its file (ours, PEM or minisign's)"),
-        )
-        .arg(
-            Arg::new("trusted-keys")
-                .long("trusted-keys")
-                .value_name("FILE")
-                .value_parser(path())
-                .help("Accept any key of this list, `NAME KEY` a line"),
-        )
-        .arg(
-            Arg::new("any-signer")
-                .long("any-signer")
-                .action(ArgAction::SetTrue)
-                .help("Take the key inside an .apr file as it comes: that shows damage and says nothing of its origin"),
-        )
-        .group(ArgGroup::new("trust").args(["key", "trusted-keys", "any-signer"]))
-        .arg(
-            Arg::new("signature")
-                .long("signature")
-                .value_name("SIG")
-                .value_parser(path())
-                .conflicts_with("any-signer")
-                .help("The signature [default: PATH.minisig; PATH.sig, of a folder also PATH/model.sig; or inside an .apr or sealed file]"),
-        )
-        .arg(
-            Arg::new("strict")
-                .long("strict")
-                .action(ArgAction::SetTrue)
-                .help("Refuse what is only warned about: a file signed under another name, files in the folder that the signature does not cover"),
-        )
-        .after_help(
-            "An Ed25519 key checks minisign signatures and those inside .apr (version 1) and sealed files, a P-256 key model signatures. A model \
-             signature lists the files of a folder: those that were changed, added or taken away are named. A key that came with \
-             the file proves nothing about who signed it: get the public key another way.\n\n\
-             Examples:\n  apr verify published.safetensors --key publisher.pub\n  \
-             apr verify checkpoint --key publisher-p256.pub --signature checkpoint.sig --strict\n\n\
-             Exit codes: 0 the signed bytes by that key, 2 usage, 3 no key, 4 refused, 5 I/O, 6 another kind of signature.",
-        )
+const AFTER_HELP: &str = "An Ed25519 key checks minisign signatures and those inside .apr (version 1) and sealed files, a P-256 key model signatures. A model \
+    signature lists the files of a folder: those that were changed, added or taken away are named. A key that came with \
+    the file proves nothing about who signed it: get the public key another way.\n\n\
+    Examples:\n  apr verify published.safetensors --key publisher.pub\n  \
+    apr verify checkpoint --key publisher-p256.pub --signature checkpoint.sig --strict\n\n\
+    Exit codes: 0 success, 2 usage, 3 no key, 4 refused, 5 I/O, 6 another kind of signature.";
+
+/// Check the signature of a file or a folder.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// A file of any format, or a folder.
+    #[arg(value_name = "PATH")]
+    input: PathBuf,
+    /// The signer's public key: the key itself, or its file (ours, PEM or minisign's).
+    #[arg(long, visible_alias = "signer", value_name = "KEY-OR-FILE", group = "trust")]
+    key: Option<PathBuf>,
+    /// Accept any key of this list, `NAME KEY` a line.
+    #[arg(long, value_name = "FILE", group = "trust")]
+    trusted_keys: Option<PathBuf>,
+    /// Accept the key inside an .apr file without knowing whose it is: that detects corruption and says nothing of its origin.
+    #[arg(long, group = "trust")]
+    any_signer: bool,
+    /// The signature [default: PATH.minisig; PATH.sig, of a folder also PATH/model.sig; or inside an .apr or sealed file].
+    #[arg(long, value_name = "SIG", conflicts_with = "any_signer")]
+    signature: Option<PathBuf>,
+    /// Refuse what is only warned about: a file signed under another name, files in the folder that the signature does not cover.
+    #[arg(long)]
+    strict: bool,
+}
+
+/// What was verified.
+#[derive(Serialize)]
+struct VerifyReport<'a> {
+    input: Cow<'a, str>,
+    format: &'a str,
+    signature: Option<Cow<'a, str>>,
+    signer: Option<&'a str>,
+    fingerprint: &'a str,
+    trusted: bool,
+    comment: Option<&'a str>,
+    files: u64,
+    bytes: u64,
+    not_covered: &'a [String],
+    other_name: Option<&'a str>,
+}
+
+impl Report for VerifyReport<'_> {
+    const SCHEMA: &'static str = "apr.verify/1";
 }
 
 /// Whose signature counts.
@@ -116,21 +112,21 @@ struct Finding {
 /// # Errors
 ///
 /// If there is no signature, it is not that of the key, or the bytes are not the signed ones.
-pub(crate) fn run(matches: &ArgMatches, console: &mut Console) -> Result<Exit, Failure> {
-    let input: &PathBuf = matches.get_one("input").expect("clap requires PATH");
-    let trust = match (matches.get_one::<PathBuf>("key"), matches.get_one::<PathBuf>("trusted-keys")) {
+pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let input = &args.input;
+    let trust = match (&args.key, &args.trusted_keys) {
         (Some(key), _) => Trust::Key(load_verifier(key)?),
         (None, Some(list)) => Trust::List(trusted(list)?),
-        (None, None) if matches.get_flag("any-signer") => Trust::Anyone,
+        (None, None) if args.any_signer => Trust::Anyone,
         (None, None) => return Err(no_key(input)),
     };
-    let found = check(input, matches.get_one::<PathBuf>("signature"), &trust, console)?;
-    if matches.get_flag("strict") {
+    let found = check(input, args.signature.as_ref(), &trust, console)?;
+    if args.strict {
         found.check_strictly(input)?;
     }
     console.finished("verified");
     if console.is_json() {
-        console.json("apr.verify/1", |json| found.write_json(input, json))?;
+        console.report(&found.report(input))?;
     } else {
         console.text(|out, style| {
             writeln!(out, "{}  {}: {}", style.green("verified"), escape::path(input), found.sentence())?;
@@ -417,7 +413,7 @@ impl Finding {
         Ok(())
     }
 
-    /// Whose signature it is, as far as anybody knows.
+    /// Whose signature it is, as far as it is known.
     fn sentence(&self) -> String {
         let Self { format, fingerprint, .. } = self;
         let kind = match *format {
@@ -427,9 +423,7 @@ impl Finding {
         match (&self.signer, self.is_trusted) {
             (Some(name), _) => format!("signed by {} ({kind}{fingerprint})", escape::escaped(name)),
             (None, true) => format!("signed by the {kind}{fingerprint}"),
-            (None, false) => format!(
-                "unchanged since the holder of the {kind}{fingerprint} signed it; who that is, nobody vouches for"
-            ),
+            (None, false) => format!("valid, but {kind}{fingerprint} is not a key you trust"),
         }
     }
 
@@ -457,23 +451,20 @@ impl Finding {
         lines
     }
 
-    fn write_json<W: Write>(
-        &self,
-        input: &Path,
-        json: &mut crate::report::json::JsonWriter<W>,
-    ) -> std::io::Result<()> {
-        json.field_str("input", &input.to_string_lossy())?;
-        json.field_str("format", self.format)?;
-        let signature = self.signature.as_ref().map(|path| path.to_string_lossy());
-        json.field_opt_str("signature", signature.as_deref())?;
-        json.field_opt_str("signer", self.signer.as_deref())?;
-        json.field_str("fingerprint", &self.fingerprint)?;
-        json.field_bool("trusted", self.is_trusted)?;
-        json.field_opt_str("comment", self.comment.as_deref())?;
-        json.field_uint("files", self.n_files)?;
-        json.field_uint("bytes", self.n_bytes)?;
-        json.field_strings("not_covered", self.not_covered.iter().map(String::as_str))?;
-        json.field_opt_str("other_name", self.other_name.as_deref())
+    fn report<'a>(&'a self, input: &'a Path) -> VerifyReport<'a> {
+        VerifyReport {
+            input: report::path(input),
+            format: self.format,
+            signature: self.signature.as_deref().map(report::path),
+            signer: self.signer.as_deref(),
+            fingerprint: &self.fingerprint,
+            trusted: self.is_trusted,
+            comment: self.comment.as_deref(),
+            files: self.n_files,
+            bytes: self.n_bytes,
+            not_covered: &self.not_covered,
+            other_name: self.other_name.as_deref(),
+        }
     }
 }
 

@@ -4,12 +4,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches};
+use clap::{Args, ValueEnum};
 use model_file::FileKind;
 
 use super::{CsvReader, Record};
-use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, CODE_USAGE, Failure, Place};
+use crate::error::{CODE_TABLE_CELL, CODE_TABLE_COLUMNS, Failure, Place};
 use crate::foreign;
 use crate::terminal::escape;
 use crate::terminal::human;
@@ -17,65 +16,33 @@ use crate::terminal::human;
 /// How other programs write that a value is missing.
 pub(crate) const MISSING: [&str; 7] = ["na", "n/a", "nan", "null", "none", "nil", "?"];
 
-pub(crate) fn args() -> [Arg; 2] {
-    [
-        Arg::new("delimiter")
-            .long("delimiter")
-            .value_name("C")
-            .default_value(",")
-            .help("The character between columns, or `tab`"),
-        Arg::new("header")
-            .long("header")
-            .value_name("WHEN")
-            .value_parser(PossibleValuesParser::new(["auto", "yes", "no"]))
-            .default_value("auto")
-            .help("Whether the first line names the columns: auto is if no cell of it is a number"),
-    ]
-}
-
 /// How a table is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Args)]
 pub(crate) struct Dialect {
+    /// The character between columns, or `tab`.
+    #[arg(long, value_name = "C", default_value = ",", value_parser = delimiter)]
     pub(crate) delimiter: u8,
+    /// Whether the first line names the columns: auto is if no cell of it is a number.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub(crate) header: Header,
 }
 
 /// Whether the first line names the columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Header {
+    #[default]
     Auto,
     Yes,
     No,
 }
 
-impl Dialect {
-    /// That of the command line.
-    ///
-    /// # Errors
-    ///
-    /// If the delimiter is no character that can be one.
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Result<Self, Failure> {
-        let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
-        let delimiter = match text("delimiter").unwrap_or(",") {
-            "tab" | "\\t" => b'\t',
-            other => match *other.as_bytes() {
-                [byte]
-                    if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"\r\n.+-".contains(&byte) =>
-                {
-                    byte
-                }
-                _ => {
-                    return Err(Failure::new(CODE_USAGE, format!("`{other}` is no delimiter"))
-                        .help("write one character such as `,` or `;`, or `tab`"));
-                }
-            },
-        };
-        let header = match text("header") {
-            Some("yes") => Header::Yes,
-            Some("no") => Header::No,
-            _ => Header::Auto,
-        };
-        Ok(Self { delimiter, header })
+fn delimiter(text: &str) -> Result<u8, &'static str> {
+    match *text.as_bytes() {
+        _ if matches!(text, "tab" | "\\t") => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"\r\n.+-".contains(&byte) => {
+            Ok(byte)
+        }
+        _ => Err("write one character such as `,` or `;`, or `tab`"),
     }
 }
 

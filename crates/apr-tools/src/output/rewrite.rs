@@ -1,14 +1,17 @@
 //! Writes tensors of one model into one new file: the work that `convert`, `shard` and `unshard` share.
 
-use std::io::{self, Write};
+use alloc::borrow::Cow;
+use std::io::{self, Write as _};
 
+use serde::Serialize;
+use serde_json::value::RawValue;
 use st_core::{Layout, TensorSpec, WriteOptions};
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
 use crate::input::{Format, Model, Tensor, decodable};
 use crate::metadata::Entries;
 use crate::output::{Destination, Overwrite, Run};
-use crate::report::json::JsonWriter;
+use crate::report::{self, Report};
 use crate::terminal::escape;
 use crate::terminal::human::{exact_bytes, grouped, plural};
 use crate::terminal::{Console, Progress};
@@ -119,38 +122,26 @@ pub(crate) fn write_and_report(
     options: &WriteOptions,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let &Job { schema, model, destination, overwrite, run, .. } = job;
+    let &Job { model, destination, overwrite, run, .. } = job;
     if run == Run::Write {
         let mut progress = console.progress("writing", plan.layout.file_len());
         plan.write(destination, overwrite, &mut progress)?;
     }
     let header = plan.layout.header_bytes().len() as u64;
     if console.is_json() {
-        return console.json(schema, |json| {
-            json.field_str("input", &model.label().to_string_lossy())?;
-            json.field_str("output", &destination.label().to_string_lossy())?;
-            json.field_bool("written", run == Run::Write)?;
-            json.field_uint("bytes", plan.layout.file_len())?;
-            json.field_uint("data_start", header)?;
-            json.field_uint("alignment", options.alignment.bytes().into())?;
-            json.field_uint("tensors", plan.n_tensors())?;
-            json.key("metadata")?;
-            let empty = Entries::new();
-            let metadata = match &options.metadata {
-                Some(metadata) => metadata,
-                None if model.format() == Format::SafeTensors => return json.null(),
-                None => &empty,
-            };
-            json.object()?;
-            metadata.iter().try_for_each(|(key, value)| json.field_str(key, value))?;
-            json.end_object()?;
-            // Between safetensors files there is nothing to tell.
-            if model.format() == Format::SafeTensors {
-                Ok(())
-            } else {
-                job.write_conversion(Format::SafeTensors, json)
-            }
-        });
+        let (is_same, empty) = (model.format() == Format::SafeTensors, Entries::new());
+        let content = FileContent::Tensors {
+            data_start: header,
+            alignment: Some(options.alignment.bytes().into()),
+            tensors: plan.n_tensors(),
+            metadata: MetadataFields::Entries(options.metadata.as_ref().or((!is_same).then_some(&empty))),
+        };
+        // Between safetensors files there is nothing to tell of a conversion.
+        let report = FileReport {
+            conversion: if is_same { None } else { Some(job.conversion(Format::SafeTensors)) },
+            ..job.report(plan.layout.file_len(), Format::SafeTensors, content)
+        };
+        return console.report(&report);
     }
     let text = format!(
         "{}: {}, {}, data from byte {}",
@@ -194,10 +185,79 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// The fields about a change of format.
-    pub(crate) fn write_conversion<W: Write>(&self, to: Format, json: &mut JsonWriter<W>) -> io::Result<()> {
-        json.field_str("input_format", self.model.format().name())?;
-        json.field_str("format", to.name())?;
-        json.field_strings("lost", self.lost.iter().map(String::as_str))
+    /// The report of a file of this format and length.
+    pub(crate) fn report<'j>(&'j self, bytes: u64, to: Format, content: FileContent<'j>) -> FileReport<'j> {
+        FileReport {
+            schema: self.schema,
+            input: report::path(self.model.label()),
+            output: report::path(self.destination.label()),
+            written: self.run == Run::Write,
+            bytes,
+            content,
+            conversion: Some(self.conversion(to)),
+        }
     }
+
+    fn conversion(&self, to: Format) -> Conversion<'_> {
+        Conversion { input_format: self.model.format().id(), format: to.id(), lost: &self.lost }
+    }
+}
+
+/// One new file.
+#[derive(Serialize)]
+pub(crate) struct FileReport<'a> {
+    #[serde(skip)]
+    schema: &'static str,
+    input: Cow<'a, str>,
+    output: Cow<'a, str>,
+    written: bool,
+    bytes: u64,
+    #[serde(flatten)]
+    content: FileContent<'a>,
+    #[serde(flatten)]
+    conversion: Option<Conversion<'a>>,
+}
+
+impl Report for FileReport<'_> {
+    const SCHEMA: &'static str = "apr.convert/1";
+
+    fn schema(&self) -> &'static str {
+        self.schema
+    }
+}
+
+/// What is in the file.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum FileContent<'a> {
+    Tensors {
+        data_start: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        alignment: Option<u64>,
+        tensors: u64,
+        metadata: MetadataFields<'a>,
+    },
+    Model {
+        model: &'a str,
+        compression: Option<&'a str>,
+        layout: &'a str,
+        tensors: u64,
+    },
+}
+
+/// Its metadata.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum MetadataFields<'a> {
+    Entries(Option<&'a Entries>),
+    /// JSON text.
+    Raw(Box<RawValue>),
+}
+
+/// What a change of format did.
+#[derive(Serialize)]
+struct Conversion<'a> {
+    input_format: &'a str,
+    format: &'a str,
+    lost: &'a [String],
 }

@@ -7,43 +7,37 @@ use apr_crypto::{
     Access, AnySecretKey, Fingerprint, Password, RecipientPublic, RecipientSecret, SigningKey, Trust,
     TrustedKeys,
 };
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use clap::{Args, value_parser};
 
 use super::key_file::{load_public, load_secret};
+use super::keys::{Keys, refuse_shared_stdin};
 use super::limits::Limits;
-use super::password::{ASK, DESCRIPTOR, FILE, HEADING, PasswordArgs, Purpose};
+use super::password::{HEADING, KeyPasswordArgs, PasswordArgs, Purpose};
 use crate::error::{CODE_USAGE, Failure};
 
-const IDENTITY: &str = "identity";
-const RECIPIENT: &str = "recipient";
-const SIGN: &str = "sign";
-const SIGNER: &str = "signer";
-const TRUSTED_KEYS: &str = "trusted-keys";
-const ANY_SIGNER: &str = "any-signer";
-
-fn path_arg(name: &'static str, value_name: &'static str) -> Arg {
-    Arg::new(name)
-        .long(name)
-        .value_name(value_name)
-        .value_parser(value_parser!(PathBuf))
-        .help_heading(HEADING)
-}
-
-fn paths(matches: &ArgMatches, name: &str) -> Vec<PathBuf> {
-    matches.try_get_many::<PathBuf>(name).ok().flatten().into_iter().flatten().cloned().collect()
-}
-
-/// `--key-password-file`, `--key-password-fd`, `--max-password-cost`: for commands that read secret keys' files. Once per command, whatever groups it has.
-pub(crate) fn key_password_args() -> [Arg; 3] {
-    PasswordArgs::key_args()
-}
-
 /// What opens an encrypted file: `--identity`, or a password.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct IdentityArgs {
-    file: Option<PathBuf>,
+    /// Open the file with this secret key of a recipient.
+    #[arg(long, value_name = "KEYFILE", help_heading = HEADING)]
+    #[arg(conflicts_with_all = ["ask_password", "password_file", "password_fd"])]
+    identity: Option<PathBuf>,
+    /// Maximum number of recipients of a sealed file for which the key is tried [default: 1024].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..), help_heading = HEADING)]
+    max_recipients: Option<u16>,
+    #[command(flatten)]
     password: PasswordArgs,
-    key_password: PasswordArgs,
+}
+
+/// What a command brings for encrypted and signed files.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct KeysArgs {
+    #[command(flatten)]
+    identity: IdentityArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+    #[command(flatten)]
+    pub(crate) key_password: KeyPasswordArgs,
 }
 
 /// What opens an encrypted file.
@@ -53,52 +47,56 @@ pub(crate) enum Identity {
     Recipient(RecipientSecret),
 }
 
-impl IdentityArgs {
-    /// The options. [`key_password_args`] belong to the same command.
-    pub(crate) fn args() -> Vec<Arg> {
-        let identity = path_arg(IDENTITY, "KEYFILE")
-            .conflicts_with_all([ASK, FILE, DESCRIPTOR])
-            .help("Open the file with this secret key of a recipient");
-        [identity, Limits::recipients_arg()].into_iter().chain(PasswordArgs::args()).collect()
-    }
-
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        Self {
-            file: paths(matches, IDENTITY).pop(),
-            password: PasswordArgs::from_matches(matches),
-            key_password: PasswordArgs::of_keys(matches),
-        }
-    }
-
-    /// Whether one of the options was given.
-    pub(crate) fn is_given(&self) -> bool {
-        self.file.is_some() || self.password.is_given()
+impl KeysArgs {
+    /// Whether a key or a password that opens the file was given.
+    pub(crate) fn has_identity(&self) -> bool {
+        self.identity.identity.is_some() || self.identity.password.is_given()
     }
 
     /// What the file may ask for.
     pub(crate) fn limits(&self) -> Limits {
-        self.password.limits()
+        Limits::new(self.key_password.max_password_cost, self.identity.max_recipients)
     }
 
     /// Whether standard input is where a password comes from.
     pub(crate) fn takes_stdin(&self) -> bool {
-        self.password.takes_stdin() || self.key_password.takes_stdin()
+        self.identity.password.takes_stdin() || self.key_password.takes_stdin()
     }
 
     /// What opens the file: the key of the options, or the password; asked for if no option was given.
     ///
     /// # Errors
     ///
-    /// If the key file cannot be read or unlocked, or holds another kind of key; if there is no password to be had.
-    pub(crate) fn load(&self, file: &Path) -> Result<Identity, Failure> {
-        match &self.file {
+    /// If the key file cannot be read or unlocked, or holds another kind of key; if there is no password.
+    pub(crate) fn load_identity(&self, file: &Path) -> Result<Identity, Failure> {
+        match &self.identity.identity {
             Some(path) => {
                 let AnySecretKey { key, .. } = load_secret(path, &self.key_password)?;
                 let secret = key.into_recipient().map_err(|error| Failure::from(error).in_file(path))?;
                 Ok(Identity::Recipient(secret))
             }
-            None => self.password.read(&file.to_string_lossy(), Purpose::Open).map(Identity::Password),
+            None => {
+                self.identity.password.read(&file.to_string_lossy(), Purpose::Open).map(Identity::Password)
+            }
         }
+    }
+
+    /// The keys. A password is asked for only if `--ask-password` says so, or a key file needs it.
+    ///
+    /// # Errors
+    ///
+    /// If one cannot be read; if standard input would have to be both a password and one of `inputs`.
+    pub(crate) fn load<'p>(&self, inputs: impl IntoIterator<Item = &'p Path>) -> Result<Keys, Failure> {
+        let mut first = None;
+        for input in inputs {
+            refuse_shared_stdin(self.takes_stdin(), input)?;
+            first.get_or_insert(input);
+        }
+        let keys = Keys::of_signers(self.trust.load()?).with_limits(self.limits());
+        if !self.has_identity() {
+            return Ok(keys);
+        }
+        Ok(keys.with_identity(self.load_identity(first.unwrap_or(Path::new("-")))?))
     }
 }
 
@@ -113,9 +111,13 @@ impl Identity {
 }
 
 /// For whom a file is encrypted: `--recipient`, as often as there are recipients, or a password.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RecipientArgs {
+    /// Encrypt for the owner of this public key: the key itself, or its file.
+    #[arg(long = "recipient", id = "recipient", value_name = "KEY-OR-FILE", help_heading = HEADING)]
+    #[arg(conflicts_with_all = ["ask_password", "password_file", "password_fd"])]
     recipients: Vec<PathBuf>,
+    #[command(flatten)]
     password: PasswordArgs,
 }
 
@@ -128,22 +130,6 @@ pub(crate) enum Audience {
 }
 
 impl RecipientArgs {
-    /// `--recipient` alone, for commands whose password is that of the file.
-    pub(crate) fn recipient_arg() -> Arg {
-        path_arg(RECIPIENT, "KEY-OR-FILE").action(ArgAction::Append)
-    }
-
-    pub(crate) fn args() -> Vec<Arg> {
-        let recipient = Self::recipient_arg()
-            .conflicts_with_all([ASK, FILE, DESCRIPTOR])
-            .help("Encrypt for the owner of this public key: the key itself, or its file");
-        [recipient].into_iter().chain(PasswordArgs::args()).collect()
-    }
-
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        Self { recipients: paths(matches, RECIPIENT), password: PasswordArgs::from_matches(matches) }
-    }
-
     /// Whether standard input is where the password comes from.
     pub(crate) fn takes_stdin(&self) -> bool {
         self.password.takes_stdin()
@@ -171,26 +157,26 @@ impl RecipientArgs {
             }
             return Ok(Some(Audience::Password(self.password.read(&file.to_string_lossy(), Purpose::Lock)?)));
         }
-        self.load_recipients().map(|keys| Some(Audience::Recipients(keys)))
+        load_recipients(&self.recipients).map(|keys| Some(Audience::Recipients(keys)))
     }
+}
 
-    /// The recipients, which may be none.
-    ///
-    /// # Errors
-    ///
-    /// If a key cannot be read, is of another kind, or stands there twice.
-    pub(crate) fn load_recipients(&self) -> Result<Vec<RecipientPublic>, Failure> {
-        let (mut keys, mut seen) = (Vec::new(), BTreeSet::new());
-        for path in &self.recipients {
-            let key = load_public(path)?.key.into_recipient().map_err(|error| named(error, path))?;
-            if !seen.insert(*key.as_bytes()) {
-                let what = format!("the recipient {} is given twice", key.fingerprint());
-                return Err(Failure::new(CODE_USAGE, what).help("name each recipient once"));
-            }
-            keys.push(key);
+/// The recipients, which may be none.
+///
+/// # Errors
+///
+/// If a key cannot be read, is of another kind, or is given twice.
+pub(crate) fn load_recipients(keys_or_files: &[PathBuf]) -> Result<Vec<RecipientPublic>, Failure> {
+    let (mut keys, mut seen) = (Vec::new(), BTreeSet::new());
+    for path in keys_or_files {
+        let key = load_public(path)?.key.into_recipient().map_err(|error| named(error, path))?;
+        if !seen.insert(*key.as_bytes()) {
+            let what = format!("the recipient {} is given twice", key.fingerprint());
+            return Err(Failure::new(CODE_USAGE, what).help("name each recipient once"));
         }
-        Ok(keys)
+        keys.push(key);
     }
+    Ok(keys)
 }
 
 /// The fingerprint of a recipient: the fingerprint itself, or that of a public key.
@@ -214,11 +200,17 @@ fn named(error: apr_crypto::Error, key_or_file: &Path) -> Failure {
 }
 
 /// Whose signature a file must have: `--signer`, `--trusted-keys`, `--any-signer`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct TrustArgs {
+    /// Require a signature by this public key: the key itself, or its file; of several, by any.
+    #[arg(long = "signer", id = "signer", value_name = "KEY-OR-FILE", help_heading = HEADING)]
     signers: Vec<PathBuf>,
-    list: Option<PathBuf>,
-    takes_any: bool,
+    /// Require a signature by a key of this list, `NAME KEY` a line.
+    #[arg(long, value_name = "FILE", help_heading = HEADING)]
+    trusted_keys: Option<PathBuf>,
+    /// Require a signature by any key: it shows that the file was not modified, not who signed it.
+    #[arg(long, help_heading = HEADING, conflicts_with_all = ["signer", "trusted_keys"])]
+    any_signer: bool,
 }
 
 /// Whose signature a file must have.
@@ -234,41 +226,9 @@ pub(crate) enum Trusted {
 }
 
 impl TrustArgs {
-    /// `--signer` alone, once.
-    pub(crate) fn signer_arg() -> Arg {
-        path_arg(SIGNER, "KEY-OR-FILE")
-            .help("Demand a signature by this verifying key: the key itself, or its file")
-    }
-
-    pub(crate) fn args() -> [Arg; 3] {
-        [
-            Self::signer_arg().action(ArgAction::Append).help(
-                "Demand a signature by this verifying key: the key itself, or its file; of several, by any",
-            ),
-            path_arg(TRUSTED_KEYS, "FILE")
-                .help("Demand a signature by a key of this list, `NAME KEY` a line"),
-            Arg::new(ANY_SIGNER)
-                .long(ANY_SIGNER)
-                .action(ArgAction::SetTrue)
-                .conflicts_with_all([SIGNER, TRUSTED_KEYS])
-                .help_heading(HEADING)
-                .help(
-                    "Demand a signature, whoever made it: that shows damage and says nothing of its origin",
-                ),
-        ]
-    }
-
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        Self {
-            signers: paths(matches, SIGNER),
-            list: paths(matches, TRUSTED_KEYS).pop(),
-            takes_any: matches.try_get_one::<bool>(ANY_SIGNER).ok().flatten() == Some(&true),
-        }
-    }
-
     /// Whether a signature is demanded.
     pub(crate) fn is_given(&self) -> bool {
-        self.takes_any || !self.signers.is_empty() || self.list.is_some()
+        self.any_signer || !self.signers.is_empty() || self.trusted_keys.is_some()
     }
 
     /// The keys.
@@ -277,24 +237,20 @@ impl TrustArgs {
     ///
     /// If one cannot be read or is of another kind; if others may change the list, or it holds no key.
     pub(crate) fn load(&self) -> Result<Trusted, Failure> {
-        if self.takes_any {
+        if self.any_signer {
             return Ok(Trusted::Anyone);
         }
         if !self.is_given() {
             return Ok(Trusted::Unasked);
         }
-        let mut keys = match &self.list {
+        let mut keys = match &self.trusted_keys {
             Some(path) => TrustedKeys::open_file(path)?,
             None => TrustedKeys::new(),
         };
         for path in &self.signers {
-            let key = load_public(path)?.key.into_verifying().map_err(|error| named(error, path))?;
-            // One that is listed, or given twice, is trusted already.
-            if keys.name_of(&key).is_none() {
-                keys.add(&key.fingerprint().to_string(), key)?;
-            }
+            add_signer(&mut keys, path)?;
         }
-        match (keys.is_empty(), &self.list) {
+        match (keys.is_empty(), &self.trusted_keys) {
             (true, Some(path)) => {
                 Err(Failure::new("cy-no-key", "the list of trusted keys is empty").in_file(path))
             }
@@ -303,7 +259,27 @@ impl TrustArgs {
     }
 }
 
+fn add_signer(keys: &mut TrustedKeys, key_or_file: &Path) -> Result<(), Failure> {
+    let key = load_public(key_or_file)?.key.into_verifying().map_err(|error| named(error, key_or_file))?;
+    // One that is listed, or given twice, is trusted already.
+    if keys.name_of(&key).is_none() {
+        keys.add(&key.fingerprint().to_string(), key)?;
+    }
+    Ok(())
+}
+
 impl Trusted {
+    /// The key of one signer.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read or is of another kind.
+    pub(crate) fn signer(key_or_file: &Path) -> Result<Self, Failure> {
+        let mut keys = TrustedKeys::new();
+        add_signer(&mut keys, key_or_file)?;
+        Ok(Self::Keys(keys))
+    }
+
     /// As the reader of a file wants it.
     pub(crate) fn trust(&self) -> Trust<'_> {
         match self {
@@ -315,25 +291,19 @@ impl Trusted {
 }
 
 /// Who signs: `--sign`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SigningArgs {
-    file: Option<PathBuf>,
-    key_password: PasswordArgs,
+    /// Sign with this signing key.
+    #[arg(long, value_name = "KEYFILE", help_heading = HEADING)]
+    sign: Option<PathBuf>,
+    #[command(flatten)]
+    key_password: KeyPasswordArgs,
 }
 
 impl SigningArgs {
-    /// The option. [`key_password_args`] belong to the same command.
-    pub(crate) fn args() -> [Arg; 1] {
-        [path_arg(SIGN, "KEYFILE").help("Sign with this signing key")]
-    }
-
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        Self { file: paths(matches, SIGN).pop(), key_password: PasswordArgs::of_keys(matches) }
-    }
-
     /// Whether standard input is where the key's password comes from.
     pub(crate) fn takes_stdin(&self) -> bool {
-        self.file.is_some() && self.key_password.takes_stdin()
+        self.sign.is_some() && self.key_password.takes_stdin()
     }
 
     /// The signing key; `None` if the option was not given.
@@ -342,10 +312,18 @@ impl SigningArgs {
     ///
     /// If the file cannot be read or unlocked, or holds another kind of key.
     pub(crate) fn load(&self) -> Result<Option<SigningKey>, Failure> {
-        let Some(path) = &self.file else { return Ok(None) };
-        let AnySecretKey { key, .. } = load_secret(path, &self.key_password)?;
-        key.into_signing().map(Some).map_err(|error| Failure::from(error).in_file(path))
+        self.sign.as_deref().map(|path| load_signing(path, &self.key_password)).transpose()
     }
+}
+
+/// The signing key in a file.
+///
+/// # Errors
+///
+/// If the file cannot be read or unlocked, or holds another kind of key.
+pub(crate) fn load_signing(path: &Path, password: &KeyPasswordArgs) -> Result<SigningKey, Failure> {
+    let AnySecretKey { key, .. } = load_secret(path, password)?;
+    key.into_signing().map_err(|error| Failure::from(error).in_file(path))
 }
 
 #[cfg(test)]

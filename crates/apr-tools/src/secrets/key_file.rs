@@ -7,7 +7,7 @@ use apr_crypto::minisign;
 use apr_crypto::{AnyPublicKey, AnySecretKey, KeyFormat, PublicKey, is_key_text};
 use zeroize::Zeroizing;
 
-use super::password::{PasswordArgs, Purpose};
+use super::password::KeyPasswordArgs;
 use super::process::keep_secrets;
 use crate::error::Failure;
 
@@ -31,7 +31,7 @@ pub(crate) struct KeyFile {
 /// # Errors
 ///
 /// Those of [`load_public`], or of [`load_secret`] for a secret key.
-pub(crate) fn load_any(key_or_file: &Path, password: &PasswordArgs) -> Result<KeyFile, Failure> {
+pub(crate) fn load_any(key_or_file: &Path, password: &KeyPasswordArgs) -> Result<KeyFile, Failure> {
     match load_public(key_or_file) {
         Ok(AnyPublicKey { key, format, key_id, .. }) => {
             Ok(KeyFile { public: key, format, key_id, is_secret: false, is_locked: false })
@@ -50,7 +50,7 @@ pub(crate) fn load_any(key_or_file: &Path, password: &PasswordArgs) -> Result<Ke
 /// # Errors
 ///
 /// If it cannot be read or others can read it too; if it holds no secret key; if the password is another one.
-pub(crate) fn load_secret(path: &Path, password: &PasswordArgs) -> Result<AnySecretKey, Failure> {
+pub(crate) fn load_secret(path: &Path, password: &KeyPasswordArgs) -> Result<AnySecretKey, Failure> {
     keep_secrets();
     let regular = durable_file::open_regular(path, MAX_LEN)?;
     let exposed = refuse_exposed(regular.file(), path);
@@ -59,8 +59,8 @@ pub(crate) fn load_secret(path: &Path, password: &PasswordArgs) -> Result<AnySec
     if AnyPublicKey::from_text(&text).is_err() {
         exposed?;
     }
-    let ask = || password.read(&path.to_string_lossy(), Purpose::Open);
-    AnySecretKey::from_text_with(&text, &password.limits().of_keys(), ask)
+    let ask = || password.read(path);
+    AnySecretKey::from_text_with(&text, &password.limits(), ask)
         .map_err(|failure: Failure| failure.in_file(path))
 }
 

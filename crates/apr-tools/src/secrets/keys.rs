@@ -1,15 +1,14 @@
 //! What a command brings for encrypted and signed files.
 
-use std::io;
 use std::path::Path;
 
 use apr_crypto::{Access, Signer};
-use clap::{Arg, ArgMatches};
 
-use super::groups::{Identity, IdentityArgs, TrustArgs, Trusted, key_password_args};
+use serde::ser::{Serialize, SerializeStruct as _, Serializer};
+
+use super::groups::{Identity, Trusted};
 use super::limits::Limits;
 use crate::error::{CODE_USAGE, Failure};
-use crate::report::json::JsonWriter;
 use crate::terminal::escape;
 
 /// What opens files, and whose signature they must have.
@@ -35,52 +34,32 @@ impl SignedBy {
         match name.as_ref().filter(|name| *name != fingerprint) {
             Some(name) => format!("by {} ({fingerprint})", escape::escaped(name)),
             None if name.is_some() => format!("by {fingerprint}"),
-            None => format!("by whoever has the key {fingerprint}"),
+            None => format!("by the untrusted key {fingerprint}"),
         }
     }
 }
 
-impl SignedBy {
-    /// As an object.
-    pub(crate) fn write_json<W: io::Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
-        json.object()?;
-        json.field_opt_str("name", self.name.as_deref())?;
-        json.field_str("fingerprint", &self.fingerprint)?;
-        json.field_bool("trusted", self.name.is_some())?;
-        json.end_object()
+impl Serialize for SignedBy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("SignedBy", 3)?;
+        object.serialize_field("name", &self.name)?;
+        object.serialize_field("fingerprint", &self.fingerprint)?;
+        object.serialize_field("trusted", &self.name.is_some())?;
+        object.end()
     }
 }
 
 impl Keys {
-    /// The options of the two groups.
-    pub(crate) fn args() -> Vec<Arg> {
-        IdentityArgs::args().into_iter().chain(TrustArgs::args()).chain(key_password_args()).collect()
-    }
-
-    /// Those of the command line. A password is asked for only if `--ask-password` says so, or a key file needs it.
-    ///
-    /// # Errors
-    ///
-    /// If one cannot be had; if standard input would have to be both a password and one of `inputs`.
-    pub(crate) fn from_matches<'p>(
-        matches: &ArgMatches,
-        inputs: impl IntoIterator<Item = &'p Path>,
-    ) -> Result<Self, Failure> {
-        let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
-        let mut first = None;
-        for input in inputs {
-            refuse_shared_stdin(identity.takes_stdin(), input)?;
-            first.get_or_insert(input);
-        }
-        let trusted = trust.load()?;
-        let asked_of = first.unwrap_or(Path::new("-"));
-        let identity = if identity.is_given() { Some(identity.load(asked_of)?) } else { None };
-        Ok(Self { identity, trusted, limits: Limits::from_matches(matches) })
-    }
-
     /// Only whose signature a file must have.
     pub(crate) fn of_signers(trusted: Trusted) -> Self {
         Self { trusted, ..Self::default() }
+    }
+
+    /// With what files may ask for.
+    #[must_use]
+    pub(super) fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
     }
 
     /// With what opens the payload.

@@ -2,13 +2,8 @@
 
 use apr_crypto::Argon2Limits;
 use apr_sealed::SealedLimits;
-use clap::{Arg, ArgMatches, value_parser};
 
-use super::password::HEADING;
 use crate::terminal::human::parse_size;
-
-const COST: &str = "max-password-cost";
-const RECIPIENTS: &str = "max-recipients";
 
 /// The most that a password may cost: memory, and passes over it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +28,7 @@ impl PasswordCost {
 }
 
 /// Reads `256MiB:8`.
-fn parse_cost(text: &str) -> Result<PasswordCost, String> {
+pub(super) fn parse_cost(text: &str) -> Result<PasswordCost, String> {
     let wrong = || "write memory and passes as 256MiB:8".to_owned();
     let (memory, passes) = text.split_once(':').ok_or_else(wrong)?;
     let memory = parse_size(memory).map_err(|_| wrong())?;
@@ -53,30 +48,8 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn cost_arg() -> Arg {
-        Arg::new(COST)
-            .long(COST)
-            .value_name("SIZE:PASSES")
-            .value_parser(parse_cost)
-            .help_heading(HEADING)
-            .help("Most memory and passes that a password may take [default: 256MiB:8; for a key file 1GiB]")
-    }
-
-    pub(super) fn recipients_arg() -> Arg {
-        Arg::new(RECIPIENTS)
-            .long(RECIPIENTS)
-            .value_name("N")
-            .value_parser(value_parser!(u16).range(1..))
-            .help_heading(HEADING)
-            .help("Maximum number of recipients of a sealed file for which the key is tried [default: 1024]")
-    }
-
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        let recipients = matches.try_get_one::<u16>(RECIPIENTS).ok().flatten();
-        Self {
-            cost: matches.try_get_one::<PasswordCost>(COST).ok().flatten().copied(),
-            recipients: recipients.map(|&count| count.into()),
-        }
+    pub(super) fn new(cost: Option<PasswordCost>, recipients: Option<u16>) -> Self {
+        Self { cost, recipients: recipients.map(Into::into) }
     }
 
     /// Every cost that Argon2id can have and is some protection.

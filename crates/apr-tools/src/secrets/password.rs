@@ -4,13 +4,12 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use apr_crypto::{Password, constant_time_eq};
-use clap::builder::ValueParser;
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use apr_crypto::{Argon2Limits, Password, constant_time_eq};
+use clap::Args;
 use zeroize::Zeroizing;
 
 use super::key_file::refuse_exposed;
-use super::limits::Limits;
+use super::limits::{Limits, PasswordCost, parse_cost};
 use super::process::keep_secrets;
 use super::terminal::{self, MAX_LEN};
 use crate::error::{CODE_NO_TERMINAL, CODE_PASSWORD, Failure};
@@ -25,119 +24,98 @@ pub(crate) enum Purpose {
     Open,
 }
 
-/// The options that say where a password comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Where a password comes from: at most one of these options.
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PasswordArgs {
-    source: Option<Source>,
-    limits: Limits,
+    /// Ask for the password at the terminal.
+    #[arg(long, help_heading = HEADING, conflicts_with_all = ["password_file", "password_fd"])]
+    ask_password: bool,
+    /// Take the password from this file, which only its owner may be able to read.
+    #[arg(long, value_name = "PATH", help_heading = HEADING, conflicts_with = "password_fd")]
+    password_file: Option<PathBuf>,
+    /// Take the password from this open file descriptor: its first line.
+    #[arg(long, value_name = "N", value_parser = descriptor, help_heading = HEADING)]
+    password_fd: Option<u32>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Source {
+/// Where the password of a key file comes from: the terminal, unless an option says otherwise.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct KeyPasswordArgs {
+    /// Maximum memory and passes of a password [default: 256MiB:8; for a key file 1GiB].
+    #[arg(long, value_name = "SIZE:PASSES", value_parser = parse_cost, help_heading = HEADING)]
+    pub(super) max_password_cost: Option<PasswordCost>,
+    /// Take the password of a locked key file from this file instead of the terminal.
+    #[arg(long, value_name = "PATH", help_heading = HEADING, conflicts_with = "key_password_fd")]
+    key_password_file: Option<PathBuf>,
+    /// Take the password of a locked key file from this open file descriptor.
+    #[arg(long, value_name = "N", value_parser = descriptor, help_heading = HEADING)]
+    key_password_fd: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source<'a> {
     Terminal,
-    File(PathBuf),
+    File(&'a Path),
     Descriptor(u32),
 }
 
 pub(crate) const HEADING: &str = "Keys and passwords";
-pub(super) const ASK: &str = "ask-password";
-pub(super) const FILE: &str = "password-file";
-pub(super) const DESCRIPTOR: &str = "password-fd";
-const KEY_FILE: &str = "key-password-file";
-const KEY_DESCRIPTOR: &str = "key-password-fd";
 
 impl PasswordArgs {
-    /// `--ask-password`, `--password-file`, `--password-fd`: at most one of them.
-    pub(crate) fn args() -> [Arg; 3] {
-        [
-            Arg::new(ASK)
-                .long(ASK)
-                .action(ArgAction::SetTrue)
-                .conflicts_with_all([FILE, DESCRIPTOR])
-                .help_heading(HEADING)
-                .help("Ask for the password at the terminal"),
-            Arg::new(FILE)
-                .long(FILE)
-                .value_name("PATH")
-                .value_parser(value_parser!(PathBuf))
-                .conflicts_with(DESCRIPTOR)
-                .help_heading(HEADING)
-                .help("Take the password from this file, which nobody else may be able to read"),
-            Arg::new(DESCRIPTOR)
-                .long(DESCRIPTOR)
-                .value_name("N")
-                .value_parser(descriptor())
-                .help_heading(HEADING)
-                .help("Take the password from this open file descriptor: its first line"),
-        ]
-    }
-
-    /// The same for the password of a key file; without them it is asked for at the terminal.
-    pub(super) fn key_args() -> [Arg; 3] {
-        [
-            Limits::cost_arg(),
-            Arg::new(KEY_FILE)
-                .long(KEY_FILE)
-                .value_name("PATH")
-                .value_parser(value_parser!(PathBuf))
-                .conflicts_with(KEY_DESCRIPTOR)
-                .help_heading(HEADING)
-                .help("Take the password of a locked key file from this file instead of the terminal"),
-            Arg::new(KEY_DESCRIPTOR)
-                .long(KEY_DESCRIPTOR)
-                .value_name("N")
-                .value_parser(descriptor())
-                .help_heading(HEADING)
-                .help("Take the password of a locked key file from this open file descriptor"),
-        ]
-    }
-
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        let asks = matches.try_get_one::<bool>(ASK).ok().flatten() == Some(&true);
-        let named = Self::named(matches, FILE, DESCRIPTOR);
-        let source = named.or(asks.then_some(Source::Terminal));
-        Self { source, limits: Limits::from_matches(matches) }
-    }
-
-    /// The options for key files.
-    pub(crate) fn of_keys(matches: &ArgMatches) -> Self {
-        let source = Self::named(matches, KEY_FILE, KEY_DESCRIPTOR);
-        Self { source, limits: Limits::from_matches(matches) }
-    }
-
-    fn named(matches: &ArgMatches, file: &str, descriptor: &str) -> Option<Source> {
-        let file = matches.try_get_one::<PathBuf>(file).ok().flatten();
-        let descriptor = matches.try_get_one::<u32>(descriptor).ok().flatten();
-        file.cloned().map(Source::File).or(descriptor.copied().map(Source::Descriptor))
-    }
-
-    /// What opening may cost.
-    pub(crate) fn limits(&self) -> Limits {
-        self.limits
-    }
-
     /// Whether one of the options was given.
     pub(crate) fn is_given(&self) -> bool {
-        self.source.is_some()
+        self.ask_password || self.password_file.is_some() || self.password_fd.is_some()
     }
 
     /// Whether standard input is where the password comes from, so that nothing else can.
     pub(crate) fn takes_stdin(&self) -> bool {
-        self.source == Some(Source::Descriptor(0))
+        self.password_fd == Some(0)
     }
 
     /// The password, asked for at the terminal if no option says otherwise. `whose` completes the question `password of`.
     ///
     /// # Errors
     ///
-    /// If there is none to be had, it is too long or has several lines; if it is to lock something: if it is empty, or is not
-    /// the same the second time it is asked for.
+    /// If there is none, it is too long or has several lines; if it is to lock something: if it is empty, or is not the same the
+    /// second time it is asked for.
     pub(crate) fn read(&self, whose: &str, purpose: Purpose) -> Result<Password, Failure> {
+        Source::of(self.password_file.as_deref(), self.password_fd).read(whose, purpose)
+    }
+}
+
+impl KeyPasswordArgs {
+    /// Whether standard input is where the password comes from, so that nothing else can.
+    pub(crate) fn takes_stdin(&self) -> bool {
+        self.key_password_fd == Some(0)
+    }
+
+    /// What a key file may cost.
+    pub(super) fn limits(&self) -> Argon2Limits {
+        Limits::new(self.max_password_cost, None).of_keys()
+    }
+
+    /// The password that unlocks the key file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, it is too long or has several lines.
+    pub(super) fn read(&self, path: &Path) -> Result<Password, Failure> {
+        let source = Source::of(self.key_password_file.as_deref(), self.key_password_fd);
+        source.read(&path.to_string_lossy(), Purpose::Open)
+    }
+}
+
+impl<'a> Source<'a> {
+    fn of(file: Option<&'a Path>, descriptor: Option<u32>) -> Self {
+        file.map(Self::File).or(descriptor.map(Self::Descriptor)).unwrap_or(Self::Terminal)
+    }
+
+    fn read(self, whose: &str, purpose: Purpose) -> Result<Password, Failure> {
         keep_secrets();
-        let password = match &self.source {
-            None | Some(Source::Terminal) => return ask(whose, purpose),
-            Some(Source::File(path)) => from_file(path)?,
-            Some(Source::Descriptor(number)) => from_descriptor(*number)?,
+        let password = match self {
+            Self::Terminal => return ask(whose, purpose),
+            Self::File(path) => from_file(path)?,
+            Self::Descriptor(number) => from_descriptor(number)?,
         };
         if purpose == Purpose::Lock && password.is_empty() {
             return Err(empty());
@@ -146,13 +124,13 @@ impl PasswordArgs {
     }
 }
 
-fn descriptor() -> ValueParser {
+fn descriptor(text: &str) -> Result<u32, &'static str> {
     // 1 and 2 are for writing.
-    ValueParser::new(|text: &str| match text.parse::<u32>() {
-        Ok(1 | 2) => Err("1 and 2 are for output: take 0, 3 or above".to_owned()),
+    match text.parse() {
+        Ok(1 | 2) => Err("1 and 2 are for output: take 0, 3 or above"),
         Ok(number) if number <= 0x7fff_ffff => Ok(number),
-        _ => Err("a number is needed, 0 or from 3 on".to_owned()),
-    })
+        _ => Err("a number is needed, 0 or from 3 on"),
+    }
 }
 
 fn empty() -> Failure {

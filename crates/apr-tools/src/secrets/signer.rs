@@ -5,7 +5,7 @@ use std::path::Path;
 use apr_crypto::{AnyPublicKey, AnySecretKey, Fingerprint, VerifyingKey, minisign, p256};
 
 use super::key_file::{load_public, load_secret};
-use super::password::PasswordArgs;
+use super::password::KeyPasswordArgs;
 use super::process::keep_secrets;
 use crate::error::Failure;
 
@@ -43,7 +43,7 @@ impl Signer {
 /// # Errors
 ///
 /// If it cannot be read or others can read it too; if it holds no signing key; if the password is another one.
-pub(crate) fn load_signer(path: &Path, password: &PasswordArgs) -> Result<Signer, Failure> {
+pub(crate) fn load_signer(path: &Path, password: &KeyPasswordArgs) -> Result<Signer, Failure> {
     keep_secrets();
     match p256::SigningKey::open_file(path) {
         Ok(key) => return Ok(Signer::P256(key)),

@@ -10,7 +10,7 @@ use terminal_size::{Height, Width, terminal_size_of};
 
 use super::{Busy, ColorChoice, Progress, Style, progress};
 use crate::error::Failure;
-use crate::report::json::JsonWriter;
+use crate::report::{self, Report};
 
 /// How much narration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -146,25 +146,13 @@ impl Console {
         let _ = io::stderr().write_all(failure.block(self.err_style).as_bytes());
     }
 
-    /// Prints one JSON object of the schema, whose other fields `fill` writes.
+    /// Prints a report as one JSON object.
     ///
     /// # Errors
     ///
     /// If standard output does not take it.
-    pub(crate) fn json(
-        &mut self,
-        schema: &str,
-        fill: impl FnOnce(&mut JsonWriter<&mut BufWriter<Out>>) -> io::Result<()>,
-    ) -> Result<(), Failure> {
-        let mut json = JsonWriter::new(&mut self.out);
-        let write = || {
-            json.object()?;
-            json.field_str("schema", schema)?;
-            fill(&mut json)?;
-            json.end_object()?;
-            json.finish()
-        };
-        write().map_err(Failure::stdout)
+    pub(crate) fn report<R: Report>(&mut self, report: &R) -> Result<(), Failure> {
+        report::write(&mut self.out, report).map_err(Failure::stdout)
     }
 
     /// Prints text through `print` and flushes it.

@@ -6,8 +6,9 @@ use std::ffi::OsStr;
 use crate::terminal::{table, width};
 
 /// When to colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ColorChoice {
+    #[default]
     Auto,
     Always,
     Never,

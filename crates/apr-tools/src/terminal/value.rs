@@ -1,59 +1,45 @@
 //! Values of metadata as JSON and as lines of text.
 
-use std::io::{self, Write};
-
 use apr_container::Value;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::escape::{cut, escaped};
-use crate::report::json::JsonWriter;
+use crate::report::{Each, Narrow, Number, OneLine};
 
-/// Writes a value as it is; bytes are lists of numbers, an extension is an object of `ext` and `bytes`.
-pub(crate) fn write<W: Write>(json: &mut JsonWriter<W>, value: &Value) -> io::Result<()> {
-    match value {
-        Value::Nil => json.null(),
-        Value::Bool(value) => json.bool(*value),
-        Value::Int(value) => json.int(*value),
-        Value::UInt(value) => json.uint(*value),
-        Value::F32(value) => json.narrow_float(*value),
-        Value::F64(value) => json.float(*value),
-        Value::String(text) => json.string(text),
-        Value::Bytes(bytes) => write_bytes(json, bytes),
-        Value::Ext(number, bytes) => {
-            json.object()?;
-            json.key("ext")?;
-            json.int((*number).into())?;
-            json.key("bytes")?;
-            write_bytes(json, bytes)?;
-            json.end_object()
-        }
-        Value::Array(values) => {
-            let is_flat =
-                values.iter().all(|value| !matches!(value, Value::Array(_) | Value::Map(_) | Value::Ext(..)));
-            if is_flat {
-                json.inline_array()?;
-            } else {
-                json.array()?;
+/// A value as it is: bytes are lists of numbers, an extension is an object of `ext` and `bytes`.
+pub(crate) struct Json<'a>(pub(crate) &'a Value);
+
+impl Serialize for Json<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_flat = |values: &[Value]| {
+            !values.iter().any(|value| matches!(value, Value::Array(_) | Value::Map(_) | Value::Ext(..)))
+        };
+        match self.0 {
+            Value::Nil => serializer.serialize_unit(),
+            Value::Bool(value) => serializer.serialize_bool(*value),
+            Value::Int(value) => serializer.serialize_i64(*value),
+            Value::UInt(value) => serializer.serialize_u64(*value),
+            Value::F32(value) => Narrow(*value).serialize(serializer),
+            Value::F64(value) => Number(*value).serialize(serializer),
+            Value::String(text) => serializer.serialize_str(text),
+            Value::Bytes(bytes) => serializer.collect_seq(bytes),
+            Value::Ext(number, bytes) => {
+                let mut object = serializer.serialize_map(Some(2))?;
+                object.serialize_entry("ext", number)?;
+                object.serialize_entry("bytes", &Each(|| bytes))?;
+                object.end()
             }
-            values.iter().try_for_each(|value| write(json, value))?;
-            json.end_array()
-        }
-        Value::Map(entries) => {
-            json.object()?;
-            for (key, value) in entries {
-                json.key(key)?;
-                write(json, value)?;
+            Value::Array(values) if is_flat(values) => {
+                OneLine(&values.iter().map(Json).collect::<Vec<_>>()).serialize(serializer)
             }
-            json.end_object()
+            Value::Array(values) => serializer.collect_seq(values.iter().map(Json)),
+            Value::Map(entries) => {
+                serializer.collect_map(entries.iter().map(|(key, value)| (key, Json(value))))
+            }
+            // Values of later versions of the library.
+            other => serializer.serialize_str(&other.to_string()),
         }
-        // Values of later versions of the library.
-        other => json.string(&other.to_string()),
     }
-}
-
-fn write_bytes<W: Write>(json: &mut JsonWriter<W>, bytes: &[u8]) -> io::Result<()> {
-    json.inline_array()?;
-    bytes.iter().try_for_each(|&byte| json.uint(byte.into()))?;
-    json.end_array()
 }
 
 /// A value with where it stands, joined by dots: what lists and comparisons show of nested metadata. An empty map and an
@@ -97,11 +83,7 @@ mod tests {
     use super::*;
 
     fn json(value: &Value) -> String {
-        let mut out = Vec::new();
-        let mut writer = JsonWriter::new(&mut out);
-        write(&mut writer, value).unwrap();
-        writer.finish().unwrap();
-        String::from_utf8(out).unwrap()
+        serde_json::to_string(&Json(value)).unwrap()
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn where_a_key_is_demanded_no_other_model_is_served() {
     server.wait_for(&format!("{FAILED} 2"));
     assert_eq!(server.predict("[[1, 2]]"), first);
     replace(&sandbox.read("made.apr"));
-    server.wait_for("apr_serve_model_2 loads");
+    server.wait_for("apr_serve_model_generation 2");
     assert_eq!(server.predict("[[1, 2]]"), first);
     let ran = server.stop(Signal::TERM);
     assert_eq!(ran.exit, 0);
@@ -192,7 +192,7 @@ fn an_older_signed_model_does_not_take_over() {
         // The same once more, then a newer one.
         replace(&second);
         server.signal(Signal::HUP);
-        server.wait_for("apr_serve_model_2 loads");
+        server.wait_for("apr_serve_model_generation 2");
         replace(&signed("price", 2_001, 4.0));
         server.signal(Signal::HUP);
         server.wait_for("apr_serve_model_generation 3");
@@ -207,7 +207,7 @@ fn an_older_signed_model_does_not_take_over() {
         assert_eq!(server.predict("[[0, 0]]")["predictions"], json!([2.0]));
         replace(&first);
         server.signal(Signal::HUP);
-        server.wait_for("apr_serve_model_2 loads");
+        server.wait_for("apr_serve_model_generation 2");
     }
 }
 

@@ -1,13 +1,18 @@
 //! The verdicts as text and as JSON.
 
-use std::io::{self, Write};
+use alloc::borrow::Cow;
+use std::io::Write as _;
+
+use serde::Serialize;
+use st_core::ShardProblem;
 
 use super::{Content, Payload, Refusal, Sound, Verdict};
 use crate::code_files::{self, Contents};
 use crate::codes;
 use crate::error::Failure;
-use crate::input::{self, Rules};
-use crate::report::json::JsonWriter;
+use crate::input::{self, Format, Rules};
+use crate::report;
+use crate::secrets::SignedBy;
 use crate::terminal::Console;
 use crate::terminal::escape::{self, Visible};
 use crate::terminal::human;
@@ -109,87 +114,145 @@ pub(super) fn json(
     rules: &Rules,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    console.json("apr.check/1", |json| {
-        json.field_str("mode", rules.name())?;
-        json.field_bool("ok", verdicts.iter().all(|verdict| verdict.outcome.is_ok()))?;
-        json.key("files")?;
-        json.array()?;
-        for Verdict { path, outcome } in verdicts {
-            json.object()?;
-            json.field_str("file", &path.to_string_lossy())?;
-            json.field_bool("ok", outcome.is_ok())?;
-            if let Ok(sound) = outcome {
-                write_sound(sound, json)?;
+    let files = verdicts.iter().map(|Verdict { path, outcome }| FileReport {
+        file: report::path(path),
+        ok: outcome.is_ok(),
+        sound: outcome.as_ref().ok().map(SoundFields::new),
+        problems: match outcome {
+            Ok(_) => Vec::new(),
+            Err(Refusal::Unsound(failure)) => vec![Problem::Failure(failure)],
+            Err(Refusal::Shards(problems)) => {
+                let help = codes::find(CODE_SHARD).map(|entry| entry.remedy);
+                let shard = |problem: &ShardProblem| Problem::Shard {
+                    code: CODE_SHARD,
+                    message: problem.to_string(),
+                    help,
+                };
+                problems.iter().map(shard).collect()
             }
-            json.key("problems")?;
-            json.array()?;
-            match outcome {
-                Ok(_) => {}
-                Err(Refusal::Unsound(failure)) => failure.write_json(json)?,
-                Err(Refusal::Shards(problems)) => {
-                    for problem in problems {
-                        json.object()?;
-                        json.field_str("code", CODE_SHARD)?;
-                        json.field_str("message", &problem.to_string())?;
-                        if let Some(entry) = codes::find(CODE_SHARD) {
-                            json.field_str("help", entry.remedy)?;
-                        }
-                        json.end_object()?;
-                    }
-                }
-            }
-            json.end_array()?;
-            json.end_object()?;
-        }
-        json.end_array()?;
-        code_files::write_json(folders, json)
+        },
+    });
+    console.report(&CheckReport {
+        mode: rules.name(),
+        ok: verdicts.iter().all(|verdict| verdict.outcome.is_ok()),
+        files: files.collect(),
+        runs_code: code_files::rows(folders),
     })
 }
 
-fn write_sound<W: Write>(sound: &Sound, json: &mut JsonWriter<W>) -> io::Result<()> {
-    match &sound.content {
-        Content::Tensors { tensors, bytes, shards, verified, checksum } => {
-            json.field_uint("tensors", *tensors)?;
-            json.field_uint("bytes", *bytes)?;
-            if let Some(shards) = shards {
-                json.field_uint("shards", *shards as u64)?;
+/// The verdicts.
+#[derive(Serialize)]
+struct CheckReport<'a> {
+    mode: &'a str,
+    ok: bool,
+    files: Vec<FileReport<'a>>,
+    runs_code: Vec<code_files::CodeRow<'a>>,
+}
+
+impl report::Report for CheckReport<'_> {
+    const SCHEMA: &'static str = "apr.check/1";
+}
+
+#[derive(Serialize)]
+struct FileReport<'a> {
+    file: Cow<'a, str>,
+    ok: bool,
+    #[serde(flatten)]
+    sound: Option<SoundFields<'a>>,
+    problems: Vec<Problem<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Problem<'a> {
+    Failure(&'a Failure),
+    Shard {
+        code: &'static str,
+        message: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        help: Option<&'static str>,
+    },
+}
+
+/// An accepted file.
+#[derive(Serialize)]
+struct SoundFields<'a> {
+    #[serde(flatten)]
+    content: ContentFields<'a>,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ContentFields<'a> {
+    Tensors {
+        tensors: u64,
+        bytes: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        shards: Option<usize>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        verified_files: Option<usize>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        format: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        checksum: Option<&'a str>,
+    },
+    Gguf {
+        tensors: u64,
+        bytes: u64,
+        format: &'a str,
+        version: u32,
+    },
+    Model {
+        bytes: u64,
+        format: &'a str,
+        model_type: &'a str,
+        checksum: &'a str,
+        payload: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        layout: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        decrypted: Option<bool>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        signer: Option<&'a SignedBy>,
+    },
+}
+
+impl<'a> SoundFields<'a> {
+    fn new(sound: &'a Sound) -> Self {
+        let content = match &sound.content {
+            &Content::Tensors { tensors, bytes, shards, verified, checksum } => ContentFields::Tensors {
+                tensors,
+                bytes,
+                shards,
+                verified_files: verified,
+                format: checksum.map(|_| Format::AprV2.id()),
+                checksum,
+            },
+            &Content::Gguf { tensors, bytes, version } => {
+                ContentFields::Gguf { tensors, bytes, format: Format::Gguf.id(), version }
             }
-            if let Some(files) = verified {
-                json.field_uint("verified_files", *files as u64)?;
-            }
-            if let Some(checksum) = checksum {
-                json.field_str("format", "apr2")?;
-                json.field_str("checksum", checksum)?;
-            }
-        }
-        Content::Gguf { tensors, bytes, version } => {
-            json.field_uint("tensors", *tensors)?;
-            json.field_uint("bytes", *bytes)?;
-            json.field_str("format", "gguf")?;
-            json.field_uint("version", (*version).into())?;
-        }
-        Content::Model { model_type, bytes, payload, is_decrypted, signer } => {
-            json.field_uint("bytes", *bytes)?;
-            json.field_str("format", "apr1")?;
-            json.field_str("model_type", model_type)?;
-            json.field_str("checksum", "right")?;
-            match payload {
-                Payload::Decoded { model, layout } => {
-                    json.field_str("payload", "decoded")?;
-                    json.field_str("model", model)?;
-                    json.field_str("layout", layout)?;
+            Content::Model { model_type, bytes, payload, is_decrypted, signer } => {
+                let (payload, decoded) = match payload {
+                    Payload::Decoded { model, layout } => ("decoded", Some((model, layout))),
+                    Payload::Foreign => ("foreign", None),
+                    Payload::Encrypted => ("encrypted", None),
+                };
+                ContentFields::Model {
+                    bytes: *bytes,
+                    format: Format::AprV1.id(),
+                    model_type,
+                    checksum: "right",
+                    payload,
+                    model: decoded.map(|(model, _)| model.as_ref()),
+                    layout: decoded.map(|(_, layout)| layout.as_ref()),
+                    decrypted: is_decrypted.then_some(true),
+                    signer: signer.as_ref(),
                 }
-                Payload::Foreign => json.field_str("payload", "foreign")?,
-                Payload::Encrypted => json.field_str("payload", "encrypted")?,
             }
-            if *is_decrypted {
-                json.field_bool("decrypted", true)?;
-            }
-            if let Some(signer) = signer {
-                json.key("signer")?;
-                signer.write_json(json)?;
-            }
-        }
+        };
+        Self { content, warnings: &sound.warnings }
     }
-    json.field_strings("warnings", sound.warnings.iter().map(String::as_str))
 }

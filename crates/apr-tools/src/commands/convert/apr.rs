@@ -8,13 +8,13 @@ use apr_models::{AnyModel, MODEL_KEY, Model as _};
 
 use super::lost;
 use super::target::{Target, remark_on_size};
-use crate::error::{CODE_NOT_CARRIED, CODE_USAGE, Failure};
-
+use crate::error::{CODE_INTERNAL, CODE_NOT_CARRIED, CODE_USAGE, Failure};
 use crate::input::{Contents, Format, Model, Rules, Tensor};
 use crate::known;
 use crate::metadata::{self, Entries};
 use crate::output::Run;
-use crate::output::rewrite::Job;
+use crate::output::rewrite::{FileContent, Job, MetadataFields};
+use crate::report;
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{exact_bytes, plural};
@@ -100,15 +100,15 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
         job.destination.fill(job.overwrite, |out| stream(out))?;
     }
     if console.is_json() {
-        return console.json(job.schema, |json| {
-            write_head(job, layout.file_len(), json)?;
-            json.field_uint("data_start", layout.prefix_bytes().len() as u64)?;
-            json.field_uint("alignment", 64)?;
-            json.field_uint("tensors", tensors.len() as u64)?;
-            json.key("metadata")?;
-            json.raw(&options.metadata.to_json())?;
-            job.write_conversion(Format::AprV2, json)
-        });
+        let metadata = report::raw(&options.metadata.to_json());
+        let metadata = metadata.map_err(|error| Failure::new(CODE_INTERNAL, error.to_string()))?;
+        let content = FileContent::Tensors {
+            data_start: layout.prefix_bytes().len() as u64,
+            alignment: Some(64),
+            tensors: tensors.len() as u64,
+            metadata: MetadataFields::Raw(metadata),
+        };
+        return console.report(&job.report(layout.file_len(), Format::AprV2, content));
     }
     let label = escape::path(job.destination.label());
     let (count, bytes) = (plural(tensors.len() as u64, "tensor"), exact_bytes(layout.file_len()));
@@ -210,14 +210,13 @@ pub(super) fn write_model(
     }
     let n_tensors = content.to_tensors().map_or(0, |tensors| tensors.len() as u64);
     if console.is_json() {
-        return console.json(job.schema, |json| {
-            write_head(&job, bytes.len() as u64, json)?;
-            json.field_str("model", content.name())?;
-            json.field_opt_str("compression", options.compression.name())?;
-            json.field_str("layout", options.layout.version())?;
-            json.field_uint("tensors", n_tensors)?;
-            job.write_conversion(Format::AprV1, json)
-        });
+        let content = FileContent::Model {
+            model: content.name(),
+            compression: options.compression.name(),
+            layout: options.layout.version(),
+            tensors: n_tensors,
+        };
+        return console.report(&job.report(bytes.len() as u64, Format::AprV1, content));
     }
     let label = escape::path(job.destination.label());
     let how = match options.compression {
@@ -243,15 +242,4 @@ fn check_readers(content: &AnyModel, layout: Option<PayloadLayout>) -> Result<()
         Some(oldest) => format!("choose --layout {oldest}, the oldest that does, or leave --layout out"),
         None => "leave --layout out: no release of aprender reads such models".to_owned(),
     }))
-}
-
-pub(super) fn write_head<W: Write>(
-    job: &Job<'_>,
-    bytes: u64,
-    json: &mut crate::report::json::JsonWriter<W>,
-) -> std::io::Result<()> {
-    json.field_str("input", &job.model.label().to_string_lossy())?;
-    json.field_str("output", &job.destination.label().to_string_lossy())?;
-    json.field_bool("written", job.run == Run::Write)?;
-    json.field_uint("bytes", bytes)
 }

@@ -9,7 +9,7 @@ use crate::input::{Format, Tensor, decodable};
 use crate::metadata::{self, Entries};
 use crate::output::Run;
 use crate::output::gguf_stream;
-use crate::output::rewrite::Job;
+use crate::output::rewrite::{FileContent, Job, MetadataFields};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{exact_bytes, grouped, plural};
@@ -48,16 +48,13 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
         write(&layout, &tensors, job, console)?;
     }
     if console.is_json() {
-        return console.json(job.schema, |json| {
-            super::apr::write_head(job, layout.file_len(), json)?;
-            json.field_uint("data_start", layout.data_start())?;
-            json.field_uint("tensors", tensors.len() as u64)?;
-            json.key("metadata")?;
-            json.object()?;
-            entries.iter().try_for_each(|(key, value)| json.field_str(key, value))?;
-            json.end_object()?;
-            job.write_conversion(Format::Gguf, json)
-        });
+        let content = FileContent::Tensors {
+            data_start: layout.data_start(),
+            alignment: None,
+            tensors: tensors.len() as u64,
+            metadata: MetadataFields::Entries(Some(entries)),
+        };
+        return console.report(&job.report(layout.file_len(), Format::Gguf, content));
     }
     let label = escape::path(job.destination.label());
     let (count, bytes) = (plural(tensors.len() as u64, "tensor"), exact_bytes(layout.file_len()));

@@ -2,10 +2,10 @@
 
 use apr_container::v1::Header;
 use apr_container::{Compression, PayloadLayout, ReadOptions};
-use clap::builder::PossibleValuesParser;
-use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 
+use crate::args::{CompressionArg, LayoutArgs};
 use crate::error::{CODE_USAGE, Failure};
 use crate::input::{Format, Model, Tensor};
 use crate::metadata::Entries;
@@ -14,39 +14,43 @@ use crate::output::ending::Ending;
 use crate::terminal::Console;
 use crate::terminal::human::exact_bytes;
 
-pub(super) fn args() -> [Arg; 3] {
-    [
-        Arg::new("format")
-            .long("format")
-            .value_name("FORMAT")
-            .value_parser(PossibleValuesParser::new(["safetensors", "apr1", "apr2", "gguf"]))
-            .help("Format of OUT, whatever its name: safetensors, .apr with a model (1) or with tensors (2), GGUF"),
-        compression_arg(),
-        Arg::new("layout")
-            .long("layout")
-            .value_name("VERSION")
-            .value_parser(PossibleValuesParser::new(PayloadLayout::ALL.map(PayloadLayout::version)))
-            .help("Write an .apr model for readers of this aprender version"),
-    ]
+/// What the output is to be.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct TargetArgs {
+    /// Format of OUT, whatever its name: safetensors, .apr with a model (1) or with tensors (2), GGUF.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<FormatArg>,
+    #[command(flatten)]
+    pub(crate) compression: CompressionArg,
+    /// Write an .apr model for readers of this aprender version.
+    #[arg(long, id = "payload_layout", value_name = "VERSION", value_parser = layout_parser())]
+    pub(crate) layout: Option<PayloadLayout>,
 }
 
-/// For commands that write `.apr` models.
-pub(crate) fn compression_arg() -> Arg {
-    Arg::new("compression")
-        .long("compression")
-        .value_name("HOW")
-        .value_parser(PossibleValuesParser::new(["none", "zstd", "zstd-max", "lz4"]))
-        .help("Compress the payload of an .apr model")
+/// A value of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    #[value(name = "safetensors")]
+    SafeTensors,
+    Apr1,
+    Apr2,
+    Gguf,
 }
 
-/// The compression asked for.
-pub(crate) fn compression(matches: &ArgMatches) -> Option<Compression> {
-    matches.get_one::<String>("compression").map(|name| match name.as_str() {
-        "zstd" => Compression::ZstdDefault,
-        "zstd-max" => Compression::ZstdMax,
-        "lz4" => Compression::LZ4,
-        _ => Compression::None,
-    })
+fn layout_parser() -> impl TypedValueParser<Value = PayloadLayout> {
+    PossibleValuesParser::new(PayloadLayout::ALL.map(PayloadLayout::version))
+        .try_map(|version| PayloadLayout::from_version(&version).ok_or("no such version"))
+}
+
+impl From<FormatArg> for Format {
+    fn from(format: FormatArg) -> Self {
+        match format {
+            FormatArg::SafeTensors => Self::SafeTensors,
+            FormatArg::Apr1 => Self::AprV1,
+            FormatArg::Apr2 => Self::AprV2,
+            FormatArg::Gguf => Self::Gguf,
+        }
+    }
 }
 
 /// Says if a compression that was asked for does not make the payload of this `.apr` model smaller.
@@ -66,7 +70,7 @@ pub(crate) fn remark_on_size(file: &[u8], console: &Console) {
 
 /// What the command line says about the output.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
+pub(crate) struct Target {
     format: Option<Format>,
     /// Of the output's name; not looked at if the format was given.
     ending: Option<Ending>,
@@ -82,20 +86,13 @@ impl Target {
     /// # Errors
     ///
     /// If the name has an ending of no format that is written, and no format was given.
-    pub(super) fn from_matches(matches: &ArgMatches, output: &Destination) -> Result<Self, Failure> {
-        let text = |name| matches.get_one::<String>(name).map(String::as_str);
-        let is_given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
+    pub(crate) fn new(args: TargetArgs, layout: LayoutArgs, output: &Destination) -> Result<Self, Failure> {
         Ok(Self {
-            ending: if text("format").is_none() { Ending::of_output(output)? } else { None },
-            format: text("format").map(|name| match name {
-                "apr1" => Format::AprV1,
-                "apr2" => Format::AprV2,
-                "gguf" => Format::Gguf,
-                _ => Format::SafeTensors,
-            }),
-            wants_header_layout: is_given("align") || is_given("header-room"),
-            compression: compression(matches),
-            layout: text("layout").and_then(PayloadLayout::from_version),
+            ending: if args.format.is_none() { Ending::of_output(output)? } else { None },
+            format: args.format.map(Into::into),
+            wants_header_layout: layout.align.is_some() || layout.header_room.is_some(),
+            compression: args.compression.compression(),
+            layout: args.layout,
         })
     }
 

@@ -1,13 +1,16 @@
 //! The story of the demonstration as text and as JSON.
 
+use alloc::borrow::Cow;
 use std::env;
 use std::io::{self, Write};
 use std::path::Path;
 
+use serde::Serialize;
+
 use super::apr::{self, COPIES};
 use super::{CHECKPOINTS, DAMAGED_DATA, DAMAGED_HEADER, MODEL, Story, data};
 use crate::error::Failure;
-use crate::report::json::JsonWriter;
+use crate::report::{self, Fields, Number};
 use crate::terminal::escape::{self, Visible, escaped};
 use crate::terminal::human;
 use crate::terminal::table::{Align, Table};
@@ -165,11 +168,7 @@ pub(super) fn plan(keep: Option<&Path>, console: &mut Console) -> Result<(), Fai
     let copies = COPIES.iter().map(|copy| copy.file).chain([apr::DAMAGED]);
     let files: Vec<String> = files.into_iter().chain(copies.map(str::to_owned)).collect();
     if console.is_json() {
-        return console.json("apr.demo/1", |json| {
-            json.field_bool("written", false)?;
-            json.field_opt_str("kept", keep.map(Path::to_string_lossy).as_deref())?;
-            json.field_strings("files", files.iter().map(String::as_str))
-        });
+        return console.report(&PlanReport { written: false, kept: keep.map(report::path), files: &files });
     }
     let place = keep.map_or("a temporary folder, removed at the end".to_owned(), escape::path);
     console.text(|out, _| {
@@ -179,75 +178,104 @@ pub(super) fn plan(keep: Option<&Path>, console: &mut Console) -> Result<(), Fai
 }
 
 pub(super) fn json(story: &Story, console: &mut Console) -> Result<(), Failure> {
-    console.json("apr.demo/1", |json| {
-        json.field_bool("written", true)?;
-        json.field_opt_str("kept", story.kept.as_deref().map(Path::to_string_lossy).as_deref())?;
-        json.key("fit")?;
-        fit(story, json)?;
-        json.field_bool("predictions_equal", true)?;
-        json.key("sha256")?;
-        json.object()?;
-        story.digests.iter().try_for_each(|(name, digest)| json.field_str(name, digest))?;
-        json.end_object()?;
-        json.key("damage")?;
-        json.array()?;
-        flip(json, "header", Some(&story.header_refusal))?;
-        flip(json, "data", None)?;
-        flip(json, "checkpoint", Some(&story.checkpoint_refusal))?;
-        flip(json, "apr", Some(&story.apr.refusal))?;
-        json.end_array()?;
-        json.field_float("data_max_abs", story.data_change)?;
-        json.field_uint("resumed_step", story.resumed_step)?;
-        json.key("apr")?;
-        json.array()?;
-        for (copy, bytes) in COPIES.iter().zip(&story.apr.bytes) {
-            json.object()?;
-            json.field_str("file", copy.file)?;
-            json.field_opt_str("compression", copy.compression.name())?;
-            json.field_uint("bytes", *bytes)?;
-            json.end_object()?;
-        }
-        json.end_array()?;
-        json.key("steps")?;
-        json.array()?;
-        for step in &story.steps {
-            json.object()?;
-            json.field_str("step", step.name)?;
-            if let Some(bytes) = step.bytes {
-                json.field_uint("bytes", bytes)?;
-            }
-            json.field_float("seconds", step.time.as_secs_f64())?;
-            json.end_object()?;
-        }
-        json.end_array()?;
-        let next = next(story);
-        json.field_strings("next", next.iter().map(String::as_str))
+    let flip = |flipped, error: Option<_>| Flip { flipped, refused: error.is_some(), error };
+    let coefficients = story.table.features.iter().zip(story.model.coefficients().iter());
+    let copies = COPIES.iter().zip(&story.apr.bytes);
+    let steps = story.steps.iter().map(|step| StepReport {
+        step: step.name,
+        bytes: step.bytes,
+        seconds: step.time.as_secs_f64(),
+    });
+    console.report(&DemoReport {
+        written: true,
+        kept: story.kept.as_deref().map(report::path),
+        fit: Fit {
+            data: data::NAME,
+            rows: story.table.y.len(),
+            target: story.table.target,
+            r2: Number(story.r2.into()),
+            coefficients: Fields(coefficients.map(|(name, value)| (*name, Number(value.into()))).collect()),
+            intercept: Number(story.model.intercept().into()),
+        },
+        predictions_equal: true,
+        sha256: Fields(story.digests.iter().map(|(name, digest)| (name, digest)).collect()),
+        damage: [
+            flip("header", Some(&story.header_refusal)),
+            flip("data", None),
+            flip("checkpoint", Some(&story.checkpoint_refusal)),
+            flip("apr", Some(&story.apr.refusal)),
+        ],
+        data_max_abs: Number(story.data_change),
+        resumed_step: story.resumed_step,
+        apr: copies
+            .map(|(copy, &bytes)| CopyReport { file: copy.file, compression: copy.compression.name(), bytes })
+            .collect(),
+        steps: steps.collect(),
+        next: next(story),
     })
 }
 
-fn fit<W: Write>(story: &Story, json: &mut JsonWriter<W>) -> io::Result<()> {
-    json.object()?;
-    json.field_str("data", data::NAME)?;
-    json.field_uint("rows", story.table.y.len() as u64)?;
-    json.field_str("target", story.table.target)?;
-    json.field_float("r2", story.r2.into())?;
-    json.key("coefficients")?;
-    json.object()?;
-    for (name, value) in story.table.features.iter().zip(story.model.coefficients().iter()) {
-        json.field_float(name, value.into())?;
-    }
-    json.end_object()?;
-    json.field_float("intercept", story.model.intercept().into())?;
-    json.end_object()
+/// What would be written.
+#[derive(Serialize)]
+struct PlanReport<'a> {
+    written: bool,
+    kept: Option<Cow<'a, str>>,
+    files: &'a [String],
 }
 
-fn flip<W: Write>(json: &mut JsonWriter<W>, part: &str, refusal: Option<&Failure>) -> io::Result<()> {
-    json.object()?;
-    json.field_str("flipped", part)?;
-    json.field_bool("refused", refusal.is_some())?;
-    if let Some(failure) = refusal {
-        json.key("error")?;
-        failure.write_json(json)?;
-    }
-    json.end_object()
+impl report::Report for PlanReport<'_> {
+    const SCHEMA: &'static str = "apr.demo/1";
+}
+
+/// What happened.
+#[derive(Serialize)]
+struct DemoReport<'a> {
+    written: bool,
+    kept: Option<Cow<'a, str>>,
+    fit: Fit<'a>,
+    predictions_equal: bool,
+    sha256: Fields<&'a String, &'a String>,
+    damage: [Flip<'a>; 4],
+    data_max_abs: Number,
+    resumed_step: u64,
+    apr: Vec<CopyReport<'a>>,
+    steps: Vec<StepReport<'a>>,
+    next: [String; 3],
+}
+
+impl report::Report for DemoReport<'_> {
+    const SCHEMA: &'static str = "apr.demo/1";
+}
+
+#[derive(Serialize)]
+struct Fit<'a> {
+    data: &'a str,
+    rows: usize,
+    target: &'a str,
+    r2: Number,
+    coefficients: Fields<&'a str, Number>,
+    intercept: Number,
+}
+
+#[derive(Serialize)]
+struct Flip<'a> {
+    flipped: &'a str,
+    refused: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a Failure>,
+}
+
+#[derive(Serialize)]
+struct CopyReport<'a> {
+    file: &'a str,
+    compression: Option<&'a str>,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct StepReport<'a> {
+    step: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    seconds: f64,
 }

@@ -1,12 +1,15 @@
 //! The comparison as text and as JSON.
 
+use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+
+use serde::Serialize;
 
 use super::{Change, Comparison, Entry, EntryKind};
 use crate::error::Failure;
 use crate::input::Tensor;
-use crate::report::json::JsonWriter;
+use crate::report::{self, Each, Number};
 use crate::terminal::escape::{cut, escaped};
 use crate::terminal::human::{float, grouped, percent, plural, shape};
 use crate::terminal::tree::{self, Group, Item};
@@ -294,68 +297,134 @@ fn metadata(comparison: &Comparison<'_>, out: &mut impl Write, style: Style) -> 
 pub(super) fn json(comparison: &Comparison<'_>, console: &mut Console) -> Result<(), Failure> {
     let counts = counts(comparison.tensors.iter());
     let count = |status| counts.get(&status).copied().unwrap_or(0);
-    console.json("apr.diff/1", |json| {
-        json.field_str("a", &comparison.a.to_string_lossy())?;
-        json.field_str("b", &comparison.b.to_string_lossy())?;
-        json.field_bool("equal", comparison.is_equal())?;
-        json.key("summary")?;
-        json.object()?;
-        json.field_uint("equal", count(Status::Equal))?;
-        json.field_uint("changed", count(Status::Changed) + count(Status::Stored))?;
-        json.field_uint("stored_differently", count(Status::Stored))?;
-        json.field_uint("added", count(Status::Added))?;
-        json.field_uint("removed", count(Status::Removed))?;
-        json.end_object()?;
-        json.key("tensors")?;
-        json.array()?;
-        comparison.tensors.iter().try_for_each(|entry| write_entry(entry, json))?;
-        json.end_array()?;
-        json.key("metadata")?;
-        let Some(changes) = &comparison.metadata else { return json.null() };
-        json.array()?;
-        for change in changes {
-            json.object()?;
-            json.field_str("key", &change.key)?;
-            json.field_opt_str("a", change.a.as_deref())?;
-            json.field_opt_str("b", change.b.as_deref())?;
-            json.end_object()?;
-        }
-        json.end_array()
+    let rows = || comparison.tensors.iter().map(EntryRow::new);
+    let metadata = comparison.metadata.as_ref().map(|changes| {
+        let row = |change: &super::MetadataChange| MetadataRow {
+            key: change.key.clone(),
+            a: change.a.clone(),
+            b: change.b.clone(),
+        };
+        changes.iter().map(row).collect()
+    });
+    console.report(&DiffReport {
+        a: report::path(comparison.a),
+        b: report::path(comparison.b),
+        equal: comparison.is_equal(),
+        summary: Summary {
+            equal: count(Status::Equal),
+            changed: count(Status::Changed) + count(Status::Stored),
+            stored_differently: count(Status::Stored),
+            added: count(Status::Added),
+            removed: count(Status::Removed),
+        },
+        tensors: Each(rows),
+        metadata,
     })
 }
 
-fn write_entry<W: Write>(entry: &Entry<'_>, json: &mut JsonWriter<W>) -> io::Result<()> {
-    json.object()?;
-    json.field_str("name", entry.name)?;
-    let status = match Status::of(entry) {
-        Status::Stored => Status::Changed,
-        status => status,
-    };
-    json.field_str("status", status.label())?;
-    match &entry.kind {
-        EntryKind::Equal(tensor) | EntryKind::Added(tensor) | EntryKind::Removed(tensor) => {
-            json.field_str("dtype", tensor.dtype().name())?;
-            json.field_shape("shape", tensor.shape().iter().map(|&dim| dim as u64))?;
-        }
-        EntryKind::Changed { a, b, change } => {
-            json.field_bool("dtype_changed", a.dtype() != b.dtype())?;
-            json.field_bool("shape_changed", a.shape() != b.shape())?;
-            for (side, tensor) in [("a", a), ("b", b)] {
-                json.key(side)?;
-                json.object()?;
-                json.field_str("dtype", tensor.dtype().name())?;
-                json.field_shape("shape", tensor.shape().iter().map(|&dim| dim as u64))?;
-                json.end_object()?;
+/// The comparison.
+#[derive(Serialize)]
+struct DiffReport<'a, T> {
+    a: Cow<'a, str>,
+    b: Cow<'a, str>,
+    equal: bool,
+    summary: Summary,
+    tensors: T,
+    metadata: Option<Vec<MetadataRow>>,
+}
+
+impl<T: Serialize> report::Report for DiffReport<'_, T> {
+    const SCHEMA: &'static str = "apr.diff/1";
+}
+
+/// Numbers of tensors.
+#[derive(Serialize)]
+struct Summary {
+    equal: u64,
+    changed: u64,
+    stored_differently: u64,
+    added: u64,
+    removed: u64,
+}
+
+#[derive(Serialize)]
+struct MetadataRow {
+    key: String,
+    a: Option<String>,
+    b: Option<String>,
+}
+
+/// One tensor of either side.
+#[derive(Serialize)]
+struct EntryRow<'a> {
+    name: &'a str,
+    status: &'static str,
+    #[serde(flatten)]
+    kind: KindFields<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum KindFields<'a> {
+    One(Stored<'a>),
+    Changed {
+        dtype_changed: bool,
+        shape_changed: bool,
+        a: Stored<'a>,
+        b: Stored<'a>,
+        #[serde(flatten)]
+        values: Option<ValueFields>,
+    },
+}
+
+#[derive(Serialize)]
+struct Stored<'a> {
+    dtype: &'static str,
+    shape: &'a [usize],
+}
+
+/// How the values differ.
+#[derive(Serialize)]
+struct ValueFields {
+    elements: u64,
+    differing: u64,
+    nan_on_one_side: u64,
+    max_abs: Number,
+    relative_error: Option<Number>,
+    cosine: Option<Number>,
+}
+
+impl<'a> EntryRow<'a> {
+    fn new(entry: &'a Entry<'a>) -> Self {
+        let status = match Status::of(entry) {
+            Status::Stored => Status::Changed,
+            status => status,
+        };
+        let kind = match &entry.kind {
+            EntryKind::Equal(tensor) | EntryKind::Added(tensor) | EntryKind::Removed(tensor) => {
+                KindFields::One(tensor.into())
             }
-            if change.is_comparable {
-                json.field_uint("elements", change.elements)?;
-                json.field_uint("differing", change.differing)?;
-                json.field_uint("nan_on_one_side", change.nan_on_one_side)?;
-                json.field_float("max_abs", change.max_abs)?;
-                json.field_opt_float("relative_error", change.relative_error)?;
-                json.field_opt_float("cosine", change.cosine)?;
-            }
-        }
+            EntryKind::Changed { a, b, change } => KindFields::Changed {
+                dtype_changed: a.dtype() != b.dtype(),
+                shape_changed: a.shape() != b.shape(),
+                a: a.into(),
+                b: b.into(),
+                values: change.is_comparable.then(|| ValueFields {
+                    elements: change.elements,
+                    differing: change.differing,
+                    nan_on_one_side: change.nan_on_one_side,
+                    max_abs: Number(change.max_abs),
+                    relative_error: change.relative_error.map(Number),
+                    cosine: change.cosine.map(Number),
+                }),
+            },
+        };
+        Self { name: entry.name, status: status.label(), kind }
     }
-    json.end_object()
+}
+
+impl<'a> From<&'a Tensor<'_>> for Stored<'a> {
+    fn from(tensor: &'a Tensor<'_>) -> Self {
+        Self { dtype: tensor.dtype().name(), shape: tensor.shape() }
+    }
 }

@@ -47,7 +47,7 @@ pub(super) enum Shape {
 }
 
 /// What the compiler optimizes for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Optimize {
     Size,
     Speed,

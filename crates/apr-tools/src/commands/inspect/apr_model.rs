@@ -1,21 +1,23 @@
 //! What an `.apr` file of version 1 says about itself, and, if asked to verify, what its payload holds.
 
+use alloc::borrow::Cow;
 use std::io::{self, Write};
 
 use apr_container::{Checksum, ModelInfo, PayloadLayout, Value};
 use apr_models::{AnyModel, Model as _, Step};
 
-use super::protection::Protection;
-use super::report::{LISTED, VALUE_CHARS, heading_of_warnings, more, write_warnings};
+use super::protection::{AuthenticationFields, Protection};
+use super::report::{LISTED, VALUE_CHARS, heading_of_warnings, more};
 use super::warnings::Warning;
 use crate::error::Failure;
 use crate::input::{self, Protected, Rules, Source, apr_info, apr_payload, apr_protected};
-use crate::report::json::JsonWriter;
+use crate::report::{self, Report};
 use crate::terminal::escape;
 use crate::terminal::human::{self, plural};
 use crate::terminal::table::{Align, Table};
 use crate::terminal::value::{self, flatten, line};
 use crate::terminal::{Console, Style};
+use serde::Serialize;
 
 /// Everything the reports show.
 struct Summary<'s> {
@@ -159,12 +161,12 @@ fn warnings(source: &Source, info: &ModelInfo, payload: Option<&Payload>, rules:
 }
 
 /// What it means that a signature was accepted from anyone.
-pub(crate) const ANYONE: &str = "the signature is that of whoever has the key in the file: it shows that nothing was changed since, not who signed";
+pub(crate) const ANYONE: &str = "the signature is by the key in the file, which is not trusted: it shows that the file was not modified, not who signed it";
 
 /// What it means that training data are inside.
 pub(crate) fn stored(rows: usize) -> String {
     format!(
-        "{} of training data are stored in the file: whoever has the model has them",
+        "{} of training data are stored in the file: anyone who has the model has them",
         plural(rows as u64, "row")
     )
 }
@@ -217,7 +219,7 @@ fn facts(summary: &Summary<'_>) -> Table {
     if let Some(score) = info.quality {
         line("quality", format!("{score} of 100"));
     }
-    line("read as", summary.rules.name().to_owned());
+    line("mode", summary.rules.name().to_owned());
     match &summary.payload {
         None => line("verified", "no: neither checksum nor payload were read (--verify)".to_owned()),
         Some(Payload::Encrypted) => line("verified", "checksum; the payload is encrypted".to_owned()),
@@ -272,77 +274,110 @@ fn metadata(metadata: &Value, shorten: bool, out: &mut impl Write, style: Style)
 
 fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     let info = &summary.info;
-    console.json("apr.inspect/1", |json| {
-        json.field_str("file", &summary.source.label().to_string_lossy())?;
-        json.field_str("format", summary.source.format().id())?;
-        json.field_str("mode", summary.rules.name())?;
-        json.field_uint("file_bytes", info.file_size)?;
-        json.key("header")?;
-        header(info, json)?;
-        json.field_opt_str("model", info.model_name())?;
-        json.field_opt_str("layout", info.layout().map(PayloadLayout::version))?;
-        json.key("metadata")?;
-        value::write(json, &summary.metadata)?;
-        json.key("verified")?;
-        verified(summary.payload.as_ref(), json)?;
-        json.key("authentication")?;
-        summary.protection.write_json(json)?;
-        write_warnings(&summary.warnings, json)
+    let (major, minor) = info.format_version;
+    console.report(&InspectReport {
+        file: report::path(summary.source.label()),
+        format: summary.source.format().id(),
+        mode: summary.rules.name(),
+        file_bytes: info.file_size,
+        header: HeaderFields {
+            version: format!("{major}.{minor}"),
+            model_type: info.model_type.name(),
+            model_type_id: info.model_type.0,
+            metadata_bytes: info.metadata_size,
+            payload_bytes: info.payload_size,
+            uncompressed_bytes: info.uncompressed_size,
+            compression: info.compression.name(),
+            compression_id: info.compression.0,
+            flag_bits: info.flags.0,
+            flags: info.flags.names().collect(),
+            encrypted: info.encrypted,
+            signed: info.signed,
+            quality: info.quality.map(Into::into),
+        },
+        model: info.model_name(),
+        layout: info.layout().map(PayloadLayout::version),
+        metadata: value::Json(&summary.metadata),
+        verified: summary.payload.as_ref().map(VerifiedFields::new),
+        authentication: summary.protection.report(),
+        warnings: &summary.warnings,
     })
 }
 
-fn header<W: Write>(info: &ModelInfo, json: &mut JsonWriter<W>) -> io::Result<()> {
-    json.object()?;
-    let (major, minor) = info.format_version;
-    json.field_str("version", &format!("{major}.{minor}"))?;
-    json.field_opt_str("model_type", info.model_type.name())?;
-    json.field_uint("model_type_id", info.model_type.0.into())?;
-    json.field_uint("metadata_bytes", info.metadata_size)?;
-    json.field_uint("payload_bytes", info.payload_size)?;
-    json.field_uint("uncompressed_bytes", info.uncompressed_size)?;
-    json.field_opt_str("compression", info.compression.name())?;
-    json.field_uint("compression_id", info.compression.0.into())?;
-    json.field_uint("flag_bits", info.flags.0.into())?;
-    json.field_strings("flags", info.flags.names())?;
-    json.field_bool("encrypted", info.encrypted)?;
-    json.field_bool("signed", info.signed)?;
-    json.key("quality")?;
-    match info.quality {
-        Some(score) => json.uint(score.into())?,
-        None => json.null()?,
-    }
-    json.end_object()
+/// An `.apr` model of version 1.
+#[derive(Serialize)]
+struct InspectReport<'a> {
+    file: Cow<'a, str>,
+    format: &'a str,
+    mode: &'a str,
+    file_bytes: u64,
+    header: HeaderFields<'a>,
+    model: Option<&'a str>,
+    layout: Option<&'a str>,
+    metadata: value::Json<'a>,
+    verified: Option<VerifiedFields<'a>>,
+    authentication: AuthenticationFields<'a>,
+    warnings: &'a [Warning],
 }
 
-fn verified<W: Write>(payload: Option<&Payload>, json: &mut JsonWriter<W>) -> io::Result<()> {
-    let Some(payload) = payload else { return json.null() };
-    json.object()?;
-    json.field_str("checksum", "right")?;
-    match payload {
-        Payload::Encrypted => json.field_str("payload", "encrypted")?,
-        Payload::Foreign { layout } => {
-            json.field_str("payload", "foreign")?;
-            json.field_str("layout", layout)?;
-        }
-        Payload::Model { layout, facts } => {
-            json.field_str("payload", "model")?;
-            json.field_str("layout", layout)?;
-            json.field_str("model", facts.name)?;
-            let mut count = |key, value: Option<u64>| -> io::Result<()> {
-                json.key(key)?;
-                match value {
-                    Some(value) => json.uint(value),
-                    None => json.null(),
-                }
-            };
-            count("features", facts.n_features.map(|n| n as u64))?;
-            count("tensors", facts.tensors.map(|(tensors, _)| tensors))?;
-            count("parameters", facts.tensors.map(|(_, elements)| elements))?;
-            count("stored_samples", facts.stored_samples.map(|n| n as u64))?;
-            if let Some(steps) = &facts.steps {
-                json.field_strings("steps", steps.iter().copied())?;
-            }
-        }
+impl Report for InspectReport<'_> {
+    const SCHEMA: &'static str = "apr.inspect/1";
+}
+
+#[derive(Serialize)]
+struct HeaderFields<'a> {
+    version: String,
+    model_type: Option<&'a str>,
+    model_type_id: u16,
+    metadata_bytes: u64,
+    payload_bytes: u64,
+    uncompressed_bytes: u64,
+    compression: Option<&'a str>,
+    compression_id: u8,
+    flag_bits: u8,
+    flags: Vec<&'a str>,
+    encrypted: bool,
+    signed: bool,
+    quality: Option<u64>,
+}
+
+/// What reading the payload showed.
+#[derive(Serialize)]
+struct VerifiedFields<'a> {
+    checksum: &'static str,
+    payload: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layout: Option<&'a str>,
+    #[serde(flatten)]
+    facts: Option<FactFields<'a>>,
+}
+
+#[derive(Serialize)]
+struct FactFields<'a> {
+    model: &'a str,
+    features: Option<usize>,
+    tensors: Option<u64>,
+    parameters: Option<u64>,
+    stored_samples: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<&'a [&'static str]>,
+}
+
+impl<'a> VerifiedFields<'a> {
+    fn new(payload: &'a Payload) -> Self {
+        let (payload, layout, facts) = match payload {
+            Payload::Encrypted => ("encrypted", None, None),
+            Payload::Foreign { layout } => ("foreign", Some(layout), None),
+            Payload::Model { layout, facts } => ("model", Some(layout), Some(facts)),
+        };
+        let facts = facts.map(|facts| FactFields {
+            model: facts.name,
+            features: facts.n_features,
+            tensors: facts.tensors.map(|(tensors, _)| tensors),
+            parameters: facts.tensors.map(|(_, elements)| elements),
+            stored_samples: facts.stored_samples,
+            steps: facts.steps.as_deref(),
+        });
+        Self { checksum: "right", payload, layout: layout.map(AsRef::as_ref), facts }
     }
-    json.end_object()
 }

@@ -1,11 +1,12 @@
 //! What an `.apr` file of version 2 says about itself.
 
+use alloc::borrow::Cow;
 use std::io::{self, Write};
 
 use apr_container::v2::{self, Footer};
 
 use super::report::{
-    LISTED, VALUE_CHARS, heading_of_warnings, more, write_nodes, write_tree, write_warnings,
+    DtypeRow, LISTED, NodeFields, VALUE_CHARS, dtype_rows, heading_of_warnings, more, write_tree,
 };
 use super::warnings::Warning;
 use super::{by_dtype, item};
@@ -14,12 +15,14 @@ use tensor_dtype::TensorType;
 
 use crate::input::{AprV2, Contents, Model, Rules, Source, Tensor, Totals};
 use crate::metadata::{self, Entries};
-use crate::report::json::JsonWriter;
+use crate::report::{self, Report};
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::{self, grouped};
 use crate::terminal::table::{Align, Table};
 use crate::terminal::tree::{self, Extent, Item};
 use crate::terminal::{Console, Style};
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 /// Everything the reports show.
 struct Summary<'m> {
@@ -136,7 +139,7 @@ fn facts(summary: &Summary<'_>) -> Table {
     line("flags", if flags.is_empty() { "none".to_owned() } else { flags.join(", ") });
     let (metadata, index) = (header.metadata_offset_declared(), header.index_offset_declared());
     line(
-        "places",
+        "layout",
         format!(
             "metadata from byte {}, index from byte {}, data from byte {}",
             grouped(metadata),
@@ -144,7 +147,7 @@ fn facts(summary: &Summary<'_>) -> Table {
             grouped(header.data_offset_declared())
         ),
     );
-    line("read as", summary.rules.name().to_owned());
+    line("mode", summary.rules.name().to_owned());
     line("checksum", checksum(summary.footer));
     table
 }
@@ -177,40 +180,72 @@ fn write_metadata(members: &Entries, shorten: bool, out: &mut impl Write, style:
 
 fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     let index = summary.file.index();
-    console.json("apr.inspect/1", |json| {
-        json.field_str("file", &summary.model.label().to_string_lossy())?;
-        json.field_str("format", summary.model.format().id())?;
-        json.field_str("mode", summary.rules.name())?;
-        json.field_uint("file_bytes", index.file_len())?;
-        json.field_uint("tensors", summary.totals.tensors)?;
-        json.field_uint("parameters", summary.totals.elements)?;
-        json.field_uint("data_bytes", summary.totals.bytes)?;
-        super::report::write_dtypes(&summary.dtypes, json)?;
-        json.key("header")?;
-        header(index.header(), json)?;
-        json.key("metadata")?;
-        json.raw(&index.metadata().to_json())?;
-        json.field_str("checksum", footer_state(summary.footer))?;
-        json.key("tree")?;
-        write_nodes(&tree::build(&summary.items), json)?;
-        write_warnings(&summary.warnings, json)
+    let metadata = report::raw(&index.metadata().to_json());
+    let metadata = metadata.map_err(|error| Failure::new(CODE_INTERNAL, error.to_string()))?;
+    let header = index.header();
+    let (major, minor) = header.version();
+    console.report(&InspectReport {
+        file: report::path(summary.model.label()),
+        format: summary.model.format().id(),
+        mode: summary.rules.name(),
+        file_bytes: index.file_len(),
+        tensors: summary.totals.tensors,
+        parameters: summary.totals.elements,
+        data_bytes: summary.totals.bytes,
+        dtypes: dtype_rows(&summary.dtypes),
+        header: HeaderFields {
+            magic: String::from_utf8_lossy(&header.magic().bytes()).into_owned(),
+            version: format!("{major}.{minor}"),
+            flag_bits: header.flags().0,
+            flags: header.flags().names().collect(),
+            metadata_offset: header.metadata_offset_declared(),
+            metadata_bytes: header.metadata_len_declared(),
+            index_offset: header.index_offset_declared(),
+            data_offset: header.data_offset_declared(),
+            header_checksum: header.checksum(),
+            reserved_in_use: header.has_reserved(),
+        },
+        metadata,
+        checksum: footer_state(summary.footer),
+        tree: NodeFields::of(&tree::build(&summary.items)),
+        warnings: &summary.warnings,
     })
 }
 
-fn header<W: Write>(header: &v2::Header, json: &mut JsonWriter<W>) -> io::Result<()> {
-    json.object()?;
-    json.field_str("magic", &String::from_utf8_lossy(&header.magic().bytes()))?;
-    let (major, minor) = header.version();
-    json.field_str("version", &format!("{major}.{minor}"))?;
-    json.field_uint("flag_bits", header.flags().0.into())?;
-    json.field_strings("flags", header.flags().names())?;
-    json.field_uint("metadata_offset", header.metadata_offset_declared())?;
-    json.field_uint("metadata_bytes", header.metadata_len_declared().into())?;
-    json.field_uint("index_offset", header.index_offset_declared())?;
-    json.field_uint("data_offset", header.data_offset_declared())?;
-    json.field_uint("header_checksum", header.checksum().into())?;
-    json.field_bool("reserved_in_use", header.has_reserved())?;
-    json.end_object()
+/// An `.apr` file of version 2.
+#[derive(Serialize)]
+struct InspectReport<'a> {
+    file: Cow<'a, str>,
+    format: &'a str,
+    mode: &'a str,
+    file_bytes: u64,
+    tensors: u64,
+    parameters: u64,
+    data_bytes: u64,
+    dtypes: Vec<DtypeRow>,
+    header: HeaderFields,
+    metadata: Box<RawValue>,
+    checksum: &'a str,
+    tree: Vec<NodeFields<'a>>,
+    warnings: &'a [Warning],
+}
+
+impl Report for InspectReport<'_> {
+    const SCHEMA: &'static str = "apr.inspect/1";
+}
+
+#[derive(Serialize)]
+struct HeaderFields {
+    magic: String,
+    version: String,
+    flag_bits: u16,
+    flags: Vec<&'static str>,
+    metadata_offset: u64,
+    metadata_bytes: u32,
+    index_offset: u64,
+    data_offset: u64,
+    header_checksum: u32,
+    reserved_in_use: bool,
 }
 
 /// What is known of the checksum at the end, as JSON calls it.

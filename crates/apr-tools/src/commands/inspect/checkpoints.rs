@@ -1,5 +1,6 @@
 //! A folder of checkpoints: steps, metrics, sizes, and whether their files are as their manifests list them.
 
+use alloc::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -9,11 +10,12 @@ use crate::checkpoints::{About, Checkpoint, Layout};
 use crate::code_files;
 use crate::error::{Exit, Failure};
 use crate::input::Rules;
-use crate::report::json::JsonWriter;
+use crate::report::{self, Fields, Number, Report};
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::{self, float, plural};
 use crate::terminal::table::{Align, Dispensable, Table};
 use crate::terminal::{Console, Style};
+use serde::Serialize;
 
 /// Most metrics in a line.
 const METRICS: usize = 4;
@@ -164,46 +166,61 @@ pub(super) fn section(
 }
 
 fn json(folder: &Path, rows: &[Row], console: &mut Console) -> Result<(), Failure> {
-    console.json("apr.checkpoints/1", |json| {
-        json.field_str("file", &folder.to_string_lossy())?;
-        json.key("checkpoints")?;
-        json.array()?;
-        for row in rows {
-            json.object()?;
-            json.field_str("file", &row.checkpoint.path.to_string_lossy())?;
-            write_about(&row.checkpoint, &row.about, json)?;
-            json.key("verified")?;
-            match &row.verified {
-                None => json.null()?,
-                Some(verified) => json.bool(verified.is_ok())?,
-            }
-            json.key("problems")?;
-            json.array()?;
-            let problems = [row.about.problem.as_ref(), row.refusal()];
-            problems.into_iter().flatten().try_for_each(|failure| failure.write_json(json))?;
-            json.end_array()?;
-            json.end_object()?;
-        }
-        json.end_array()
-    })
+    let rows = rows.iter().map(|row| RowReport {
+        file: report::path(&row.checkpoint.path),
+        about: AboutFields::new(&row.checkpoint, &row.about),
+        verified: row.verified.as_ref().map(Result::is_ok),
+        problems: [row.about.problem.as_ref(), row.refusal()].into_iter().flatten().collect(),
+    });
+    console.report(&CheckpointsReport { file: report::path(folder), checkpoints: rows.collect() })
+}
+
+/// The checkpoints of a folder.
+#[derive(Serialize)]
+struct CheckpointsReport<'a> {
+    file: Cow<'a, str>,
+    checkpoints: Vec<RowReport<'a>>,
+}
+
+impl Report for CheckpointsReport<'_> {
+    const SCHEMA: &'static str = "apr.checkpoints/1";
+}
+
+#[derive(Serialize)]
+struct RowReport<'a> {
+    file: Cow<'a, str>,
+    #[serde(flatten)]
+    about: AboutFields<'a>,
+    verified: Option<bool>,
+    problems: Vec<&'a Failure>,
 }
 
 /// The fields about a checkpoint.
-pub(super) fn write_about<W: Write>(
-    checkpoint: &Checkpoint,
-    about: &About,
-    json: &mut JsonWriter<W>,
-) -> io::Result<()> {
-    json.field_str("layout", checkpoint.layout.name())?;
-    json.field_uint("step", checkpoint.step)?;
-    json.key("metrics")?;
-    json.object()?;
-    about.metrics.iter().try_for_each(|(name, value)| json.field_float(name, *value))?;
-    json.end_object()?;
-    json.field_opt_str("model_class", about.model_class.as_deref())?;
-    json.field_opt_str("optimizer_class", about.optimizer_class.as_deref())?;
-    json.field_bool("manifest", about.has_manifest)?;
-    json.field_uint("bytes", about.contents.bytes)?;
-    json.field_uint("files", about.contents.files)?;
-    code_files::write_json([&about.contents], json)
+#[derive(Serialize)]
+pub(super) struct AboutFields<'a> {
+    layout: &'static str,
+    step: u64,
+    metrics: Fields<&'a String, Number>,
+    model_class: Option<&'a str>,
+    optimizer_class: Option<&'a str>,
+    manifest: bool,
+    bytes: u64,
+    files: u64,
+    runs_code: Vec<code_files::CodeRow<'a>>,
+}
+
+impl<'a> AboutFields<'a> {
+    pub(super) fn new(checkpoint: &Checkpoint, about: &'a About) -> Self {
+        Self {
+            layout: checkpoint.layout.name(),
+            step: checkpoint.step,
+            metrics: Fields(about.metrics.iter().map(|(name, &value)| (name, Number(value))).collect()),
+            model_class: about.model_class.as_deref(),
+            optimizer_class: about.optimizer_class.as_deref(),
+            manifest: about.has_manifest,
+            bytes: about.contents.bytes,
+            files: about.contents.files,
+            runs_code: code_files::rows([&about.contents]),
+        }
+    }
 }

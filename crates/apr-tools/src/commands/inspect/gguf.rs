@@ -1,25 +1,25 @@
 //! What a GGUF file says about itself.
 
+use alloc::borrow::Cow;
 use std::io::{self, Write};
 
 use gguf_core::{Endian, Entry, Header, Value};
 
 use super::report::{
-    LISTED, VALUE_CHARS, heading_of_warnings, more, totals, write_dtypes, write_nodes, write_tree,
-    write_warnings,
+    DtypeRow, LISTED, NodeFields, VALUE_CHARS, dtype_rows, heading_of_warnings, more, totals, write_tree,
 };
 use super::warnings::{self, Warning};
 use super::{by_dtype, item};
 use crate::error::{CODE_INTERNAL, Failure};
-use tensor_dtype::TensorType;
-
 use crate::input::{Contents, Gguf, Model, Rules, Source, Tensor, Totals};
-use crate::report::json::JsonWriter;
+use crate::report::{self, Narrow, Number, OneLine, Report};
 use crate::terminal::escape::{self, escaped, is_hazard};
 use crate::terminal::human::{self, grouped};
 use crate::terminal::table::{Align, Table};
 use crate::terminal::tree::{self, Extent, Item};
 use crate::terminal::{Console, Style};
+use serde::{Serialize, Serializer};
+use tensor_dtype::TensorType;
 
 /// Most elements of an array that are shown, unless nothing is to be left out.
 const ELEMENTS: usize = 8;
@@ -164,11 +164,11 @@ fn facts(summary: &Summary<'_>) -> Table {
         format!("{}, aligned to {}", endian(header), human::plural(header.alignment().into(), "byte")),
     );
     let (len, start) = (grouped(header.header_len()), grouped(header.data_start()));
-    line("places", format!("header to byte {len}, data from byte {start}"));
+    line("layout", format!("header ends at byte {len}, data starts at byte {start}"));
     if let Some((no, count)) = shard(header) {
         line("part", format!("{no} of {count}"));
     }
-    line("read as", summary.rules.name().to_owned());
+    line("mode", summary.rules.name().to_owned());
     table
 }
 
@@ -231,67 +231,133 @@ fn described(value: &Value<'_>, elements: usize) -> String {
 fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     let elements = if console.is_verbose() { usize::MAX } else { ELEMENTS };
     let header = &summary.header;
-    console.json("apr.inspect/1", |json| {
-        json.field_str("file", &summary.model.label().to_string_lossy())?;
-        json.field_str("format", summary.model.format().id())?;
-        json.field_str("mode", summary.rules.name())?;
-        json.field_uint("file_bytes", summary.file.file_len())?;
-        json.field_uint("version", header.version().into())?;
-        json.field_str("byte_order", endian(header))?;
-        json.field_uint("alignment", header.alignment().into())?;
-        let architecture = header.get("general.architecture").and_then(|value| value.as_text());
-        json.field_opt_str("architecture", architecture.map(gguf_core::Text::to_str_lossy).as_deref())?;
-        json.field_uint("header_bytes", header.header_len())?;
-        json.field_uint("data_start", header.data_start())?;
-        json.field_opt("part", shard(header), |(no, count), json| {
-            json.object()?;
-            json.field_uint("number", no)?;
-            json.field_uint("of", count)?;
-            json.end_object()
-        })?;
-        json.field_uint("tensors", summary.totals.tensors)?;
-        json.field_uint("parameters", summary.totals.elements)?;
-        json.field_uint("data_bytes", summary.totals.bytes)?;
-        write_dtypes(&summary.dtypes, json)?;
-        json.key("keys")?;
-        json.array()?;
-        header.entries().iter().try_for_each(|entry| write_key(entry, elements, json))?;
-        json.end_array()?;
-        json.key("tree")?;
-        write_nodes(&tree::build(&summary.items), json)?;
-        write_warnings(&summary.warnings, json)
+    let architecture = header.get("general.architecture").and_then(|value| value.as_text());
+    let keys = header.entries().iter().map(|entry| {
+        let value = entry.value();
+        let array = value.as_array().map(|array| ArrayFields {
+            element_type: array.element_type().name(),
+            elements: array.len() as u64,
+        });
+        KeyFields {
+            key: entry.key().to_str_lossy().into_owned(),
+            value_type: value.value_type().name(),
+            array,
+            value: ValueFields::new(&value, elements),
+        }
+    });
+    console.report(&InspectReport {
+        file: report::path(summary.model.label()),
+        format: summary.model.format().id(),
+        mode: summary.rules.name(),
+        file_bytes: summary.file.file_len(),
+        version: header.version(),
+        byte_order: endian(header),
+        alignment: header.alignment().into(),
+        architecture: architecture.map(|text| text.to_str_lossy().into_owned()),
+        header_bytes: header.header_len(),
+        data_start: header.data_start(),
+        part: shard(header).map(|(number, of)| PartFields { number, of }),
+        tensors: summary.totals.tensors,
+        parameters: summary.totals.elements,
+        data_bytes: summary.totals.bytes,
+        dtypes: dtype_rows(&summary.dtypes),
+        keys: keys.collect(),
+        tree: NodeFields::of(&tree::build(&summary.items)),
+        warnings: &summary.warnings,
     })
 }
 
-fn write_key<W: Write>(entry: &Entry<'_>, elements: usize, json: &mut JsonWriter<W>) -> io::Result<()> {
-    let value = entry.value();
-    json.object()?;
-    json.field_str("key", &entry.key().to_str_lossy())?;
-    json.field_str("type", value.value_type().name())?;
-    if let Some(array) = value.as_array() {
-        json.field_str("element_type", array.element_type().name())?;
-        json.field_uint("elements", array.len() as u64)?;
-    }
-    json.key("value")?;
-    write_value(&value, elements, json)?;
-    json.end_object()
+/// A GGUF file.
+#[derive(Serialize)]
+struct InspectReport<'a> {
+    file: Cow<'a, str>,
+    format: &'a str,
+    mode: &'a str,
+    file_bytes: u64,
+    version: u32,
+    byte_order: &'a str,
+    alignment: u64,
+    architecture: Option<String>,
+    header_bytes: u64,
+    data_start: u64,
+    part: Option<PartFields>,
+    tensors: u64,
+    parameters: u64,
+    data_bytes: u64,
+    dtypes: Vec<DtypeRow>,
+    keys: Vec<KeyFields>,
+    tree: Vec<NodeFields<'a>>,
+    warnings: &'a [Warning],
 }
 
-fn write_value<W: Write>(value: &Value<'_>, elements: usize, json: &mut JsonWriter<W>) -> io::Result<()> {
-    match value {
-        Value::Text(text) => json.string(&text.to_str_lossy()),
-        Value::Bool(value) => json.bool(*value),
-        Value::F32(value) => json.narrow_float(*value),
-        Value::F64(value) => json.float(*value),
-        Value::Array(array) => {
-            json.inline_array()?;
-            array.iter().take(elements).try_for_each(|value| write_value(&value, elements, json))?;
-            json.end_array()
+impl Report for InspectReport<'_> {
+    const SCHEMA: &'static str = "apr.inspect/1";
+}
+
+#[derive(Serialize)]
+struct PartFields {
+    number: u64,
+    of: u64,
+}
+
+#[derive(Serialize)]
+struct KeyFields {
+    key: String,
+    #[serde(rename = "type")]
+    value_type: &'static str,
+    #[serde(flatten)]
+    array: Option<ArrayFields>,
+    value: ValueFields,
+}
+
+#[derive(Serialize)]
+struct ArrayFields {
+    element_type: &'static str,
+    elements: u64,
+}
+
+/// A value; of an array the first elements.
+enum ValueFields {
+    Text(String),
+    Bool(bool),
+    F32(f32),
+    F64(f64),
+    Unsigned(u64),
+    Signed(i64),
+    Array(Vec<Self>),
+    None,
+}
+
+impl ValueFields {
+    fn new(value: &Value<'_>, elements: usize) -> Self {
+        match value {
+            Value::Text(text) => Self::Text(text.to_str_lossy().into_owned()),
+            Value::Bool(value) => Self::Bool(*value),
+            Value::F32(value) => Self::F32(*value),
+            Value::F64(value) => Self::F64(*value),
+            Value::Array(array) => {
+                Self::Array(array.iter().take(elements).map(|value| Self::new(&value, elements)).collect())
+            }
+            _ => match (value.to_u64(), value.to_i64()) {
+                (Some(number), _) => Self::Unsigned(number),
+                (None, Some(number)) => Self::Signed(number),
+                (None, None) => Self::None,
+            },
         }
-        _ => match (value.to_u64(), value.to_i64()) {
-            (Some(number), _) => json.uint(number),
-            (None, Some(number)) => json.int(number),
-            (None, None) => json.null(),
-        },
+    }
+}
+
+impl Serialize for ValueFields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::F32(value) => Narrow(*value).serialize(serializer),
+            Self::F64(value) => Number(*value).serialize(serializer),
+            Self::Unsigned(value) => serializer.serialize_u64(*value),
+            Self::Signed(value) => serializer.serialize_i64(*value),
+            Self::Array(values) => OneLine(values).serialize(serializer),
+            Self::None => serializer.serialize_unit(),
+        }
     }
 }

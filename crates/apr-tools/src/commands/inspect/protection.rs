@@ -1,20 +1,20 @@
 //! Which parts of an `.apr` file of version 1 are authenticated, and by what.
 
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
+use std::io::{Read as _, Seek as _, SeekFrom};
 
 use apr_container::{KeyHint, ModelInfo};
 use apr_crypto::{RecipientPublic, VerifyingKey};
+use serde::Serialize;
 
 use crate::input::{Rules, Source};
-use crate::report::json::JsonWriter;
 use crate::secrets::SignedBy;
 
 /// Bytes before the metadata.
 const HEADER_LEN: u64 = 32;
 
-/// What stands between a file and whoever would change it.
+/// What protects a file from modification.
 pub(super) struct Protection {
-    /// Whether the checksum was compared. It finds damage; whoever changes a file can compute it anew.
+    /// Whether the checksum was compared. It detects corruption; an attacker can compute it anew.
     is_compared: bool,
     signature: Option<Signature>,
     encryption: Option<Encryption>,
@@ -34,7 +34,7 @@ struct Encryption {
     recipient: Option<String>,
     /// Whether the metadata hold a commitment to the key.
     has_commitment: bool,
-    /// Whether the payload was decrypted and says that it belongs to this header and these metadata; `None` if nobody looked.
+    /// Whether the payload was decrypted and says that it belongs to this header and these metadata; `None` if it was not read.
     is_bound: Option<bool>,
     /// Whether it was a password that opened it.
     is_by_password: bool,
@@ -44,10 +44,10 @@ struct Encryption {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Nothing,
-    /// A signature by whoever has the key in the file: nobody.
+    /// A signature by a key that is not trusted.
     Anyone,
     Signature,
-    /// The password: whoever made the file knew it. A recipient's key vouches for nobody, since everybody can encrypt to it.
+    /// The password: the maker of the file knew it. A recipient's key proves nothing, since anyone can encrypt to it.
     Password,
 }
 
@@ -107,13 +107,13 @@ impl Protection {
         }
         let text = match (self.by(), &self.signature, &self.encryption) {
             (By::Signature, ..) => "header, metadata and payload, by the signature",
-            (By::Password, ..) => "header, metadata and payload, by whoever knows the password",
-            (By::Anyone, ..) => "nothing; unchanged since somebody signed it, and that can be anyone",
+            (By::Password, ..) => "header, metadata and payload, by the password",
+            (By::Anyone, ..) => "nothing; the signature is valid, but its key is not one you trust",
             (By::Nothing, Some(_), _) => {
                 "nothing yet; the signature covers header, metadata and payload (--signer, --trusted-keys)"
             }
             (By::Nothing, None, Some(Encryption { mode: Some(KeyHint::Recipient), .. })) => {
-                "nothing; everybody can encrypt to a public key, and only a signature shows who did"
+                "nothing; anyone can encrypt to a public key, and only a signature shows who did"
             }
             (By::Nothing, None, Some(Encryption { has_commitment: true, .. })) => {
                 "nothing yet; with its password, header, metadata and payload are (--ask-password)"
@@ -121,48 +121,77 @@ impl Protection {
             (By::Nothing, None, Some(_)) => {
                 "nothing; the payload would be when opened, header and metadata never (made by another program)"
             }
-            (By::Nothing, None, None) => "nothing; the checksum finds damage, not malice",
+            (By::Nothing, None, None) => "not signed (the checksum only detects corruption)",
         };
-        lines.push(("authentic", text.to_owned()));
+        lines.push(("authenticity", text.to_owned()));
         lines
     }
 
-    pub(super) fn write_json<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
-        json.object()?;
-        json.field_str("checksum", if self.is_compared { "right" } else { "not-compared" })?;
-        json.field_opt("signature", self.signature.as_ref(), Signature::write_json)?;
-        json.field_opt("encryption", self.encryption.as_ref(), Encryption::write_json)?;
-        let (parts, by): (&[&str], _) = match self.by() {
+    pub(super) fn report(&self) -> AuthenticationFields<'_> {
+        let (authentic, by): (&[&str], _) = match self.by() {
             By::Nothing | By::Anyone => (&[], None),
             By::Signature => (&["header", "metadata", "payload"], Some("signature")),
             By::Password => (&["header", "metadata", "payload"], Some("password")),
         };
-        json.field_strings("authentic", parts.iter().copied())?;
-        json.field_opt_str("by", by)?;
-        json.end_object()
+        AuthenticationFields {
+            checksum: if self.is_compared { "right" } else { "not-compared" },
+            signature: self.signature.as_ref().map(Signature::report),
+            encryption: self.encryption.as_ref().map(Encryption::report),
+            authentic,
+            by,
+        }
     }
+}
+
+/// What authenticates which part.
+#[derive(Serialize)]
+pub(super) struct AuthenticationFields<'a> {
+    checksum: &'static str,
+    signature: Option<SignatureFields<'a>>,
+    encryption: Option<EncryptionFields<'a>>,
+    authentic: &'static [&'static str],
+    by: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct SignatureFields<'a> {
+    algorithm: &'static str,
+    key: Option<String>,
+    fingerprint: Option<String>,
+    covers: [&'static str; 3],
+    state: &'static str,
+    signer: Option<&'a SignedBy>,
+}
+
+#[derive(Serialize)]
+struct EncryptionFields<'a> {
+    algorithm: &'static str,
+    mode: Option<&'static str>,
+    recipient_id: Option<&'a str>,
+    commitment: bool,
+    bound: Option<bool>,
 }
 
 impl Signature {
     fn text(&self) -> String {
         let state = match (&self.signer, &self.key) {
             (Some(signer), _) if signer.name.is_some() => format!("valid, {}", signer.by()),
-            (Some(signer), _) => format!("valid, {}: that is anyone", signer.by()),
+            (Some(signer), _) => format!("valid, {}", signer.by()),
             (None, Some(key)) => format!("not checked; the file brings the key {}", key.fingerprint()),
             (None, None) => "not checked; the file brings no valid key".to_owned(),
         };
         format!("Ed25519, {state}")
     }
 
-    fn write_json<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
-        json.object()?;
-        json.field_str("algorithm", "Ed25519")?;
-        json.field_opt_str("key", self.key.map(|key| key.to_string()).as_deref())?;
-        json.field_opt_str("fingerprint", self.key.map(|key| key.fingerprint().to_string()).as_deref())?;
-        json.field_strings("covers", ["header", "metadata", "payload"])?;
-        json.field_str("state", if self.signer.is_some() { "valid" } else { "unchecked" })?;
-        json.field_opt("signer", self.signer.as_ref(), SignedBy::write_json)?;
-        json.end_object()
+    fn report(&self) -> SignatureFields<'_> {
+        SignatureFields {
+            algorithm: "Ed25519",
+            key: self.key.map(|key| key.to_string()),
+            fingerprint: self.key.map(|key| key.fingerprint().to_string()),
+            covers: ["header", "metadata", "payload"],
+            state: if self.signer.is_some() { "valid" } else { "unchecked" },
+            signer: self.signer.as_ref(),
+        }
     }
 }
 
@@ -187,23 +216,18 @@ impl Encryption {
         [format!("AES-256-GCM, {mode}"), commitment.to_owned(), state.to_owned()]
     }
 
-    fn write_json<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
-        json.object()?;
-        json.field_str("algorithm", "AES-256-GCM")?;
-        let mode = match self.mode {
-            Some(KeyHint::Password) => Some("password"),
-            Some(KeyHint::Recipient) => Some("recipient"),
-            _ => None,
-        };
-        json.field_opt_str("mode", mode)?;
-        json.field_opt_str("recipient_id", self.recipient.as_deref())?;
-        json.field_bool("commitment", self.has_commitment)?;
-        json.key("bound")?;
-        match self.is_bound {
-            Some(bound) => json.bool(bound)?,
-            None => json.null()?,
+    fn report(&self) -> EncryptionFields<'_> {
+        EncryptionFields {
+            algorithm: "AES-256-GCM",
+            mode: match self.mode {
+                Some(KeyHint::Password) => Some("password"),
+                Some(KeyHint::Recipient) => Some("recipient"),
+                _ => None,
+            },
+            recipient_id: self.recipient.as_deref(),
+            commitment: self.has_commitment,
+            bound: self.is_bound,
         }
-        json.end_object()
     }
 }
 

@@ -1,16 +1,18 @@
 //! What the tensors of a model are stored as: types, blocks, bits.
 
+use alloc::borrow::Cow;
 use std::io::Write as _;
 
 use super::by_dtype;
 use crate::error::Failure;
-use tensor_dtype::TensorType;
-
 use crate::input::{Model, Totals, common_name};
+use crate::report::{self, Number, Report};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{float, grouped, percent};
 use crate::terminal::table::{Align, Dispensable, Table};
+use serde::Serialize;
+use tensor_dtype::TensorType;
 
 /// Elements and bytes of a block, and bits of an element.
 struct Block {
@@ -110,29 +112,55 @@ fn json(
     totals: Totals,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    console.json("apr.quantization/1", |json| {
-        json.field_str("file", &model.label().to_string_lossy())?;
-        json.field_str("format", model.format().id())?;
-        json.key("types")?;
-        json.array()?;
-        for (dtype, part) in dtypes {
-            let block = block(*dtype);
-            json.object()?;
-            json.field_str("dtype", dtype.name())?;
-            json.field_str("type", common_name(*dtype))?;
-            json.field_uint("tensors", part.tensors)?;
-            json.field_uint("parameters", part.elements)?;
-            json.field_uint("bytes", part.bytes)?;
-            json.field_opt("block_elements", block.as_ref(), |block, json| json.uint(block.elements))?;
-            let bytes = block.as_ref().and_then(|block| block.bytes);
-            json.field_opt("block_bytes", bytes, |bytes, json| json.uint(bytes))?;
-            json.field_opt_float("bits_per_weight", block.map(|block| block.bits))?;
-            json.end_object()?;
+    let types = dtypes.iter().map(|&(dtype, part)| {
+        let block = block(dtype);
+        TypeRow {
+            dtype: dtype.name(),
+            common_name: common_name(dtype),
+            tensors: part.tensors,
+            parameters: part.elements,
+            bytes: part.bytes,
+            block_elements: block.as_ref().map(|block| block.elements),
+            block_bytes: block.as_ref().and_then(|block| block.bytes),
+            bits_per_weight: block.map(|block| Number(block.bits)),
         }
-        json.end_array()?;
-        json.field_uint("tensors", totals.tensors)?;
-        json.field_uint("parameters", totals.elements)?;
-        json.field_uint("bytes", totals.bytes)?;
-        json.field_opt_float("bits_per_weight", bits(totals))
+    });
+    console.report(&QuantizationReport {
+        file: report::path(model.label()),
+        format: model.format().id(),
+        types: types.collect(),
+        tensors: totals.tensors,
+        parameters: totals.elements,
+        bytes: totals.bytes,
+        bits_per_weight: bits(totals).map(Number),
     })
+}
+
+/// The types of the tensors.
+#[derive(Serialize)]
+struct QuantizationReport<'a> {
+    file: Cow<'a, str>,
+    format: &'a str,
+    types: Vec<TypeRow>,
+    tensors: u64,
+    parameters: u64,
+    bytes: u64,
+    bits_per_weight: Option<Number>,
+}
+
+impl Report for QuantizationReport<'_> {
+    const SCHEMA: &'static str = "apr.quantization/1";
+}
+
+#[derive(Serialize)]
+struct TypeRow {
+    dtype: &'static str,
+    #[serde(rename = "type")]
+    common_name: &'static str,
+    tensors: u64,
+    parameters: u64,
+    bytes: u64,
+    block_elements: Option<u64>,
+    block_bytes: Option<u64>,
+    bits_per_weight: Option<Number>,
 }

@@ -1,5 +1,6 @@
 //! The summary of a model as text and as JSON.
 
+use alloc::borrow::Cow;
 use std::io::{self, Write};
 
 use st_core::Metadata;
@@ -7,15 +8,15 @@ use st_core::Metadata;
 use super::warnings::Warning;
 use super::{FileSummary, Summary, checkpoints};
 use crate::error::Failure;
-use tensor_dtype::TensorType;
-
 use crate::input::Totals;
-use crate::report::json::JsonWriter;
+use crate::report::{self, Fields, Report};
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::{self, grouped, plural};
 use crate::terminal::table::{Align, Table};
 use crate::terminal::tree::{self, Extent, Item, Node};
 use crate::terminal::{Console, Style};
+use serde::Serialize;
+use tensor_dtype::TensorType;
 
 /// Longest metadata value on a terminal.
 pub(super) const VALUE_CHARS: usize = 100;
@@ -91,7 +92,7 @@ fn head(summary: &Summary<'_>, out: &mut impl Write, style: Style) -> io::Result
         line("header", header(file));
     }
     line("alignment", alignment(summary));
-    line("read as", summary.rules.name().to_owned());
+    line("mode", summary.rules.name().to_owned());
     table.wrapped(style).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
@@ -190,109 +191,138 @@ pub(super) fn more(hidden: usize, out: &mut impl Write) -> io::Result<()> {
 }
 
 pub(super) fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
-    console.json("apr.inspect/1", |json| {
-        json.field_str("file", &summary.model.label().to_string_lossy())?;
-        json.field_str("format", "safetensors")?;
-        json.field_str("mode", summary.rules.name())?;
-        json.field_bool("sharded", summary.model.is_sharded())?;
-        json.field_uint("file_bytes", summary.file_bytes())?;
-        json.field_uint("tensors", summary.totals.tensors)?;
-        json.field_uint("parameters", summary.totals.elements)?;
-        json.field_uint("data_bytes", summary.totals.bytes)?;
-        write_dtypes(&summary.dtypes, json)?;
-        json.key("alignment")?;
-        json.object()?;
-        json.field_uint("aligned_to_elements", summary.aligned_to_elements)?;
-        json.field_uint("aligned_to_64", summary.aligned_to_64)?;
-        json.end_object()?;
-        json.key("files")?;
-        json.array()?;
-        summary.files.iter().try_for_each(|file| write_file(file, json))?;
-        json.end_array()?;
-        json.key("tree")?;
-        write_nodes(&tree::build(&summary.items), json)?;
-        if let Some((about, checkpoint)) = &summary.checkpoint {
-            json.key("checkpoint")?;
-            json.object()?;
-            checkpoints::write_about(checkpoint, about, json)?;
-            json.end_object()?;
+    let files = summary.files.iter().map(|file| {
+        let header = file.part.file.header();
+        FileFields {
+            shard: file.part.shard,
+            bytes: file.part.file.file_len(),
+            header_bytes: header.header_len(),
+            spare_header_bytes: file.spare,
+            data_start: header.data_start(),
+            tensors: header.len(),
+            official_order: file.is_official_order,
+            metadata: header.metadata().map(|metadata| Fields(metadata.iter().collect())),
         }
-        write_warnings(&summary.warnings, json)
+    });
+    console.report(&InspectReport {
+        file: report::path(summary.model.label()),
+        format: summary.model.format().id(),
+        mode: summary.rules.name(),
+        sharded: summary.model.is_sharded(),
+        file_bytes: summary.file_bytes(),
+        tensors: summary.totals.tensors,
+        parameters: summary.totals.elements,
+        data_bytes: summary.totals.bytes,
+        dtypes: dtype_rows(&summary.dtypes),
+        alignment: Alignment {
+            aligned_to_elements: summary.aligned_to_elements,
+            aligned_to_64: summary.aligned_to_64,
+        },
+        files: files.collect(),
+        tree: NodeFields::of(&tree::build(&summary.items)),
+        checkpoint: summary
+            .checkpoint
+            .as_ref()
+            .map(|(about, checkpoint)| checkpoints::AboutFields::new(checkpoint, about)),
+        warnings: &summary.warnings,
     })
 }
 
-pub(super) fn write_dtypes<W: Write>(
-    dtypes: &[(TensorType, Totals)],
-    json: &mut JsonWriter<W>,
-) -> io::Result<()> {
-    json.key("dtypes")?;
-    json.array()?;
-    for (dtype, totals) in dtypes {
-        json.object()?;
-        json.field_str("dtype", dtype.name())?;
-        json.field_uint("tensors", totals.tensors)?;
-        json.field_uint("parameters", totals.elements)?;
-        json.field_uint("bytes", totals.bytes)?;
-        json.end_object()?;
-    }
-    json.end_array()
+/// A safetensors model.
+#[derive(Serialize)]
+struct InspectReport<'a> {
+    file: Cow<'a, str>,
+    format: &'a str,
+    mode: &'a str,
+    sharded: bool,
+    file_bytes: u64,
+    tensors: u64,
+    parameters: u64,
+    data_bytes: u64,
+    dtypes: Vec<DtypeRow>,
+    alignment: Alignment,
+    files: Vec<FileFields<'a>>,
+    tree: Vec<NodeFields<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<checkpoints::AboutFields<'a>>,
+    warnings: &'a [Warning],
 }
 
-pub(super) fn write_warnings<W: Write>(warnings: &[Warning], json: &mut JsonWriter<W>) -> io::Result<()> {
-    json.key("warnings")?;
-    json.array()?;
-    for warning in warnings {
-        json.object()?;
-        json.field_str("kind", warning.kind)?;
-        json.field_str("message", &warning.message)?;
-        json.end_object()?;
-    }
-    json.end_array()
+impl Report for InspectReport<'_> {
+    const SCHEMA: &'static str = "apr.inspect/1";
 }
 
-fn write_file<W: Write>(file: &FileSummary<'_>, json: &mut JsonWriter<W>) -> io::Result<()> {
-    let header = file.part.file.header();
-    json.object()?;
-    if let Some(shard) = file.part.shard {
-        json.field_str("shard", shard)?;
-    }
-    json.field_uint("bytes", file.part.file.file_len())?;
-    json.field_uint("header_bytes", header.header_len())?;
-    json.field_uint("spare_header_bytes", file.spare)?;
-    json.field_uint("data_start", header.data_start())?;
-    json.field_uint("tensors", header.len() as u64)?;
-    json.field_bool("official_order", file.is_official_order)?;
-    json.key("metadata")?;
-    match header.metadata() {
-        None => json.null()?,
-        Some(metadata) => {
-            json.object()?;
-            for (key, value) in metadata.iter() {
-                json.field_str(key, value)?;
-            }
-            json.end_object()?;
-        }
-    }
-    json.end_object()
+/// How many tensors begin at such a multiple.
+#[derive(Serialize)]
+struct Alignment {
+    aligned_to_elements: u64,
+    aligned_to_64: u64,
 }
 
-pub(super) fn write_nodes<W: Write>(nodes: &[Node<'_>], json: &mut JsonWriter<W>) -> io::Result<()> {
-    json.array()?;
-    for node in nodes {
-        json.object()?;
-        json.field_str("label", &node.label)?;
-        json.field_uint("copies", node.copies)?;
-        json.field_uint("tensors", node.tensors)?;
-        json.field_uint("parameters", node.elements)?;
-        json.field_uint("bytes", node.bytes)?;
-        if let Some((dtype, shape)) = node.leaf {
-            json.field_str("dtype", dtype)?;
-            json.field_shape("shape", shape.iter().map(|&dim| dim as u64))?;
-        } else {
-            json.key("children")?;
-            write_nodes(&node.children, json)?;
-        }
-        json.end_object()?;
+#[derive(Serialize)]
+struct FileFields<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<&'a str>,
+    bytes: u64,
+    header_bytes: u64,
+    spare_header_bytes: u64,
+    data_start: u64,
+    tensors: usize,
+    official_order: bool,
+    metadata: Option<Fields<&'a str, &'a str>>,
+}
+
+/// Totals of a dtype.
+#[derive(Serialize)]
+pub(super) struct DtypeRow {
+    dtype: &'static str,
+    tensors: u64,
+    parameters: u64,
+    bytes: u64,
+}
+
+pub(super) fn dtype_rows(dtypes: &[(TensorType, Totals)]) -> Vec<DtypeRow> {
+    let row = |(dtype, totals): &(TensorType, Totals)| DtypeRow {
+        dtype: dtype.name(),
+        tensors: totals.tensors,
+        parameters: totals.elements,
+        bytes: totals.bytes,
+    };
+    dtypes.iter().map(row).collect()
+}
+
+/// A node of the tree of tensors.
+#[derive(Serialize)]
+pub(super) struct NodeFields<'a> {
+    label: String,
+    copies: u64,
+    tensors: u64,
+    parameters: u64,
+    bytes: u64,
+    #[serde(flatten)]
+    content: NodeContent<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum NodeContent<'a> {
+    Tensor { dtype: &'static str, shape: &'a [usize] },
+    Group { children: Vec<NodeFields<'a>> },
+}
+
+impl<'a> NodeFields<'a> {
+    pub(super) fn of(nodes: &[Node<'a>]) -> Vec<Self> {
+        let node = |node: &Node<'a>| Self {
+            label: node.label.clone(),
+            copies: node.copies,
+            tensors: node.tensors,
+            parameters: node.elements,
+            bytes: node.bytes,
+            content: match node.leaf {
+                Some((dtype, shape)) => NodeContent::Tensor { dtype, shape },
+                None => NodeContent::Group { children: Self::of(&node.children) },
+            },
+        };
+        nodes.iter().map(node).collect()
     }
-    json.end_array()
 }

@@ -1,46 +1,48 @@
 //! `apr inspect` of a sealed file: what anyone can see, and with its key what is inside.
 
+use alloc::borrow::Cow;
 use std::io::{self, Write};
 
 use apr_crypto::VerifyingKey;
 use apr_sealed::{Part, PartKind, SealedHeader, StanzaKind};
-use clap::ArgMatches;
 
+use super::Args;
 use super::report::{LISTED, VALUE_CHARS, more};
 use crate::commands::rekey::described;
 use crate::error::{Exit, Failure};
-use crate::input::Source;
-use crate::report::json::JsonWriter;
+use crate::input::{Format, Source};
+use crate::report::{self, Fields, Report};
 use crate::sealed_file::SealedFile;
-use crate::secrets::{IdentityArgs, SignedBy, TrustArgs, Trusted, refuse_shared_stdin};
+use crate::secrets::{SignedBy, Trusted, refuse_shared_stdin};
 use crate::terminal::escape::{self, cut, escaped};
 use crate::terminal::human::{self, grouped};
 use crate::terminal::table::{Align, Table};
 use crate::terminal::{Console, Style};
+use serde::Serialize;
 
 /// Runs `apr inspect` for a sealed file.
 ///
 /// # Errors
 ///
 /// If the file cannot be read or is not sound; with keys, if it does not open with them.
-pub(super) fn run(matches: &ArgMatches, source: &Source, console: &mut Console) -> Result<Exit, Failure> {
-    let (identity, trust) = (IdentityArgs::from_matches(matches), TrustArgs::from_matches(matches));
-    refuse_shared_stdin(identity.takes_stdin(), source.label())?;
-    let file = SealedFile::open(source, identity.limits())?;
-    let demands = trust.is_given();
-    let mut trusted = trust.load()?;
-    let verify = matches.get_flag("verify");
+pub(super) fn run(args: &Args, source: &Source, console: &mut Console) -> Result<Exit, Failure> {
+    let keys = &args.keys;
+    refuse_shared_stdin(keys.takes_stdin(), source.label())?;
+    let file = SealedFile::open(source, keys.limits())?;
+    let demands = keys.trust.is_given();
+    let mut trusted = keys.trust.load()?;
+    let verify = args.verify;
     if verify && !demands && file.header().is_signed() {
         trusted = Trusted::Anyone;
     }
     let mut seen = Seen { header: file.header(), label: source.label(), signer: None, inside: None };
     let (inside, signer);
-    if identity.is_given() || (!file.header().is_encrypted() && (demands || verify)) {
+    if keys.has_identity() || (!file.header().is_encrypted() && (demands || verify)) {
         // Who opens a signed file without saying whose signature it must have is told whose it is.
         if matches!(trusted, Trusted::Unasked) && file.header().is_signed() {
             trusted = Trusted::Anyone;
         }
-        let keys = file.keys(trusted, &identity, console)?;
+        let keys = file.keys(trusted, keys, console)?;
         let reader = file.reader(&keys)?;
         if verify {
             let _busy = console.busy("verifying");
@@ -63,7 +65,7 @@ pub(super) fn run(matches: &ArgMatches, source: &Source, console: &mut Console) 
         signer = found.map(|signer| keys.signed_by(signer));
         seen.signer = signer.as_ref();
     } else if verify {
-        console.remark("nobody can verify this file without opening it: it is encrypted and not signed");
+        console.remark("this file cannot be verified without opening it: it is encrypted and not signed");
     }
     if console.is_json() {
         seen.json(console)?;
@@ -105,7 +107,7 @@ impl Seen<'_> {
     fn authentic(&self) -> (&'static [&'static str], Option<&'static str>) {
         match (self.signer, self.inside, self.header.is_signed()) {
             (Some(_), ..) => (&["header", "metadata", "directory", "payload"], Some("signature")),
-            // To a public key, everybody can encrypt.
+            // To a public key, anyone can encrypt.
             (None, Some(_), false) if self.header.stanzas() == [StanzaKind::Password] => {
                 (&["header", "metadata", "directory", "payload"], Some("password"))
             }
@@ -117,12 +119,12 @@ impl Seen<'_> {
         let header = self.header;
         let encryption = match header.is_encrypted() {
             true => format!("{}, opens with {}", header.suite(), described(header.stanzas())),
-            false => "none: everybody can read the file".to_owned(),
+            false => "none: anyone can read the file".to_owned(),
         };
         let signature = match (header.is_signed(), self.signer, self.declared_key()) {
             (false, ..) => "none".to_owned(),
             (true, Some(signer), _) if signer.name.is_some() => format!("Ed25519, valid, {}", signer.by()),
-            (true, Some(signer), _) => format!("Ed25519, valid, {}: that is anyone", signer.by()),
+            (true, Some(signer), _) => format!("Ed25519, valid, {}", signer.by()),
             (true, None, Some(key)) => {
                 format!("Ed25519, not checked; the file brings the key {}", key.fingerprint())
             }
@@ -134,7 +136,7 @@ impl Seen<'_> {
             }
             (Some(_), _) => "header, metadata, directory, and the payload where it is read, by the password",
             (None, false) if self.inside.is_some() => {
-                "nothing: the parts belong together, but everybody can encrypt to a public key"
+                "nothing: the parts belong together, but anyone can encrypt to a public key"
             }
             (None, true) => {
                 "nothing yet; the signature covers everything but the recipients (--signer, --trusted-keys)"
@@ -169,7 +171,7 @@ impl Seen<'_> {
             facts.push(("original", human::exact_bytes(bytes)));
             facts.push(("parts", format!("{}, {} of them tensors", grouped(parts), grouped(tensors))));
         }
-        facts.push(("authentic", authentic.to_owned()));
+        facts.push(("authenticity", authentic.to_owned()));
         facts
     }
 
@@ -183,7 +185,7 @@ impl Seen<'_> {
                 table.row([format!("  {label}"), text]);
             }
             table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
-            let vouched = if self.authentic().1.is_some() { "" } else { ", which nobody vouches for" };
+            let vouched = if self.authentic().1.is_some() { "" } else { ", not authenticated" };
             let public: Vec<_> = self.header.public_declared().iter().collect();
             write_texts(&format!("Public metadata{vouched}"), &public, shorten, out, style)?;
             let Some(inside) = self.inside else { return Ok(()) };
@@ -196,77 +198,99 @@ impl Seen<'_> {
 
     fn json(&self, console: &mut Console) -> Result<(), Failure> {
         let header = self.header;
-        console.json("apr.inspect/1", |json| {
-            json.field_str("file", &self.label.to_string_lossy())?;
-            json.field_str("format", "sealed")?;
-            let [before, payload, hashes] = header.lens();
-            json.field_uint("file_bytes", before + payload + hashes)?;
-            json.field_uint("header_bytes", before)?;
-            json.field_uint("payload_bytes", payload)?;
-            json.field_uint("hash_bytes", hashes)?;
-            json.field_bool("encrypted", header.is_encrypted())?;
-            json.field_strings("opens_with", header.stanzas().iter().map(|kind| kind_name(*kind)))?;
-            json.field_bool("bound_recipients", header.has_bound_recipients())?;
-            json.field_uint("generation", header.revision_declared())?;
-            json.key("signature")?;
-            match header.is_signed() {
-                false => json.null()?,
-                true => {
-                    let key = self.declared_key();
-                    json.object()?;
-                    json.field_str("algorithm", "Ed25519")?;
-                    json.field_opt_str("key", key.map(|key| key.to_string()).as_deref())?;
-                    json.field_opt_str(
-                        "fingerprint",
-                        key.map(|key| key.fingerprint().to_string()).as_deref(),
-                    )?;
-                    json.field_str("state", if self.signer.is_some() { "valid" } else { "unchecked" })?;
-                    json.field_opt("signer", self.signer, SignedBy::write_json)?;
-                    json.end_object()?;
-                }
-            }
-            let (parts, by) = self.authentic();
-            json.field_strings("authentic", parts.iter().copied())?;
-            json.field_opt_str("by", by)?;
-            json.key("public_metadata")?;
-            write_object(header.public_declared().iter(), json)?;
-            json.field_opt("inside", self.inside, Inside::write_json)
+        let [before, payload, hashes] = header.lens();
+        let key = self.declared_key();
+        let (authentic, by) = self.authentic();
+        console.report(&InspectReport {
+            file: report::path(self.label),
+            format: Format::Sealed.id(),
+            file_bytes: before + payload + hashes,
+            header_bytes: before,
+            payload_bytes: payload,
+            hash_bytes: hashes,
+            encrypted: header.is_encrypted(),
+            opens_with: header.stanzas().iter().map(|kind| kind_name(*kind)).collect(),
+            bound_recipients: header.has_bound_recipients(),
+            generation: header.revision_declared(),
+            signature: header.is_signed().then(|| SignatureFields {
+                algorithm: "Ed25519",
+                key: key.map(|key| key.to_string()),
+                fingerprint: key.map(|key| key.fingerprint().to_string()),
+                state: if self.signer.is_some() { "valid" } else { "unchecked" },
+                signer: self.signer,
+            }),
+            authentic,
+            by,
+            public_metadata: Fields(header.public_declared().iter().collect()),
+            inside: self.inside.map(InsideFields::new),
         })
     }
 }
 
-impl Inside {
-    fn write_json<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
-        json.object()?;
-        json.field_uint("bytes", self.parts.iter().map(Part::len).sum())?;
-        json.key("recipients")?;
-        match &self.recipients {
-            None => json.null()?,
-            Some(recipients) => {
-                json.array()?;
-                for recipient in recipients {
-                    match recipient {
-                        Some(name) => json.string(name)?,
-                        None => json.null()?,
-                    }
-                }
-                json.end_array()?;
-            }
+/// A sealed file.
+#[derive(Serialize)]
+struct InspectReport<'a> {
+    file: Cow<'a, str>,
+    format: &'a str,
+    file_bytes: u64,
+    header_bytes: u64,
+    payload_bytes: u64,
+    hash_bytes: u64,
+    encrypted: bool,
+    opens_with: Vec<&'static str>,
+    bound_recipients: bool,
+    generation: u64,
+    signature: Option<SignatureFields<'a>>,
+    authentic: &'static [&'static str],
+    by: Option<&'static str>,
+    public_metadata: Fields<&'a String, &'a String>,
+    inside: Option<InsideFields<'a>>,
+}
+
+impl Report for InspectReport<'_> {
+    const SCHEMA: &'static str = "apr.inspect/1";
+}
+
+#[derive(Serialize)]
+struct SignatureFields<'a> {
+    algorithm: &'static str,
+    key: Option<String>,
+    fingerprint: Option<String>,
+    state: &'static str,
+    signer: Option<&'a SignedBy>,
+}
+
+/// What is inside.
+#[derive(Serialize)]
+struct InsideFields<'a> {
+    bytes: u64,
+    recipients: Option<&'a [Option<String>]>,
+    private_metadata: Fields<&'a String, &'a String>,
+    tensors: Vec<TensorFields<'a>>,
+}
+
+#[derive(Serialize)]
+struct TensorFields<'a> {
+    name: &'a str,
+    dtype: &'a str,
+    shape: &'a [u64],
+    bytes: u64,
+}
+
+impl<'a> InsideFields<'a> {
+    fn new(inside: &'a Inside) -> Self {
+        let tensor = |part: &'a Part| TensorFields {
+            name: part.name(),
+            dtype: part.dtype(),
+            shape: part.shape(),
+            bytes: part.len(),
+        };
+        Self {
+            bytes: inside.parts.iter().map(Part::len).sum(),
+            recipients: inside.recipients.as_deref(),
+            private_metadata: Fields(inside.metadata.iter().map(|(key, value)| (key, value)).collect()),
+            tensors: inside.tensors().map(tensor).collect(),
         }
-        json.key("private_metadata")?;
-        write_object(self.metadata.iter().map(|(key, value)| (key, value)), json)?;
-        json.key("tensors")?;
-        json.array()?;
-        for part in self.tensors() {
-            json.object()?;
-            json.field_str("name", part.name())?;
-            json.field_str("dtype", part.dtype())?;
-            json.field_shape("shape", part.shape().iter().copied())?;
-            json.field_uint("bytes", part.len())?;
-            json.end_object()?;
-        }
-        json.end_array()?;
-        json.end_object()
     }
 }
 
@@ -277,17 +301,6 @@ fn kind_name(kind: StanzaKind) -> &'static str {
         StanzaKind::Password => "password",
         _ => "unknown",
     }
-}
-
-fn write_object<'t, W: Write>(
-    texts: impl Iterator<Item = (&'t String, &'t String)>,
-    json: &mut JsonWriter<W>,
-) -> io::Result<()> {
-    json.object()?;
-    for (key, value) in texts {
-        json.field_str(key, value)?;
-    }
-    json.end_object()
 }
 
 fn write_texts(

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use st_mmap::SafeTensorsFile;
 
 use super::{FileSummary, is_aligned};
@@ -19,7 +20,7 @@ const MUCH_SPARE: u64 = 64 << 10;
 const LONG_NAME: usize = 256;
 
 /// A remark about a sound file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Warning {
     /// Stable identifier.
     pub(super) kind: &'static str,

@@ -1,13 +1,15 @@
 //! A license as text and as JSON.
 
-use std::io::{self, Write};
+use alloc::borrow::Cow;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use apr_container::License;
+use serde::Serialize;
 
 use crate::error::Failure;
 use crate::output::{Output, Run};
-use crate::report::json::JsonWriter;
+use crate::report;
 use crate::secrets::SignedBy;
 use crate::terminal::Console;
 use crate::terminal::escape::{self, escaped};
@@ -33,7 +35,8 @@ impl Report {
                 format!("a label, not a lock; unchanged since it was signed {}: that is anyone", signer.by())
             }
             (None, true) => {
-                "a label, not a lock; the file is signed, which nobody has checked (--signer)".to_owned()
+                "a label, not a lock; the file is signed, and the signature was not verified (--signer)"
+                    .to_owned()
             }
             (None, false) => {
                 "a label, not a lock; the file is not signed: anyone can have written it".to_owned()
@@ -41,18 +44,13 @@ impl Report {
         }
     }
 
-    fn write_cover<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
-        json.field_bool("signed", self.is_signed)?;
-        json.field_opt("signer", self.signer.as_ref(), SignedBy::write_json)
-    }
-
     pub(super) fn show(&self, license: Option<&License>, console: &mut Console) -> Result<(), Failure> {
         if console.is_json() {
-            return console.json("apr.license/1", |json| {
-                json.field_str("file", &self.path.to_string_lossy())?;
-                json.key("license")?;
-                write_license(license, json)?;
-                self.write_cover(json)
+            return console.report(&LicenseReport {
+                file: report::path(&self.path),
+                license: license.map(Into::into),
+                signed: self.is_signed,
+                signer: self.signer.as_ref(),
             });
         }
         console.text(|out, style| {
@@ -74,14 +72,14 @@ impl Report {
         console: &mut Console,
     ) -> Result<(), Failure> {
         if console.is_json() {
-            return console.json("apr.license-check/1", |json| {
-                json.field_str("file", &self.path.to_string_lossy())?;
-                json.field_bool("holds", problems.is_empty())?;
-                json.field_uint("at", at)?;
-                json.field_strings("problems", problems.iter().map(String::as_str))?;
-                json.key("license")?;
-                write_license(license, json)?;
-                self.write_cover(json)
+            return console.report(&LicenseCheckReport {
+                file: report::path(&self.path),
+                holds: problems.is_empty(),
+                at,
+                problems,
+                license: license.map(Into::into),
+                signed: self.is_signed,
+                signer: self.signer.as_ref(),
             });
         }
         console.text(|out, style| {
@@ -122,24 +120,72 @@ fn table(license: &License, cover: &str) -> Table {
     table
 }
 
-fn write_license<W: Write>(license: Option<&License>, json: &mut JsonWriter<W>) -> io::Result<()> {
-    let Some(license) = license else { return json.null() };
-    json.object()?;
-    json.field_str("id", &license.uuid)?;
-    json.field_str("hash", &license.hash)?;
-    json.field_opt_str("licensee", license.licensee.as_deref())?;
-    json.field_str("tier", license.tier.name())?;
-    json.field_opt_str("expiry", license.expiry.as_deref())?;
-    let mut number = |key: &str, value: Option<u64>| -> io::Result<()> {
-        json.key(key)?;
-        match value {
-            Some(value) => json.uint(value),
-            None => json.null(),
+/// `apr license show`.
+#[derive(Serialize)]
+struct LicenseReport<'a> {
+    file: Cow<'a, str>,
+    license: Option<LicenseFields<'a>>,
+    signed: bool,
+    signer: Option<&'a SignedBy>,
+}
+
+impl report::Report for LicenseReport<'_> {
+    const SCHEMA: &'static str = "apr.license/1";
+}
+
+/// `apr license check`.
+#[derive(Serialize)]
+struct LicenseCheckReport<'a> {
+    file: Cow<'a, str>,
+    holds: bool,
+    at: u64,
+    problems: &'a [String],
+    license: Option<LicenseFields<'a>>,
+    signed: bool,
+    signer: Option<&'a SignedBy>,
+}
+
+impl report::Report for LicenseCheckReport<'_> {
+    const SCHEMA: &'static str = "apr.license-check/1";
+}
+
+/// `apr license set`.
+#[derive(Serialize)]
+struct LicenseSetReport<'a> {
+    input: Cow<'a, str>,
+    output: Cow<'a, str>,
+    written: bool,
+    bytes: usize,
+    license: Option<LicenseFields<'a>>,
+}
+
+impl report::Report for LicenseSetReport<'_> {
+    const SCHEMA: &'static str = "apr.license-set/1";
+}
+
+#[derive(Serialize)]
+struct LicenseFields<'a> {
+    id: &'a str,
+    hash: &'a str,
+    licensee: Option<&'a str>,
+    tier: &'a str,
+    expiry: Option<&'a str>,
+    expiry_unix: Option<u64>,
+    seats: Option<u32>,
+}
+
+impl<'a> From<&'a License> for LicenseFields<'a> {
+    fn from(license: &'a License) -> Self {
+        Self {
+            id: &license.uuid,
+            hash: &license.hash,
+            licensee: license.licensee.as_deref(),
+            tier: license.tier.name(),
+            expiry: license.expiry.as_deref(),
+            expiry_unix: license.expiry_unix(),
+            seats: license.seats,
         }
-    };
-    number("expiry_unix", license.expiry_unix())?;
-    number("seats", license.seats.map(u64::from))?;
-    json.end_object()
+    }
 }
 
 /// What `apr license set` wrote.
@@ -151,13 +197,12 @@ pub(super) fn set(
     console: &mut Console,
 ) -> Result<(), Failure> {
     if console.is_json() {
-        return console.json("apr.license-set/1", |json| {
-            json.field_str("input", &path.to_string_lossy())?;
-            json.field_str("output", &output.destination.label().to_string_lossy())?;
-            json.field_bool("written", output.run == Run::Write)?;
-            json.field_uint("bytes", len as u64)?;
-            json.key("license")?;
-            write_license(license, json)
+        return console.report(&LicenseSetReport {
+            input: report::path(path),
+            output: report::path(output.destination.label()),
+            written: output.run == Run::Write,
+            bytes: len,
+            license: license.map(Into::into),
         });
     }
     let how = license.map_or("no license", |_| "licensed");

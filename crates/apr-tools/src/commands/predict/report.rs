@@ -1,16 +1,18 @@
 //! The predictions as lines of text and as JSON.
 
+use alloc::borrow::Cow;
 use core::fmt::{self, Write as _};
-use std::io::{self, Write};
 use std::path::Path;
 
 use apr_models::{Float, Label, Predictions};
+
+use serde::{Serialize, Serializer};
 
 use super::answer::Asked;
 use crate::error::Failure;
 use crate::known::Known;
 use crate::output::{Destination, Overwrite};
-use crate::report::json::JsonWriter;
+use crate::report::{self, Fields, Narrow};
 use crate::terminal::Console;
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::plural;
@@ -122,111 +124,162 @@ impl<'k> Report<'k> {
         overwrite: Overwrite,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        if let Destination::File(path) = destination {
-            let mut bytes = Vec::new();
-            let mut json = JsonWriter::new(&mut bytes);
-            let write = || {
-                json.object()?;
-                json.field_str("schema", "apr.predict/1")?;
-                self.fields(&mut json)?;
-                json.end_object()?;
-                json.finish()
-            };
-            write().map_err(|error| destination.write_failure(&error))?;
-            crate::output::write_file(path, &bytes, overwrite)?;
-            return console.json("apr.predict/1", |json| {
-                self.head(json)?;
-                json.field_str("output", &path.to_string_lossy())
-            });
-        }
-        console.json("apr.predict/1", |json| self.fields(json))
+        let Destination::File(path) = destination else {
+            return console.report(&self.report(None, true));
+        };
+        let mut bytes = Vec::new();
+        report::write(&mut bytes, &self.report(None, true))
+            .map_err(|error| destination.write_failure(&error))?;
+        crate::output::write_file(path, &bytes, overwrite)?;
+        console.report(&self.report(Some(path), false))
     }
 
-    fn head<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
+    /// The predictions, or where they are.
+    fn report<'r>(&'r self, output: Option<&'r Path>, has_predictions: bool) -> PredictReport<'r> {
         use apr_models::Model as _;
-        json.field_str("file", &self.known.path.to_string_lossy())?;
-        json.field_str("input", &self.input.to_string_lossy())?;
-        json.field_str("model", self.known.model.name())?;
-        json.field_opt_str("kind", self.asked.kind())?;
-        json.field_uint("rows", self.kept.iter().map(|predictions| predictions.len() as u64).sum())
-    }
-
-    fn fields<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
-        self.head(json)?;
-        json.key("predictions")?;
-        let is_nested = self.kept.iter().any(|predictions| {
-            matches!(
-                predictions,
-                Predictions::Probabilities { .. } | Predictions::Rows { .. } | Predictions::Terms(_)
-            )
-        });
-        if is_nested {
-            json.array()?;
-        } else {
-            json.inline_array()?;
-        }
-        for predictions in &self.kept {
-            (0..predictions.len()).try_for_each(|idx| self.value(predictions, idx, json))?;
-        }
-        json.end_array()
-    }
-
-    fn value<W: Write>(
-        &self,
-        predictions: &Predictions,
-        idx: usize,
-        json: &mut JsonWriter<W>,
-    ) -> io::Result<()> {
-        match predictions {
-            Predictions::Values(values) => values.row(idx, 1).try_for_each(|value| float(value, json)),
-            Predictions::Rows { values, n_columns } => {
-                json.inline_array()?;
-                values.row(idx, *n_columns).try_for_each(|value| float(value, json))?;
-                json.end_array()
-            }
-            Predictions::Classes(classes) => self.label(classes.get(idx).copied().unwrap_or_default(), json),
-            Predictions::Probabilities { classes, values, n_columns } => {
-                json.object()?;
-                json.key("class")?;
-                self.label(classes.get(idx).copied().unwrap_or_default(), json)?;
-                json.key("probabilities")?;
-                json.object()?;
-                for (column, value) in values.row(idx, *n_columns).enumerate() {
-                    json.key(&name(self.known.label(self.asked.model().class_of_column(column))))?;
-                    float(value, json)?;
-                }
-                json.end_object()?;
-                json.end_object()
-            }
-            Predictions::Outliers(marks) => json.int(marks.get(idx).copied().unwrap_or_default().into()),
-            Predictions::Terms(rows) => {
-                json.object()?;
-                for (term, value) in rows.row(idx) {
-                    json.key(self.asked.term(term))?;
-                    float(value, json)?;
-                }
-                json.end_object()
-            }
-            _ => json.null(),
+        let predictions = || {
+            let batches = self.kept.iter();
+            let all = batches.flat_map(|batch| (0..batch.len()).map(move |idx| (batch, idx)));
+            let all: Vec<_> =
+                all.map(|(predictions, idx)| Prediction { report: self, predictions, idx }).collect();
+            if self.kept.iter().any(is_nested) { List::Lines(all) } else { List::OneLine(all) }
+        };
+        PredictReport {
+            file: report::path(&self.known.path),
+            input: report::path(self.input),
+            model: self.known.model.name(),
+            kind: self.asked.kind(),
+            rows: self.kept.iter().map(|predictions| predictions.len() as u64).sum(),
+            predictions: has_predictions.then(predictions),
+            output: output.map(report::path),
         }
     }
 
     /// A class by its name, or its label in the type it has.
-    fn label<W: Write>(&self, class: usize, json: &mut JsonWriter<W>) -> io::Result<()> {
-        match self.known.label(class) {
-            Some(Label::Integer(value)) => json.int(value),
-            Some(Label::Text(text)) => json.string(text),
-            Some(Label::Boolean(value)) => json.bool(value),
-            Some(Label::Number(value)) => json.float(value),
-            _ => json.null(),
+    fn label(&self, index: usize) -> LabelValue<'_> {
+        match self.known.label(index) {
+            Some(Label::Integer(value)) => LabelValue::Integer(value),
+            Some(Label::Text(text)) => LabelValue::Text(text),
+            Some(Label::Boolean(value)) => LabelValue::Boolean(value),
+            Some(Label::Number(value)) => LabelValue::Number(report::Number(value)),
+            _ => LabelValue::None,
         }
     }
 }
 
-fn float<W: Write>(value: Float, json: &mut JsonWriter<W>) -> io::Result<()> {
-    match value {
-        Float::F32(value) => json.narrow_float(value),
-        Float::F64(value) => json.float(value),
+/// What was predicted.
+#[derive(Serialize)]
+struct PredictReport<'a> {
+    file: Cow<'a, str>,
+    input: Cow<'a, str>,
+    model: &'a str,
+    kind: Option<&'a str>,
+    rows: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predictions: Option<List<Prediction<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Cow<'a, str>>,
+}
+
+impl report::Report for PredictReport<'_> {
+    const SCHEMA: &'static str = "apr.predict/1";
+}
+
+/// Predictions, on one line if none of them has parts.
+enum List<T> {
+    OneLine(Vec<T>),
+    Lines(Vec<T>),
+}
+
+impl<T: Serialize> Serialize for List<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::OneLine(all) => report::OneLine(all).serialize(serializer),
+            Self::Lines(all) => all.serialize(serializer),
+        }
+    }
+}
+
+/// Whether a prediction of these is a list or an object.
+fn is_nested(predictions: &Predictions) -> bool {
+    matches!(
+        predictions,
+        Predictions::Probabilities { .. } | Predictions::Rows { .. } | Predictions::Terms(_)
+    )
+}
+
+/// A label in the type it has.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum LabelValue<'a> {
+    Text(&'a str),
+    Integer(i64),
+    Boolean(bool),
+    Number(report::Number),
+    None,
+}
+
+/// A class with its probabilities by class.
+#[derive(Serialize)]
+struct ClassFields<'a> {
+    class: LabelValue<'a>,
+    probabilities: Fields<String, FloatValue>,
+}
+
+/// A value in the precision it has.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum FloatValue {
+    F32(Narrow),
+    F64(report::Number),
+}
+
+impl From<Float> for FloatValue {
+    fn from(value: Float) -> Self {
+        match value {
+            Float::F32(value) => Self::F32(Narrow(value)),
+            Float::F64(value) => Self::F64(report::Number(value)),
+        }
+    }
+}
+
+/// One prediction.
+struct Prediction<'a> {
+    report: &'a Report<'a>,
+    predictions: &'a Predictions,
+    idx: usize,
+}
+
+impl Serialize for Prediction<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let &Self { report, predictions, idx } = self;
+        let label = |classes: &[usize]| report.label(classes.get(idx).copied().unwrap_or_default());
+        match predictions {
+            Predictions::Values(values) => {
+                values.row(idx, 1).next().map(FloatValue::from).serialize(serializer)
+            }
+            Predictions::Rows { values, n_columns } => {
+                serializer.collect_seq(values.row(idx, *n_columns).map(FloatValue::from))
+            }
+            Predictions::Classes(classes) => label(classes).serialize(serializer),
+            Predictions::Probabilities { classes, values, n_columns } => {
+                let model = report.asked.model();
+                let by_class = values.row(idx, *n_columns).enumerate().map(|(column, value)| {
+                    (name(report.known.label(model.class_of_column(column))), value.into())
+                });
+                let probabilities = Fields(by_class.collect());
+                ClassFields { class: label(classes), probabilities }.serialize(serializer)
+            }
+            Predictions::Outliers(marks) => {
+                serializer.serialize_i64(marks.get(idx).copied().unwrap_or_default().into())
+            }
+            Predictions::Terms(rows) => {
+                let terms =
+                    rows.row(idx).map(|(term, value)| (report.asked.term(term), FloatValue::from(value)));
+                Fields(terms.collect()).serialize(serializer)
+            }
+            _ => serializer.serialize_unit(),
+        }
     }
 }
 

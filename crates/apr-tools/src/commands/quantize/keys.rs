@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use apr_convert::Importance;
 use apr_convert::quantize::Target;
-use clap::ArgMatches;
-use clap::parser::ValueSource;
 use gguf_core::{GgufBuilder, Header};
 
+use super::Args;
+use crate::args::glob::Glob;
 use crate::commands::tensors::hex;
 use crate::error::{CODE_USAGE, Failure};
 use crate::file_digest::sha256;
@@ -71,19 +71,23 @@ fn cut(text: &str) -> &str {
 }
 
 /// The options that decide about the bytes, as they were given.
-pub(super) fn options_text(matches: &ArgMatches) -> String {
-    const VALUES: [&str; 4] = ["type", "tensor-type", "output-tensor-type", "token-embedding-type"];
-    const FLAGS: [&str; 3] = ["leave-output-tensor", "pure", "allow-requantize"];
-    const PATTERNS: [&str; 2] = ["select", "exclude"];
-    let is_given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
-    let mut words = Vec::new();
-    for name in VALUES.into_iter().chain(PATTERNS).filter(|name| is_given(name)) {
-        for value in matches.get_many::<String>(name).into_iter().flatten() {
-            words.push(format!("--{name} {value}"));
-        }
-    }
-    words.extend(FLAGS.into_iter().filter(|name| is_given(name)).map(|name| format!("--{name}")));
-    if let Some(path) = matches.get_one::<PathBuf>("imatrix") {
+pub(super) fn options_text(args: &Args) -> String {
+    let mut words = vec![format!("--type {}", args.type_name)];
+    let mut values = |name: &str, values: &mut dyn Iterator<Item = &str>| {
+        words.extend(values.map(|value| format!("--{name} {value}")));
+    };
+    values("tensor-type", &mut args.tensor_type.iter().map(String::as_str));
+    values("output-tensor-type", &mut args.output_tensor_type.iter().map(String::as_str));
+    values("token-embedding-type", &mut args.token_embedding_type.iter().map(String::as_str));
+    values("select", &mut args.selection.select().map(Glob::pattern));
+    values("exclude", &mut args.selection.exclude().map(Glob::pattern));
+    let flags = [
+        ("leave-output-tensor", args.leave_output_tensor),
+        ("pure", args.pure),
+        ("allow-requantize", args.allow_requantize),
+    ];
+    words.extend(flags.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| format!("--{name}")));
+    if let Some(path) = &args.imatrix {
         words.push(format!("--imatrix {}", path.file_name().unwrap_or(OsStr::new("-")).to_string_lossy()));
     }
     words.join(" ")

@@ -1,16 +1,18 @@
 //! What became of each tensor, and of all together.
 
-use std::io::{self, Write};
+use alloc::borrow::Cow;
+use std::io::Write as _;
 
 use apr_convert::TargetFormat;
 use apr_convert::quantize::{Decision, TensorSpec};
 use apr_quant::ErrorReport;
+use serde::Serialize;
 
 use super::work::{Errors, Work};
 use crate::error::Failure;
 use crate::input::Tensor;
 use crate::output::{Destination, Output, Run};
-use crate::report::json::JsonWriter;
+use crate::report::{self, Each, Number};
 use crate::terminal::Console;
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::{self, exact_bytes, plural};
@@ -35,7 +37,7 @@ impl Report<'_> {
     /// If standard output does not take it.
     pub(super) fn print(&self, console: &mut Console) -> Result<(), Failure> {
         if console.is_json() {
-            return console.json("apr.quantize/1", |json| self.write_json(json));
+            return console.report(&self.json());
         }
         let written = self.output.run == Run::Write;
         if !(written && self.output.destination == Destination::Stdout) {
@@ -127,14 +129,10 @@ impl Report<'_> {
         )];
         let worst = self.rows().filter_map(|(_, spec, _, error)| Some((spec.name, error?.relative_rmse())));
         if let Some((name, error)) = worst.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
-            lines.push(format!(
-                "largest error {} of a standard deviation, in {}",
-                share(error),
-                escaped(name)
-            ));
+            lines.push(format!("worst tensor: {}, relative RMSE {}", escaped(name), share(error)));
         }
         if totals.fallbacks > 0 {
-            let text = "with rows that are no whole number of blocks: of another type than asked for";
+            let text = "got another type: row length is not a multiple of the block size";
             lines.push(format!("{} {text}", plural(totals.fallbacks, "tensor")));
         }
         lines
@@ -153,59 +151,101 @@ impl Report<'_> {
         if count == 0 { 0.0 } else { self.bytes_after() as f64 * 8.0 / count as f64 }
     }
 
-    fn write_json<W: Write>(&self, json: &mut JsonWriter<W>) -> io::Result<()> {
+    fn json(&self) -> QuantizeReport<'_, impl Serialize> {
         let Self { work, output, .. } = self;
         let totals = work.plan.totals();
-        json.field_str("input", &work.model.label().to_string_lossy())?;
-        json.field_str("output", &output.destination.label().to_string_lossy())?;
-        json.field_bool("written", output.run == Run::Write)?;
-        json.field_str("input_format", work.model.format().id())?;
-        json.field_str("format", self.format())?;
-        json.field_str("type", work.options.target.name())?;
-        json.field_uint("bytes", self.file_len)?;
-        json.field_uint("tensor_bytes_before", self.bytes_before())?;
-        json.field_uint("tensor_bytes", self.bytes_after())?;
-        json.field_uint("elements", totals.count)?;
-        json.field_float("bits_per_number", self.bits())?;
-        json.field_uint("converted", totals.converted)?;
-        json.field_uint("fallbacks", totals.fallbacks)?;
-        json.field_strings("lost", self.lost.iter().map(String::as_str))?;
-        json.key("tensors")?;
-        json.array()?;
-        for (decision, spec, tensor, error) in self.rows() {
-            json.object()?;
-            json.field_str("name", spec.name)?;
-            json.field_shape("shape", spec.shape.iter().copied())?;
-            json.field_str("from", tensor.dtype().name())?;
-            json.field_str("to", decision.to.map_or(tensor.dtype().name(), |format| format.name()))?;
-            json.field_str("reason", decision.reason.code())?;
-            json.field_uint("bytes_before", tensor.byte_len())?;
-            json.field_uint("bytes", after(decision, tensor))?;
-            json.key("error")?;
-            match error {
-                None => json.null()?,
-                Some(error) => write_error(json, error)?,
-            }
-            json.end_object()?;
+        let rows = move || {
+            self.rows().map(|(decision, spec, tensor, error)| TensorRow {
+                name: spec.name,
+                shape: spec.shape,
+                from: tensor.dtype().name(),
+                to: decision.to.map_or(tensor.dtype().name(), |format| format.name()),
+                reason: decision.reason.code(),
+                bytes_before: tensor.byte_len(),
+                bytes: after(decision, tensor),
+                error: error.map(Into::into),
+            })
+        };
+        QuantizeReport {
+            input: report::path(work.model.label()),
+            output: report::path(output.destination.label()),
+            written: output.run == Run::Write,
+            input_format: work.model.format().id(),
+            format: self.format(),
+            target: work.options.target.name(),
+            bytes: self.file_len,
+            tensor_bytes_before: self.bytes_before(),
+            tensor_bytes: self.bytes_after(),
+            elements: totals.count,
+            bits_per_number: Number(self.bits()),
+            converted: totals.converted,
+            fallbacks: totals.fallbacks,
+            lost: self.lost,
+            tensors: Each(rows),
         }
-        json.end_array()
     }
 }
 
-fn write_error<W: Write>(json: &mut JsonWriter<W>, error: &ErrorReport) -> io::Result<()> {
-    json.object()?;
-    json.field_uint("measured", error.count)?;
-    json.field_float("rmse", error.rmse)?;
-    json.field_float("sigma", error.sigma)?;
-    json.field_float("relative_rmse", error.relative_rmse())?;
-    json.field_float("max", error.max_error)?;
-    json.field_float("cosine", error.cosine)?;
-    json.key("saturated")?;
-    match error.saturated {
-        Some(count) => json.uint(count)?,
-        None => json.null()?,
+/// What was quantized, and how.
+#[derive(Serialize)]
+struct QuantizeReport<'a, T> {
+    input: Cow<'a, str>,
+    output: Cow<'a, str>,
+    written: bool,
+    input_format: &'a str,
+    format: &'a str,
+    #[serde(rename = "type")]
+    target: &'a str,
+    bytes: u64,
+    tensor_bytes_before: u64,
+    tensor_bytes: u64,
+    elements: u64,
+    bits_per_number: Number,
+    converted: u64,
+    fallbacks: u64,
+    lost: &'a [String],
+    tensors: T,
+}
+
+impl<T: Serialize> report::Report for QuantizeReport<'_, T> {
+    const SCHEMA: &'static str = "apr.quantize/1";
+}
+
+#[derive(Serialize)]
+struct TensorRow<'a> {
+    name: &'a str,
+    shape: &'a [u64],
+    from: &'a str,
+    to: &'a str,
+    reason: &'a str,
+    bytes_before: u64,
+    bytes: u64,
+    error: Option<ErrorFields>,
+}
+
+#[derive(Serialize)]
+struct ErrorFields {
+    measured: u64,
+    rmse: Number,
+    sigma: Number,
+    relative_rmse: Number,
+    max: Number,
+    cosine: Number,
+    saturated: Option<u64>,
+}
+
+impl From<&ErrorReport> for ErrorFields {
+    fn from(error: &ErrorReport) -> Self {
+        Self {
+            measured: error.count,
+            rmse: Number(error.rmse),
+            sigma: Number(error.sigma),
+            relative_rmse: Number(error.relative_rmse()),
+            max: Number(error.max_error),
+            cosine: Number(error.cosine),
+            saturated: error.saturated,
+        }
     }
-    json.end_object()
 }
 
 /// Bytes of the new tensor.

@@ -2,20 +2,15 @@
 
 use std::path::Path;
 
-use clap::ArgMatches;
-use clap::parser::ValueSource;
 use durable_file::{Replacement, StagedDir};
 use gguf_core::{FirstShard, Layout, ShardLimit, ShardName, SplitPlan};
 
-use super::{Report, Shard};
+use super::{Args, Shard, Written};
 use crate::error::{CODE_INTERNAL, CODE_USAGE, Exit, Failure};
 use crate::input::{Contents, Model, Source, Tensor};
 use crate::output::gguf_stream;
 use crate::output::{self, Destination, Overwrite, Run};
 use crate::terminal::{Console, Progress};
-
-/// Options that a GGUF file has no use for.
-pub(crate) const LAYOUT_OPTIONS: [&str; 3] = ["order", "align", "header-room"];
 
 /// Most files of a set that are kept open until all of them can take their places.
 const MAX_OPEN: usize = 256;
@@ -34,23 +29,22 @@ struct PlannedFile {
 ///
 /// If the input cannot be read or is a shard itself, or the set cannot be written.
 pub(super) fn run(
-    matches: &ArgMatches,
-    folder: &Path,
+    args: &Args,
+    max_bytes: u64,
     source: Source,
     console: &mut Console,
 ) -> Result<Exit, Failure> {
-    refuse_options(matches, &LAYOUT_OPTIONS, "GGUF files")?;
-    let (overwrite, run) = (output::overwrite(matches), output::run_mode(matches));
-    let prefix = prefix(matches, source.label())?;
-    let model = Model::from_source(source, &crate::input::rules_of(matches))?;
+    refuse_options(&args.layout.given(), "GGUF files")?;
+    let (folder, overwrite, run) = (args.output.as_path(), args.write.overwrite(), args.write.run());
+    let prefix = prefix(args.prefix.as_deref(), source.label())?;
+    let model = Model::from_source(source, &args.compat.rules())?;
     let in_model = |failure: Failure| failure.in_file(model.label());
     let Contents::Gguf(file) = model.contents() else {
         return Err(Failure::new(CODE_INTERNAL, "a GGUF file that is none"));
     };
-    let max_bytes = super::max_bytes(matches)?;
-    let max_tensors = matches.get_one::<u64>("max-tensors").copied();
+    let max_tensors = args.max_tensors;
     let limit = max_tensors.map_or(ShardLimit::Bytes(max_bytes), ShardLimit::Tensors);
-    let first = match matches.get_flag("no-tensor-first-split") {
+    let first = match args.no_tensor_first_split {
         true => FirstShard::KeysOnly,
         false => FirstShard::Tensors,
     };
@@ -75,7 +69,7 @@ pub(super) fn run(
         tensors: file.layout.tensors().len() as u64,
         bytes: file.layout.file_len(),
     });
-    let report = Report {
+    let report = Written {
         model: &model,
         folder,
         shards: shards.collect(),
@@ -88,23 +82,22 @@ pub(super) fn run(
     Ok(Exit::Success)
 }
 
-/// Refuses options that mean nothing for what is written.
+/// Refuses options that mean nothing for what is written: their names, and whether they were given.
 ///
 /// # Errors
 ///
 /// The first that was given.
-pub(crate) fn refuse_options(matches: &ArgMatches, names: &[&str], what: &str) -> Result<(), Failure> {
-    let is_given = |name: &&&str| matches.value_source(name) == Some(ValueSource::CommandLine);
-    match names.iter().find(is_given) {
-        Some(name) => Err(Failure::new(CODE_USAGE, format!("--{name} is not for {what}"))),
+pub(crate) fn refuse_options(options: &[(&str, bool)], what: &str) -> Result<(), Failure> {
+    match options.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => Err(Failure::new(CODE_USAGE, format!("--{name} is not for {what}"))),
         None => Ok(()),
     }
 }
 
 /// What the files are called before their numbers: the name of the model, unless something else is wanted.
-fn prefix(matches: &ArgMatches, label: &Path) -> Result<String, Failure> {
-    let prefix = match matches.get_one::<String>("prefix") {
-        Some(prefix) => prefix.as_str(),
+fn prefix(given: Option<&str>, label: &Path) -> Result<String, Failure> {
+    let prefix = match given {
+        Some(prefix) => prefix,
         None if label == Path::new("-") => "model",
         None => {
             let name = label.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -163,19 +156,14 @@ mod tests {
 
     #[test]
     fn files_are_called_after_the_model() {
-        let prefix_of = |args: &[&str], label: &str| {
-            let matches = super::super::command().try_get_matches_from(args).unwrap();
-            prefix(&matches, Path::new(label)).ok()
-        };
-        let args = ["shard", "x", "-o", "y"];
-        assert_eq!(prefix_of(&args, "a/tiny.gguf").as_deref(), Some("tiny"));
-        assert_eq!(prefix_of(&args, "a/tiny-00001-of-00001.gguf").as_deref(), Some("tiny"));
-        assert_eq!(prefix_of(&args, "tiny.bin").as_deref(), Some("tiny.bin"));
-        assert_eq!(prefix_of(&args, "-").as_deref(), Some("model"));
-        assert_eq!(prefix_of(&args, ".gguf"), None);
+        let prefix_of = |given: Option<&str>, label: &str| prefix(given, Path::new(label)).ok();
+        assert_eq!(prefix_of(None, "a/tiny.gguf").as_deref(), Some("tiny"));
+        assert_eq!(prefix_of(None, "a/tiny-00001-of-00001.gguf").as_deref(), Some("tiny"));
+        assert_eq!(prefix_of(None, "tiny.bin").as_deref(), Some("tiny.bin"));
+        assert_eq!(prefix_of(None, "-").as_deref(), Some("model"));
+        assert_eq!(prefix_of(None, ".gguf"), None);
         for (given, expected) in [("z", Some("z")), ("a/b", None), ("..", None), ("", None), ("a\0b", None)] {
-            let args = ["shard", "x", "-o", "y", "--prefix", given];
-            assert_eq!(prefix_of(&args, "tiny.gguf").as_deref(), expected, "{given:?}");
+            assert_eq!(prefix_of(Some(given), "tiny.gguf").as_deref(), expected, "{given:?}");
         }
     }
 }

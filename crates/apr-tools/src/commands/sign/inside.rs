@@ -1,14 +1,14 @@
 //! `apr sign --inside`: the signature that an `.apr` model of version 1 carries.
 
-use std::path::{Path, PathBuf};
-
 use apr_container::{Protection, inspect_bytes_with};
-use apr_crypto::{OsRandom, Trust};
-use clap::ArgMatches;
+use apr_crypto::OsRandom;
+use apr_crypto::Trust;
 
+use super::{Args, Made, SignReport};
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::output::{self, Destination, Output, Run};
-use crate::secrets::{PasswordArgs, Signer, load_signer, refuse_shared_stdin};
+use crate::output::{Destination, Output, Run};
+use crate::report;
+use crate::secrets::{Signer, load_signer, refuse_shared_stdin};
 use crate::terminal::Console;
 use crate::whole_file;
 
@@ -21,37 +21,28 @@ const FORMAT: &str = "embedded";
 ///
 /// If the key or the model cannot be read; if the model is of another format, encrypted, or signed already; if the output cannot
 /// be written.
-pub(super) fn run(
-    inputs: &[&PathBuf],
-    key_file: &Path,
-    matches: &ArgMatches,
-    console: &mut Console,
-) -> Result<Exit, Failure> {
-    let [path] = inputs else {
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
+    let [path] = args.inputs.as_slice() else {
         return Err(Failure::new(CODE_USAGE, "--inside writes one file, and there are several"));
     };
-    let Some(output) = matches.get_one::<PathBuf>("output") else {
+    let Some(output) = &args.output else {
         return Err(Failure::new(CODE_USAGE, "--inside writes the model anew: where to?")
             .help("name the file with -o; with --force it may be the model itself"));
     };
-    let password = PasswordArgs::of_keys(matches);
-    refuse_shared_stdin(password.takes_stdin(), path)?;
-    let output = Output {
-        destination: Destination::new(output),
-        overwrite: output::overwrite(matches),
-        run: Run::Write,
-    };
+    refuse_shared_stdin(args.key_password.takes_stdin(), path)?;
+    let output =
+        Output { destination: Destination::new(output), overwrite: args.force.overwrite(), run: Run::Write };
     output.destination.check(output.overwrite, output.run, console)?;
-    let key = match load_signer(key_file, &password)? {
+    let key = match load_signer(&args.key, &args.key_password)? {
         Signer::Ed25519(key) => key.into_key(),
         Signer::P256(_) => {
             return Err(Failure::new(CODE_USAGE, "the signature inside a model is of an Ed25519 key")
-                .in_file(key_file)
+                .in_file(&args.key)
                 .because("a P-256 key makes model signatures, which are files of their own"));
         }
     };
     let source = whole_file::source(path, "`apr sign` without --inside signs files of every format")?;
-    let rules = crate::input::rules_of(matches);
+    let rules = args.payload.apply(args.compat.rules());
     let bytes = whole_file::read(&source, &rules, Trust::NoSignature, console)?;
     let model = whole_file::open_plain(&bytes, &source, &rules).map_err(already_protected)?;
     let was_signed =
@@ -66,17 +57,13 @@ pub(super) fn run(
         console.remark("the signature of the input is not in the output");
     }
     if console.is_json() {
-        console.json("apr.sign/1", |json| {
-            json.field_str("format", FORMAT)?;
-            json.field_str("fingerprint", &fingerprint)?;
-            json.key("signatures")?;
-            json.array()?;
-            let output = output.destination.label().to_path_buf();
-            let made =
-                super::Made { input: path.to_path_buf(), output, n_files: 1, n_bytes: file.len() as u64 };
-            made.write_json(json)?;
-            json.end_array()
-        })?;
+        let made = Made {
+            input: report::path(path).into_owned(),
+            output: report::path(output.destination.label()).into_owned(),
+            files: 1,
+            bytes: file.len() as u64,
+        };
+        console.report(&SignReport { format: FORMAT, fingerprint, signatures: &[made] })?;
         return Ok(Exit::Success);
     }
     output.tell(&format!("signed by {fingerprint}"), file.len(), console)?;

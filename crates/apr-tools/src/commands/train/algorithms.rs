@@ -1,7 +1,5 @@
 //! Every algorithm: its settings, and how it trains.
 
-use core::str::FromStr;
-
 use apr_container::{Map, Value};
 use apr_models::{
     AnyModel, Classifier as _, CountVectorizer, CountVectorizerOptions, DocumentCount, KMeans,
@@ -9,178 +7,265 @@ use apr_models::{
     NaiveBayesOptions, NgramLm, NgramLmOptions, Pca, PcaOptions, PcaScaling, Regressor, Ridge, SoftmaxGating,
     TextRules, TfIdf, TfIdfOptions, Vector,
 };
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{Args, Subcommand};
 
-use super::data::{Data, Needs, Table};
-use super::{Trained, network};
+use super::data::{Columns, Data, Needs, Table};
+use super::network::{self, MlpArgs};
+use super::{CommonArgs, Trained};
 use crate::error::{CODE_USAGE, Failure};
 
-/// How a model is trained.
-pub(super) struct Algorithm {
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
-    pub(super) needs: Needs,
-    /// Its settings.
-    pub(super) args: fn() -> Vec<Arg>,
-    pub(super) train: fn(&ArgMatches, &Data) -> Result<Trained, Failure>,
-    /// Below its help page.
-    pub(super) notes: &'static str,
-}
-
 /// All algorithms, in the order of the help page.
-pub(super) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm {
-        name: "linear-regression",
-        about: "A number, by ordinary least squares",
-        needs: Needs::Numbers,
-        args: Vec::new,
-        train: linear_regression,
-        notes: "Examples:\n  apr train linear-regression --data table.csv --target price -o price.apr",
-    },
-    Algorithm {
-        name: "ridge",
-        about: "A number, by least squares with a penalty on large coefficients",
-        needs: Needs::Numbers,
-        args: || vec![setting("alpha", "NUMBER", "1", "Weight of the penalty")],
-        train: ridge,
-        notes: "Examples:\n  apr train ridge --alpha 0.1 --data table.csv --target price -o price.apr",
-    },
-    Algorithm {
-        name: "logistic-regression",
-        about: "One of two classes, by a linear function",
-        needs: Needs::Classes,
-        args: || {
-            vec![
-                setting("l2", "NUMBER", "0.001", "Weight of the penalty on large coefficients; 0 for none"),
-                setting("max-iter", "N", "100", "Most steps"),
-            ]
-        },
-        train: logistic_regression,
-        notes: "Examples:\n  apr train logistic-regression --data classes.csv --target kind -o kind.apr",
-    },
-    Algorithm {
-        name: "naive-bayes",
-        about: "One of several classes, each with a normal distribution of every feature",
-        needs: Needs::Classes,
-        args: || {
-            vec![setting("var-smoothing", "NUMBER", "1e-9", "Share of the greatest variance added to all")]
-        },
-        train: naive_bayes,
-        notes: "Examples:\n  apr train naive-bayes --data classes.csv --target kind -o kind.apr",
-    },
-    Algorithm {
-        name: "mlp",
-        about: "A number or one of several classes, by a neural network",
-        needs: Needs::Either,
-        args: network::args,
-        train: network::train,
-        notes: "Features, and a target of numbers, are brought to the mean 0 and the deviation 1 for training; that \
-                becomes part of the first and of the last layer.\n\n\
-                Examples:\n  apr train mlp --hidden 16,8 --data classes.csv --target kind -o kind.apr",
-    },
-    Algorithm {
-        name: "moe",
-        about: "A number, by linear regressions each of which knows a part of the samples",
-        needs: Needs::Numbers,
-        args: || {
-            vec![
-                setting("experts", "N", "2", "Linear regressions"),
-                setting("top-k", "N", "1", "Experts asked for a sample"),
-                setting("restarts", "N", "5", "Starts; the best result stays"),
-                seed(),
-            ]
-        },
-        train: mixture,
-        notes: "Examples:\n  apr train moe --experts 2 --data table.csv --target price -o price.apr",
-    },
-    Algorithm {
-        name: "kmeans",
-        about: "Clusters of samples that are near each other",
-        needs: Needs::Samples,
-        args: || {
-            vec![
-                setting("clusters", "N", "8", "Clusters"),
-                setting("max-iter", "N", "300", "Most steps of a start"),
-                setting("restarts", "N", "10", "Starts; the best result stays"),
-                seed(),
-            ]
-        },
-        train: kmeans,
-        notes: "Examples:\n  apr train kmeans --clusters 2 --data rows.csv -o groups.apr",
-    },
-    Algorithm {
-        name: "pca",
-        about: "Fewer features that keep most of the variance",
-        needs: Needs::Samples,
-        args: || {
-            vec![
-                setting("components", "N", "2", "Features to keep"),
-                flag("whiten", "Give each new feature the variance 1"),
-            ]
-        },
-        train: pca,
-        notes: "Examples:\n  apr train pca --components 2 --data rows.csv -o plane.apr",
-    },
-    Algorithm {
-        name: "tfidf",
-        about: "Texts to weighted counts of their words",
-        needs: Needs::Texts,
-        args: text_args,
-        train: tf_idf,
-        notes: "Examples:\n  apr train tfidf --data texts.txt -o words.apr",
-    },
-    Algorithm {
-        name: "count-vectorizer",
-        about: "Texts to counts of their words",
-        needs: Needs::Texts,
-        args: text_args,
-        train: count_vectorizer,
-        notes: "Examples:\n  apr train count-vectorizer --data texts.txt -o words.apr",
-    },
-    Algorithm {
-        name: "ngram",
-        about: "How likely a sentence is, by runs of its words",
-        needs: Needs::Texts,
-        args: || {
-            vec![
-                setting("order", "N", "3", "Words of the longest run"),
-                setting("min-count", "N", "1", "Words seen less often count as unknown"),
-            ]
-        },
-        train: ngram,
-        notes: "A line is a sentence; its words are what stands between white space.\n\n\
-                Examples:\n  apr train ngram --data texts.txt -o language.apr",
-    },
-];
-
-pub(super) fn setting(
-    name: &'static str,
-    value: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Arg {
-    Arg::new(name).long(name).value_name(value).default_value(default).help_heading("Settings").help(help)
+#[derive(Debug, Subcommand)]
+pub(super) enum Algorithm {
+    /// Predict a value, by ordinary least squares.
+    #[command(
+        after_help = "Examples:\n  apr train linear-regression --data table.csv --target price -o price.apr"
+    )]
+    LinearRegression(Supervised<NoSettings>),
+    /// Predict a value, by least squares with a penalty on large coefficients.
+    #[command(
+        after_help = "Examples:\n  apr train ridge --alpha 0.1 --data table.csv --target price -o price.apr"
+    )]
+    Ridge(Supervised<RidgeArgs>),
+    /// Predict one of two classes, by a linear function.
+    #[command(
+        after_help = "Examples:\n  apr train logistic-regression --data classes.csv --target kind -o kind.apr"
+    )]
+    LogisticRegression(Supervised<LogisticRegressionArgs>),
+    /// Predict one of several classes, each with a normal distribution of every feature.
+    #[command(after_help = "Examples:\n  apr train naive-bayes --data classes.csv --target kind -o kind.apr")]
+    NaiveBayes(Supervised<NaiveBayesArgs>),
+    /// Predict a value or one of several classes, by a neural network.
+    #[command(
+        after_help = "Features, and a target of numbers, are standardized to mean 0 and standard deviation 1 for \
+        training; that becomes part of the first and of the last layer.\n\n\
+        Examples:\n  apr train mlp --hidden 16,8 --data classes.csv --target kind -o kind.apr"
+    )]
+    Mlp(Supervised<MlpArgs>),
+    /// Predict a value, by linear regressions each of which is specialized in a part of the samples.
+    #[command(
+        after_help = "Examples:\n  apr train moe --experts 2 --data table.csv --target price -o price.apr"
+    )]
+    Moe(Supervised<MixtureArgs>),
+    /// Clusters of samples that are near each other.
+    #[command(name = "kmeans")]
+    #[command(after_help = "Examples:\n  apr train kmeans --clusters 2 --data rows.csv -o groups.apr")]
+    KMeans(Unsupervised<KMeansArgs>),
+    /// Fewer features that keep most of the variance.
+    #[command(after_help = "Examples:\n  apr train pca --components 2 --data rows.csv -o plane.apr")]
+    Pca(Unsupervised<PcaArgs>),
+    /// Texts to weighted counts of their words.
+    #[command(name = "tfidf")]
+    #[command(after_help = "Examples:\n  apr train tfidf --data texts.txt -o words.apr")]
+    TfIdf(OfTexts<VocabularyArgs>),
+    /// Texts to counts of their words.
+    #[command(after_help = "Examples:\n  apr train count-vectorizer --data texts.txt -o words.apr")]
+    CountVectorizer(OfTexts<VocabularyArgs>),
+    /// How likely a sentence is, by runs of its words.
+    #[command(after_help = "A line is a sentence; its words are separated by white space.\n\n\
+        Examples:\n  apr train ngram --data texts.txt -o language.apr")]
+    Ngram(OfTexts<NgramArgs>),
 }
 
-pub(super) fn flag(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).action(ArgAction::SetTrue).help_heading("Settings").help(help)
+/// Arguments of an algorithm that learns a column of a table.
+#[derive(Debug, Args)]
+pub(super) struct Supervised<S: Args> {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// The column to learn, by name or by number from 1.
+    #[arg(long, value_name = "COLUMN")]
+    target: String,
+    #[command(flatten)]
+    drop: DropArg,
+    #[command(flatten)]
+    settings: S,
 }
 
-pub(super) fn seed() -> Arg {
-    setting("seed", "N", "0", "Decides about everything random")
+/// Arguments of an algorithm that learns from all columns of a table.
+#[derive(Debug, Args)]
+pub(super) struct Unsupervised<S: Args> {
+    #[command(flatten)]
+    common: CommonArgs,
+    #[command(flatten)]
+    drop: DropArg,
+    #[command(flatten)]
+    settings: S,
 }
 
-/// The value of a setting.
-///
-/// # Errors
-///
-/// If it is none of its type.
-pub(super) fn value<T: FromStr>(matches: &ArgMatches, name: &str) -> Result<T, Failure> {
-    let text = matches.get_one::<String>(name).map(String::as_str).unwrap_or_default();
-    text.trim().parse().map_err(|_| {
-        let what = format!("`--{name} {text}` is not a number that can stand there");
-        Failure::new(CODE_USAGE, what)
-    })
+/// Arguments of an algorithm that learns from texts.
+#[derive(Debug, Args)]
+pub(super) struct OfTexts<S: Args> {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// TABLE is a table, and the texts are in this column.
+    #[arg(long, value_name = "COLUMN")]
+    column: Option<String>,
+    #[command(flatten)]
+    settings: S,
+}
+
+#[derive(Debug, Args)]
+struct DropArg {
+    /// Leave a column out, such as a row number (repeatable).
+    #[arg(long, value_name = "COLUMN")]
+    drop: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct NoSettings {}
+
+#[derive(Debug, Args)]
+pub(super) struct RidgeArgs {
+    /// Weight of the penalty.
+    #[arg(long, value_name = "NUMBER", default_value = "1", help_heading = SETTINGS)]
+    alpha: f32,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LogisticRegressionArgs {
+    /// Weight of the penalty on large coefficients; 0 for none.
+    #[arg(long, value_name = "NUMBER", default_value = "0.001", help_heading = SETTINGS)]
+    l2: f32,
+    /// Maximum number of iterations.
+    #[arg(long, value_name = "N", default_value = "100", help_heading = SETTINGS)]
+    max_iter: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct NaiveBayesArgs {
+    /// Fraction of the largest variance that is added to all variances.
+    #[arg(long, value_name = "NUMBER", default_value = "1e-9", help_heading = SETTINGS)]
+    var_smoothing: f64,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MixtureArgs {
+    /// Number of linear regressions.
+    #[arg(long, value_name = "N", default_value = "2", help_heading = SETTINGS)]
+    experts: usize,
+    /// Experts evaluated for a sample.
+    #[arg(long, value_name = "N", default_value = "1", help_heading = SETTINGS)]
+    top_k: usize,
+    /// Number of restarts; the best result is kept.
+    #[arg(long, value_name = "N", default_value = "5", help_heading = SETTINGS)]
+    restarts: usize,
+    #[command(flatten)]
+    seed: SeedArg,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct KMeansArgs {
+    /// Number of clusters.
+    #[arg(long, value_name = "N", default_value = "8", help_heading = SETTINGS)]
+    clusters: usize,
+    /// Maximum number of iterations of one start.
+    #[arg(long, value_name = "N", default_value = "300", help_heading = SETTINGS)]
+    max_iter: usize,
+    /// Number of restarts; the best result is kept.
+    #[arg(long, value_name = "N", default_value = "10", help_heading = SETTINGS)]
+    restarts: usize,
+    #[command(flatten)]
+    seed: SeedArg,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PcaArgs {
+    /// Features to keep.
+    #[arg(long, value_name = "N", default_value = "2", help_heading = SETTINGS)]
+    components: usize,
+    /// Give each new feature the variance 1.
+    #[arg(long, help_heading = SETTINGS)]
+    whiten: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct VocabularyArgs {
+    /// Longest run of words that counts as a term.
+    #[arg(long, value_name = "N", default_value = "1", help_heading = SETTINGS)]
+    ngrams: usize,
+    /// Leave out terms that are in fewer texts.
+    #[arg(long, value_name = "N", default_value = "1", help_heading = SETTINGS)]
+    min_documents: usize,
+    /// Keep only this many terms, the most frequent ones.
+    #[arg(long, value_name = "N", help_heading = SETTINGS)]
+    max_terms: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct NgramArgs {
+    /// Words of the longest run.
+    #[arg(long, value_name = "N", default_value = "3", help_heading = SETTINGS)]
+    order: usize,
+    /// Words that occur less often count as unknown.
+    #[arg(long, value_name = "N", default_value = "1", help_heading = SETTINGS)]
+    min_count: usize,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct SeedArg {
+    /// Seed of the random number generator.
+    #[arg(long, value_name = "N", default_value = "0", help_heading = SETTINGS)]
+    pub(super) seed: u64,
+}
+
+/// The heading of options that only one algorithm has.
+pub(super) const SETTINGS: &str = "Settings";
+
+/// What the command line asks for.
+pub(super) struct Job<'a> {
+    pub(super) name: &'static str,
+    pub(super) common: &'a CommonArgs,
+    pub(super) columns: Columns<'a>,
+    pub(super) train: Box<dyn FnOnce(&Data) -> Result<Trained, Failure> + 'a>,
+}
+
+impl Algorithm {
+    pub(super) fn job(&self) -> Job<'_> {
+        match self {
+            Self::LinearRegression(args) => {
+                args.job("linear-regression", Needs::Numbers, |_, data| linear_regression(data))
+            }
+            Self::Ridge(args) => args.job("ridge", Needs::Numbers, ridge),
+            Self::LogisticRegression(args) => {
+                args.job("logistic-regression", Needs::Classes, logistic_regression)
+            }
+            Self::NaiveBayes(args) => args.job("naive-bayes", Needs::Classes, naive_bayes),
+            Self::Mlp(args) => args.job("mlp", args.settings.needs(), network::train),
+            Self::Moe(args) => args.job("moe", Needs::Numbers, mixture),
+            Self::KMeans(args) => args.job("kmeans", kmeans),
+            Self::Pca(args) => args.job("pca", pca),
+            Self::TfIdf(args) => args.job("tfidf", tf_idf),
+            Self::CountVectorizer(args) => args.job("count-vectorizer", count_vectorizer),
+            Self::Ngram(args) => args.job("ngram", ngram),
+        }
+    }
+}
+
+/// Fits a model with these settings.
+type Train<S> = fn(&S, &Data) -> Result<Trained, Failure>;
+
+impl<S: Args> Supervised<S> {
+    fn job(&self, name: &'static str, needs: Needs, train: Train<S>) -> Job<'_> {
+        let columns = Columns::Target { needs, target: &self.target, dropped: &self.drop.drop };
+        let train = Box::new(move |data: &Data| train(&self.settings, data));
+        Job { name, common: &self.common, columns, train }
+    }
+}
+
+impl<S: Args> Unsupervised<S> {
+    fn job(&self, name: &'static str, train: Train<S>) -> Job<'_> {
+        let columns = Columns::All { dropped: &self.drop.drop };
+        let train = Box::new(move |data: &Data| train(&self.settings, data));
+        Job { name, common: &self.common, columns, train }
+    }
+}
+
+impl<S: Args> OfTexts<S> {
+    fn job(&self, name: &'static str, train: Train<S>) -> Job<'_> {
+        let columns = Columns::Texts { column: self.column.as_deref() };
+        let train = Box::new(move |data: &Data| train(&self.settings, data));
+        Job { name, common: &self.common, columns, train }
+    }
 }
 
 /// The number of 64 bits with the digits of one of 32 bits: what somebody typed, for example.
@@ -193,7 +278,7 @@ pub(super) fn named<const N: usize>(values: [(&str, Value); N]) -> Map<Value> {
     values.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-fn linear_regression(_: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
+fn linear_regression(data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
     let mut model = LinearRegression::new();
     model.fit(&table.x, table.numbers()?)?;
@@ -201,8 +286,8 @@ fn linear_regression(_: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     Ok(Trained { model: model.into(), hyperparameters: Map::new(), metrics })
 }
 
-fn ridge(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
-    let (table, alpha) = (data.table()?, value::<f32>(matches, "alpha")?);
+fn ridge(args: &RidgeArgs, data: &Data) -> Result<Trained, Failure> {
+    let (table, alpha) = (data.table()?, args.alpha);
     let mut model = Ridge::new(alpha)?;
     model.fit(&table.x, table.numbers()?)?;
     let metrics = regression_metrics(&model, table)?;
@@ -246,7 +331,7 @@ fn log_loss(probabilities: impl Iterator<Item = f32>, n_samples: usize) -> Value
     ((0.0 - sum) / n_samples as f64).into()
 }
 
-fn logistic_regression(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
+fn logistic_regression(args: &LogisticRegressionArgs, data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
     let (ids, names) = table.classes()?;
     if names.len() != 2 {
@@ -254,7 +339,7 @@ fn logistic_regression(matches: &ArgMatches, data: &Data) -> Result<Trained, Fai
         let failure = Failure::new(CODE_USAGE, what).because(crate::csv::listed(names));
         return Err(failure.help("naive-bayes and mlp take any number of classes"));
     }
-    let (l2, max_iter) = (value::<f32>(matches, "l2")?, value::<usize>(matches, "max-iter")?);
+    let &LogisticRegressionArgs { l2, max_iter } = args;
     let mut model = LogisticRegression::new().with_l2_penalty(l2).with_max_iter(max_iter);
     model.fit(&table.x, ids)?;
     let second = model.try_predict_proba(&table.x)?;
@@ -267,10 +352,10 @@ fn logistic_regression(matches: &ArgMatches, data: &Data) -> Result<Trained, Fai
     Ok(Trained { model: model.into(), hyperparameters, metrics })
 }
 
-fn naive_bayes(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
+fn naive_bayes(args: &NaiveBayesArgs, data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
     let (ids, _) = table.classes()?;
-    let var_smoothing = value::<f64>(matches, "var-smoothing")?;
+    let var_smoothing = args.var_smoothing;
     let model = NaiveBayes::fit(&table.x, ids, &NaiveBayesOptions { var_smoothing })?;
     let probabilities = model.try_predict_proba(&table.x)?;
     let right = probabilities.rows().zip(ids).filter_map(|(row, &id)| row.get(id).copied());
@@ -285,10 +370,9 @@ fn naive_bayes(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     })
 }
 
-fn mixture(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
+fn mixture(args: &MixtureArgs, data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
-    let (experts, top_k) = (value::<usize>(matches, "experts")?, value::<usize>(matches, "top-k")?);
-    let (restarts, seed) = (value::<usize>(matches, "restarts")?, value::<u64>(matches, "seed")?);
+    let &MixtureArgs { experts, top_k, restarts, seed: SeedArg { seed } } = args;
     // Each takes at least one sample.
     if experts == 0 || experts > table.x.n_rows() {
         return Err(Failure::new(CODE_USAGE, format!("{experts} experts for {} samples", table.x.n_rows())));
@@ -311,11 +395,9 @@ fn mixture(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     Ok(Trained { model: AnyModel::MixtureOfExperts(model), hyperparameters, metrics })
 }
 
-fn kmeans(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
+fn kmeans(args: &KMeansArgs, data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
-    let clusters = value::<usize>(matches, "clusters")?;
-    let (max_iter, restarts) = (value::<usize>(matches, "max-iter")?, value::<usize>(matches, "restarts")?);
-    let seed = value::<u64>(matches, "seed")?;
+    let &KMeansArgs { clusters, max_iter, restarts, seed: SeedArg { seed } } = args;
     let mut model = KMeans::new(clusters)?.with_random_state(seed).with_max_iter(max_iter);
     model.fit_restarting(&table.x, restarts)?;
     let metrics = named([("inertia", decimal(model.inertia())), ("iterations", model.n_iter().into())]);
@@ -328,9 +410,9 @@ fn kmeans(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     Ok(Trained { model: model.into(), hyperparameters, metrics })
 }
 
-fn pca(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
-    let (table, components) = (data.table()?, value::<usize>(matches, "components")?);
-    let scaling = if matches.get_flag("whiten") { PcaScaling::Whiten } else { PcaScaling::Keep };
+fn pca(args: &PcaArgs, data: &Data) -> Result<Trained, Failure> {
+    let (table, components) = (data.table()?, args.components);
+    let scaling = if args.whiten { PcaScaling::Whiten } else { PcaScaling::Keep };
     let model = Pca::fit(&table.x, &PcaOptions { n_components: components, scaling })?;
     let kept = &model.parts().explained_variance_ratio;
     let metrics = named([
@@ -342,25 +424,8 @@ fn pca(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
     Ok(Trained { model: model.into(), hyperparameters, metrics })
 }
 
-fn text_args() -> Vec<Arg> {
-    vec![
-        setting("ngrams", "N", "1", "Longest run of words that counts as a term"),
-        setting("min-documents", "N", "1", "Leave out terms that are in fewer texts"),
-        Arg::new("max-terms")
-            .long("max-terms")
-            .value_name("N")
-            .help_heading("Settings")
-            .help("Keep only this many terms, the most frequent ones"),
-    ]
-}
-
-fn counts(matches: &ArgMatches) -> Result<(CountVectorizerOptions, Map<Value>), Failure> {
-    let (ngrams, min_documents) =
-        (value::<usize>(matches, "ngrams")?, value::<usize>(matches, "min-documents")?);
-    let max_terms = match matches.get_one::<String>("max-terms") {
-        Some(_) => Some(value::<usize>(matches, "max-terms")?),
-        None => None,
-    };
+fn counts(args: &VocabularyArgs) -> (CountVectorizerOptions, Map<Value>) {
+    let &VocabularyArgs { ngrams, min_documents, max_terms } = args;
     let options = CountVectorizerOptions {
         rules: TextRules { ngram_max: ngrams, ..TextRules::default() },
         min_documents: DocumentCount::Number(min_documents),
@@ -369,25 +434,25 @@ fn counts(matches: &ArgMatches) -> Result<(CountVectorizerOptions, Map<Value>), 
     };
     let mut settings = named([("ngrams", ngrams.into()), ("min_documents", min_documents.into())]);
     settings.extend(max_terms.map(|terms| ("max_terms".to_owned(), terms.into())));
-    Ok((options, settings))
+    (options, settings)
 }
 
-fn tf_idf(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
-    let (counts, hyperparameters) = counts(matches)?;
+fn tf_idf(args: &VocabularyArgs, data: &Data) -> Result<Trained, Failure> {
+    let (counts, hyperparameters) = counts(args);
     let model = TfIdf::fit(data.texts()?, &TfIdfOptions { counts, ..TfIdfOptions::default() })?;
     let metrics = named([("terms", model.vocabulary().len().into())]);
     Ok(Trained { model: model.into(), hyperparameters, metrics })
 }
 
-fn count_vectorizer(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
-    let (options, hyperparameters) = counts(matches)?;
+fn count_vectorizer(args: &VocabularyArgs, data: &Data) -> Result<Trained, Failure> {
+    let (options, hyperparameters) = counts(args);
     let model = CountVectorizer::fit(data.texts()?, &options)?;
     let metrics = named([("terms", model.vocabulary().len().into())]);
     Ok(Trained { model: model.into(), hyperparameters, metrics })
 }
 
-fn ngram(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
-    let (order, min_count) = (value::<usize>(matches, "order")?, value::<usize>(matches, "min-count")?);
+fn ngram(args: &NgramArgs, data: &Data) -> Result<Trained, Failure> {
+    let &NgramArgs { order, min_count } = args;
     let sentences: Vec<Vec<&str>> =
         data.texts()?.iter().map(|text| text.split_whitespace().collect()).collect();
     let model = NgramLm::fit(&sentences, &NgramLmOptions { order, min_count, ..NgramLmOptions::default() })?;

@@ -1,25 +1,31 @@
 //! What is learned from: samples with or without targets, or texts.
 
 use apr_models::{Matrix, Vector};
-use clap::ArgMatches;
 
 use crate::commands::predict::texts;
 use crate::csv::{CsvTable, Dialect, Input, number};
 use crate::error::{CODE_TABLE_COLUMNS, CODE_USAGE, Failure};
 
-/// What an algorithm learns from.
+/// What an algorithm predicts of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
-    /// Samples with a number each.
+    /// A number.
     Numbers,
-    /// Samples with a class each.
+    /// A class.
     Classes,
-    /// Samples with either: classes if asked for, or if the column holds words.
+    /// Either: a class if the column holds words.
     Either,
+}
+
+/// What an algorithm learns from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Columns<'a> {
+    /// Samples with a target each.
+    Target { needs: Needs, target: &'a str, dropped: &'a [String] },
     /// Samples.
-    Samples,
-    /// Texts.
-    Texts,
+    All { dropped: &'a [String] },
+    /// Texts: lines, or the cells of a column.
+    Texts { column: Option<&'a str> },
 }
 
 /// What was read.
@@ -57,26 +63,24 @@ impl Data {
     /// # Errors
     ///
     /// If the input cannot be read, has no rows, or a cell is not what is needed.
-    pub(super) fn read(
-        input: Input,
-        dialect: Dialect,
-        needs: Needs,
-        matches: &ArgMatches,
-    ) -> Result<Self, Failure> {
-        let text = |name| matches.try_get_one::<String>(name).ok().flatten().map(String::as_str);
-        if needs == Needs::Texts {
-            let mut all = Vec::new();
-            texts::each(input, dialect, text("column"), &mut |text, _| {
-                all.push(text);
-                Ok(())
-            })?;
-            return Ok(Self::Texts(all));
-        }
+    pub(super) fn read(input: Input, dialect: Dialect, columns: &Columns<'_>) -> Result<Self, Failure> {
+        let (target, dropped) = match *columns {
+            Columns::Target { needs, target, dropped } => (Some((needs, target)), dropped),
+            Columns::All { dropped } => (None, dropped),
+            Columns::Texts { column } => {
+                let mut all = Vec::new();
+                texts::each(input, dialect, column, &mut |text, _| {
+                    all.push(text);
+                    Ok(())
+                })?;
+                return Ok(Self::Texts(all));
+            }
+        };
         let path = input.label().to_owned();
         let mut table = CsvTable::open(input, dialect)?;
-        let target = text("target").map(|name| table.column(name)).transpose()?;
-        let dropped = matches.get_many::<String>("drop").into_iter().flatten();
-        let dropped = dropped.map(|name| table.column(name)).collect::<Result<Vec<_>, _>>()?;
+        let needs = target.map(|(needs, _)| needs);
+        let target = target.map(|(_, name)| table.column(name)).transpose()?;
+        let dropped = dropped.iter().map(|name| table.column(name)).collect::<Result<Vec<_>, _>>()?;
         if target.is_some_and(|target| dropped.contains(&target)) {
             return Err(Failure::new(CODE_USAGE, "the target is among the columns to drop"));
         }
@@ -91,12 +95,11 @@ impl Data {
         let features = columns.iter().map(name).collect();
         let target_name = target.as_ref().and_then(name);
         let (x, cells) = read_rows(&mut table, &columns, target).map_err(|failure| failure.in_file(&path))?;
-        let wants_classes = matches.try_get_one::<bool>("classes").ok().flatten().copied().unwrap_or(false);
         let target = match (needs, target) {
             (_, None) => Target::None,
-            (Needs::Numbers, Some(column)) => Target::Numbers(numbers(&cells, column, &table)?),
+            (Some(Needs::Numbers), Some(column)) => Target::Numbers(numbers(&cells, column, &table)?),
             // The first cell decides, so that one wrong cell in a column of numbers does not make classes of them all.
-            (Needs::Either, Some(column)) if !wants_classes && is_number(cells.first()) => {
+            (Some(Needs::Either), Some(column)) if is_number(cells.first()) => {
                 Target::Numbers(numbers(&cells, column, &table)?)
             }
             (_, Some(column)) => classes(&cells, column, &table)?,

@@ -3,26 +3,52 @@
 use apr_models::{
     Activation, Dense, Matrix, NeuralLoss, NeuralOptions, NeuralSequential, NeuralTargets, Optimizer,
 };
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches};
+use clap::{Args, ValueEnum};
 
 use super::Trained;
-use super::algorithms::{decimal, fit_metrics, flag, named, seed, setting, value};
-use super::data::{Data, Table, Target};
+use super::algorithms::{SETTINGS, SeedArg, decimal, fit_metrics, named};
+use super::data::{Data, Needs, Table, Target};
 use crate::error::{CODE_USAGE, Failure};
 
-pub(super) fn args() -> Vec<Arg> {
-    vec![
-        setting("hidden", "N,N", "16", "Outputs of the hidden layers, separated by commas; empty for none"),
-        setting("activation", "NAME", "relu", "Of the hidden layers")
-            .value_parser(PossibleValuesParser::new(["relu", "tanh", "sigmoid"])),
-        setting("epochs", "N", "200", "Passes over the samples"),
-        setting("batch-size", "N", "32", "Samples learned from at once"),
-        setting("learning-rate", "NUMBER", "0.01", "Length of the steps (Adam)"),
-        setting("weight-decay", "NUMBER", "0", "Pull of the weights towards 0"),
-        flag("classes", "The target is a class even if it is a number"),
-        seed(),
-    ]
+#[derive(Debug, Args)]
+pub(super) struct MlpArgs {
+    /// Outputs of the hidden layers, separated by commas; empty for none.
+    #[arg(long, value_name = "N,N", default_value = "16", help_heading = SETTINGS)]
+    hidden: String,
+    /// Activation function of the hidden layers.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = ActivationArg::Relu, help_heading = SETTINGS)]
+    activation: ActivationArg,
+    /// Passes over the samples.
+    #[arg(long, value_name = "N", default_value = "200", help_heading = SETTINGS)]
+    epochs: usize,
+    /// Samples per step.
+    #[arg(long, value_name = "N", default_value = "32", help_heading = SETTINGS)]
+    batch_size: usize,
+    /// Learning rate (Adam).
+    #[arg(long, value_name = "NUMBER", default_value = "0.01", help_heading = SETTINGS)]
+    learning_rate: f32,
+    /// Weight decay.
+    #[arg(long, value_name = "NUMBER", default_value = "0", help_heading = SETTINGS)]
+    weight_decay: f32,
+    /// The target is a class even if it is a number.
+    #[arg(long, help_heading = SETTINGS)]
+    classes: bool,
+    #[command(flatten)]
+    seed: SeedArg,
+}
+
+/// A value of `--activation`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ActivationArg {
+    Relu,
+    Tanh,
+    Sigmoid,
+}
+
+impl MlpArgs {
+    pub(super) fn needs(&self) -> Needs {
+        if self.classes { Needs::Classes } else { Needs::Either }
+    }
 }
 
 /// Mean and deviation of columns.
@@ -62,18 +88,15 @@ impl Scale {
     }
 }
 
-pub(super) fn train(matches: &ArgMatches, data: &Data) -> Result<Trained, Failure> {
+pub(super) fn train(args: &MlpArgs, data: &Data) -> Result<Trained, Failure> {
     let table = data.table()?;
-    let hidden = hidden(matches)?;
-    let activation = match matches.get_one::<String>("activation").map(String::as_str) {
-        Some("tanh") => Activation::Tanh,
-        Some("sigmoid") => Activation::Sigmoid,
-        _ => Activation::Relu,
+    let hidden = hidden(&args.hidden)?;
+    let (activation, name) = match args.activation {
+        ActivationArg::Relu => (Activation::Relu, "relu"),
+        ActivationArg::Tanh => (Activation::Tanh, "tanh"),
+        ActivationArg::Sigmoid => (Activation::Sigmoid, "sigmoid"),
     };
-    let (epochs, batch_size) = (value::<usize>(matches, "epochs")?, value::<usize>(matches, "batch-size")?);
-    let (learning_rate, weight_decay) =
-        (value::<f32>(matches, "learning-rate")?, value::<f32>(matches, "weight-decay")?);
-    let seed = value::<u64>(matches, "seed")?;
+    let &MlpArgs { epochs, batch_size, learning_rate, weight_decay, seed: SeedArg { seed }, .. } = args;
 
     let (n_outputs, last, loss) = match &table.target {
         Target::Classes { names, .. } => (names.len(), Activation::Softmax, NeuralLoss::CrossEntropy),
@@ -104,7 +127,6 @@ pub(super) fn train(matches: &ArgMatches, data: &Data) -> Result<Trained, Failur
         }
     };
     metrics.extend(final_loss.map(|loss| ("loss".to_owned(), loss.into())));
-    let name = matches.get_one::<String>("activation").map(String::as_str).unwrap_or_default();
     let hyperparameters = named([
         ("hidden", hidden.iter().map(|&width| width.into()).collect::<Vec<_>>().into()),
         ("activation", name.into()),
@@ -117,8 +139,7 @@ pub(super) fn train(matches: &ArgMatches, data: &Data) -> Result<Trained, Failur
     Ok(Trained { model: model.into(), hyperparameters, metrics })
 }
 
-fn hidden(matches: &ArgMatches) -> Result<Vec<usize>, Failure> {
-    let text = matches.get_one::<String>("hidden").map(String::as_str).unwrap_or_default();
+fn hidden(text: &str) -> Result<Vec<usize>, Failure> {
     let widths = text.split(',').map(str::trim).filter(|width| !width.is_empty());
     widths.map(str::parse).collect::<Result<_, _>>().map_err(|_| {
         let failure = Failure::new(CODE_USAGE, format!("`--hidden {text}` is no list of numbers"));

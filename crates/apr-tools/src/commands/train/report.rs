@@ -1,16 +1,19 @@
 //! What was trained, as text and as JSON.
 
+use alloc::borrow::Cow;
 use core::time::Duration;
 use std::io::Write;
 use std::path::Path;
 
-use apr_container::{Compression, Value};
+use apr_container::{Compression, Map, Value};
 use apr_models::Model as _;
+use serde::Serialize;
 
 use super::Trained;
 use super::data::Data;
 use crate::error::Failure;
 use crate::output::{Destination, Run};
+use crate::report::{self, Fields};
 use crate::terminal::Console;
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::{self, exact_bytes, plural};
@@ -39,7 +42,7 @@ impl Report<'_> {
     /// If standard output does not take it.
     pub(super) fn print(&self, console: &mut Console) -> Result<(), Failure> {
         if console.is_json() {
-            return self.json(console);
+            return console.report(&self.json());
         }
         let lines = self.table().lines();
         if *self.destination == Destination::Stdout && self.run == Run::Write {
@@ -88,35 +91,55 @@ impl Report<'_> {
         table
     }
 
-    fn json(&self, console: &mut Console) -> Result<(), Failure> {
-        console.json("apr.train/1", |json| {
-            json.field_str("algorithm", self.algorithm)?;
-            json.field_str("input", &self.source.to_string_lossy())?;
-            json.field_str("output", &self.destination.label().to_string_lossy())?;
-            json.field_bool("written", self.run == Run::Write)?;
-            json.field_uint("bytes", self.bytes)?;
-            json.field_opt_str("compression", self.compression.name())?;
-            json.field_str("model", self.trained.model.name())?;
-            json.field_uint("samples", self.data.n_samples() as u64)?;
-            if let Some(features) = self.data.features() {
-                json.field_strings("features", features.iter().map(String::as_str))?;
-            }
-            json.field_opt_str("target", self.data.target_name())?;
-            if let Some(classes) = self.data.class_names() {
-                json.field_strings("classes", classes.iter().map(String::as_str))?;
-            }
-            for (key, values) in
-                [("hyperparameters", &self.trained.hyperparameters), ("metrics", &self.trained.metrics)]
-            {
-                json.key(key)?;
-                json.object()?;
-                for (name, setting) in values {
-                    json.key(name)?;
-                    value::write(json, setting)?;
-                }
-                json.end_object()?;
-            }
-            json.field_float("seconds", self.time.as_secs_f64())
-        })
+    fn json(&self) -> TrainReport<'_> {
+        let Trained { model, hyperparameters, metrics } = self.trained;
+        TrainReport {
+            algorithm: self.algorithm,
+            input: report::path(self.source),
+            output: report::path(self.destination.label()),
+            written: self.run == Run::Write,
+            bytes: self.bytes,
+            compression: self.compression.name(),
+            model: model.name(),
+            samples: self.data.n_samples(),
+            features: self.data.features(),
+            target: self.data.target_name(),
+            classes: self.data.class_names(),
+            hyperparameters: values(hyperparameters),
+            metrics: values(metrics),
+            seconds: self.time.as_secs_f64(),
+        }
     }
+}
+
+/// A trained model.
+#[derive(Serialize)]
+struct TrainReport<'a> {
+    algorithm: &'a str,
+    input: Cow<'a, str>,
+    output: Cow<'a, str>,
+    written: bool,
+    bytes: u64,
+    compression: Option<&'a str>,
+    model: &'a str,
+    samples: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    features: Option<&'a [String]>,
+    target: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    classes: Option<&'a [String]>,
+    hyperparameters: Values<'a>,
+    metrics: Values<'a>,
+    seconds: f64,
+}
+
+impl report::Report for TrainReport<'_> {
+    const SCHEMA: &'static str = "apr.train/1";
+}
+
+/// Values by name.
+type Values<'a> = Fields<&'a String, value::Json<'a>>;
+
+fn values(map: &Map<Value>) -> Values<'_> {
+    Fields(map.iter().map(|(name, value)| (name, value::Json(value))).collect())
 }

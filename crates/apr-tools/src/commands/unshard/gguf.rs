@@ -1,18 +1,21 @@
 //! Shards of a GGUF model, joined as `llama-gguf-split` joins them.
 
+use alloc::borrow::Cow;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use clap::ArgMatches;
 use gguf_core::{ErrorKind, Header, MergePlan, ShardName, SplitKeys};
+use serde::Serialize;
 
-use crate::commands::shard::gguf::{LAYOUT_OPTIONS, refuse_options};
+use super::Args;
+use crate::commands::shard::gguf::refuse_options;
 use crate::error::{CODE_SHARDS, CODE_USAGE, Exit, Failure};
 use crate::input::{Contents, Format, Model, Source, Tensor};
 use crate::output::ending::Ending;
 use crate::output::gguf_stream;
 use crate::output::{Output, Run};
+use crate::report::{self, Report};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{exact_bytes, grouped, plural};
@@ -71,14 +74,10 @@ fn siblings(folder: &Path, shard: ShardName<'_>) -> Vec<PathBuf> {
 /// # Errors
 ///
 /// If a shard is missing or not sound, or they are not those of one model; if the output cannot be written.
-pub(super) fn run(
-    matches: &ArgMatches,
-    input: &Path,
-    paths: &[PathBuf],
-    console: &mut Console,
-) -> Result<Exit, Failure> {
-    refuse_options(matches, &LAYOUT_OPTIONS, "GGUF files")?;
-    let output = Output::from_matches(matches, console)?;
+pub(super) fn run(args: &Args, paths: &[PathBuf], console: &mut Console) -> Result<Exit, Failure> {
+    refuse_options(&args.layout.given(), "GGUF files")?;
+    let input = args.input.as_path();
+    let output = args.write.output(&args.output, console)?;
     Ending::check_output(&output.destination, Format::Gguf)?;
     // All of them, before the first is read: whoever lacks one hears of every other, too.
     let is_missing =
@@ -88,7 +87,7 @@ pub(super) fn run(
         let what = format!("{} of {} shards missing", missing.len(), paths.len());
         return Err(Failure::new(CODE_SHARDS, what).in_file(first));
     }
-    let rules = crate::input::rules_of(matches);
+    let rules = args.compat.rules();
     let open = |path: &PathBuf| match Source::peek(path) {
         Format::Gguf => Model::open(path, &rules),
         // Empty, cut to nothing or overwritten: whatever else it looks like, it is no shard.
@@ -96,7 +95,7 @@ pub(super) fn run(
     };
     let models = paths.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let headers = models.iter().map(header).collect::<Result<Vec<_>, _>>()?;
-    let keys = match matches.get_flag("no-split-keys") {
+    let keys = match args.no_split_keys {
         true => SplitKeys::Removed,
         false => SplitKeys::AsReference,
     };
@@ -120,7 +119,7 @@ pub(super) fn run(
             gguf_stream::write(&layout, tensor, out, &output.destination, &mut progress)
         })?;
     }
-    report(input, paths.len(), &layout, &output, console)?;
+    print(input, paths.len(), &layout, &output, console)?;
     Ok(Exit::Success)
 }
 
@@ -131,7 +130,24 @@ fn header(model: &Model) -> Result<Header<'_>, Failure> {
     }
 }
 
-fn report(
+/// The new file.
+#[derive(Serialize)]
+struct UnshardReport<'a> {
+    input: Cow<'a, str>,
+    output: Cow<'a, str>,
+    written: bool,
+    bytes: u64,
+    data_start: u64,
+    tensors: u64,
+    format: &'a str,
+    shards: usize,
+}
+
+impl Report for UnshardReport<'_> {
+    const SCHEMA: &'static str = "apr.unshard/1";
+}
+
+fn print(
     input: &Path,
     n_shards: usize,
     layout: &gguf_core::Layout,
@@ -142,15 +158,15 @@ fn report(
     let n_tensors = layout.tensors().len() as u64;
     let is_written = output.run == Run::Write;
     if console.is_json() {
-        return console.json("apr.unshard/1", |json| {
-            json.field_str("input", &input.to_string_lossy())?;
-            json.field_str("output", &label.to_string_lossy())?;
-            json.field_bool("written", is_written)?;
-            json.field_uint("bytes", layout.file_len())?;
-            json.field_uint("data_start", layout.data_start())?;
-            json.field_uint("tensors", n_tensors)?;
-            json.field_str("format", Format::Gguf.name())?;
-            json.field_uint("shards", n_shards as u64)
+        return console.report(&UnshardReport {
+            input: report::path(input),
+            output: report::path(label),
+            written: is_written,
+            bytes: layout.file_len(),
+            data_start: layout.data_start(),
+            tensors: n_tensors,
+            format: Format::Gguf.name(),
+            shards: n_shards,
         });
     }
     let text = format!(

@@ -3,7 +3,7 @@
 use std::fs;
 
 use apr_crypto::SecretKey;
-use clap::Command;
+use clap::{Args, Command};
 
 use super::*;
 
@@ -37,9 +37,9 @@ impl Drop for Folder {
     }
 }
 
-fn matches(args: Vec<Arg>, words: &[&str]) -> Result<ArgMatches, clap::Error> {
-    let command = Command::new("x").no_binary_name(true).args(args).args(key_password_args());
-    command.try_get_matches_from(words)
+fn parsed<A: Args>(words: &[&str]) -> Result<A, clap::Error> {
+    let command = A::augment_args(Command::new("x").no_binary_name(true));
+    command.try_get_matches_from(words).and_then(|matches| A::from_arg_matches(&matches))
 }
 
 fn code<T>(result: Result<T, Failure>) -> &'static str {
@@ -49,10 +49,8 @@ fn code<T>(result: Result<T, Failure>) -> &'static str {
 #[test]
 fn an_identity_is_a_recipients_secret_key() {
     let folder = Folder::new("identity");
-    let load = |path: &str| {
-        let matches = matches(IdentityArgs::args(), &["--identity", path]).unwrap();
-        IdentityArgs::from_matches(&matches).load(Path::new("m.apr"))
-    };
+    let load =
+        |path: &str| parsed::<KeysArgs>(&["--identity", path]).unwrap().load_identity(Path::new("m.apr"));
     let recipient = RecipientSecret::from_bytes(&[1; 32]);
     let public = recipient.public();
     let good = folder.secret("good", recipient);
@@ -75,10 +73,10 @@ fn options_that_exclude_each_other() {
         &["--password-fd", "-3"],
         &["--key-password-fd", "3", "--key-password-file", "b"],
     ] {
-        assert!(matches(IdentityArgs::args(), words).is_err(), "{words:?}");
+        assert!(parsed::<KeysArgs>(words).is_err(), "{words:?}");
     }
-    assert!(matches(TrustArgs::args().into(), &["--any-signer", "--signer", "a"]).is_err());
-    assert!(matches(RecipientArgs::args(), &["--recipient", "a", "--ask-password"]).is_err());
+    assert!(parsed::<TrustArgs>(&["--any-signer", "--signer", "a"]).is_err());
+    assert!(parsed::<RecipientArgs>(&["--recipient", "a", "--ask-password"]).is_err());
 }
 
 #[test]
@@ -86,8 +84,7 @@ fn recipients_are_keys_or_files_and_none_twice() {
     let folder = Folder::new("recipients");
     let load = |words: &[&str]| {
         let words: Vec<&str> = words.iter().flat_map(|word| ["--recipient", word]).collect();
-        let matches = matches(RecipientArgs::args(), &words).unwrap();
-        RecipientArgs::from_matches(&matches).load(Path::new("m.apr"))
+        parsed::<RecipientArgs>(&words).unwrap().load(Path::new("m.apr"))
     };
     let [a, b] = [1, 2].map(|seed| RecipientSecret::from_bytes(&[seed; 32]));
     let (line, upper) = (a.public().to_string(), a.public().to_string().to_uppercase());
@@ -109,10 +106,7 @@ fn recipients_are_keys_or_files_and_none_twice() {
 #[test]
 fn signers_of_every_spelling_are_one_key() {
     let folder = Folder::new("signers");
-    let load = |words: &[&str]| {
-        let matches = matches(TrustArgs::args().into(), words).unwrap();
-        TrustArgs::from_matches(&matches).load()
-    };
+    let load = |words: &[&str]| parsed::<TrustArgs>(words).unwrap().load();
     let key = SigningKey::from_seed(&[1; 32]).verifying_key();
     let public = apr_crypto::PublicKey::from(key);
     let minisign = apr_crypto::minisign::PublicKey::from(key).to_string();
@@ -139,10 +133,7 @@ fn signers_of_every_spelling_are_one_key() {
 fn signing_keys_of_other_programs_sign() {
     let folder = Folder::new("signing");
     let key = || SigningKey::from_seed(&[3; 32]);
-    let load = |path: &str| {
-        let matches = matches(SigningArgs::args().into(), &["--sign", path]).unwrap();
-        SigningArgs::from_matches(&matches).load()
-    };
+    let load = |path: &str| parsed::<SigningArgs>(&["--sign", path]).unwrap().load();
     let close = |path: String| {
         use std::os::unix::fs::PermissionsExt as _;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();

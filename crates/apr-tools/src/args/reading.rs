@@ -1,0 +1,64 @@
+//! How model files are read.
+
+use clap::Args;
+
+use crate::input::Rules;
+
+/// How strictly.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct CompatArg {
+    /// Accept what the official reader of the format accepts, quirks included.
+    #[arg(long)]
+    compat: bool,
+}
+
+/// Limits of commands that decompress payloads.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct TrustedArg {
+    /// Lift the limit on decompressed size; only for files you trust.
+    #[arg(long)]
+    trusted: bool,
+}
+
+/// What commands accept that go on working with a model.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct PayloadArgs {
+    /// Use a signed .apr file without verifying its signature.
+    #[arg(long)]
+    allow_unverified: bool,
+    #[command(flatten)]
+    trusted: TrustedArg,
+}
+
+impl CompatArg {
+    /// The name of the option, if it was given.
+    pub(crate) fn given(self) -> Option<&'static str> {
+        self.compat.then_some("compat")
+    }
+
+    /// Strict rules, unless the option says otherwise.
+    pub(crate) fn rules(self) -> Rules {
+        if self.compat { Rules::COMPAT } else { Rules::STRICT }
+    }
+}
+
+impl TrustedArg {
+    /// The rules with these limits.
+    pub(crate) fn apply(self, rules: Rules) -> Rules {
+        if self.trusted { rules.with_unlimited_expansion() } else { rules }
+    }
+}
+
+impl PayloadArgs {
+    /// The name of an option that was given.
+    pub(crate) fn given(self) -> Option<&'static str> {
+        let trusted = self.trusted.trusted.then_some("trusted");
+        self.allow_unverified.then_some("allow-unverified").or(trusted)
+    }
+
+    /// The rules with these limits, and with what an unverified signature means.
+    pub(crate) fn apply(self, rules: Rules) -> Rules {
+        let rules = if self.allow_unverified { rules.with_unchecked_signatures() } else { rules };
+        self.trusted.apply(rules)
+    }
+}
