@@ -20,7 +20,7 @@ use crate::error::Error;
 /// }
 ///
 /// let error = apr_crypto::AesKey::generate(&mut Peripheral).unwrap_err();
-/// assert_eq!(error.kind(), ErrorKind::Randomness);
+/// assert_eq!(error.kind(), &ErrorKind::Randomness);
 /// ```
 pub trait Rng {
     /// Fills all of `out`.

@@ -1,7 +1,12 @@
-//! What can be wrong with a signature, a list, or the files it speaks of.
+//! Kinds of errors, with the file concerned.
 
 use core::fmt;
 use std::path::{Path, PathBuf};
+
+use located_error::{Entry, Located, Location, Subject};
+
+const AGAIN: &str = "get the signature from the signer of the model again";
+const BY_HAND: &str = "put regular files in its place, or leave it out (`apr sign --ignore NAME`)";
 
 /// Why a signature was refused or not made, with the file concerned where there is one.
 #[derive(Debug)]
@@ -11,7 +16,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     path: Option<PathBuf>,
-    name: Option<String>,
+    subject: Option<Subject>,
     differences: Differences,
     source: Option<Box<dyn core::error::Error + Send + Sync>>,
 }
@@ -34,15 +39,15 @@ impl Error {
     pub fn path(&self) -> Option<&Path> {
         match &self.0.kind {
             ErrorKind::File(error) => Some(error.path()),
-            ErrorKind::Crypto(error) => error.path().map(Path::new).or(self.0.path.as_deref()),
+            ErrorKind::Crypto(error) => error.path().or(self.0.path.as_deref()),
             _ => self.0.path.as_deref(),
         }
     }
 
-    /// The name concerned, as the list or the folder spells it. Escape it before showing it.
+    /// The entry concerned, as the list or the folder names it.
     #[must_use]
-    pub fn name(&self) -> Option<&str> {
-        self.0.name.as_deref()
+    pub const fn subject(&self) -> Option<&Subject> {
+        self.0.subject.as_ref()
     }
 
     /// In what the files differ from the list; empty unless the kind is [`ErrorKind::Differs`].
@@ -57,7 +62,7 @@ impl Error {
     }
 
     pub(crate) fn of_name(mut self, name: &str) -> Self {
-        self.0.name.get_or_insert_with(|| name.to_owned());
+        self.0.subject.get_or_insert_with(|| Subject::entry(name));
         self
     }
 
@@ -72,7 +77,7 @@ impl From<ErrorKind> for Error {
         Self(Box::new(Inner {
             kind,
             path: None,
-            name: None,
+            subject: None,
             differences: Differences::default(),
             source: None,
         }))
@@ -104,15 +109,36 @@ impl From<durable_file::Error> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.kind.fmt(f)?;
-        // `Debug` escapes what a hostile name would do to a terminal.
-        if let Some(name) = &self.0.name {
-            write!(f, ", name {name:?}")?;
+        if let Some(subject) = &self.0.subject {
+            write!(f, ", {subject}")?;
         }
         match (&self.0.path, &self.0.kind) {
             (None, _) | (_, ErrorKind::File(_)) => Ok(()),
             (_, ErrorKind::Crypto(error)) if error.path().is_some() => Ok(()),
+            // `Debug` escapes control characters of a malicious name.
             (Some(path), _) => write!(f, ", file {path:?}"),
         }
+    }
+}
+
+impl Located for Error {
+    fn code(&self) -> &'static str {
+        self.0.kind.code()
+    }
+
+    fn message(&self) -> &dyn fmt::Display {
+        self.0.kind.message()
+    }
+
+    fn location(&self) -> Location<'_> {
+        let mut location = self.0.kind.inner_location();
+        location.subject = self.subject();
+        location.path = self.path();
+        location
+    }
+
+    fn entry(&self) -> Option<&'static Entry> {
+        self.0.kind.entry()
     }
 }
 
@@ -120,14 +146,13 @@ impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match &self.0.kind {
             // The text of a wrapped error is part of this one's; what comes next is its own source.
-            ErrorKind::Crypto(error) => error.source(),
-            ErrorKind::File(error) => error.source(),
+            kind @ (ErrorKind::Crypto(_) | ErrorKind::File(_)) => kind.inner_source(),
             _ => self.0.source.as_deref().map(|source| source as _),
         }
     }
 }
 
-/// In what a folder differs from its list. Counts are of all; of the names, the first 1,000 of each kind are kept.
+/// How a folder differs from its list. Counts are of all; of the names, the first 1,000 of each kind are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
     missing: Vec<String>,
@@ -141,13 +166,13 @@ pub struct Differences {
 impl Differences {
     const MAX_NAMES: usize = 1000;
 
-    /// Files on the list that are not there.
+    /// Listed files that are missing.
     #[must_use]
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
 
-    /// Files that are there and not on the list.
+    /// Files that are not on the list.
     #[must_use]
     pub fn extra(&self) -> &[String] {
         &self.extra
@@ -185,150 +210,114 @@ impl Differences {
     }
 }
 
-/// What was wrong.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// A key or a signature.
-    Crypto(apr_crypto::Error),
-    /// A file could not be opened, read as a whole, or replaced.
-    File(durable_file::Error),
-    /// The operating system refused.
-    Io {
-        /// What was tried.
-        operation: &'static str,
-    },
-    /// Text that is not the JSON it should be.
-    Json {
-        /// `the bundle` or `the statement in it`.
-        what: &'static str,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-    },
-    /// A bundle that is none, or contradicts itself.
-    Bundle {
-        /// What is wrong with it.
-        what: &'static str,
-    },
-    /// A bundle of a kind that is not verified here.
-    Unsupported {
-        /// What it uses.
-        what: &'static str,
-    },
-    /// A signed statement that is no list of files, or contradicts itself.
-    Statement {
-        /// What is wrong with it.
-        what: &'static str,
-    },
-    /// A name that is not a plain relative path.
-    Name,
-    /// The digest over all entries is not that of the entries.
-    Root,
-    /// The bundle names another key than the one at hand.
-    OtherKey,
-    /// More than the limit allows.
-    Limit {
-        /// Of what.
-        what: &'static str,
-        /// How much there is.
-        found: u64,
-        /// How much is allowed.
-        limit: u64,
-    },
-    /// Files that are not the listed ones. [`Error::differences`] names them.
-    Differs {
-        /// Files with another content.
-        changed: u64,
-        /// Files that are not there.
-        missing: u64,
-        /// Files that are not on the list.
-        extra: u64,
-    },
-    /// A symbolic link inside the folder.
-    Symlink,
-    /// Something that is neither file nor folder.
-    NotRegular,
-    /// A file name that no list can hold.
-    NotUtf8,
-    /// A folder without a file.
-    Empty,
-    /// A file that changed while it was being read.
-    Unstable,
-}
-
-impl ErrorKind {
-    /// Every identifier [`Error::code`] can return besides those of the wrapped errors.
-    pub const CODES: &'static [&'static str] = &[
-        "mf-io",
-        "mf-json",
-        "mf-bundle",
-        "mf-unsupported",
-        "mf-statement",
-        "mf-name",
-        "mf-root",
-        "mf-key",
-        "mf-limit",
-        "mf-differs",
-        "mf-symlink",
-        "mf-not-regular",
-        "mf-not-utf8",
-        "mf-empty",
-        "mf-unstable",
-    ];
-
-    /// Stable identifier of the kind.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Crypto(error) => error.code(),
-            Self::File(error) => error.code(),
-            Self::Io { .. } => "mf-io",
-            Self::Json { .. } => "mf-json",
-            Self::Bundle { .. } => "mf-bundle",
-            Self::Unsupported { .. } => "mf-unsupported",
-            Self::Statement { .. } => "mf-statement",
-            Self::Name => "mf-name",
-            Self::Root => "mf-root",
-            Self::OtherKey => "mf-key",
-            Self::Limit { .. } => "mf-limit",
-            Self::Differs { .. } => "mf-differs",
-            Self::Symlink => "mf-symlink",
-            Self::NotRegular => "mf-not-regular",
-            Self::NotUtf8 => "mf-not-utf8",
-            Self::Empty => "mf-empty",
-            Self::Unstable => "mf-unstable",
-        }
+located_error::kinds! {
+    /// What was wrong.
+    #[derive(Debug)]
+    pub enum ErrorKind {
+        /// A file or folder could not be read.
+        Io {
+            /// What was tried.
+            operation: &'static str,
+        } = "mf-io" (Io),
+            "cannot {operation}"
+            => "see the reason above";
+        /// A model signature, or the list in it, is not the JSON it should be: it was cut off, changed, or is another kind of file.
+        Json {
+            /// `the bundle` or `the statement in it`.
+            what: &'static str,
+            /// Line, from 1.
+            line: usize,
+            /// Column, from 1.
+            column: usize,
+        } = "mf-json" (Verification),
+            "invalid JSON in {what}, at line {line} column {column}"
+            => AGAIN;
+        /// The file is JSON and no model signature: a part is missing, there twice, or of another kind.
+        Bundle {
+            /// What is wrong with it.
+            what: &'static str,
+        } = "mf-bundle" (Verification),
+            "not a model signature: {what}"
+            => AGAIN;
+        /// The model signature is of a kind that is not checked here: with a certificate or from Sigstore's service, of an older
+        /// version, or with another hash.
+        Unsupported {
+            /// What it uses.
+            what: &'static str,
+        } = "mf-unsupported" (Unsupported),
+            "unsupported model signature: {what}"
+            => "check it with the program that made it, or ask for one with a P-256 key";
+        /// The signature is right and what was signed contradicts itself: it is no list of files, an entry is there twice or out of
+        /// order, or shards do not cover their file. Such a list vouches for less than it seems to.
+        Statement {
+            /// What is wrong with it.
+            what: &'static str,
+        } = "mf-statement" (Verification),
+            "the signed statement is not a list of files: {what}"
+            => "ask the signer of the model for another signature";
+        /// A name is not a plain relative path: it is absolute, or has a part that is empty, `.` or `..`.
+        Name = "mf-name" (Verification),
+            "a name on the list is not a plain relative path"
+            => "name files below the folder, with `/` between folders";
+        /// The digest over the whole list is not that of its entries.
+        Root = "mf-root" (Verification),
+            "the digest over the list does not match its entries"
+            => "ask the signer of the model for another signature";
+        /// The model signature names another key than the one it was to be checked with.
+        OtherKey = "mf-key" (Verification),
+            "the signature names another key"
+            => "get the public key of the signer over a channel that you trust";
+        /// There is more than a signature may speak of: 1,000,000 files or entries, 64 MiB of list.
+        Limit {
+            /// Of what.
+            what: &'static str,
+            /// How much there is.
+            found: u64,
+            /// How much is allowed.
+            limit: u64,
+        } = "mf-limit" (Invalid),
+            "{found} {what}, the limit is {limit}"
+            => "sign fewer files, or in larger shards (`apr sign --shard-size`)";
+        /// The files are not the signed ones: some were changed, are missing, or are there and not on the list. An added file can do
+        /// harm as much as a changed one.
+        Differs {
+            /// Files with another content.
+            changed: u64,
+            /// Files that are not there.
+            missing: u64,
+            /// Files that are not on the list.
+            extra: u64,
+        } = "mf-differs" (Verification),
+            "the files differ from the signed ones: {changed} changed, {missing} missing, {extra} not on the list"
+            => "fetch the model again; take away files that do not belong to it";
+        /// There is a symbolic link in the folder. What it points to can change without the folder, so no signature of the folder
+        /// covers it.
+        Symlink = "mf-symlink" (Verification),
+            "a symbolic link: what it points to is not part of the folder"
+            => BY_HAND;
+        /// There is something in the folder that is neither a file nor a folder: a pipe, a socket or a device.
+        NotRegular = "mf-not-regular" (Verification),
+            "not a file or a folder"
+            => BY_HAND;
+        /// A file's name is not UTF-8, so no list can hold it.
+        NotUtf8 = "mf-not-utf8" (Invalid),
+            "the file name is not valid UTF-8"
+            => "rename the file";
+        /// The folder holds no file that could be signed.
+        Empty = "mf-empty" (Invalid),
+            "the folder has no file to sign"
+            => "look whether it is the right folder";
+        /// The length of a file changed while it was being read.
+        Unstable = "mf-unstable" (Io),
+            "the file changed while it was being read"
+            => "make sure that no other program writes there, and try again";
     }
-}
 
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Crypto(error) => error.fmt(f),
-            Self::File(error) => error.fmt(f),
-            Self::Io { operation } => write!(f, "cannot {operation}"),
-            Self::Json { what, line, column } => {
-                write!(f, "{what} is not the JSON it should be, at line {line} column {column}")
-            }
-            Self::Bundle { what } => write!(f, "not a model signature: {what}"),
-            Self::Unsupported { what } => write!(f, "a model signature that is not verified here: {what}"),
-            Self::Statement { what } => write!(f, "the signed statement is no list of files: {what}"),
-            Self::Name => f.write_str("a name on the list is not a plain relative path"),
-            Self::Root => f.write_str("the digest over the list is not that of its entries"),
-            Self::OtherKey => f.write_str("the signature names another key than this one"),
-            Self::Limit { what, found, limit } => write!(f, "{found} {what}, the limit is {limit}"),
-            Self::Differs { changed, missing, extra } => write!(
-                f,
-                "the files are not the signed ones: {changed} changed, {missing} missing, {extra} not on the list"
-            ),
-            Self::Symlink => f.write_str("a symbolic link: what it points to is not part of the folder"),
-            Self::NotRegular => f.write_str("neither a file nor a folder"),
-            Self::NotUtf8 => f.write_str("the file's name is not UTF-8, no list can hold it"),
-            Self::Empty => f.write_str("the folder holds no file to sign"),
-            Self::Unstable => f.write_str("the file changed while it was being read"),
-        }
+    wrapped {
+        /// A key or a signature.
+        Crypto(apr_crypto::Error);
+        /// A file could not be opened, read as a whole, or replaced.
+        File(durable_file::Error);
     }
 }
 
@@ -337,45 +326,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_code_and_a_text() {
-        use ErrorKind::*;
-        let what = "x";
-        let kinds = [
-            Io { operation: "read" },
-            Json { what, line: 1, column: 2 },
-            Bundle { what },
-            Unsupported { what },
-            Statement { what },
-            Name,
-            Root,
-            OtherKey,
-            Limit { what: "files", found: 2, limit: 1 },
-            Differs { changed: 1, missing: 2, extra: 3 },
-            Symlink,
-            NotRegular,
-            NotUtf8,
-            Empty,
-            Unstable,
-        ];
-        assert!(kinds.iter().map(ErrorKind::code).eq(ErrorKind::CODES.iter().copied()));
-        for kind in kinds {
-            let text = kind.to_string();
-            assert!(text.len() > 8 && !text.ends_with('.') && !text.contains('\n'), "{text}");
-            assert_eq!(text, Error::from(kind).to_string());
-        }
-        for (idx, code) in ErrorKind::CODES.iter().enumerate() {
-            assert!(code.starts_with("mf-") && !ErrorKind::CODES[..idx].contains(code), "{code}");
-        }
+    fn the_table_of_kinds_is_in_order() {
+        let problems = located_error::problems(ErrorKind::TABLE, "mf-");
+        assert!(problems.is_empty(), "{problems:?}");
     }
 
     #[test]
     fn names_and_files_are_shown_escaped() {
         let error = Error::from(ErrorKind::Symlink).of_name("a\n").in_file(Path::new("b\u{1b}"));
-        assert!(error.to_string().ends_with(", name \"a\\n\", file \"b\\u{1b}\""), "{error}");
-        assert_eq!((error.name(), error.path()), (Some("a\n"), Some(Path::new("b\u{1b}"))));
+        assert!(error.to_string().ends_with(", entry \"a\\n\", file \"b\\u{1b}\""), "{error}");
+        assert_eq!(
+            (error.subject().map(Subject::name), error.path()),
+            (Some("a\n"), Some(Path::new("b\u{1b}")))
+        );
         // The innermost place is the one that helps.
         let error = error.of_name("c").in_file(Path::new("d"));
-        assert_eq!((error.name(), error.path()), (Some("a\n"), Some(Path::new("b\u{1b}"))));
+        assert_eq!(
+            (error.subject().map(Subject::name), error.path()),
+            (Some("a\n"), Some(Path::new("b\u{1b}")))
+        );
     }
 
     #[test]

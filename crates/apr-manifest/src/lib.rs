@@ -33,3 +33,4 @@ pub use crate::hashing::Watch;
 pub use crate::limits::Limits;
 pub use crate::manifest::{FileEntry, Manifest, Method, Part};
 pub use crate::model::{SignOptions, Verified, model_name, sign_model, verify_model, verify_model_file};
+pub use located_error::Subject;

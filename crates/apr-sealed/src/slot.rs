@@ -119,7 +119,7 @@ impl Record {
                 let Some(stanza) = self.password_stanza(limits) else { return Ok(None) };
                 match stanza?.unwrap(password, context) {
                     Ok(key) => Ok(Some(key)),
-                    Err(error) if error.kind() == apr_crypto::ErrorKind::Open => Ok(None),
+                    Err(error) if *error.kind() == apr_crypto::ErrorKind::Open => Ok(None),
                     Err(error) => Err(error.into()),
                 }
             }

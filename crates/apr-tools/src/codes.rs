@@ -2,9 +2,7 @@
 
 mod cli;
 mod container;
-mod crypto;
 mod file;
-mod manifest;
 mod model;
 #[cfg(feature = "serve")]
 mod serve;
@@ -25,8 +23,9 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
         st_structures::ErrorKind::TABLE,
         gguf_core::ErrorKind::TABLE,
         container::ENTRIES,
-        crypto::ENTRIES,
-        manifest::ENTRIES,
+        apr_crypto::ErrorKind::TABLE,
+        apr_manifest::ErrorKind::TABLE,
+        durable_file::ErrorKind::TABLE,
         file::ENTRIES,
         model::ENTRIES,
         apr_convert::ErrorKind::TABLE,

@@ -464,7 +464,7 @@ macro_rules! from_located {
     )*};
 }
 
-from_located!(st_core::Error, apr_convert::Error, gguf_core::Error);
+from_located!(st_core::Error, apr_convert::Error, gguf_core::Error, apr_crypto::Error);
 
 #[cfg(feature = "serve")]
 impl From<apr_serve::Error> for Failure {
@@ -476,22 +476,12 @@ impl From<apr_serve::Error> for Failure {
 
 impl From<&durable_file::Error> for Failure {
     fn from(error: &durable_file::Error) -> Self {
-        use durable_file::ErrorKind;
-        // The path has a line of its own.
-        let what = match (error.kind(), error.io_error().map(io::Error::kind)) {
-            (ErrorKind::NotRegular { what }, _) => format!("this is {what}, not a regular file"),
-            (ErrorKind::Exists, _) => "the output exists".to_owned(),
-            (ErrorKind::Io { .. }, Some(io::ErrorKind::NotFound)) => {
-                "there is no such file or folder".to_owned()
-            }
-            (ErrorKind::Io { operation }, _) => format!("cannot {operation} the file"),
-            _ => error.to_string(),
-        };
-        let failure = Self::new(error.code(), what).in_file(error.path());
-        match error.io_error().filter(|cause| cause.kind() != io::ErrorKind::NotFound) {
-            Some(cause) => failure.because(cause.to_string()),
-            None => failure,
+        let mut failure = located(error);
+        if error.io_error().is_some_and(|cause| cause.kind() == io::ErrorKind::NotFound) {
+            failure.0.what = "there is no such file or folder".to_owned();
+            failure.0.why = None;
         }
+        failure
     }
 }
 
@@ -584,34 +574,11 @@ impl From<apr_sealed::Error> for Failure {
     }
 }
 
-impl From<apr_crypto::Error> for Failure {
-    fn from(error: apr_crypto::Error) -> Self {
-        // Line and path have lines of their own.
-        let mut failure = Self::new(error.code(), error.kind().to_string());
-        if let Some(line) = error.line() {
-            failure = failure.placed(Place::line(line.into()));
-        }
-        if let Some(path) = error.path() {
-            failure = failure.in_file(Path::new(path));
-        }
-        match Error::source(&error) {
-            Some(cause) => failure.because(cause.to_string()),
-            None => failure,
-        }
-    }
-}
-
 impl From<apr_manifest::Error> for Failure {
     fn from(error: apr_manifest::Error) -> Self {
-        use apr_manifest::ErrorKind;
         let failure = match error.kind() {
-            ErrorKind::Crypto(inner) => Self::new(error.code(), inner.kind().to_string()),
-            ErrorKind::File(inner) => Self::from(inner),
-            kind => Self::new(error.code(), kind.to_string()),
-        };
-        let failure = match error.path() {
-            Some(path) => failure.in_file(path),
-            None => failure,
+            apr_manifest::ErrorKind::File(inner) => Self::from(inner),
+            _ => located(&error),
         };
         let differences = error.differences();
         let lists = [
@@ -622,12 +589,7 @@ impl From<apr_manifest::Error> for Failure {
         let lists = lists.iter().filter(|(_, names)| !names.is_empty());
         let named: Vec<String> =
             lists.map(|(what, names)| format!("{what}: {}", verify::some_of(names))).collect();
-        match (error.name(), Error::source(&error)) {
-            _ if !named.is_empty() => failure.because(named.join("; ")),
-            (Some(name), _) => failure.because(format!("it is {name:?}")),
-            (None, Some(cause)) => failure.because(cause.to_string()),
-            (None, None) => failure,
-        }
+        if named.is_empty() { failure } else { failure.because(named.join("; ")) }
     }
 }
 

@@ -147,6 +147,8 @@ from_located! {
     gguf_core::Error;
     #[cfg(feature = "quantize")]
     apr_quant::Error;
+    #[cfg(feature = "crypto")]
+    apr_crypto::Error;
 }
 
 impl From<apr_container::Error> for Failure {
@@ -170,12 +172,5 @@ impl From<apr_models::Error> for Failure {
 impl From<apr_sealed::Error> for Failure {
     fn from(error: apr_sealed::Error) -> Self {
         Self::told(error.code(), &error).at(error.offset()).of_key(error.subject())
-    }
-}
-
-#[cfg(feature = "crypto")]
-impl From<apr_crypto::Error> for Failure {
-    fn from(error: apr_crypto::Error) -> Self {
-        Self::told(error.code(), &error)
     }
 }

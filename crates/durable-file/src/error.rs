@@ -1,8 +1,14 @@
-//! What went wrong with which file.
+//! Kinds of errors, and the file concerned.
 
 use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use located_error::{Entry, Located, Location};
+
+const QUIET: &str = "repeat when nothing else writes to the file";
+const MEMORY: &str = "free some memory, or use a machine with more of it";
+const SPACE: &str = "check permissions and free space, then repeat: the old file is as it was";
 
 /// Why a file could not be opened, read or replaced.
 ///
@@ -78,8 +84,8 @@ impl fmt::Display for Error {
             ErrorKind::ReservedName => {
                 write!(f, "{path} has the form of our temporary names: choose another name")
             }
-            ErrorKind::NoFileName => write!(f, "{path:?} names no file: add a file name", path = self.path),
-            ErrorKind::SymlinkLoop => write!(f, "the symbolic links at {path} lead round in a circle"),
+            ErrorKind::NoFileName => write!(f, "{path:?} has no file name: add one", path = self.path),
+            ErrorKind::SymlinkLoop => write!(f, "the symbolic links at {path} form a loop"),
             ErrorKind::Incomplete => {
                 write!(f, "a write for {path} failed, the old file stays: write the content again")
             }
@@ -111,6 +117,26 @@ fn advice(operation: Operation, source: Option<&io::Error>) -> &'static str {
     }
 }
 
+impl Located for Error {
+    fn code(&self) -> &'static str {
+        self.kind.code()
+    }
+
+    fn message(&self) -> &dyn fmt::Display {
+        &self.kind
+    }
+
+    fn location(&self) -> Location<'_> {
+        let mut location = Location::default();
+        location.path = Some(&self.path);
+        location
+    }
+
+    fn entry(&self) -> Option<&'static Entry> {
+        self.kind.entry()
+    }
+}
+
 impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         self.source.as_ref().map(|source| source as _)
@@ -131,86 +157,77 @@ impl From<Error> for io::Error {
     }
 }
 
-/// What was wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// Something else is where a regular file must be.
-    NotRegular {
-        /// What it is.
-        what: FileKind,
-    },
-    /// The file is longer than the caller allows.
-    TooLarge {
-        /// Its length in bytes; for a file that does not know its length, what was read before giving up.
-        len: u64,
-        /// The caller's limit.
-        max: u64,
-    },
-    /// The length changed between opening and reading.
-    Changed {
-        /// Bytes when it was opened.
-        expected: u64,
-        /// Bytes that were read; for a file that grew, one more than expected.
-        found: u64,
-    },
-    /// The content does not fit into memory.
-    OutOfMemory {
-        /// Bytes needed.
-        len: u64,
-    },
-    /// The name is taken and nothing may be replaced.
-    Exists,
-    /// The file name has the form of our own temporary names, which a later save might sweep.
-    ReservedName,
-    /// The path ends in no file name: `/`, `..` or a trailing `/`.
-    NoFileName,
-    /// Symbolic links lead round in a circle.
-    SymlinkLoop,
-    /// A write failed earlier, so the content is not whole; the old file stays.
-    Incomplete,
-    /// The new content is in place and whole, but the folder could not be synced and the old file could not be put
-    /// back: a power cut decides.
-    Unconfirmed,
-    /// The operating system refused; its answer is [`Error::io_error`].
-    Io {
-        /// What was asked of it.
-        operation: Operation,
-    },
-}
-
-impl ErrorKind {
-    /// All values of [`ErrorKind::code`].
-    pub const CODES: &[&str] = &[
-        "df-not-regular",
-        "df-too-large",
-        "df-changed",
-        "df-out-of-memory",
-        "df-exists",
-        "df-reserved-name",
-        "df-no-file-name",
-        "df-symlink-loop",
-        "df-incomplete",
-        "df-unconfirmed",
-        "df-io",
-    ];
-
-    /// A stable name of the kind.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::NotRegular { .. } => "df-not-regular",
-            Self::TooLarge { .. } => "df-too-large",
-            Self::Changed { .. } => "df-changed",
-            Self::OutOfMemory { .. } => "df-out-of-memory",
-            Self::Exists => "df-exists",
-            Self::ReservedName => "df-reserved-name",
-            Self::NoFileName => "df-no-file-name",
-            Self::SymlinkLoop => "df-symlink-loop",
-            Self::Incomplete => "df-incomplete",
-            Self::Unconfirmed => "df-unconfirmed",
-            Self::Io { .. } => "df-io",
-        }
+located_error::kinds! {
+    /// What was wrong.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ErrorKind {
+        /// A model has to be a regular file. This is a folder, a pipe, a socket or a device; reading one of these could wait for ever
+        /// or never end.
+        NotRegular {
+            /// What it is.
+            what: FileKind,
+        } = "df-not-regular" (Invalid),
+            "this is {what}, not a regular file"
+            => "name a regular file; to read from a pipe, use `-` as the input";
+        /// The file is larger than anything of its kind is, so it is not read into memory.
+        TooLarge {
+            /// Its length in bytes; for a file that does not know its length, what was read before giving up.
+            len: u64,
+            /// The caller's limit.
+            max: u64,
+        } = "df-too-large" (Invalid),
+            "file too large: at least {len} bytes, the limit is {max}"
+            => "check that this is the right file";
+        /// The file changed its length while it was being read.
+        Changed {
+            /// Bytes when it was opened.
+            expected: u64,
+            /// Bytes that were read; for a file that grew, one more than expected.
+            found: u64,
+        } = "df-changed" (Io),
+            "the file had {expected} bytes when it was opened and {found} while it was read"
+            => QUIET;
+        /// There is no memory for the content of the file.
+        OutOfMemory {
+            /// Bytes needed.
+            len: u64,
+        } = "df-out-of-memory" (Io),
+            "no memory for {len} bytes"
+            => MEMORY;
+        /// The output is there already, or appeared while it was being written. Nothing is overwritten unless you say so.
+        Exists = "df-exists" (Usage),
+            "the output exists"
+            => "choose another name, or add --force to replace it";
+        /// The name has the form of the temporary files that a save makes beside its target, and a later save might remove such a
+        /// file.
+        ReservedName = "df-reserved-name" (Usage),
+            "the name has the form of a temporary name"
+            => "choose another name";
+        /// The path ends in no file name: `/`, `..` or a trailing slash.
+        NoFileName = "df-no-file-name" (Usage),
+            "the path has no file name"
+            => "add a file name";
+        /// The symbolic links at this path form a loop.
+        SymlinkLoop = "df-symlink-loop" (Io),
+            "the symbolic links form a loop"
+            => "name the file itself";
+        /// An earlier write of the new content failed, so it is not whole and does not take the place of the old file.
+        Incomplete = "df-incomplete" (Io),
+            "an earlier write failed, the old file is unchanged"
+            => SPACE;
+        /// The new content is in place, but the system could not confirm that the folder has reached the disk: after a power cut the
+        /// old file may be back.
+        Unconfirmed = "df-unconfirmed" (Io),
+            "the new content is in place, but a power failure may restore the old file"
+            => "save again, and check the health of the disk";
+        /// The operating system refused to open, read, write or rename a file: it does not exist, permission is missing, or the disk
+        /// is full or faulty. If a file was to be replaced, the old one is as it was.
+        Io {
+            /// What was asked of it.
+            operation: Operation,
+        } = "df-io" (Io),
+            "cannot {operation} the file"
+            => "check the path, its permissions and the free space";
     }
 }
 
@@ -311,7 +328,9 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_own_code_and_a_line_with_the_path() {
-        assert_eq!(KINDS.map(ErrorKind::code), ErrorKind::CODES);
+        assert_eq!(KINDS.each_ref().map(ErrorKind::code), ErrorKind::CODES);
+        let problems = located_error::problems(ErrorKind::TABLE, "df-");
+        assert!(problems.is_empty(), "{problems:?}");
         for kind in KINDS {
             let error = Error::new(kind, Path::new("m.bin"));
             let text = error.to_string();

@@ -303,7 +303,7 @@ mod tests {
                     }
                     Err(error) => {
                         assert!(test.result.must_fail(), "{}", test.tc_id);
-                        assert_eq!(error.kind(), ErrorKind::Open);
+                        assert_eq!(error.kind(), &ErrorKind::Open);
                         refused += 1;
                     }
                 }
@@ -324,12 +324,12 @@ mod tests {
         for bit in 0..sealed.len() * 8 {
             let mut other = sealed.clone();
             other[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(key.open(b"ad", &other).unwrap_err().kind(), ErrorKind::Open);
+            assert_eq!(key.open(b"ad", &other).unwrap_err().kind(), &ErrorKind::Open);
         }
         let mut buffer = *b"not a ciphertext";
         let opened =
             key.open_in_place(&Nonce::from_file([0; 12]), b"", &mut buffer, &Tag::from_file([0; 16]));
-        assert_eq!((opened.unwrap_err().kind(), &buffer), (ErrorKind::Open, b"not a ciphertext"));
+        assert_eq!((opened.unwrap_err().kind(), &buffer), (&ErrorKind::Open, b"not a ciphertext"));
     }
 
     #[test]
@@ -340,10 +340,10 @@ mod tests {
             let available = len as u64;
             assert_eq!(
                 error.kind(),
-                ErrorKind::Truncated { what: "the encrypted message", needed: 28, available }
+                &ErrorKind::Truncated { what: "the encrypted message", needed: 28, available }
             );
         }
-        assert_eq!(key.open(b"", &[0; AesKey::OVERHEAD]).unwrap_err().kind(), ErrorKind::Open);
+        assert_eq!(key.open(b"", &[0; AesKey::OVERHEAD]).unwrap_err().kind(), &ErrorKind::Open);
     }
 
     #[test]

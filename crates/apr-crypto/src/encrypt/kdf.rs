@@ -227,7 +227,7 @@ mod tests {
             };
             expand(limit).unwrap();
             let (len, limit) = (limit as u64 + 1, limit as u64);
-            let kind = expand(limit as usize + 1).unwrap_err().kind();
+            let kind = *expand(limit as usize + 1).unwrap_err().kind();
             assert_eq!(kind, ErrorKind::TooLong { what: "key material", len, limit });
         }
     }

@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn costs_outside_the_limits_are_refused() {
         let limits = Argon2Limits::default();
-        let kind = |m, t, p| Argon2Cost::new(m, t, p, &limits).unwrap_err().kind();
+        let kind = |m, t, p| *Argon2Cost::new(m, t, p, &limits).unwrap_err().kind();
         let memory = |found| ErrorKind::Cost { what: "memory in KiB", found, min: 8192, max: 1 << 20 };
         assert_eq!(kind(8191, 1, 1), memory(8191));
         assert_eq!(kind((1 << 20) + 1, 1, 1), memory((1 << 20) + 1));

@@ -369,7 +369,7 @@ mod tests {
         let public = array("e5210f12786811d3f4b7959d0538ae2c31dbe7106fc03c3efc4cd549c715a493");
         let expected = array("95cbde9476e8907d7aade45cb4b873f88b595a68799fa152e6f8f7647aac7957");
         assert_eq!(shared(&secret, &public), expected);
-        assert_eq!(RecipientPublic::from_bytes(&public).unwrap_err().kind(), ErrorKind::InvalidKey);
+        assert_eq!(RecipientPublic::from_bytes(&public).unwrap_err().kind(), &ErrorKind::InvalidKey);
     }
 
     /// RFC 7748, 5.2: 1,000 iterations, and 1,000,000 (a minute in an optimized build) if `APR_CRYPTO_SLOW` is set.
@@ -428,9 +428,9 @@ mod tests {
                 Ok(shared) => {
                     assert!(!zero && shared.bytes()[..] == test.shared_secret[..], "{}", test.tc_id);
                 }
-                Err(error) => assert!(zero && error.kind() == ErrorKind::WeakKey, "{}", test.tc_id),
+                Err(error) => assert!(zero && *error.kind() == ErrorKind::WeakKey, "{}", test.tc_id),
             }
-            match RecipientPublic::from_bytes(public).map_err(|error| error.kind()) {
+            match RecipientPublic::from_bytes(public).map_err(|error| *error.kind()) {
                 Ok(_) => {
                     assert!(!zero && !test.flags.contains(&TestFlag::NonCanonicalPublic), "{}", test.tc_id);
                 }
@@ -468,7 +468,7 @@ mod tests {
     fn the_list_of_small_orders_is_what_multiplication_finds() {
         let is_small = |bytes: &[u8; 32]| x25519_dalek::x25519([0; 32], *bytes) == [0; 32];
         let is_weak =
-            |bytes: &[u8; 32]| check_point(bytes).is_err_and(|error| error.kind() == ErrorKind::WeakKey);
+            |bytes: &[u8; 32]| check_point(bytes).is_err_and(|error| *error.kind() == ErrorKind::WeakKey);
         let rng = &mut Seeded(11);
         for listed in SMALL_ORDER.map(array::<32>) {
             assert!(is_small(&listed) && is_weak(&listed), "{listed:?}");
@@ -488,15 +488,15 @@ mod tests {
     fn points_of_small_order_are_refused_on_both_sides() {
         let secret = RecipientSecret::from_bytes(&[7; 32]);
         for point in SMALL_ORDER.map(array) {
-            assert_eq!(RecipientPublic::from_bytes(&point).unwrap_err().kind(), ErrorKind::WeakKey);
-            assert_eq!(EphemeralPublic::from_file(point).unwrap_err().kind(), ErrorKind::WeakKey);
+            assert_eq!(RecipientPublic::from_bytes(&point).unwrap_err().kind(), &ErrorKind::WeakKey);
+            assert_eq!(EphemeralPublic::from_file(point).unwrap_err().kind(), &ErrorKind::WeakKey);
             // Past the types, the agreement itself refuses too.
             let ephemeral = EphemeralPublic(point);
-            assert_eq!(secret.agree(&ephemeral).unwrap_err().kind(), ErrorKind::WeakKey);
-            assert_eq!(secret.agree_v1(&ephemeral).unwrap_err().kind(), ErrorKind::WeakKey);
+            assert_eq!(secret.agree(&ephemeral).unwrap_err().kind(), &ErrorKind::WeakKey);
+            assert_eq!(secret.agree_v1(&ephemeral).unwrap_err().kind(), &ErrorKind::WeakKey);
             let rng = &mut Seeded(0);
-            assert_eq!(RecipientPublic(point).agree(rng).unwrap_err().kind(), ErrorKind::WeakKey);
-            assert_eq!(RecipientPublic(point).agree_v1(rng).unwrap_err().kind(), ErrorKind::WeakKey);
+            assert_eq!(RecipientPublic(point).agree(rng).unwrap_err().kind(), &ErrorKind::WeakKey);
+            assert_eq!(RecipientPublic(point).agree_v1(rng).unwrap_err().kind(), &ErrorKind::WeakKey);
         }
     }
 
@@ -508,7 +508,7 @@ mod tests {
             let mut bytes = [0xff; 32];
             (bytes[0], bytes[31]) = (first, 0x7f);
             assert_eq!(
-                RecipientPublic::from_bytes(&bytes).err().map(|error| error.kind()),
+                RecipientPublic::from_bytes(&bytes).err().map(|error| *error.kind()),
                 kind,
                 "{first:x}"
             );

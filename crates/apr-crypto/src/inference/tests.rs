@@ -22,7 +22,7 @@ fn asked(input: &[u8], options: &RequestOptions) -> (Vec<u8>, PendingRequest) {
 }
 
 fn kind<T>(result: Result<T, Error>) -> ErrorKind {
-    result.map(drop).unwrap_err().kind()
+    *result.map(drop).unwrap_err().kind()
 }
 
 /// Computed by an implementation of `docs/private-inference.md` in Python, over OpenSSL.

@@ -470,15 +470,15 @@ mod tests {
     fn keys_of_another_kind_are_named() {
         let [secret, public, sign, verify, locked, _] = lines();
         let kind = |expected, found| ErrorKind::KeyKind { expected, found };
-        let parse = |line: &str| line.parse::<RecipientPublic>().unwrap_err().kind();
+        let parse = |line: &str| *line.parse::<RecipientPublic>().unwrap_err().kind();
         assert_eq!(parse(&verify), kind("a recipient's public key", "a verifying key"));
         assert_eq!(parse(&secret), kind("a recipient's public key", "a recipient's secret key"));
         assert_eq!(parse(&locked), kind("a recipient's public key", "a recipient's secret key"));
-        let parse = |line: &str| line.parse::<VerifyingKey>().unwrap_err().kind();
+        let parse = |line: &str| *line.parse::<VerifyingKey>().unwrap_err().kind();
         assert_eq!(parse(&public), kind("a verifying key", "a recipient's public key"));
         assert_eq!(parse(&sign), kind("a verifying key", "a signing key"));
-        assert_eq!(sign.parse::<PublicKey>().unwrap_err().kind(), kind("a public key", "a signing key"));
-        let parse = |line: &str| StoredKey::from_text(line, &cheap().1).unwrap_err().kind();
+        assert_eq!(*sign.parse::<PublicKey>().unwrap_err().kind(), kind("a public key", "a signing key"));
+        let parse = |line: &str| *StoredKey::from_text(line, &cheap().1).unwrap_err().kind();
         assert_eq!(parse(&public), kind("a secret key", "a recipient's public key"));
         let age = bech32::encode("age", &[0; 32]);
         assert_eq!(parse(age.as_str()), kind("a secret key", "of an unknown kind"));
@@ -521,7 +521,7 @@ mod tests {
         let (_, data) = bech32::decode(&locked).unwrap();
         let line = bech32::encode(LOCKED_SIGN, &data);
         let StoredKey::Locked(key) = StoredKey::from_text(line.as_str(), &limits).unwrap() else { panic!() };
-        assert_eq!(key.unlock(&Password::from("pw")).unwrap_err().kind(), ErrorKind::Open);
+        assert_eq!(key.unlock(&Password::from("pw")).unwrap_err().kind(), &ErrorKind::Open);
         assert_eq!(key.cost().memory_kib(), 8);
         let shown = alloc::format!("{key:?}");
         assert_eq!(shown, "LockedKey { cost: Argon2Cost { memory_kib: 8, passes: 1, lanes: 1 }, .. }");

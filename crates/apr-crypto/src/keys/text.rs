@@ -188,14 +188,14 @@ mod tests {
         let text = |len: usize| format!("{line}#{}", "c".repeat(len - line.len() - 1));
         assert_eq!(PublicKey::from_file_text(&text(65_536)).unwrap(), key().public());
         let refused = PublicKey::from_file_text(&text(65_537)).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::TooLong { what: "the key file", len: 65_537, limit: 65_536 });
+        assert_eq!(refused.kind(), &ErrorKind::TooLong { what: "the key file", len: 65_537, limit: 65_536 });
     }
 
     #[test]
     fn errors_name_their_line() {
         let line = key().public();
         let kind = |text: &str| {
-            PublicKey::from_file_text(text).map_err(|error| (error.kind(), error.line())).unwrap_err()
+            PublicKey::from_file_text(text).map_err(|error| (*error.kind(), error.line())).unwrap_err()
         };
         assert_eq!(kind(""), (ErrorKind::NoKey { expected: "public key" }, None));
         assert_eq!(kind("# apr-public-1\n"), (ErrorKind::NoKey { expected: "public key" }, None));

@@ -231,8 +231,8 @@ mod tests {
             assert_eq!(list.add(name, key(1)).unwrap_err().code(), "cy-comment", "{name:?}");
         }
         list.add("a", key(1)).unwrap();
-        assert_eq!(list.add("a", key(2)).unwrap_err().kind(), ErrorKind::Duplicate { what: "name" });
-        assert_eq!(list.add("b", key(1)).unwrap_err().kind(), ErrorKind::Duplicate { what: "key" });
+        assert_eq!(list.add("a", key(2)).unwrap_err().kind(), &ErrorKind::Duplicate { what: "name" });
+        assert_eq!(list.add("b", key(1)).unwrap_err().kind(), &ErrorKind::Duplicate { what: "key" });
     }
 
     #[test]

@@ -376,7 +376,7 @@ mod tests {
             "0100000000000000000000000000000000000000000000000000000000000080",
             "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
         ];
-        let kind = |bytes: &[u8; 32]| VerifyingKey::from_bytes(bytes).unwrap_err().kind();
+        let kind = |bytes: &[u8; 32]| *VerifyingKey::from_bytes(bytes).unwrap_err().kind();
         for bytes in weak {
             assert_eq!(kind(&array(bytes)), ErrorKind::WeakKey, "{bytes}");
         }
@@ -400,7 +400,7 @@ mod tests {
             "9158312a9a8d6e3b34c891d6d61444f8b8211c5117ebad15bdb0bd68b07e0245",
         ];
         for bytes in mixed {
-            let kind = VerifyingKey::from_bytes(&array(bytes)).unwrap_err().kind();
+            let kind = *VerifyingKey::from_bytes(&array(bytes)).unwrap_err().kind();
             assert_eq!(kind, ErrorKind::InvalidKey, "{bytes}");
         }
     }
@@ -413,8 +413,8 @@ mod tests {
         let mut forged = [0; 64];
         forged[0] = 1;
         let forged = Signature::from_bytes(forged);
-        assert_eq!(key.verifying_key().verify(b"x", &forged).unwrap_err().kind(), ErrorKind::Signature);
-        assert_eq!(key.verifying_key().verification(&forged).unwrap_err().kind(), ErrorKind::Signature);
+        assert_eq!(key.verifying_key().verify(b"x", &forged).unwrap_err().kind(), &ErrorKind::Signature);
+        assert_eq!(key.verifying_key().verification(&forged).unwrap_err().kind(), &ErrorKind::Signature);
 
         let order = array::<32>("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010");
         let mut second = key.sign(b"x").to_bytes();
@@ -424,7 +424,7 @@ mod tests {
             (*byte, carry) = (sum.to_le_bytes()[0], sum >> 8);
         }
         let second = Signature::from_bytes(second);
-        assert_eq!(key.verifying_key().verify(b"x", &second).unwrap_err().kind(), ErrorKind::Signature);
+        assert_eq!(key.verifying_key().verify(b"x", &second).unwrap_err().kind(), &ErrorKind::Signature);
         assert!(key.verifying_key().verify_parts(&[b"x"], &second).is_err());
     }
 

@@ -120,7 +120,7 @@ fn every_range_of_leaves_is_proven() {
                     let longer = [&proof[..], &[0; 32]].concat();
                     assert_eq!(
                         root.verify(range.clone(), part, &longer).unwrap_err().kind(),
-                        ErrorKind::Tree
+                        &ErrorKind::Tree
                     );
                     if let Some(shorter) = proof.len().checked_sub(32) {
                         assert!(root.verify(range.clone(), part, &proof[..shorter]).is_err());
@@ -142,7 +142,7 @@ fn every_flipped_bit_is_noticed() {
             let mut proof = root.prove(range.clone(), &outboard).unwrap();
             for bit in 0..proof.len() * 8 {
                 proof[bit / 8] ^= 1 << (bit % 8);
-                assert_eq!(root.verify(range.clone(), &part, &proof).unwrap_err().kind(), ErrorKind::Tree);
+                assert_eq!(root.verify(range.clone(), &part, &proof).unwrap_err().kind(), &ErrorKind::Tree);
                 proof[bit / 8] ^= 1 << (bit % 8);
             }
             for at in 0..part.len() {
@@ -224,7 +224,7 @@ fn content_of_one_leaf_or_none() {
             assert!(root.prove(range.clone(), &outboard).unwrap().is_empty());
             root.verify(range.clone(), &data, &[]).unwrap();
             let other = TreeRoot::new(algorithm, kib(), len as u64, [0; 32]);
-            assert_eq!(other.verify(range, &data, &[]).unwrap_err().kind(), ErrorKind::Tree);
+            assert_eq!(other.verify(range, &data, &[]).unwrap_err().kind(), &ErrorKind::Tree);
         }
     }
 }
@@ -272,7 +272,7 @@ fn reader_refuses_other_lengths_and_hands_out_nothing_bad() {
     bad[5000] ^= 1;
     let reader = VerifiedReader::new(root, &bad, &outboard).unwrap();
     let mut out = vec![0xaa; 3000];
-    assert_eq!(reader.read_exact_at(2500, &mut out).unwrap_err().kind(), ErrorKind::Tree);
+    assert_eq!(reader.read_exact_at(2500, &mut out).unwrap_err().kind(), &ErrorKind::Tree);
     assert!(out.iter().all(|byte| *byte == 0));
     reader.read_exact_at(6144, &mut out).unwrap();
     assert_eq!(out, data[6144..9144]);
@@ -288,12 +288,12 @@ fn names_and_numbers_there_and_back() {
         assert_eq!(TreeRoot::from_bytes(&root.to_bytes()).unwrap(), root);
         assert_eq!(root.algorithm().to_string(), algorithm.name());
     }
-    assert_eq!(TreeAlgorithm::from_name("md5").unwrap_err().kind(), ErrorKind::UnknownAlgorithm);
+    assert_eq!(TreeAlgorithm::from_name("md5").unwrap_err().kind(), &ErrorKind::UnknownAlgorithm);
     for id in [0, 3, 255] {
-        assert_eq!(TreeAlgorithm::from_id(id).unwrap_err().kind(), ErrorKind::UnknownAlgorithm);
+        assert_eq!(TreeAlgorithm::from_id(id).unwrap_err().kind(), &ErrorKind::UnknownAlgorithm);
     }
     for len in [0, 1, 512, 1023, 1025, 1 << 25, 1 << 63, u64::MAX] {
-        assert_eq!(LeafLen::new(len).unwrap_err().kind(), ErrorKind::LeafLen { len });
+        assert_eq!(LeafLen::new(len).unwrap_err().kind(), &ErrorKind::LeafLen { len });
     }
     assert_eq!(LeafLen::new(1 << 24).unwrap().get(), 1 << 24);
     assert_eq!(LeafLen::new(65_536).unwrap(), LeafLen::KIB_64);

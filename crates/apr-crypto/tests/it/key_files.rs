@@ -56,8 +56,8 @@ fn secret_files_are_for_their_owner() {
     for mode in [0o644, 0o640, 0o604, 0o620, 0o601, 0o777] {
         chmod(&path, mode);
         let error = open(&path).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Exposed { mode }, "{mode:o}");
-        assert_eq!(error.path(), path.to_str());
+        assert_eq!(error.kind(), &ErrorKind::Exposed { mode }, "{mode:o}");
+        assert_eq!(error.path(), Some(&*path));
     }
     chmod(&path, 0o400);
     open(&path).unwrap();
@@ -79,14 +79,14 @@ fn files_are_never_replaced() {
     let link = folder.path("link");
     symlink(folder.path("elsewhere"), &link).unwrap();
     for path in [&path, &link] {
-        assert_eq!(key().create_file(path, "").unwrap_err().kind(), ErrorKind::FileExists);
-        assert_eq!(locked.create_file(path, "").unwrap_err().kind(), ErrorKind::FileExists);
-        assert_eq!(key().public().create_file(path, "").unwrap_err().kind(), ErrorKind::FileExists);
+        assert_eq!(key().create_file(path, "").unwrap_err().kind(), &ErrorKind::FileExists);
+        assert_eq!(locked.create_file(path, "").unwrap_err().kind(), &ErrorKind::FileExists);
+        assert_eq!(key().public().create_file(path, "").unwrap_err().kind(), &ErrorKind::FileExists);
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     assert!(!folder.path("elsewhere").exists());
     let missing = folder.path("no/such/folder");
-    assert_eq!(key().create_file(&missing, "").unwrap_err().kind(), ErrorKind::File { operation: "create" });
+    assert_eq!(key().create_file(&missing, "").unwrap_err().kind(), &ErrorKind::File { operation: "create" });
     assert_eq!(key().create_file(&folder.path("b"), "a\nb").unwrap_err().code(), "cy-comment");
     assert!(!folder.path("b").exists());
     locked.create_file(&folder.path("locked"), "").unwrap();
@@ -104,11 +104,11 @@ fn odd_files_are_errors_not_hangs() {
     let pipe = folder.path("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for path in [&pipe, &folder.0, Path::new("/dev/zero")] {
-        assert_eq!(open(path).unwrap_err().kind(), ErrorKind::NotRegular, "{path:?}");
-        assert_eq!(PublicKey::open_file(path).unwrap_err().kind(), ErrorKind::NotRegular);
-        assert_eq!(TrustedKeys::open_file(path).unwrap_err().kind(), ErrorKind::NotRegular);
+        assert_eq!(open(path).unwrap_err().kind(), &ErrorKind::NotRegular, "{path:?}");
+        assert_eq!(PublicKey::open_file(path).unwrap_err().kind(), &ErrorKind::NotRegular);
+        assert_eq!(TrustedKeys::open_file(path).unwrap_err().kind(), &ErrorKind::NotRegular);
     }
-    assert_eq!(open(&folder.path("none")).unwrap_err().kind(), ErrorKind::File { operation: "read" });
+    assert_eq!(open(&folder.path("none")).unwrap_err().kind(), &ErrorKind::File { operation: "read" });
 
     let path = folder.path("a.key");
     let code = |content: &[u8]| {
@@ -142,12 +142,12 @@ fn trusted_keys_are_read_unless_others_may_change_them() {
     }
     for mode in [0o666, 0o664, 0o602] {
         chmod(&path, mode);
-        assert_eq!(TrustedKeys::open_file(&path).unwrap_err().kind(), ErrorKind::Exposed { mode });
+        assert_eq!(TrustedKeys::open_file(&path).unwrap_err().kind(), &ErrorKind::Exposed { mode });
     }
     chmod(&path, 0o600);
     fs::write(&path, "alice\n").unwrap();
     let error = TrustedKeys::open_file(&path).unwrap_err();
-    assert_eq!((error.line(), error.path()), (Some(1), path.to_str()));
+    assert_eq!((error.line(), error.path()), (Some(1), Some(&*path)));
 }
 
 #[cfg(feature = "p256")]
@@ -159,13 +159,13 @@ fn p256_keys_are_pem_files() {
     let key = p256::SigningKey::generate(&mut OsRandom).unwrap();
     key.create_file(&path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(key.create_file(&path).unwrap_err().kind(), ErrorKind::FileExists);
+    assert_eq!(key.create_file(&path).unwrap_err().kind(), &ErrorKind::FileExists);
     assert_eq!(p256::SigningKey::open_file(&path).unwrap().verifying_key(), key.verifying_key());
     chmod(&path, 0o640);
-    assert_eq!(p256::SigningKey::open_file(&path).unwrap_err().kind(), ErrorKind::Exposed { mode: 0o640 });
+    assert_eq!(p256::SigningKey::open_file(&path).unwrap_err().kind(), &ErrorKind::Exposed { mode: 0o640 });
     key.verifying_key().create_file(&public).unwrap();
     assert_eq!(p256::VerifyingKey::open_file(&public).unwrap(), key.verifying_key());
-    assert_eq!(p256::VerifyingKey::open_file(&folder.0).unwrap_err().kind(), ErrorKind::NotRegular);
+    assert_eq!(p256::VerifyingKey::open_file(&folder.0).unwrap_err().kind(), &ErrorKind::NotRegular);
     let error = p256::VerifyingKey::open_file(&path).unwrap_err();
-    assert_eq!((error.code(), error.path()), ("cy-text", path.to_str()));
+    assert_eq!((error.code(), error.path()), ("cy-text", Some(&*path)));
 }

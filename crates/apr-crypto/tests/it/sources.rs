@@ -51,7 +51,7 @@ fn errors_of_a_source_come_through_and_leave_no_plaintext() {
     for n in 1..=2 {
         source.1.set(n);
         let error = ChunkedReader::open(&source, &key, b"").unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Source);
+        assert_eq!(error.kind(), &ErrorKind::Source);
         assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "line is down");
     }
     source.1.set(0);

@@ -1,6 +1,6 @@
 //! What strangers may ask for.
 
-use apr_manifest::{Bundle, Limits, Manifest, Method, SignOptions};
+use apr_manifest::{Bundle, Limits, Manifest, Method, SignOptions, Subject};
 use proptest::prelude::*;
 
 use crate::folder::{Folder, public_key, secret_key, text, vector};
@@ -70,7 +70,7 @@ fn a_file_that_changes_meanwhile_is_an_error() {
         file.write_all(b"x").unwrap();
     };
     let error = Manifest::of(folder.path(), None, &SignOptions::default(), &watch).unwrap_err();
-    assert_eq!((error.code(), error.name()), ("mf-unstable", Some("a")));
+    assert_eq!((error.code(), error.subject().map(Subject::name)), ("mf-unstable", Some("a")));
     let cut = |_, _| std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(10).unwrap();
     let error = Manifest::of(folder.path(), None, &SignOptions::default(), &cut).unwrap_err();
     assert_eq!(error.code(), "mf-unstable");

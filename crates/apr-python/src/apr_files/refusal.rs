@@ -149,8 +149,8 @@ impl Refusal {
                 name: error.subject().map(str::to_owned),
                 ..bare(error.code(), error.to_string())
             },
-            Self::Key(error) => bare(error.code(), error.to_string()),
-            Self::File(error) => bare(error.code(), error.to_string()),
+            Self::Key(error) => located(error),
+            Self::File(error) => located(error),
             Self::Format(error) => located(error),
             Self::Mapped(error) => Told {
                 offset: error.offset(),

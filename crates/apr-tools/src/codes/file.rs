@@ -1,79 +1,16 @@
 //! Codes of `durable-file` (`df-`) and `st-mmap` (`sm-`): opening, replacing and verifying files.
 
-use located_error::Category::{Internal, Invalid, Io, Unsupported, Usage, Verification};
+use located_error::Category::{Internal, Invalid, Io, Unsupported, Verification};
 use located_error::Entry;
 
 use super::{MEND_SHARDS, SHARDS_DISAGREE, entry};
 
 const QUIET: &str = "repeat when nothing else writes to the file";
-const SPACE: &str = "check permissions and free space, then repeat: the old file is as it was";
 const MEMORY: &str = "free some memory, or use a machine with more of it";
 const OLDER: &str = "do not use this checkpoint: go back to an older one, or to the copy it came from";
 const BUG: &str = "this is a defect in the calling program, not in the file: please report it";
 
 pub(super) const ENTRIES: &[Entry] = &[
-    entry(
-        "df-not-regular",
-        Invalid,
-        "A model has to be a regular file. This is a folder, a pipe, a socket or a device; reading one of these \
-         could wait for ever or never end.",
-        "name a regular file; to read from a pipe, use `-` as the input",
-    ),
-    entry(
-        "df-too-large",
-        Invalid,
-        "The file is larger than anything of its kind is, so it is not read into memory.",
-        "check that this is the right file",
-    ),
-    entry("df-changed", Io, "The file changed its length while it was being read.", QUIET),
-    entry("df-out-of-memory", Io, "There is no memory for the content of the file.", MEMORY),
-    entry(
-        "df-exists",
-        Usage,
-        "The output is there already, or appeared while it was being written. Nothing is overwritten unless you \
-         say so.",
-        "choose another name, or add --force to replace it",
-    ),
-    entry(
-        "df-reserved-name",
-        Usage,
-        "The name has the form of the temporary files that a save makes beside its target, and a later save might \
-         remove such a file.",
-        "choose another name",
-    ),
-    entry(
-        "df-no-file-name",
-        Usage,
-        "The path ends in no file name: `/`, `..` or a trailing slash.",
-        "add a file name",
-    ),
-    entry(
-        "df-symlink-loop",
-        Io,
-        "The symbolic links at this path lead round in a circle.",
-        "name the file itself",
-    ),
-    entry(
-        "df-incomplete",
-        Io,
-        "An earlier write of the new content failed, so it is not whole and does not take the place of the old \
-         file.",
-        SPACE,
-    ),
-    entry(
-        "df-unconfirmed",
-        Io,
-        "The new content is in place, but the system could not confirm that the folder has reached the disk: after \
-         a power cut the old file may be back.",
-        "save again, and check the health of the disk",
-    ),
-    entry(
-        "df-io",
-        Io,
-        "The operating system refused to open, read, write or rename a file: it does not exist, permission is \
-         missing, or the disk is full or faulty. If a file was to be replaced, the old one is as it was.",
-        "check the path, its permissions and the free space",
-    ),
     entry(
         "sm-io",
         Io,

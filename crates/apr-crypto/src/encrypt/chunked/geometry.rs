@@ -140,7 +140,7 @@ mod tests {
             let accepted = ChunkedLayout::of_sealed(len);
             assert_eq!(accepted.is_ok(), possible.binary_search(&len).is_ok(), "{len}");
             if let Err(error) = accepted {
-                assert_eq!(error.kind(), ErrorKind::ChunkedLength { len });
+                assert_eq!(error.kind(), &ErrorKind::ChunkedLength { len });
             }
         }
     }
@@ -151,7 +151,7 @@ mod tests {
         for len in [limit + 1, u64::MAX] {
             assert_eq!(
                 ChunkedLayout::of_plaintext(len).unwrap_err().kind(),
-                ErrorKind::TooLong { what: "the message", len, limit }
+                &ErrorKind::TooLong { what: "the message", len, limit }
             );
         }
         let longest = ChunkedLayout::of_plaintext(limit).unwrap().sealed_len();

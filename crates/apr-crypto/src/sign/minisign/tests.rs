@@ -57,16 +57,16 @@ fn signatures_of_minisign_are_checked() {
     assert!(signature.is_prehashed());
     assert_eq!(public.verify(&hash(FILE), &signature).unwrap(), "trusted ünï");
     assert_eq!(public.verify_file(FILE, &signature).unwrap(), "trusted ünï");
-    assert_eq!(public.verify_file(b"hello", &signature).unwrap_err().kind(), ErrorKind::Signature);
+    assert_eq!(public.verify_file(b"hello", &signature).unwrap_err().kind(), &ErrorKind::Signature);
 
     let legacy = Signature::from_text(LEGACY).unwrap();
     assert!(!legacy.is_prehashed());
     assert_eq!(public.verify_file(FILE, &legacy).unwrap(), "timestamp:1795261181\tfile:f");
-    assert_eq!(public.verify_file(b"hello", &legacy).unwrap_err().kind(), ErrorKind::Signature);
+    assert_eq!(public.verify_file(b"hello", &legacy).unwrap_err().kind(), &ErrorKind::Signature);
     assert_eq!(public.verify(&hash(FILE), &legacy).unwrap_err().code(), "cy-text");
     // One kind does not pass for the other.
     let claimed = Signature::from_text(&PREHASHED.replace("RUTpf", "RWTpf")).unwrap();
-    assert_eq!(public.verify_file(FILE, &claimed).unwrap_err().kind(), ErrorKind::Signature);
+    assert_eq!(public.verify_file(FILE, &claimed).unwrap_err().kind(), &ErrorKind::Signature);
     assert_eq!(public.verify_file(&hash(FILE), &claimed).unwrap(), "trusted ünï");
 }
 
@@ -82,10 +82,10 @@ fn files_of_either_kind_are_checked_in_any_pieces() {
                 verification.finish()
             };
             assert_eq!(check(&mut FILE.chunks(len)).unwrap(), comment);
-            assert_eq!(check(&mut FILE.chunks(len).skip(1)).unwrap_err().kind(), ErrorKind::Signature);
+            assert_eq!(check(&mut FILE.chunks(len).skip(1)).unwrap_err().kind(), &ErrorKind::Signature);
         }
         let other = SigningKey::from_seed(&[9; 32]).verifying_key();
-        assert_eq!(PublicKey::from(other).verification(&signature).unwrap_err().kind(), ErrorKind::KeyId);
+        assert_eq!(PublicKey::from(other).verification(&signature).unwrap_err().kind(), &ErrorKind::KeyId);
     }
 }
 
@@ -97,18 +97,18 @@ fn changed_signatures_are_refused() {
     };
     assert_eq!(
         check(&PREHASHED.replace("trusted ünï", "trusted uni")).unwrap_err().kind(),
-        ErrorKind::Signature
+        &ErrorKind::Signature
     );
-    assert_eq!(check(&PREHASHED.replace("ünï\n", "ünï \n")).unwrap_err().kind(), ErrorKind::Signature);
+    assert_eq!(check(&PREHASHED.replace("ünï\n", "ünï \n")).unwrap_err().kind(), &ErrorKind::Signature);
     // The untrusted comment is nobody's.
     assert!(check(&PREHASHED.replace("my comment", "yours")).is_ok());
     // Another key's id; another key under this id.
     let other = SecretKey::from(SigningKey::from_seed(&[1; 32]));
     let made = other.sign(&hash(FILE), "", "").unwrap();
-    assert_eq!(public.verify_file(FILE, &made).unwrap_err().kind(), ErrorKind::KeyId);
+    assert_eq!(public.verify_file(FILE, &made).unwrap_err().kind(), &ErrorKind::KeyId);
     let posing = SecretKey::new(public.id(), SigningKey::from_seed(&[1; 32]));
     let made = posing.sign(&hash(FILE), "", "").unwrap();
-    assert_eq!(public.verify_file(FILE, &made).unwrap_err().kind(), ErrorKind::Signature);
+    assert_eq!(public.verify_file(FILE, &made).unwrap_err().kind(), &ErrorKind::Signature);
     // Every bit of both signatures.
     for line in [1, 3] {
         let lines: Vec<&str> = PREHASHED.lines().collect();
@@ -169,7 +169,7 @@ fn malformed_texts_are_refused() {
     let secret = |edit: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = Base64::decode_vec(SECRET.lines().nth(1).unwrap()).unwrap();
         edit(&mut bytes);
-        SecretKey::from_text(&format!("{UNTRUSTED}x\n{}", Base64::encode_string(&bytes))).unwrap_err().kind()
+        *SecretKey::from_text(&format!("{UNTRUSTED}x\n{}", Base64::encode_string(&bytes))).unwrap_err().kind()
     };
     assert_eq!(secret(&|bytes| bytes[2..4].copy_from_slice(b"Sc")), ErrorKind::MinisignPassword);
     assert_eq!(secret(&|bytes| bytes[70] ^= 1), ErrorKind::KeyMismatch);
