@@ -3,16 +3,8 @@
 use apr_models::{Float, Label, Predictions, Terms};
 
 use crate::model::Model;
+use crate::request::RawKind;
 use crate::write;
-
-/// Type of the numbers of a raw answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RawKind {
-    /// 32-bit floats.
-    Floats,
-    /// 32-bit unsigned integers.
-    Classes,
-}
 
 /// Appends the predictions to an open JSON array.
 pub(crate) fn to_json(

@@ -8,8 +8,8 @@ use core::task::{Context, Poll};
 use hyper::StatusCode;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
+use crate::budget::Reserved;
 use crate::refusal::Refusal;
-use crate::worker::Reserved;
 
 /// Longest body that is taken without asking for memory.
 const SMALL: usize = 16 << 10;

@@ -1,7 +1,7 @@
 //! One connection: bytes in and out, and how long each step may take.
 //!
-//! Answers are collected until the input that has arrived is used up, then written together: to pipelined requests with one system
-//! call. Nothing of an answer waits for input that has not arrived.
+//! Responses are collected until the input that has arrived is used up, then written together: pipelined requests are answered with
+//! one system call. No response waits for input that has not arrived.
 
 use alloc::sync::Arc;
 use core::cell::RefCell;
@@ -10,7 +10,7 @@ use core::pin::{Pin, pin};
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use hyper::StatusCode;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -18,10 +18,11 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::tcp::OwnedReadHalf;
 use tokio::time::{sleep, timeout};
 
 use crate::connections::{Phase, Progress};
+use crate::link::{Link, Out};
 use crate::metrics::Endpoint;
 use crate::refusal::Refusal;
 use crate::route::respond;
@@ -29,87 +30,11 @@ use crate::worker::{TICK, Worker};
 
 /// Most bytes that are read at once.
 const READ_LEN: usize = 16 << 10;
-/// Bytes of answers that are kept back at most.
+/// Most bytes of responses that are collected.
 const WRITE_LEN: usize = 64 << 10;
-/// How long, and how much, is read from a connection that was closed: a client that is still sending would lose the answer otherwise.
+/// How long, and how much, is read from a connection that was closed: a client that is still sending would lose the response otherwise.
 const LINGER_TIME: Duration = Duration::from_secs(1);
 const LINGER_LEN: usize = 4 << 20;
-
-/// What those who work on a connection share.
-#[derive(Debug)]
-pub(crate) struct Link {
-    worker: Arc<Worker>,
-    progress: Arc<Progress>,
-    out: Mutex<Out>,
-}
-
-/// Answers on their way.
-#[derive(Debug)]
-struct Out {
-    stream: OwnedWriteHalf,
-    bytes: Vec<u8>,
-    sent: usize,
-}
-
-impl Link {
-    /// Goes over to what comes next.
-    pub(crate) fn enter(&self, phase: Phase) {
-        // Work looks at a clock of its own, and nothing asks how old it is.
-        match phase {
-            Phase::Work => self.progress.set(phase),
-            _ => self.progress.enter(phase, self.worker.shared.now()),
-        }
-    }
-
-    fn phase(&self) -> Phase {
-        self.progress.phase()
-    }
-
-    /// Whether the time of the phase is over. Work and the end look at the clock themselves.
-    fn is_over(&self) -> bool {
-        let shared = &self.worker.shared;
-        let options = &shared.options;
-        let time = match self.phase() {
-            Phase::Idle if shared.connections.is_crowded() => {
-                options.idle_time.min(options.crowded_idle_time)
-            }
-            Phase::Idle => options.idle_time,
-            Phase::Head => options.head_time,
-            Phase::Body | Phase::Answered => options.request_time,
-            Phase::Work | Phase::Last | Phase::Closed => return false,
-        };
-        self.progress.age(shared.now()) > time
-    }
-
-    fn out(&self) -> MutexGuard<'_, Out> {
-        // Only the thread of the connection asks.
-        self.out.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Gives to the operating system what there is.
-    fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.out().poll_flush(cx))?;
-        if self.phase() == Phase::Answered {
-            self.enter(Phase::Idle);
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl Out {
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.sent < self.bytes.len() {
-            let rest = self.bytes.get(self.sent..).unwrap_or_default();
-            match ready!(Pin::new(&mut self.stream).poll_write(cx, rest))? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                len => self.sent += len,
-            }
-        }
-        self.bytes.clear();
-        self.sent = 0;
-        Poll::Ready(Ok(()))
-    }
-}
 
 /// The connection as the HTTP state machine sees it.
 #[derive(Debug)]
@@ -162,7 +87,7 @@ impl Write for Io {
         Poll::Ready(Ok(()))
     }
 
-    /// What comes after the last answer is done by [`serve`].
+    /// What follows the last response is done by [`serve`].
     fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -171,19 +96,19 @@ impl Write for Io {
 /// Why a connection ends.
 #[derive(Debug)]
 enum End {
-    /// The last answer is given, or the client is gone.
+    /// The last response is sent, or the client has disconnected.
     Done,
-    /// What came was no HTTP, for this reason.
+    /// The input is not HTTP, for this reason.
     Malformed(String),
-    /// Something took too long.
+    /// A phase took too long.
     Late(Phase),
-    /// The socket does not work.
+    /// The socket failed.
     Broken,
 }
 
-/// Answers the requests of a connection until it ends.
+/// Responds to the requests of a connection until it ends.
 pub(crate) async fn serve(stream: TcpStream, worker: Arc<Worker>, progress: Arc<Progress>) {
-    // Answers are written in one piece: there is nothing to wait for.
+    // Responses are written in one piece: there is nothing to wait for.
     let _ = stream.set_nodelay(true);
     let (reader, writer) = stream.into_split();
     let out = Mutex::new(Out { stream: writer, bytes: Vec::new(), sent: 0 });
@@ -229,12 +154,12 @@ pub(crate) async fn serve(stream: TcpStream, worker: Arc<Worker>, progress: Arc<
     .await;
     let reader = connection.into_parts().io.stream;
     last_words(&link, &end);
-    // An answer may still have to be sent: this connection is not idle yet.
+    // A response may still have to be sent: this connection is not idle yet.
     link.enter(Phase::Answered);
     finish(&link, reader, &end).await;
 }
 
-/// Says why the connection ends, where there is no request that could be answered.
+/// Sends an error that says why the connection ends, where there is no request to respond to.
 fn last_words(link: &Link, end: &End) {
     let shared = &link.worker.shared;
     let refusal = match end {
@@ -246,7 +171,7 @@ fn last_words(link: &Link, end: &End) {
         }
         End::Malformed(why) => {
             let mut out = link.out();
-            // Its place is taken by one that says why.
+            // It is replaced by one that says why.
             let status = take_bare_refusal(&mut out.bytes).unwrap_or(StatusCode::BAD_REQUEST);
             let help = "send HTTP/1.1 as RFC 9112 describes it, without TLS";
             let refusal = Refusal::new(status, "sv-request", why, help);
@@ -262,13 +187,13 @@ fn last_words(link: &Link, end: &End) {
     link.worker.counters().request(Endpoint::Other, refusal.status);
     shared.log_other(refusal.status);
     let mut out = link.out();
-    // Behind half an answer, another one would be taken for its rest.
+    // After half a response, another one would be taken for its rest.
     if out.bytes.is_empty() {
         out.bytes = refusal.to_response();
     }
 }
 
-/// Takes the answer without a body that the parser has appended to what could not be parsed; gives its status.
+/// Removes the response without a body that the parser appends for input that it cannot parse; returns its status.
 fn take_bare_refusal(out: &mut Vec<u8>) -> Option<StatusCode> {
     let begin = out.windows(9).rposition(|bytes| bytes == b"HTTP/1.1 ")?;
     let head = out.get(begin..)?;
@@ -281,7 +206,7 @@ fn take_bare_refusal(out: &mut Vec<u8>) -> Option<StatusCode> {
     Some(status)
 }
 
-/// Sends what is left, says that nothing follows, and reads what the client is still sending.
+/// Sends what is buffered, closes the sending half, and reads what the client is still sending.
 async fn finish(link: &Link, mut reader: OwnedReadHalf, end: &End) {
     if matches!(end, End::Broken | End::Late(Phase::Answered)) {
         return;

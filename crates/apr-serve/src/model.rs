@@ -7,8 +7,6 @@ use apr_models::{
 use sha2::{Digest as _, Sha256};
 
 use crate::features::Features;
-use crate::options::Options;
-use crate::predict::{self, Ask, Form};
 use crate::succession::Signed;
 use crate::write;
 
@@ -114,35 +112,6 @@ impl Model {
     /// What a trusted signature says of it.
     pub(crate) const fn signed(&self) -> Option<&Signed> {
         self.signed.as_ref()
-    }
-
-    /// What `POST /predict` answers to a body of JSON, without a server: for functions that something else calls over HTTP.
-    ///
-    /// ```
-    /// use apr_models::{LinearRegression, Vector, OutputKind};
-    /// use apr_serve::{Model, Options};
-    ///
-    /// let line = LinearRegression::from_parts(Vector::from_vec(vec![2.0]), 1.0)?;
-    /// let model = Model::new(line.into())?;
-    /// let answer = model.answer_json(b"[[3], [4]]", OutputKind::Predictions, &Options::default());
-    /// assert_eq!(answer, Ok(b"{\"predictions\":[7.0,9.0],\"model\":\"generation-1\"}\n".to_vec()));
-    /// # Ok::<(), apr_models::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The status and the body of the refusal.
-    pub fn answer_json(
-        &self,
-        body: &[u8],
-        wanted: OutputKind,
-        options: &Options,
-    ) -> Result<Vec<u8>, (u16, Vec<u8>)> {
-        let ask = Ask { form: Form::Json, wanted };
-        match predict::answer_at_once(self, &self.tag(1), body, ask, options) {
-            Ok(answered) => Ok(answered.body),
-            Err(refusal) => Err((refusal.status.as_u16(), refusal.to_json())),
-        }
     }
 
     /// What answers call it, if it is the model of that number.

@@ -7,40 +7,21 @@ use apr_models::{InputKind, OutputKind, Samples, Terms};
 use hyper::StatusCode;
 use tokio::task::yield_now;
 
-use crate::answer::{self, RawKind};
-use crate::csv::{CsvRows, Header};
+use crate::answer;
+use crate::budget::Reserved;
+use crate::csv::CsvRows;
 use crate::json::Rows;
 use crate::model::Model;
 use crate::options::Options;
 use crate::raw::RawRows;
 use crate::refusal::Refusal;
+use crate::request::{Ask, Form, RawKind};
 use crate::slot::Served;
-use crate::worker::{Reserved, Worker};
+use crate::worker::Worker;
 use crate::write;
 
 /// Rows that are asked about together where nobody waits for a turn.
 const ROWS_AT_ONCE: usize = 256;
-
-/// How a request asks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
-    pub(crate) form: Form,
-    pub(crate) wanted: OutputKind,
-}
-
-/// How samples come in and answers go out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Json,
-    /// Comma-separated values.
-    Csv {
-        header: Header,
-    },
-    /// Little-endian 32-bit floats, so many a row if the request says it.
-    Raw {
-        n_columns: Option<usize>,
-    },
-}
 
 /// The answers to a request.
 #[derive(Debug)]
@@ -64,7 +45,7 @@ pub(crate) async fn answer(
     end: Instant,
 ) -> Result<Answered, Refusal> {
     let mut work = Work::new(&worker.shared.options, &served.model, &served.tag, body, ask)?;
-    let mut reserved = Reserved::none(&worker.shared);
+    let mut reserved = Reserved::none(&worker.shared.budget);
     let mut n_rows = served.rows_at_once();
     if work.piece(n_rows)? {
         let _turn = worker.turns.acquire().await;
@@ -85,12 +66,43 @@ pub(crate) async fn answer(
     Ok(work.end())
 }
 
+impl Model {
+    /// What `POST /predict` answers to a body of JSON, without a server: for functions that something else calls over HTTP.
+    ///
+    /// ```
+    /// use apr_models::{LinearRegression, Vector, OutputKind};
+    /// use apr_serve::{Model, Options};
+    ///
+    /// let line = LinearRegression::from_parts(Vector::from_vec(vec![2.0]), 1.0)?;
+    /// let model = Model::new(line.into())?;
+    /// let answer = model.answer_json(b"[[3], [4]]", OutputKind::Predictions, &Options::default());
+    /// assert_eq!(answer, Ok(b"{\"predictions\":[7.0,9.0],\"model\":\"generation-1\"}\n".to_vec()));
+    /// # Ok::<(), apr_models::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The status and the body of the refusal.
+    pub fn answer_json(
+        &self,
+        body: &[u8],
+        output: OutputKind,
+        options: &Options,
+    ) -> Result<Vec<u8>, (u16, Vec<u8>)> {
+        let ask = Ask { form: Form::Json, output };
+        match answer_at_once(self, &self.tag(1), body, ask, options) {
+            Ok(answered) => Ok(answered.body),
+            Err(refusal) => Err((refusal.status.as_u16(), refusal.to_json())),
+        }
+    }
+}
+
 /// Answers a body at once.
 ///
 /// # Errors
 ///
 /// As [`answer()`], but for what depends on other requests.
-pub(crate) fn answer_at_once(
+fn answer_at_once(
     model: &Model,
     tag: &str,
     body: &[u8],
@@ -106,7 +118,7 @@ pub(crate) fn answer_at_once(
 struct Work<'w> {
     model: &'w Model,
     tag: &'w str,
-    wanted: OutputKind,
+    output: OutputKind,
     rows: Body<'w>,
     terms: Option<Terms<'w>>,
     max_rows: usize,
@@ -156,7 +168,7 @@ impl<'w> Work<'w> {
         Ok(Self {
             model,
             tag,
-            wanted: ask.wanted,
+            output: ask.output,
             n_columns: match &rows {
                 Body::Json(_) | Body::Csv(_) => model.n_inputs(),
                 Body::Raw(rows) => Some(rows.n_columns()),
@@ -226,7 +238,7 @@ impl<'w> Work<'w> {
             (Body::Json(_) | Body::Csv(_), InputKind::F64) => Samples::F64(&self.wide),
             _ => Samples::F32(&self.narrow),
         };
-        let predictions = model.any().predict(rows, found, self.wanted);
+        let predictions = model.any().predict(rows, found, self.output);
         let predictions = predictions.map_err(|error| Refusal::of_model(&error.offset_rows(self.n_rows)))?;
         match &mut self.raw {
             Some(raw) => *raw = answer::to_raw(&predictions, &mut self.out),

@@ -9,28 +9,29 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 
-use crate::answer::RawKind;
 use crate::body::{self, Answer};
-use crate::connection::Link;
+use crate::budget::Reserved;
 use crate::connections::Phase;
 use crate::csv::Header;
+use crate::link::Link;
 use crate::log::{Log, Logged};
 use crate::metrics::{self, Endpoint};
-use crate::predict::{self, Answered, Ask, Form};
+use crate::predict::{self, Answered};
 use crate::refusal::Refusal;
-use crate::worker::{Reserved, Worker};
+use crate::request::{Ask, Form, RawKind};
+use crate::worker::Worker;
 
 const JSON: &str = "application/json";
 const FLOATS: &str = "application/vnd.apr.f32";
 const CLASSES: &str = "application/vnd.apr.u32";
-/// Numbers of a row of a raw body, in requests and answers.
+/// Values of a row of a raw body, in requests and responses.
 const COLUMNS: HeaderName = HeaderName::from_static("apr-columns");
 
-/// Answers a request.
+/// Responds to a request; an error is a response, too.
 ///
 /// # Errors
 ///
-/// None: what is wrong is an answer, too.
+/// None.
 pub(crate) async fn respond(
     worker: Arc<Worker>,
     link: Arc<Link>,
@@ -51,7 +52,7 @@ pub(crate) async fn respond(
     };
     let Reply { mut response, n_rows } =
         outcome.unwrap_or_else(|refusal| refuse(&worker, endpoint, &refusal).into());
-    // Names out of a model are in the answers; no browser shall take them for a page.
+    // Responses hold names from the model's file; no browser shall take them for a page.
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     worker.counters().request(endpoint, response.status());
     if let (Some(log), Some(begun)) = (&worker.shared.log, begun) {
@@ -61,7 +62,7 @@ pub(crate) async fn respond(
     Ok(response)
 }
 
-/// A response, and of how many rows.
+/// A response, and the number of rows predicted.
 struct Reply {
     response: Response<Answer>,
     n_rows: usize,
@@ -73,7 +74,7 @@ impl From<Response<Answer>> for Reply {
     }
 }
 
-/// What a log wants to know of a request.
+/// What the log records of a request.
 struct Begun {
     method: Method,
     target: Uri,
@@ -103,15 +104,15 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Reply, Refusal> {
     match endpoint {
-        // RFC 9110, section 9.3.7: about the server as a whole.
+        // RFC 9110, section 9.3.7: the server as a whole.
         Endpoint::Other if request.method() == Method::OPTIONS && request.uri().path() == "*" => {
             Ok(options(endpoint).into())
         }
         Endpoint::Other => Err(Refusal::new(
             StatusCode::NOT_FOUND,
             "sv-path",
-            "there is nothing at this address",
-            "there are /predict, /model, /health and /metrics",
+            "not found",
+            "the paths are /predict, /model, /health and /metrics",
         )),
         _ if request.method() == Method::OPTIONS => Ok(options(endpoint).into()),
         Endpoint::Predict if request.method() == Method::POST => predict(worker, link, request).await,
@@ -132,8 +133,11 @@ fn allowed(endpoint: Endpoint) -> &'static str {
 }
 
 fn wrong_method(endpoint: Endpoint) -> Refusal {
-    let what = "this address takes other methods";
-    let help = if endpoint == Endpoint::Predict { "POST rows to it" } else { "GET it" };
+    let (what, help) = if endpoint == Endpoint::Predict {
+        ("method not allowed: use POST", "POST rows to this path")
+    } else {
+        ("method not allowed: use GET", "GET this path")
+    };
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "sv-method", what, help)
 }
 
@@ -200,7 +204,7 @@ async fn predict(worker: &Worker, link: &Link, request: Request<Incoming>) -> Re
     let began = Instant::now();
     let ask = ask(&request)?;
     let options = &worker.shared.options;
-    let mut reserved = Reserved::none(&worker.shared);
+    let mut reserved = Reserved::none(&worker.shared.budget);
     let body = body::collect(request.into_body(), options.max_body, &mut reserved).await?;
     worker.counters().received(body.len());
     link.enter(Phase::Work);
@@ -214,20 +218,25 @@ async fn predict(worker: &Worker, link: &Link, request: Request<Incoming>) -> Re
     Ok(Reply { response, n_rows })
 }
 
-/// How the request asks.
+/// What the request asks for.
 fn ask(request: &Request<Incoming>) -> Result<Ask, Refusal> {
     let headers = request.headers();
-    let (mut wanted, mut n_columns) = (None, columns_of(headers)?);
+    let (mut output, mut n_columns) = (None, columns_of(headers)?);
     let unknown = |part: &str| {
-        let what = format_args!("`{part}` is no option of this address").to_string();
-        Refusal::new(StatusCode::BAD_REQUEST, "sv-query", what, "there are ?proba=true and ?columns=N")
+        let what = format_args!("unknown query parameter `{part}`").to_string();
+        Refusal::new(
+            StatusCode::BAD_REQUEST,
+            "sv-query",
+            what,
+            "the query parameters are ?proba=true and ?columns=N",
+        )
     };
     for part in
         request.uri().query().into_iter().flat_map(|query| query.split('&')).filter(|part| !part.is_empty())
     {
         match part.split_once('=') {
-            Some(("proba", value)) if wanted.is_none() => {
-                wanted = Some(match value {
+            Some(("proba", value)) if output.is_none() => {
+                output = Some(match value {
                     "true" | "1" => OutputKind::Probabilities,
                     "false" | "0" => OutputKind::Predictions,
                     _ => return Err(unknown(part)),
@@ -239,7 +248,7 @@ fn ask(request: &Request<Incoming>) -> Result<Ask, Refusal> {
             _ => return Err(unknown(part)),
         }
     }
-    Ok(Ask { form: form(headers, n_columns)?, wanted: wanted.unwrap_or_default() })
+    Ok(Ask { form: form(headers, n_columns)?, output: output.unwrap_or_default() })
 }
 
 fn number(text: &str) -> Option<usize> {
@@ -254,7 +263,7 @@ fn columns_of(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
     })
 }
 
-/// What the body is, as its headers say.
+/// The format of the body, by its headers.
 fn form(headers: &HeaderMap, n_columns: Option<usize>) -> Result<Form, Refusal> {
     let refused = |what: String| {
         let help =
@@ -276,11 +285,11 @@ fn form(headers: &HeaderMap, n_columns: Option<usize>) -> Result<Form, Refusal> 
     } else if is("text/csv") {
         Ok(Form::Csv { header: header_of(text) })
     } else {
-        Err(refused(format!("bodies of type `{essence}` are not read here")))
+        Err(refused(format!("media type `{essence}` is not supported")))
     }
 }
 
-/// Whether a table has a line of names, as the parameter of its media type says (RFC 4180, section 3).
+/// Whether a table has a header line, by the parameter of its media type says (RFC 4180, section 3).
 fn header_of(media_type: &str) -> Header {
     let of = |parameter: &str| {
         let (name, value) = parameter.split_once('=')?;

@@ -15,6 +15,7 @@ use std::thread::{self, JoinHandle};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
+use crate::accept::accept;
 use crate::error::{Error, ErrorKind};
 use crate::log::{Log, Logged};
 use crate::model::Model;
@@ -174,7 +175,7 @@ fn start(shared: &Arc<Shared>, listener: &TcpListener) -> Result<Vec<JoinHandle<
             runtime.block_on(async move {
                 // It was made for this; if it fails here, the other threads go on.
                 if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                    worker.run(listener).await;
+                    accept(worker, listener).await;
                 }
             });
         })

@@ -1,0 +1,35 @@
+//! What a request for predictions says about its body and its response.
+
+use apr_models::OutputKind;
+
+use crate::csv::Header;
+
+/// A request for predictions, without its body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    pub(crate) form: Form,
+    pub(crate) output: OutputKind,
+}
+
+/// Format of the samples and of the predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Json,
+    /// Comma-separated values; the response is JSON.
+    Csv {
+        header: Header,
+    },
+    /// Little-endian 32-bit floats, row-major; the length of a row if the request says it.
+    Raw {
+        n_columns: Option<usize>,
+    },
+}
+
+/// Type of the numbers of a raw response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RawKind {
+    /// 32-bit floats.
+    Floats,
+    /// 32-bit unsigned integers.
+    Classes,
+}
