@@ -256,9 +256,11 @@ any_model! {
     ElasticNet(crate::ElasticNet) "ElasticNet" [LinearRegression] regressor;
     /// Two classes by a linear function.
     LogisticRegression(crate::LogisticRegression) "LogisticRegression" [LogisticRegression] classifier;
-    /// A tree that says a class.
+    /// Decision tree classifier (Breiman, Friedman, Olshen and Stone, *Classification and Regression Trees*, 1984):
+    /// each split tests `x[feature] <= threshold`, each leaf has a class. It is read or made from nodes, not grown
+    /// here.
     DecisionTreeClassifier(crate::DecisionTreeClassifier) "DecisionTreeClassifier" [DecisionTree] classifier;
-    /// A tree that says a value.
+    /// Decision tree regressor: as [`DecisionTreeClassifier`], each leaf has a value.
     DecisionTreeRegressor(crate::DecisionTreeRegressor) "DecisionTreeRegressor" [DecisionTree] regressor;
     /// Trees that vote.
     RandomForestClassifier(crate::RandomForestClassifier) "RandomForestClassifier" [RandomForest] classifier;
@@ -448,7 +450,7 @@ impl AnyModel {
         }
     }
 
-    /// Rows of training data inside the model: whoever gets its file gets them. `None` if it has none.
+    /// Number of training samples in the model, which anyone with its file can read; `None` if it has none.
     ///
     /// Models of neighbours are their training data. Forests read from files of other implementations may have theirs
     /// beside the trees, and lose them when they are written here.

@@ -37,7 +37,7 @@ pub(crate) fn expect_table(
     }
 }
 
-/// Proves that no value is infinite or not a number.
+/// Proves that all values are finite.
 pub(crate) fn expect_finite(part: &'static str, values: &[f32]) -> Result<(), Error> {
     match values.iter().position(|value| !value.is_finite()) {
         Some(idx) => Err(ErrorKind::PartNotFinite { part, idx }.into()),

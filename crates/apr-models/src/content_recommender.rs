@@ -16,10 +16,10 @@ use crate::sparse::{SparseRow, SparseRows};
 use crate::text_list::TextList;
 use crate::tf_idf::{TfIdf, TfIdfOptions};
 
-/// Finds the items most like a vector, a text or another item: those of the largest cosine of the angle between them.
+/// Content-based recommender: the items of the largest cosine similarity to a vector, a text or another item
+/// (Manning, Raghavan and Schütze, *Introduction to Information Retrieval*, 2008, section 6.3).
 ///
-/// Cosines are computed in `f64`; a vector of zeros is like nothing (0). Of items equally alike those first in the list
-/// come first.
+/// Similarities are computed in `f64`; that of a zero vector is 0. Ties keep the order of the items.
 ///
 /// ```
 /// use apr_models::{ContentRecommender, TfIdfOptions};
@@ -54,7 +54,7 @@ enum Items {
     },
 }
 
-/// An item, and how much it is like what was asked for.
+/// An item and its similarity to the query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recommendation<'m> {
     /// Its id.

@@ -11,9 +11,9 @@ use crate::sparse::SparseRows;
 use crate::terms::{TermCount, TextRules, Work};
 use crate::vocabulary::Vocabulary;
 
-/// Counts how often each term of a vocabulary is in a document.
+/// Term counts: `[n_documents, n_terms]`, sparse.
 ///
-/// Terms, their order and the counts are those of scikit-learn's `CountVectorizer`.
+/// Terms, their order and the counts are those of scikit-learn 1.9.1's `CountVectorizer`.
 ///
 /// ```
 /// use apr_models::{CountVectorizer, CountVectorizerOptions};
@@ -37,7 +37,7 @@ pub struct CountVectorizer {
 pub enum DocumentCount {
     /// That many.
     Number(usize),
-    /// That share of all: 0 to 1.
+    /// This fraction of all documents, 0 to 1.
     Fraction(f64),
 }
 
@@ -66,7 +66,7 @@ impl Default for CountVectorizerOptions {
     }
 }
 
-/// Memory that is used again for each document.
+/// Buffers that are reused for each document.
 #[derive(Default)]
 pub(crate) struct Counts {
     work: Work,
@@ -76,7 +76,7 @@ pub(crate) struct Counts {
 }
 
 impl CountVectorizer {
-    /// Takes a vocabulary that exists already.
+    /// Makes a vectorizer of a vocabulary.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl CountVectorizer {
         Ok(Self { rules, vocabulary })
     }
 
-    /// Collects the terms of documents.
+    /// Fits the vocabulary to documents.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl CountVectorizer {
         &self.rules
     }
 
-    /// The counts of each document: a row for each, a column for each term.
+    /// The counts of each document: `[n_documents, n_terms]`, sparse.
     #[must_use]
     pub fn transform<S: AsRef<str>>(&self, documents: impl IntoIterator<Item = S>) -> SparseRows {
         let mut rows = SparseRows::new(self.vocabulary.len());
@@ -118,7 +118,7 @@ impl CountVectorizer {
         rows
     }
 
-    /// As [`transform`](Self::transform) into rows whose memory is used again.
+    /// As [`transform`](Self::transform) into rows whose memory is reused.
     pub fn transform_into<S: AsRef<str>>(
         &self,
         documents: impl IntoIterator<Item = S>,

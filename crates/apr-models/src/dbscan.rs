@@ -11,9 +11,10 @@ use crate::payload::fields::read;
 use crate::payload::values::write_option;
 use crate::tensors::Tensors;
 
-/// The result of clustering by density elsewhere: a label for each sample of the training.
+/// The result of DBSCAN (Ester, Kriegel, Sander and Xu, KDD 1996) by another implementation: a label for each
+/// training sample.
 ///
-/// The rule says nothing about other samples, so there is no prediction.
+/// DBSCAN does not label other samples, so there is no prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dbscan {
     eps: f32,
@@ -39,13 +40,13 @@ impl Dbscan {
         Ok(Self { eps, min_samples, labels: Some(labels) })
     }
 
-    /// How far apart neighbours may be.
+    /// Maximum distance of neighbours, `eps`.
     #[must_use]
     pub const fn eps(&self) -> f32 {
         self.eps
     }
 
-    /// Neighbours that make a sample part of a cluster's core.
+    /// Neighbours of a core sample, `min_samples`.
     #[must_use]
     pub const fn min_samples(&self) -> usize {
         self.min_samples
@@ -61,8 +62,8 @@ impl Dbscan {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
-    /// all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
+    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_parts("DBSCAN", &[EPS, MIN_SAMPLES, LABELS])?;
         let labels = tensors.signed_integers(LABELS)?.into_iter().map(i32::try_from);

@@ -11,7 +11,8 @@ use crate::payload::values::{
 use crate::tensors::Tensors;
 use crate::tree::{self, LeafKind, Tree, TreeNode};
 
-/// A tree that says a class.
+/// Decision tree classifier (Breiman, Friedman, Olshen and Stone, *Classification and Regression Trees*, 1984): each
+/// split tests `x[feature] <= threshold`, each leaf has a class. It is read or made from nodes, not grown here.
 ///
 /// ```
 /// use apr_models::{Classifier, DecisionTreeClassifier, Matrix, TreeNode};
@@ -34,7 +35,7 @@ pub struct DecisionTreeClassifier {
     n_features: Option<usize>,
 }
 
-/// A tree that says a value.
+/// Decision tree regressor: as [`DecisionTreeClassifier`], each leaf has a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecisionTreeRegressor {
     tree: Option<Tree>,
@@ -43,7 +44,7 @@ pub struct DecisionTreeRegressor {
     min_samples_leaf: usize,
 }
 
-/// Nothing trained: it waits for a tree, which any other trained one is.
+/// Unfitted: it has no tree.
 impl Default for DecisionTreeRegressor {
     fn default() -> Self {
         Self { tree: None, max_depth: None, min_samples_split: 2, min_samples_leaf: 1 }
@@ -63,25 +64,25 @@ impl DecisionTreeClassifier {
         Ok(Self { tree: Some(tree), max_depth: None, n_features: Some(n_features) })
     }
 
-    /// The same model with the depth that training was allowed.
+    /// Sets the maximum depth of training.
     #[must_use]
     pub const fn with_max_depth(mut self, max_depth: Option<usize>) -> Self {
         self.max_depth = max_depth;
         self
     }
 
-    /// The depth that training was allowed.
+    /// The maximum depth of training.
     #[must_use]
     pub const fn max_depth(&self) -> Option<usize> {
         self.max_depth
     }
 
-    /// The nodes, the root first; a left child follows its parent. None if there is no tree yet.
+    /// The nodes, the root first, in preorder: a left child follows its parent. Empty if the model is unfitted.
     pub fn nodes(&self) -> impl Iterator<Item = TreeNode<usize>> {
         self.tree.iter().flat_map(Tree::iter)
     }
 
-    /// Classes: one more than the greatest that a leaf says.
+    /// Number of classes: one more than the greatest class of a leaf.
     #[must_use]
     pub fn n_classes(&self) -> usize {
         let mut n_classes = 0;
@@ -122,8 +123,8 @@ impl DecisionTreeClassifier {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
-    /// all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
+    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("DecisionTreeClassifier")?;
         tensors.expect_only(&Self::is_part)?;
@@ -147,7 +148,7 @@ impl DecisionTreeRegressor {
         Ok(Self { tree: Some(Tree::from_nodes(nodes)?), ..Self::default() })
     }
 
-    /// The same model with what training was allowed: the greatest depth, the fewest samples of a split and of a leaf.
+    /// Sets the maximum depth of training, and the minimum numbers of samples of a split and of a leaf.
     #[must_use]
     pub const fn with_bounds(
         mut self,
@@ -161,25 +162,25 @@ impl DecisionTreeRegressor {
         self
     }
 
-    /// The depth that training was allowed.
+    /// The maximum depth of training.
     #[must_use]
     pub const fn max_depth(&self) -> Option<usize> {
         self.max_depth
     }
 
-    /// The fewest samples that training could split.
+    /// The minimum number of samples of a split.
     #[must_use]
     pub const fn min_samples_split(&self) -> usize {
         self.min_samples_split
     }
 
-    /// The fewest samples that training could leave to a leaf.
+    /// The minimum number of samples of a leaf.
     #[must_use]
     pub const fn min_samples_leaf(&self) -> usize {
         self.min_samples_leaf
     }
 
-    /// The nodes, the root first; a left child follows its parent. None if there is no tree yet.
+    /// The nodes, the root first, in preorder: a left child follows its parent. Empty if the model is unfitted.
     pub fn nodes(&self) -> impl Iterator<Item = TreeNode<f32>> {
         self.tree.iter().flat_map(Tree::iter)
     }

@@ -9,7 +9,7 @@ use core::fmt;
 use json_scan::Quoted;
 use st_core::Dtype;
 
-use crate::quantized_block::QuantType;
+use crate::quant_type::QuantType;
 
 /// Why an operation was refused, with the tensor concerned if a file was read.
 ///
@@ -141,7 +141,7 @@ pub enum Operation {
 pub enum Parameter {
     /// The coefficient of a feature, counted from 0.
     Coefficient(usize),
-    /// The constant term.
+    /// The intercept.
     Intercept,
 }
 
@@ -188,7 +188,7 @@ pub enum ErrorKind {
         /// Targets given.
         given: usize,
     },
-    /// A feature that is infinite or not a number.
+    /// A feature that is not finite.
     FeatureNotFinite {
         /// The sample.
         row: usize,
@@ -204,7 +204,7 @@ pub enum ErrorKind {
         /// The step with the trees, counted from 0.
         step: usize,
     },
-    /// A target that is infinite or not a number.
+    /// A target that is not finite.
     TargetNotFinite {
         /// The sample.
         row: usize,
@@ -230,7 +230,7 @@ pub enum ErrorKind {
     },
     /// A model of no coefficients.
     NoCoefficients,
-    /// A coefficient or intercept that is infinite or not a number.
+    /// A coefficient or intercept that is not finite.
     WeightNotFinite {
         /// Which number.
         parameter: Parameter,
@@ -303,7 +303,7 @@ pub enum ErrorKind {
         /// What it should be.
         problem: &'static str,
     },
-    /// A number of a model that is infinite or not a number.
+    /// A number of a model that is not finite.
     PartNotFinite {
         /// Which part.
         part: &'static str,

@@ -16,17 +16,17 @@ use crate::vector::Vector;
 
 mod density;
 
-/// Which covariance matrices training could choose among.
+/// Constraint on the covariance matrices, as in scikit-learn's `GaussianMixture`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CovarianceType {
-    /// Any, another one for each cluster.
+    /// A matrix for each component.
     #[default]
     Full,
-    /// Any, the same for all clusters.
+    /// One matrix for all components.
     Tied,
-    /// Diagonal ones: features vary on their own.
+    /// A diagonal matrix for each component.
     Diag,
-    /// Multiples of the unit matrix.
+    /// A multiple of the identity matrix for each component.
     Spherical,
 }
 
@@ -38,8 +38,8 @@ impl CovarianceType {
     }
 }
 
-/// A mixture of normal distributions, trained elsewhere: a sample belongs to the one that, times its weight, is densest
-/// there; of equally dense ones to the first.
+/// Gaussian mixture (Bishop, *Pattern Recognition and Machine Learning*, 2006, section 9.2), fitted by another
+/// implementation: a sample belongs to the component of the largest weighted density, to the first one in a tie.
 ///
 /// A variance below 1e-6 counts as 1e-6.
 ///
@@ -146,7 +146,7 @@ impl GaussianMixture {
         self.n_components
     }
 
-    /// Which covariance matrices training could choose among.
+    /// Constraint on the covariance matrices, as in scikit-learn's `GaussianMixture`.
     #[must_use]
     pub const fn covariance_type(&self) -> CovarianceType {
         self.covariance_type
@@ -176,7 +176,7 @@ impl GaussianMixture {
         self.labels.as_deref()
     }
 
-    /// The probability of each component for each sample: one row a sample, one column a component.
+    /// The probability of each component: `[n_samples, n_components]`.
     ///
     /// # Errors
     ///
@@ -201,7 +201,7 @@ impl GaussianMixture {
         Matrix::from_vec(n_rows, n_cols, shares)
     }
 
-    /// The logarithm of the mixture's density at each sample.
+    /// The natural logarithm of the mixture's density at each row of `x`: `[n_samples]`.
     ///
     /// # Errors
     ///
@@ -236,8 +236,8 @@ impl GaussianMixture {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
-    /// all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
+    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         let known = [MEANS, COVARIANCES, WEIGHTS, COVARIANCE_TYPE, MAX_ITER, TOL, RANDOM_STATE];
         tensors.expect_parts("GaussianMixture", &known)?;

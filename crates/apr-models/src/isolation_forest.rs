@@ -20,11 +20,12 @@ mod payload;
 /// Euler's constant, with the digits that files' thresholds were computed with.
 const EULER: f64 = 0.577_215_7;
 
-/// Trees of random cuts, grown elsewhere. The sooner the cuts set a sample apart, the more of an outlier it is.
+/// Isolation forest (Liu, Ting and Zhou, ICDM 2008), fitted by another implementation; here it predicts.
 ///
-/// The score of a sample is `-2^(-l / c)`, where `l` is the mean over the trees of the cuts that lead to its leaf plus the
-/// mean depth of a random tree of the leaf's samples, and `c` is stored with the forest. Outliers have scores below the
-/// threshold. Unlike in decision trees, a value equal to a cut goes right.
+/// The score of a sample is `-2^(-l / c)`, where `l` is the mean path length over the trees, each extended by the
+/// expected path length for the samples of its leaf, and `c` is the expected path length for `max_samples`, stored
+/// with the forest. Scores below the threshold are outliers. Unlike in decision trees, a value equal to a threshold
+/// goes right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IsolationForest {
     n_estimators: usize,
@@ -130,13 +131,13 @@ impl IsolationForest {
         self.c_norm
     }
 
-    /// The scores of the samples of `rows`, which stand one after the other, each into its place in `out`; lower for
-    /// outliers. Nothing is allocated.
+    /// The score of each row of `rows` (`[n_samples, n_features]`, row-major) into `out` (`[n_samples]`); lower for
+    /// outliers. Allocates nothing.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFitted`]; [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if `rows` is not one sample
-    /// of at least the features that are cut for each place.
+    /// [`ErrorKind::NotFitted`]; [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if `rows` is not
+    /// `out.len()` rows of at least the features that are tested.
     pub fn score_samples_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         if self.trees.is_empty() {
             return Err(ErrorKind::NotFitted { operation: Operation::Predict }.into());
@@ -157,7 +158,7 @@ impl IsolationForest {
         Ok(())
     }
 
-    /// The score of each sample; lower for outliers.
+    /// The score of each row of `x`, lower for outliers: `[n_samples]`.
     ///
     /// # Errors
     ///
@@ -168,7 +169,7 @@ impl IsolationForest {
         Ok(Vector::from_vec(scores))
     }
 
-    /// For each sample -1 if it is an outlier, 1 if it is not.
+    /// 1 for an inlier, -1 for an outlier: `[n_samples]`.
     ///
     /// # Errors
     ///
@@ -187,7 +188,8 @@ impl IsolationForest {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], and what [`Tensors`] says of missing or wrong ones.
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], and the errors of [`Tensors`] for missing or
+    /// malformed tensors.
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("IsolationForest")?;
         let n_trees = (0..).take_while(|idx| tensors.contains(&format!("tree_{idx}_node_features"))).count();

@@ -21,7 +21,7 @@ pub use self::view::KMeansView;
 /// Times that [`KMeans::fit`] starts anew.
 const RESTARTS: usize = 10;
 
-/// k-means: each sample belongs to the nearest centre by Euclidean distance, of equally near ones to the first.
+/// k-means clustering: each sample belongs to the nearest centre by Euclidean distance, to the first one in a tie.
 ///
 /// ```
 /// use apr_models::{Classifier, KMeans, Matrix};
@@ -48,7 +48,7 @@ pub struct KMeans {
 }
 
 impl KMeans {
-    /// A model that has not been fitted, for this many clusters.
+    /// An unfitted model for this many clusters.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl KMeans {
         })
     }
 
-    /// A model with these centres, one a row.
+    /// A fitted model with these centres: `[n_clusters, n_features]`.
     ///
     /// # Errors
     ///
@@ -82,14 +82,14 @@ impl KMeans {
         Ok(Self { centroids: Some(centroids), ..Self::new(n_clusters)? })
     }
 
-    /// The same model, whose training starts from this seed; without one, from 0.
+    /// Sets the seed of training; 0 by default.
     #[must_use]
     pub const fn with_random_state(mut self, seed: u64) -> Self {
         self.random_state = Some(seed);
         self
     }
 
-    /// The same model, whose training takes at most this many rounds each time it starts.
+    /// Sets the maximum number of iterations of each run.
     #[must_use]
     pub const fn with_max_iter(mut self, max_iter: usize) -> Self {
         self.max_iter = max_iter;
@@ -104,12 +104,13 @@ impl KMeans {
         self
     }
 
-    /// Finds centres for the samples `x`: ten times anew, the best result stays. On an error the model stays as it was.
+    /// Fits the centres to the samples `x` (`[n_samples, n_features]`): runs 10 initializations and keeps the result
+    /// of lowest inertia. On an error the model is unchanged.
     ///
-    /// Each time the first centres are drawn from the samples, far ones more likely (k-means++ with a few candidates for
-    /// each centre); then whole rounds move all samples to their nearest centres and the centres to their means
-    /// (Lloyd); then single samples move wherever that lowers the sum of squares (Hartigan). Computed in `f64`; the
-    /// same samples and seed give the same bits on every platform.
+    /// Each run draws its initial centres by greedy k-means++ (Arthur and Vassilvitskii, SODA 2007), then assigns
+    /// all samples and moves all centres until nothing changes (Lloyd, IEEE Trans. Inf. Theory 28, 1982), then moves
+    /// single samples as long as that lowers the sum of squares (Hartigan, *Clustering Algorithms*, 1975, chapter 4).
+    /// Computed in `f64`; the same samples and seed give the same bits on every platform.
     ///
     /// # Errors
     ///
@@ -118,7 +119,7 @@ impl KMeans {
         self.fit_restarting(x, RESTARTS)
     }
 
-    /// As [`fit`](Self::fit), starting anew that many times, at least once.
+    /// As [`fit`](Self::fit) with this number of initializations, at least one.
     ///
     /// # Errors
     ///
@@ -142,7 +143,7 @@ impl KMeans {
         self.n_clusters
     }
 
-    /// The centres, one a row; `None` until the model is fitted.
+    /// The centres: `[n_clusters, n_features]`; `None` until the model is fitted.
     #[must_use]
     pub const fn centroids(&self) -> Option<&Matrix> {
         self.centroids.as_ref()
@@ -154,19 +155,19 @@ impl KMeans {
         self.labels.as_deref()
     }
 
-    /// Sum over the samples of the training of the squared distance to their centres.
+    /// The inertia of training: the sum of the squared distances of its samples to their centres.
     #[must_use]
     pub const fn inertia(&self) -> f32 {
         self.inertia
     }
 
-    /// Rounds that training took.
+    /// Iterations of the run that was kept.
     #[must_use]
     pub const fn n_iter(&self) -> usize {
         self.n_iter
     }
 
-    /// Rounds that training is allowed.
+    /// Maximum number of iterations.
     #[must_use]
     pub const fn max_iter(&self) -> usize {
         self.max_iter
@@ -189,8 +190,8 @@ impl KMeans {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones,
-    /// [`ErrorKind::PartLength`] if there are not as many centres as clusters, and all of
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
+    /// malformed tensors, [`ErrorKind::PartLength`] if there are not as many centres as clusters, and all of
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         let known = [CENTROIDS, N_CLUSTERS, MAX_ITER, TOL, RANDOM_STATE, INERTIA, N_ITER];

@@ -11,8 +11,8 @@ use crate::ridge::NOT_NEGATIVE;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
-/// A linear regression trained elsewhere with a penalty on the absolute values of its coefficients, so that many of them
-/// are 0.
+/// Lasso: a linear regression whose coefficients were fitted with an L1 penalty by another implementation
+/// (Tibshirani, J. R. Stat. Soc. B 58, 1996); here it predicts.
 ///
 /// ```
 /// use apr_models::{Lasso, Vector};
@@ -29,7 +29,8 @@ pub struct Lasso {
     stop: Stop,
 }
 
-/// A linear regression trained elsewhere with a penalty on the absolute values and on the squares of its coefficients.
+/// Elastic net: a linear regression whose coefficients were fitted with an L1 and an L2 penalty by another
+/// implementation (Zou and Hastie, J. R. Stat. Soc. B 67, 2005); here it predicts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElasticNet {
     alpha: f32,
@@ -62,7 +63,7 @@ impl Lasso {
     /// # Errors
     ///
     /// [`ErrorKind::PartInvalid`] if `alpha` is negative or not finite, [`ErrorKind::NoCoefficients`], or
-    /// [`ErrorKind::WeightNotFinite`] for the first weight that is infinite or not a number.
+    /// [`ErrorKind::WeightNotFinite`] for the first weight that is not finite.
     pub fn from_parts(alpha: f32, coefficients: Vector, intercept: f32) -> Result<Self, Error> {
         check_alpha(alpha)?;
         let plane = Plane::from_parts(coefficients, intercept)?;
@@ -74,8 +75,8 @@ impl Lasso {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
-    /// all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
+    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("Lasso")?;
         tensors.expect_only(&|name| linear::is_part(name) || [ALPHA, MAX_ITER, TOL].contains(&name))?;
@@ -102,8 +103,7 @@ impl ElasticNet {
     /// # Errors
     ///
     /// [`ErrorKind::PartInvalid`] if `alpha` is negative or not finite or `l1_ratio` is not from 0 to 1,
-    /// [`ErrorKind::NoCoefficients`], or [`ErrorKind::WeightNotFinite`] for the first weight that is infinite or not a
-    /// number.
+    /// [`ErrorKind::NoCoefficients`], or [`ErrorKind::WeightNotFinite`] for the first weight that is not finite.
     pub fn from_parts(
         alpha: f32,
         l1_ratio: f32,
@@ -116,7 +116,7 @@ impl ElasticNet {
         Ok(Self { alpha, l1_ratio, plane, rule: Intercept::Fitted, stop: Stop::default() })
     }
 
-    /// The share of the penalty on the absolute values.
+    /// The fraction of the penalty that is L1, 0 to 1.
     #[must_use]
     pub const fn l1_ratio(&self) -> f32 {
         self.l1_ratio
@@ -127,8 +127,8 @@ impl ElasticNet {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
-    /// all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
+    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("ElasticNet")?;
         tensors
@@ -156,7 +156,7 @@ impl ElasticNet {
 macro_rules! trained_with {
     ($model:ident) => {
         impl $model {
-            /// The same model, with the rule for the constant term that training followed.
+            /// Sets whether training estimated the intercept.
             #[must_use]
             pub const fn with_intercept(mut self, rule: Intercept) -> Self {
                 self.rule = rule;
@@ -255,7 +255,7 @@ impl EncodePayload for Lasso {
     }
 }
 
-/// Numbers that are not finite, and models without weights, are read as they are.
+/// Values that are not finite, and unfitted models, are accepted.
 impl DecodePayload for Lasso {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
 
@@ -290,7 +290,7 @@ impl EncodePayload for ElasticNet {
     }
 }
 
-/// Numbers that are not finite, and models without weights, are read as they are.
+/// Values that are not finite, and unfitted models, are accepted.
 impl DecodePayload for ElasticNet {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
 

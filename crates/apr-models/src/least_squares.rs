@@ -97,7 +97,7 @@ impl Problem {
         Ok((Self { features, target, target_norm }, table))
     }
 
-    /// Rounds the coefficients and finds the constant term.
+    /// Rounds the coefficients and finds the intercept.
     fn plane(&self, solution: &Solution) -> Result<Plane, Error> {
         let coefficients = solution
             .values

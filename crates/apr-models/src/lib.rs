@@ -42,6 +42,7 @@ mod decision_tree;
 mod error;
 mod gaussian_mixture;
 mod gradient_boosting;
+mod inherent;
 mod isolation_forest;
 mod kmeans;
 mod knn;
@@ -65,6 +66,7 @@ mod pipeline;
 mod predictions;
 mod probability;
 mod products;
+mod quant_type;
 mod quantized_block;
 #[cfg(feature = "quantize")]
 mod quantized_model;
@@ -125,7 +127,8 @@ pub use crate::predictions::{
     CLASSES_KEY, Capabilities, FEATURES_KEY, Float, Floats, InputKind, OutputKind, PredictionKind,
     Predictions, TermWeights,
 };
-pub use crate::quantized_block::{QuantType, QuantizedBlock};
+pub use crate::quant_type::QuantType;
+pub use crate::quantized_block::QuantizedBlock;
 #[cfg(feature = "quantize")]
 pub use crate::quantized_model::QuantizedModel;
 #[cfg(all(feature = "quantize", feature = "std"))]

@@ -1,4 +1,4 @@
-//! What all linear models are made of: a coefficient for each feature and a constant term.
+//! What all linear models are made of: a coefficient for each feature and an intercept.
 
 use apr_container::{PayloadReader, PayloadWriter};
 
@@ -16,13 +16,13 @@ mod view;
 pub use self::view::LinearView;
 pub(crate) use self::view::PlaneView;
 
-/// Whether training chooses the constant term.
+/// Whether `fit` estimates the intercept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Intercept {
-    /// It does: as well as it fits.
+    /// It is estimated.
     #[default]
     Fitted,
-    /// It stays 0: the data are known to pass through the origin.
+    /// It stays 0: the hyperplane passes through the origin.
     Zero,
 }
 
@@ -36,7 +36,7 @@ impl Intercept {
     }
 }
 
-/// Coefficients and constant term, as a model stores them.
+/// Coefficients and intercept, as a model stores them.
 ///
 /// Payloads may hold a model that was never fitted, one without a single coefficient, or one with weights that are no
 /// numbers; [`from_parts`](Self::from_parts) makes only sound ones.
@@ -153,14 +153,14 @@ impl Plane {
 
 pub(crate) const COEFFICIENTS: &str = "coefficients";
 pub(crate) const INTERCEPT: &str = "intercept";
-/// 1 if training chose the constant term, 0 if it stayed 0; absent for 1.
+/// 1 if training chose the intercept, 0 if it stayed 0; absent for 1.
 const FIT_INTERCEPT: &str = "fit_intercept";
 
 pub(crate) fn is_part(name: &str) -> bool {
     [COEFFICIENTS, INTERCEPT, FIT_INTERCEPT].contains(&name)
 }
 
-/// A constant term that training was to choose is the rule and has no tensor.
+/// An intercept that training was to choose is the rule and has no tensor.
 pub(crate) fn push_intercept_rule(tensors: &mut Tensors, rule: Intercept) -> Result<(), Error> {
     if rule.is_fitted() { Ok(()) } else { tensors.push_number(FIT_INTERCEPT, 0.0) }
 }

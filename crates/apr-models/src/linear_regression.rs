@@ -14,12 +14,12 @@ use crate::vector::Vector;
 
 mod safetensors;
 
-/// Ordinary least squares with an intercept: the prediction for a sample is the intercept plus the sum of each feature
-/// times its coefficient.
+/// Ordinary least squares: `y = x · coefficients + intercept`, fitted by Householder QR with column pivoting
+/// (Businger and Golub, Numer. Math. 7, 1965).
 ///
-/// Features that repeat others (up to the rounding of their `f32` values), or more features than samples, are no error:
-/// of all solutions with the least squared residuals the model takes the one whose coefficients have the least
-/// Euclidean norm in the units of the features. A constant feature gets the coefficient 0.
+/// Collinear features (up to the rounding of their `f32` values) and more features than samples are no error: of all
+/// least-squares solutions the model takes the one of minimum Euclidean norm in the units of the features. A constant
+/// feature gets the coefficient 0.
 ///
 /// ```
 /// use apr_models::{LinearRegression, Matrix, Vector};
@@ -45,13 +45,13 @@ pub struct LinearRegression {
 linear_regressor!(LinearRegression);
 
 impl LinearRegression {
-    /// A model that has not been fitted.
+    /// An unfitted model.
     #[must_use]
     pub const fn new() -> Self {
         Self { plane: Plane::new(), rule: Intercept::Fitted }
     }
 
-    /// The same model, whose training will choose the constant term or leave it 0.
+    /// Sets whether `fit` estimates the intercept or leaves it 0.
     #[must_use]
     pub const fn with_intercept(mut self, rule: Intercept) -> Self {
         self.rule = rule;
@@ -63,16 +63,16 @@ impl LinearRegression {
     /// # Errors
     ///
     /// [`ErrorKind::NoCoefficients`](crate::ErrorKind::NoCoefficients), or
-    /// [`ErrorKind::WeightNotFinite`](crate::ErrorKind::WeightNotFinite) for the first weight that is infinite or not
-    /// a number.
+    /// [`ErrorKind::WeightNotFinite`](crate::ErrorKind::WeightNotFinite) for the first weight that is not finite.
     pub fn from_parts(coefficients: Vector, intercept: f32) -> Result<Self, Error> {
         Ok(Self { plane: Plane::from_parts(coefficients, intercept)?, rule: Intercept::Fitted })
     }
 
-    /// Fits the model to samples `x` and their targets `y`. On an error the model stays as it was.
+    /// Fits the model to samples `x` (`[n_samples, n_features]`) and targets `y` (`[n_samples]`). On an error the
+    /// model is unchanged.
     ///
-    /// Computed in `f64` and rounded once; the same input gives the same bits on every platform. Time grows with rows
-    /// times features squared; working memory does not depend on the number of rows once they are many.
+    /// Computed in `f64` and rounded once; the same input gives the same bits on every platform. Time is
+    /// O(`n_samples` · `n_features`²); working memory is independent of `n_samples` once there are many.
     ///
     /// # Errors
     ///
@@ -86,7 +86,8 @@ impl LinearRegression {
         Ok(())
     }
 
-    /// Predicts the target of each sample; [`try_predict`](Self::try_predict) for samples of unknown shape.
+    /// Predicts each row of `x` (`[n_samples, n_features]`): `[n_samples]`. [`try_predict`](Self::try_predict)
+    /// returns an error instead of panicking.
     ///
     /// # Panics
     ///
@@ -97,7 +98,7 @@ impl LinearRegression {
         Regressor::predict(self, x)
     }
 
-    /// Predicts the target of each sample.
+    /// Predicts each row of `x` (`[n_samples, n_features]`): `[n_samples]`.
     ///
     /// Each prediction is summed in `f64` and rounded once. A value that is not finite makes its own row's prediction
     /// not finite, and so does a prediction beyond the range of `f32`.
@@ -111,8 +112,8 @@ impl LinearRegression {
         Regressor::try_predict(self, x)
     }
 
-    /// The coefficient of determination R² of the predictions for `x` against `y`;
-    /// [`try_score`](Self::try_score) for data of unknown shape.
+    /// The coefficient of determination R² of the predictions for `x` against `y`; [`try_score`](Self::try_score)
+    /// returns an error instead of panicking.
     ///
     /// # Panics
     ///
@@ -141,8 +142,8 @@ impl LinearRegression {
         Regressor::try_score(self, x, y)
     }
 
-    /// Predicts the samples of `rows`, which stand one after the other, each into its place in `out`. Nothing is
-    /// allocated; each prediction has the bits that [`try_predict`](Self::try_predict) gives.
+    /// Predicts each row of `rows` (`[n_samples, n_features]`, row-major) into `out` (`[n_samples]`). Allocates
+    /// nothing; each prediction has the bits that [`try_predict`](Self::try_predict) gives.
     ///
     /// ```
     /// use apr_models::{LinearRegression, Vector};
@@ -158,8 +159,8 @@ impl LinearRegression {
     ///
     /// [`ErrorKind::NotFitted`](crate::ErrorKind::NotFitted);
     /// [`ErrorKind::InputLength`](crate::ErrorKind::InputLength) and
-    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount) if `rows` is not one sample of the model's features
-    /// for each place.
+    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount) if `rows` is not `out.len()` rows of the model's
+    /// features.
     pub fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         self.plane.values_into(rows, out)
     }
@@ -186,7 +187,7 @@ impl LinearRegression {
     }
 }
 
-/// Optional list of coefficients, constant term, whether training chose it.
+/// Optional list of coefficients, intercept, whether training chose it.
 impl EncodePayload for LinearRegression {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
 
@@ -204,7 +205,7 @@ impl EncodePayload for LinearRegression {
     }
 }
 
-/// Weights that are not finite, and models without weights, are read as they are.
+/// Weights that are not finite, and unfitted models, are accepted.
 impl DecodePayload for LinearRegression {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
 

@@ -18,19 +18,19 @@ mod view;
 
 pub use self::view::LogisticRegressionView;
 
-/// What the samples of each class count for in training.
+/// The weights of the classes in training.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ClassWeight {
     /// All the same.
     #[default]
     Uniform,
-    /// Those of class `k` count `sqrt(n / (2 n_k))`, so that the smaller class is heard.
+    /// Class `k` with `n_k` of `n` samples weighs `sqrt(n / (2 n_k))`, as in aprender.
     Balanced,
-    /// Those of class `k` count as much as value `k` says, 1 where there is none.
+    /// Class `k` weighs value `k`, 1 where there is none.
     Manual(Vec<f32>),
 }
 
-/// How other implementations go through the samples in training. Kept for them; training here is not incremental.
+/// Batches of the training of other implementations. Stored for them, not used here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FitMode {
     /// All samples, then a step.
@@ -42,8 +42,10 @@ pub enum FitMode {
     MiniBatch(usize),
 }
 
-/// Logistic regression: the probability of class 1 is `1 / (1 + exp(-z))` with `z` a linear function of the features; a
-/// sample is of class 1 if that, rounded to `f32`, is at least one half.
+/// Binary logistic regression: the probability of class 1 is `1 / (1 + exp(-z))` with
+/// `z = x · coefficients + intercept`; a sample is of class 1 if that, rounded to `f32`, is at least 1/2. Fitted by
+/// Newton's method with backtracking (Hastie, Tibshirani and Friedman, *The Elements of Statistical Learning*, 2nd
+/// edition, section 4.4.1).
 ///
 /// ```
 /// use apr_models::{Classifier, LogisticRegression, Matrix};
@@ -72,7 +74,7 @@ impl Default for LogisticRegression {
 }
 
 impl LogisticRegression {
-    /// A model that has not been fitted, whose training has no penalty.
+    /// An unfitted model without a penalty.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -91,43 +93,41 @@ impl LogisticRegression {
     /// # Errors
     ///
     /// [`ErrorKind::NoCoefficients`](crate::ErrorKind::NoCoefficients), or
-    /// [`ErrorKind::WeightNotFinite`](crate::ErrorKind::WeightNotFinite) for the first weight that is infinite or
-    /// not a number.
+    /// [`ErrorKind::WeightNotFinite`](crate::ErrorKind::WeightNotFinite) for the first weight that is not finite.
     pub fn from_parts(coefficients: Vector, intercept: f32) -> Result<Self, Error> {
         Ok(Self { plane: Plane::from_parts(coefficients, intercept)?, ..Self::new() })
     }
 
-    /// The same model, whose training adds half of `penalty` times the sum of squared coefficients to the mean loss of a
-    /// sample. scikit-learn's `C` for `n` samples is `1 / (n * penalty)`.
+    /// Sets the L2 penalty: training adds half of `penalty` times the sum of squared coefficients to the mean loss
+    /// of a sample. scikit-learn's `C` for `n` samples is `1 / (n * penalty)`.
     #[must_use]
     pub const fn with_l2_penalty(mut self, penalty: f32) -> Self {
         self.l2_penalty = penalty;
         self
     }
 
-    /// The same model, in whose training the classes count as given.
+    /// Sets the weights of the classes.
     #[must_use]
     pub fn with_class_weight(mut self, class_weight: ClassWeight) -> Self {
         self.class_weight = class_weight;
         self
     }
 
-    /// The same model, whose training takes at most this many steps.
+    /// Sets the maximum number of iterations.
     #[must_use]
     pub const fn with_max_iter(mut self, max_iter: usize) -> Self {
         self.max_iter = max_iter;
         self
     }
 
-    /// The same model, whose training stops when no derivative of the loss, for features in units of their standard
-    /// deviations, is greater than this.
+    /// Sets the tolerance: training stops when no derivative of the loss, for standardized features, is greater.
     #[must_use]
     pub const fn with_tol(mut self, tol: f32) -> Self {
         self.tol = tol;
         self
     }
 
-    /// The same model, with settings for the training of other implementations.
+    /// Sets what the training of other implementations uses.
     #[must_use]
     pub const fn with_descent(mut self, learning_rate: f32, fit_mode: FitMode) -> Self {
         self.learning_rate = learning_rate;
@@ -135,12 +135,12 @@ impl LogisticRegression {
         self
     }
 
-    /// Fits the model to samples `x` and their classes `y`. On an error the model stays as it was.
+    /// Fits the model to samples `x` (`[n_samples, n_features]`) and classes `y` (`[n_samples]`, 0 or 1). On an
+    /// error the model is unchanged.
     ///
     /// Newton's method in `f64`, in units in which every feature has the mean 0 and the standard deviation 1, rounded
-    /// once; the same input gives the same bits on every platform. The constant term has no penalty. Without a penalty,
-    /// classes that a plane separates let the coefficients grow until the derivatives vanish: a small penalty keeps
-    /// them in bounds.
+    /// once; the same input gives the same bits on every platform. The intercept has no penalty. Without a penalty
+    /// the coefficients of linearly separable classes grow until the derivatives vanish; a small penalty bounds them.
     ///
     /// # Errors
     ///
@@ -160,19 +160,19 @@ impl LogisticRegression {
         Ok(())
     }
 
-    /// Whether the model has weights: it was trained, loaded, or made from parts.
+    /// Whether the model is fitted: by `fit`, from a file, or from parts.
     #[must_use]
     pub fn is_fitted(&self) -> bool {
         self.plane.is_fitted()
     }
 
-    /// One coefficient for each feature; empty until the model is fitted.
+    /// The coefficients: `[n_features]`, empty until the model is fitted.
     #[must_use]
     pub fn coefficients(&self) -> &Vector {
         self.plane.coefficients()
     }
 
-    /// The constant term; 0 until the model is fitted.
+    /// The intercept; 0 until the model is fitted.
     #[must_use]
     pub const fn intercept(&self) -> f32 {
         self.plane.intercept()
@@ -184,51 +184,51 @@ impl LogisticRegression {
         self.l2_penalty
     }
 
-    /// What the samples of each class count for in training.
+    /// The weights of the classes in training.
     #[must_use]
     pub const fn class_weight(&self) -> &ClassWeight {
         &self.class_weight
     }
 
-    /// Steps that training is allowed.
+    /// Maximum number of iterations.
     #[must_use]
     pub const fn max_iter(&self) -> usize {
         self.max_iter
     }
 
-    /// The derivative at which training stops.
+    /// The tolerance of training.
     #[must_use]
     pub const fn tol(&self) -> f32 {
         self.tol
     }
 
-    /// The step of other implementations' training.
+    /// The learning rate of other implementations' training.
     #[must_use]
     pub const fn learning_rate(&self) -> f32 {
         self.learning_rate
     }
 
-    /// How other implementations' training goes through the samples.
+    /// The batches of other implementations' training.
     #[must_use]
     pub const fn fit_mode(&self) -> FitMode {
         self.fit_mode
     }
 
-    /// The probability of class 1 for each sample of `rows`, which stand one after the other, into its place in `out`.
-    /// Nothing is allocated.
+    /// The probability of class 1 for each row of `rows` (`[n_samples, n_features]`, row-major) into `out`
+    /// (`[n_samples]`). Allocates nothing.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::NotFitted`](crate::ErrorKind::NotFitted);
     /// [`ErrorKind::InputLength`](crate::ErrorKind::InputLength) and
-    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount) if `rows` is not one sample of the model's
-    /// features for each place.
+    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount) if `rows` is not `out.len()` rows of the model's
+    /// features.
     pub fn predict_proba_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         probabilities_into(self.plane.values(rows, out.len())?, out);
         Ok(())
     }
 
-    /// The probability of class 1 for each sample.
+    /// The probability of class 1 for each row of `x`: `[n_samples]`.
     ///
     /// # Errors
     ///
@@ -245,8 +245,8 @@ impl LogisticRegression {
     /// # Errors
     ///
     /// [`ErrorKind::OtherModel`](crate::ErrorKind::OtherModel),
-    /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), what [`Tensors`] says of missing or
-    /// wrong ones, and all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), the errors of [`Tensors`] for missing or
+    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_parts("LogisticRegression", &[linear::COEFFICIENTS, linear::INTERCEPT])?;
         Ok(Self { plane: Plane::read_from(tensors)?, ..Self::new() })

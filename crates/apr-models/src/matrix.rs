@@ -1,12 +1,11 @@
-//! A table of numbers.
+//! Matrices.
 
 use alloc::vec::Vec;
 use core::slice::ChunksExact;
 
 use crate::error::{Error, ErrorKind};
 
-/// A table of `f32` values with at least one row and one column, stored row by row: one row is one sample, one column
-/// one feature.
+/// A matrix of `f32`, row-major: `[n_rows, n_cols]`, at least one of each. Of samples: `[n_samples, n_features]`.
 ///
 /// ```
 /// use apr_models::Matrix;
@@ -27,7 +26,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Takes values that stand row by row.
+    /// Makes a matrix of `values` in row-major order.
     ///
     /// # Errors
     ///
@@ -78,7 +77,7 @@ impl Matrix {
         self.row(row)?.get(col).copied()
     }
 
-    /// All values, row by row.
+    /// All values, row-major.
     #[must_use]
     pub const fn as_slice(&self) -> &[f32] {
         self.values.as_slice()
@@ -88,7 +87,7 @@ impl Matrix {
         self.values.as_mut_slice()
     }
 
-    /// Gives the values back, row by row.
+    /// Returns the values, row-major.
     #[must_use]
     pub fn into_vec(self) -> Vec<f32> {
         self.values

@@ -24,10 +24,10 @@ pub use self::gating::{GatingNetwork, SoftmaxGating};
 /// Experts whose scores take no memory from the heap.
 const FEW: usize = 64;
 
-/// How the experts are asked.
+/// Configuration of the experts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MoeConfig {
-    /// Experts asked for a sample: those of the greatest scores. More than there are count as all.
+    /// Experts that predict a sample: those of the largest scores. A number above `n_experts` means all.
     pub top_k: usize,
     /// Room of an expert as a multiple of its even share. Stored, not used here.
     pub capacity_factor: f32,
@@ -74,8 +74,9 @@ impl MoeConfig {
     }
 }
 
-/// Models of one type and a gate. A prediction is the mean of the predictions of the `top_k` experts of the greatest
-/// scores, of equal ones the first, weighted by the exponentials of their scores.
+/// Mixture of experts (Jacobs, Jordan, Nowlan and Hinton, Neural Computation 3, 1991) with top-k gating (Shazeer et
+/// al., ICLR 2017): the mean of the predictions of the `top_k` experts of the largest scores, the first ones in a
+/// tie, weighted by the softmax of those scores.
 ///
 /// ```
 /// use apr_models::{LinearRegression, MixtureOfExperts, MoeConfig, Regressor, SoftmaxGating, Vector};
@@ -126,7 +127,7 @@ impl<E, G> MixtureOfExperts<E, G> {
         &self.gating
     }
 
-    /// How the experts are asked.
+    /// Configuration of the experts.
     #[must_use]
     pub const fn config(&self) -> &MoeConfig {
         &self.config
@@ -190,7 +191,7 @@ impl<E: Model, G: GatingNetwork> MoeBuilder<E, G> {
 }
 
 impl<E: Regressor, G: GatingNetwork> MixtureOfExperts<E, G> {
-    /// What share each expert would have in the prediction for a sample if all were asked.
+    /// The softmax weights of all experts for a sample `row` (`[n_features]`): `[n_experts]`.
     ///
     /// # Errors
     ///
@@ -290,8 +291,8 @@ impl MixtureOfExperts<LinearRegression> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
-    /// all of [`MoeBuilder::build`].
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
+    /// malformed tensors, and all of [`MoeBuilder::build`].
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("MixtureOfExperts")?;
         let mut builder = Self::builder().gating(SoftmaxGating::from_tensors(&tensors.part(GATING))?);

@@ -18,7 +18,7 @@ pub trait Model {
     /// The container's type for it; several models share one.
     fn model_type(&self) -> ModelType;
 
-    /// Features a sample has; `None` if the model does not say, as one that is not fitted.
+    /// Features of a sample, `n_features`; `None` if the model is unfitted or does not say.
     fn n_features(&self) -> Option<usize>;
 
     /// The model as named tensors.
@@ -39,18 +39,18 @@ pub trait Model {
     }
 }
 
-/// A model that predicts a number for each sample.
+/// A model that predicts a value for each sample.
 pub trait Regressor: Model {
-    /// Predicts the samples of `rows`, which stand one after the other, each into its place in `out`. Nothing is
-    /// allocated.
+    /// Predicts each row of `rows` (`[n_samples, n_features]`, row-major) into `out` (`[n_samples]`). Allocates
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFitted`]; [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if `rows` is not one sample
-    /// of the model's features for each place.
+    /// [`ErrorKind::NotFitted`]; [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if `rows` is not
+    /// `out.len()` rows of the model's features.
     fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error>;
 
-    /// Predicts each sample.
+    /// Predicts each row of `x` (`[n_samples, n_features]`): `[n_samples]`.
     ///
     /// # Errors
     ///
@@ -61,11 +61,12 @@ pub trait Regressor: Model {
         Ok(Vector::from_vec(out))
     }
 
-    /// Predicts each sample; [`try_predict`](Self::try_predict) for samples of unknown shape.
+    /// Predicts each row of `x` (`[n_samples, n_features]`); [`try_predict`](Self::try_predict) returns an error
+    /// instead of panicking.
     ///
     /// # Panics
     ///
-    /// If the model is not fitted, or `x` has another number of columns than the model has features.
+    /// If the model is unfitted, or `x` does not have the model's number of features.
     #[must_use]
     #[track_caller]
     fn predict(&self, x: &Matrix) -> Vector {
@@ -90,18 +91,18 @@ pub trait Regressor: Model {
     }
 }
 
-/// A model that predicts a class, or a cluster, for each sample. Classes count from 0.
+/// A model that predicts a class, or a cluster, for each sample.
 pub trait Classifier: Model {
-    /// Predicts the samples of `rows`, which stand one after the other, each into its place in `out`. Nothing is
-    /// allocated.
+    /// Predicts each row of `rows` (`[n_samples, n_features]`, row-major) into `out` (`[n_samples]`). Allocates
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFitted`]; [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if `rows` is not one sample
-    /// of the model's features for each place.
+    /// [`ErrorKind::NotFitted`]; [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if `rows` is not
+    /// `out.len()` rows of the model's features.
     fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error>;
 
-    /// Predicts each sample.
+    /// Predicts each row of `x` (`[n_samples, n_features]`): `[n_samples]`.
     ///
     /// # Errors
     ///
@@ -112,11 +113,12 @@ pub trait Classifier: Model {
         Ok(out)
     }
 
-    /// Predicts each sample; [`try_predict`](Self::try_predict) for samples of unknown shape.
+    /// Predicts each row of `x` (`[n_samples, n_features]`); [`try_predict`](Self::try_predict) returns an error
+    /// instead of panicking.
     ///
     /// # Panics
     ///
-    /// If the model is not fitted, or `x` has another number of columns than the model has features.
+    /// If the model is unfitted, or `x` does not have the model's number of features.
     #[must_use]
     #[track_caller]
     fn predict(&self, x: &Matrix) -> Vec<usize> {
@@ -126,7 +128,7 @@ pub trait Classifier: Model {
         }
     }
 
-    /// The share of samples whose prediction is the class in `y`.
+    /// The accuracy: the fraction of samples whose prediction is the class in `y` (`[n_samples]`).
     ///
     /// # Errors
     ///
@@ -141,13 +143,13 @@ pub trait Classifier: Model {
     }
 }
 
-/// A model that turns each sample into another one.
+/// A model that maps each sample to a row of values.
 pub trait Transformer: Model {
-    /// Values of a transformed sample; `None` if the model is not fitted.
+    /// Values of a transformed sample, `n_outputs`; `None` if the model is unfitted.
     fn n_outputs(&self) -> Option<usize>;
 
-    /// Transforms the samples of `rows`, which stand one after the other, into `out`, where they do too. Nothing is
-    /// allocated.
+    /// Transforms each row of `rows` (`[n_samples, n_features]`, row-major) into `out` (`[n_samples, n_outputs]`,
+    /// row-major). Allocates nothing.
     ///
     /// # Errors
     ///
@@ -155,7 +157,7 @@ pub trait Transformer: Model {
     /// [`ErrorKind::FeatureCount`] if the lengths do not fit each other and the model.
     fn transform_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error>;
 
-    /// Transforms each sample.
+    /// Transforms each row of `x` (`[n_samples, n_features]`): `[n_samples, n_outputs]`.
     ///
     /// # Errors
     ///
@@ -164,11 +166,12 @@ pub trait Transformer: Model {
         transformed(x, self.n_outputs(), |out| self.transform_into(x.as_slice(), out))
     }
 
-    /// Transforms each sample; [`try_transform`](Self::try_transform) for samples of unknown shape.
+    /// Transforms each row of `x` (`[n_samples, n_features]`); [`try_transform`](Self::try_transform) returns an
+    /// error instead of panicking.
     ///
     /// # Panics
     ///
-    /// If the model is not fitted, or `x` has another number of columns than the model has features.
+    /// If the model is unfitted, or `x` does not have the model's number of features.
     #[must_use]
     #[track_caller]
     fn transform(&self, x: &Matrix) -> Matrix {

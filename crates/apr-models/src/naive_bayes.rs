@@ -16,7 +16,8 @@ use crate::scratch::with_scratch;
 /// Classes whose scores of one sample fit the stack.
 const CLASSES_ON_STACK: usize = 64;
 
-/// Naive Bayes with a normal distribution for each feature in each class.
+/// Gaussian naive Bayes: a normal distribution for each feature in each class, fitted and smoothed as by
+/// scikit-learn 1.9.1's `GaussianNB`.
 ///
 /// All numbers are `f64`: the logarithms of tiny densities decide between classes.
 ///
@@ -68,7 +69,7 @@ impl Default for NaiveBayesOptions {
 }
 
 impl NaiveBayes {
-    /// Takes the parts of a model that exists already.
+    /// Makes a model of its parts.
     ///
     /// # Errors
     ///
@@ -106,7 +107,7 @@ impl NaiveBayes {
         fit::fit(x, y, options)
     }
 
-    /// Gives the parts back.
+    /// Returns the parts.
     #[must_use]
     pub fn to_parts(&self) -> NaiveBayesParts {
         NaiveBayesParts {
@@ -155,8 +156,8 @@ impl NaiveBayes {
         Ok(())
     }
 
-    /// The probability of each class for the samples of `rows`, which stand one after the other: a row for each sample,
-    /// a column for each class. Nothing is allocated for up to 64 classes.
+    /// The probability of each class for each row of `rows` (`[n_samples, n_features]`, row-major) into `out`
+    /// (`[n_samples, n_classes]`, row-major). Allocates nothing for up to 64 classes.
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@ const ON_STACK: usize = 2048;
 /// Most samples that go through one layer before the next: weights are read once for several of them.
 const MAX_BLOCK: usize = 32;
 
-/// A network of dense layers, one after the other.
+/// Feed-forward network of dense layers: each computes `activation(x · weights + bias)`.
 ///
 /// Computed in `f32`, each sum over the inputs in their order, so a sample's outputs do not depend on the samples beside
 /// it.
@@ -69,8 +69,9 @@ impl NeuralSequential {
         Ok(Self { layers })
     }
 
-    /// A network of these outputs and activations with random weights, to be trained: uniform in the bounds of Glorot,
-    /// before ReLU of He; all constants 0. The same seed gives the same weights.
+    /// A network of these outputs and activations with random weights, to be fitted: uniform within the bounds of
+    /// Glorot and Bengio (AISTATS 2010), before ReLU of He et al. (ICCV 2015); biases 0. The same seed gives the same
+    /// weights.
     ///
     /// # Errors
     ///
@@ -86,8 +87,8 @@ impl NeuralSequential {
         Self::from_layers(layers.collect::<Result<_, _>>()?)
     }
 
-    /// Trains the network further, from the weights it has; on an error it stays as it was. Returns the mean loss of
-    /// each epoch, measured while its batches were learned from.
+    /// Fits the network to samples `x` (`[n_samples, n_inputs]`), starting from its current weights; on an error it
+    /// is unchanged. Returns the mean loss of each epoch, measured before each batch's step.
     ///
     /// The same network, samples and options give the same bits on every platform.
     ///
@@ -114,7 +115,7 @@ impl NeuralSequential {
         self.layers.as_slice()
     }
 
-    /// Gives the layers back.
+    /// Returns the layers.
     #[must_use]
     pub fn into_layers(self) -> Vec<Dense> {
         self.layers

@@ -29,7 +29,7 @@ const END: u32 = 2;
 /// The first word of the vocabulary.
 const FIRST_WORD: u32 = 3;
 
-/// Tells how likely a word is after the words before it, from counts of n-grams.
+/// n-gram language model: the probability of a token after the tokens before it, from counts.
 ///
 /// A sentence is a list of tokens; how text becomes tokens is the caller's choice. The model sees the last `order - 1`
 /// tokens, the start of the sentence included, and predicts a word, the end of the sentence, or a word it does not know
@@ -54,7 +54,7 @@ pub struct NgramLm {
     tables: Vec<Table>,
 }
 
-/// What probability n-grams have that were never seen.
+/// Smoothing: the probability of n-grams that were not seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Smoothing {
     /// Every n-gram counts that much more than it was seen: `(count + k) / (all after the same context + k * outcomes)`.
@@ -62,7 +62,8 @@ pub enum Smoothing {
     AddK(f64),
     /// Every n-gram that was seen counts that much less; what is saved goes to the distribution after one token less
     /// of context, which is built in the same way, the shortest one from equal probabilities (interpolated absolute
-    /// discounting). A context never seen backs off altogether. Above 0 and below 1.
+    /// discounting: Ney, Essen and Kneser, Computer Speech and Language 8, 1994). A context never seen backs off
+    /// altogether. Above 0 and below 1.
     AbsoluteDiscount(f64),
 }
 
@@ -79,7 +80,7 @@ pub struct NgramCounts {
 /// What an [`NgramLm`] is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NgramLmParts {
-    /// What probability n-grams have that were never seen.
+    /// Smoothing: the probability of n-grams that were not seen.
     pub smoothing: Smoothing,
     /// The words that are known.
     pub words: Vocabulary,
@@ -91,7 +92,7 @@ impl NgramLm {
     /// What stands for a word that is not in the vocabulary.
     pub const UNKNOWN: &'static str = "<unk>";
 
-    /// Takes counts that exist already.
+    /// Makes a model of counts.
     ///
     /// # Errors
     ///
@@ -108,7 +109,7 @@ impl NgramLm {
         Ok(Self { smoothing, tables: checks::all(tables)?, words })
     }
 
-    /// Counts the n-grams of sentences.
+    /// Fits the model to sentences: counts their n-grams.
     ///
     /// # Errors
     ///
@@ -121,7 +122,7 @@ impl NgramLm {
         fit::fit(sentences, options)
     }
 
-    /// Gives the parts back.
+    /// Returns the parts.
     #[must_use]
     pub fn to_parts(&self) -> NgramLmParts {
         NgramLmParts {
@@ -143,7 +144,7 @@ impl NgramLm {
         &self.words
     }
 
-    /// What probability n-grams have that were never seen.
+    /// Smoothing: the probability of n-grams that were not seen.
     #[must_use]
     pub const fn smoothing(&self) -> Smoothing {
         self.smoothing

@@ -32,7 +32,7 @@ impl Numbers {
         self.values.as_slice()
     }
 
-    /// Gives the numbers back.
+    /// Returns the values.
     #[must_use]
     pub fn into_vec(self) -> Vec<f32> {
         self.values
@@ -43,8 +43,8 @@ impl Numbers {
     /// # Errors
     ///
     /// [`ErrorKind::OtherModel`](crate::ErrorKind::OtherModel),
-    /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), and what [`Tensors`] says of missing or
-    /// wrong ones.
+    /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), and the errors of [`Tensors`] for
+    /// missing or malformed tensors.
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_parts("Numbers", &[VALUES])?;
         Ok(Self { values: tensors.vector(VALUES)? })

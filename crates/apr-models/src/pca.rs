@@ -14,10 +14,11 @@ use crate::products;
 /// Variance below which a whitened direction is not stretched any further.
 const LEAST_VARIANCE: f64 = 1.0 / (1_u128 << 100) as f64;
 
-/// Projection onto the directions in which samples vary most.
+/// Principal component analysis (Jolliffe, *Principal Component Analysis*, 2nd edition, 2002): projection onto the
+/// directions of largest variance.
 ///
-/// The directions are orthonormal and ordered by falling variance; the component of largest magnitude of each is
-/// positive, as in scikit-learn, so equal samples give equal directions.
+/// The directions are orthonormal, by decreasing variance; the component of largest magnitude of each is positive,
+/// as in scikit-learn 1.9.1, so that equal samples give equal directions.
 ///
 /// ```
 /// use apr_models::{Matrix, Pca, PcaOptions, Transformer};
@@ -85,7 +86,7 @@ impl PcaOptions {
 }
 
 impl Pca {
-    /// Takes the parts of a projection that exists already.
+    /// Makes a projection of its parts.
     ///
     /// # Errors
     ///
@@ -115,7 +116,7 @@ impl Pca {
         Ok(Self { parts, offsets, scales })
     }
 
-    /// Finds the directions in which the samples vary most.
+    /// Fits the projection to samples `x`: `[n_samples, n_features]`.
     ///
     /// Computed in `f64`: from the covariances of the features if there are at least as many samples as features (time
     /// grows with samples times features squared plus features cubed; working memory with features squared), from the
@@ -135,7 +136,7 @@ impl Pca {
         &self.parts
     }
 
-    /// Gives the parts back.
+    /// Returns the parts.
     #[must_use]
     pub fn into_parts(self) -> PcaParts {
         self.parts
@@ -165,7 +166,8 @@ impl Pca {
         self.parts.explained_variance_ratio.as_slice()
     }
 
-    /// Turns projections, which stand one after the other, back into samples. Nothing is allocated.
+    /// Maps projections (`[n_samples, n_components]`, row-major) back to samples (`[n_samples, n_features]`,
+    /// row-major). Allocates nothing.
     ///
     /// # Errors
     ///
@@ -189,7 +191,7 @@ impl Pca {
         Ok(())
     }
 
-    /// Turns projections back into samples.
+    /// Maps projections `z` (`[n_samples, n_components]`) back to samples (`[n_samples, n_features]`).
     ///
     /// # Errors
     ///

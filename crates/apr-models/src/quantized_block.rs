@@ -1,4 +1,4 @@
-//! Numbers in 8 or 4 bits each.
+//! Values in 8 or 4 bits each.
 
 use alloc::vec::Vec;
 
@@ -7,52 +7,10 @@ use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, Payl
 use crate::error::{Error, ErrorKind};
 use crate::model::Model;
 use crate::payload::fields::read;
+use crate::quant_type::{BLOCK, QuantType};
 use crate::tensors::Tensors;
 
-/// Values that share a scale.
-const BLOCK: usize = 32;
-
-/// How a [`QuantizedBlock`] holds its numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum QuantType {
-    /// Blocks of 32: a 16-bit float scale, then 32 signed bytes.
-    Q8_0,
-    /// Blocks of 32: a 16-bit float scale, then 16 bytes, byte `i` with value `2i` in its low and `2i + 1` in its high
-    /// half, each 8 more than it stands for. Not the order of the format of the same name in GGUF files.
-    Q4_0,
-    /// Reserved: no known writer makes it.
-    Q4_1,
-    /// Reserved: no known writer makes it.
-    Q8Tensor,
-    /// Something of the user's.
-    Custom,
-}
-
-impl QuantType {
-    const ALL: [Self; 5] = [Self::Q8_0, Self::Q4_0, Self::Q4_1, Self::Q8Tensor, Self::Custom];
-
-    /// For texts.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Q8_0 => "Q8_0",
-            Self::Q4_0 => "Q4_0",
-            Self::Q4_1 => "Q4_1",
-            Self::Q8Tensor => "Q8Tensor",
-            Self::Custom => "Custom",
-        }
-    }
-
-    /// Bytes of a block, where it is known.
-    const fn block_len(self) -> Option<usize> {
-        match self {
-            Self::Q8_0 => Some(2 + BLOCK),
-            Self::Q4_0 => Some(2 + BLOCK / 2),
-            Self::Q4_1 | Self::Q8Tensor | Self::Custom => None,
-        }
-    }
-}
-
-/// A table of numbers in few bits, as other implementations store it.
+/// A quantized tensor, as other implementations store it in version 1 files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuantizedBlock {
     quant_type: QuantType,
@@ -62,7 +20,7 @@ pub struct QuantizedBlock {
 }
 
 impl QuantizedBlock {
-    /// A table of this shape in these bytes.
+    /// A tensor of this shape in these bytes.
     ///
     /// # Errors
     ///
@@ -81,13 +39,13 @@ impl QuantizedBlock {
         Ok(table)
     }
 
-    /// How the numbers are held.
+    /// How the values are stored.
     #[must_use]
     pub const fn quant_type(&self) -> QuantType {
         self.quant_type
     }
 
-    /// Dimensions, the slowest first.
+    /// Dimensions, row-major.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -99,11 +57,11 @@ impl QuantizedBlock {
         &self.blocks
     }
 
-    /// The numbers, row by row: scale times value, rounded once.
+    /// The values, row-major: scale times stored value, rounded once.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PartInvalid`] for a [`QuantType`] that is reserved or the user's.
+    /// [`ErrorKind::PartInvalid`] for a [`QuantType`] that is reserved or custom.
     pub fn dequantize(&self) -> Result<Vec<f32>, Error> {
         let Some(block_len) = self.quant_type.block_len() else {
             return Err(ErrorKind::PartInvalid {
@@ -136,13 +94,12 @@ impl QuantizedBlock {
         count.ok_or_else(|| TOO_MANY.into())
     }
 
-    /// Reads the table from its numbers as they are here: tensors `blocks` (bytes), `shape`, and `quant_type` (0 for
-    /// Q8_0 to 4 for the user's own).
+    /// Reads it from tensors `blocks` (bytes), `shape`, and `quant_type` (0 for Q8_0 to 4 for custom).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
-    /// all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
+    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_parts("QuantizedBlock", &[BLOCKS, SHAPE, QUANT_TYPE])?;
         let kind = QuantType::ALL.get(tensors.count(QUANT_TYPE)?).copied();

@@ -14,7 +14,7 @@ use st_core::Dtype;
 use crate::any_model::AnyModel;
 use crate::error::{Error, ErrorKind};
 use crate::model::Model;
-use crate::quantized_block::QuantType;
+use crate::quant_type::QuantType;
 use crate::tensors::{MODEL_KEY, Tensors};
 
 /// A model whose weight matrices are blocks of 8 or 4 bits: what [`Model::quantize`] makes, to be saved.

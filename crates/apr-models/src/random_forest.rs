@@ -18,7 +18,8 @@ mod votes;
 
 pub use self::forest::TrainingData;
 
-/// Trees that vote on the class: the one most trees say, of those the least.
+/// Random forest classifier (Breiman, Machine Learning 45, 2001): the class that most trees predict, the smallest
+/// one in a tie, as in aprender. scikit-learn averages the trees' probabilities instead.
 ///
 /// The files of other implementations hold the whole table that the forest was trained on. Reading one keeps it, so
 /// that [`stored_training_data`](Self::stored_training_data) can show it; writing leaves it out unless
@@ -26,7 +27,8 @@ pub use self::forest::TrainingData;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RandomForestClassifier(Forest<DecisionTreeClassifier, Vec<usize>>);
 
-/// Trees whose values are averaged, in `f64`, rounded once.
+/// Random forest regressor (Breiman, Machine Learning 45, 2001): the mean of the trees' values, in `f64`, rounded
+/// once.
 ///
 /// The files of other implementations hold the whole table that the forest was trained on: see
 /// [`RandomForestClassifier`].
@@ -47,7 +49,7 @@ macro_rules! forest {
                 Forest::from_trees(trees).map(Self)
             }
 
-            /// The same model with the depth that training was allowed and the seed it started from.
+            /// Sets the maximum depth and the seed of training.
             #[must_use]
             pub fn with_training(mut self, max_depth: Option<usize>, random_state: Option<u64>) -> Self {
                 self.0.max_depth = max_depth;
@@ -61,19 +63,19 @@ macro_rules! forest {
                 &self.0.trees
             }
 
-            /// Trees that training was asked for.
+            /// Number of trees of the training, `n_estimators`.
             #[must_use]
             pub const fn n_estimators(&self) -> usize {
                 self.0.n_estimators
             }
 
-            /// The depth that training was allowed.
+            /// The maximum depth of training.
             #[must_use]
             pub const fn max_depth(&self) -> Option<usize> {
                 self.0.max_depth
             }
 
-            /// The seed that training started from.
+            /// The seed of training.
             #[must_use]
             pub const fn random_state(&self) -> Option<u64> {
                 self.0.random_state
@@ -91,12 +93,12 @@ macro_rules! forest {
                 self.0.stored_samples()
             }
 
-            /// Forgets the training data.
+            /// Removes the training data.
             pub fn forget_training_data(&mut self) {
                 self.0.training = None;
             }
 
-            /// The same model, which will write the training data it has. Whoever gets the file gets every sample.
+            /// Writes the training data with the model: anyone with the file can read every sample.
             #[must_use]
             pub const fn keep_training_data(mut self) -> Self {
                 self.0.keeps_training_data = true;
@@ -108,8 +110,8 @@ macro_rules! forest {
             ///
             /// # Errors
             ///
-            /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong
-            /// ones, and all of [`from_parts`](Self::from_parts).
+            /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
+            /// malformed tensors, and all of [`from_parts`](Self::from_parts).
             pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
                 tensors.expect_model(stringify!($forest))?;
                 Forest::from_tensors(tensors).map(Self)
@@ -168,13 +170,13 @@ forest!(RandomForestClassifier, DecisionTreeClassifier, Vec<usize>);
 forest!(RandomForestRegressor, DecisionTreeRegressor, Vector);
 
 impl RandomForestClassifier {
-    /// Classes: one more than the greatest that a tree says.
+    /// Number of classes: one more than the greatest class of a leaf.
     #[must_use]
     pub fn n_classes(&self) -> usize {
         self.trees().iter().map(DecisionTreeClassifier::n_classes).max().unwrap_or(0)
     }
 
-    /// The share of trees that say each class: one row a sample, one column a class.
+    /// The probability of each class, the part of the trees that vote for it: `[n_samples, n_classes]`.
     ///
     /// # Errors
     ///

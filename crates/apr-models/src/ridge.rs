@@ -12,8 +12,8 @@ use crate::payload::fields::read;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
-/// Least squares whose coefficients pay for their size: training minimizes the sum of squared residuals plus `alpha`
-/// times the sum of squared coefficients. The constant term pays nothing.
+/// Ridge regression: training minimizes the sum of squared residuals plus `alpha` times the sum of squared
+/// coefficients; the intercept has no penalty (Hoerl and Kennard, Technometrics 12, 1970).
 ///
 /// ```
 /// use apr_models::{Matrix, Regressor, Ridge, Vector};
@@ -37,7 +37,7 @@ pub struct Ridge {
 linear_regressor!(Ridge);
 
 impl Ridge {
-    /// A model that has not been fitted.
+    /// An unfitted model.
     ///
     /// # Errors
     ///
@@ -54,25 +54,26 @@ impl Ridge {
     /// # Errors
     ///
     /// As [`new`](Self::new), [`ErrorKind::NoCoefficients`], or [`ErrorKind::WeightNotFinite`] for the first weight
-    /// that is infinite or not a number.
+    /// that is not finite.
     pub fn from_parts(alpha: f32, coefficients: Vector, intercept: f32) -> Result<Self, Error> {
         Ok(Self { plane: Plane::from_parts(coefficients, intercept)?, ..Self::new(alpha)? })
     }
 
-    /// The same model, whose training will choose the constant term or leave it 0.
+    /// Sets whether `fit` estimates the intercept or leaves it 0.
     #[must_use]
     pub const fn with_intercept(mut self, rule: Intercept) -> Self {
         self.rule = rule;
         self
     }
 
-    /// What a coefficient's square costs.
+    /// The L2 penalty, `alpha`.
     #[must_use]
     pub const fn alpha(&self) -> f32 {
         self.alpha
     }
 
-    /// Fits the model to samples `x` and their targets `y`. On an error the model stays as it was.
+    /// Fits the model to samples `x` (`[n_samples, n_features]`) and targets `y` (`[n_samples]`). On an error the
+    /// model is unchanged.
     ///
     /// Computed in `f64` by an orthogonal factorization and rounded once, like [`LinearRegression`], to which `alpha`
     /// of 0 is equal.
@@ -98,8 +99,8 @@ impl Ridge {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
-    /// all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
+    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model("Ridge")?;
         tensors.expect_only(&|name| linear::is_part(name) || name == ALPHA)?;
@@ -134,7 +135,7 @@ impl EncodePayload for Ridge {
     }
 }
 
-/// Numbers that are not finite, and models without weights, are read as they are.
+/// Values that are not finite, and unfitted models, are accepted.
 impl DecodePayload for Ridge {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
 

@@ -13,7 +13,7 @@ use crate::tensors::Tensors;
 /// A spread up to this counts as none: the feature is not stretched.
 const NO_SPREAD: f32 = 1e-10;
 
-/// Subtracts a mean from each feature and divides by a standard deviation.
+/// Standardization: `(x - mean) / std` for each feature.
 ///
 /// A feature whose deviation is at most 1e-10 is not divided.
 ///
@@ -33,7 +33,7 @@ pub struct StandardScaler {
     with_std: bool,
 }
 
-/// Maps what lies between a least and a greatest value of each feature to a range.
+/// Min-max scaling: maps `data_min..=data_max` of each feature linearly to a range.
 ///
 /// A feature whose two values are at most 1e-10 apart becomes the lower end of the range.
 ///
@@ -110,8 +110,8 @@ impl StandardScaler {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
-    /// all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
+    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_parts("StandardScaler", &[MEAN, STD, WITH_MEAN, WITH_STD])?;
         let (mean, std) = tensors.parts(|parts| (parts.vector(MEAN), parts.vector(STD)))?;
@@ -164,8 +164,8 @@ impl MinMaxScaler {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and
-    /// all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
+    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_parts("MinMaxScaler", &[DATA_MIN, DATA_MAX, FEATURE_MIN, FEATURE_MAX])?;
         let (range, data_min, data_max) = tensors.parts(|parts| {

@@ -22,11 +22,12 @@ use crate::scratch::with_scratch;
 /// Decisions of one sample that fit the stack: those of 16 classes one against one.
 const DECISIONS_ON_STACK: usize = 120;
 
-/// A support vector machine that tells classes apart: linear (one plane, or one against the rest for each class) or by
-/// a kernel (one against one, as libsvm).
+/// Support vector classifier: linear (one hyperplane for two classes, one-vs-rest for more, as scikit-learn's
+/// `LinearSVC`) or with a kernel function (one-vs-one, as scikit-learn's `SVC` and libsvm: Chang and Lin, ACM TIST 2,
+/// 2011).
 ///
-/// Decisions are summed in `f64`. With two classes a decision above 0 means the second one. One against the rest takes
-/// the class of the largest decision, one against one the class of most votes; of equal ones the smallest label.
+/// The decision function is summed in `f64`. With two classes a value above 0 means the second one. One-vs-rest
+/// takes the class of the largest value, one-vs-one the class of most votes; the smallest label wins a tie.
 ///
 /// ```
 /// use apr_models::{Classifier, LinearParts, Matrix, Svm};
@@ -106,8 +107,8 @@ impl Svm {
         }
     }
 
-    /// Decisions for one sample: 1 for two classes; otherwise one for each class of a linear machine, and one for each
-    /// pair of classes, (0, 1), (0, 2), ... (1, 2), ..., of a machine of support vectors.
+    /// Values of the decision function of a sample: 1 for two classes; otherwise one for each class of a linear
+    /// machine, and one for each pair of classes, (0, 1), (0, 2), ... (1, 2), ..., with a kernel function.
     #[must_use]
     pub const fn n_decisions(&self) -> usize {
         match &self.machine {
@@ -116,8 +117,8 @@ impl Svm {
         }
     }
 
-    /// The decisions for the samples of `rows`, which stand one after the other; see
-    /// [`n_decisions`](Self::n_decisions). Nothing is allocated.
+    /// The decision function of each row of `rows` (`[n_samples, n_features]`, row-major) into `out`
+    /// (`[n_samples, n_decisions]`, row-major); see [`n_decisions`](Self::n_decisions). Allocates nothing.
     ///
     /// # Errors
     ///
@@ -132,7 +133,7 @@ impl Svm {
         Ok(())
     }
 
-    /// The decisions for each sample, row by row.
+    /// The decision function of each row of `x`: `[n_samples, n_decisions]`, row-major.
     ///
     /// # Errors
     ///

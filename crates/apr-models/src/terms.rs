@@ -79,7 +79,7 @@ impl Default for TextRules {
     }
 }
 
-/// Memory that is used again for each document.
+/// Buffers that are reused for each document.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     tokens: Vec<Range<usize>>,

@@ -10,11 +10,12 @@ use crate::error::Error;
 use crate::sparse::SparseRows;
 use crate::vocabulary::Vocabulary;
 
-/// Weighs the counts of terms by how rare each term is.
+/// Term frequency times inverse document frequency (Manning, Raghavan and Schütze, *Introduction to Information
+/// Retrieval*, 2008, section 6.2).
 ///
 /// The value of a term is its count (or one plus its logarithm) times the term's factor; a row is then divided by its
-/// norm. The numbers are those of scikit-learn's `TfidfVectorizer`, computed in `f64` and rounded once. A document
-/// without a known term is a row without values.
+/// norm. The weights are those of scikit-learn 1.9.1's `TfidfVectorizer`, computed in `f64` and rounded once. A
+/// document without a known term is an empty row.
 ///
 /// ```
 /// use apr_models::{TfIdf, TfIdfOptions};
@@ -95,7 +96,7 @@ pub struct TfIdfOptions {
 }
 
 impl TfIdf {
-    /// Takes parts that exist already.
+    /// Makes a model of its parts.
     ///
     /// # Errors
     ///
@@ -110,7 +111,7 @@ impl TfIdf {
         Ok(Self { counts, frequency, norm, idf })
     }
 
-    /// Collects the terms of documents and how rare they are.
+    /// Fits the vocabulary and the inverse document frequencies to documents.
     ///
     /// # Errors
     ///
@@ -161,7 +162,7 @@ impl TfIdf {
         self.norm
     }
 
-    /// The weights of each document: a row for each, a column for each term.
+    /// The weights of each document: `[n_documents, n_terms]`, sparse.
     #[must_use]
     pub fn transform<S: AsRef<str>>(&self, documents: impl IntoIterator<Item = S>) -> SparseRows {
         let mut rows = SparseRows::new(self.vocabulary().len());
@@ -169,7 +170,7 @@ impl TfIdf {
         rows
     }
 
-    /// As [`transform`](Self::transform) into rows whose memory is used again.
+    /// As [`transform`](Self::transform) into rows whose memory is reused.
     pub fn transform_into<S: AsRef<str>>(
         &self,
         documents: impl IntoIterator<Item = S>,

@@ -10,45 +10,44 @@ pub(crate) mod payload;
 mod preorder;
 pub(crate) mod tensors;
 
-/// A node of a tree given to, or read from, a model; nodes refer to each other by their places in a list whose first
-/// node is the root.
+/// A node of a tree. Nodes refer to each other by their indices in a list whose first node is the root.
 ///
-/// `L` is what a leaf says: `usize` for a class, `f32` for a value.
+/// `L` is the value of a leaf: `usize` for a class, `f32` for a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TreeNode<L> {
-    /// A test of one feature.
+    /// A split by one feature.
     Split {
         /// The feature tested, counted from 0.
         feature: usize,
         /// Samples whose feature is at most this go left, all others (also those whose feature is not a number) right.
         threshold: f32,
-        /// Place of the node for samples that go left.
+        /// Index of the left child.
         left: usize,
-        /// Place of the node for samples that go right.
+        /// Index of the right child.
         right: usize,
-        /// Training samples that came this far; 0 if nobody counted.
+        /// Training samples that reached the node; 0 if unknown.
         n_samples: usize,
-        /// How mixed those were, by the measure the tree was trained with; 0 if nobody measured.
+        /// Impurity of those samples by the criterion of training; 0 if unknown.
         impurity: f32,
     },
-    /// An end of the tree.
+    /// A leaf.
     Leaf {
-        /// What it says.
+        /// Its value.
         value: L,
-        /// Training samples that came this far; 0 if nobody counted.
+        /// Training samples that reached the node; 0 if unknown.
         n_samples: usize,
-        /// How mixed those were, by the measure the tree was trained with; 0 if nobody measured.
+        /// Impurity of those samples by the criterion of training; 0 if unknown.
         impurity: f32,
     },
 }
 
-/// What a leaf says, in the four bytes a node has for it.
+/// The value of a leaf in four bytes.
 pub(crate) trait Leaf: Copy {
     fn to_bits(self) -> Option<u32>;
     fn from_bits(bits: u32) -> Self;
 }
 
-/// What the leaves of a tree say. Reading and writing know it when the program runs: the same code for each.
+/// What the leaves of a tree hold. A run-time value, so that reading and writing are compiled once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeafKind {
     /// A class, a `usize`.

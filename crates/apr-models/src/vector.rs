@@ -1,11 +1,11 @@
-//! A list of numbers.
+//! Vectors.
 
 use alloc::vec::Vec;
 use core::iter::Copied;
 use core::ops::Index;
 use core::slice;
 
-/// A list of `f32` values: targets, predictions or coefficients. It may be empty.
+/// A vector of `f32`: targets, predictions or coefficients. It may be empty.
 ///
 /// ```
 /// use apr_models::Vector;
@@ -50,7 +50,7 @@ impl Vector {
         self.values.as_slice()
     }
 
-    /// Gives the values back.
+    /// Returns the values.
     #[must_use]
     pub fn into_vec(self) -> Vec<f32> {
         self.values

@@ -11,8 +11,9 @@ use crate::model::Classifier;
 use crate::probability;
 use crate::tree::TreeNode;
 
-/// Scores of classes to which trees add, stage by stage: one score for two classes, whose probability it gives by the
-/// logistic function; one for each of more, by the softmax. Sums are in `f64`.
+/// Gradient boosted classification trees (Friedman, Annals of Statistics 29, 2001), not grown here: the trees of
+/// each stage add to one score for two classes, or to one for each class. Probabilities are the logistic function of
+/// the score, or the softmax; sums are in `f64`.
 ///
 /// ```
 /// use apr_models::{BoostedClassifierParts, Classifier, GradientBoostingClassifier, Matrix, TreeNode};
@@ -46,7 +47,7 @@ pub struct BoostedClassifierParts {
     pub classes: Vec<usize>,
     /// Features of a sample.
     pub n_features: usize,
-    /// What the trees' values are multiplied by.
+    /// The learning rate: factor of the trees' values.
     pub learning_rate: f64,
     /// The scores before the first tree: one for two classes, otherwise one for each.
     pub start: Vec<f64>,
@@ -55,7 +56,7 @@ pub struct BoostedClassifierParts {
 }
 
 impl GradientBoostingClassifier {
-    /// Takes the parts of a model that exists already.
+    /// Makes a model of its parts.
     ///
     /// # Errors
     ///
@@ -75,7 +76,7 @@ impl GradientBoostingClassifier {
         Ok(Self { classes, boosted })
     }
 
-    /// Gives the parts back.
+    /// Returns the parts.
     #[must_use]
     pub fn to_parts(&self) -> BoostedClassifierParts {
         BoostedClassifierParts {
@@ -99,7 +100,7 @@ impl GradientBoostingClassifier {
         self.boosted.trees.len()
     }
 
-    /// What the trees' values are multiplied by.
+    /// The learning rate: factor of the trees' values.
     #[must_use]
     pub const fn learning_rate(&self) -> f64 {
         self.boosted.learning_rate
@@ -111,8 +112,9 @@ impl GradientBoostingClassifier {
         self.boosted.start.as_slice()
     }
 
-    /// The scores of the samples of `rows`, which stand one after the other: one for each sample with two classes,
-    /// otherwise one for each class. Nothing is allocated for up to 512 classes.
+    /// The decision function of each row of `rows` (`[n_samples, n_features]`, row-major) into `out`
+    /// (`[n_samples, n_scores]`, row-major), with one score for two classes and otherwise one for each class.
+    /// Allocates nothing for up to 512 classes.
     ///
     /// # Errors
     ///
@@ -129,8 +131,8 @@ impl GradientBoostingClassifier {
         })
     }
 
-    /// The probability of each class for the samples of `rows`, which stand one after the other: a row for each sample,
-    /// a column for each class. Nothing is allocated for up to 512 classes.
+    /// The probability of each class for each row of `rows` (`[n_samples, n_features]`, row-major) into `out`
+    /// (`[n_samples, n_classes]`, row-major). Allocates nothing for up to 512 classes.
     ///
     /// # Errors
     ///

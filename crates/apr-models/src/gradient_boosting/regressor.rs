@@ -8,7 +8,8 @@ use crate::gradient_boosting::boosted::Boosted;
 use crate::model::Regressor;
 use crate::tree::TreeNode;
 
-/// Predicts a starting value plus, for each tree, the learning rate times what the tree says. Sums are in `f64`.
+/// Gradient boosted regression trees (Friedman, Annals of Statistics 29, 2001), not grown here: a starting value
+/// plus the learning rate times the value of each tree, summed in `f64`.
 ///
 /// ```
 /// use apr_models::{BoostedRegressorParts, GradientBoostingRegressor, Matrix, Regressor, TreeNode};
@@ -38,7 +39,7 @@ pub struct GradientBoostingRegressor {
 pub struct BoostedRegressorParts {
     /// Features of a sample.
     pub n_features: usize,
-    /// What the trees' values are multiplied by.
+    /// The learning rate: factor of the trees' values.
     pub learning_rate: f64,
     /// The prediction before the first tree.
     pub start: f64,
@@ -47,7 +48,7 @@ pub struct BoostedRegressorParts {
 }
 
 impl GradientBoostingRegressor {
-    /// Takes the parts of a model that exists already.
+    /// Makes a model of its parts.
     ///
     /// # Errors
     ///
@@ -64,7 +65,7 @@ impl GradientBoostingRegressor {
         Ok(Self { boosted })
     }
 
-    /// Gives the parts back.
+    /// Returns the parts.
     #[must_use]
     pub fn to_parts(&self) -> BoostedRegressorParts {
         BoostedRegressorParts {
@@ -81,7 +82,7 @@ impl GradientBoostingRegressor {
         self.boosted.trees.len()
     }
 
-    /// What the trees' values are multiplied by.
+    /// The learning rate: factor of the trees' values.
     #[must_use]
     pub const fn learning_rate(&self) -> f64 {
         self.boosted.learning_rate

@@ -8,8 +8,8 @@ use crate::matrix::check_shape;
 use crate::model::check_rows;
 use crate::payload::values::{skip_list, skip_option};
 
-/// Clusters over the bytes of their payload: nothing is copied, nothing allocated, and the numbers may begin at any address.
-/// They predict as the model that [`Embedded::load`](apr_container::Embedded::load) gives.
+/// Clusters over the bytes of their payload: they copy and allocate nothing, and the bytes need no alignment. They
+/// predict as the model that [`Embedded::load`](apr_container::Embedded::load) gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KMeansView<'data> {
     /// `n_clusters` rows of `n_features` values, both at least 1.
@@ -30,18 +30,19 @@ impl<'data> KMeansView<'data> {
         self.centroids.len() / self.n_features
     }
 
-    /// The centres, one behind the other.
+    /// The centres: `[n_clusters, n_features]`, row-major.
     #[must_use]
     pub const fn centroids(&self) -> F32s<'data> {
         self.centroids
     }
 
-    /// The cluster of each sample of `rows`, which stand one after the other, into its place in `out`. Nothing is allocated.
+    /// The cluster of each row of `rows` (`[n_samples, n_features]`, row-major) into `out` (`[n_samples]`).
+    /// Allocates nothing.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if `rows` is not one sample of the model's features for
-    /// each place.
+    /// [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if `rows` is not `out.len()` rows of the model's
+    /// features.
     pub fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
         check_rows(rows, out.len(), self.n_features)?;
         for (place, row) in out.iter_mut().zip(rows.chunks_exact(self.n_features)) {

@@ -11,10 +11,11 @@ use crate::model::Classifier;
 use crate::nearest::Candidate;
 use crate::probability;
 
-/// Predicts the class that weighs most among the nearest known samples.
+/// k-nearest-neighbours classifier (Cover and Hart, IEEE Trans. Inf. Theory 13, 1967): the class of the largest
+/// weight among the `k` nearest samples, as scikit-learn 1.9.1's `KNeighborsClassifier` but for ties.
 ///
-/// Distances are Euclidean, summed in `f64`. Of samples equally far away the ones that come first among the known count
-/// as nearer; of classes of equal weight the one of the smallest label wins.
+/// Distances are Euclidean, summed in `f64`. Of equally distant samples the one with the smaller index counts as
+/// nearer; of classes of equal weight the smallest label wins.
 ///
 /// ```
 /// use apr_models::{Classifier, KnnClassifier, KnnWeights, Matrix};
@@ -34,7 +35,8 @@ pub struct KnnClassifier {
 }
 
 impl KnnClassifier {
-    /// Keeps the samples and their labels, and asks `k` of them later.
+    /// Stores the samples `x` (`[n_samples, n_features]`) and their classes `y` (`[n_samples]`); predictions use the
+    /// `k` nearest.
     ///
     /// # Errors
     ///
@@ -59,7 +61,7 @@ impl KnnClassifier {
         Ok(Self { neighbours, classes, class_of })
     }
 
-    /// The known samples.
+    /// The stored samples: `[n_samples, n_features]`.
     #[must_use]
     pub const fn samples(&self) -> &Matrix {
         &self.neighbours.samples
@@ -76,19 +78,19 @@ impl KnnClassifier {
         self.classes.labels()
     }
 
-    /// How many neighbours are asked.
+    /// Number of neighbours, `k`.
     #[must_use]
     pub const fn k(&self) -> usize {
         self.neighbours.k
     }
 
-    /// How much each neighbour counts.
+    /// The weights of the neighbours.
     #[must_use]
     pub const fn weights(&self) -> KnnWeights {
         self.neighbours.weights
     }
 
-    /// The known samples nearest to `row`, nearest first.
+    /// The stored samples nearest to `row` (`[n_features]`), nearest first.
     ///
     /// # Errors
     ///
@@ -97,8 +99,9 @@ impl KnnClassifier {
         self.neighbours.nearest(row)
     }
 
-    /// The share of each class in the weight of the neighbours, for the samples of `rows`, which stand one after the
-    /// other: a row for each sample, a column for each class. Nothing is allocated for up to 512 neighbours.
+    /// The probability of each class, its part of the weight of the neighbours, for each row of `rows`
+    /// (`[n_samples, n_features]`, row-major) into `out` (`[n_samples, n_classes]`, row-major). Allocates nothing for
+    /// up to 512 neighbours.
     ///
     /// # Errors
     ///
@@ -129,8 +132,7 @@ impl KnnClassifier {
         nearest.sort_unstable_by(|a, b| a.place.cmp(&b.place).then(b.value.total_cmp(&a.value)));
     }
 
-    /// The share of each class in the weight of each sample's neighbours: a row for each sample, a column for each
-    /// class.
+    /// The probability of each class, its part of the weight of the neighbours: `[n_samples, n_classes]`.
     ///
     /// # Errors
     ///

@@ -19,7 +19,7 @@ const MAX_BLOCK: usize = 16;
 /// Values of known samples compared with a block before the next ones: they stay in the innermost cache meanwhile.
 const TILE_VALUES: usize = 4096;
 
-/// How much each neighbour counts.
+/// The weights of the neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KnnWeights {
     /// All the same.

@@ -8,10 +8,11 @@ use crate::matrix::Matrix;
 use crate::model::Regressor;
 use crate::vector::Vector;
 
-/// Predicts the weighted mean of the targets of the nearest known samples.
+/// k-nearest-neighbours regressor: the weighted mean of the targets of the `k` nearest samples, as scikit-learn
+/// 1.9.1's `KNeighborsRegressor` but for ties.
 ///
-/// Distances are Euclidean, summed in `f64`. Of samples equally far away the ones that come first among the known count
-/// as nearer.
+/// Distances are Euclidean, summed in `f64`. Of equally distant samples the one with the smaller index counts as
+/// nearer.
 ///
 /// ```
 /// use apr_models::{KnnRegressor, KnnWeights, Matrix, Regressor, Vector};
@@ -29,7 +30,8 @@ pub struct KnnRegressor {
 }
 
 impl KnnRegressor {
-    /// Keeps the samples and their targets, and asks `k` of them later.
+    /// Stores the samples `x` (`[n_samples, n_features]`) and their targets `y` (`[n_samples]`); predictions use the
+    /// `k` nearest.
     ///
     /// # Errors
     ///
@@ -50,7 +52,7 @@ impl KnnRegressor {
         Ok(Self { neighbours, targets })
     }
 
-    /// The known samples.
+    /// The stored samples: `[n_samples, n_features]`.
     #[must_use]
     pub const fn samples(&self) -> &Matrix {
         &self.neighbours.samples
@@ -62,19 +64,19 @@ impl KnnRegressor {
         &self.targets
     }
 
-    /// How many neighbours are asked.
+    /// Number of neighbours, `k`.
     #[must_use]
     pub const fn k(&self) -> usize {
         self.neighbours.k
     }
 
-    /// How much each neighbour counts.
+    /// The weights of the neighbours.
     #[must_use]
     pub const fn weights(&self) -> KnnWeights {
         self.neighbours.weights
     }
 
-    /// The known samples nearest to `row`, nearest first.
+    /// The stored samples nearest to `row` (`[n_features]`), nearest first.
     ///
     /// # Errors
     ///

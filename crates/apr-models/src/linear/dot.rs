@@ -1,6 +1,6 @@
 //! Sums of products over rows: the inner loop of every linear prediction.
 //!
-//! Each product of two `f32` is exact in `f64`, and the products are added to the constant term one feature after the
+//! Each product of two `f32` is exact in `f64`, and the products are added to the intercept one feature after the
 //! other. So a result has the same bits however many rows are taken at once, and with or without fused instructions.
 
 /// Most features that have a loop of their own.

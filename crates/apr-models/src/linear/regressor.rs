@@ -5,35 +5,36 @@
 macro_rules! linear_regressor {
     ($model:ident) => {
         impl $model {
-            /// Whether the model has weights: it was trained, loaded, or made from parts.
+            /// Whether the model is fitted: by `fit`, from a file, or from parts.
             #[must_use]
             pub fn is_fitted(&self) -> bool {
                 self.plane.is_fitted()
             }
 
-            /// One coefficient for each feature; empty until the model is fitted.
+            /// The coefficients: `[n_features]`, empty until the model is fitted.
             #[must_use]
             pub fn coefficients(&self) -> &$crate::vector::Vector {
                 self.plane.coefficients()
             }
 
-            /// The constant term; 0 until the model is fitted.
+            /// The intercept; 0 until the model is fitted.
             #[must_use]
             pub const fn intercept(&self) -> f32 {
                 self.plane.intercept()
             }
 
-            /// Whether training chose the constant term.
+            /// Whether training estimated the intercept.
             #[must_use]
             pub const fn intercept_rule(&self) -> $crate::linear::Intercept {
                 self.rule
             }
 
-            /// Predicts one sample; [`try_predict_one`](Self::try_predict_one) for a sample of unknown length.
+            /// Predicts one sample `row` (`[n_features]`); [`try_predict_one`](Self::try_predict_one) returns an
+            /// error instead of panicking.
             ///
             /// # Panics
             ///
-            /// If the model is not fitted, or `row` has not one value for each of its features.
+            /// If the model is unfitted, or `row` does not have the model's number of features.
             #[must_use]
             #[track_caller]
             pub fn predict_one(&self, row: &[f32]) -> f32 {
@@ -43,7 +44,7 @@ macro_rules! linear_regressor {
                 }
             }
 
-            /// Predicts one sample.
+            /// Predicts one sample `row`: `[n_features]`.
             ///
             /// # Errors
             ///

@@ -6,7 +6,7 @@ use super::dot;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::model::check_rows;
 
-/// Coefficients where they lie, and the constant term.
+/// Coefficients where they lie, and the intercept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlaneView<'data> {
     /// Never empty.
@@ -55,8 +55,9 @@ impl<'data> PlaneView<'data> {
     }
 }
 
-/// A linear regression over the bytes of its payload: nothing is copied, nothing allocated, and the numbers may begin at any
-/// address. It predicts with the bits of the model that [`Embedded::load`](apr_container::Embedded::load) gives.
+/// A linear regression over the bytes of its payload: it copies and allocates nothing, and the bytes need no
+/// alignment. Its predictions equal, bit for bit, those of the model that
+/// [`Embedded::load`](apr_container::Embedded::load) gives.
 ///
 /// The view of [`LinearRegression`](crate::LinearRegression), [`Ridge`](crate::Ridge), [`Lasso`](crate::Lasso) and
 /// [`ElasticNet`](crate::ElasticNet).
@@ -85,29 +86,30 @@ impl<'data> LinearView<'data> {
         self.plane.coefficients().len()
     }
 
-    /// One coefficient for each feature.
+    /// The coefficients: `[n_features]`.
     #[must_use]
     pub const fn coefficients(&self) -> F32s<'data> {
         self.plane.coefficients()
     }
 
-    /// The constant term.
+    /// The intercept.
     #[must_use]
     pub const fn intercept(&self) -> f32 {
         self.plane.intercept()
     }
 
-    /// Predicts the samples of `rows`, which stand one after the other, each into its place in `out`. Nothing is allocated.
+    /// Predicts each row of `rows` (`[n_samples, n_features]`, row-major) into `out` (`[n_samples]`). Allocates
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if `rows` is not one sample of the model's features for
-    /// each place.
+    /// [`ErrorKind::InputLength`] and [`ErrorKind::FeatureCount`] if `rows` is not `out.len()` rows of the model's
+    /// features.
     pub fn predict_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         self.plane.values_into(rows, out)
     }
 
-    /// Predicts one sample.
+    /// Predicts one sample `row`: `[n_features]`.
     ///
     /// # Errors
     ///
@@ -133,7 +135,7 @@ fn view<'data>(
     Ok(LinearView { plane })
 }
 
-/// `model: bytes before the plane, bytes behind the rule of the constant term`
+/// `model: bytes before the plane, bytes behind the rule of the intercept`
 macro_rules! views {
     ($($model:ident: $before:literal, $after:literal;)*) => {
         $(impl ViewPayload for crate::$model {

@@ -3,8 +3,8 @@
 //! | tensor | dtype | shape | meaning |
 //! |---|---|---|---|
 //! | `coefficients` | F32 | `[n]`, `n >= 1` | one coefficient for each feature |
-//! | `intercept` | F32 | `[1]` | the constant term |
-//! | `fit_intercept` | F32 | `[1]` | 0; absent where training chose the constant term |
+//! | `intercept` | F32 | `[1]` | the intercept |
+//! | `fit_intercept` | F32 | `[1]` | 0; absent where training chose the intercept |
 //!
 //! Such a file has no metadata: readers exist that take its entry for a tensor.
 

@@ -115,7 +115,7 @@ impl<'x> Problem<'x> {
         Ok(Self { x, y, means, units, class_weights, l2_penalty: settings.l2_penalty })
     }
 
-    /// The samples in units, each with a 1 for the constant term, with class and weight.
+    /// The samples in units, each with a 1 for the intercept, with class and weight.
     fn for_each(&self, mut visit: impl FnMut(&[f64], usize, f64)) {
         let mut sample = vec![1.0; self.x.n_cols() + 1];
         for (row, &class) in self.x.rows().zip(self.y) {

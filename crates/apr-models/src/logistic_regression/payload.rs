@@ -1,4 +1,4 @@
-//! Logistic regressions in payloads: optional list of coefficients, constant term, step, steps allowed, tolerance; since
+//! Logistic regressions in payloads: optional list of coefficients, intercept, step, steps allowed, tolerance; since
 //! layout 0.72 also class weights (alternatives uniform, balanced, manual with a list), penalty, and the way through
 //! the samples (alternatives batch, stochastic, mini-batch with a size).
 //!
@@ -57,7 +57,7 @@ impl EncodePayload for LogisticRegression {
     }
 }
 
-/// Numbers that are not finite, and models without weights, are read as they are.
+/// Values that are not finite, and unfitted models, are accepted.
 impl DecodePayload for LogisticRegression {
     const MODEL_TYPE: Option<ModelType> = Some(ModelType::LogisticRegression);
 

@@ -6,8 +6,9 @@ use super::{classes_into, probabilities_into};
 use crate::error::Error;
 use crate::linear::PlaneView;
 
-/// A logistic regression over the bytes of its payload: nothing is copied, nothing allocated, and the numbers may begin at
-/// any address. It predicts with the bits of the model that [`Embedded::load`](apr_container::Embedded::load) gives.
+/// A logistic regression over the bytes of its payload: it copies and allocates nothing, and the bytes need no
+/// alignment. Its predictions equal, bit for bit, those of the model that
+/// [`Embedded::load`](apr_container::Embedded::load) gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogisticRegressionView<'data> {
     pub(super) plane: PlaneView<'data>,
@@ -20,32 +21,33 @@ impl<'data> LogisticRegressionView<'data> {
         self.plane.coefficients().len()
     }
 
-    /// One coefficient for each feature.
+    /// The coefficients: `[n_features]`.
     #[must_use]
     pub const fn coefficients(&self) -> F32s<'data> {
         self.plane.coefficients()
     }
 
-    /// The constant term.
+    /// The intercept.
     #[must_use]
     pub const fn intercept(&self) -> f32 {
         self.plane.intercept()
     }
 
-    /// The class, 0 or 1, of each sample of `rows`, which stand one after the other, into its place in `out`. Nothing is
-    /// allocated.
+    /// The class, 0 or 1, of each row of `rows` (`[n_samples, n_features]`, row-major) into `out` (`[n_samples]`).
+    /// Allocates nothing.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::InputLength`](crate::ErrorKind::InputLength) and
-    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount) if `rows` is not one sample of the model's features for
-    /// each place.
+    /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount) if `rows` is not `out.len()` rows of the model's
+    /// features.
     pub fn predict_into(&self, rows: &[f32], out: &mut [usize]) -> Result<(), Error> {
         classes_into(self.plane.values(rows, out.len())?, out);
         Ok(())
     }
 
-    /// The probability of class 1 for each sample of `rows`, into its place in `out`. Nothing is allocated.
+    /// The probability of class 1 for each row of `rows` into `out`; shapes as in
+    /// [`predict_into`](Self::predict_into). Allocates nothing.
     ///
     /// # Errors
     ///

@@ -30,7 +30,7 @@ pub trait GatingNetwork {
 
 /// Scores that are linear in the features, divided by a temperature: the lower it is, the less the experts share.
 ///
-/// There is no constant term: a feature that is always 1 makes one.
+/// There is no intercept: a feature that is always 1 makes one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SoftmaxGating {
     n_features: usize,
@@ -100,7 +100,7 @@ impl SoftmaxGating {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::UnexpectedTensor`], what [`Tensors`] says of missing or wrong ones, and all of
+    /// [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or malformed tensors, and all of
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_only(&|name| [WEIGHTS, TEMPERATURE].contains(&name))?;
@@ -150,7 +150,7 @@ impl EncodePayload for SoftmaxGating {
     }
 }
 
-/// Numbers that are not finite are read as they are.
+/// Values that are not finite are accepted.
 impl DecodePayload for SoftmaxGating {
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         read(input, |fields| {

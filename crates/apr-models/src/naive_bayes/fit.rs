@@ -63,7 +63,6 @@ fn moments(x: &Matrix, places: &[u32], n_classes: usize) -> (Vec<f64>, Vec<f64>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Classifier;
 
     #[test]
     fn moments_are_those_of_each_class() {

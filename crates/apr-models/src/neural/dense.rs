@@ -11,7 +11,7 @@ use crate::rng::Rng;
 /// Inputs whose weights are read together.
 pub(crate) const GROUP: usize = 4;
 
-/// What becomes of the weighted sums of a layer.
+/// Activation function of a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
     /// They stay.
@@ -30,7 +30,7 @@ pub enum Activation {
 /// A layer that computes `activation(x * weights + bias)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dense {
-    /// A row for each input, a column for each output.
+    /// `[n_inputs, n_outputs]`, row-major.
     weights: Matrix,
     bias: Vec<f32>,
     activation: Activation,
@@ -82,7 +82,7 @@ impl Dense {
         self.weights.n_cols()
     }
 
-    /// A row for each input, a column for each output.
+    /// `[n_inputs, n_outputs]`, row-major.
     #[must_use]
     pub const fn weights(&self) -> &Matrix {
         &self.weights
@@ -94,7 +94,7 @@ impl Dense {
         self.bias.as_slice()
     }
 
-    /// What becomes of the weighted sums.
+    /// Its activation function.
     #[must_use]
     pub const fn activation(&self) -> Activation {
         self.activation

@@ -14,7 +14,7 @@ use crate::vocabulary::Vocabulary;
 pub struct NgramLmOptions {
     /// Tokens of the longest n-grams: 1 to 16. Default 3.
     pub order: usize,
-    /// What probability n-grams have that were never seen. Default absolute discounting by 0.75.
+    /// Smoothing: the probability of n-grams that were not seen. Default absolute discounting by 0.75.
     pub smoothing: Smoothing,
     /// Words seen less often count as unknown. Default 1: all are known, and unknown words have only the probability
     /// that smoothing gives them.

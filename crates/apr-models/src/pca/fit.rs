@@ -186,7 +186,6 @@ fn point_forward(direction: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Transformer;
     use crate::rng::Rng;
 
     fn random(n_rows: usize, n_cols: usize, seed: u64) -> Matrix {

@@ -59,9 +59,9 @@ pub struct NeighboursParts {
     pub k: usize,
     /// How far samples are from each other.
     pub metric: NeighbourMetric,
-    /// How much each neighbour counts.
+    /// The weights of the neighbours.
     pub weights: KnnWeights,
-    /// The known samples. For the cosine each has a length of 1, or of 0.
+    /// The stored samples: `[n_samples, n_features]`. For the cosine each has a length of 1, or of 0.
     pub samples: Table,
     /// How the nearest are found.
     pub search: NeighbourSearch,

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::products::{dot, squared_distance};
 
-/// How alike two samples are.
+/// Kernel function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SvmKernel {
     /// The sum of the products of their features.
@@ -35,7 +35,7 @@ impl SvmKernel {
 pub struct KernelParts {
     /// Labels, strictly increasing, `k` of them, at least two.
     pub classes: Vec<usize>,
-    /// How alike two samples are.
+    /// Kernel function.
     pub kernel: SvmKernel,
     /// Support vectors of each class.
     pub n_support: Vec<usize>,
@@ -154,7 +154,6 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::model::Classifier;
     use crate::svm::Svm;
 
     #[test]

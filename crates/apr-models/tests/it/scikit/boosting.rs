@@ -1,8 +1,7 @@
 //! Gradient boosted trees.
 
 use apr_models::{
-    BoostedClassifierParts, BoostedRegressorParts, Classifier, GradientBoostingClassifier,
-    GradientBoostingRegressor, Regressor,
+    BoostedClassifierParts, BoostedRegressorParts, GradientBoostingClassifier, GradientBoostingRegressor,
 };
 
 use super::trees::{questions, values as tree};

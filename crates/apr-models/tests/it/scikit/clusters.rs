@@ -1,6 +1,6 @@
 //! Clusters.
 
-use apr_models::{Classifier, CovarianceType, Dbscan, GaussianMixture, KMeans, Matrix};
+use apr_models::{CovarianceType, Dbscan, GaussianMixture, KMeans, Matrix};
 
 use super::{Case, cases, floats, matrix, number, reloaded, whole, wholes, wide};
 

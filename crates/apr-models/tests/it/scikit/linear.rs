@@ -1,8 +1,8 @@
 //! Linear models: what they predict, and what training finds.
 
 use apr_models::{
-    Activation, Classifier, Dense, ElasticNet, Intercept, Lasso, LinearRegression, LogisticRegression,
-    Matrix, NeuralSequential, Regressor, Ridge, Transformer, Vector,
+    Activation, Dense, ElasticNet, Intercept, Lasso, LinearRegression, LogisticRegression, Matrix,
+    NeuralSequential, Regressor, Ridge, Vector,
 };
 
 use super::{Case, cases, floats, matrix, number, reloaded, wholes, wide};

@@ -1,8 +1,8 @@
 //! Nearest neighbours, and naive Bayes beside them.
 
 use apr_models::{
-    Classifier, KnnClassifier, KnnRegressor, KnnWeights, NaiveBayes, NaiveBayesOptions, NaiveBayesParts,
-    Neighbour, Regressor, Vector,
+    KnnClassifier, KnnRegressor, KnnWeights, NaiveBayes, NaiveBayesOptions, NaiveBayesParts, Neighbour,
+    Vector,
 };
 
 use super::{Case, cases, floats, reloaded, whole, wholes, wide};

@@ -1,6 +1,6 @@
 //! Principal components.
 
-use apr_models::{Matrix, Pca, PcaOptions, PcaParts, PcaScaling, Transformer};
+use apr_models::{Matrix, Pca, PcaOptions, PcaParts, PcaScaling};
 
 use super::{Case, cases, floats, matrix, reloaded, whole, wide};
 

@@ -1,6 +1,6 @@
 //! Scalers.
 
-use apr_models::{MinMaxScaler, StandardScaler, Transformer};
+use apr_models::{MinMaxScaler, StandardScaler};
 
 use super::{cases, floats, number, reloaded, wide};
 

@@ -1,8 +1,8 @@
 //! Trees and forests, built from theirs; also asked about rows on thresholds and a bit above.
 
 use apr_models::{
-    Classifier, DecisionTreeClassifier, DecisionTreeRegressor, IsolationForest, Matrix,
-    RandomForestClassifier, RandomForestRegressor, Regressor, TreeNode,
+    DecisionTreeClassifier, DecisionTreeRegressor, IsolationForest, Matrix, RandomForestClassifier,
+    RandomForestRegressor, TreeNode,
 };
 use serde_json::Value;
 

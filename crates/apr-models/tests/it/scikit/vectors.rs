@@ -1,6 +1,6 @@
 //! Support vector machines.
 
-use apr_models::{Classifier, KernelParts, LinearParts, Svm, SvmKernel};
+use apr_models::{KernelParts, LinearParts, Svm, SvmKernel};
 
 use super::{Case, cases, floats, matrix, reloaded, wholes, wide};
 
