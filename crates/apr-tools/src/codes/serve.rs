@@ -64,7 +64,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "sv-method",
         Usage,
-        "This address of the server takes other methods.",
+        "The path does not allow this method.",
         "POST to /predict, GET the others",
     ),
     entry(
