@@ -214,7 +214,7 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     let lost_parts = lost::parts(&model, format).map_err(|failure| failure.in_file(input))?;
     lost.extend(lost_parts);
     let mut job =
-        Job { schema: "apr.convert/1", model: &model, destination: &destination, overwrite, run, lost };
+        Job { schema: "apr.convert/2", model: &model, destination: &destination, overwrite, run, lost };
     let tensors = || names.iter().map(String::as_str).zip(selected.iter().copied());
     let entries = || metadata.clone().unwrap_or_default();
     let at_input = |failure: Failure| match failure.code() {

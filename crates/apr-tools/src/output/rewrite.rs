@@ -199,7 +199,14 @@ impl Job<'_> {
     }
 
     fn conversion(&self, to: Format) -> Conversion<'_> {
-        Conversion { input_format: self.model.format().id(), format: to.id(), lost: &self.lost }
+        let from = self.model.format();
+        Conversion {
+            input_format: from.name(),
+            input_version: from.version(),
+            format: to.name(),
+            version: to.version(),
+            lost: &self.lost,
+        }
     }
 }
 
@@ -219,7 +226,7 @@ pub(crate) struct FileReport<'a> {
 }
 
 impl Report for FileReport<'_> {
-    const SCHEMA: &'static str = "apr.convert/1";
+    const SCHEMA: &'static str = "apr.convert/2";
 
     fn schema(&self) -> &'static str {
         self.schema
@@ -258,6 +265,10 @@ pub(crate) enum MetadataFields<'a> {
 #[derive(Serialize)]
 struct Conversion<'a> {
     input_format: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_version: Option<u32>,
     format: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
     lost: &'a [String],
 }

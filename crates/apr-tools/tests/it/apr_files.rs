@@ -45,8 +45,8 @@ fn everything_that_others_wrote_is_accepted() {
             let is_encrypted = file_name.contains("_password") || file_name.contains("_recipient");
             if file_name.starts_with("f0723v2") {
                 assert_eq!(
-                    (&file["format"], &file["checksum"]),
-                    (&json!("apr2"), &json!("right")),
+                    (&file["format"], &file["version"], &file["checksum"]),
+                    (&json!("apr"), &json!(2), &json!("right")),
                     "{file_name}"
                 );
                 continue;
@@ -87,7 +87,8 @@ fn inspecting_gives_header_and_metadata_as_they_were_written() {
         let path = folder().join(file_name);
         let (exit, found) = sandbox.json(&["inspect", path.to_str().unwrap()]);
         assert_eq!(exit, 0, "{file_name}");
-        assert_eq!((&found["format"], &found["verified"]), (&json!("apr1"), &Value::Null));
+        assert_eq!((&found["format"], &found["version"]), (&json!("apr"), &json!(1)));
+        assert_eq!(found["verified"], Value::Null);
         let metadata = &found["metadata"];
         for (key, expected) in file["metadata"].as_object().unwrap() {
             assert_eq!(rounded(&metadata[key]), rounded(expected), "{file_name}: {key}");

@@ -160,7 +160,7 @@ fn checkpoints_of_trainers_are_listed() {
         refused.stderr
     );
     sandbox.write("out/model.safetensors", &tensors());
-    assert_eq!(sandbox.json(&["inspect", "out"]).1["schema"], "apr.inspect/1");
+    assert_eq!(sandbox.json(&["inspect", "out"]).1["schema"], "apr.inspect/2");
 }
 
 #[test]

@@ -13,15 +13,17 @@ fn convert(sandbox: &Sandbox, args: &[&str]) -> Value {
 #[test]
 fn a_model_comes_back_the_same_from_every_format() {
     let sandbox = Sandbox::with_models();
-    for (between, options, format) in [
-        ("a.safetensors", &[][..], "safetensors"),
-        ("b.apr", &["--format", "apr2"], "apr2"),
-        ("c.apr", &["--compression", "zstd"], "apr1"),
-        ("d.apr", &["--compression", "zstd-max"], "apr1"),
-        ("e.apr", &["--compression", "lz4"], "apr1"),
+    for (between, options, version) in [
+        ("a.safetensors", &[][..], None),
+        ("b.apr", &["--format", "apr2"], Some(2)),
+        ("c.apr", &["--compression", "zstd"], Some(1)),
+        ("d.apr", &["--compression", "zstd-max"], Some(1)),
+        ("e.apr", &["--compression", "lz4"], Some(1)),
     ] {
         let there = convert(&sandbox, &[&["model.apr", between], options].concat());
+        let format = if version.is_some() { "apr" } else { "safetensors" };
         assert_eq!((&there["format"], &there["lost"]), (&json!(format), &json!([])), "{between}");
+        assert_eq!(there["version"], json!(version), "{between}");
         let diff = sandbox.run(&["diff", "model.apr", between, "--ignore-metadata"]);
         assert_eq!(diff.exit, 0, "{between}\n{}", diff.stdout);
         let back =
@@ -61,8 +63,8 @@ fn tensors_come_back_the_same() {
     convert(&sandbox, &["model.safetensors", "plain.safetensors", "--exclude", "mask"]);
     let there = convert(&sandbox, &["plain.safetensors", "t.apr"]);
     assert_eq!(
-        (&there["format"], &there["lost"], &there["tensors"]),
-        (&json!("apr2"), &json!([]), &json!(9))
+        (&there["format"], &there["version"], &there["lost"], &there["tensors"]),
+        (&json!("apr"), &json!(2), &json!([]), &json!(9))
     );
     assert_eq!(there["metadata"]["format"], "pt");
     assert_eq!(sandbox.run(&["check", "t.apr"]).exit, 0);

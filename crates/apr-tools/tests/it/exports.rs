@@ -274,7 +274,7 @@ fn what_is_advised_works() {
         let help = advice(&sandbox, &["convert", input, "x.apr", "--force"]);
         assert!(help.contains("--dequantize f32") && help.contains("--format gguf"), "{help}");
         let report = json(&sandbox, &["convert", input, "x.apr", "--dequantize", "f32", "--force"]);
-        assert_eq!(report["format"], "apr1");
+        assert_eq!((&report["format"], &report["version"]), (&"apr".into(), &1.into()));
         json(&sandbox, &["convert", input, "x2.apr", "--format", "gguf", "--force"]);
     }
     let help = advice(&sandbox, &["convert", "q41.gguf", "x.apr", "--force", "--format", "apr1"]);

@@ -101,8 +101,8 @@ fn quantized_models_predict() {
     let types = shares["types"].as_array().unwrap();
     let four = types.iter().find(|row| row["dtype"] == "AprQ4" || row["type"] == "AprQ4");
     assert!(four.is_some(), "{shares:#}");
-    assert_eq!(report["input_format"], "apr1");
-    assert_eq!(report["format"], "apr2");
+    assert_eq!((&report["input_format"], &report["input_version"]), (&"apr".into(), &1.into()));
+    assert_eq!((&report["format"], &report["version"]), (&"apr".into(), &2.into()));
     let ran = sandbox.run(&["quantize", "mlp.apr", "-t", "q4_0", "-o", "mlp-q4.apr", "--force"]);
     assert!(ran.stderr.contains("the new file is an .apr file of version 2"), "{}", ran.stderr);
 }

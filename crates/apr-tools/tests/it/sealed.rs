@@ -187,7 +187,7 @@ fn whatever_is_encrypted_is_decrypted() {
         let (exit, value) = sandbox.json(&[&["encrypt", file, "-o", "e.bin", "--force"], lock].concat());
         assert_eq!((exit, &value["schema"]), (0, &json!(schema)), "{file} {lock:?} {value}");
         let is_sealed = schema == "apr.seal/1";
-        let format = if is_sealed { "sealed" } else { "apr1" };
+        let format = if is_sealed { "sealed" } else { "apr" };
         assert_eq!(sandbox.json(&["inspect", "e.bin"]).1["format"], format);
         let mut open = if lock == password { password.to_vec() } else { vec!["--identity", "buyer.key"] };
         if lock.contains(&"--sign") {

@@ -104,7 +104,7 @@ fn it_answers_until_a_signal_stops_it() {
         let answer = server.predict("{\"rows\": [[1, 2], [3, 4], [-0.5, 1e2]]}");
         assert_eq!(answer["predictions"], json!(expected));
         let model: Value = serde_json::from_str(&server.get("/model").1).unwrap();
-        assert_eq!(model["file"]["schema"], "apr.inspect/1");
+        assert_eq!(model["file"]["schema"], "apr.inspect/2");
         let digest = model["digest"].as_str().unwrap();
         assert!(digest.starts_with(&format!("sha256:{}", answer["model"].as_str().unwrap())), "{digest}");
         let ran = server.stop(signal);

@@ -150,7 +150,7 @@ struct CheckReport<'a> {
 }
 
 impl report::Report for CheckReport<'_> {
-    const SCHEMA: &'static str = "apr.check/1";
+    const SCHEMA: &'static str = "apr.check/2";
 }
 
 #[derive(Serialize)]
@@ -195,6 +195,8 @@ enum ContentFields<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         format: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
+        version: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         checksum: Option<&'a str>,
     },
     Gguf {
@@ -206,6 +208,8 @@ enum ContentFields<'a> {
     Model {
         bytes: u64,
         format: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        version: Option<u32>,
         model_type: &'a str,
         checksum: &'a str,
         payload: &'a str,
@@ -228,11 +232,12 @@ impl<'a> SoundFields<'a> {
                 bytes,
                 shards,
                 verified_files: verified,
-                format: checksum.map(|_| Format::AprV2.id()),
+                format: checksum.map(|_| Format::AprV2.name()),
+                version: checksum.and(Format::AprV2.version()),
                 checksum,
             },
             &Content::Gguf { tensors, bytes, version } => {
-                ContentFields::Gguf { tensors, bytes, format: Format::Gguf.id(), version }
+                ContentFields::Gguf { tensors, bytes, format: Format::Gguf.name(), version }
             }
             Content::Model { model_type, bytes, payload, is_decrypted, signer } => {
                 let (payload, decoded) = match payload {
@@ -242,7 +247,8 @@ impl<'a> SoundFields<'a> {
                 };
                 ContentFields::Model {
                     bytes: *bytes,
-                    format: Format::AprV1.id(),
+                    format: Format::AprV1.name(),
+                    version: Format::AprV1.version(),
                     model_type,
                     checksum: "right",
                     payload,

@@ -277,7 +277,8 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     let (major, minor) = info.format_version;
     console.report(&InspectReport {
         file: report::path(summary.source.label()),
-        format: summary.source.format().id(),
+        format: summary.source.format().name(),
+        version: summary.source.format().version(),
         mode: summary.rules.name(),
         file_bytes: info.file_size,
         header: HeaderFields {
@@ -309,6 +310,8 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
 struct InspectReport<'a> {
     file: Cow<'a, str>,
     format: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
     mode: &'a str,
     file_bytes: u64,
     header: HeaderFields<'a>,
@@ -321,7 +324,7 @@ struct InspectReport<'a> {
 }
 
 impl Report for InspectReport<'_> {
-    const SCHEMA: &'static str = "apr.inspect/1";
+    const SCHEMA: &'static str = "apr.inspect/2";
 }
 
 #[derive(Serialize)]

@@ -186,7 +186,8 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     let (major, minor) = header.version();
     console.report(&InspectReport {
         file: report::path(summary.model.label()),
-        format: summary.model.format().id(),
+        format: summary.model.format().name(),
+        version: summary.model.format().version(),
         mode: summary.rules.name(),
         file_bytes: index.file_len(),
         tensors: summary.totals.tensors,
@@ -217,6 +218,8 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
 struct InspectReport<'a> {
     file: Cow<'a, str>,
     format: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
     mode: &'a str,
     file_bytes: u64,
     tensors: u64,
@@ -231,7 +234,7 @@ struct InspectReport<'a> {
 }
 
 impl Report for InspectReport<'_> {
-    const SCHEMA: &'static str = "apr.inspect/1";
+    const SCHEMA: &'static str = "apr.inspect/2";
 }
 
 #[derive(Serialize)]

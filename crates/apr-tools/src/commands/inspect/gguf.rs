@@ -247,7 +247,7 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     });
     console.report(&InspectReport {
         file: report::path(summary.model.label()),
-        format: summary.model.format().id(),
+        format: summary.model.format().name(),
         mode: summary.rules.name(),
         file_bytes: summary.file.file_len(),
         version: header.version(),
@@ -291,7 +291,7 @@ struct InspectReport<'a> {
 }
 
 impl Report for InspectReport<'_> {
-    const SCHEMA: &'static str = "apr.inspect/1";
+    const SCHEMA: &'static str = "apr.inspect/2";
 }
 
 #[derive(Serialize)]

@@ -127,7 +127,8 @@ fn json(
     });
     console.report(&QuantizationReport {
         file: report::path(model.label()),
-        format: model.format().id(),
+        format: model.format().name(),
+        version: model.format().version(),
         types: types.collect(),
         tensors: totals.tensors,
         parameters: totals.elements,
@@ -141,6 +142,8 @@ fn json(
 struct QuantizationReport<'a> {
     file: Cow<'a, str>,
     format: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
     types: Vec<TypeRow>,
     tensors: u64,
     parameters: u64,
@@ -149,7 +152,7 @@ struct QuantizationReport<'a> {
 }
 
 impl Report for QuantizationReport<'_> {
-    const SCHEMA: &'static str = "apr.quantization/1";
+    const SCHEMA: &'static str = "apr.quantization/2";
 }
 
 #[derive(Serialize)]

@@ -206,7 +206,7 @@ pub(super) fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), F
     });
     console.report(&InspectReport {
         file: report::path(summary.model.label()),
-        format: summary.model.format().id(),
+        format: summary.model.format().name(),
         mode: summary.rules.name(),
         sharded: summary.model.is_sharded(),
         file_bytes: summary.file_bytes(),
@@ -249,7 +249,7 @@ struct InspectReport<'a> {
 }
 
 impl Report for InspectReport<'_> {
-    const SCHEMA: &'static str = "apr.inspect/1";
+    const SCHEMA: &'static str = "apr.inspect/2";
 }
 
 /// How many tensors begin at such a multiple.

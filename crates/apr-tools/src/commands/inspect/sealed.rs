@@ -248,7 +248,7 @@ struct InspectReport<'a> {
 }
 
 impl Report for InspectReport<'_> {
-    const SCHEMA: &'static str = "apr.inspect/1";
+    const SCHEMA: &'static str = "apr.inspect/2";
 }
 
 #[derive(Serialize)]

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::work::{Errors, Work};
 use crate::error::Failure;
-use crate::input::Tensor;
+use crate::input::{Format, Tensor};
 use crate::output::{Destination, Output, Run};
 use crate::report::{self, Each, Number};
 use crate::terminal::Console;
@@ -74,11 +74,11 @@ impl Report<'_> {
         }
     }
 
-    fn format(&self) -> &'static str {
+    fn format(&self) -> Format {
         match self.work.options.format {
-            TargetFormat::Gguf => "gguf",
-            TargetFormat::Apr => "apr2",
-            _ => "safetensors",
+            TargetFormat::Gguf => Format::Gguf,
+            TargetFormat::Apr => Format::AprV2,
+            _ => Format::SafeTensors,
         }
     }
 
@@ -170,8 +170,10 @@ impl Report<'_> {
             input: report::path(work.model.label()),
             output: report::path(output.destination.label()),
             written: output.run == Run::Write,
-            input_format: work.model.format().id(),
-            format: self.format(),
+            input_format: work.model.format().name(),
+            input_version: work.model.format().version(),
+            format: self.format().name(),
+            version: self.format().version(),
             target: work.options.target.name(),
             bytes: self.file_len,
             tensor_bytes_before: self.bytes_before(),
@@ -193,7 +195,11 @@ struct QuantizeReport<'a, T> {
     output: Cow<'a, str>,
     written: bool,
     input_format: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_version: Option<u32>,
     format: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
     #[serde(rename = "type")]
     target: &'a str,
     bytes: u64,
@@ -208,7 +214,7 @@ struct QuantizeReport<'a, T> {
 }
 
 impl<T: Serialize> report::Report for QuantizeReport<'_, T> {
-    const SCHEMA: &'static str = "apr.quantize/1";
+    const SCHEMA: &'static str = "apr.quantize/2";
 }
 
 #[derive(Serialize)]
