@@ -229,7 +229,7 @@ error_kinds! {
     /// The file is signed and nobody has checked the signature.
     SignatureUnchecked => "ac-signed", "the file is signed: verify it with the signer's key, or allow an unchecked signature";
     /// The payload is not encrypted, although it was expected to be.
-    NotEncrypted => "ac-not-encrypted" if "crypto", "the payload is not encrypted: whoever replaced it needed no key";
+    NotEncrypted => "ac-not-encrypted" if "crypto", "the payload is plaintext although encryption was required";
     /// The file carries no signature, although one was demanded.
     NotSigned => "ac-not-signed" if "crypto", "the file is not signed";
     /// The signature does not match.
@@ -433,7 +433,7 @@ error_kinds! {
     TooManyDimensions {
         /// How many.
         found: usize,
-    } => "ac-v2-dimensions", "tensor of {found} dimensions, the format has room for 8";
+    } => "ac-v2-dimensions", "tensor of {found} dimensions, the format allows 8";
     /// A tensor name longer than the format keeps.
     NameTooLong {
         /// Its length.

@@ -215,7 +215,7 @@ located_error::errors! {
             operation: &'static str,
         } = "cy-file" (Io),
             "cannot {operation}"
-            => "check the path, its permissions and the room on the disk";
+            => "check the path, its permissions and the free space";
         /// The bytes are no question to a model, or no answer of one: another beginning, another version, or too short.
         Message {
             /// What was expected.
@@ -238,7 +238,7 @@ located_error::errors! {
         } = "cy-stale" (Verification),
             "request of second {sent_at} since 1970, expected {earliest} to {latest}: check the clock and send a new one"
             => "set the clock of the client, and send a new request";
-        /// The server remembers as many questions as it has room for, and takes none that it could not recognise if it came again.
+        /// The server remembers a limited number of requests, and accepts none that it could not recognize when replayed.
         ReplayGuardFull {
             /// Requests it remembers.
             capacity: u64,

@@ -232,7 +232,7 @@ error_kinds! {
         needed: u64,
         /// Bytes there are.
         available: u64,
-    } => "ac-sealed-room", "stanzas of {needed} bytes for key slots with room for {available}: seal the file anew with more room";
+    } => "ac-sealed-room", "stanzas of {needed} bytes for key slots of {available} bytes: seal the file again with more space";
     /// The file does not say whose its stanzas are.
     RecipientsUnlisted => "ac-sealed-unlisted", "the file does not list its recipients: none of them can be removed by name";
     /// None of the listed recipients has this key.
@@ -248,7 +248,7 @@ error_kinds! {
     /// The file is signed and nobody has checked the signature.
     SignatureUnchecked => "ac-signed", "the file is signed: verify it with the signer's key, or allow an unchecked signature";
     /// The payload is not encrypted, although it was expected to be.
-    NotEncrypted => "ac-not-encrypted", "the payload is not encrypted: whoever replaced it needed no key";
+    NotEncrypted => "ac-not-encrypted", "the payload is plaintext although encryption was required";
     /// The file carries no signature, although one was demanded.
     NotSigned => "ac-not-signed", "the file is not signed";
     /// The signature does not match.

@@ -328,7 +328,7 @@ mod tests {
     /// A replacement ready to be placed.
     fn written(path: &Path) -> Replacement {
         let mut replacement = Replacement::create(path).expect("the folder is there");
-        replacement.write_all(b"new").expect("the disk has room");
+        replacement.write_all(b"new").expect("the disk has space");
         replacement
     }
 

@@ -18,7 +18,7 @@ pub(crate) fn claim(
 ) -> io::Result<bool> {
     match lock {
         Err(TryLockError::WouldBlock) => Ok(false),
-        // No locks on this file system: then nobody sweeps here either.
+        // No locks on this file system: then no sweep here either.
         Err(TryLockError::Error(_)) => Ok(true),
         Ok(()) => Ok(folder.entry(name)?.is_some_and(|found| found.same_file(entry) != Some(false))),
     }
@@ -112,7 +112,7 @@ mod tests {
         let entry = Entry::of(&file).unwrap();
         let claim = |lock| claim(&folder, name, &entry, lock).unwrap();
         assert!(claim(Ok(())));
-        assert!(claim(Err(TryLockError::Error(io::ErrorKind::Unsupported.into()))), "nobody sweeps here");
+        assert!(claim(Err(TryLockError::Error(io::ErrorKind::Unsupported.into()))), "no sweep here");
         assert!(!claim(Err(TryLockError::WouldBlock)), "a sweeper holds it");
         folder.remove(name).unwrap();
         assert!(!claim(Ok(())), "a sweeper has removed it");

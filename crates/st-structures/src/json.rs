@@ -49,7 +49,9 @@ impl From<json_scan::Error> for JsonError {
     fn from(error: json_scan::Error) -> Self {
         use json_scan::ErrorKind as Kind;
         let expected = match error.kind() {
-            Kind::LoneSurrogate => return Error::from(ErrorKind::LoneSurrogate).at(error.start() as u64).into(),
+            Kind::LoneSurrogate => {
+                return Error::from(ErrorKind::LoneSurrogate).at(error.start() as u64).into();
+            }
             Kind::InvalidNumber => {
                 return Error::from(ErrorKind::Json { expected: "a digit" }).at(error.offset() as u64).into();
             }
@@ -106,7 +108,9 @@ impl Parser {
             Ok::<_, JsonError>(())
         })?;
         match duplicate(&fields) {
-            Some(key) => Err(Error::from(ErrorKind::DuplicateKey { key: cut(key).into() }).at(start as u64).into()),
+            Some(key) => {
+                Err(Error::from(ErrorKind::DuplicateKey { key: cut(key).into() }).at(start as u64).into())
+            }
             None => Ok(Json::Object(fields)),
         }
     }

@@ -172,7 +172,7 @@ impl fmt::Display for Warning {
             Self::MetadataNotEncrypted => {
                 f.write_str("the payload is encrypted, the metadata are not: anyone can read and change them")
             }
-            Self::SignatureUnchecked => f.write_str("signed, but nobody has checked the signature"),
+            Self::SignatureUnchecked => f.write_str("signed, but the signature was not verified"),
             Self::UnknownLayout => f.write_str("the metadata do not tell which layout the payload has"),
             Self::Expansion { declared, allowed } => {
                 write!(f, "the payload expands to {declared} bytes, loading allows {allowed}")

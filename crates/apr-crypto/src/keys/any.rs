@@ -203,7 +203,7 @@ mod tests {
     use crate::sign::ed25519::SigningKey;
 
     fn never() -> Result<Password, Error> {
-        panic!("nobody has to be asked")
+        panic!("no password is needed")
     }
 
     fn secret(text: &str) -> Result<AnySecretKey, Error> {

@@ -223,7 +223,7 @@ fn advice(code: &str) -> Option<&'static str> {
     Some(match code {
         "ac-encrypted" => "give password= or identity=",
         "ac-signed" => {
-            "give verify_key=, or allow_unverified=True if nobody needs to check who made the file"
+            "give verify_key=, or allow_unverified=True to use the file without verifying its signature"
         }
         "ac-not-encrypted" => {
             "ask who gave you the file; without password= and identity= it is taken as it is"

@@ -143,7 +143,7 @@ impl<'py> Part<'py> {
     pub(crate) fn count<T: for<'a> FromPyObject<'a, 'py, Error = PyErr>>(&self) -> PyResult<T> {
         self.value.extract().map_err(|error: PyErr| {
             if error.is_instance_of::<PyOverflowError>(self.value.py()) {
-                return self.invalid("must be a whole number from 0 on that the layout has room for");
+                return self.invalid("must be a non-negative integer that fits the layout");
             }
             self.wrong("a whole number")
         })

@@ -70,7 +70,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         CODE_NO_TERMINAL,
         Usage,
-        "A password is needed, and there is nobody to ask: the program has no terminal, or its input ended. A password is not \
+        "A password is needed, but the program has no terminal, or its input ended. A password is not \
          taken from standard input unless you say so, because what stands there may be a model.",
         "name its source: --password-file PATH or --password-fd N (of a locked key file --key-password-file, --key-password-fd)",
     ),

@@ -90,7 +90,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "ac-encrypted",
         Unsupported,
-        "The payload is encrypted. Header and metadata can be read, and nobody vouches for them; the model itself \
+        "The payload is encrypted. Header and metadata can be read, but are not authenticated; the model itself \
          needs its password or a recipient's key.",
         "bring the key: --identity KEYFILE or --ask-password, where the command has them; else `apr decrypt FILE -o OUT` first",
     ),
@@ -103,14 +103,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "ac-signed",
         Verification,
-        "The file is signed: its maker wants it verified before it is used, and nobody has done that. The key in the \
+        "The file is signed: its maker wants it verified before it is used, and it was not verified. The key in the \
          file proves nothing, anyone can sign with a key of their own.",
         "verify it with the maker's key (--signer KEY), or add --allow-unverified to use the file as if it were not signed",
     ),
     entry(
         "ac-not-encrypted",
         Verification,
-        "A password or a key was given and the payload is not encrypted. Whoever put a plain file in the place of an \
+        "A password or a key was given and the payload is not encrypted. An attacker who put a plain file in the place of an \
          encrypted one needed no key for that.",
         "get the file from its maker again; load it without a key only if it was never meant to be encrypted",
     ),
@@ -157,7 +157,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "ac-unauthenticated",
         Verification,
-        "What was asked for may only come from metadata that somebody trusted vouches for. These are not signed by a trusted \
+        "What was asked for may only come from metadata that a trusted key or a password authenticates. These are not signed by a trusted \
          key, and no password ties them to an encrypted payload: anyone can have written them.",
         "get the maker's public key on a way you trust and demand a signature by it",
     ),
@@ -185,14 +185,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         "ac-expansion",
         Invalid,
         "A small compressed payload claims to become very large. That is how a file of a few kilobytes fills the \
-         memory of whoever opens it; it is also how a model of mostly zeros looks.",
+         memory of the program that opens it; it is also how a model of mostly zeros looks.",
         TRUSTED,
     ),
     entry(
         "ac-model-memory",
         Invalid,
         "The payload is made of so many small parts that the model would take many times the file's length in memory. \
-         That is how a small file fills the memory of whoever opens it.",
+         That is how a small file fills the memory of the program that opens it.",
         TRUSTED,
     ),
     entry(
@@ -321,7 +321,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "ac-v2-dimensions",
         Invalid,
-        "A tensor has more dimensions than the eight that the format has room for.",
+        "A tensor has more dimensions than the eight that the format allows.",
         "reshape the tensor, or store the model as safetensors",
     ),
     entry(
@@ -482,14 +482,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "ac-sealed-room",
         Usage,
-        "The list of recipients has a fixed length, chosen when the file was sealed, and there is no room in it for so \
+        "The list of recipients has a fixed length, chosen when the file was sealed, and it has no space for so \
          many.",
-        "remove recipients, or seal the file anew with more room",
+        "remove recipients, or seal the file again with more space",
     ),
     entry(
         "ac-sealed-bound",
         Usage,
-        "Whoever sealed the file signed the list of its recipients as well, so that nobody else can change it.",
+        "The list of recipients is signed by the key that sealed the file, so that only its holder can change it.",
         "give the key that signed the file, or ask its owner",
     ),
     entry(

@@ -39,7 +39,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "aw-trap",
         Internal,
-        "The module stopped: a failed assertion, or no room for its stack. Its open files and models are lost; the next call makes a new one.",
+        "The module stopped: a failed assertion, or a stack overflow. Its open files and models are lost; the next call makes a new one.",
         "open the file again, and report the file that did this",
     ),
     entry(
@@ -71,7 +71,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         "aw-foreign-payload",
         Unsupported,
-        "The payload is of a type of its maker's own: nobody else can decode it.",
+        "The payload is of a user-defined type: only the program that defines it can decode it.",
         "open it in the program that wrote it",
     ),
     entry(
@@ -138,7 +138,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "What was kept is another file than the one asked for: it was fetched again.",
         NOTE,
     ),
-    entry("aw-cache-evicted", Usage, "Files used least recently were dropped to make room.", NOTE),
+    entry("aw-cache-evicted", Usage, "The least recently used files were evicted.", NOTE),
     entry("aw-cache-none", Unsupported, "There is no IndexedDB here: nothing is kept.", CACHE),
     entry(
         "aw-cache-no-digest",

@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn names_are_what_cargo_takes() {
         let of = |path: &str| program_name(None, Path::new(path)).unwrap();
-        assert_eq!(of("a/house prices.v2.apr"), "house-prices-v2");
+        assert_eq!(of("a/flat prices.v2.apr"), "flat-prices-v2");
         assert_eq!(
             (of("7.apr"), of("\u{e4}.apr"), of("test.apr")),
             ("model-7".into(), "model".into(), "model-test".into())

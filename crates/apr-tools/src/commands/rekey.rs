@@ -24,7 +24,7 @@ const AFTER_HELP: &str = "Two small writes, whatever the size of the file; a cra
     Examples:\n  apr rekey model.sealed --identity buyer.key --recipient second.key.pub\n  \
     apr rekey model.sealed --identity buyer.key --remove second.key.pub\n  \
     apr rekey model.sealed --identity buyer.key --recipient second.key.pub --remove-others\n\n\
-    Exit codes: 0 success, 2 nothing to change, no such recipient, no room or no signing key, 3 invalid file or key, 4 not \
+    Exit codes: 0 success, 2 nothing to change, no such recipient, no space or no signing key, 3 invalid file or key, 4 not \
     decrypted, not verified or not encrypted, 5 I/O, 6 another format, or a recipient's key is needed.";
 
 /// Change for whom a sealed file is encrypted, in place, without rewriting its content.

@@ -181,7 +181,7 @@ pub(crate) fn seal(
     let (room, most) = (options.room().max(to.len()), SealedLimits::default().stanzas);
     if !to.is_empty() && room > most {
         console.remark(format_args!(
-            "room for {}: a file with more than {} is opened only with --max-recipients",
+            "space for {}: a file with more than {} is opened only with --max-recipients",
             plural(room as u64, "recipient"),
             grouped(most as u64)
         ));

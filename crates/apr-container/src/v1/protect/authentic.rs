@@ -57,7 +57,7 @@ impl<'k> AuthenticMetadata<'k> {
     }
 }
 
-/// The public key of a model's owner, out of metadata that somebody trusted vouches for. There is no other way to one: a key
+/// The public key of a model's owner, out of metadata that a trusted key or a password authenticates. There is no other way to one: a key
 /// that anybody can have put into a file lets them read the questions.
 ///
 /// ```
