@@ -1,12 +1,12 @@
 //! The checksum at the end of every file: CRC-32 with the reflected polynomial 0xEDB88320, as zlib and PNG use it.
 
-#[cfg(any(target_arch = "wasm32", test))]
+#[cfg(any(apr_small, test))]
 mod sliced;
 
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(apr_small))]
 use crc32fast::Hasher;
 
-#[cfg(target_arch = "wasm32")]
+#[cfg(apr_small)]
 use self::sliced::Hasher;
 
 /// The checksum of one run of bytes.

@@ -1,13 +1,13 @@
 //! Texts in lower case, by the same rules everywhere.
 
-#[cfg(any(target_arch = "wasm32", test))]
+#[cfg(any(apr_small, test))]
 mod packed;
 
-#[cfg(target_arch = "wasm32")]
+#[cfg(apr_small)]
 pub(crate) use self::packed::lowercase;
 
 /// The text in lower case.
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(apr_small))]
 pub(crate) fn lowercase(text: &str) -> alloc::string::String {
     text.to_lowercase()
 }

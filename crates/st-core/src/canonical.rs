@@ -1,8 +1,7 @@
 //! Tensor entries exactly as official writers put them, several bytes at a time.
 //!
 //! Nothing is refused here: what does not look like the text below, down to the last space, is left to the
-//! general grammar, which reads the same from it or words the error. WebAssembly has the general grammar alone: a module that is
-//! fetched should be small.
+//! general grammar, which reads the same from it or words the error. Small builds have the general grammar alone.
 //!
 //! ```text
 //! :{"dtype":"BF16","shape":[4096,4096],"data_offsets":[0,33554432]}
@@ -16,7 +15,7 @@ use crate::grammar::{Fields, Visit};
 /// Reads an entry from the colon on, or nothing at all.
 #[inline]
 pub(crate) fn entry<'h>(scanner: &mut Scanner<'h>, visit: &mut impl Visit<'h>) -> Option<Fields<'h>> {
-    if cfg!(target_arch = "wasm32") {
+    if cfg!(apr_small) {
         return None;
     }
     visit.shape_begins();

@@ -147,15 +147,15 @@ const fn table(dtype: Dtype) -> [f32; 256] {
     values
 }
 
-/// A table of the program, but in WebAssembly, where a module is fetched: there it is made when it is needed.
-#[cfg(not(target_arch = "wasm32"))]
+/// A static table; in small builds, computed when it is needed: eight of them take 8 KB.
+#[cfg(not(apr_small))]
 type Codes = &'static [f32; 256];
-#[cfg(target_arch = "wasm32")]
+#[cfg(apr_small)]
 type Codes = alloc::boxed::Box<[f32; 256]>;
 
 macro_rules! tables {
     ($($dtype:ident,)*) => {
-        #[cfg(not(target_arch = "wasm32"))]
+        #[cfg(not(apr_small))]
         fn table_of(dtype: Dtype) -> Option<Codes> {
             match dtype {
                 $(Dtype::$dtype => {
@@ -166,7 +166,7 @@ macro_rules! tables {
             }
         }
 
-        #[cfg(target_arch = "wasm32")]
+        #[cfg(apr_small)]
         fn table_of(dtype: Dtype) -> Option<Codes> {
             matches!(dtype, $(Dtype::$dtype)|*).then(|| Codes::new(table(dtype)))
         }

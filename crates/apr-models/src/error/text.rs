@@ -34,12 +34,12 @@ impl fmt::Display for ErrorKind {
             Self::TargetNotFinite { row } => {
                 write!(f, "target in row {row} is not a finite number: remove the row or replace the value")
             }
-            // Printing a float takes twelve kilobytes, and modules for browsers do nothing else that needs it.
-            #[cfg(target_family = "wasm")]
+            // Formatting floats takes 12 kB, and the npm package does nothing else that needs it.
+            #[cfg(apr_small)]
             Self::OutOfRange { parameter, .. } => {
                 write!(f, "{parameter} is outside the range of 32-bit floats: scale the features or the target")
             }
-            #[cfg(not(target_family = "wasm"))]
+            #[cfg(not(apr_small))]
             Self::OutOfRange { parameter, value } => {
                 write!(f, "{parameter} is {value:e}, outside the range of 32-bit floats: scale the features or the target")
             }

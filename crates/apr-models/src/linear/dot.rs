@@ -4,7 +4,7 @@
 //! other. So a result has the same bits however many rows are taken at once, and with or without fused instructions.
 
 /// Most features that have a loop of their own.
-#[cfg(any(test, not(target_family = "wasm")))]
+#[cfg(any(test, not(apr_small)))]
 const UNROLLED: usize = 16;
 
 /// Rows taken at once where the number of features is not known at compile time.
@@ -24,14 +24,14 @@ pub(super) fn value(row: &[f32], coefficients: impl Coefficients, intercept: f32
 
 /// `rows` holds one row of `coefficients.len()` values for each place of `out`.
 ///
-/// A module for browsers has one loop for all: sixteen are several kilobytes to fetch.
-#[cfg(target_family = "wasm")]
+/// Small builds have one loop for all numbers of features: sixteen take several kilobytes.
+#[cfg(apr_small)]
 pub(super) fn values_into(rows: &[f32], coefficients: impl Coefficients, intercept: f32, out: &mut [f32]) {
     any(rows, coefficients, intercept, out);
 }
 
 /// `rows` holds one row of `coefficients.len()` values for each place of `out`.
-#[cfg(not(target_family = "wasm"))]
+#[cfg(not(apr_small))]
 pub(super) fn values_into(rows: &[f32], coefficients: impl Coefficients, intercept: f32, out: &mut [f32]) {
     /// A loop for each number of features, so that the compiler lays out the additions and keeps the coefficients in
     /// registers.
@@ -47,7 +47,7 @@ pub(super) fn values_into(rows: &[f32], coefficients: impl Coefficients, interce
     unrolled!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
 }
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(not(apr_small))]
 fn fixed<const N: usize>(rows: &[f32], coefficients: impl Coefficients, intercept: f32, out: &mut [f32]) {
     let mut weights = [0.0; N];
     for (weight, coefficient) in weights.iter_mut().zip(coefficients) {

@@ -1,4 +1,4 @@
-//! Numbers in the narrowest type that holds each of them exactly.
+//! Lists of values in the narrowest type that represents each of them exactly.
 
 use alloc::vec::Vec;
 
@@ -7,15 +7,9 @@ use apr_container::{PayloadReader, PayloadWriter};
 use crate::checks;
 use crate::error::{Error, ErrorKind};
 
-#[cfg(not(target_family = "wasm"))]
-mod narrow;
-#[cfg(any(test, target_family = "wasm"))]
-mod wide;
+mod kept;
 
-#[cfg(not(target_family = "wasm"))]
-use self::narrow::Kept;
-#[cfg(target_family = "wasm")]
-use self::wide::Kept;
+use self::kept::Kept;
 
 /// Numbers that count as `f64`, kept in half the memory where every one of them is an `f32`: tables of whole numbers, and
 /// models that were fitted in single precision.
@@ -37,17 +31,15 @@ pub struct Reals {
 /// The numbers in the type they are kept in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RealSlice<'r> {
-    #[cfg(not(target_family = "wasm"))]
     Single(&'r [f32]),
     Double(&'r [f64]),
 }
 
 /// Evaluates an expression in which `$slice` is the numbers in the type they are kept in: once written, compiled for both,
-/// since no closure can be generic. In WebAssembly it is compiled for one.
+/// since no closure can be generic.
 macro_rules! with_slice {
     ($reals:expr, $slice:ident => $body:expr) => {
         match $crate::pipeline::reals::Reals::as_slice($reals) {
-            #[cfg(not(target_family = "wasm"))]
             $crate::pipeline::reals::RealSlice::Single($slice) => $body,
             $crate::pipeline::reals::RealSlice::Double($slice) => $body,
         }
@@ -104,13 +96,10 @@ impl Reals {
         self.kept.encode(out)
     }
 
-    /// Reads numbers; wide ones that could be narrow are refused, since equal lists have equal bytes.
+    /// Reads values; 64-bit values that could be stored as 32-bit ones are refused, since equal lists have equal bytes.
     pub(crate) fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         if input.variant(2)? == 1 {
-            let values = input.f32s()?;
-            #[cfg(target_family = "wasm")]
-            input.charge(8 * values.len() as u64)?;
-            return Ok(Self::from(values));
+            return Ok(Self::from(input.f32s()?));
         }
         let values = input.f64s()?;
         match values.iter().all(|&value| is_single(value)) {
@@ -178,36 +167,6 @@ mod tests {
             assert_eq!(bits(&mut reals.iter()), bits(&mut values.iter().copied()));
             assert_eq!(reals, Reals::from(values.as_slice()));
             assert_eq!(reals.get(values.len()), None);
-        }
-    }
-
-    #[test]
-    fn wide_lists_are_those_that_narrow_ones_are() {
-        use apr_container::{EncodePayload, PayloadLayout, encode_payload_to_vec};
-
-        struct Payload<'k>(&'k dyn Fn(&mut PayloadWriter<'_>) -> Result<(), apr_container::Error>);
-
-        impl EncodePayload for Payload<'_> {
-            fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-                (self.0)(out)
-            }
-        }
-
-        let payload = |encode: &dyn Fn(&mut PayloadWriter<'_>) -> Result<(), apr_container::Error>| {
-            encode_payload_to_vec(&Payload(encode), PayloadLayout::default()).unwrap()
-        };
-        let pairs = [
-            (Kept::single(vec![1.0, -0.0, 1e-45]), wide::Kept::single(vec![1.0, -0.0, 1e-45])),
-            (Kept::double(vec![0.1, f64::INFINITY]), wide::Kept::double(vec![0.1, f64::INFINITY])),
-        ];
-        for (narrow, wide) in pairs {
-            assert_eq!((wide.len(), wide.is_single()), (narrow.len(), narrow.is_single()));
-            for idx in 0..=narrow.len() {
-                assert_eq!(wide.get(idx).map(f64::to_bits), narrow.get(idx).map(f64::to_bits));
-            }
-            assert_eq!(payload(&|out| wide.encode(out)), payload(&|out| narrow.encode(out)));
-            let RealSlice::Double(values) = wide.as_slice() else { panic!("{wide:?}") };
-            assert_eq!(values.len(), narrow.len());
         }
     }
 

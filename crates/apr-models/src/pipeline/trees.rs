@@ -93,36 +93,8 @@ pub struct TreesStep {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Trees {
-    Single(Forest<Narrow>),
+    Single(Forest<f32>),
     Double(Forest<f64>),
-}
-
-/// Thresholds that fit 32 bits, and values rounded to them. In WebAssembly they are kept in 64: comparisons have the same
-/// results, and the same code does for both.
-#[cfg(not(target_family = "wasm"))]
-type Narrow = f32;
-#[cfg(target_family = "wasm")]
-type Narrow = f64;
-
-#[cfg(not(target_family = "wasm"))]
-const fn narrow(thresholds: &[f32]) -> &[Narrow] {
-    thresholds
-}
-
-/// What was read as an `f32`.
-#[cfg(not(target_family = "wasm"))]
-const fn single(threshold: Narrow) -> f32 {
-    threshold
-}
-
-#[cfg(target_family = "wasm")]
-const fn single(threshold: Narrow) -> f32 {
-    threshold as f32
-}
-
-#[cfg(target_family = "wasm")]
-fn narrow(thresholds: &[f32]) -> Vec<Narrow> {
-    thresholds.iter().copied().map(Narrow::from).collect()
 }
 
 /// Evaluates an expression in which `$forest` is the trees with thresholds of either type.
@@ -169,7 +141,6 @@ impl TreesStep {
         let leaf_rows = LeafRows::new(leaf_rows, width);
         let trees = match parts.thresholds {
             TreeThresholds::Single(thresholds) => {
-                let thresholds = &narrow(thresholds);
                 Trees::Single(Forest { arena: arena(parts, thresholds, &leaves)?, leaves: leaf_rows })
             }
             TreeThresholds::Double(thresholds) => {
@@ -219,11 +190,8 @@ impl TreesStep {
         let n_outputs = self.start.len();
         sums.chunks_exact_mut(n_outputs).for_each(|sums| sums.copy_from_slice(&self.start));
         match &self.trees {
-            Trees::Single(forest) => with_scratch::<Narrow, ON_STACK, _>(rows.len(), |rounded| {
-                rounded
-                    .iter_mut()
-                    .zip(rows)
-                    .for_each(|(rounded, &value)| *rounded = Narrow::from(value as f32));
+            Trees::Single(forest) => with_scratch::<f32, ON_STACK, _>(rows.len(), |rounded| {
+                rounded.iter_mut().zip(rows).for_each(|(rounded, &value)| *rounded = value as f32);
                 forest.add_to(rounded, width.max(1), sums, n_outputs);
             }),
             Trees::Double(forest) => forest.add_to(rows, width.max(1), sums, n_outputs),

@@ -1,15 +1,15 @@
 //! The codebooks of the IQ formats, and the signs beside them.
 
 mod points;
-#[cfg(any(target_arch = "wasm32", test))]
+#[cfg(any(apr_small, test))]
 mod set;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(apr_small))]
 mod table;
 
-// In WebAssembly a point is found when it is asked for: the tables would be a twentieth of the module.
-#[cfg(target_arch = "wasm32")]
+// Small builds compute each point when it is needed: the tables take 34 KB, a twentieth of the npm package's full module.
+#[cfg(apr_small)]
 use set::Codebook;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(apr_small))]
 use table::Codebook;
 
 use crate::inline::shared;

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use apr_container::{Error, PayloadReader, PayloadWriter};
 
 use super::arena::{Arena, LEAF, Number};
-use super::{Narrow, TreeOutputs, TreeThresholds, Trees, TreesParts, TreesStep, single, with_forest};
+use super::{TreeOutputs, TreeThresholds, Trees, TreesParts, TreesStep, with_forest};
 use crate::pipeline::reals::Reals;
 
 impl TreesStep {
@@ -22,9 +22,7 @@ impl TreesStep {
         let leaf_rows = with_forest!(&self.trees, forest => forest.leaves.to_values(width));
         Reals::from(leaf_rows).encode(out)?;
         match &self.trees {
-            Trees::Single(forest) => {
-                write_arena(&forest.arena, out, |out, threshold| out.f32(single(threshold)))
-            }
+            Trees::Single(forest) => write_arena(&forest.arena, out, |out, threshold| out.f32(threshold)),
             Trees::Double(forest) => write_arena(&forest.arena, out, PayloadWriter::f64),
         }
     }
@@ -49,7 +47,7 @@ impl TreesStep {
             double = input.f64s()?;
             TreeThresholds::Double(&double)
         } else {
-            input.charge(Arena::<Narrow>::memory(n_nodes, n_trees))?;
+            input.charge(Arena::<f32>::memory(n_nodes, n_trees))?;
             single = input.f32s()?;
             TreeThresholds::Single(&single)
         };

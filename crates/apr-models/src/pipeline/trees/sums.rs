@@ -88,8 +88,7 @@ impl<T: Number> Forest<T> {
     /// Adds, for each of `rows` of `width` values, what its leaf in every tree says to a row of `n_outputs` sums, in the
     /// order of the trees.
     pub(super) fn add_to(&self, rows: &[T], width: usize, sums: &mut [f64], n_outputs: usize) {
-        // In WebAssembly one walk does for both.
-        match cfg!(target_family = "wasm") || rows.iter().any(|value| value.is_nan()) {
+        match rows.iter().any(|value| value.is_nan()) {
             true => self.add_walks::<true>(rows, width, sums, n_outputs),
             false => self.add_walks::<false>(rows, width, sums, n_outputs),
         }

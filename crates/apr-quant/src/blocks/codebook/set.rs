@@ -1,4 +1,4 @@
-//! A codebook as the set of its points, an eighth as long as their table.
+//! A codebook as the set of its points, an eighth of the size of their table; for small builds.
 
 use super::coordinates;
 

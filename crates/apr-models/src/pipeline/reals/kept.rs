@@ -1,4 +1,4 @@
-//! Numbers kept in 32 bits where that is enough for each of them.
+//! Values stored in 32 bits where that represents each of them exactly.
 
 use alloc::vec::Vec;
 
