@@ -169,7 +169,7 @@ fn der_hint(key: &VerifyingKey) -> String {
 }
 
 fn hex_sha256(data: &[u8]) -> String {
-    Sha256::digest(data).iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&Sha256::digest(data))
 }
 
 #[derive(Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use base16ct::HexDisplay;
 use blake2::Blake2b512;
 use sha2::{Digest as _, Sha256};
 
@@ -62,28 +63,19 @@ impl Digest {
         &self.0
     }
 
-    /// Of `len` bytes, in lower case: one spelling.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+
+    /// Of `len` bytes, in lower case, which is the canonical encoding.
     pub(crate) fn from_hex(text: &str, len: usize) -> Option<Self> {
-        let nibble = |letter: u8| match letter {
-            b'0'..=b'9' => Some(letter - b'0'),
-            b'a'..=b'f' => Some(letter - b'a' + 10),
-            _ => None,
-        };
-        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-        if pairs.len() != len || !rest.is_empty() {
-            return None;
-        }
-        pairs
-            .iter()
-            .map(|[high, low]| Some(nibble(*high)? << 4 | nibble(*low)?))
-            .collect::<Option<_>>()
-            .map(Self)
+        base16ct::lower::decode_vec(text).ok().filter(|bytes| bytes.len() == len).map(Self)
     }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        fmt::LowerHex::fmt(&HexDisplay(&self.0), f)
     }
 }
 

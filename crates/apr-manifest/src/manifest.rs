@@ -133,8 +133,7 @@ impl Part {
 pub(crate) fn root_of<'a>(digests: impl Iterator<Item = &'a Digest>) -> Digest {
     let mut hasher = Sha256::new();
     digests.for_each(|digest| hasher.update(digest.as_bytes()));
-    let hex = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    Digest::from_hex(&hex, 32).expect("SHA-256 has 32 bytes")
+    Digest::from_bytes(&hasher.finalize())
 }
 
 /// The files that the entries of a statement speak of, if each is there once, whole, and in order.

@@ -168,7 +168,7 @@ impl Model {
 
     /// The digest in hexadecimal.
     pub(crate) fn digest(&self) -> Option<String> {
-        self.digest.map(|digest| digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        self.digest.map(|digest| base16ct::lower::encode_string(&digest))
     }
 
     /// The fields of `GET /model` that are about the model alone.

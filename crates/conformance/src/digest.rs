@@ -1,7 +1,5 @@
 //! SHA-256 as the manifests write it.
 
-use core::fmt::Write as _;
-
 use sha2::{Digest, Sha256};
 
 /// SHA-256 in lower-case hexadecimal digits.
@@ -13,15 +11,5 @@ use sha2::{Digest, Sha256};
 /// ```
 #[must_use]
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// Lower-case hexadecimal digits.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _ = write!(out, "{byte:02x}"); // A string takes everything.
-    }
-    out
+    base16ct::lower::encode_string(&Sha256::digest(bytes))
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use st_core::ReadOptions;
 
 use crate::content::Tensor;
-use crate::digest::{hex, sha256_hex};
+use crate::digest::sha256_hex;
 use crate::{official, ours};
 
 /// What the official crate and our strict reader say about a file, in the form of `OWN.json` and
@@ -72,7 +72,7 @@ fn tensor_facts(name: &str, tensor: &Tensor<'_>, start: u64) -> Value {
         "sha256": sha256_hex(tensor.data),
     });
     if len <= 64 {
-        facts["hex"] = hex(tensor.data).into();
+        facts["hex"] = base16ct::lower::encode_string(tensor.data).into();
     }
     facts
 }

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
+use base16ct::HexDisplay;
 use ed25519_dalek as dalek;
 use ed25519_dalek::ed25519::signature::MultipartSigner;
 
@@ -262,9 +263,7 @@ impl Signature {
 
 impl fmt::Debug for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Signature(")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        f.write_str(")")
+        write!(f, "Signature({:x})", HexDisplay(&self.0))
     }
 }
 

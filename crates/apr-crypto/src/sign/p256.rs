@@ -24,6 +24,7 @@ use core::fmt;
 
 use ::p256::ecdsa;
 use ::p256::ecdsa::signature::{MultipartSigner, MultipartVerifier};
+use base16ct::HexDisplay;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::error::{Error, ErrorKind};
@@ -216,9 +217,7 @@ impl Signature {
 
 impl fmt::Debug for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("p256::Signature(")?;
-        self.to_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        f.write_str(")")
+        write!(f, "p256::Signature({:x})", HexDisplay(&self.to_bytes()))
     }
 }
 

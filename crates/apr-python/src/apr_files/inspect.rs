@@ -220,7 +220,7 @@ fn of_apr1<'py>(py: Python<'py>, info: &ModelInfo, declared: &Declared) -> PyRes
         }),
     )?;
     let recipient =
-        declared.recipient.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        declared.recipient.map(|id| base16ct::lower::encode_string(&id));
     encryption.set_item("recipient", recipient)?;
     encryption.set_item("bound", info.has_key_commitment())?;
     dict.set_item("encryption", info.encrypted.then_some(encryption))?;

@@ -185,12 +185,5 @@ pub(crate) fn digest(
         advance(chunk.len());
         Ok::<(), Failure>(())
     })?;
-    Ok(hex(&hash.finalize()))
-}
-
-/// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    bytes.iter().flat_map(|&b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).collect()
+    Ok(base16ct::lower::encode_string(&hash.finalize()))
 }

@@ -439,10 +439,5 @@ pub fn float_bits(text: &str) -> Option<Vec<f32>> {
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes().as_chunks::<2>();
-    let byte = |pair: &[u8; 2]| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok();
-    if !digits.1.is_empty() {
-        return None;
-    }
-    digits.0.iter().map(byte).collect()
+    base16ct::mixed::decode_vec(text).ok()
 }

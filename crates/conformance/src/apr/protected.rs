@@ -70,9 +70,7 @@ fn keys() -> Result<Keys, Error> {
     let manifest: Value = serde_json::from_slice(&bytes).map_err(|_| wrong())?;
     let text = |kind: &str, name: &str| manifest["keys"][kind][name].as_str().ok_or_else(wrong);
     let bytes = |kind, name| -> Result<[u8; 32], Error> {
-        let (pairs, _) = text(kind, name)?.as_bytes().as_chunks::<2>();
-        let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or_default() as u8;
-        let bytes: Vec<u8> = pairs.iter().map(|[high, low]| digit(*high) << 4 | digit(*low)).collect();
+        let bytes = base16ct::mixed::decode_vec(text(kind, name)?).map_err(|_| wrong())?;
         bytes.try_into().map_err(|_| wrong())
     };
     let signer = VerifyingKey::from_bytes(&bytes("signed", "ed25519_public_hex")?).map_err(|_| wrong())?;

@@ -64,7 +64,7 @@ fn check_tensor(file_name: &str, facts: &TensorFacts, read: &SafeTensors<'_>, fi
     let range = info.file_range();
     assert_eq!(view.data(), &file[range.start as usize..range.end as usize], "{context}");
     if let Some(hex) = &facts.hex {
-        assert_eq!(digest::hex(view.data()), *hex, "{context}");
+        assert_eq!(base16ct::lower::encode_string(view.data()), *hex, "{context}");
     }
     if let Some(values) = &facts.values {
         check_values(&context, &view, values);

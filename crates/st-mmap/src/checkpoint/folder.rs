@@ -26,7 +26,7 @@ const OPTIMIZER_JSON: &str = "optimizer.json";
 /// Longest optimizer state that is read.
 const MAX_OPTIMIZER_JSON: u64 = 64 << 20;
 
-/// A checkpoint that was opened, and verified unless [`is_verified`](Self::is_verified) says otherwise.
+/// A checkpoint that was opened, and verified unless [`is_verified`](Self::is_verified) is false.
 ///
 /// The tensors are on disk; their files stay open, so replacing them changes nothing here.
 #[derive(Debug)]
@@ -248,7 +248,7 @@ pub(super) fn read(folder: &Path, step: u64, options: &LoadOptions) -> Result<Ch
     };
     let files = digests.into_iter().map(|(name, digest)| CheckpointFile {
         role: FileRole::of(&name),
-        sha256: digest.as_ref().map(manifest::to_hex),
+        sha256: digest.as_ref().map(|digest| base16ct::lower::encode_string(digest)),
         name,
     });
     let files = files.collect();

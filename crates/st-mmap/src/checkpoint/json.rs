@@ -5,7 +5,7 @@ use alloc::borrow::Cow;
 use json_scan::{Check, Scanner, Writer};
 use serde_json::Value;
 
-/// Words that JSON does not have and Python's `json` module writes, with the strings that stand for them here.
+/// Words that JSON does not have and Python's `json` module writes, with the strings that represent them here.
 const NON_FINITE: [(&str, &str); 3] =
     [("-Infinity", "\"-Infinity\""), ("Infinity", "\"Infinity\""), ("NaN", "\"NaN\"")];
 

@@ -1,7 +1,6 @@
 //! The list of files and their digests.
 
 use alloc::collections::BTreeMap;
-use core::fmt::Write as _;
 
 use json_scan::{Check, Escape, Scanner, Writer};
 
@@ -66,7 +65,7 @@ pub(super) fn render(manifest: &Manifest) -> String {
     let mut out = Writer::indented(Escape::Minimal);
     out.begin_object();
     for (name, digest) in manifest {
-        out.key(name).string(&to_hex(digest));
+        out.key(name).string(&base16ct::lower::encode_string(digest));
     }
     out.end_object();
     out.finish()
@@ -78,27 +77,8 @@ fn is_plain(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(special)
 }
 
-pub(super) fn to_hex(digest: &Digest) -> String {
-    let mut out = String::with_capacity(64);
-    for byte in digest {
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
-}
-
 fn from_hex(text: &str) -> Option<Digest> {
-    let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
-        return None;
-    };
-    let nibble = |byte: u8| char::from(byte).to_digit(16);
-    let mut digest = [0; 32];
-    if pairs.len() != digest.len() {
-        return None;
-    }
-    for (byte, [high, low]) in digest.iter_mut().zip(pairs) {
-        *byte = (nibble(*high)? << 4 | nibble(*low)?) as u8;
-    }
-    Some(digest)
+    base16ct::mixed::decode_vec(text).ok()?.try_into().ok()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub(super) const NAME: &str = "meta.json";
 /// Longest that is read.
 pub(super) const MAX_LEN: u64 = 4 << 20;
 
-/// What a checkpoint says about itself.
+/// The description of a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Meta {
     step: u64,

@@ -95,7 +95,7 @@ impl Hashed {
     ) -> Result<Option<Self>, Error> {
         let file = PositionedFile::open(path)?;
         // The bytes that are hashed here are those that are parsed later. If not even their length is sound,
-        // that is an error only if the digest says that the file was like that from the beginning.
+        // that is an error only if the digest shows that the file was like that from the beginning.
         let prefix = file.read_prefix(options);
         let Some(expected) = expected else {
             return Ok(Some(Self { file, prefix, seal: None }));

@@ -2,7 +2,7 @@
 
 use apr_crypto::{Access, DecryptionKey, RecipientPublic, Signer};
 
-use super::open::{from_hex, plaintext, verified};
+use super::open::{plaintext, verified};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{ReadOptions, Strictness};
 use crate::metadata::{Metadata, Value};
@@ -49,7 +49,7 @@ impl<'k> AuthenticMetadata<'k> {
         let value = self.metadata.custom.get(INFERENCE_KEY);
         let text = value.ok_or_else(|| wrong("the metadata hold no inference key"))?.as_str();
         let text = text.ok_or_else(|| wrong("the inference key is no text"))?;
-        let key = match from_hex(text).and_then(|bytes| bytes.try_into().ok()) {
+        let key = match base16ct::mixed::decode_vec(text).ok().and_then(|bytes| bytes.try_into().ok()) {
             Some(bytes) => RecipientPublic::from_bytes(&bytes).ok(),
             None => text.parse().ok(),
         };

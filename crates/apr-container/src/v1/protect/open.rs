@@ -145,14 +145,9 @@ fn commitment(container: &Container<'_>, options: &ReadOptions) -> Result<Option
     };
     let stored = metadata.custom.get(COMMITMENT_KEY);
     // Something else under this key is no commitment to any key.
-    Ok(stored.map(|value| value.as_str().and_then(from_hex).unwrap_or_default()))
-}
-
-pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
-    if rest.is_empty() { bytes.collect() } else { None }
+    Ok(stored.map(|value| {
+        value.as_str().and_then(|text| base16ct::mixed::decode_vec(text).ok()).unwrap_or_default()
+    }))
 }
 
 /// Wrong keys and damage are one error. What is wrong with this machine is another.

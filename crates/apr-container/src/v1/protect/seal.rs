@@ -1,8 +1,6 @@
 //! Models to encrypted and signed files.
 
-use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::Write as _;
 #[cfg(feature = "std")]
 use std::io::Write as _;
 #[cfg(feature = "std")]
@@ -69,7 +67,7 @@ impl<'k> Protection<'k> {
         metadata.custom.remove(MODE_KEY);
         let locked = self.lock.map(|lock| lock.make(rng)).transpose()?;
         if let Some(Locked { key, mode, .. }) = &locked {
-            let commitment = hex(&key.commitment(COMMITMENT_LABEL).to_bytes());
+            let commitment = base16ct::lower::encode_string(&key.commitment(COMMITMENT_LABEL).to_bytes());
             metadata.custom.insert(COMMITMENT_KEY.into(), Value::from(commitment.as_str()));
             metadata.custom.insert(MODE_KEY.into(), Value::from(*mode));
         }
@@ -205,14 +203,6 @@ pub(super) fn seal<M: EncodePayload + ?Sized>(
     let crc = crc32(&file);
     file.put(&crc.to_le_bytes())?;
     Ok(file)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a text does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Saves a protected model, replacing the file at `path` if there is one, as [`save`](crate::v1::save()) does.

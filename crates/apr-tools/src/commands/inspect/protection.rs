@@ -73,7 +73,7 @@ impl Protection {
                 .flatten();
             Encryption {
                 mode,
-                recipient: id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+                recipient: id.map(|id| base16ct::lower::encode_string(&id)),
                 has_commitment: info.has_key_commitment(),
                 // Strict reading opens no payload that is not bound.
                 is_bound: (is_decrypted && rules.is_strict()).then_some(true),

@@ -9,7 +9,6 @@ use gguf_core::{GgufBuilder, Header};
 
 use super::Args;
 use crate::args::glob::Glob;
-use crate::commands::tensors::hex;
 use crate::error::{CODE_USAGE, Failure};
 use crate::file_digest::sha256;
 use crate::input::{Contents, Model};
@@ -139,7 +138,7 @@ fn digest(path: &Path, run: Run, advance: impl FnMut(usize)) -> Result<String, F
     if run == Run::Dry {
         return Ok("0".repeat(64));
     }
-    Ok(hex(&sha256(path, advance)?))
+    Ok(base16ct::lower::encode_string(&sha256(path, advance)?))
 }
 
 #[cfg(test)]
