@@ -58,7 +58,7 @@ impl Arena {
         self.pages.as_ref().map_or(0, |pages| pages.len())
     }
 
-    /// Makes room for `len` bytes. The old pages go first, so at no time there are two buffers.
+    /// Allocates `len` bytes. The old pages go first, so at no time there are two buffers.
     ///
     /// # Errors
     ///

@@ -153,7 +153,7 @@ impl Checkpoints {
     ///
     /// [`ErrorKind::File`] of kind `Exists` if there is one of this step, [`ErrorKind::Format`] if the
     /// tensors cannot be laid out, [`ErrorKind::BadJson`] if the optimizer's JSON is not JSON,
-    /// [`ErrorKind::File`] or [`ErrorKind::Io`] if something cannot be written. Nothing is left behind.
+    /// [`ErrorKind::File`] or [`ErrorKind::Io`] if something cannot be written. No file is left.
     pub fn save(&self, data: &CheckpointData<'_>) -> Result<PathBuf, Error> {
         let target = self.path_of(data.step);
         new_folder::make(&self.folder)?;
@@ -185,7 +185,7 @@ impl Checkpoints {
         folder::read(&self.path_of(step), step, options)
     }
 
-    /// What the checkpoint of a step says about itself. Only its `meta.json` is read, and nothing is verified.
+    /// The description of the checkpoint of a step. Only its `meta.json` is read, and nothing is verified.
     ///
     /// # Errors
     ///
@@ -309,7 +309,7 @@ impl Checkpoints {
     }
 }
 
-/// The step a folder's name stands for: decimal, without sign or leading zeros.
+/// The step that the name of a folder encodes: decimal, without sign or leading zeros.
 fn step_of(name: &str) -> Option<u64> {
     let digits = name.strip_prefix(PREFIX)?;
     let canonical =

@@ -233,7 +233,7 @@ pub enum ErrorKind {
         /// Name of the file.
         file: String,
     },
-    /// The content of a file is not what the manifest says.
+    /// The digest of a file is not the one in the manifest.
     ChecksumMismatch {
         /// Name of the file.
         file: String,
@@ -383,7 +383,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Gives a `Result` of the floors below the file it is about.
+/// Adds the path of the file to the error of a lower crate.
 pub(crate) trait InFile<T> {
     fn in_file(self, path: &Path) -> Result<T, Error>;
 }
@@ -392,6 +392,11 @@ impl<T, E: Into<Error>> InFile<T> for Result<T, E> {
     fn in_file(self, path: &Path) -> Result<T, Error> {
         self.map_err(|error| error.into().in_file(path))
     }
+}
+
+/// There is no tensor of this name.
+pub(crate) fn not_found(name: &str) -> Error {
+    Error::from(st_core::Error::from(st_core::ErrorKind::TensorNotFound)).of_tensor(name)
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@ use std::path::Path;
 use st_core::{Header, ReadOptions, SlicePlan, TensorInfo};
 
 use crate::arena::{Arena, LoadedSafeTensors};
-use crate::error::{Error, ErrorKind, InFile};
+use crate::error::{Error, ErrorKind, InFile, not_found};
 use crate::gather::Windows;
-use crate::map::PrivateMapping;
-use crate::mapped::MappedSafeTensors;
+use crate::map::{Mapping, PrivateMapping};
 use crate::positioned::PositionedFile;
 
 /// An open safetensors file: the header in memory, the tensors on disk.
@@ -96,7 +95,7 @@ impl SafeTensorsFile {
         self.file.path()
     }
 
-    /// Length of the file in bytes, as opened and as its header says.
+    /// Length of the file in bytes, when it was opened; the header describes as many.
     #[must_use]
     pub fn file_len(&self) -> u64 {
         self.file.len()
@@ -128,8 +127,8 @@ impl SafeTensorsFile {
 
     /// Reads a slice of a tensor into a buffer of exactly [`SlicePlan::byte_len`] bytes.
     ///
-    /// Ranges that lie close together are fetched by one read, through at most 256 KiB of scratch memory;
-    /// ranges that stand alone are read straight into `out`.
+    /// Ranges close to each other are fetched by one read, through at most 256 KiB of scratch memory;
+    /// other ranges are read directly into `out`.
     ///
     /// # Errors
     ///
@@ -190,21 +189,12 @@ impl SafeTensorsFile {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ArenaLimit`] or [`ErrorKind::OutOfMemory`] if there is no room, [`ErrorKind::Shrunk`] or
+    /// [`ErrorKind::ArenaLimit`] or [`ErrorKind::OutOfMemory`] if there is not enough memory, [`ErrorKind::Shrunk`] or
     /// [`ErrorKind::Io`].
     pub fn load<'arena>(&self, arena: &'arena mut Arena) -> Result<LoadedSafeTensors<'arena>, Error> {
         let data = arena.space(self.header.data_len()).in_file(self.path())?;
         self.file.read_parallel(data, self.header.data_start())?;
         Ok(LoadedSafeTensors::new(Arc::clone(&self.header), data))
-    }
-
-    /// Maps the file that is open here. See [`MappedSafeTensors`] for what that means.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::AddressSpace`], [`ErrorKind::Shrunk`] or [`ErrorKind::Io`].
-    pub fn map(&self) -> Result<MappedSafeTensors, Error> {
-        Ok(MappedSafeTensors::new(Arc::clone(&self.header), self.file.map()?, self.path()))
     }
 
     /// Maps the file that is open here so that it can be written to in memory, and only there.
@@ -234,6 +224,11 @@ impl SafeTensorsFile {
         self.file.map_private()
     }
 
+    /// The table of tensors and the mapped file.
+    pub(crate) fn map_parts(&self) -> Result<(Arc<Header>, Mapping), Error> {
+        Ok((Arc::clone(&self.header), self.file.map()?))
+    }
+
     fn info(&self, name: &str) -> Result<TensorInfo<'_>, Error> {
         self.header.tensor(name).ok_or_else(|| not_found(name).in_file(self.path()))
     }
@@ -257,10 +252,6 @@ impl SafeTensorsFile {
         let kind = ErrorKind::RangeOutside { start: range.start, end: range.end, len: info.byte_len() };
         kind.at(self.path()).of_tensor(info.name())
     }
-}
-
-pub(crate) fn not_found(name: &str) -> Error {
-    Error::from(st_core::Error::from(st_core::ErrorKind::TensorNotFound)).of_tensor(name)
 }
 
 fn split(out: &mut [u8], len: usize) -> Option<(&mut [u8], &mut [u8])> {

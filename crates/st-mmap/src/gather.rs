@@ -15,7 +15,7 @@ pub(crate) const MAX_SPAN: u64 = 256 << 10;
 pub(crate) struct Window {
     /// From the first byte of the first range to the last of the last.
     pub(crate) span: Range<u64>,
-    /// How many ranges lie in it.
+    /// Number of ranges in it.
     pub(crate) count: u64,
 }
 

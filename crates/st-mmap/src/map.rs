@@ -62,7 +62,7 @@ impl Mapping {
         // - That no other process changes or shortens the file cannot be established by any check. A shortened
         //   file raises a signal instead of giving wrong memory; a changed one changes the bytes seen. No
         //   memory-safety decision is taken from mapped bytes: header and offsets are parsed from a private
-        //   copy, and every slice is bounded by the length of the map. The type's documentation says so.
+        //   copy, and every slice is bounded by the length of the map. The documentation of the type states this.
         let map = unsafe { MmapOptions::new().len(map_len).map(file) }
             .map_err(|error| ErrorKind::Io { operation: "map", error })?;
         still_whole(file, len)?;
@@ -114,7 +114,7 @@ impl Mapping {
 
 /// A regular file, mapped in full for reading and for writing **to memory only**: what is written is seen through this map
 /// alone, never by the file or another program. Pages that are not written to stay those of the file, so what
-/// [`Mapping`] says of shortened and changed files holds for them.
+/// [`Mapping`] documents about shortened and changed files holds for them.
 #[derive(Debug)]
 pub struct PrivateMapping {
     map: MmapMut,

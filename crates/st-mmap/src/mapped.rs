@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use st_core::{Header, ReadOptions, TensorView};
 
-use crate::error::{Error, ErrorKind, InFile};
-use crate::file::{SafeTensorsFile, not_found};
+use crate::error::{Error, ErrorKind, InFile, not_found};
+use crate::file::SafeTensorsFile;
 use crate::map::{Advice, Mapping};
 use crate::views;
 
 /// A safetensors file mapped into memory: tensors are views of the file, nothing is copied.
 ///
 /// The header is read, not mapped, and owned: what was checked stays checked, and opening never raises a
-/// signal. The tensors are the file's own pages; [`Mapping`] says what follows from that: **if another program
+/// signal. The tensors are the file's own pages; [`Mapping`] describes the consequences: **if another program
 /// shortens the file, touching the lost part ends the process with SIGBUS**, and if one writes into it, views
 /// change. Use [`SafeTensorsFile`] where that can happen.
 ///
@@ -41,6 +41,18 @@ pub struct MappedSafeTensors {
     path: PathBuf,
 }
 
+impl SafeTensorsFile {
+    /// Maps the file that is open here. See [`MappedSafeTensors`] for what that means.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::AddressSpace`], [`ErrorKind::Shrunk`] or [`ErrorKind::Io`].
+    pub fn map(&self) -> Result<MappedSafeTensors, Error> {
+        let (header, mapping) = self.map_parts()?;
+        Ok(MappedSafeTensors { header, mapping, path: self.path().to_path_buf() })
+    }
+}
+
 impl MappedSafeTensors {
     /// Opens, checks (strictly, with the default limits) and maps a file.
     ///
@@ -60,10 +72,6 @@ impl MappedSafeTensors {
     /// Those of [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, Error> {
         SafeTensorsFile::open_with(path, options)?.map()
-    }
-
-    pub(crate) fn new(header: Arc<Header>, mapping: Mapping, path: &Path) -> Self {
-        Self { header, mapping, path: path.to_path_buf() }
     }
 
     /// The table of tensors.

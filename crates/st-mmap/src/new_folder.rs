@@ -17,7 +17,7 @@ pub(crate) fn make(folder: &Path) -> Result<(), Error> {
         make(parent)?;
     }
     match fs::create_dir(folder) {
-        // Another process was faster; what it made may also be no folder, which the next step will say.
+        // Another process was faster; what it created may be a file, which the next step reports.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             Err(ErrorKind::Io { operation: "create", error }.at(folder))
         }

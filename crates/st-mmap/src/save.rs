@@ -51,7 +51,7 @@ pub fn save(
 /// Saves a safetensors file whose tensors are produced one at a time.
 ///
 /// `pull` is called once for each tensor, in file order, and writes exactly [`Planned::byte_len`] bytes;
-/// [`Planned::input_idx`] says which tensor, counted as they were given to [`Layout::new`]. Besides what `pull`
+/// [`Planned::input_idx`] identifies the tensor, counted as they were given to [`Layout::new`]. Besides what `pull`
 /// holds, less than 1 MiB of memory is used, so a model can be larger than memory.
 ///
 /// # Errors
@@ -133,12 +133,12 @@ pub fn save_layout_surviving(
 /// This is the one function of the crate that changes an existing file. The header is written by one call and
 /// flushed, but a power cut during that call can leave old and new pages mixed if it spans several: the file
 /// is then refused when read, or has parts of both metadata. The change shows in every hard link of the file,
-/// behind links, and to programs that have it open.
+/// through links, and to programs that have it open.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Format`] if the file is not valid or its header lacks room: then
-/// [`NoHeaderRoom`](st_core::ErrorKind::NoHeaderRoom) says how many bytes are missing and nothing was
+/// [`ErrorKind::Format`] if the file is not valid or its header has too little space: then
+/// [`NoHeaderRoom`](st_core::ErrorKind::NoHeaderRoom) has the number of missing bytes and nothing was
 /// written. [`ErrorKind::Replaced`] if another program replaced the file meanwhile. [`ErrorKind::File`] or
 /// [`ErrorKind::Io`] if it cannot be opened or written.
 ///

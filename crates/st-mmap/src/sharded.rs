@@ -1,4 +1,4 @@
-//! A model in several files, with an index that says which tensor is where.
+//! A sharded model, with an index that maps tensors to files.
 
 use alloc::collections::BTreeMap;
 use std::fs;
@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use st_core::{ReadOptions, ShardIndex, ShardProblem, SlicePlan, TensorView};
 
-use crate::error::{Error, ErrorKind, InFile};
-use crate::file::{SafeTensorsFile, not_found};
+use crate::error::{Error, ErrorKind, InFile, not_found};
+use crate::file::SafeTensorsFile;
 use crate::mapped::MappedSafeTensors;
 
 /// File name of a model in one piece.

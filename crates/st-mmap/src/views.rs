@@ -2,8 +2,7 @@
 
 use st_core::{Header, TensorView};
 
-use crate::error::Error;
-use crate::file::not_found;
+use crate::error::{Error, not_found};
 
 /// The tensor called `name`; `data` is the data section of `header`.
 pub(crate) fn tensor<'data>(
@@ -20,7 +19,8 @@ pub(crate) fn iter<'data>(
     data: &'data [u8],
 ) -> impl ExactSizeIterator<Item = (&'data str, TensorView<'data>)> {
     header.iter().map(move |info| {
-        let view = info.view(data).expect("the header proved that its tensors lie within the data section");
+        let view =
+            info.view(data).expect("a header is only valid if its tensors are within the data section");
         (info.name(), view)
     })
 }
