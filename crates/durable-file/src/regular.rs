@@ -101,7 +101,7 @@ impl RegularFile {
         &self.file
     }
 
-    /// Length in bytes when it was opened. Files under `/proc` say 0 and have content all the same.
+    /// Length in bytes when it was opened. Files under `/proc` report 0 although they have content.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
@@ -124,7 +124,7 @@ impl RegularFile {
     /// # Errors
     ///
     /// [`ErrorKind::Changed`], [`ErrorKind::OutOfMemory`], [`ErrorKind::Io`]; [`ErrorKind::TooLarge`] for a file
-    /// that said 0 and has more than the limit.
+    /// that reported 0 and has more than the limit.
     ///
     /// # Examples
     ///

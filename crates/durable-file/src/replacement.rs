@@ -79,7 +79,7 @@ enum Existing {
 impl Replacement {
     /// Begins to replace the file that `path` leads to, through symbolic links, or to create it.
     ///
-    /// Removes what killed writers of the same file left behind.
+    /// Removes the temporary files of writers of the same file that were killed.
     ///
     /// # Errors
     ///
@@ -192,7 +192,7 @@ impl Replacement {
     ///
     /// # let path = std::env::temp_dir().join(format!("durable-file-unsynced-{}", std::process::id()));
     /// let mut replacement = durable_file::Replacement::create(&path)?;
-    /// replacement.write_all(b"a copy of what lies elsewhere")?;
+    /// replacement.write_all(b"a copy of another file")?;
     /// replacement.commit_unsynced()?;
     /// # std::fs::remove_file(&path)?;
     /// # Ok::<(), Box<dyn core::error::Error>>(())

@@ -32,7 +32,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates an empty file in `folder`; `stem` is the part of its name, where it has one, that says what it is for.
+    /// Creates an empty file in `folder`; `stem` is the part of its name, where it has one, that describes its purpose.
     ///
     /// # Errors
     ///

@@ -117,7 +117,7 @@ impl StagedDir {
 }
 
 impl Drop for StagedDir {
-    /// Removes the folder unless it got its final name: nobody else ever has the temporary one.
+    /// Removes the folder unless it got its final name: no other process uses the temporary one.
     fn drop(&mut self) {
         remove_tree(self.staged.path());
     }

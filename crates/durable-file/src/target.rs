@@ -26,7 +26,7 @@ pub(crate) struct Target {
 impl Target {
     /// Follows symbolic links; the end of the path must be a regular file or nothing.
     pub(crate) fn follow(shown: &Path) -> Result<Self, Error> {
-        // The kernel is asked first because it may refuse: a link that a stranger put into a sticky folder.
+        // The kernel is asked first because it may refuse: a link that another user put into a sticky folder.
         match Entry::behind(shown) {
             Ok(entry) => {
                 if let Some(what) = entry.irregular() {

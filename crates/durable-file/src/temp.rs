@@ -30,7 +30,7 @@ pub(crate) struct Temp {
     registration: Option<Registration>,
 }
 
-/// A temp, and the access rights that a new file in its folder has: 0666 less the umask, or what the folder's defaults say.
+/// A temp, and the access rights that a new file in its folder has: 0666 less the umask, or the defaults of the folder.
 pub(crate) type Created = (Temp, Entry);
 
 impl Temp {
@@ -48,7 +48,7 @@ impl Temp {
             return None;
         }
         let (file, access) = folder.create_unnamed()?;
-        // Nobody else can have the lock. Where there are none, nobody sweeps either.
+        // No other process can have the lock. Where there are no locks, no process sweeps either.
         _ = file.try_lock();
         let entry = Entry::of(&file).ok()?;
         let name = TempName::fresh(stem.to_owned(), Role::New);
@@ -137,7 +137,7 @@ impl Temp {
 }
 
 impl Drop for Temp {
-    /// The name goes first, if it is still there; nobody else ever has it. Then the entry in the registry, and the lock
+    /// The name goes first, if it is still there; no other process uses it. Then the entry in the registry, and the lock
     /// with the file.
     fn drop(&mut self) {
         if !self.is_unnamed() {

@@ -8,7 +8,7 @@ use std::hash::DefaultHasher;
 use std::process;
 use std::time::SystemTime;
 
-/// The longest part of a temp name that stands for the target. With the other parts that makes 121 bytes, below
+/// The longest part of a temp name that identifies the target. With the other parts that makes 121 bytes, below
 /// the 143 of eCryptfs and the 255 of most file systems.
 const MAX_STEM: usize = 96;
 /// What is left of a longer name, before `~` and 16 digits.
@@ -42,14 +42,14 @@ impl Role {
 /// `.NAME.ID.df-new` and its siblings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TempName {
-    /// Stands for the target, see [`stem`].
+    /// Identifies the target, see [`stem`].
     pub(crate) stem: String,
     id: u64,
     pub(crate) role: Role,
 }
 
 impl TempName {
-    /// A name that nobody else has, in all likelihood.
+    /// A name that is unique with high probability.
     pub(crate) fn fresh(stem: String, role: Role) -> Self {
         Self { stem, id: fresh_id(), role }
     }
@@ -84,7 +84,7 @@ impl fmt::Display for TempName {
     }
 }
 
-/// What stands for the target in its temp names: its name, or as much of it as fits and a hash of the whole.
+/// The part of a temp name that identifies the target: its name, or as much of it as fits and a hash of the whole.
 ///
 /// Two targets with the same stem would do each other no harm: only what dead writers left is ever removed.
 pub(crate) fn stem(name: &OsStr) -> String {
@@ -108,7 +108,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 /// Differs from every other save's, in this process, beside it and after it.
 ///
 /// Not from the system's random numbers: asking for them is one more thing that can fail, and the standard library
-/// panics when it does. A guess does no harm, since creation is exclusive: whoever hits the nanosecond and the address
+/// panics when it does. A guess does no harm, since creation is exclusive: a process that hits the nanosecond and the address
 /// makes us try once more.
 fn fresh_id() -> u64 {
     static SAVES: AtomicU64 = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! Strings as they stand in a text.
+//! Strings of a text, unescaped on demand.
 
 use alloc::borrow::Cow;
 use alloc::string::String;

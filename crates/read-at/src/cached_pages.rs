@@ -9,7 +9,7 @@ use crate::source::{ReadAt, check_range};
 ///
 /// Reading a range that is not in the cache is [`ErrorKind::Missing`] with the range to fetch; [`missing_range`](crate::missing_range)
 /// finds it in the error of a reader. The caller fetches the bytes, [inserts](Self::insert) them and calls the reader again: one
-/// synchronous reader serves files in memory, on disk and behind an asynchronous API.
+/// synchronous reader serves files in memory, on disk and of an asynchronous API.
 ///
 /// ```
 /// use read_at::{CachedPages, ErrorKind, ReadAt};

@@ -43,7 +43,7 @@ impl<R: ReadAt> ReadAt for Window<R> {
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         check_range(offset, out.len(), self.len)?;
-        // No overflow: the window lies within the source.
+        // No overflow: the window is within the source.
         self.source.read_exact_at(self.offset + offset, out)
     }
 

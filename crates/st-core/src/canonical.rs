@@ -97,7 +97,7 @@ mod tests {
     use crate::error::ErrorKind;
     use crate::grammar::{Entry, Scan};
 
-    /// Dimensions below a limit, with the places they stand at.
+    /// Dimensions below a limit, with their byte offsets.
     struct Dims(Vec<(u64, usize)>);
 
     impl<'h> Visit<'h> for Dims {

@@ -4,7 +4,7 @@
 //! Microscaling Formats (MX) Specification 1.0 (E8M0, E3M2, E2M3, E2M1). The FNUZ variants have one more in
 //! the exponent bias, no negative zero, and 0x80 as their only NaN. All of them are exact in `f32`.
 //!
-//! The format does not say in which order sub-byte elements fill a byte. Here the first element takes the
+//! The format does not specify in which order sub-byte elements fill a byte. Here the first element takes the
 //! lowest bits, as in the packed types of the frameworks that write them.
 
 use half::{bf16, f16};

@@ -137,7 +137,7 @@ located_error::errors! {
         DuplicateMetadata = "st-metadata-duplicate" (Invalid),
             "`__metadata__` appears twice"
             => REWRITE;
-        /// The specification says that the header begins with `{`. The official reader also takes white space before it; strict
+        /// The specification requires that the header begins with `{`. The official reader also takes white space before it; strict
         /// reading does not, because a file could then pass for two formats.
         LeadingWhitespace = "st-strict-whitespace" (Invalid),
             "header does not begin with `{{`"
@@ -162,7 +162,7 @@ located_error::errors! {
             "duplicate metadata key"
             => LOOSE;
         /// The tensors have to follow each other without a gap or an overlap, and each has to end after it begins. This one does not
-        /// begin where the one before it ends. Gaps could hide data, overlaps could make one value stand for many.
+        /// begin where the one before it ends. Gaps could hide data, with overlaps one value could be read many times.
         InvalidOffsets {
             /// Declared begin, relative to the data section.
             begin: u64,
@@ -227,7 +227,7 @@ located_error::errors! {
         } = "st-dtype-mismatch" (Unsupported),
             "expected a tensor of {expected}, found {found}"
             => "look at the type with `apr tensors FILE`";
-        /// The bytes of the tensor do not lie at a multiple of the element size, so they cannot be viewed in place as numbers; they
+        /// The address of the tensor is not a multiple of the element size, so its bytes cannot be viewed as values without a copy; they
         /// can be read one by one.
         Misaligned {
             /// Alignment the element type needs.
@@ -272,7 +272,7 @@ located_error::errors! {
         SecondEllipsis = "st-index-ellipsis" (Usage),
             "more than one ellipsis in an index"
             => "keep one ellipsis";
-        /// An index lies outside its dimension.
+        /// An index is out of the range of its dimension.
         IndexOutOfRange {
             /// Dimension, from 0.
             dim: usize,
@@ -309,7 +309,7 @@ located_error::errors! {
         } = "st-header-room" (Usage),
             "header is {missing} bytes too short for this metadata: rewrite the file"
             => "rewrite the file with `apr convert IN OUT --set KEY=VALUE --header-room 4096`";
-        /// An index of shards says in `weight_map` which file holds which tensor; this one has none.
+        /// An index of shards maps tensors to files in `weight_map`; this one has none.
         NoWeightMap = "st-shard-no-map" (Invalid),
             "shard index without `weight_map`"
             => "fetch the index again, or make a new one with `apr shard`";

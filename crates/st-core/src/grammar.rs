@@ -55,7 +55,7 @@ pub(crate) struct Entry<'h> {
     pub(crate) shape: &'h str,
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// Where the entry, with its name, stands in the text.
+    /// Byte offset of the entry, with its name, in the text.
     pub(crate) at: usize,
     pub(crate) text_len: usize,
 }

@@ -59,7 +59,7 @@ impl Header {
     }
 
     /// The length of the JSON text, for a reader that fetches the beginning of a file piece by piece: read
-    /// eight bytes, then as many as this says, then call [`from_prefix`](Self::from_prefix).
+    /// eight bytes, then as many as this returns, then call [`from_prefix`](Self::from_prefix).
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl Header {
         Iter { header: self, records: self.table.records.iter().enumerate() }
     }
 
-    /// The metadata; `None` if the header has none or says `null`.
+    /// The metadata; `None` if the header has none or has `null`.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'_>> {
         let items = self.table.metadata.as_deref()?;
@@ -175,7 +175,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoHeaderRoom`] says how many bytes are missing.
+    /// [`ErrorKind::NoHeaderRoom`] with the number of missing bytes.
     ///
     /// ```
     /// use st_core::{Header, Layout, ReadOptions, WriteOptions};
@@ -199,11 +199,11 @@ impl Header {
             offsets: info.data_offsets(),
         });
         header_text::write(&mut out, metadata, entries);
-        let room = self.data_start() as usize;
-        if out.len() > room {
-            return Err(ErrorKind::NoHeaderRoom { missing: (out.len() - room) as u64 }.into());
+        let capacity = self.data_start() as usize;
+        if out.len() > capacity {
+            return Err(ErrorKind::NoHeaderRoom { missing: (out.len() - capacity) as u64 }.into());
         }
-        out.resize(room, b' ');
+        out.resize(capacity, b' ');
         Ok(out)
     }
 
@@ -231,7 +231,7 @@ impl<'h> IntoIterator for &'h Header {
     }
 }
 
-/// What the header says about one tensor.
+/// The entry of a tensor in the header.
 #[derive(Clone, Copy)]
 pub struct TensorInfo<'h> {
     header: &'h Header,
@@ -339,7 +339,7 @@ impl fmt::Debug for Iter<'_> {
     }
 }
 
-/// The metadata of a file: pairs of strings, nobody's promise.
+/// The metadata of a file: pairs of strings, which are not authenticated.
 #[derive(Clone, Copy)]
 pub struct Metadata<'h> {
     header: &'h Header,

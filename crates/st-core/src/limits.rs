@@ -1,4 +1,4 @@
-//! How much a reader believes: strictness and resource limits.
+//! Parsing strictness and resource limits: strictness and resource limits.
 
 /// Which headers are accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -8,15 +8,15 @@ pub enum Strictness {
     /// and white space before the opening brace. The default.
     #[default]
     Strict,
-    /// Exactly the verdicts of the `safetensors` crate 0.8.0, quirks included: of two equal names the last
+    /// Exactly the results of the `safetensors` crate 0.8.0, quirks included: of two equal names the last
     /// one counts.
     Compat,
 }
 
 /// Upper bounds on what a header may ask for.
 ///
-/// Every bound is checked before the memory it stands for is allocated. Memory used by a parsed header is
-/// proportional to the header itself whatever the limits are; they exist for callers with less room.
+/// Every limit is checked before the memory it bounds is allocated. Memory used by a parsed header is
+/// proportional to the header itself whatever the limits are; they exist for callers with less memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Longest JSON header in bytes. The format itself allows 100,000,000 ([`MAX_HEADER_LEN`]); larger values
@@ -75,7 +75,7 @@ impl ReadOptions {
     /// Strict, with the default limits.
     pub const STRICT: Self = Self { strictness: Strictness::Strict, limits: Limits::DEFAULT };
 
-    /// The verdicts of the `safetensors` crate 0.8.0, which limits only the length of the header.
+    /// The results of the `safetensors` crate 0.8.0, which limits only the length of the header.
     pub const COMPAT: Self = Self { strictness: Strictness::Compat, limits: Limits::OFFICIAL };
 }
 

@@ -1,4 +1,4 @@
-//! Checkpoints in several files: the index that says which tensor is where.
+//! Sharded checkpoints: the index that maps tensors to files.
 
 mod plan;
 
@@ -241,7 +241,7 @@ impl fmt::Display for ShardProblem {
                 write!(f, "tensor {tensor:?} is in shard {shard:?} but not listed there by the index")
             }
             Self::WrongTotalSize { declared, actual } => {
-                write!(f, "total_size says {declared} bytes, the shards hold {actual}")
+                write!(f, "expected {declared} bytes by total_size, found {actual} in the shards")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Builds the table behind a [`Header`](crate::Header) and proves it.
+//! Builds and validates the table of a [`Header`](crate::Header).
 
 use alloc::string::String;
 use alloc::vec;
@@ -84,7 +84,7 @@ impl Table {
         first
     }
 
-    /// Where in the metadata a key stands.
+    /// Index of a key in the metadata.
     pub(crate) fn find_metadata(&self, order: &[u32], key: &str) -> Option<usize> {
         let place = order.binary_search_by(|&idx| self.metadata_key(idx).cmp(key)).ok()?;
         order.get(place).map(|&idx| idx as usize)
@@ -201,7 +201,7 @@ fn check_record(table: &Table, record: &Record, expected: u64) -> Result<u64, Er
     Ok(end)
 }
 
-/// A text for which room is made at once, in bytes.
+/// Length of a text for which memory is reserved at once, in bytes.
 const SHORT_TEXT: usize = 1 << 16;
 /// Length of the entry of a small model's tensor.
 const TYPICAL_ENTRY: usize = 80;
@@ -224,7 +224,7 @@ impl Builder {
         Self { text_len, limits, table, shape_start: 0 }
     }
 
-    /// Makes room for a long header whose other entries are like its first.
+    /// Reserves memory for a long header whose other entries are like its first.
     fn reserve(&mut self, first: &Entry<'_>, name_len: usize) {
         let rest = self.text_len - first.at - first.text_len;
         let more = (rest / first.text_len + 1).min(self.limits.tensors);
@@ -312,7 +312,7 @@ enum Wanted<'n> {
     MetadataItem(u32),
 }
 
-/// Where in the file something stands in a header text that has been read before. Only errors need to know,
+/// Byte offset in the file of a part of a header text that has been read before. Only errors need to know,
 /// so the table does not remember.
 fn locate(text: &str, wanted: Wanted<'_>) -> u64 {
     let place = place_of(&mut Scanner::new(text, Check::Values), wanted);
@@ -379,7 +379,7 @@ mod tests {
         assert!(roughly(table.strings.capacity(), 10 * count));
     }
 
-    /// The entry is all there is: no room is made for others.
+    /// There is only this entry: no memory is reserved for others.
     #[test]
     fn one_long_entry_is_given_no_room() {
         let ones = ["0"; 70_000].join(",");

@@ -173,7 +173,7 @@ impl<'data> TensorView<'data> {
         self.data.len() as u64 * 8 / self.dtype.bits() as u64
     }
 
-    /// The elements where they lie, without a copy.
+    /// The elements, without a copy.
     ///
     /// # Errors
     ///

@@ -33,7 +33,7 @@ located_error::errors! {
         } = "ss-custom" (Invalid),
             "{message}"
             => TYPE;
-        /// The file holds tensors but no `_safestructures_schema_`: nothing says how they belong together.
+        /// The file holds tensors but no `_safestructures_schema_`: nothing describes how they belong together.
         NoSchema = "ss-no-schema" (Invalid),
             "no schema in the metadata: a safetensors file, not a structure"
             => NOT_ONE;
@@ -43,7 +43,7 @@ located_error::errors! {
             => DAMAGED;
         /// The schema is of a version that is not known; 1.0.0 is. The same words may mean other things in another version.
         UnknownVersion {
-            /// What the file says, cut after 256 bytes.
+            /// The value in the file, cut after 256 bytes.
             found: Box<str>,
         } = "ss-version" (Unsupported),
             "unsupported schema version {found:?}, expected 1.0.0"
@@ -103,7 +103,7 @@ located_error::errors! {
             => DAMAGED;
         /// A node is of a type that is not known. Names in a file are compared with a fixed list; nothing is imported by them.
         UnknownType {
-            /// What the file says, cut after 256 bytes.
+            /// The value in the file, cut after 256 bytes.
             name: Box<str>,
         } = "ss-data-type" (Unsupported),
             "unknown data type {name:?}"
@@ -136,7 +136,7 @@ located_error::errors! {
         } = "ss-tensor" (Invalid),
             "no tensor {id:?} in the file"
             => DAMAGED;
-        /// A tensor that stands for bytes or for one number has another type or shape.
+        /// A tensor that represents bytes or a scalar has another type or shape.
         TensorShape {
             /// What belongs there.
             expected: &'static str,

@@ -10,7 +10,7 @@
 //! # Security
 //!
 //! Names in a file are compared with a fixed list and never looked up elsewhere. No input makes the crate panic or ask for
-//! memory out of proportion to the file; trees are at most 128 levels deep. Numbers and texts are whatever the file says.
+//! memory out of proportion to the file; trees are at most 128 levels deep. Numbers and strings are those of the file.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -33,7 +33,7 @@ pub enum Node<'data> {
     Bool(bool),
     /// `int` of at most 128 bits.
     Int(i128),
-    /// `int` beyond: decimal digits, perhaps behind a minus sign.
+    /// `int` beyond: decimal digits, optionally after a minus sign.
     BigInt(String),
     /// `float`.
     Float(f64),
@@ -208,7 +208,7 @@ fn label(key: &Node<'_>) -> String {
     if let Node::Str(text) = key { text.clone() } else { repr(key) }
 }
 
-/// Python's `repr`, except that characters are judged printable more generously.
+/// Python's `repr`, except that more characters count as printable.
 fn repr(node: &Node<'_>) -> String {
     let list = |items: &[Node<'_>]| items.iter().map(repr).collect::<Vec<_>>().join(", ");
     match node {

@@ -150,7 +150,7 @@ impl Serializer for NodeSerializer {
         value: &T,
     ) -> Result<Owned, Error> {
         if name == NEWTYPE {
-            // Its parts are a tuple with a list in it, however deep the tensor itself stands.
+            // Its parts are a tuple with a list in it, at whatever depth the tensor is.
             return tensor(value.serialize(Self { depth_left: 2, ..self })?);
         }
         value.serialize(self)

@@ -75,7 +75,7 @@ impl<'data> Structure<'data> {
     /// # Errors
     ///
     /// [`ErrorKind::ReservedKey`], [`ErrorKind::KeyCollision`], [`ErrorKind::TooDeep`] and [`ErrorKind::TooMany`];
-    /// [`ErrorKind::InvalidNumber`] and [`ErrorKind::TensorShape`] for nodes that are not what they say;
+    /// [`ErrorKind::InvalidNumber`] and [`ErrorKind::TensorShape`] for nodes whose content does not have their type;
     /// [`ErrorKind::File`] if the header would be too long.
     pub fn to_vec(&self) -> Result<Vec<u8>, Error> {
         write(&self.root, &self.metadata)

@@ -140,7 +140,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// Those of [`TensorView::new`], if there are not as many values as the shape says.
+    /// Those of [`TensorView::new`], if the number of values is not that of the shape.
     pub fn from_f32(shape: &[usize], values: &[f32]) -> Result<Self, Error> {
         Self::new(Dtype::F32, shape, values.iter().flat_map(|value| value.to_le_bytes()).collect())
     }

@@ -67,7 +67,7 @@ impl Folder {
         }
     }
 
-    /// Creates a file for writing and reading that did not exist and that nobody but its owner can open.
+    /// Creates a file for writing and reading that did not exist and that only its owner can open.
     pub(crate) fn create_file(&self, name: &OsStr) -> io::Result<File> {
         self.create_with(name, OWNER_ONLY)
     }
@@ -88,7 +88,7 @@ impl Folder {
         }
     }
 
-    /// Creates a file without a name, which [`Self::link_open`] can give it, and the access rights of any new file. Nobody
+    /// Creates a file without a name, which [`Self::link_open`] can give it, and the access rights of any new file. No one
     /// else can open it. `None` where that is not possible: file systems without such files, no `/proc`.
     #[cfg(target_os = "linux")]
     pub(crate) fn create_unnamed(&self) -> Option<(File, Entry)> {
@@ -156,7 +156,7 @@ impl Folder {
     pub(crate) fn place_folder(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         match self.rename_exclusively(from, to) {
             // Without the flag: the kernel refuses to rename a folder over a file or over a folder that holds
-            // anything, so all that can be lost is an empty folder that somebody made in this moment.
+            // anything, so all that can be lost is an empty folder that another process created at this moment.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.rename(from, to),
             result => Ok(result?),
         }

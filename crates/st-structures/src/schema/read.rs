@@ -185,7 +185,7 @@ impl<'data> Reader<'_, 'data> {
     }
 }
 
-/// The fields of a node that nobody has taken yet.
+/// The fields of a node that have not been read yet.
 struct Fields<'t>(Vec<(Cow<'t, str>, Json<'t>)>);
 
 impl<'t> Fields<'t> {
