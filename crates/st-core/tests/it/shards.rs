@@ -119,7 +119,7 @@ fn shards_are_compared_both_ways() {
     let sound = [("a", "1"), ("b", "1"), ("c", "2")];
     assert!(check(&sound, Some(9)).is_empty());
     assert!(check(&sound, None).is_empty());
-    assert_eq!(check(&sound, Some(8)), ["total_size says 8 bytes, the shards hold 9"]);
+    assert_eq!(check(&sound, Some(8)), ["expected 8 bytes by total_size, found 9 in the shards"]);
     assert_eq!(
         check(&[("a", "1"), ("b", "1"), ("c", "2"), ("d", "2")], Some(9)),
         ["tensor \"d\" is listed in the index but not in shard \"2\""]
