@@ -4,11 +4,13 @@ pub(crate) mod glob;
 mod layout;
 mod listed;
 mod reading;
+mod size;
 mod writing;
 
 pub(crate) use self::layout::{CompressionArg, DequantizeArg, LayoutArgs};
 pub(crate) use self::listed::Listed;
 pub(crate) use self::reading::{CompatArg, PayloadArgs, TrustedArg};
+pub(crate) use self::size::parse_size;
 pub(crate) use self::writing::{DryRunArg, ForceArg, WriteArgs};
 
 /// Help of an input of any format.

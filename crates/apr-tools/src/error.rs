@@ -1,20 +1,21 @@
 //! How a run of `apr` ends: exit codes, and failures as one block of text or one JSON object.
 
+mod libraries;
+
 use alloc::borrow::Cow;
 use core::error::Error;
 use core::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use located_error::{Category, Located, Subject};
-
-use crate::codes;
+use located_error::Category;
 use serde::{Serialize, Serializer};
 
+use crate::codes;
 use crate::report::Report;
-use crate::terminal::Style;
 use crate::terminal::escape::{self, Visible};
-use crate::{commands::verify, terminal::suggest};
+use crate::terminal::style::Style;
+use crate::terminal::suggest;
 
 pub(crate) const CODE_USAGE: &str = "cli-usage";
 pub(crate) const CODE_OUTPUT_EXISTS: &str = "cli-output-exists";
@@ -153,9 +154,6 @@ impl fmt::Display for Place {
         }
     }
 }
-
-/// Most bytes that a compressed payload may become, whoever is trusted.
-const MOST_EXPANDED: u64 = 1 << 30;
 
 /// Why a command stopped: what, where, why, and what to do next.
 #[derive(Debug)]
@@ -427,179 +425,6 @@ impl Serialize for Failure {
             help: self.advice(),
         };
         fields.serialize(serializer)
-    }
-}
-
-/// An error of a library: offset, subject, line, file and cause have lines of their own.
-fn located(error: &impl Located) -> Failure {
-    let location = error.location();
-    let failure = Failure::new(error.code(), error.message().to_string()).at(location.offset);
-    let failure = match location.subject {
-        Some(Subject::Tensor(name)) => failure.of_tensor(Some(name)),
-        Some(Subject::Key(name)) => failure.of_key(Some(name)),
-        Some(other) => failure.because(other.to_string()),
-        None => failure,
-    };
-    let failure = match location.line {
-        Some(line) => failure.placed(Place::line(line.into())),
-        None => failure,
-    };
-    let failure = match location.path {
-        Some(path) => failure.in_file(path),
-        None => failure,
-    };
-    match error.source() {
-        Some(cause) => failure.because(cause.to_string()),
-        None => failure,
-    }
-}
-
-macro_rules! from_located {
-    ($($error:ty),*) => {$(
-        impl From<$error> for Failure {
-            fn from(error: $error) -> Self {
-                located(&error)
-            }
-        }
-    )*};
-}
-
-from_located!(st_core::Error, apr_convert::Error, gguf_core::Error, apr_crypto::Error);
-
-#[cfg(feature = "serve")]
-impl From<apr_serve::Error> for Failure {
-    fn from(error: apr_serve::Error) -> Self {
-        // The reason has a line of its own.
-        Self::new(error.code(), error.kind().to_string()).because(error.io_error().to_string())
-    }
-}
-
-impl From<&durable_file::Error> for Failure {
-    fn from(error: &durable_file::Error) -> Self {
-        let mut failure = located(error);
-        if error.io_error().is_some_and(|cause| cause.kind() == io::ErrorKind::NotFound) {
-            failure.0.what = "there is no such file or folder".to_owned();
-            failure.0.why = None;
-        }
-        failure
-    }
-}
-
-impl From<durable_file::Error> for Failure {
-    fn from(error: durable_file::Error) -> Self {
-        Self::from(&error)
-    }
-}
-
-impl From<st_mmap::Error> for Failure {
-    fn from(error: st_mmap::Error) -> Self {
-        use st_mmap::ErrorKind;
-        let (path, tensor) = (error.path().map(Path::to_owned), error.tensor().map(str::to_owned));
-        let failure = match error.kind() {
-            ErrorKind::Format(inner) => Self::from(inner.clone()),
-            ErrorKind::File(inner) => Self::from(inner),
-            kind => Self::new(error.code(), kind.to_string()),
-        };
-        let failure = match error.io_error() {
-            Some(cause) => failure.because(cause.to_string()),
-            None => failure,
-        };
-        let failure = failure.of_tensor(tensor.as_deref());
-        match path {
-            Some(path) => failure.in_file(&path),
-            None => failure,
-        }
-    }
-}
-
-/// Text of a signature that is present and was not verified.
-const UNCHECKED: &str = "the file is signed and its signature was not verified";
-
-impl From<&apr_container::Error> for Failure {
-    fn from(error: &apr_container::Error) -> Self {
-        use apr_container::ErrorKind;
-        if let ErrorKind::Io(inner) = error.kind()
-            && let Some(sealed) = sealed_error(inner)
-        {
-            return Self::from(sealed);
-        }
-        let failure = match error.kind() {
-            ErrorKind::File(inner) => Self::from(inner),
-            // The library's own names for limits say nothing here; the advice names the option.
-            kind @ (ErrorKind::Expansion { .. }
-            | ErrorKind::ModelMemory { .. }
-            | ErrorKind::MetadataTooDense { .. }) => {
-                let what = kind.to_string();
-                Self::new(error.code(), what.split("; raise `").next().unwrap_or_default())
-            }
-            ErrorKind::SignatureUnchecked => Self::new(error.code(), UNCHECKED),
-            kind => Self::new(error.code(), kind.to_string()),
-        };
-        let failure = failure.at(error.offset()).of_key(error.name());
-        match error.kind() {
-            ErrorKind::Expansion { allowed: MOST_EXPANDED.., .. } => failure
-                .help("no reader takes a compressed payload beyond 1 GiB: store it without compression"),
-            _ => failure,
-        }
-    }
-}
-
-/// The name in an error is taken for a key of the metadata; see [`Failure::of_tensors`].
-impl From<apr_container::Error> for Failure {
-    fn from(error: apr_container::Error) -> Self {
-        Self::from(&error)
-    }
-}
-
-/// The error of a sealed file inside an error of reading.
-fn sealed_error(error: &io::Error) -> Option<&apr_sealed::Error> {
-    error.get_ref()?.downcast_ref()
-}
-
-impl From<&apr_sealed::Error> for Failure {
-    fn from(error: &apr_sealed::Error) -> Self {
-        use apr_sealed::ErrorKind;
-        let failure = match error.kind() {
-            ErrorKind::File(inner) => Self::from(inner),
-            ErrorKind::SignatureUnchecked => Self::new(error.code(), UNCHECKED),
-            kind => Self::new(error.code(), kind.to_string()),
-        };
-        failure.at(error.offset()).of_key(error.subject())
-    }
-}
-
-impl From<apr_sealed::Error> for Failure {
-    fn from(error: apr_sealed::Error) -> Self {
-        Self::from(&error)
-    }
-}
-
-impl From<apr_manifest::Error> for Failure {
-    fn from(error: apr_manifest::Error) -> Self {
-        let failure = match error.kind() {
-            apr_manifest::ErrorKind::File(inner) => Self::from(inner),
-            _ => located(&error),
-        };
-        let differences = error.differences();
-        let lists = [
-            ("changed", differences.changed()),
-            ("missing", differences.missing()),
-            ("not on the list", differences.extra()),
-        ];
-        let lists = lists.iter().filter(|(_, names)| !names.is_empty());
-        let named: Vec<String> =
-            lists.map(|(what, names)| format!("{what}: {}", verify::some_of(names))).collect();
-        if named.is_empty() { failure } else { failure.because(named.join("; ")) }
-    }
-}
-
-impl From<apr_models::Error> for Failure {
-    fn from(error: apr_models::Error) -> Self {
-        let failure = Self::new(error.code(), error.to_string()).of_tensor(error.tensor());
-        match Error::source(&error) {
-            Some(cause) => failure.because(cause.to_string()),
-            None => failure,
-        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! The terminal: where a command may write, and how values become text: escaping, sizes, tables and trees.
 
 mod console;
-mod style;
 
 pub(crate) mod escape;
 pub(crate) mod human;
 pub(crate) mod progress;
+pub(crate) mod style;
 pub(crate) mod suggest;
 pub(crate) mod table;
 pub(crate) mod tree;

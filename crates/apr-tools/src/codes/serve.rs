@@ -61,12 +61,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "There is nothing at this address of the server.",
         "there are /predict, /model, /health and /metrics",
     ),
-    entry(
-        "sv-method",
-        Usage,
-        "The path does not allow this method.",
-        "POST to /predict, GET the others",
-    ),
+    entry("sv-method", Usage, "The path does not allow this method.", "POST to /predict, GET the others"),
     entry(
         "sv-query",
         Usage,

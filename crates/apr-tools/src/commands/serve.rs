@@ -11,7 +11,7 @@ use apr_serve::{Event, Logged, Options, Server, Shape, Signals, Signed, Successi
 use clap::value_parser;
 use serde::Serialize;
 
-use crate::args::{CompatArg, PayloadArgs};
+use crate::args::{CompatArg, PayloadArgs, parse_size};
 use crate::detached::{Detached, DetachedArgs};
 use crate::error::{CODE_NO_PREDICTION, CODE_USAGE, Exit, Failure};
 use crate::file_digest::sha256;
@@ -23,7 +23,6 @@ use crate::sealed_file::tell_cost;
 use crate::secrets::{Keys, KeysArgs};
 use crate::terminal::Console;
 use crate::terminal::escape;
-use crate::terminal::human::parse_size;
 
 const AFTER_HELP: &str = "POST /predict takes {\"rows\": [[1, 2], [3, 4]]} or {\"rows\": [{\"age\": 1, \"size\": 2}]} as application/json, lines of text/csv, or \
     raw 32-bit floats as \

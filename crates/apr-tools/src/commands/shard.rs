@@ -12,7 +12,7 @@ use durable_file::StagedDir;
 use serde::Serialize;
 use st_core::{ShardPlan, WriteOptions};
 
-use crate::args::{CompatArg, INPUT_HELP, LayoutArgs, WriteArgs};
+use crate::args::{CompatArg, INPUT_HELP, LayoutArgs, WriteArgs, parse_size};
 use crate::error::{CODE_OUTPUT_KIND, Exit, Failure};
 use crate::input::{Format, Model, Source, Tensor};
 use crate::output::rewrite::{self, Plan};
@@ -78,7 +78,7 @@ struct PlannedFile<'m> {
 /// If the input cannot be read, or the set cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let folder = args.output.as_path();
-    let max_bytes = human::parse_size(&args.max_size)?;
+    let max_bytes = parse_size(&args.max_size)?;
     let (overwrite, run) = (args.write.overwrite(), args.write.run());
     if folder.metadata().is_ok_and(|entry| !entry.is_dir()) {
         return Err(Failure::new(CODE_OUTPUT_KIND, "the output exists and is not a folder").in_file(folder));

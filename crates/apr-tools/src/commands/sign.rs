@@ -10,7 +10,7 @@ use apr_manifest::{Bundle, Manifest, Method, SignOptions, minisign_path, sign_fi
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::args::{CompatArg, ForceArg, PayloadArgs};
+use crate::args::{CompatArg, ForceArg, PayloadArgs, parse_size};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::output::{self, Overwrite};
 use crate::report::{self, Report};
@@ -266,7 +266,7 @@ pub(crate) fn watched<T>(
 }
 
 fn shard_size(text: &str) -> Result<NonZeroU64, Failure> {
-    NonZeroU64::new(human::parse_size(text)?)
+    NonZeroU64::new(parse_size(text)?)
         .ok_or_else(|| Failure::new(CODE_USAGE, "a shard has at least one byte"))
 }
 

@@ -24,9 +24,6 @@ use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{self, plural};
 
-/// Names shown of each kind of difference.
-const MAX_NAMES: usize = 10;
-
 const AFTER_HELP: &str = "An Ed25519 key checks minisign signatures and those inside .apr (version 1) and sealed files, a P-256 key model signatures. A model \
     signature lists the files of a folder: those that were changed, added or taken away are named. A key that came with \
     the file proves nothing about who signed it: get the public key another way.\n\n\
@@ -407,7 +404,7 @@ impl Finding {
         }
         if !self.uncovered.is_empty() {
             let what = "the folder holds files that the signature does not cover";
-            let names = some_of(&self.uncovered);
+            let names = escape::some_of(&self.uncovered);
             return Err(Failure::new(CODE_NOT_COVERED, what).in_file(input).because(names));
         }
         Ok(())
@@ -443,7 +440,7 @@ impl Finding {
             lines.push(format!("comment:      {}", escape::cut(comment, 200)));
         }
         if !self.not_covered.is_empty() {
-            lines.push(format!("not covered:  {}", some_of(&self.not_covered)));
+            lines.push(format!("not covered:  {}", escape::some_of(&self.not_covered)));
         }
         if let Some(name) = &self.other_name {
             lines.push(format!("warning:      signed under another name: {}", escape::cut(name, 200)));
@@ -465,15 +462,5 @@ impl Finding {
             not_covered: &self.not_covered,
             other_name: self.other_name.as_deref(),
         }
-    }
-}
-
-/// The first names of a list, escaped.
-pub(crate) fn some_of(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| escape::cut(name, 100)).collect();
-    let more = names.len().saturating_sub(MAX_NAMES);
-    match more {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
     }
 }

@@ -3,7 +3,7 @@
 use apr_crypto::Argon2Limits;
 use apr_sealed::SealedLimits;
 
-use crate::terminal::human::parse_size;
+use crate::args::parse_size;
 
 /// The most that a password may cost: memory, and passes over it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,9 @@ use std::path::Path;
 
 pub(crate) use json_scan::{Visible, is_hazard};
 
+/// Most names that are listed.
+const MAX_NAMES: usize = 10;
+
 /// The string as [`Visible`] shows it.
 pub(crate) fn escaped(text: &str) -> String {
     Visible(text).to_string()
@@ -25,6 +28,16 @@ pub(crate) fn cut(text: &str, max: usize) -> String {
         let _ = write!(shown, "{}", Visible(c.encode_utf8(&mut [0; 4])));
     }
     shown
+}
+
+/// The first names of a list, escaped.
+pub(crate) fn some_of(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| cut(name, 100)).collect();
+    let more = names.len().saturating_sub(MAX_NAMES);
+    match more {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// A path for people to read.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use super::Style;
+use super::style::Style;
 use crate::terminal::escape::escaped;
 use crate::terminal::human;
 use crate::terminal::width;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::terminal::escape;
+use super::escape;
 
 /// Most entries of a folder that are compared with a name.
 const MAX_ENTRIES: usize = 10_000;
@@ -21,24 +21,7 @@ pub(crate) fn closest<T: AsRef<str>>(word: &str, candidates: impl IntoIterator<I
 /// infinitely far.
 fn distance(a: &str, b: &str) -> usize {
     const LONGEST: usize = 256;
-    if a.len() > LONGEST || b.len() > LONGEST {
-        return usize::MAX;
-    }
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut next = vec![i + 1; b.len() + 1];
-        for j in 0..b.len() {
-            let replaced = row[j] + usize::from(a[i] != b[j]);
-            next[j + 1] = replaced.min(row[j + 1] + 1).min(next[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                next[j + 1] = next[j + 1].min(before[j - 1] + 1);
-            }
-        }
-        before = core::mem::replace(&mut row, next);
-    }
-    row[b.len()]
+    if a.len() > LONGEST || b.len() > LONGEST { usize::MAX } else { strsim::osa_distance(a, b) }
 }
 
 /// What to do about a path at which there is nothing.

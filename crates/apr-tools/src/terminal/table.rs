@@ -1,7 +1,7 @@
 //! Columns of text.
 
+use super::style::Style;
 use super::width;
-use crate::terminal::Style;
 
 /// Which edge of its column a cell keeps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use core::cmp::Ordering;
 
 use super::escape::cut;
 use super::human;
+use super::style::Style;
 use super::table::{Align, Dispensable, Table};
-use crate::terminal::Style;
 
 /// Parts of a name beyond this many stay together, so that no name makes the tree deep.
 const MAX_DEPTH: usize = 16;
