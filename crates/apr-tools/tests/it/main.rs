@@ -32,6 +32,7 @@ mod quantize;
 mod quantized_models;
 mod readme;
 mod sandbox;
+mod schemas;
 mod sealed;
 mod sealed_limits;
 mod sealed_models;
