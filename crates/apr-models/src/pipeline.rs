@@ -55,12 +55,12 @@ use crate::scratch::with_scratch;
 /// Most steps.
 const MAX_STEPS: usize = 4096;
 
-/// Rows that go through the steps together: so many that a step's numbers are read from the cache for most of them, so few
-/// that the rows stay there.
+/// Rows that go through the steps together: enough that a step's parameters are read from the cache for most of
+/// them, few enough that the rows stay there.
 const ROWS_AT_ONCE: usize = 256;
 
-/// As [`ROWS_AT_ONCE`] where there are trees: the nodes of one are read from memory once for all of these rows. With 256 a
-/// forest takes up to four times as long.
+/// As [`ROWS_AT_ONCE`] with trees: the nodes of a tree are read from memory once for all of these rows. With 256
+/// rows a forest takes up to four times as long.
 const ROWS_AT_ONCE_THROUGH_TREES: usize = 4096;
 
 /// Values of a block of rows, unless a single row has more.
@@ -69,10 +69,10 @@ const VALUES_AT_ONCE: usize = 1 << 18;
 /// Values that fit the stack: a row of up to 256, twice.
 const VALUES_ON_STACK: usize = 512;
 
-/// A model made of steps, as scikit-learn fits them: scalers, projections, linear models, support vectors and others, one
-/// after the other, and a head that says what the last one's scores mean.
+/// A model fitted by scikit-learn, as a sequence of steps (scalers, projections, linear models, support vectors and
+/// others) and a head that turns the scores of the last step into outputs.
 ///
-/// Everything is computed in `f64`, as scikit-learn does. A single model is a pipeline of one step.
+/// Computed in `f64` with the formulas of scikit-learn 1.9.1. A single model is a pipeline of one step.
 ///
 /// ```
 /// use apr_models::{
@@ -96,9 +96,9 @@ const VALUES_ON_STACK: usize = 512;
 /// )?;
 ///
 /// let rows = Samples::F64(&[2.0, 2.0, 0.0, 6.0]);
-/// let mut places = [0; 2];
-/// model.predict_indices_into(rows, &mut places)?;
-/// assert_eq!(places.map(|place| model.label(place)), [Some(Label::Text("yes")), Some(Label::Text("no"))]);
+/// let mut classes = [0; 2];
+/// model.predict_indices_into(rows, &mut classes)?;
+/// assert_eq!(classes.map(|class| model.label(class)), [Some(Label::Text("yes")), Some(Label::Text("no"))]);
 /// let mut decisions = [0.0; 2];
 /// model.decision_function_into(rows, &mut decisions)?;
 /// assert_eq!(decisions, [3.25, -3.25]);
@@ -115,13 +115,13 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Takes steps that fit each other and the head.
+    /// Makes a pipeline of steps that fit each other and the head.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PartLength`] and [`ErrorKind::EmptyMatrix`] if a step does not take rows as wide as those before it gives,
-    /// or the head those of the last one; [`ErrorKind::PartInvalid`] for an input or a head that cannot be, and for no step
-    /// or more than 4,096; [`ErrorKind::PartNotFinite`]; [`ErrorKind::MatrixTooLarge`] for rows beyond this machine.
+    /// [`ErrorKind::PartLength`] and [`ErrorKind::EmptyMatrix`] if the number of values of a row does not fit a step
+    /// or the head; [`ErrorKind::PartInvalid`] for an invalid input or head, and for no step or more than 4,096;
+    /// [`ErrorKind::PartNotFinite`]; [`ErrorKind::MatrixTooLarge`] for rows beyond this machine.
     pub fn from_parts(input: Input, steps: Vec<Step>, head: Head) -> Result<Self, Error> {
         input.check()?;
         let least = usize::from(matches!(input, Input::Numbers { .. }));
@@ -140,37 +140,37 @@ impl Pipeline {
         Ok(Self { input, steps, head, n_outputs: width, widest })
     }
 
-    /// What it takes.
+    /// Its input.
     #[must_use]
     pub const fn input(&self) -> &Input {
         &self.input
     }
 
-    /// What is done to each row, in order.
+    /// The steps, in order.
     #[must_use]
     pub const fn steps(&self) -> &[Step] {
         self.steps.as_slice()
     }
 
-    /// What the scores of the last step mean.
+    /// How the scores of the last step become outputs.
     #[must_use]
     pub const fn head(&self) -> &Head {
         &self.head
     }
 
-    /// Scores of a row: values behind the last step.
+    /// Scores of a sample, `n_outputs`: values after the last step.
     #[must_use]
     pub const fn n_outputs(&self) -> usize {
         self.n_outputs
     }
 
-    /// Probabilities of a row, one for each class or cluster; `None` if it gives none.
+    /// Probabilities of a sample, one for each class or cluster; `None` if it has none.
     #[must_use]
     pub fn n_probabilities(&self) -> Option<usize> {
         self.head.n_probabilities(self.n_outputs).ok()
     }
 
-    /// Decisions of a row; `None` if it gives none.
+    /// Values of the decision function of a sample; `None` if it has none.
     #[must_use]
     pub fn n_decisions(&self) -> Option<usize> {
         self.head.n_decisions(self.n_outputs).ok()
@@ -188,13 +188,13 @@ impl Pipeline {
         }
     }
 
-    /// Whether [`score_samples_into`](Self::score_samples_into) says something.
+    /// Whether it has [`score_samples_into`](Self::score_samples_into).
     #[must_use]
     pub fn has_score_samples(&self) -> bool {
         self.head.expect_score_samples().is_ok()
     }
 
-    /// Rows of training data inside: those of neighbours. `None` if no step has any.
+    /// Training samples in the model, those of neighbours; `None` if no step has any.
     #[must_use]
     pub fn stored_samples(&self) -> Option<usize> {
         self.steps.iter().find_map(|step| match step {
@@ -203,7 +203,7 @@ impl Pipeline {
         })
     }
 
-    /// The names of the classes, if it tells classes apart.
+    /// The labels of the classes, if it is a classifier.
     #[must_use]
     pub const fn labels(&self) -> Option<&Labels> {
         match &self.head {
@@ -212,26 +212,28 @@ impl Pipeline {
         }
     }
 
-    /// What the class, cluster or mark at that place is called: clusters are counted from 0, outliers are -1 and others 1.
+    /// The label of a class index: of a cluster its number, of the marks 0 and 1 the values -1 (outlier) and 1.
     #[must_use]
     pub fn label(&self, place: usize) -> Option<Label<'_>> {
         self.head.label(place)
     }
 
-    /// The scores of the last step, [`n_outputs`](Self::n_outputs) a row.
+    /// The scores of the last step: `out` is `[n_samples, n_outputs]`, row-major, as are the rows of `rows`
+    /// (`[n_samples, n_features]`).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InputLength`], [`ErrorKind::FeatureCount`] and [`ErrorKind::OutputLength`] if the lengths do not fit each
-    /// other and the model, [`ErrorKind::FeatureNotFinite`] for values that the model does not take,
-    /// [`ErrorKind::PartInvalid`] for rows of another kind. [`ErrorKind::BeyondSingle`] for values that are infinite where
-    /// trees compare `f32`, unless the model takes anything or looks for outliers; `out` may hold some of the scores then.
+    /// [`ErrorKind::InputLength`], [`ErrorKind::FeatureCount`] and [`ErrorKind::OutputLength`] if the lengths do not
+    /// fit each other and the model, [`ErrorKind::FeatureNotFinite`] for values that the model does not accept,
+    /// [`ErrorKind::PartInvalid`] for samples of another type. [`ErrorKind::BeyondSingle`] for values that are
+    /// infinite as `f32` where trees compare those, unless the model accepts any value or detects outliers; `out` may
+    /// hold some of the scores then.
     pub fn scores_into(&self, rows: Samples<'_>, out: &mut [f64]) -> Result<(), Error> {
         self.fill(rows, out, self.n_outputs, |scores, out| out.copy_from_slice(scores))
     }
 
-    /// For each row the place of its class or its cluster, or 0 for an outlier and 1 for none; see
-    /// [`label`](Self::label).
+    /// The class index of each sample (`[n_samples]`): of a class, of a cluster, or 0 for an outlier and 1 for an
+    /// inlier; see [`label`](Self::label).
     ///
     /// # Errors
     ///
@@ -241,8 +243,8 @@ impl Pipeline {
         self.fill(rows, out, 1, |scores, out| out.fill(self.head.predict_index(scores)))
     }
 
-    /// The predictions or the transformed samples, [`n_outputs`](Self::n_outputs) a row; for clusters by distance the
-    /// distances.
+    /// The predictions or the transformed samples, of clusters by distance the distances: `[n_samples, n_outputs]`,
+    /// row-major.
     ///
     /// # Errors
     ///
@@ -252,11 +254,12 @@ impl Pipeline {
         self.fill(rows, out, self.n_outputs, |scores, out| self.head.values(scores, out))
     }
 
-    /// The transformed texts, of which most values are zero: what a vectorizer says, alone or with weights.
+    /// The transformed texts as sparse rows (`[n_samples, n_terms]`): the output of a vectorizer, with or without
+    /// weights.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoSuchOutput`] if samples are no texts or rows do not stay sparse.
+    /// [`ErrorKind::NoSuchOutput`] if the input is not text or a step makes rows dense.
     pub fn transform_texts(&self, texts: &[&str]) -> Result<SparseRows64, Error> {
         let Input::Texts(input) = &self.input else { return Err(no_sparse_rows()) };
         if !self.gives_terms() {
@@ -268,7 +271,7 @@ impl Pipeline {
         Ok(rows)
     }
 
-    /// The probability of each class or cluster, [`n_probabilities`](Self::n_probabilities) a row.
+    /// The probability of each class or cluster: `[n_samples, n_probabilities]`, row-major.
     ///
     /// # Errors
     ///
@@ -278,7 +281,7 @@ impl Pipeline {
         self.fill(rows, out, n_probabilities, |scores, out| self.head.probabilities(scores, out))
     }
 
-    /// What `decision_function` of scikit-learn says, [`n_decisions`](Self::n_decisions) a row.
+    /// scikit-learn's `decision_function`: `[n_samples, n_decisions]`, row-major.
     ///
     /// # Errors
     ///
@@ -288,8 +291,8 @@ impl Pipeline {
         self.fill(rows, out, n_decisions, |scores, out| self.head.decision_function(scores, out))
     }
 
-    /// For each row what `score_samples` of scikit-learn says: the logarithm of its density, or how little of an outlier
-    /// it is.
+    /// scikit-learn's `score_samples` (`[n_samples]`): the natural logarithm of the density, or the opposite of the
+    /// anomaly score.
     ///
     /// # Errors
     ///
@@ -299,7 +302,7 @@ impl Pipeline {
         self.fill(rows, out, 1, |scores, out| out.fill(self.head.score_sample(scores)))
     }
 
-    /// Fills `n_places` places of `out` for each row from its scores.
+    /// Computes `n_places` values of `out` for each row from its scores.
     fn fill<T>(
         &self,
         rows: Samples<'_>,
@@ -317,7 +320,7 @@ impl Pipeline {
         })
     }
 
-    /// Hands on the scores of one block of rows after the other, if there are `n_results` places of `n_places` a row.
+    /// Passes the scores of each block of rows to `each`, if `n_results` is `n_places` for each row.
     fn score_blocks(
         &self,
         rows: Samples<'_>,

@@ -8,17 +8,17 @@ use hyper::{Method, Request, StatusCode, Version};
 
 use crate::refusal::Refusal;
 
-/// Where a browser says which site asks (Fetch Metadata, section 2.1).
+/// The header with the site of a request (Fetch Metadata, section 2.1).
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The names under which the server answers.
+/// The host names of the server.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     /// Lower case, without a trailing dot.
     names: Vec<String>,
     /// Host fields with its own port, as clients on the same machine write them.
     own: [String; 2],
-    /// Whether it answers under any name.
+    /// Whether it accepts any host name.
     any: bool,
 }
 
@@ -34,7 +34,7 @@ impl Hosts {
         Self { any: names.is_empty() && !is_local, own, names }
     }
 
-    /// Whether the request is one that the server answers. Everything else about it comes later.
+    /// Checks host and origin of the request.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ struct Fields<'r> {
     n_codings: usize,
     /// Whether the one transfer coding is `chunked`.
     is_chunked: bool,
-    /// Whether a browser says which site asks.
+    /// Whether a browser states the site of the request.
     names_site: bool,
 }
 

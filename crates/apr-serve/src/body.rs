@@ -11,9 +11,9 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use crate::budget::Reserved;
 use crate::refusal::Refusal;
 
-/// Longest body that is taken without asking for memory.
+/// Longest body that needs no reservation of memory.
 const SMALL: usize = 16 << 10;
-/// Longest piece of an answer that is handed on at once.
+/// Longest part of a response that is passed on at once.
 const PIECE: usize = 64 << 10;
 
 /// The body of a response.
@@ -50,11 +50,11 @@ impl Body for Answer {
     }
 }
 
-/// All of a request's body, if it is not too long.
+/// The whole body of a request, within the limits.
 ///
 /// # Errors
 ///
-/// If it is too long, declared or found to be; if there is no memory for it; if it ends too early or is no body.
+/// If it is too long, as declared or as received; if it exceeds the memory budget; if it is truncated or malformed.
 pub(crate) async fn collect(
     mut incoming: Incoming,
     max_body: usize,

@@ -87,8 +87,8 @@ impl<'b> CsvRows<'b> {
         Ok(rows)
     }
 
-    /// Appends the numbers of the next row, in the order of the features; `false` if there is none. A row has `n_columns`, if that is
-    /// known.
+    /// Appends the values of the next row, in the order of the features; `false` if there is none. A row has `n_columns`, if
+    /// that is known.
     ///
     /// # Errors
     ///

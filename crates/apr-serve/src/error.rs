@@ -23,7 +23,7 @@ pub enum ErrorKind {
     Start,
 }
 
-/// Every code of this crate: of [`Error::code`], and in the answers of a server.
+/// Every code of this crate: of [`Error::code`], and in the responses of a server.
 pub const CODES: &[&str] = &[
     "sv-bind",
     "sv-start",

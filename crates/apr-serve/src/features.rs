@@ -4,7 +4,7 @@ use core::fmt::Display;
 
 use crate::refusal::Refusal;
 
-/// Longest part of a name that an answer repeats, in characters.
+/// Longest part of a name that a response repeats, in characters.
 const SHOWN: usize = 60;
 
 /// The names of a model's features.

@@ -138,7 +138,7 @@ impl<'b> Rows<'b> {
         Ok(rows)
     }
 
-    /// Appends the numbers of the next row; `false` if there is none. A row has `n_columns`, if that is known.
+    /// Appends the values of the next row; `false` if there is none. A row has `n_columns`, if that is known.
     ///
     /// # Errors
     ///
@@ -221,7 +221,7 @@ impl<'b> Rows<'b> {
         Ok(true)
     }
 
-    /// What stands behind the rows.
+    /// Reads what follows the rows.
     fn end(&mut self) -> Result<(), Refusal> {
         if self.in_object {
             self.expect(b'}', "`}`: there is no field but \"rows\"")?;
@@ -233,7 +233,7 @@ impl<'b> Rows<'b> {
         }
     }
 
-    /// The numbers up to the closing bracket.
+    /// Reads the values up to the closing bracket.
     fn numbers<T: Number>(&mut self, accepts: Accepts, out: &mut Vec<T>) -> Result<(), Refusal> {
         let len_before = out.len();
         if self.peek() == Some(b']') {
@@ -254,7 +254,7 @@ impl<'b> Rows<'b> {
         }
     }
 
-    /// The numbers up to the closing brace, each behind the name of its feature, in the order of the features.
+    /// Reads the values up to the closing brace, each after the name of its feature, in the order of the features.
     fn named_numbers<T: Number>(&mut self, accepts: Accepts, out: &mut Vec<T>) -> Result<(), Refusal> {
         let n_rows = self.n_rows;
         let row = || format!("row {n_rows}");
@@ -391,6 +391,6 @@ impl<'b> Rows<'b> {
 
 /// A row of another length than the model takes.
 pub(crate) fn columns(expected: usize, found: usize) -> Refusal {
-    let what = format_args!("the model takes {expected} numbers a row, this row has {found}").to_string();
+    let what = format_args!("expected {expected} values in a row, found {found}").to_string();
     Refusal::of_body("sv-columns", what, "GET /model says how many inputs the model takes")
 }

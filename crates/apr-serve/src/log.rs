@@ -11,7 +11,7 @@ pub struct Logged<'r> {
     pub method: &'r str,
     /// Path and query, as the client wrote them; `-` as above.
     pub target: &'r str,
-    /// Status of the answer.
+    /// Status of the response.
     pub status: u16,
     /// From the end of the head to the answer, before that is sent.
     pub elapsed: Duration,

@@ -26,7 +26,7 @@ pub(crate) enum Endpoint {
 const ENDPOINTS: [&str; 5] = ["predict", "health", "metrics", "model", "other"];
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// What one thread counts, apart from the others so that no two write to one place.
+/// Counters of one thread, separate from those of others to avoid contention.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Counters {

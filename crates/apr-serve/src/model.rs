@@ -10,7 +10,7 @@ use crate::features::Features;
 use crate::succession::Signed;
 use crate::write;
 
-/// A model that answers about samples, with what a server tells about it.
+/// A model that predicts, with what the server reports about it.
 #[derive(Clone, Debug)]
 pub struct Model {
     any: AnyModel,
@@ -27,7 +27,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoPredictions`] if it says nothing about samples.
+    /// [`ErrorKind::NoPredictions`] if it takes no samples.
     pub fn new(model: AnyModel) -> Result<Self, Error> {
         let input_kind =
             model.capabilities().input().ok_or(ErrorKind::NoPredictions { model: model.name() })?;
@@ -66,8 +66,8 @@ impl Model {
         })
     }
 
-    /// Names the features, so that rows may say which number is which. Names that are not one for each input of the model, or not
-    /// different from each other, are not used.
+    /// Sets the names of the features, so that rows may be objects. Names are ignored if they are not one for each feature, or
+    /// not distinct.
     #[must_use]
     pub fn with_features(mut self, names: Vec<String>) -> Self {
         let fits = self.input_kind != InputKind::Text
@@ -81,40 +81,41 @@ impl Model {
         self.features.as_ref()
     }
 
-    /// Names classes by their numbers.
+    /// Sets the names of the classes, by their numbers.
     #[must_use]
     pub fn with_classes(mut self, names: Vec<String>) -> Self {
         self.classes = Some(names);
         self
     }
 
-    /// Says the SHA-256 of its file; answers name their model by the beginning of it.
+    /// Sets the SHA-256 of its file; responses identify their model by its first digits.
     #[must_use]
     pub fn with_digest(mut self, digest: [u8; 32]) -> Self {
         self.digest = Some(digest);
         self
     }
 
-    /// Says more about its file: a JSON value, which `GET /model` repeats.
+    /// Sets a JSON value about its file, which `GET /model` repeats.
     #[must_use]
     pub fn with_about(mut self, json: String) -> Self {
         self.about = Some(json);
         self
     }
 
-    /// Says what a trusted signature says of it. When a file replaces a model that has this, [`Succession`](crate::Succession) holds.
+    /// Sets what a trusted signature states. When a file replaces a model that has this, the rules of
+    /// [`Succession`](crate::Succession) apply.
     #[must_use]
     pub fn with_signed(mut self, signed: Signed) -> Self {
         self.signed = Some(signed);
         self
     }
 
-    /// What a trusted signature says of it.
+    /// What a trusted signature states about it.
     pub(crate) const fn signed(&self) -> Option<&Signed> {
         self.signed.as_ref()
     }
 
-    /// What answers call it, if it is the model of that number.
+    /// The model's name in responses, if it is the model of that reload counter.
     pub(crate) fn tag(&self, load_count: u64) -> String {
         let digest = self.digest().and_then(|digest| digest.get(..16).map(str::to_owned));
         digest.unwrap_or_else(|| format!("generation-{load_count}"))
@@ -126,7 +127,7 @@ impl Model {
         &self.any
     }
 
-    /// What its samples are.
+    /// Type of its samples.
     pub(crate) const fn input_kind(&self) -> InputKind {
         self.input_kind
     }
@@ -141,13 +142,13 @@ impl Model {
         self.any.capabilities().accepts()
     }
 
-    /// Whether it is asked in the same way as another one.
+    /// Whether it takes the same samples as another model.
     pub(crate) fn takes_what(&self, other: &Self) -> bool {
         let is_text = |model: &Self| model.input_kind == InputKind::Text;
         is_text(self) == is_text(other) && self.n_inputs() == other.n_inputs()
     }
 
-    /// What it takes, for sentences.
+    /// What it takes, for messages.
     pub(crate) fn taken(&self) -> String {
         match (self.input_kind, self.n_inputs()) {
             (InputKind::Text, _) => "texts".to_owned(),

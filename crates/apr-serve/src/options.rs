@@ -12,9 +12,9 @@ pub struct Options {
     pub max_body: usize,
     /// Most rows of a request: 10,000.
     pub max_rows: usize,
-    /// Longest answer, in bytes: 64 MiB.
+    /// Longest response, in bytes: 64 MiB.
     pub max_answer: usize,
-    /// Most bytes of bodies and answers that are in memory at one time, but for those of a few KiB: 256 MiB.
+    /// Most bytes of bodies and responses in memory at one time, except those of a few KiB: 256 MiB.
     pub max_memory: usize,
     /// Most connections at one time: 512. For one more, the connection that has been idle for longest is closed; if none is idle, the
     /// new one is refused.

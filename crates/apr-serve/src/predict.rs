@@ -1,4 +1,4 @@
-//! A body of rows or texts becomes a body of answers, a piece at a time.
+//! From a body of rows or texts to a body of predictions, in batches.
 
 use alloc::borrow::Cow;
 use std::time::Instant;
@@ -20,23 +20,23 @@ use crate::slot::Served;
 use crate::worker::Worker;
 use crate::write;
 
-/// Rows that are asked about together where nobody waits for a turn.
+/// Rows of a batch where no other request waits.
 const ROWS_AT_ONCE: usize = 256;
 
-/// The answers to a request.
+/// The predictions for a request.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) body: Vec<u8>,
     pub(crate) n_rows: usize,
-    /// Of raw answers what the numbers are, and how many a row has.
+    /// Of a raw response the type of its values, and how many a row has.
     pub(crate) raw: Option<(RawKind, usize)>,
 }
 
-/// Answers a request. A long one takes turns with others and lets short ones pass after each piece.
+/// Predicts the rows of a request. A long request takes turns with others and yields after each batch.
 ///
 /// # Errors
 ///
-/// If the body is not as it should be, the model refuses it, or the request needs too much.
+/// If the body is malformed, the model refuses it, or the request exceeds a limit.
 pub(crate) async fn answer(
     worker: &Worker,
     served: &Served,
@@ -67,7 +67,7 @@ pub(crate) async fn answer(
 }
 
 impl Model {
-    /// What `POST /predict` answers to a body of JSON, without a server: for functions that something else calls over HTTP.
+    /// The response of `POST /predict` to a body of JSON, without a server: for functions behind another HTTP server.
     ///
     /// ```
     /// use apr_models::{LinearRegression, Vector, OutputKind};
@@ -82,7 +82,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// The status and the body of the refusal.
+    /// The status and the body of the error.
     pub fn answer_json(
         &self,
         body: &[u8],
@@ -97,7 +97,7 @@ impl Model {
     }
 }
 
-/// Answers a body at once.
+/// Predicts the rows of a body without yielding.
 ///
 /// # Errors
 ///
@@ -114,7 +114,7 @@ fn answer_at_once(
     Ok(work.end())
 }
 
-/// A request that is worked on.
+/// A request in progress.
 struct Work<'w> {
     model: &'w Model,
     tag: &'w str,
@@ -123,7 +123,7 @@ struct Work<'w> {
     terms: Option<Terms<'w>>,
     max_rows: usize,
     max_answer: usize,
-    /// Numbers of a row: those the model takes, else those of the first row.
+    /// Values of a row: the model's features, else those of the first row.
     n_columns: Option<usize>,
     n_rows: usize,
     narrow: Vec<f32>,
@@ -185,7 +185,7 @@ impl<'w> Work<'w> {
         })
     }
 
-    /// Answers the next rows, at most so many. Whether there may be more.
+    /// Predicts the next rows, at most `at_once`. Returns whether there may be more.
     fn piece(&mut self, at_once: usize) -> Result<bool, Refusal> {
         let mut texts: Vec<Cow<'w, str>> = Vec::new();
         let model = self.model;

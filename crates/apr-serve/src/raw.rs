@@ -20,7 +20,7 @@ impl<'b> RawRows<'b> {
     ///
     /// # Errors
     ///
-    /// If nobody says how many, both do and differ, or the body does not consist of such rows.
+    /// If the number of columns is unknown, the request contradicts the model, or the body is not a whole number of rows.
     pub(crate) fn new(
         body: &'b [u8],
         declared: Option<usize>,
@@ -30,7 +30,7 @@ impl<'b> RawRows<'b> {
             (Some(found), Some(expected)) if found != expected => return Err(columns(expected, found)),
             (Some(n_columns), _) | (None, Some(n_columns)) => n_columns,
             (None, None) => {
-                let what = "the model does not say how many numbers a row has";
+                let what = "the number of columns is unknown";
                 return Err(Refusal::of_body("sv-raw", what, "add ?columns=N to the address"));
             }
         };
@@ -48,7 +48,7 @@ impl<'b> RawRows<'b> {
         self.n_columns
     }
 
-    /// Appends the numbers of the next row; `false` if there is none.
+    /// Appends the values of the next row; `false` if there is none.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! An answer that says why there is no other.
+//! Errors as responses.
 
 use core::fmt::Display;
 
@@ -6,7 +6,7 @@ use hyper::StatusCode;
 
 use crate::write;
 
-/// Why a request is refused: what is wrong, where, and what to do.
+/// Why a request is refused, where, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
@@ -14,7 +14,7 @@ pub(crate) struct Refusal {
     message: String,
     place: Option<String>,
     help: &'static str,
-    /// Whether the rest of the connection is of no use: what follows is not read.
+    /// Whether the connection is closed: what follows is not read.
     pub(crate) closes: bool,
 }
 
@@ -28,7 +28,7 @@ impl Refusal {
         Self { status, code, message: message.to_string(), place: None, help, closes: false }
     }
 
-    /// Something in the body is not as it should be.
+    /// The body is malformed.
     pub(crate) fn of_body(code: &'static str, message: impl Display, help: &'static str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message, help)
     }
@@ -43,7 +43,7 @@ impl Refusal {
         self
     }
 
-    /// Nothing is wrong with the request; it can be repeated.
+    /// The request is valid and can be repeated later.
     pub(crate) fn busy(message: impl Display) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "sv-busy", message, "try again later").closing()
     }
@@ -53,7 +53,7 @@ impl Refusal {
         Self::new(StatusCode::REQUEST_TIMEOUT, "sv-timeout", message, help).closing()
     }
 
-    /// What a model does not take.
+    /// The model refuses the samples.
     pub(crate) fn of_model(error: &apr_models::Error) -> Self {
         use apr_models::ErrorKind as Kind;
         let help = match error.kind() {
@@ -88,7 +88,7 @@ impl Refusal {
         out
     }
 
-    /// As a whole response, for where there is no request to answer.
+    /// As a complete response, where there is no request to respond to.
     pub(crate) fn to_response(&self) -> Vec<u8> {
         let body = self.to_json();
         let retry = if self.status == StatusCode::SERVICE_UNAVAILABLE { "retry-after: 1\r\n" } else { "" };

@@ -182,7 +182,7 @@ fn refuse(worker: &Worker, endpoint: Endpoint, refusal: &Refusal) -> Response<An
     response
 }
 
-/// What the server says about itself.
+/// Status, model and metrics of the server.
 fn tell(worker: &Worker, endpoint: Endpoint) -> Response<Answer> {
     let shared = &worker.shared;
     match endpoint {
@@ -289,7 +289,7 @@ fn form(headers: &HeaderMap, n_columns: Option<usize>) -> Result<Form, Refusal> 
     }
 }
 
-/// Whether a table has a header line, by the parameter of its media type says (RFC 4180, section 3).
+/// Whether a table has a header line, by the parameter of its media type (RFC 4180, section 3).
 fn header_of(media_type: &str) -> Header {
     let of = |parameter: &str| {
         let (name, value) = parameter.split_once('=')?;

@@ -25,7 +25,7 @@ use crate::succession::{Rollback, Succession};
 use crate::watch::{Event, Shape, Watch};
 use crate::worker::{Shared, TICK, Worker};
 
-/// A server that listens, and answers once it has a model.
+/// A listening server; it serves once it has a model.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -48,7 +48,7 @@ struct Asked {
 }
 
 impl Handle {
-    /// Lets the server stop as SIGTERM does: it accepts nothing new, answers what is in progress, and returns.
+    /// Lets the server stop as SIGTERM does: it accepts no new connections, finishes the requests in progress, and returns.
     pub fn stop(&self) {
         self.asked.stop.store(true, Ordering::Relaxed);
     }
@@ -188,7 +188,7 @@ fn start(shared: &Arc<Shared>, listener: &TcpListener) -> Result<Vec<JoinHandle<
     })
 }
 
-/// Loads the changed file, and puts its model in place if it is sound.
+/// Loads the changed file, and replaces the model if it is valid.
 fn replace<E>(
     shared: &Shared,
     watch: &mut Watch,
@@ -227,7 +227,7 @@ fn replace<E>(
     report(Event::Reloaded { model: &served.model, load_count: served.load_count });
 }
 
-/// What a signal asks for.
+/// The action of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Signal {
     Stop,

@@ -1,4 +1,4 @@
-//! The model that answers, and how it is replaced under requests in progress.
+//! The served model, and how it is replaced during requests.
 
 use alloc::sync::Arc;
 use core::cell::RefCell;
@@ -23,7 +23,7 @@ pub(crate) struct Served {
     pub(crate) model: Model,
     /// Counted from 1.
     pub(crate) load_count: u64,
-    /// What answers call it.
+    /// Its name in responses.
     pub(crate) tag: String,
     /// Seconds since 1970.
     pub(crate) loaded_at: u64,
@@ -65,7 +65,7 @@ impl Served {
     }
 }
 
-/// Holds the model that answers. Reading it locks nothing: each thread keeps the model it saw last, and looks at a counter.
+/// Holds the served model. Reading it takes no lock: each thread keeps the model it read last, and compares a counter.
 #[derive(Debug)]
 pub(crate) struct Slot {
     /// Tells slots apart in what threads keep.
@@ -87,7 +87,7 @@ impl Slot {
         Self { id, load_count: AtomicU64::new(1), current: Mutex::new(Arc::new(Served::new(model, 1))) }
     }
 
-    /// The model that answers now.
+    /// The model that is served now.
     pub(crate) fn current(&self) -> Arc<Served> {
         let load_count = self.load_count.load(Ordering::Acquire);
         SEEN.with_borrow_mut(|seen| match seen {
@@ -100,7 +100,7 @@ impl Slot {
         })
     }
 
-    /// Puts another model in its place. Whoever has the old one keeps it.
+    /// Replaces the model. Requests in progress keep the old one.
     pub(crate) fn replace(&self, model: Model) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let load_count = current.load_count + 1;

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::model::Model;
 
-/// What a trusted signature says of a model beside its content.
+/// What a trusted signature states about a model beside its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signed {
     /// Name of the model.
@@ -27,7 +27,7 @@ pub enum Succession {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rollback {
-    /// No trusted signature says what it is.
+    /// It has no trusted signature.
     NotSigned,
     /// It is another model.
     OtherName {

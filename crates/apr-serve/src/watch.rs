@@ -28,7 +28,7 @@ pub struct Watch {
 /// Whether a new model has to take what the old one takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
-    /// As many numbers a row, or texts.
+    /// The number of values of a row, or texts.
     #[default]
     Keep,
     /// Anything.
@@ -39,14 +39,14 @@ pub enum Shape {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'e, E> {
-    /// Another model answers from now on.
+    /// The model was replaced.
     Reloaded {
         /// It.
         model: &'e Model,
         /// Its number, counted from 1.
         load_count: u64,
     },
-    /// The file changed and holds no model that could answer; the old one does.
+    /// The file changed and contains no model that can be served; the old one stays.
     NotLoaded(E),
     /// The file changed, and its model takes something else.
     OtherShape {
@@ -64,7 +64,7 @@ pub enum Event<'e, E> {
     },
 }
 
-/// What tells a file from another one, or from itself after a change.
+/// Identity of a file, to detect a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     len: u64,

@@ -53,7 +53,7 @@ impl Shared {
         }
     }
 
-    /// Logs an answer to what was no request.
+    /// Logs a response to input that was not a request.
     pub(crate) fn log_other(&self, status: StatusCode) {
         if let Some(log) = &self.log {
             log.write(Logged {

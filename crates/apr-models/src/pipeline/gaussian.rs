@@ -1,4 +1,4 @@
-//! The step of normal distributions: naive Bayes and Gaussian mixtures.
+//! Gaussian log-densities: naive Bayes and Gaussian mixtures.
 
 use apr_container::{PayloadReader, PayloadWriter};
 
@@ -11,8 +11,8 @@ use crate::scratch::with_scratch;
 /// Columns whose distances fit the stack.
 const COLUMNS_ON_STACK: usize = 64;
 
-/// Logarithms of weighted normal densities, one for each distribution: its peak less half the squared distance from
-/// its mean, measured by its spread.
+/// Natural logarithms of weighted normal densities, one for each distribution: its peak minus half the squared
+/// Mahalanobis distance from its mean. scikit-learn 1.9.1's `GaussianNB` and `GaussianMixture`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GaussianLogDensity {
     peak: Reals,
@@ -20,14 +20,14 @@ pub struct GaussianLogDensity {
     spread: Covariance,
 }
 
-/// What distances from a mean are measured by.
+/// Covariances of the distributions.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Covariance {
     /// The variance of each column in each distribution, a row for each: `sum((x - mean)^2 / variance)`.
     Variances(Reals),
-    /// Square upper triangular tables, one for each distribution or one for all: `|(x - mean) F|^2`. What stands below the
-    /// diagonal is not looked at.
+    /// Upper triangular factors of the precision matrices (scikit-learn's `precisions_cholesky_`), one for each
+    /// distribution or one for all: `|(x - mean) F|^2`. Values below the diagonal are not read.
     PrecisionFactors(Reals),
 }
 

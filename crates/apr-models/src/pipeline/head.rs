@@ -1,4 +1,4 @@
-//! What the scores of the last step mean.
+//! How the scores of the last step become outputs.
 
 use apr_container::{PayloadReader, PayloadWriter};
 
@@ -11,7 +11,7 @@ use crate::svm::{most_votes, pair};
 
 const PART: &str = "head";
 
-/// How the scores of a row become what the model says.
+/// How the scores of a sample become outputs.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Head {
@@ -32,7 +32,7 @@ pub enum Head {
     Outliers(OutlierHead),
 }
 
-/// What rows of numbers are.
+/// What the values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// Predictions, one for each target.
@@ -41,7 +41,7 @@ pub enum ValueKind {
     Transformed,
 }
 
-/// What is done to each number of a row.
+/// Function applied to each value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// Nothing.
@@ -50,97 +50,98 @@ pub enum Link {
     Exp,
 }
 
-/// Whether rows of one number are a list or a table with one column.
+/// Shape of values with one output: `[n_samples]` or `[n_samples, 1]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputShape {
     /// A table.
     Matrix,
-    /// A list; each row has one number.
+    /// `[n_samples]`.
     Vector,
 }
 
-/// How scores become a class.
+/// How scores become a class, its probability and its decision function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassHead {
-    /// What the classes are called, strictly increasing.
+    /// The labels of the classes, strictly increasing.
     pub labels: Labels,
     /// Which class it is.
     pub rule: DecisionRule,
-    /// How likely each class is.
+    /// How probabilities are computed.
     pub probabilities: ProbabilityRule,
     /// How clear it is.
     pub decision_function: DecisionFunction,
 }
 
-/// Which class the scores speak for.
+/// How the class is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecisionRule {
-    /// The second of two if the one score is above 0.
+    /// The second of two classes if the one score is above 0.
     Positive,
-    /// The second of two if the one score is at least 0.
+    /// The second of two classes if the one score is at least 0.
     NonNegative,
-    /// That of the largest score, the first of equal ones.
+    /// The class of the largest score, the first one in a tie.
     ArgMax,
-    /// That with the most votes, the first of equal ones; a score for each pair of classes, (0, 1), (0, 2), ... (1, 2), ...,
-    /// is a vote for the first of the pair if it is above 0, else for the second.
+    /// The class with the most votes, the first one in a tie: a score for each pair of classes, (0, 1), (0, 2), ...
+    /// (1, 2), ..., is a vote for the first of the pair if it is above 0, else for the second, as in libsvm.
     OneVsOne,
-    /// As `Pairs`; with more than two classes equal votes are told apart by the scores.
+    /// As `OneVsOne`; with more than two classes the scores break ties, as in scikit-learn's `SVC(break_ties=True)`.
     OneVsOneConfidence,
 }
 
-/// How likely each class is.
+/// How probabilities are computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ProbabilityRule {
-    /// Nothing is said.
+    /// There are none.
     None,
-    /// The scores say it.
+    /// They are the scores.
     Scores,
     /// The logistic function of the one score times `factor` is the probabilities of the second class.
     Logistic {
         /// Above 0.
         factor: f64,
     },
-    /// The exponential of each score over the sum of all.
+    /// Softmax: the exponential of each score over the sum of all.
     Softmax,
     /// Each score over the sum of all.
     Normalized,
 }
 
-/// What `decision_function` says.
+/// How the decision function is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecisionFunction {
     /// Nothing.
     None,
     /// The scores.
     Scores,
-    /// The scores of pairs; of two classes the one score with its sign changed.
+    /// The scores of the pairs; with two classes the negated score.
     OneVsOne,
-    /// For each class its votes and, less than a vote, the sum of its scores; of two classes as `OneVsOne`.
+    /// For each class its votes plus its normalized sum of scores, between -1/3 and 1/3; with two classes as
+    /// `OneVsOne`. scikit-learn's `_ovr_decision_function`.
     OneVsRest,
 }
 
-/// Which cluster the scores speak for; the first of equal ones.
+/// How the cluster is chosen; the first one in a tie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterRule {
-    /// That of the smallest score: distances.
+    /// The smallest score: a distance.
     ArgMin,
-    /// That of the largest score: logarithms of densities.
+    /// The largest score: a logarithm of a density.
     ArgMax,
 }
 
-/// How a sum of path lengths becomes a mark: scikit-learn's `IsolationForest`.
+/// How a sum of path lengths becomes a mark, as in scikit-learn's `IsolationForest`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutlierHead {
-    /// What the sum is divided by; not negative. 0 makes every score -1/2.
+    /// Divisor of the sum, not negative; 0 makes every score -1/2.
     pub divisor: f64,
-    /// Rows below it are outliers: every row if it is infinite, none if it is that below 0.
+    /// Sums below it are outliers: all if it is infinite, none if it is negative infinity.
     pub cut: f64,
-    /// What is taken from scores to give decisions.
+    /// Subtracted from scores for the decision function.
     pub offset: f64,
 }
 
 impl Head {
-    /// Proves that it can read rows of that width.
+    /// Checks that it fits rows of `width` scores.
     pub(crate) fn check(&self, width: usize) -> Result<(), Error> {
         match self {
             Self::Values { shape: OutputShape::Vector, .. } => checks::expect_len("flat row", 1, width),
@@ -155,7 +156,7 @@ impl Head {
         }
     }
 
-    /// What the place that [`place`](Self::place) finds is called.
+    /// The label of the index that [`predict_index`](Self::predict_index) returns.
     pub(crate) fn label(&self, place: usize) -> Option<Label<'_>> {
         match self {
             Self::Values { .. } => None,
@@ -165,7 +166,7 @@ impl Head {
         }
     }
 
-    /// Class or cluster of a row; 0 for an outlier, 1 for none.
+    /// Index of the class or cluster of a row; 0 for an outlier, 1 for an inlier.
     pub(crate) fn predict_index(&self, scores: &[f64]) -> usize {
         let first = scores.first().copied().unwrap_or_default();
         match self {
@@ -188,7 +189,7 @@ impl Head {
         }
     }
 
-    /// Shares of a row of `width` scores.
+    /// Probabilities of a row of `width` scores.
     pub(crate) fn n_probabilities(&self, width: usize) -> Result<usize, Error> {
         match self {
             Self::Classes(ClassHead { probabilities: ProbabilityRule::Logistic { .. }, .. }) => Ok(2),
@@ -221,17 +222,17 @@ impl Head {
         }
     }
 
-    /// Decisions of a row of `width` scores.
+    /// Values of the decision function of a row of `width` scores.
     pub(crate) fn n_decisions(&self, width: usize) -> Result<usize, Error> {
         match self {
             Self::Classes(head) => match head.decision_function {
-                DecisionFunction::None => Err(no("decisions")),
+                DecisionFunction::None => Err(no("decision function")),
                 DecisionFunction::Scores | DecisionFunction::OneVsOne => Ok(width),
                 DecisionFunction::OneVsRest if width == 1 => Ok(1),
                 DecisionFunction::OneVsRest => Ok(head.labels.len()),
             },
             Self::Outliers(_) => Ok(1),
-            _ => Err(no("decisions")),
+            _ => Err(no("decision function")),
         }
     }
 
@@ -255,7 +256,7 @@ impl Head {
         }
     }
 
-    /// Proves that it has something to say about the scores of samples.
+    /// Checks that it has scores of samples.
     pub(crate) fn expect_score_samples(&self) -> Result<(), Error> {
         match self {
             Self::Clusters(ClusterRule::ArgMax) | Self::Outliers(_) => Ok(()),
@@ -263,7 +264,7 @@ impl Head {
         }
     }
 
-    /// The logarithm of a row's density, or what an outlier's is low in.
+    /// The natural logarithm of the density, or the opposite of the anomaly score.
     pub(crate) fn score_sample(&self, scores: &[f64]) -> f64 {
         match self {
             Self::Outliers(head) => head.score(scores),
@@ -271,11 +272,11 @@ impl Head {
         }
     }
 
-    /// Proves that rows of numbers are what it says.
+    /// Checks that its output is rows of values.
     pub(crate) fn expect_values(&self) -> Result<(), Error> {
         match self {
             Self::Values { .. } | Self::Clusters(ClusterRule::ArgMin) => Ok(()),
-            _ => Err(no("rows of numbers")),
+            _ => Err(no("rows of values")),
         }
     }
 
@@ -288,7 +289,7 @@ impl Head {
 
     pub(crate) fn expect_indices(&self) -> Result<(), Error> {
         match self {
-            Self::Values { .. } => Err(no("classes")),
+            Self::Values { .. } => Err(no("class indices")),
             _ => Ok(()),
         }
     }
@@ -463,8 +464,8 @@ fn log_sum_exp(scores: &[f64]) -> f64 {
     }
 }
 
-/// The votes of a class and, between -1/3 and 1/3, how sure they are. Here a score of 0 is for the first of its pair, as in
-/// scikit-learn, whose votes alone ([`most_votes`], libsvm's) count it for the second.
+/// The votes of a class plus its confidence, between -1/3 and 1/3. Here a score of 0 is a vote for the first of its
+/// pair, as in scikit-learn; libsvm's votes alone ([`most_votes`]) count it for the second.
 fn votes_and_confidence(scores: &[f64], class: usize, k: usize) -> f64 {
     let (mut votes, mut confidence) = (0.0, 0.0);
     for other in (0..k).filter(|&other| other != class) {

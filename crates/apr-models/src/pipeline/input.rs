@@ -1,4 +1,4 @@
-//! What a pipeline takes.
+//! The input of a pipeline.
 
 use alloc::boxed::Box;
 
@@ -9,32 +9,32 @@ use crate::error::{Error, ErrorKind};
 use crate::pipeline::rows::Samples;
 use crate::pipeline::text::TextInput;
 
-/// Most features: a bit of their numbers has another meaning in trees.
+/// Maximum number of features: trees use a bit of their index for something else.
 const MAX_FEATURES: usize = (1 << 31) - 2;
 
-/// What samples are.
+/// Type of the samples.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Input {
     /// Rows of numbers.
     Numbers {
-        /// Numbers in a row.
+        /// Features of a sample.
         n_features: usize,
-        /// Which numbers they may be.
+        /// Which values they may have.
         accepts: Accepts,
     },
-    /// Texts, of which terms are counted.
+    /// Strings, whose terms are counted.
     Texts(Box<TextInput>),
 }
 
-/// Which numbers samples may have.
+/// Which values features may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepts {
-    /// Finite ones.
+    /// Finite values.
     Finite,
-    /// Also what is not a number: a missing value.
+    /// Also NaN: a missing value.
     Missing,
-    /// Also infinite ones.
+    /// Also infinite values.
     Anything,
 }
 

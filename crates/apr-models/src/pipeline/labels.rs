@@ -1,4 +1,4 @@
-//! What classes are called.
+//! Labels of classes.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,17 +10,17 @@ use crate::error::{Error, ErrorKind};
 
 const PART: &str = "labels";
 
-/// Labels of one kind, as scikit-learn's `classes_` has them: those of a model's classes, or one for each sample.
+/// Labels of one type, as in scikit-learn's `classes_`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Labels {
-    /// Whole numbers.
+    /// Integers.
     Integers(Vec<i64>),
     /// Texts.
     Texts(Vec<String>),
-    /// Yes and no.
+    /// Booleans.
     Booleans(Vec<bool>),
-    /// Other numbers.
+    /// Floats.
     Numbers(Vec<f64>),
 }
 
@@ -28,13 +28,13 @@ pub enum Labels {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Label<'p> {
-    /// A whole number.
+    /// An integer.
     Integer(i64),
     /// A text.
     Text(&'p str),
-    /// Yes or no.
+    /// A boolean.
     Boolean(bool),
-    /// Another number.
+    /// A float.
     Number(f64),
 }
 
@@ -56,7 +56,7 @@ impl Labels {
         self.len() == 0
     }
 
-    /// The label at that place.
+    /// The label at that index.
     #[must_use]
     pub fn get(&self, place: usize) -> Option<Label<'_>> {
         match self {

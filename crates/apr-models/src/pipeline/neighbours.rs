@@ -55,7 +55,7 @@ pub enum NeighbourOutput {
 /// What a [`NeighboursStep`] is made from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NeighboursParts {
-    /// How many are asked: at least 1, at most all.
+    /// Number of neighbours, `k`: at least 1, at most all samples.
     pub k: usize,
     /// How far samples are from each other.
     pub metric: NeighbourMetric,
@@ -137,7 +137,7 @@ impl NeighboursStep {
         self.samples.n_rows()
     }
 
-    /// Values of a row behind the step; `width` is their number before it.
+    /// Values of a row after the step; `width` is their number before it.
     pub(crate) fn n_outputs(&self, width: usize) -> Result<usize, Error> {
         self.samples.expect_width(width)?;
         Ok(self.answer.width())
@@ -149,7 +149,7 @@ impl NeighboursStep {
         by_products && self.tree.is_none()
     }
 
-    /// Replaces each row by what its nearest say.
+    /// Replaces each row by the prediction of its neighbours.
     pub(crate) fn run(&self, block: &mut Block<'_>) {
         let mut nearest = vec![NONE; self.k];
         let width = self.answer.width();

@@ -11,8 +11,8 @@ mod kept;
 
 use self::kept::Kept;
 
-/// Numbers that count as `f64`, kept in half the memory where every one of them is an `f32`: tables of whole numbers, and
-/// models that were fitted in single precision.
+/// Values in `f64`, stored as `f32` if every one of them is an `f32` exactly: tables of whole numbers, and models
+/// that were fitted in single precision.
 ///
 /// The type follows from the values, so equal numbers are equal lists and have equal bytes in files.
 ///
@@ -66,7 +66,7 @@ impl Reals {
         self.kept.is_single()
     }
 
-    /// The value at that place.
+    /// The value at that index.
     #[must_use]
     pub fn get(&self, idx: usize) -> Option<f64> {
         self.kept.get(idx)

@@ -1,4 +1,4 @@
-//! Rows before, between and behind the steps of a pipeline.
+//! Rows before, between and after the steps of a pipeline.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -6,14 +6,14 @@ use core::mem;
 
 use crate::error::{Error, ErrorKind};
 
-/// Samples a pipeline is asked about.
+/// Samples to predict.
 #[derive(Clone, Copy, Debug)]
 pub enum Samples<'r> {
-    /// Rows of numbers, one after the other.
+    /// Rows of 64-bit floats: `[n_samples, n_features]`, row-major.
     F64(&'r [f64]),
-    /// The same in single precision; they are widened.
+    /// Rows of 32-bit floats: `[n_samples, n_features]`, row-major; pipelines widen them.
     F32(&'r [f32]),
-    /// Texts, one a row.
+    /// Strings: `[n_samples]`.
     Text(&'r [&'r str]),
 }
 
@@ -43,7 +43,7 @@ impl Samples<'_> {
     }
 }
 
-/// Rows of which most values are zero, in `f64`: what a pipeline makes of texts.
+/// Sparse rows of `f64` (CSR): the output of a vectorizer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SparseRows64 {
     width: usize,
@@ -114,7 +114,7 @@ impl SparseRows64 {
         }
     }
 
-    /// Adds a value to the row that has not ended yet, in a column behind its others.
+    /// Adds a value to the current row, in a column after its others.
     pub(crate) fn push(&mut self, column: u32, value: f64) {
         self.columns.push(column);
         self.values.push(value);
@@ -133,7 +133,7 @@ impl SparseRows64 {
     }
 }
 
-/// Rows between two steps. Steps change them in place, or make others of them and put those in their place.
+/// Rows between two steps, which change or replace them.
 ///
 /// They are dense, but for those of texts, which stay sparse until a step needs all of their values.
 #[derive(Debug)]
@@ -186,8 +186,8 @@ impl<'s> Block<'s> {
         self.sparse.as_deref_mut()
     }
 
-    /// Puts other rows, of `width` values, in the place of all: `work` gets the rows of a dense block, and where to write
-    /// the others, which hold anything.
+    /// Replaces all rows by rows of `width` values: `work` gets the rows of a dense block, and where to write the
+    /// others, which hold anything.
     pub(crate) fn replace(&mut self, width: usize, work: impl FnOnce(&[f64], &mut [f64])) {
         let before = self.values.get(..self.n_rows * self.width).unwrap_or_default();
         work(before, self.spare.get_mut(..self.n_rows * width).unwrap_or_default());
@@ -205,7 +205,7 @@ impl<'s> Block<'s> {
         });
     }
 
-    /// Puts dense rows, of `width` values, in the place of sparse ones; nothing happens to a dense block.
+    /// Replaces sparse rows by dense rows of `width` values; a dense block stays as it is.
     pub(crate) fn replace_sparse(&mut self, width: usize, work: impl FnOnce(&SparseRows64, &mut [f64])) {
         if let Some(rows) = self.sparse.take() {
             work(rows, self.values.get_mut(..self.n_rows * width).unwrap_or_default());

@@ -15,7 +15,7 @@ use crate::pipeline::trees::TreesStep;
 /// Shortest step: its number and two absent lists.
 pub(crate) const STEP_LEN: u64 = 6;
 
-/// What is done to each row.
+/// A step of a pipeline, applied to each row.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Step {
@@ -27,17 +27,17 @@ pub enum Step {
     Linear(LinearStep),
     /// A function of each value.
     Activation(StepActivation),
-    /// Sums of what decision trees say.
+    /// Sums of the values of decision trees.
     Trees(TreesStep),
-    /// Decisions of support vectors.
+    /// Decision function of support vectors.
     Kernel(KernelStep),
-    /// What the nearest of known samples say.
+    /// Predictions of the nearest stored samples.
     Neighbours(NeighboursStep),
-    /// Distances from centres.
+    /// Euclidean distances from centroids.
     CentroidDistances(CentroidDistances),
-    /// Weights of terms.
+    /// TF-IDF weights of terms.
     TfIdfWeights(TfIdfWeights),
-    /// Logarithms of normal densities.
+    /// Natural logarithms of weighted normal densities.
     GaussianLogDensity(GaussianLogDensity),
 }
 
@@ -59,7 +59,7 @@ impl Step {
         }
     }
 
-    /// Values of a row behind it, if it fits rows of `width` before it.
+    /// Values of a row after the step, if it fits rows of `width` before it.
     pub(crate) fn n_outputs(&self, width: usize) -> Result<usize, Error> {
         match self {
             Self::ShiftDivide(step) => step.n_outputs(width),
@@ -90,7 +90,7 @@ impl Step {
         }
     }
 
-    /// Whether sparse rows are sparse behind it.
+    /// Whether sparse rows stay sparse.
     pub(crate) fn stays_sparse(&self) -> bool {
         match self {
             Self::ShiftDivide(_) | Self::ScaleAdd(_) | Self::TfIdfWeights(_) => self.takes_sparse(),

@@ -61,7 +61,7 @@ pub struct TextParts {
     pub counts: TermCount,
 }
 
-/// The input of a pipeline that reads texts: a row has a column for each known term and says how often it is there.
+/// Text input of a pipeline: the counts of known terms, `[n_samples, n_terms]`.
 ///
 /// ```
 /// use apr_models::{CharacterClass, LetterCase, TermCount, TextInput, TextParts, TextTerms, Vocabulary};

@@ -1,4 +1,4 @@
-//! The step that weighs counts of terms.
+//! TF-IDF weights.
 
 use apr_container::{PayloadReader, PayloadWriter};
 
@@ -8,8 +8,8 @@ use crate::pipeline::reals::Reals;
 use crate::pipeline::rows::Block;
 use crate::tf_idf::{RowNorm, TermFrequency};
 
-/// Counts times the weights of their terms, each row then divided by its norm: scikit-learn's `TfidfTransformer`. A 0 stays
-/// one, so rows may be sparse or dense; a row of zeros stays as it is.
+/// Counts times the weights of their terms, each row then divided by its norm: scikit-learn 1.9.1's
+/// `TfidfTransformer`. Zeros stay zeros, so rows may be sparse or dense.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TfIdfWeights {
     frequency: TermFrequency,

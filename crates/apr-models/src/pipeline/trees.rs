@@ -38,8 +38,8 @@ pub enum TreeThresholds<'p> {
     Double(&'p [f64]),
 }
 
-/// What a [`TreesStep`] is made from. Trees are lists of their nodes, each in the order of the walk that goes left first;
-/// the lists of all trees stand one behind the other.
+/// What a [`TreesStep`] is made from. Trees are lists of their nodes, each in the order of the walk that goes left
+/// first; the lists of all trees are concatenated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TreesParts<'p> {
     /// Outputs of a row: at least 1.
@@ -162,7 +162,7 @@ impl TreesStep {
         with_forest!(&self.trees, forest => forest.arena.nodes().len())
     }
 
-    /// Values of a row behind the step; `width` is their number before it.
+    /// Values of a row after the step; `width` is their number before it.
     pub(crate) fn n_outputs(&self, width: usize) -> Result<usize, Error> {
         let last = with_forest!(&self.trees, forest => forest.arena.last_feature());
         let there = last.is_none_or(|feature| (feature as usize) < width);

@@ -127,7 +127,7 @@ impl<T: Number> Arena<T> {
         self.last_feature
     }
 
-    /// What the leaf at that place says.
+    /// The value of the leaf at that index.
     pub(super) fn leaf(&self, place: u32) -> usize {
         self.leaf_of.get(place as usize).map_or(0, |&leaf| leaf as usize)
     }
