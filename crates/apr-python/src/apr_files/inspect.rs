@@ -1,16 +1,15 @@
 //! What files say about themselves, without their payload.
 
-use std::fs::File;
-use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use alloc::sync::Arc;
 
-use apr_container::{KeyHint, ModelInfo, ReadOptions, inspect_reader, v2};
+use apr_container::{KeyHint, ModelInfo, prefix_len, v2};
 use apr_crypto::{RecipientPublic, VerifyingKey};
-use apr_sealed::{SealedHeader, SealedLimits, StanzaKind};
-use gguf_core::{Endian, Header as GgufHeader, Prefix, Value as GgufValue};
-use model_file::{FileKind, ModelFormat};
+use apr_sealed::{SealedHeader, StanzaKind};
+use gguf_core::{Endian, Value as GgufValue};
+use model_file::{Contents, FileKind, Gguf, ModelFile, OpenOptions, ReadOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use read_at::FileSource;
+use read_at::ReadAt;
 use st_core::Header;
 
 use super::refusal::Refusal;
@@ -22,8 +21,6 @@ const HEADER_LEN: u64 = 32;
 const SIGNATURE_LEN: u64 = 64;
 /// Of a file that does not begin as any of them does.
 const UNKNOWN: &str = "not an .apr, sealed, safetensors or GGUF file";
-/// Bytes of a GGUF file that are read at first: the header of most models without a tokenizer.
-const FIRST_READ: u64 = 256 << 10;
 
 /// What a model file says about itself, as a dict, from its header alone: nothing is decrypted or decoded, no checksum or
 /// signature is compared, and everything is the claim of whoever wrote the file.
@@ -31,9 +28,9 @@ const FIRST_READ: u64 = 256 << 10;
 /// file: the path (str, os.PathLike) or the bytes of an `.apr` file of either version, a sealed file, a safetensors file or
 /// a GGUF file. compat: accept what other programs accept.
 ///
-/// Of every file: "format" ("apr", "sealed", "safetensors", "gguf"), "file_size", "metadata". Of `.apr` also "generation",
-/// "version", "model_type", "flags", "warnings"; of version 1 "model", "compression", "payload_size",
-/// "uncompressed_size", "encryption" and "signature" (None, or a dict); of the second, safetensors and GGUF "tensors": name ->
+/// Of every file: "format" ("apr", "sealed", "safetensors", "gguf"), "file_size", "metadata". Of `.apr` also "version" (1 or 2),
+/// "format_version", "model_type", "flags", "warnings"; of version 1 "model", "compression", "payload_size",
+/// "uncompressed_size", "encryption" and "signature" (None, or a dict); of version 2, safetensors and GGUF "tensors": name ->
 /// {"dtype": str, "shape": tuple, "nbytes": int}.
 ///
 /// Raises AprError, OSError.
@@ -45,116 +42,62 @@ pub(crate) fn inspect<'py>(
     compat: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let source = Source::of(file)?;
-    let found = py.detach(|| match (source.path(), source.bytes()) {
-        (Some(path), _) => {
-            let (format, file) = open(path)?;
-            let len = file.metadata()?.len();
-            look(format, Content::File(file), len, compat)
-        }
-        (None, bytes) => {
-            let bytes = bytes.unwrap_or_default();
-            look(FileKind::of(bytes), Content::Memory(Cursor::new(bytes)), bytes.len() as u64, compat)
-        }
+    let found = py.detach(|| {
+        let bytes: Bytes<'_> = match source.path() {
+            Some(path) => Arc::new(open(path)?),
+            None => Arc::new(source.bytes().unwrap_or_default()),
+        };
+        let file = look(&bytes, compat)?;
+        let declared = match file.contents() {
+            Contents::AprV1(file) => declared(&bytes, file.info()),
+            _ => Declared::default(),
+        };
+        Ok((file, declared))
     });
     let raise = |refusal: Refusal| refusal.raise_of(py, source.path(), source.refused());
-    match found.map_err(raise)? {
-        Found::Apr1(info, declared) => of_apr1(py, &info, &declared),
-        Found::Apr2(index) => of_apr2(py, &index),
-        Found::Sealed(header) => of_sealed(py, &header),
-        Found::Safetensors(header) => of_safetensors(py, &header),
-        Found::Gguf(head, len) => of_gguf(py, &head, len, compat),
+    let (file, declared) = found.map_err(raise)?;
+    match file.contents() {
+        Contents::AprV1(file) => of_apr1(py, file.info(), &declared),
+        Contents::AprV2(file) => of_apr2(py, file.index()),
+        Contents::Sealed(header) => of_sealed(py, header),
+        Contents::SafeTensors(files) => {
+            let headers = files.headers().map_err(|error| raise(error.into()))?;
+            headers.first().map_or_else(|| Ok(PyDict::new(py)), |header| of_safetensors(py, header))
+        }
+        Contents::Gguf(file) => of_gguf(py, file),
     }
 }
 
 /// A file's bytes.
-pub(super) enum Content<'b> {
-    File(File),
-    Memory(Cursor<&'b [u8]>),
-}
+pub(super) type Bytes<'b> = Arc<dyn ReadAt + Send + Sync + 'b>;
 
-impl Read for Content<'_> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.read(out),
-            Self::Memory(bytes) => bytes.read(out),
-        }
-    }
-}
-
-impl Seek for Content<'_> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match self {
-            Self::File(file) => file.seek(to),
-            Self::Memory(bytes) => bytes.seek(to),
-        }
-    }
-}
-
-/// What was read of a file.
-pub(super) enum Found {
-    Apr1(Box<ModelInfo>, Declared),
-    Apr2(Box<v2::Index>),
-    Sealed(Box<SealedHeader>),
-    Safetensors(Header),
-    /// The beginning with the whole header, and the length of the file.
-    Gguf(Vec<u8>, u64),
-}
-
-/// What stands around the payload of a protected file.
+/// What a protected file declares next to its payload.
 #[derive(Default)]
-pub(super) struct Declared {
-    /// The key of the signature; its bytes may be none.
+struct Declared {
+    /// The key of the signature; `None` if its bytes are no key.
     signer: Option<VerifyingKey>,
     /// The beginning of the recipient's public key.
     recipient: Option<[u8; RecipientPublic::ID_LEN]>,
 }
 
-pub(super) fn look(
-    format: FileKind,
-    mut file: Content<'_>,
-    len: u64,
-    compat: bool,
-) -> Result<Found, Refusal> {
-    let options = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };
-    Ok(match format {
-        FileKind::Model(ModelFormat::AprV2) => {
-            Found::Apr2(Box::new(v2::Index::read(len, &options, |offset, out| {
-                file.seek(SeekFrom::Start(offset))?;
-                Ok(file.read_exact(out)?)
-            })?))
-        }
-        FileKind::Model(ModelFormat::Sealed) => {
-            let limits = SealedLimits::default();
-            Found::Sealed(Box::new(match file {
-                Content::File(file) => {
-                    SealedHeader::read(&FileSource::new(file).map_err(apr_crypto::Error::from)?, &limits)?
-                }
-                Content::Memory(bytes) => SealedHeader::read(bytes.into_inner(), &limits)?,
-            }))
-        }
-        FileKind::Model(ModelFormat::Gguf) => Found::Gguf(gguf_head(file, len, compat)?, len),
-        FileKind::Model(ModelFormat::SafeTensors) => {
-            let options = if compat { st_core::ReadOptions::COMPAT } else { st_core::ReadOptions::STRICT };
-            let mut first = [0; 8];
-            file.read_exact(&mut first)?;
-            let header_len = Header::declared_len(first, len, &options)?;
-            let mut head = first.to_vec();
-            file.take(header_len).read_to_end(&mut head)?;
-            Found::Safetensors(Header::from_prefix(&head, len, &options)?)
-        }
-        // What is no file at all is told by the reader of the package's own format.
-        FileKind::Model(ModelFormat::AprV1) | FileKind::Foreign(_) | FileKind::Unknown => {
-            let info = inspect_reader(&mut file, len, &options).map_err(|error| match error.code() {
-                code @ "ac-magic" => Refusal::Said { code, text: UNKNOWN.to_owned() },
-                _ => error.into(),
-            })?;
-            let declared = declared(&mut file, &info);
-            Found::Apr1(Box::new(info), declared)
-        }
-    })
+/// Opens a file without keys.
+pub(super) fn look<'b>(bytes: &Bytes<'b>, compat: bool) -> Result<ModelFile<Bytes<'b>>, Refusal> {
+    let read = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };
+    let len = bytes.total_len();
+    let mut first = vec![0; len.min(FileKind::PREFIX as u64) as usize];
+    bytes.read_exact_at(0, &mut first).map_err(model_file::Error::from)?;
+    if FileKind::of(&first).model().is_none() {
+        // What is no file at all is refused by the reader of the package's own format.
+        let first = first.get(..HEADER_LEN as usize).unwrap_or(&first);
+        return Err(match prefix_len(first, len, &read.apr) {
+            Err(error) if error.code() != "ac-magic" => error.into(),
+            _ => Refusal::Said { code: "ac-magic", text: UNKNOWN.to_owned() },
+        });
+    }
+    Ok(ModelFile::read(Arc::clone(bytes), &OpenOptions::new().with_read_options(read))?)
 }
 
-fn declared(file: &mut Content<'_>, info: &ModelInfo) -> Declared {
+fn declared(file: &Bytes<'_>, info: &ModelInfo) -> Declared {
     let payload_at = HEADER_LEN + info.metadata_size;
     let mut declared = Declared::default();
     if info.signed {
@@ -167,29 +110,10 @@ fn declared(file: &mut Content<'_>, info: &ModelInfo) -> Declared {
     declared
 }
 
-fn bytes_at<const N: usize>(file: &mut Content<'_>, offset: u64) -> Option<[u8; N]> {
+fn bytes_at<const N: usize>(file: &Bytes<'_>, offset: u64) -> Option<[u8; N]> {
     let mut bytes = [0; N];
-    file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(&mut bytes)).ok()?;
+    file.read_exact_at(offset, &mut bytes).ok()?;
     Some(bytes)
-}
-
-/// As much of the beginning as the header takes, asked for in growing pieces.
-fn gguf_head(mut file: Content<'_>, len: u64, compat: bool) -> Result<Vec<u8>, Refusal> {
-    let (mut head, mut wanted) = (Vec::new(), FIRST_READ.min(len));
-    loop {
-        let missing = wanted - head.len() as u64;
-        Read::by_ref(&mut file).take(missing).read_to_end(&mut head)?;
-        if (head.len() as u64) < wanted {
-            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
-        }
-        match GgufHeader::from_prefix(&head, len, &gguf_options(compat))? {
-            Prefix::Header(header) => {
-                header.check_file_len(len, gguf_options(compat).level)?;
-                return Ok(head);
-            }
-            Prefix::More { needed } => wanted = needed.max(wanted.saturating_mul(4)).min(len),
-        }
-    }
 }
 
 pub(crate) fn gguf_options(compat: bool) -> gguf_core::ReadOptions {
@@ -199,8 +123,8 @@ pub(crate) fn gguf_options(compat: bool) -> gguf_core::ReadOptions {
 fn of_apr1<'py>(py: Python<'py>, info: &ModelInfo, declared: &Declared) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("format", "apr")?;
-    dict.set_item("generation", 1)?;
-    dict.set_item("version", info.format_version)?;
+    dict.set_item("version", 1)?;
+    dict.set_item("format_version", info.format_version)?;
     dict.set_item("model_type", info.model_type.to_string())?;
     dict.set_item("model", info.model_name())?;
     dict.set_item("flags", info.flags.names().collect::<Vec<_>>())?;
@@ -252,8 +176,8 @@ fn of_apr2<'py>(py: Python<'py>, index: &v2::Index) -> PyResult<Bound<'py, PyDic
         tensors.set_item(info.name(), row(py, info.dtype().to_string(), shape, info.byte_len())?)?;
     }
     dict.set_item("format", "apr")?;
-    dict.set_item("generation", 2)?;
-    dict.set_item("version", index.header().version())?;
+    dict.set_item("version", 2)?;
+    dict.set_item("format_version", index.header().version())?;
     dict.set_item("model_type", &index.metadata().model_type)?;
     dict.set_item("flags", index.header().flags().names().collect::<Vec<_>>())?;
     dict.set_item("file_size", index.file_len())?;
@@ -315,12 +239,8 @@ fn of_safetensors<'py>(py: Python<'py>, header: &Header) -> PyResult<Bound<'py, 
     Ok(dict)
 }
 
-fn of_gguf<'py>(py: Python<'py>, head: &[u8], len: u64, compat: bool) -> PyResult<Bound<'py, PyDict>> {
-    let raise = |error: gguf_core::Error| Refusal::from(error).raise(py, None);
-    let Prefix::Header(header) = GgufHeader::from_prefix(head, len, &gguf_options(compat)).map_err(raise)?
-    else {
-        return Err(Refusal::from(io::Error::from(io::ErrorKind::UnexpectedEof)).raise(py, None));
-    };
+fn of_gguf<'py>(py: Python<'py>, file: &Gguf) -> PyResult<Bound<'py, PyDict>> {
+    let header = file.header().map_err(|error| Refusal::from(error).raise(py, None))?;
     let (dict, tensors, metadata) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
     for info in header.tensors() {
         let name = info.name().to_str_lossy();
@@ -339,7 +259,7 @@ fn of_gguf<'py>(py: Python<'py>, head: &[u8], len: u64, compat: bool) -> PyResul
         },
     )?;
     dict.set_item("alignment", header.alignment())?;
-    dict.set_item("file_size", len)?;
+    dict.set_item("file_size", file.file_len())?;
     dict.set_item("tensors", tensors)?;
     dict.set_item("metadata", metadata)?;
     Ok(dict)

@@ -69,6 +69,30 @@ from! {
     Io(io::Error);
 }
 
+impl From<model_file::Error> for Refusal {
+    fn from(error: model_file::Error) -> Self {
+        use model_file::ErrorKind;
+        let (code, text) = (error.code(), error.to_string());
+        match error.into_kind() {
+            ErrorKind::SafeTensors(error) => Self::Format(error),
+            ErrorKind::Apr(error) => Self::Container(error),
+            ErrorKind::Gguf(error) => Self::Gguf(error),
+            ErrorKind::Sealed(error) => Self::Sealed(error),
+            ErrorKind::Model(error) => Self::Model(error),
+            ErrorKind::File(error) => Self::File(error),
+            ErrorKind::Files(error) => Self::Mapped(error),
+            ErrorKind::Read(error) if error.kind() == read_at::ErrorKind::Source => {
+                match error.into_source().map(|source| source.downcast::<io::Error>()) {
+                    Some(Ok(error)) => Self::Io(*error),
+                    _ => Self::Said { code, text },
+                }
+            }
+            ErrorKind::Read(error) => Self::Io(error.into()),
+            _ => Self::Said { code, text },
+        }
+    }
+}
+
 /// What an error says of itself.
 struct Told<'e> {
     code: &'e str,

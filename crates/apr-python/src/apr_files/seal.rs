@@ -1,18 +1,19 @@
 //! Files of any format to sealed files.
 
 use alloc::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Seek as _};
+use alloc::sync::Arc;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use apr_crypto::{Password, RecipientPublic, SigningKey};
 use apr_sealed::{Part, Plan, SealOptions, seal_file};
-use gguf_core::{Endian, Header as GgufHeader, Prefix};
-use model_file::{FileKind, ModelFormat};
+use gguf_core::Endian;
+use model_file::{Contents, ModelFile};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use read_at::{FileSource, ReadAt as _};
 
-use super::inspect::{Content, Found, gguf_options, look};
+use super::inspect::{Bytes, look};
 use super::keys::{password_of, recipients_of, signing_key_of};
 use super::refusal::Refusal;
 use super::source::open;
@@ -74,10 +75,12 @@ struct SealKeys {
 }
 
 fn sealed(path: &Path, out: &Path, keys: &SealKeys, public: Texts, private: Texts) -> Result<(), Refusal> {
-    let (format, mut file) = open(path)?;
-    let len = file.metadata()?.len();
-    let plan = plan(format, file.try_clone()?, len)?;
-    file.rewind()?;
+    let source = open(path)?;
+    let len = source.total_len();
+    let mut file = source.into_file();
+    // Read by offset: the position of the file stays at its beginning.
+    let bytes: Bytes<'_> = Arc::new(FileSource::with_len(file.try_clone()?, len));
+    let plan = plan(&bytes, len)?;
     let mut options = SealOptions::default();
     (options.public, options.private) = (public, private);
     if let Some(name) = path.file_name() {
@@ -96,13 +99,8 @@ fn sealed(path: &Path, out: &Path, keys: &SealKeys, public: Texts, private: Text
 }
 
 /// The file's tensors and what lies between them, where its header says what its tensors are.
-fn plan(format: FileKind, file: File, len: u64) -> Result<Plan, Refusal> {
-    let tensors = match format {
-        FileKind::Model(ModelFormat::SafeTensors | ModelFormat::Gguf) => {
-            look(format, Content::File(file), len, true).and_then(tensors)
-        }
-        _ => Ok(Vec::new()),
-    };
+fn plan(file: &Bytes<'_>, len: u64) -> Result<Plan, Refusal> {
+    let tensors = look(file, true).and_then(|file| tensors(&file));
     // What its reader refuses may be sealed all the same.
     match Plan::of_file(len, tensors.unwrap_or_default()) {
         Ok(plan) => Ok(plan),
@@ -111,32 +109,18 @@ fn plan(format: FileKind, file: File, len: u64) -> Result<Plan, Refusal> {
     }
 }
 
-/// The tensors with their places in the file.
-fn tensors(found: Found) -> Result<Vec<(u64, Part)>, Refusal> {
-    Ok(match found {
-        Found::Safetensors(header) => {
-            let part = |info: st_core::TensorInfo<'_>| {
-                let shape: Vec<u64> = info.shape().iter().map(|&dim| dim as u64).collect();
-                let offset = header.data_start() + info.data_offsets().0;
-                (offset, Part::tensor(info.name(), info.dtype().name(), shape, info.byte_len()))
-            };
-            header.iter().map(part).collect()
-        }
-        Found::Gguf(head, len) => {
-            let Prefix::Header(header) = GgufHeader::from_prefix(&head, len, &gguf_options(true))? else {
-                return Ok(Vec::new());
-            };
-            // The element types of sealed files are little-endian.
-            if header.endian() == Endian::Big {
-                return Ok(Vec::new());
-            }
-            let part = |info: &gguf_core::TensorInfo<'_>| {
-                let shape: Vec<u64> = info.shape().collect();
-                let name = info.name().to_str_lossy();
-                (info.file_range().start, Part::tensor(&name, info.dtype().name(), shape, info.byte_len()))
-            };
-            header.tensors().iter().map(part).collect()
-        }
-        _ => Vec::new(),
-    })
+/// The tensors of a file that has them as such, with their offsets.
+fn tensors(file: &ModelFile<Bytes<'_>>) -> Result<Vec<(u64, Part)>, Refusal> {
+    match file.contents() {
+        Contents::SafeTensors(_) => {}
+        // The element types of sealed files are little-endian.
+        Contents::Gguf(gguf) if gguf.header()?.endian() == Endian::Little => {}
+        _ => return Ok(Vec::new()),
+    }
+    let part = |tensor: model_file::Tensor<'_>| {
+        let shape: Vec<u64> = tensor.shape().iter().map(|&dim| dim as u64).collect();
+        let part = Part::tensor(tensor.name(), tensor.dtype().name(), shape, tensor.byte_len());
+        Some((tensor.file_offset()?, part))
+    };
+    Ok(file.tensors()?.into_iter().filter_map(part).collect())
 }

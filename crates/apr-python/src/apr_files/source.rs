@@ -1,14 +1,14 @@
 //! Where the bytes of a file are, and which format they begin like.
 
 use alloc::borrow::Cow;
-use std::fs::File;
-use std::io::{Read, Seek as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use model_file::FileKind;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
+use read_at::FileSource;
 
 use super::refusal::Refusal;
 use crate::buffer::{Buffer, Wanted};
@@ -75,10 +75,10 @@ impl Source {
                 return Ok((FileKind::of(bytes), Cow::Borrowed(bytes)));
             }
         };
-        let (format, mut file) = open(path)?;
+        let mut first = Vec::new();
+        open(path)?.into_file().take(FileKind::PREFIX as u64).read_to_end(&mut first)?;
+        let format = FileKind::of(&first);
         if !wants(format) {
-            let mut first = Vec::new();
-            Read::by_ref(&mut file).take(FileKind::PREFIX as u64).read_to_end(&mut first)?;
             return Ok((format, Cow::Owned(first)));
         }
         let bytes = durable_file::read(path, max_len)?;
@@ -87,11 +87,9 @@ impl Source {
     }
 }
 
-/// An open file that stands at its beginning, and its format.
-pub(crate) fn open(path: &Path) -> Result<(FileKind, File), Refusal> {
-    let mut file = durable_file::open_regular(path, u64::MAX)?.into_file();
-    let mut first = Vec::new();
-    Read::by_ref(&mut file).take(FileKind::PREFIX as u64).read_to_end(&mut first)?;
-    file.rewind()?;
-    Ok((FileKind::of(&first), file))
+/// An open regular file.
+pub(crate) fn open(path: &Path) -> Result<FileSource, Refusal> {
+    let regular = durable_file::open_regular(path, u64::MAX)?;
+    let len = regular.len();
+    Ok(FileSource::with_len(regular.into_file(), len))
 }
