@@ -6,6 +6,7 @@ use alloc::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
+use json_scan::JsonEscape;
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -107,8 +108,7 @@ pub(crate) fn raw(text: &str) -> serde_json::Result<Box<RawValue>> {
         in_string ^= c == '"' && !is_escaped;
         is_escaped = c == '\\' && !is_escaped;
         if is_hazard(c) {
-            let mut units = [0; 2];
-            line.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+            line.push_str(&JsonEscape(c).to_string());
         } else {
             line.push(c);
         }

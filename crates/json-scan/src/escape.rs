@@ -67,6 +67,22 @@ impl fmt::Display for JsonStr<'_> {
     }
 }
 
+/// A character that displays as its JSON escape sequence, for writers that find what to escape themselves.
+///
+/// ```
+/// use json_scan::JsonEscape;
+///
+/// assert_eq!(JsonEscape('\n').to_string() + &JsonEscape('\u{e0041}').to_string(), r"\n\udb40\udc41");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct JsonEscape(pub char);
+
+impl fmt::Display for JsonEscape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_escape(self.0, Style::Json(Escape::Minimal), &mut |piece| f.write_str(piece))
+    }
+}
+
 /// An untrusted name in a message: in quotation marks, [hazards](is_hazard) escaped as in a Rust string literal.
 ///
 /// ```

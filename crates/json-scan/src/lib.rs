@@ -14,7 +14,9 @@ mod word;
 mod writer;
 
 pub use crate::error::{Error, ErrorKind};
-pub use crate::escape::{Escape, JsonStr, Quoted, Visible, is_hazard, push_string, push_string_bytes};
+pub use crate::escape::{
+    Escape, JsonEscape, JsonStr, Quoted, Visible, is_hazard, push_string, push_string_bytes,
+};
 pub use crate::scanner::{Check, Scanner, value};
 pub use crate::string::{RawStr, unescape};
 pub use crate::word::{HIGHS, ONES, load};

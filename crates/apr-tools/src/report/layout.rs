@@ -4,6 +4,7 @@
 
 use std::io::{self, Write};
 
+use json_scan::JsonEscape;
 use serde_json::ser::{CharEscape, Formatter};
 
 use crate::terminal::escape::is_hazard;
@@ -72,25 +73,25 @@ impl Formatter for Indented {
         let mut rest = fragment;
         while let Some((at, hazard)) = rest.char_indices().find(|&(_, c)| is_hazard(c)) {
             out.write_all(&rest.as_bytes()[..at])?;
-            let mut units = [0; 2];
-            hazard.encode_utf16(&mut units).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))?;
+            write!(out, "{}", JsonEscape(hazard))?;
             rest = &rest[at + hazard.len_utf8()..];
         }
         out.write_all(rest.as_bytes())
     }
 
     fn write_char_escape<W: ?Sized + Write>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {
-        out.write_all(match escape {
-            CharEscape::Quote => b"\\\"",
-            CharEscape::ReverseSolidus => b"\\\\",
-            CharEscape::Solidus => b"/",
-            CharEscape::LineFeed => b"\\n",
-            CharEscape::CarriageReturn => b"\\r",
-            CharEscape::Tab => b"\\t",
-            CharEscape::Backspace => b"\\u0008",
-            CharEscape::FormFeed => b"\\u000c",
-            CharEscape::AsciiControl(byte) => return write!(out, "\\u{byte:04x}"),
-        })
+        let character = match escape {
+            CharEscape::Quote => '"',
+            CharEscape::ReverseSolidus => '\\',
+            CharEscape::Solidus => return out.write_all(b"/"),
+            CharEscape::LineFeed => '\n',
+            CharEscape::CarriageReturn => '\r',
+            CharEscape::Tab => '\t',
+            CharEscape::Backspace => '\u{8}',
+            CharEscape::FormFeed => '\u{c}',
+            CharEscape::AsciiControl(byte) => char::from(byte),
+        };
+        write!(out, "{}", JsonEscape(character))
     }
 
     fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
