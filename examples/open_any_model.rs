@@ -1,25 +1,37 @@
-//! Detects the format of a model file by its first bytes, and loads the model of whichever type it contains.
+//! Opens model files of several formats through one API: lists what they contain, reads a tensor, predicts.
 
 use std::error::Error;
 
-use apr_container::{ModelType, SaveOptions, to_vec};
-use apr_models::{AnyModel, LinearRegression, Matrix, Model as _, Vector};
-use model_file::FileKind;
+use apr_container::{ModelType, SaveOptions};
+use apr_models::{LinearRegression, Matrix, Model as _, Vector};
+use model_file::{ModelFile, OpenOptions};
+use st_core::{Dtype, TensorView, WriteOptions};
 
 fn main() -> Result<(), Box<dyn Error>> {
+    // A model as `.apr`, and a tensor as safetensors. `ModelFile::open` takes a path instead.
     let model = LinearRegression::from_parts(Vector::from_vec(vec![2.0]), 1.0)?;
-    let file = to_vec(&model, ModelType::LinearRegression, &SaveOptions::default())?;
+    let apr = apr_container::to_vec(&model, ModelType::LinearRegression, &SaveOptions::default())?;
+    let values = [0.5_f32, -1.5].map(f32::to_le_bytes);
+    let view = TensorView::new(Dtype::F32, &[2], values.as_flattened())?;
+    let safetensors = st_core::to_vec(&[("weight", view)], &WriteOptions::default())?;
 
-    for bytes in [file.as_slice(), b"GGUF\x03\0\0\0", b"<!DOCTYPE html><html>"] {
-        match FileKind::of(bytes) {
-            FileKind::Foreign(format) => println!("{}: {}", format.title(), format.help()),
-            kind => println!("{kind:?}"),
+    for bytes in [&apr, &safetensors] {
+        let file = ModelFile::from_bytes(bytes, &OpenOptions::new())?;
+        let description = file.describe()?;
+        println!("{} {:?}: {} bytes", description.format, description.version, description.file_size);
+        for tensor in file.tensors()? {
+            println!("  {} {:?} {:?}", tensor.name(), tensor.shape(), tensor.to_f32()?);
         }
     }
 
-    let any = AnyModel::from_bytes(&file)?;
+    let named = ModelFile::from_bytes(&apr, &OpenOptions::new())?.model()?;
     let x = Matrix::from_vec(1, 1, vec![3.0])?;
-    println!("{} predicts {:?}", any.name(), any.try_predict(&x)?);
+    println!("{} predicts {:?}", named.model.name(), named.model.try_predict(&x)?);
+
+    // A file of another format is refused by name.
+    let error =
+        ModelFile::from_bytes(b"<!DOCTYPE html><html>", &OpenOptions::new()).expect_err("not a model");
+    println!("{}: {error}", error.code());
     Ok(())
 }
 

@@ -1,25 +1,10 @@
-//! Opens a model file, whatever its format and wherever its bytes are.
+#![doc = include_str!("../README.md")]
 //!
-//! [`FileKind`] detects the format by the first bytes; [`ModelFile`] opens safetensors files and sets of shards, `.apr` files of
-//! version 1 and 2, GGUF files, and, with keys, what is inside sealed files. An open file has a [format](ModelFile::format),
+//! # Overview
+//!
+//! [`FileKind`] detects the format by the first bytes; [`ModelFile`] is an open file. It has a [format](ModelFile::format),
 //! [metadata](ModelFile::metadata), [tensors](ModelFile::tensors) that are read on demand, a [model](ModelFile::model) that predicts,
 //! and a [description](ModelFile::describe) as plain data.
-//!
-//! ```
-//! use model_file::{FileKind, ModelFormat};
-//!
-//! assert_eq!(FileKind::of(b"GGUF\x03\0\0\0"), FileKind::Model(ModelFormat::Gguf));
-//! let FileKind::Foreign(format) = FileKind::of(b"<!DOCTYPE html><html>") else { unreachable!() };
-//! assert_eq!(format.title(), "a web page");
-//! ```
-//!
-//! # Features
-//!
-//! - `std` (default): files, folders and sets of shards by their paths.
-//! - `sealed` (default): sealed files, and encrypted and signed `.apr` files.
-//! - `serde`: `Serialize` for [`Description`].
-//!
-//! Without `std` the crate needs an allocator and no operating system; bytes come from any [`read_at::ReadAt`].
 
 #![no_std]
 #![forbid(unsafe_code)]
