@@ -19,7 +19,7 @@ fn check(bytes: &[u8]) {
     for error in [&strict, &compat].into_iter().filter_map(|read| read.as_ref().err()) {
         assert!(error.offset().is_none_or(|offset| offset <= bytes.len() as u64), "{error}");
         assert!(ErrorKind::CODES.contains(&error.code()));
-        assert!(error.name().is_none_or(|name| name.len() <= 256));
+        assert!(error.subject().is_none_or(|subject| subject.name().len() <= 256));
     }
     // Refusing less: what the strict reader accepts means the same to the other.
     assert!(strict.is_err() || strict.as_ref().map(Metadata::to_msgpack).is_ok());

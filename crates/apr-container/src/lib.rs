@@ -76,3 +76,4 @@ pub use crate::v1::protect::{
 pub use crate::v1::save::{SaveOptions, to_vec};
 #[cfg(feature = "std")]
 pub use crate::v1::save::{save, write_to};
+pub use located_error::Subject;

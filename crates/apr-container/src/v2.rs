@@ -22,6 +22,7 @@
 //!   [`to_vec`], [`write_to`] and [`save`] do both.
 //! - Several files: [`ShardManifest`].
 
+mod error;
 mod dtype;
 mod flags;
 mod header;
@@ -45,6 +46,7 @@ mod shards;
 
 pub use container::{Container, Footer};
 pub use dtype::byte_len;
+pub use error::{Error, ErrorKind};
 pub use flags::Flags;
 pub use header::{Header, Magic};
 pub use index::{Index, Iter, TensorInfo};

@@ -35,7 +35,7 @@ impl Error {
             ErrorKind::Format(error) => {
                 error.subject().map(st_core::Subject::name).or(self.0.tensor.as_deref())
             }
-            ErrorKind::Container(error) => error.name(),
+            ErrorKind::Container(error) => error.subject().map(apr_container::Subject::name),
             _ => self.0.tensor.as_deref(),
         }
     }

@@ -1,80 +1,237 @@
 //! Why a sealed file was refused, and where.
 
 use alloc::boxed::Box;
-use core::fmt;
 
-/// Why an operation was refused, with the byte offset and the part concerned where there is one.
-///
-/// One pointer long: results are returned from every step of a reader, and errors are rare.
-pub struct Error(Box<Inner>);
+const FETCH: &str = "fetch the file again and compare its SHA-256 with the publisher's";
+const NOT_AS_SIGNED: &str = "do not use the file: get it from its publisher again, and compare the fingerprint of the key with the publisher's";
 
-struct Inner {
-    kind: ErrorKind,
-    offset: Option<u64>,
-    subject: Option<Box<str>>,
+located_error::errors! {
+    /// Why an operation was refused. Offsets count from the start of the sealed file.
+    pub struct Error;
+
+    /// What was wrong. Quantities are bytes unless the field says otherwise.
+    #[derive(Debug)]
+    pub enum ErrorKind {
+        /// A sealed file begins with the bytes 89 41 50 52 53 0D 0A 1A. This one does not.
+        Magic = "ac-sealed-magic" (Invalid),
+            "not a sealed file: wrong magic bytes"
+            => "check that this is the right file; `apr inspect FILE` says what it is";
+        /// The sealed file has a version that this library does not know, so no part of it is interpreted.
+        UnsupportedVersion {
+            /// Version of the file.
+            found: u16,
+        } = "ac-sealed-version" (Unsupported),
+            "unsupported version {found} of a sealed file: the newest supported version is 1"
+            => "update apr, or have the file sealed in version 1";
+        /// The sealed file is encrypted with algorithms that this library does not know.
+        UnknownSuite {
+            /// Its number.
+            found: u16,
+        } = "ac-sealed-suite" (Unsupported),
+            "unknown cipher suite {found}: a newer release may support it"
+            => "update apr, or have the file sealed with suite 1";
+        /// The sealed file requires something of its reader that this library does not know. Ignoring it could mean ignoring a
+        /// protection.
+        UnknownFlags {
+            /// The unknown ones among the critical flags.
+            found: u32,
+        } = "ac-sealed-flags" (Unsupported),
+            "unknown critical flags {found:#06x}: a newer release may support them"
+            => "update apr";
+        /// The parts that the header describes are longer or shorter than the file: it was truncated, or bytes were appended.
+        FileLength {
+            /// What the header's lengths add up to.
+            declared: u64,
+            /// Bytes in the file.
+            available: u64,
+        } = "ac-sealed-length" (Invalid),
+            "the header describes a sealed file of {declared} bytes, found {available}"
+            => FETCH;
+        /// Fields in the header of the sealed file contradict each other.
+        Header {
+            /// What does not fit.
+            what: &'static str,
+        } = "ac-sealed-header" (Invalid),
+            "header of the sealed file: {what}"
+            => FETCH;
+        /// The list of tensors and other parts is malformed: a name is missing or occurs twice, or the parts are not as long as the
+        /// payload. In a file that opened, its author wrote it so.
+        Directory {
+            /// What does not fit.
+            what: &'static str,
+        } = "ac-sealed-directory" (Invalid),
+            "directory of the sealed file: {what}"
+            => "report it to the author of the program that sealed it";
+        /// The sealed file has two slots for its list of recipients, and neither is valid. An interrupted `apr rekey` leaves one of them
+        /// valid, so the file was corrupted otherwise.
+        KeySlots = "ac-sealed-slots" (Verification),
+            "neither key slot of the sealed file is valid"
+            => FETCH;
+        /// A sealed file is encrypted, signed or both. With neither, no modification would be detected.
+        Unprotected = "ac-sealed-unprotected" (Verification),
+            "neither encrypted nor signed"
+            => "name a recipient, a password or a signing key; a file that says it has none of them was tampered with";
+        /// The file is encrypted with a password and a key was given, or the other way round.
+        WrongKeyType {
+            /// What opens it.
+            expected: &'static str,
+        } = "ac-sealed-lock" (Usage),
+            "wrong type of key: the file opens with {expected}"
+            => "`apr inspect FILE` shows what opens it";
+        /// A recipient's key is tried on every stanza of a sealed file, and this one has more of them than the limit: it is malicious, or
+        /// has very many recipients.
+        TooManyStanzas {
+            /// Stanzas of the file.
+            found: u64,
+            /// Most accepted.
+            limit: u64,
+        } = "ac-sealed-stanzas" (Verification),
+            "{found} stanzas, the limit is {limit}"
+            => "if you trust the source of the file, raise the limit: --max-recipients N";
+        /// The list of recipients has a fixed capacity, chosen when the file was sealed, which is too small for so many.
+        SlotsFull {
+            /// Bytes the stanzas need.
+            needed: u64,
+            /// Bytes there are.
+            available: u64,
+        } = "ac-sealed-room" (Usage),
+            "key slots too small: the stanzas take {needed} bytes, {available} available"
+            => "remove recipients, or seal the file again with more capacity";
+        /// A stanza of a sealed file does not name its recipient. This file was sealed without the list of recipients, or by a release
+        /// that does not write one.
+        RecipientsUnlisted = "ac-sealed-unlisted" (Usage),
+            "the file does not list its recipients: none can be removed by name"
+            => "name those who are to stay: --remove-others with --recipient for each of them";
+        /// None of the recipients that the sealed file lists has the key or fingerprint that was given.
+        RecipientUnknown = "ac-sealed-recipient" (Usage),
+            "no listed recipient has this key"
+            => "`apr inspect FILE --identity KEYFILE` lists them";
+        /// All recipients of the sealed file were to be removed: its content could never be read again.
+        NoRecipientLeft = "ac-sealed-no-recipient" (Usage),
+            "no recipient would be left"
+            => "keep at least one recipient: remove fewer, or add --recipient KEY; to destroy the file, delete it";
+        /// The signature of the file covers the list of its recipients, so that only the signer can change it.
+        RecipientsBound = "ac-sealed-bound" (Usage),
+            "the list of recipients is signed: changing it needs the signing key of the file"
+            => "give the key that signed the file, or ask its owner";
+        /// Header bytes or flags are set that this version of the format reserves. Strict readers refuse them because their meaning would
+        /// be lost.
+        Reserved = "ac-reserved" (Invalid),
+            "reserved header bytes are not zero"
+            => "report it to the author of the program that sealed the file";
+        /// The payload is encrypted. Header and metadata are readable, but not authenticated; the model needs its password or a
+        /// recipient's key.
+        Encrypted = "ac-encrypted" (Unsupported),
+            "the payload is encrypted: a password or a recipient's key is required"
+            => "give the key: --identity KEYFILE or --ask-password, where the command has them; else `apr decrypt FILE -o OUT` first";
+        /// The file is signed and its signature was not verified. The public key in the file proves nothing: anyone can sign with a key
+        /// of their own.
+        SignatureUnchecked = "ac-signed" (Verification),
+            "the file is signed: verify it with the signer's key, or allow an unverified signature"
+            => "verify it with the publisher's key (--signer KEY), or add --allow-unverified to read the file as if it were not signed";
+        /// A password or a key was given and the payload is not encrypted. An attacker can replace an encrypted file by a plain one
+        /// without any key.
+        NotEncrypted = "ac-not-encrypted" (Verification),
+            "the payload is plaintext but encryption was required"
+            => "get the file from its publisher again; load it without a key only if it was never meant to be encrypted";
+        /// A signature was required and the file has none. It may have been removed.
+        NotSigned = "ac-not-signed" (Verification),
+            "the file is not signed"
+            => "get the signed file from its publisher";
+        /// The signature does not belong to these bytes and this key: the file was modified after it was signed, or signed by someone
+        /// else.
+        SignatureInvalid = "ac-signature" (Verification),
+            "invalid signature: the file was modified, or signed by another key"
+            => NOT_AS_SIGNED;
+        /// The file is signed, but not by one of the trusted keys. Anyone can sign with a key of their own.
+        UntrustedSigner = "ac-untrusted-signer" (Verification),
+            "signed by an untrusted key"
+            => "get the publisher's public key over a channel you trust, and compare its fingerprint";
+        /// The payload does not decrypt. Authenticated decryption cannot tell a wrong password or key from a modified file.
+        DecryptionFailed = "ac-decryption" (Verification),
+            "decryption failed: wrong password or key, or the file was modified"
+            => "try the password or key again, then fetch the file again";
+        /// The file needs more resources than any model is expected to. Limits keep a malicious file from exhausting memory.
+        Limit {
+            /// What is limited.
+            what: &'static str,
+            /// Declared or counted.
+            found: u64,
+            /// Largest accepted.
+            limit: u64,
+        } = "ac-limit" (Invalid),
+            "{what}: {found}, the limit is {limit}"
+            => "if you trust the file, read it with the library and higher `Limits`";
+        /// There is not enough memory for the model.
+        OutOfMemory {
+            /// Bytes asked for.
+            bytes: u64,
+        } = "ac-memory" (Io),
+            "not enough memory for {bytes} bytes"
+            => "free some memory, or use a machine with more of it";
+        /// A value in the file contradicts others or is out of its range.
+        InvalidValue {
+            /// What is wrong.
+            what: &'static str,
+        } = "ac-value" (Invalid),
+            "{what}"
+            => FETCH;
+        /// A size does not fit into 64 bits.
+        SizeOverflow = "ac-v2-overflow" (Invalid),
+            "size overflows 64 bits"
+            => FETCH;
+        /// No tensor has this name.
+        TensorNotFound = "ac-v2-not-found" (Usage),
+            "tensor not found"
+            => "`apr tensors FILE` lists the names";
+        /// The data of a tensor have another length than was laid out, or the file changed while it was read.
+        DataLength {
+            /// Needed.
+            needed: u64,
+            /// Given.
+            given: u64,
+        } = "ac-v2-data-length" (Invalid),
+            "data length: expected {needed}, found {given}"
+            => "repeat when nothing else writes to the file";
+        /// The operating system refused to read or write the file.
+        Io {
+            /// Its error.
+            error: std::io::Error,
+        } = "ac-io" (Io) if "std",
+            "cannot read or write the file: {error}"
+            => "check the path, its permissions and the free space";
+    }
+
+    wrapped {
+        /// An error of a key, a cipher, a tree hash or the source of the bytes.
+        Crypto(Box<apr_crypto::Error>);
+        /// The file cannot be opened or replaced.
+        File(durable_file::Error) if "std";
+    }
 }
 
-impl Error {
-    /// What was wrong.
-    #[must_use]
-    pub const fn kind(&self) -> &ErrorKind {
-        &self.0.kind
-    }
-
-    /// Byte offset from the start of the sealed file.
-    #[must_use]
-    pub const fn offset(&self) -> Option<u64> {
-        self.0.offset
-    }
-
-    /// The tensor or part concerned, truncated to 256 bytes.
-    #[must_use]
-    pub fn subject(&self) -> Option<&str> {
-        self.0.subject.as_deref()
-    }
-
-    /// Stable identifier of the kind, for example `ac-sealed-magic`; for a kind that wraps another error, that error's.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        self.0.kind.code()
-    }
-
-    pub(crate) fn named(mut self, subject: &str) -> Self {
-        const KEPT: usize = 256;
-        self.0.subject = Some(subject.get(..subject.floor_char_boundary(KEPT)).unwrap_or_default().into());
-        self
-    }
-}
-
-impl From<ErrorKind> for Error {
-    fn from(kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { kind, offset: None, subject: None }))
+impl ErrorKind {
+    pub(crate) fn at(self, offset: u64) -> Error {
+        Error::from(self).at(offset)
     }
 }
 
 #[cfg(feature = "std")]
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
-        ErrorKind::Io(error).into()
+        ErrorKind::Io { error }.into()
     }
 }
 
 impl From<apr_crypto::Error> for Error {
     fn from(error: apr_crypto::Error) -> Self {
-        ErrorKind::Crypto(Box::new(error)).into()
+        Box::new(error).into()
     }
 }
 
 impl From<read_at::Error> for Error {
     fn from(error: read_at::Error) -> Self {
         apr_crypto::Error::from(error).into()
-    }
-}
-
-#[cfg(feature = "std")]
-impl From<durable_file::Error> for Error {
-    fn from(error: durable_file::Error) -> Self {
-        ErrorKind::File(error).into()
     }
 }
 
@@ -87,204 +244,13 @@ impl From<apr_crypto::RejectedSigner> for ErrorKind {
     }
 }
 
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, offset, subject } = &*self.0;
-        let mut text = f.debug_struct("Error");
-        text.field("kind", kind).field("offset", offset).field("subject", subject).finish()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_complete() {
+        let problems = located_error::problems(ErrorKind::TABLE, "ac-");
+        assert!(problems.is_empty(), "{problems:?}");
     }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.kind.fmt(f)?;
-        if let Some(subject) = &self.0.subject {
-            write!(f, ", {subject:?}")?;
-        }
-        if let Some(offset) = self.0.offset {
-            write!(f, ", at byte {offset}")?;
-        }
-        Ok(())
-    }
-}
-
-/// `Display` includes the message of a wrapped error, which [`Error::kind`] gives access to; `source` is what that error wraps.
-impl core::error::Error for Error {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match &self.0.kind {
-            ErrorKind::Crypto(error) => error.source(),
-            _ => None,
-        }
-    }
-}
-
-impl ErrorKind {
-    pub(crate) fn at(self, offset: u64) -> Error {
-        Error(Box::new(Inner { kind: self, offset: Some(offset), subject: None }))
-    }
-}
-
-macro_rules! error_kinds {
-    ($($(#[$doc:meta])* $variant:ident $({ $($(#[$field_doc:meta])* $field:ident: $ty:ty),* $(,)? })?
-        => $code:literal, $text:literal;)*) => {
-        /// What was wrong. Quantities are bytes unless the field says otherwise.
-        #[derive(Debug)]
-        #[non_exhaustive]
-        pub enum ErrorKind {
-            $($(#[$doc])* $variant $({ $($(#[$field_doc])* $field: $ty),* })?,)*
-            /// An error of a key, a cipher, a tree hash or the source of the bytes.
-            Crypto(Box<apr_crypto::Error>),
-            /// The file cannot be opened or replaced.
-            #[cfg(feature = "std")]
-            File(durable_file::Error),
-            /// The file cannot be read or written.
-            #[cfg(feature = "std")]
-            Io(std::io::Error),
-        }
-
-        impl ErrorKind {
-            /// Every identifier [`Error::code`] can return, but for those of wrapped errors.
-            pub const CODES: &'static [&'static str] = &[$($code,)* "ac-io"];
-
-            /// Stable identifier of the kind.
-            #[must_use]
-            pub fn code(&self) -> &'static str {
-                match self {
-                    $(Self::$variant $({ $($field: _),* })? => $code,)*
-                    Self::Crypto(error) => error.code(),
-                    #[cfg(feature = "std")]
-                    Self::File(error) => error.code(),
-                    #[cfg(feature = "std")]
-                    Self::Io(_) => "ac-io",
-                }
-            }
-        }
-
-        impl fmt::Display for ErrorKind {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(Self::$variant $({ $($field),* })? => write!(f, $text),)*
-                    Self::Crypto(error) => error.fmt(f),
-                    #[cfg(feature = "std")]
-                    Self::File(error) => error.fmt(f),
-                    #[cfg(feature = "std")]
-                    Self::Io(error) => write!(f, "cannot read or write the file: {error}"),
-                }
-            }
-        }
-    };
-}
-
-error_kinds! {
-    /// Not a sealed file.
-    Magic => "ac-sealed-magic", "not a sealed file: it begins with something else";
-    /// A version of the sealed profile that this reader does not know.
-    UnsupportedVersion {
-        /// Version of the file.
-        found: u16,
-    } => "ac-sealed-version", "sealed file of version {found}, the newest known is 1";
-    /// A suite of algorithms that this reader does not know.
-    UnknownSuite {
-        /// Its number.
-        found: u16,
-    } => "ac-sealed-suite", "sealed file with the unknown suite {found}: a newer release may know it";
-    /// Critical flags that this reader does not know.
-    UnknownFlags {
-        /// The unknown ones among the critical flags.
-        found: u32,
-    } => "ac-sealed-flags", "sealed file with the unknown critical flags {found:#06x}: a newer release may know them";
-    /// The parts of a sealed file are not as long as the file.
-    FileLength {
-        /// What the header's lengths add up to.
-        declared: u64,
-        /// Bytes in the file.
-        available: u64,
-    } => "ac-sealed-length", "the header describes a sealed file of {declared} bytes, the file has {available}: it was cut off or added to";
-    /// Fields of a sealed header that contradict each other.
-    Header {
-        /// What does not fit.
-        what: &'static str,
-    } => "ac-sealed-header", "header of the sealed file: {what}";
-    /// A directory (when sealing: a plan) that is not in the form the specification gives it.
-    Directory {
-        /// What does not fit.
-        what: &'static str,
-    } => "ac-sealed-directory", "directory of the sealed file: {what}";
-    /// Neither key slot is whole.
-    KeySlots => "ac-sealed-slots", "neither key slot of the sealed file is whole: it was damaged";
-    /// Neither encrypted nor signed.
-    Unprotected => "ac-sealed-unprotected", "neither encrypted nor signed: there is nothing that seals the file";
-    /// The file is locked in another way than the key at hand opens.
-    WrongKeyType {
-        /// What opens it.
-        expected: &'static str,
-    } => "ac-sealed-lock", "the file opens with {expected}";
-    /// More stanzas than the reader tries a recipient's key on.
-    TooManyStanzas {
-        /// Stanzas of the file.
-        found: u64,
-        /// Most accepted.
-        limit: u64,
-    } => "ac-sealed-stanzas", "the sealed file has {found} stanzas, at most {limit} are tried";
-    /// The key slots have no room for that many recipients.
-    SlotsFull {
-        /// Bytes the stanzas need.
-        needed: u64,
-        /// Bytes there are.
-        available: u64,
-    } => "ac-sealed-room", "stanzas of {needed} bytes for key slots of {available} bytes: seal the file again with more space";
-    /// The file does not say whose its stanzas are.
-    RecipientsUnlisted => "ac-sealed-unlisted", "the file does not list its recipients: none of them can be removed by name";
-    /// None of the listed recipients has this key.
-    RecipientUnknown => "ac-sealed-recipient", "no recipient that the file lists has this key";
-    /// Without any recipient, the file could never be opened.
-    NoRecipientLeft => "ac-sealed-no-recipient", "no recipient would be left who can open the file";
-    /// Only the signer may change who can open the file.
-    RecipientsBound => "ac-sealed-bound", "the list of recipients is signed: changing it needs the signing key of this file";
-    /// Reserved bytes or bits are set in a version that defines none of them (strict).
-    Reserved => "ac-reserved", "reserved header bytes are not zero";
-    /// The payload is encrypted: loading needs a password or a key.
-    Encrypted => "ac-encrypted", "the payload is encrypted: loading it needs its password or a recipient's key";
-    /// The file is signed and nobody has checked the signature.
-    SignatureUnchecked => "ac-signed", "the file is signed: verify it with the signer's key, or allow an unchecked signature";
-    /// The payload is not encrypted, although it was expected to be.
-    NotEncrypted => "ac-not-encrypted", "the payload is plaintext although encryption was required";
-    /// The file carries no signature, although one was demanded.
-    NotSigned => "ac-not-signed", "the file is not signed";
-    /// The signature does not match.
-    SignatureInvalid => "ac-signature", "the signature does not match: the file was changed, or another key signed it";
-    /// The signature is that of a key nobody said to trust.
-    UntrustedSigner => "ac-untrusted-signer", "the file is signed by a key that is not among the trusted ones";
-    /// Wrong password or key, or damaged ciphertext: which of them, nobody can tell.
-    DecryptionFailed => "ac-decryption", "cannot be decrypted: the password or key is another one, or the file was changed";
-    /// A limit of the reader is exceeded.
-    Limit {
-        /// What is limited.
-        what: &'static str,
-        /// Declared or counted.
-        found: u64,
-        /// Largest accepted.
-        limit: u64,
-    } => "ac-limit", "{what}: {found}, the limit is {limit}";
-    /// The machine has no room for it.
-    OutOfMemory {
-        /// Bytes asked for.
-        bytes: u64,
-    } => "ac-memory", "no memory for {bytes} bytes";
-    /// A value that contradicts what the layout says.
-    InvalidValue {
-        /// What is wrong.
-        what: &'static str,
-    } => "ac-value", "{what}";
-    /// The size of a tensor or of the file does not fit 64 bits.
-    SizeOverflow => "ac-v2-overflow", "size overflows 64 bits";
-    /// No tensor of this name.
-    TensorNotFound => "ac-v2-not-found", "tensor not found";
-    /// Bytes (or elements) given and needed differ.
-    DataLength {
-        /// Needed.
-        needed: u64,
-        /// Given.
-        given: u64,
-    } => "ac-v2-data-length", "{given} given, {needed} needed";
 }

@@ -48,6 +48,7 @@ pub use crate::rekey::{RekeyOptions, Rekeying};
 #[cfg(feature = "std")]
 pub use crate::sealer::{Sealer, seal_file};
 pub use crate::slot::StanzaKind;
+pub use located_error::Subject;
 
 /// How a sealed file begins: not with text, and damaged by whatever changes line ends.
 pub const MAGIC: [u8; 8] = *b"\x89APRS\r\n\x1a";

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use apr_crypto::ChunkedLayout;
 
+use located_error::Subject;
+
 use crate::error::{Error, ErrorKind};
 use crate::fixed::PART_ALIGN;
 
@@ -104,7 +106,7 @@ impl Part {
             PartKind::Tensor if self.shape.len() > RANK_MAX => "a tensor of more than 255 dimensions",
             _ => return Ok(()),
         };
-        Err(Error::from(ErrorKind::Directory { what }).named(&self.name))
+        Err(Error::from(ErrorKind::Directory { what }).of(Subject::tensor(&self.name)))
     }
 }
 
@@ -146,7 +148,7 @@ impl Plan {
                 end.checked_next_multiple_of(PART_ALIGN).and_then(|at| Some((at, at.checked_add(part.len)?)));
             let (at, after) = place
                 .filter(|(_, after)| *after <= ChunkedLayout::MAX_PLAINTEXT_LEN)
-                .ok_or_else(|| Error::from(ErrorKind::SizeOverflow).named(&part.name))?;
+                .ok_or_else(|| Error::from(ErrorKind::SizeOverflow).of(Subject::tensor(&part.name)))?;
             part.offset = at;
             end = after;
             // Not more than `end`.
@@ -163,9 +165,8 @@ impl Plan {
             _ => None,
         });
         if let Some(twice) = twice {
-            return Err(
-                Error::from(ErrorKind::Directory { what: "two tensors of one name" }).named(name(twice))
-            );
+            return Err(Error::from(ErrorKind::Directory { what: "two tensors of one name" })
+                .of(Subject::tensor(name(twice))));
         }
         Ok(Self { parts, by_name, content_len, payload_len: end })
     }
@@ -183,7 +184,7 @@ impl Plan {
         let mut parts = Vec::with_capacity(2 * tensors.len() + 1);
         let mut end = 0;
         for (at, part) in tensors {
-            let outside = |what| Error::from(ErrorKind::Directory { what }).named(&part.name);
+            let outside = |what| Error::from(ErrorKind::Directory { what }).of(Subject::tensor(&part.name));
             let gap = at.checked_sub(end).ok_or_else(|| outside("tensors that overlap"))?;
             if gap > 0 {
                 parts.push(Part::raw(gap));
@@ -247,7 +248,7 @@ mod tests {
         }
         let twice = ["b", "a", "b"].map(|name| Part::tensor(name, "F32", [], 4));
         let error = Plan::new(twice).unwrap_err();
-        assert_eq!((error.code(), error.subject()), ("ac-sealed-directory", Some("b")));
+        assert_eq!((error.code(), error.subject().map(Subject::name)), ("ac-sealed-directory", Some("b")));
         let tensor = || Part::tensor("a", "F32", [], 10);
         let other = Part::tensor("b", "F32", [], 10);
         assert!(Plan::of_file(19, [(0, tensor()), (9, other)]).is_err());

@@ -12,6 +12,8 @@ use apr_crypto::{
 };
 use read_at::ReadAt;
 
+use located_error::Subject;
+
 use crate::engine::{DIRECTORY, PAYLOAD};
 use crate::error::{Error, ErrorKind};
 use crate::header::room_for;
@@ -158,11 +160,12 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     /// [`ErrorKind::TensorNotFound`], [`ErrorKind::OutOfMemory`], and as [`read_part`](Self::read_part).
     pub fn tensor(&self, name: &str) -> Result<Vec<u8>, Error> {
         let found = self.find(name).and_then(|idx| Some((idx, self.parts().get(idx)?.len())));
-        let (idx, len) = found.ok_or_else(|| Error::from(ErrorKind::TensorNotFound).named(name))?;
+        let (idx, len) =
+            found.ok_or_else(|| Error::from(ErrorKind::TensorNotFound).of(Subject::tensor(name)))?;
         // Not more than the file has.
         let mut bytes = room_for(len)?;
         bytes.resize(len as usize, 0);
-        self.read_part(idx, 0, &mut bytes).map_err(|error| error.named(name))?;
+        self.read_part(idx, 0, &mut bytes).map_err(|error| error.of(Subject::tensor(name)))?;
         Ok(bytes)
     }
 

@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 use apr_crypto::{Access, Argon2Cost, FileKey, Fingerprint, Password, RecipientPublic, Rng, SigningKey};
 use read_at::ReadAt;
 
+use located_error::Subject;
+
 use crate::error::{Error, ErrorKind};
 use crate::options::check_password;
 use crate::reader::unlock;
@@ -187,7 +189,7 @@ fn records(
         let before = records.len();
         records.retain(|record| !listed.is_of(record, name));
         if records.len() == before {
-            return Err(Error::from(ErrorKind::RecipientUnknown).named(&name.to_string()));
+            return Err(Error::from(ErrorKind::RecipientUnknown).of(Subject::entry(&name.to_string())));
         }
     }
     for recipient in &options.recipients {

@@ -1,7 +1,6 @@
 //! What every error code means. The table also decides the exit code of a failure.
 
 mod cli;
-mod container;
 mod file;
 mod model;
 #[cfg(feature = "serve")]
@@ -22,7 +21,8 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
         st_core::ErrorKind::TABLE,
         st_structures::ErrorKind::TABLE,
         gguf_core::ErrorKind::TABLE,
-        container::ENTRIES,
+        apr_container::ErrorKind::TABLE,
+        apr_container::v2::ErrorKind::TABLE,
         apr_crypto::ErrorKind::TABLE,
         apr_manifest::ErrorKind::TABLE,
         durable_file::ErrorKind::TABLE,
@@ -37,6 +37,8 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
     ]
     .into_iter()
     .flatten()
+    // Its other codes are those of apr-container.
+    .chain(apr_sealed::ErrorKind::TABLE.iter().filter(|entry| entry.code.starts_with("ac-sealed-")))
 }
 
 /// The entry of a code.
@@ -50,8 +52,6 @@ const SHARDS_DISAGREE: &str = "The index and the shards of a model do not agree:
          load stale ones.";
 /// What to do about it.
 const MEND_SHARDS: &str = "`apr check FOLDER` lists every disagreement; fetch the files again, or make the set anew with `apr shard`";
-/// What to do about a signature that does not match.
-const NOT_AS_SIGNED: &str = "do not use the file: get it from its maker again, and compare the fingerprint of the key with the maker's";
 
 #[cfg(test)]
 mod tests {
@@ -68,6 +68,7 @@ mod tests {
             st_structures::ErrorKind::CODES,
             gguf_core::ErrorKind::CODES,
             apr_container::ErrorKind::CODES,
+            apr_container::v2::ErrorKind::CODES,
             apr_sealed::ErrorKind::CODES,
             apr_crypto::ErrorKind::CODES,
             apr_manifest::ErrorKind::CODES,

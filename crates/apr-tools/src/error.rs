@@ -8,7 +8,7 @@ use core::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use located_error::Category;
+use located_error::{Category, Subject};
 use serde::{Serialize, Serializer};
 
 use crate::codes;
@@ -252,15 +252,14 @@ impl Failure {
         self
     }
 
-    /// An error about a file of tensors, where names are those of tensors unless the metadata are concerned.
-    pub(crate) fn of_tensors(error: apr_container::Error) -> Self {
-        const OF_METADATA: [&str; 5] =
-            ["ac-v2-json", "ac-v2-duplicate-key", "ac-v2-json-type", "ac-v2-missing-key", "ac-limit"];
-        let mut failure = Self::from(&error);
-        if !OF_METADATA.contains(&error.code()) {
-            failure.0.tensor = failure.0.key.take();
+    /// What a library's error is about.
+    pub(crate) fn about(self, subject: Option<&Subject>) -> Self {
+        match subject {
+            Some(Subject::Tensor(name)) => self.of_tensor(Some(name)),
+            Some(Subject::Key(name)) => self.of_key(Some(name)),
+            Some(other) => self.because(other.to_string()),
+            None => self,
         }
-        failure
     }
 
     /// The damage that the checksum found, with this failure as what it led to.

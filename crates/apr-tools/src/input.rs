@@ -277,8 +277,7 @@ fn with_operation(error: model_file::Error, operation: &str, label: &Path) -> Fa
     let failure = match error.into_kind() {
         ErrorKind::SafeTensors(error) => error.into(),
         ErrorKind::Apr(error) => match error.kind() {
-            apr_container::ErrorKind::Io(error) => Failure::io(operation, label, error),
-            _ if error.code().starts_with("ac-v2") => Failure::of_tensors(error),
+            apr_container::ErrorKind::Io { error } => Failure::io(operation, label, error),
             _ => error.into(),
         },
         ErrorKind::Gguf(error) => error.into(),

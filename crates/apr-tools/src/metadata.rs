@@ -244,7 +244,7 @@ pub(crate) fn to_tensors(
         serde_json::to_string(&members)
     })();
     let json = json.map_err(|error: serde_json::Error| changed(error.to_string()))?;
-    let mut metadata = v2::Metadata::from_json(json.as_bytes(), rules).map_err(Failure::of_tensors)?;
+    let mut metadata = v2::Metadata::from_json(json.as_bytes(), rules).map_err(Failure::from)?;
     if metadata.model_type.is_empty() {
         let named = entries.get(apr_models::MODEL_KEY).map(String::as_str);
         metadata.model_type = named.unwrap_or(NO_MODEL_TYPE).to_owned();

@@ -143,18 +143,15 @@ macro_rules! from_located {
 
 from_located! {
     st_core::Error;
+    apr_container::Error;
+    #[cfg(feature = "crypto")]
+    apr_sealed::Error;
     #[cfg(feature = "gguf")]
     gguf_core::Error;
     #[cfg(feature = "quantize")]
     apr_quant::Error;
     #[cfg(feature = "crypto")]
     apr_crypto::Error;
-}
-
-impl From<apr_container::Error> for Failure {
-    fn from(error: apr_container::Error) -> Self {
-        Self::told(error.code(), &error).at(error.offset()).of_key(error.name())
-    }
 }
 
 impl From<apr_models::Error> for Failure {
@@ -165,12 +162,5 @@ impl From<apr_models::Error> for Failure {
             _ => None,
         };
         Self::told(error.code(), &error).at(offset).of_tensor(error.tensor())
-    }
-}
-
-#[cfg(feature = "crypto")]
-impl From<apr_sealed::Error> for Failure {
-    fn from(error: apr_sealed::Error) -> Self {
-        Self::told(error.code(), &error).at(error.offset()).of_key(error.subject())
     }
 }

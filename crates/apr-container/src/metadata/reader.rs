@@ -8,6 +8,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use located_error::Subject;
+
 use super::budget::Budget;
 use super::record::List;
 use super::value::Value;
@@ -188,7 +190,7 @@ impl<'data> Reader<'data> {
     pub(super) fn extra(&mut self, key: String, at: u64, extra: &mut Map<Value>) -> Result<(), Error> {
         self.budget.charge_entry(extra.len()).map_err(|error| error.at(at))?;
         if extra.contains_key(&key) {
-            return Err(ErrorKind::MetadataDuplicate.at(at).named(&key));
+            return Err(ErrorKind::MetadataDuplicate.at(at).about(Subject::key(&key)));
         }
         let value = self.value().map_err(|error| under(error, &key))?;
         extra.insert(key, value);
@@ -352,12 +354,12 @@ fn wrong_type(expected: &'static str, found: &Head<'_>, at: u64) -> Error {
 
 /// The same error, its place within `key`.
 pub(super) fn under(error: Error, key: &str) -> Error {
-    match error.name() {
+    match error.subject().map(Subject::name) {
         Some(inner) => {
             let path = format!("{key}.{inner}");
-            error.named(&path)
+            error.about(Subject::key(&path))
         }
-        None => error.named(key),
+        None => error.about(Subject::key(key)),
     }
 }
 
@@ -444,7 +446,11 @@ mod tests {
             (b"\x81\xa1a\x92\x01\x81\xa1b\xc1", "ac-metadata-marker", 8, Some("a.1.b")),
         ] {
             let error = read(form).unwrap_err();
-            assert_eq!((error.code(), error.offset(), error.name()), (code, Some(at), name), "{form:02x?}");
+            assert_eq!(
+                (error.code(), error.offset(), error.subject().map(Subject::name)),
+                (code, Some(at), name),
+                "{form:02x?}"
+            );
         }
     }
 
@@ -455,7 +461,7 @@ mod tests {
         assert!(read(b"\x93\x90\x91\x01\x80").is_ok());
         let error = read(b"\x91\x91\x91\x01").unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Limit { found: 3, limit: 2, .. }), "{error}");
-        assert_eq!((error.offset(), error.name()), (Some(2), Some("0.0")));
+        assert_eq!((error.offset(), error.subject().map(Subject::name)), (Some(2), Some("0.0")));
         // The cap that protects the stack holds whatever the limit.
         let limits = Limits { metadata_depth: usize::MAX, metadata_memory: u64::MAX, ..Limits::DEFAULT };
         let nested = [0x91; 100_000];

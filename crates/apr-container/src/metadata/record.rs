@@ -3,6 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use located_error::Subject;
+
 use super::reader::{Reader, Shape, under};
 use super::value::Value;
 use super::writer::{Writer, Written};
@@ -193,7 +195,7 @@ pub(super) fn read(record: &mut dyn Record, input: &mut Reader<'_>) -> Result<()
                     continue;
                 };
                 if seen & 1 << idx != 0 {
-                    return Err(ErrorKind::MetadataDuplicate.at(key_at).named(&key));
+                    return Err(ErrorKind::MetadataDuplicate.at(key_at).about(Subject::key(&key)));
                 }
                 seen |= 1 << idx;
                 record.field_mut(idx).read(input).map_err(|error| under(error, &key))?;
@@ -214,7 +216,7 @@ pub(super) fn read(record: &mut dyn Record, input: &mut Reader<'_>) -> Result<()
     input.leave();
     for (idx, name) in names.iter().enumerate() {
         if seen & 1 << idx == 0 && !record.field(idx).is_absent() {
-            return Err(ErrorKind::MetadataMissing.at(at).named(name));
+            return Err(ErrorKind::MetadataMissing.at(at).about(Subject::key(name)));
         }
     }
     Ok(())
@@ -224,7 +226,7 @@ pub(super) fn write(record: &dyn Record, out: &mut Writer) -> Result<(), Error> 
     let mut present: Vec<(&str, &dyn Written)> = Vec::new();
     for (idx, &name) in record.names().iter().enumerate() {
         if record.extra().contains_key(name) {
-            return Err(Error::from(ErrorKind::MetadataDuplicate).named(name));
+            return Err(Error::from(ErrorKind::MetadataDuplicate).about(Subject::key(name)));
         }
         let field = record.field(idx);
         if !field.is_absent() {

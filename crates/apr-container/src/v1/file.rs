@@ -200,7 +200,7 @@ impl<'s> FileReader<'s> {
     /// Of a damaged file the checksum says more than the first value that makes no sense.
     fn damage_or(&mut self, error: Error) -> Error {
         match error.kind() {
-            ErrorKind::Io(_) | ErrorKind::File(_) => error,
+            ErrorKind::Io { .. } | ErrorKind::File(_) => error,
             _ => self.damage().ok().flatten().unwrap_or(error),
         }
     }

@@ -3,9 +3,12 @@
 use alloc::borrow::Cow;
 use core::fmt;
 
+use located_error::Subject;
+
 use crate::crc::crc32;
 use crate::error::{Error, ErrorKind};
 use crate::limits::{ReadOptions, UncheckedSignature};
+use crate::v2;
 use crate::v2::body::{Body, Checksums};
 use crate::v2::flags::Flags;
 use crate::v2::header::{ALIGN, FOOTER_LEN, Header};
@@ -78,7 +81,7 @@ impl<'data> Container<'data> {
     ///
     /// Those of [`Index::from_bytes`]; [`ErrorKind::SignatureUnchecked`] as
     /// [`ReadOptions::unchecked_signature`](crate::ReadOptions::unchecked_signature) says. Strict also: [`ErrorKind::Encrypted`],
-    /// [`ErrorKind::ChecksumMismatch`] (instead of what a damaged index would lead to), [`ErrorKind::Padding`] for padding
+    /// [`ErrorKind::ChecksumMismatch`] (instead of what a damaged index would lead to), [`v2::ErrorKind::Padding`] for padding
     /// between tensors that is not zero.
     pub fn from_bytes_with(file: &'data [u8], options: &ReadOptions) -> Result<Self, Error> {
         let body = Body::whole(file);
@@ -96,12 +99,12 @@ impl<'data> Container<'data> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DataLength`] if the file has another length; [`ErrorKind::Encrypted`], [`ErrorKind::SignatureUnchecked`]
+    /// [`v2::ErrorKind::DataLength`] if the file has another length; [`ErrorKind::Encrypted`], [`ErrorKind::SignatureUnchecked`]
     /// as [`from_bytes_with`](Self::from_bytes_with).
     pub fn without_checksum(index: Index, file: &'data [u8], options: &ReadOptions) -> Result<Self, Error> {
         let (needed, given) = (index.file_len(), file.len() as u64);
         if needed != given {
-            return Err(ErrorKind::DataLength { needed, given }.into());
+            return Err(v2::ErrorKind::DataLength { needed, given }.into());
         }
         Self::open(
             Cow::Owned(index),
@@ -133,7 +136,7 @@ impl<'data> Container<'data> {
             let end = info.file_range().end;
             let padding = self.body.get(end..end.next_multiple_of(ALIGN)).unwrap_or_default();
             if let Some(at) = padding.iter().position(|byte| *byte != 0) {
-                return Err(ErrorKind::Padding.at(end + at as u64).named(info.name()));
+                return Err(v2::ErrorKind::Padding.at(end + at as u64).about(Subject::tensor(info.name())));
             }
         }
         Ok(())
@@ -184,11 +187,11 @@ impl<'data> Container<'data> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TensorNotFound`] with the name, [`ErrorKind::Encrypted`].
+    /// [`v2::ErrorKind::TensorNotFound`] with the name, [`ErrorKind::Encrypted`].
     pub fn tensor(&self, name: &str) -> Result<TensorView<'_>, Error> {
         self.expect_readable()?;
         let view = self.index.tensor(name).and_then(|info| info.view_in(self.body));
-        view.ok_or_else(|| Error::from(ErrorKind::TensorNotFound).named(name))
+        view.ok_or_else(|| Error::from(v2::ErrorKind::TensorNotFound).about(Subject::tensor(name)))
     }
 
     /// The bytes of the tensor of this name; they outlive this value.
@@ -199,7 +202,7 @@ impl<'data> Container<'data> {
     pub fn data(&self, name: &str) -> Result<&'data [u8], Error> {
         self.expect_readable()?;
         let data = self.index.tensor(name).and_then(|info| self.body.get(info.file_range()));
-        data.ok_or_else(|| Error::from(ErrorKind::TensorNotFound).named(name))
+        data.ok_or_else(|| Error::from(v2::ErrorKind::TensorNotFound).about(Subject::tensor(name)))
     }
 
     /// The tensors in the order of their names.
@@ -311,14 +314,18 @@ fn damage_or(error: Error, file: &[u8], options: &ReadOptions) -> Error {
         error.kind(),
         ErrorKind::TooSmall { .. }
             | ErrorKind::Magic { .. }
-            | ErrorKind::HeaderChecksum { .. }
             | ErrorKind::UnsupportedVersion { .. }
             | ErrorKind::Reserved
-            | ErrorKind::ColumnMajor
-            | ErrorKind::WholeCompressed { .. }
             | ErrorKind::Limit { .. }
             | ErrorKind::Truncated { .. }
             | ErrorKind::OutOfMemory { .. }
+    ) && !matches!(
+        error.kind().v2(),
+        Some(
+            v2::ErrorKind::HeaderChecksum { .. }
+                | v2::ErrorKind::ColumnMajor
+                | v2::ErrorKind::WholeCompressed { .. }
+        )
     );
     // Sound files are a multiple of 64 bytes long, and four more with a footer.
     let has_footer = file.len() as u64 % ALIGN == FOOTER_LEN;

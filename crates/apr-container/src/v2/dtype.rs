@@ -2,14 +2,15 @@
 
 use tensor_dtype::{AprType, Dtype};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
+use crate::v2;
 
 /// Bytes of a tensor of this type and shape, as the format's other writers lay it out: in a matrix of super-blocks each row
 /// begins with a new block, all other blocks run through the whole tensor. The last block is filled up.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::UnknownDtype`]; [`ErrorKind::SizeOverflow`] beyond 64 bits.
+/// [`v2::ErrorKind::UnknownDtype`]; [`v2::ErrorKind::SizeOverflow`] beyond 64 bits.
 ///
 /// ```
 /// use apr_container::v2::{AprType, byte_len};
@@ -25,8 +26,8 @@ pub fn byte_len(dtype: AprType, shape: &[u64]) -> Result<u64, Error> {
 
 /// [`byte_len`], and the other length that occurs: super-blocks through the whole tensor.
 pub(crate) fn byte_lens(dtype: AprType, shape: &[u64]) -> Result<(u64, u64), Error> {
-    let known = dtype.known().ok_or(ErrorKind::UnknownDtype { found: dtype.0 })?;
-    element_count(shape).and_then(|count| lens(known, count, shape)).ok_or(ErrorKind::SizeOverflow.into())
+    let known = dtype.known().ok_or(v2::ErrorKind::UnknownDtype { found: dtype.0 })?;
+    element_count(shape).and_then(|count| lens(known, count, shape)).ok_or(v2::ErrorKind::SizeOverflow.into())
 }
 
 fn lens(dtype: Dtype, count: u64, shape: &[u64]) -> Option<(u64, u64)> {
@@ -49,7 +50,7 @@ pub(crate) fn check_len(dtype: AprType, shape: &[u64], len: u64) -> Result<(), E
     }
     match byte_lens(dtype, shape)? {
         (rows, whole) if len == rows || len == whole => Ok(()),
-        (computed, _) => Err(ErrorKind::SizeMismatch { declared: len, computed }.into()),
+        (computed, _) => Err(v2::ErrorKind::SizeMismatch { declared: len, computed }.into()),
     }
 }
 
@@ -111,7 +112,8 @@ mod tests {
     #[test]
     fn overflow_is_an_error_and_unknown_types_are_carried() {
         let is_overflow = |dtype: AprType, shape: &[u64]| {
-            byte_lens(dtype, shape).is_err_and(|error| matches!(error.kind(), ErrorKind::SizeOverflow))
+            byte_lens(dtype, shape)
+                .is_err_and(|error| matches!(error.kind().v2(), Some(v2::ErrorKind::SizeOverflow)))
         };
         for dtype in Dtype::ALL.iter().filter_map(|dtype| dtype.apr_type()) {
             let huge = [u64::MAX, 2];
@@ -120,7 +122,7 @@ mod tests {
         assert!(is_overflow(AprType::F64, &[1 << 61]));
         assert!(is_overflow(AprType::AprQ8, &[u64::MAX]));
         let unknown = byte_lens(AprType(40), &[1]).unwrap_err();
-        assert!(matches!(unknown.kind(), ErrorKind::UnknownDtype { found: 40 }));
+        assert!(matches!(unknown.kind().v2(), Some(v2::ErrorKind::UnknownDtype { found: 40 })));
         assert!(check_len(AprType(40), &[1], 999).is_ok());
     }
 }

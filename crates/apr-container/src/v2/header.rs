@@ -5,6 +5,7 @@ use core::fmt;
 use crate::crc::Crc32;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
+use crate::v2;
 use crate::v2::flags::Flags;
 
 /// What sections and tensors are aligned to.
@@ -90,7 +91,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TooSmall`], [`ErrorKind::Magic`], [`ErrorKind::HeaderChecksum`]; strict also
+    /// [`ErrorKind::TooSmall`], [`ErrorKind::Magic`], [`v2::ErrorKind::HeaderChecksum`]; strict also
     /// [`ErrorKind::UnsupportedVersion`] for another major version and [`ErrorKind::Reserved`] for flags and bytes that
     /// version 2.0 does not define.
     pub fn from_bytes(file: &[u8], options: &ReadOptions) -> Result<Self, Error> {
@@ -107,7 +108,7 @@ impl Header {
         };
         let (expected, actual) = (u32::from_le_bytes(field(bytes, 40)), checksum(bytes));
         if expected != actual {
-            return Err(ErrorKind::HeaderChecksum { expected, actual }.at(40));
+            return Err(v2::ErrorKind::HeaderChecksum { expected, actual }.at(40));
         }
         let [major, minor] = field(bytes, 4);
         let header = Self {

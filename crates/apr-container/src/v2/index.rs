@@ -6,8 +6,11 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
+use located_error::Subject;
+
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
+use crate::v2;
 use crate::v2::body::Body;
 use crate::v2::flags::Flags;
 use crate::v2::header::{Header, aligned};
@@ -69,7 +72,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// Those of [`Header::from_bytes`]; [`ErrorKind::Limit`], [`ErrorKind::Misplaced`], [`ErrorKind::Truncated`] for parts of
+    /// Those of [`Header::from_bytes`]; [`ErrorKind::Limit`], [`v2::ErrorKind::Misplaced`], [`ErrorKind::Truncated`] for parts of
     /// unacceptable length or place.
     pub fn prefix_len(first64: &[u8], file_len: u64, options: &ReadOptions) -> Result<u64, Error> {
         let header = Header::from_bytes(first64, options)?;
@@ -80,14 +83,14 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// Those of [`Header::from_bytes`]; [`ErrorKind::ColumnMajor`], [`ErrorKind::WholeCompressed`]; for the parts
-    /// [`ErrorKind::Limit`], [`ErrorKind::Misplaced`], [`ErrorKind::Truncated`] (also if `prefix` is too short); those of
+    /// Those of [`Header::from_bytes`]; [`v2::ErrorKind::ColumnMajor`], [`v2::ErrorKind::WholeCompressed`]; for the parts
+    /// [`ErrorKind::Limit`], [`v2::ErrorKind::Misplaced`], [`ErrorKind::Truncated`] (also if `prefix` is too short); those of
     /// [`Metadata::from_json`]; for the tensors, whose name is given, [`ErrorKind::InvalidUtf8`],
-    /// [`ErrorKind::DuplicateTensor`], [`ErrorKind::IndexOrder`], [`ErrorKind::SizeMismatch`], [`ErrorKind::SizeOverflow`],
-    /// [`ErrorKind::Misaligned`], [`ErrorKind::Truncated`].
+    /// [`v2::ErrorKind::DuplicateTensor`], [`v2::ErrorKind::IndexOrder`], [`v2::ErrorKind::SizeMismatch`], [`v2::ErrorKind::SizeOverflow`],
+    /// [`v2::ErrorKind::Misaligned`], [`ErrorKind::Truncated`].
     ///
-    /// Strict also: [`ErrorKind::NameTooLong`], [`ErrorKind::TooManyDimensions`], [`ErrorKind::UnknownDtype`],
-    /// [`ErrorKind::Misplaced`] for holes and overlaps, [`ErrorKind::Padding`], [`ErrorKind::TrailingBytes`].
+    /// Strict also: [`v2::ErrorKind::NameTooLong`], [`v2::ErrorKind::TooManyDimensions`], [`v2::ErrorKind::UnknownDtype`],
+    /// [`v2::ErrorKind::Misplaced`] for holes and overlaps, [`v2::ErrorKind::Padding`], [`v2::ErrorKind::TrailingBytes`].
     pub fn from_prefix(prefix: &[u8], file_len: u64, options: &ReadOptions) -> Result<Self, Error> {
         Self::parse(file_len, options, &mut |offset, len| {
             let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -150,14 +153,14 @@ impl Index {
         fetch: &mut Fetch<'_, '_>,
     ) -> Result<Self, Error> {
         if header.flags.intersects(Flags::COLUMN_MAJOR) {
-            return Err(ErrorKind::ColumnMajor.at(6));
+            return Err(v2::ErrorKind::ColumnMajor.at(6));
         }
         match (Self::parse_parts(header, file_len, options, fetch), header.algorithm()) {
             // What is not compressed begins with JSON there; no compressed block that is worth a try does.
             (Err(_), Some(algorithm))
                 if fetch(Header::LEN as u64, 1).is_ok_and(|byte| byte.first() != Some(&b'{')) =>
             {
-                Err(ErrorKind::WholeCompressed { algorithm }.at(Header::LEN as u64))
+                Err(v2::ErrorKind::WholeCompressed { algorithm }.at(Header::LEN as u64))
             }
             (result, _) => result,
         }
@@ -188,14 +191,14 @@ impl Index {
         if options.is_strict() {
             let (found, expected) = (header.data_offset, aligned(begin + used as u64).unwrap_or(u64::MAX));
             if found != expected {
-                return Err(ErrorKind::Misplaced { part: "tensor data", found, expected }.at(32));
+                return Err(v2::ErrorKind::Misplaced { part: "tensor data", found, expected }.at(32));
             }
             check_padding(bytes.get(used..).unwrap_or_default(), begin + used as u64)?;
             // A later minor version may have given meaning to more numbers.
             let unknown = table.records.iter().find(|record| record.dtype.known().is_none());
             if let Some(record) = unknown.filter(|_| header.version <= Header::VERSION) {
-                let kind = ErrorKind::UnknownDtype { found: record.stored_dtype };
-                return Err(Error::from(kind).named(table.name(record)));
+                let kind = v2::ErrorKind::UnknownDtype { found: record.stored_dtype };
+                return Err(Error::from(kind).about(Subject::tensor(table.name(record))));
             }
         }
         let extent = extent(&header, &table, file_len, options)?;
@@ -276,7 +279,7 @@ type Fetch<'b, 'f> = dyn FnMut(u64, usize) -> Result<Cow<'b, [u8]>, Error> + 'f;
 
 fn check_padding(padding: &[u8], begin: u64) -> Result<(), Error> {
     match padding.iter().position(|byte| *byte != 0) {
-        Some(at) => Err(ErrorKind::Padding.at(begin + at as u64)),
+        Some(at) => Err(v2::ErrorKind::Padding.at(begin + at as u64)),
         None => Ok(()),
     }
 }

@@ -8,7 +8,8 @@ use core::fmt;
 
 use json_scan::{Check, Escape, Scanner};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
+use crate::v2;
 
 /// A JSON value as its text: what a reader has no use for survives a rewrite byte for byte.
 ///
@@ -30,7 +31,7 @@ impl Json {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::JsonSyntax`].
+    /// [`v2::ErrorKind::JsonSyntax`].
     pub fn new(text: &str) -> Result<Self, Error> {
         check(text).map(|(text, _)| Self(text.into()))
     }
@@ -125,7 +126,7 @@ pub(crate) fn check(text: &str) -> Result<(&str, usize), Error> {
 
 impl From<json_scan::Error> for Error {
     fn from(error: json_scan::Error) -> Self {
-        ErrorKind::JsonSyntax.at(error.offset() as u64)
+        v2::ErrorKind::JsonSyntax.at(error.offset() as u64)
     }
 }
 
@@ -145,7 +146,7 @@ pub(crate) struct Member<'k, 't> {
 ///
 /// # Errors
 ///
-/// Those of `member`; [`ErrorKind::JsonType`] if the text is not an object, [`ErrorKind::JsonSyntax`] for a key with a lone
+/// Those of `member`; [`v2::ErrorKind::JsonType`] if the text is not an object, [`v2::ErrorKind::JsonSyntax`] for a key with a lone
 /// surrogate.
 pub(crate) fn members<'t>(
     text: &'t str,
@@ -153,10 +154,10 @@ pub(crate) fn members<'t>(
 ) -> Result<(), Error> {
     let mut scanner = Scanner::new(text, Check::Syntax);
     if scanner.peek() != Some(b'{') {
-        return Err(ErrorKind::JsonType { expected: "an object" }.into());
+        return Err(v2::ErrorKind::JsonType { expected: "an object" }.into());
     }
     scanner.members(|scanner, key, at| {
-        let key = key.try_unescape().ok_or(ErrorKind::JsonSyntax.at(at as u64))?;
+        let key = key.try_unescape().ok_or(v2::ErrorKind::JsonSyntax.at(at as u64))?;
         let (value, value_at) = value(scanner)?;
         member(Member { key: &key, value, at, value_at })
     })
@@ -166,14 +167,14 @@ pub(crate) fn members<'t>(
 ///
 /// # Errors
 ///
-/// Those of `item`; [`ErrorKind::JsonType`] if the text is not an array.
+/// Those of `item`; [`v2::ErrorKind::JsonType`] if the text is not an array.
 pub(crate) fn items<'t>(
     text: &'t str,
     mut item: impl FnMut(&'t str, usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut scanner = Scanner::new(text, Check::Syntax);
     if scanner.peek() != Some(b'[') {
-        return Err(ErrorKind::JsonType { expected: "an array" }.into());
+        return Err(v2::ErrorKind::JsonType { expected: "an array" }.into());
     }
     scanner.items(|scanner, _| {
         let (value, at) = value(scanner)?;
@@ -232,7 +233,7 @@ mod tests {
         })
         .unwrap();
         assert_eq!(found, ["1", "[2,\",\"]", "{\"a\":[]}", "null"]);
-        items("[ ]", |_, _| Err(ErrorKind::JsonSyntax.into())).unwrap();
+        items("[ ]", |_, _| Err(v2::ErrorKind::JsonSyntax.into())).unwrap();
     }
 
     #[test]

@@ -2,11 +2,14 @@
 
 use alloc::vec::Vec;
 
+use located_error::Subject;
+
 use crate::crc::Crc32;
 use crate::error::{Error, ErrorKind};
+use crate::v2;
 use crate::v2::dtype::{byte_lens, check_len};
 use crate::v2::flags::Flags;
-use crate::v2::header::{FOOTER_LEN, Header, Magic, aligned};
+use crate::v2::header::{ALIGN, FOOTER_LEN, Header, Magic, aligned};
 use crate::v2::index::Index;
 use crate::v2::metadata::Metadata;
 use crate::v2::table::{MAX_NAME_LEN, MAX_RANK, push_entry};
@@ -36,10 +39,10 @@ impl<'a> TensorSpec<'a> {
     fn len(&self) -> Result<u64, Error> {
         let name_len = self.name.len();
         if name_len > MAX_NAME_LEN {
-            return Err(ErrorKind::NameTooLong { len: name_len }.into());
+            return Err(v2::ErrorKind::NameTooLong { len: name_len }.into());
         }
         if self.shape.len() > MAX_RANK {
-            return Err(ErrorKind::TooManyDimensions { found: self.shape.len() }.into());
+            return Err(v2::ErrorKind::TooManyDimensions { found: self.shape.len() }.into());
         }
         match self.byte_len {
             Some(len) => check_len(self.dtype, self.shape, len).map(|()| len),
@@ -107,7 +110,7 @@ impl Planned {
     /// Zero bytes behind it.
     pub(crate) const fn padding(&self) -> usize {
         // Less than 64.
-        (self.byte_len.next_multiple_of(crate::v2::header::ALIGN) - self.byte_len) as usize
+        (self.byte_len.next_multiple_of(ALIGN) - self.byte_len) as usize
     }
 }
 
@@ -140,9 +143,9 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// With the tensor's name: [`ErrorKind::NameTooLong`], [`ErrorKind::TooManyDimensions`], [`ErrorKind::DuplicateTensor`],
-    /// [`ErrorKind::SizeMismatch`], [`ErrorKind::SizeOverflow`], [`ErrorKind::UnknownDtype`] (if no length is given). Without:
-    /// [`ErrorKind::FlagNotWritten`] for compression, encryption, signature, column-major order and reserved flags;
+    /// With the tensor's name: [`v2::ErrorKind::NameTooLong`], [`v2::ErrorKind::TooManyDimensions`], [`v2::ErrorKind::DuplicateTensor`],
+    /// [`v2::ErrorKind::SizeMismatch`], [`v2::ErrorKind::SizeOverflow`], [`v2::ErrorKind::UnknownDtype`] (if no length is given). Without:
+    /// [`v2::ErrorKind::FlagNotWritten`] for compression, encryption, signature, column-major order and reserved flags;
     /// [`ErrorKind::TooLargeForFormat`] for metadata of 4 GiB.
     pub fn new<'a>(
         tensors: impl IntoIterator<Item = TensorSpec<'a>>,
@@ -150,7 +153,7 @@ impl Layout {
     ) -> Result<Self, Error> {
         let unwritable = options.flags.0 & Flags::NOT_WRITTEN.0;
         if unwritable != 0 {
-            return Err(ErrorKind::FlagNotWritten { flags: Flags(unwritable) }.into());
+            return Err(v2::ErrorKind::FlagNotWritten { flags: Flags(unwritable) }.into());
         }
         let mut flags = options.flags.with(Flags::ROW_MAJOR);
         if options.metadata.sharding.is_some() {
@@ -192,14 +195,14 @@ impl Layout {
 
         let mut end = data_offset;
         for tensor in &mut tensors {
-            tensor.offset = tensor.offset.checked_add(data_offset).ok_or(ErrorKind::SizeOverflow)?;
+            tensor.offset = tensor.offset.checked_add(data_offset).ok_or(v2::ErrorKind::SizeOverflow)?;
             end = tensor
                 .offset
                 .checked_add(tensor.byte_len)
                 .and_then(aligned)
-                .ok_or(ErrorKind::SizeOverflow)?;
+                .ok_or(v2::ErrorKind::SizeOverflow)?;
         }
-        let file_len = end.checked_add(FOOTER_LEN).ok_or(ErrorKind::SizeOverflow)?;
+        let file_len = end.checked_add(FOOTER_LEN).ok_or(v2::ErrorKind::SizeOverflow)?;
         Ok(Self { prefix, tensors, file_len })
     }
 
@@ -225,7 +228,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DataCount`] and [`ErrorKind::DataLength`] if `data` is not what was declared, [`ErrorKind::OutOfMemory`].
+    /// [`v2::ErrorKind::DataCount`] and [`v2::ErrorKind::DataLength`] if `data` is not what was declared, [`ErrorKind::OutOfMemory`].
     pub fn to_vec(&self, data: &[&[u8]]) -> Result<Vec<u8>, Error> {
         self.check_data(data)?;
         let no_memory = || ErrorKind::OutOfMemory { bytes: self.file_len };
@@ -246,12 +249,12 @@ impl Layout {
     pub(crate) fn check_data(&self, data: &[&[u8]]) -> Result<(), Error> {
         let (needed, given) = (self.tensors.len(), data.len());
         if needed != given {
-            return Err(ErrorKind::DataCount { needed, given }.into());
+            return Err(v2::ErrorKind::DataCount { needed, given }.into());
         }
         for tensor in &self.tensors {
             let (needed, given) = (tensor.byte_len, data[tensor.input_idx].len() as u64);
             if needed != given {
-                return Err(ErrorKind::DataLength { needed, given }.at(tensor.offset));
+                return Err(v2::ErrorKind::DataLength { needed, given }.at(tensor.offset));
             }
         }
         Ok(())
@@ -263,7 +266,9 @@ fn sorted(specs: &[TensorSpec<'_>]) -> Result<Vec<usize>, Error> {
     let mut order: Vec<usize> = (0..specs.len()).collect();
     order.sort_by_key(|&idx| specs[idx].name);
     match order.windows(2).find(|pair| specs[pair[0]].name == specs[pair[1]].name) {
-        Some(pair) => Err(Error::from(ErrorKind::DuplicateTensor).named(specs[pair[1]].name)),
+        Some(pair) => {
+            Err(Error::from(v2::ErrorKind::DuplicateTensor).about(Subject::tensor(specs[pair[1]].name)))
+        }
         None => Ok(order),
     }
 }
@@ -272,11 +277,11 @@ fn sorted(specs: &[TensorSpec<'_>]) -> Result<Vec<usize>, Error> {
 fn place(specs: &[TensorSpec<'_>], by_name: &[usize], order: Order) -> Result<Vec<Planned>, Error> {
     let mut end = 0;
     let mut plan = |input_idx: usize| {
-        let named = |error: Error| error.named(specs[input_idx].name);
+        let named = |error: Error| error.about(Subject::tensor(specs[input_idx].name));
         let byte_len = specs[input_idx].len().map_err(named)?;
         let offset = end;
         let padded = aligned(byte_len).and_then(|len| len.checked_add(offset));
-        end = padded.ok_or(ErrorKind::SizeOverflow.into()).map_err(named)?;
+        end = padded.ok_or(v2::ErrorKind::SizeOverflow.into()).map_err(named)?;
         Ok(Planned { input_idx, offset, byte_len })
     };
     match order {

@@ -6,9 +6,12 @@ use alloc::vec::Vec;
 
 use json_scan::{Escape, Writer};
 
+use located_error::Subject;
+
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
 use crate::map::Map;
+use crate::v2;
 use crate::v2::json::{self, Json, Member};
 
 /// What a file says about its model.
@@ -199,7 +202,7 @@ impl Reading<'_> {
         known: Option<Known>,
         Member { key, value, at, .. }: Member<'_, '_>,
     ) -> Result<(), Error> {
-        let located = |error: Error| error.at(at as u64).named(key);
+        let located = |error: Error| error.moved_to(at as u64).about(Subject::key(key));
         self.spend(key.len() + value.len()).map_err(located)?;
         let again = match known {
             Some(Known { bit, read }) => {
@@ -217,7 +220,11 @@ impl Reading<'_> {
             None => others.known_by_nobody.insert(key.to_owned(), Json::known(value)).is_some(),
         };
         // Some trainers wrote a key twice; readers in circulation take the last.
-        if again && self.options.is_strict() { Err(located(ErrorKind::DuplicateKey.into())) } else { Ok(()) }
+        if again && self.options.is_strict() {
+            Err(located(v2::ErrorKind::DuplicateKey.into()))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -235,8 +242,8 @@ impl Metadata {
     /// # Errors
     ///
     /// With the offset in the text: [`ErrorKind::Limit`] for its length and its depth, [`ErrorKind::InvalidUtf8`],
-    /// [`ErrorKind::JsonSyntax`], [`ErrorKind::JsonType`] if it is no object, [`ErrorKind::MetadataTooDense`]; strict also
-    /// [`ErrorKind::DuplicateKey`] and [`ErrorKind::JsonType`] for a member of the wrong type. With
+    /// [`v2::ErrorKind::JsonSyntax`], [`v2::ErrorKind::JsonType`] if it is no object, [`ErrorKind::MetadataTooDense`]; strict also
+    /// [`v2::ErrorKind::DuplicateKey`] and [`v2::ErrorKind::JsonType`] for a member of the wrong type. With
     /// [`Compat`](crate::Strictness::Compat) the last of two equal keys counts, and a member of the wrong type is kept among
     /// the others.
     pub fn from_json(text: &[u8], options: &ReadOptions) -> Result<Self, Error> {
@@ -275,7 +282,7 @@ impl Metadata {
                 }
                 Err(error) if error.code() == "ac-metadata-dense" => return Err(error),
                 Err(error) if reading.options.is_strict() => return Err(error.shifted(value_at as u64)),
-                Err(_) => Err(ErrorKind::JsonType { expected: "an object" }.into()),
+                Err(_) => Err(v2::ErrorKind::JsonType { expected: "an object" }.into()),
             },
             _ => match self.text_field_mut(key) {
                 Some(field) => optional_text(value).map(|text| *field = text),
@@ -402,7 +409,7 @@ impl Sharding {
         })?;
         for (bit, key) in ["shard_count", "shard_index", "total_size"].into_iter().enumerate() {
             if others.seen & (1 << bit) == 0 {
-                return Err(ErrorKind::MissingKey { key }.into());
+                return Err(v2::ErrorKind::MissingKey { key }.into());
             }
         }
         sharding.other = others.finish();
@@ -437,7 +444,7 @@ pub(crate) fn sound_text<'t>(bytes: &'t [u8], options: &ReadOptions) -> Result<(
 }
 
 pub(crate) fn text(value: &str) -> Result<String, Error> {
-    let text = json_scan::unescape(value).ok_or(ErrorKind::JsonType { expected: "a string" })?;
+    let text = json_scan::unescape(value).ok_or(v2::ErrorKind::JsonType { expected: "a string" })?;
     Ok(text.into_owned())
 }
 
@@ -446,7 +453,7 @@ fn optional_text(value: &str) -> Result<Option<String>, Error> {
 }
 
 pub(crate) fn number(value: &str) -> Result<u64, Error> {
-    value.parse().map_err(|_| ErrorKind::JsonType { expected: "an integer from 0 to 2^64 - 1" }.into())
+    value.parse().map_err(|_| v2::ErrorKind::JsonType { expected: "an integer from 0 to 2^64 - 1" }.into())
 }
 
 #[cfg(test)]
@@ -471,7 +478,7 @@ mod tests {
 
     fn refusal(text: &str) -> (&'static str, Option<u64>, Option<String>) {
         let error = read(text).unwrap_err();
-        (error.code(), error.offset(), error.name().map(String::from))
+        (error.code(), error.offset(), error.subject().map(Subject::name).map(String::from))
     }
 
     #[test]

@@ -4,8 +4,11 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use located_error::Subject;
+
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
+use crate::v2;
 use crate::v2::dtype;
 use crate::v2::header::{ALIGN, FOOTER_LEN, Header, aligned};
 use crate::v2::table::{Record, Table};
@@ -34,7 +37,7 @@ impl Sections {
         let placed = |part, found, first: Option<u64>, at| {
             let expected = first.unwrap_or(u64::MAX);
             let fits = if options.is_strict() { found == expected } else { found >= expected };
-            if fits { Ok(()) } else { Err(ErrorKind::Misplaced { part, found, expected }.at(at)) }
+            if fits { Ok(()) } else { Err(v2::ErrorKind::Misplaced { part, found, expected }.at(at)) }
         };
 
         let begin = header.metadata_offset;
@@ -48,7 +51,7 @@ impl Sections {
 
         let data = inside("tensor data", Some(header.data_offset), 32)?;
         if data < index {
-            return Err(ErrorKind::Misplaced { part: "tensor data", found: data, expected: index }.at(32));
+            return Err(v2::ErrorKind::Misplaced { part: "tensor data", found: data, expected: index }.at(32));
         }
         let room = Table::len_max(header.n_tensors, options) + (ALIGN - 1);
         Ok(Self { metadata, index: index..index + room.min(data - index) })
@@ -92,7 +95,7 @@ pub(crate) fn extent(
             return Err(ErrorKind::Truncated { part: "tensor data", needed, available }.into());
         };
         if tail != 0 && tail != FOOTER_LEN {
-            return Err(ErrorKind::TrailingBytes { count: tail }.at(needed));
+            return Err(v2::ErrorKind::TrailingBytes { count: tail }.at(needed));
         }
     }
     Ok(extent)
@@ -108,25 +111,27 @@ impl Extent {
         file_len: u64,
         options: &ReadOptions,
     ) -> Result<(), Error> {
-        let refuse = |kind: ErrorKind| Err(Error::from(kind).named(table.name(record)));
+        let refuse = |error: Error| Err(error.about(Subject::tensor(table.name(record))));
         let begin = header.data_offset.checked_add(record.offset);
         let end = begin.and_then(|begin| begin.checked_add(record.len));
         let (Some(begin), Some(end), Some(padded_end)) = (begin, end, end.and_then(aligned)) else {
-            return refuse(ErrorKind::SizeOverflow);
+            return refuse(v2::ErrorKind::SizeOverflow.into());
         };
         let (place, align) = match options.is_strict() {
             true => (record.offset, ALIGN),
             false => (begin, dtype::align(record.dtype)),
         };
         if !place.is_multiple_of(align) {
-            return refuse(ErrorKind::Misaligned { offset: record.offset, align });
+            return refuse(v2::ErrorKind::Misaligned { offset: record.offset, align }.into());
         }
         if end > file_len {
-            return refuse(ErrorKind::Truncated { part: "tensor data", needed: end, available: file_len });
+            return refuse(
+                ErrorKind::Truncated { part: "tensor data", needed: end, available: file_len }.into(),
+            );
         }
         if options.is_strict() && begin != self.padded_end {
             let (found, expected) = (record.offset, self.padded_end - header.data_offset);
-            return refuse(ErrorKind::Misplaced { part: "tensor", found, expected });
+            return refuse(v2::ErrorKind::Misplaced { part: "tensor", found, expected }.into());
         }
         self.overlaps |= record.len > 0 && begin < self.end;
         self.end = self.end.max(end);

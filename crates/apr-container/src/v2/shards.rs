@@ -8,8 +8,11 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::error::{Error, ErrorKind};
+use located_error::Subject;
+
+use crate::error::Error;
 use crate::limits::ReadOptions;
+use crate::v2;
 use crate::v2::json::Json;
 
 pub use check::ShardProblem;
@@ -71,19 +74,19 @@ impl ShardManifest {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ShardName`], [`ErrorKind::DuplicateTensor`] and [`ErrorKind::ShardManifest`], with the name concerned;
-    /// [`ErrorKind::SizeOverflow`].
+    /// [`v2::ErrorKind::ShardName`], [`v2::ErrorKind::DuplicateTensor`] and [`v2::ErrorKind::ShardManifest`], with the name concerned;
+    /// [`v2::ErrorKind::SizeOverflow`].
     pub fn new(shards: Vec<Shard>) -> Result<Self, Error> {
         let mut weight_map = BTreeMap::new();
         for (idx, shard) in shards.iter().enumerate() {
             for tensor in &shard.tensors {
                 if weight_map.insert(tensor.clone(), idx).is_some() {
-                    return Err(Error::from(ErrorKind::DuplicateTensor).named(tensor));
+                    return Err(Error::from(v2::ErrorKind::DuplicateTensor).about(Subject::tensor(tensor)));
                 }
             }
         }
         let sizes = shards.iter().try_fold(0u64, |sum, shard| sum.checked_add(shard.size));
-        let total_size = sizes.ok_or(ErrorKind::SizeOverflow)?;
+        let total_size = sizes.ok_or(v2::ErrorKind::SizeOverflow)?;
         let (version, other) = (Self::VERSION.to_owned(), BTreeMap::new());
         let manifest = Self { version, total_size, shards, weight_map, other };
         manifest.check_names()?;
@@ -95,8 +98,8 @@ impl ShardManifest {
     /// # Errors
     ///
     /// [`ErrorKind::Limit`] for a text of more than 100,000,000 bytes or too deep; [`ErrorKind::InvalidUtf8`],
-    /// [`ErrorKind::JsonSyntax`], [`ErrorKind::JsonType`], [`ErrorKind::MissingKey`], [`ErrorKind::DuplicateKey`];
-    /// [`ErrorKind::ShardName`], [`ErrorKind::DuplicateTensor`], [`ErrorKind::ShardManifest`] for one that contradicts
+    /// [`v2::ErrorKind::JsonSyntax`], [`v2::ErrorKind::JsonType`], [`v2::ErrorKind::MissingKey`], [`v2::ErrorKind::DuplicateKey`];
+    /// [`v2::ErrorKind::ShardName`], [`v2::ErrorKind::DuplicateTensor`], [`v2::ErrorKind::ShardManifest`] for one that contradicts
     /// itself.
     pub fn from_json(text: &[u8], options: &ReadOptions) -> Result<Self, Error> {
         json::read(text, options)
@@ -149,11 +152,11 @@ impl ShardManifest {
     fn check_names(&self) -> Result<(), Error> {
         let mut names: Vec<&str> = self.shards.iter().map(|shard| shard.filename.as_str()).collect();
         if let Some(name) = names.iter().find(|name| !is_plain(name)) {
-            return Err(Error::from(ErrorKind::ShardName).named(name));
+            return Err(Error::from(v2::ErrorKind::ShardName).about(Subject::entry(name)));
         }
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(refusal("two shards of one name").named(pair[0])),
+            Some(pair) => Err(refusal("two shards of one name").about(Subject::entry(pair[0]))),
             None => Ok(()),
         }
     }
@@ -165,10 +168,11 @@ impl ShardManifest {
             let mut names: Vec<&str> = shard.tensors.iter().map(String::as_str).collect();
             names.sort_unstable();
             if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-                return Err(Error::from(ErrorKind::DuplicateTensor).named(pair[0]));
+                return Err(Error::from(v2::ErrorKind::DuplicateTensor).about(Subject::tensor(pair[0])));
             }
             if let Some(name) = names.iter().find(|name| self.shard_of(name) != Some(idx)) {
-                return Err(refusal("a shard lists a tensor that the map puts elsewhere").named(name));
+                return Err(refusal("a shard lists a tensor that the map puts elsewhere")
+                    .about(Subject::tensor(name)));
             }
             listed += names.len();
         }
@@ -182,7 +186,7 @@ impl ShardManifest {
 }
 
 fn refusal(what: &'static str) -> Error {
-    ErrorKind::ShardManifest { what }.into()
+    v2::ErrorKind::ShardManifest { what }.into()
 }
 
 /// Whether a name stays in its folder on every system, and is one name.

@@ -7,6 +7,7 @@ use crate::codec::SliceSource;
 use crate::compression::{self, Bound, Compression};
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
+use crate::v2;
 use crate::v2::body::Body;
 use crate::v2::container::{Container, Found};
 use crate::v2::flags::Flags;
@@ -47,7 +48,7 @@ impl<'data> Stored<'data> {
     pub fn from_bytes(file: &'data [u8], options: &ReadOptions) -> Result<Self, Error> {
         match Container::from_bytes_with(file, options) {
             Ok(container) => Ok(Self::Raw(container)),
-            Err(error) if matches!(error.kind(), ErrorKind::WholeCompressed { .. }) => {
+            Err(error) if matches!(error.kind().v2(), Some(v2::ErrorKind::WholeCompressed { .. })) => {
                 Inflated::from_bytes(file, options).map(Self::Inflated)
             }
             Err(error) => Err(error),

@@ -4,7 +4,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use crate::crc::Crc32;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
+use crate::v2;
 use crate::v2::layout::{Layout, Planned, WriteOptions, ZEROS, lay_out};
 use crate::v2::view::TensorView;
 
@@ -15,7 +16,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`] with those of `w`; [`ErrorKind::DataCount`] or [`ErrorKind::DataLength`] if `data` is not what was
+    /// [`ErrorKind::Io`] with those of `w`; [`v2::ErrorKind::DataCount`] or [`v2::ErrorKind::DataLength`] if `data` is not what was
     /// declared, before anything is written.
     pub fn write_to(&self, w: &mut (impl Write + ?Sized), data: &[&[u8]]) -> Result<(), Error> {
         self.check_data(data)?;
@@ -29,7 +30,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// Those of `w` and `pull`; [`ErrorKind::DataLength`] as soon as a tensor gets more or fewer bytes than declared.
+    /// Those of `w` and `pull`; [`v2::ErrorKind::DataLength`] as soon as a tensor gets more or fewer bytes than declared.
     ///
     /// ```
     /// use std::io::Write;
@@ -100,7 +101,7 @@ pub type FileSink = BufWriter<durable_file::Replacement>;
 const BUFFER_LEN: usize = 128 << 10;
 
 fn wrong_length(tensor: &Planned, given: u64) -> Error {
-    ErrorKind::DataLength { needed: tensor.byte_len, given }.at(tensor.offset)
+    v2::ErrorKind::DataLength { needed: tensor.byte_len, given }.at(tensor.offset)
 }
 
 /// Takes the bytes of one tensor while a file is written.

@@ -3,8 +3,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use located_error::Subject;
+
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
+use crate::v2;
 use crate::v2::dtype::check_len;
 use tensor_dtype::AprType;
 
@@ -90,7 +93,7 @@ impl Table {
             let at = cursor.at as u64;
             table.read_entry(&mut cursor, options).map_err(|error| match error.offset() {
                 Some(_) => error,
-                None => error.at(at),
+                None => error.moved_to(at),
             })?;
         }
         Ok((table, cursor.at))
@@ -109,20 +112,20 @@ impl Table {
             }
         }
         let name = self.names.get(name_start..).unwrap_or_default();
-        let named = |kind: ErrorKind| Err(Error::from(kind).named(name));
+        let named = |kind: v2::ErrorKind| Err(Error::from(kind).about(Subject::tensor(name)));
         if options.is_strict() && name.len() > MAX_NAME_LEN {
-            return named(ErrorKind::NameTooLong { len: name.len() });
+            return named(v2::ErrorKind::NameTooLong { len: name.len() });
         }
         if let Some(last) = self.records.last() {
             match self.name(last).cmp(name) {
                 core::cmp::Ordering::Less => {}
-                core::cmp::Ordering::Equal => return named(ErrorKind::DuplicateTensor),
-                core::cmp::Ordering::Greater => return named(ErrorKind::IndexOrder),
+                core::cmp::Ordering::Equal => return named(v2::ErrorKind::DuplicateTensor),
+                core::cmp::Ordering::Greater => return named(v2::ErrorKind::IndexOrder),
             }
         }
         let [stored_dtype, rank] = cursor.array()?;
         if options.is_strict() && usize::from(rank) > MAX_RANK {
-            return named(ErrorKind::TooManyDimensions { found: rank.into() });
+            return named(v2::ErrorKind::TooManyDimensions { found: rank.into() });
         }
         let dims = cursor.take(usize::from(rank) * 8)?;
         let (offset, len) = (u64::from_le_bytes(cursor.array()?), u64::from_le_bytes(cursor.array()?));
@@ -131,7 +134,7 @@ impl Table {
         let shape_start = self.dims.len();
         self.dims.extend(dims.chunks_exact(8).map(|dim| dim.try_into().map_or(0, u64::from_le_bytes)));
         let shape = self.dims.get(shape_start..).unwrap_or_default();
-        check_len(dtype, shape, len).map_err(|error| error.named(name))?;
+        check_len(dtype, shape, len).map_err(|error| error.about(Subject::tensor(name)))?;
         self.records.push(Record {
             offset,
             len,

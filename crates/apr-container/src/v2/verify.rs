@@ -5,9 +5,12 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use std::io::{ErrorKind as IoErrorKind, Read};
 
+use located_error::Subject;
+
 use crate::crc::Crc32;
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
+use crate::v2;
 use crate::v2::body::Checksums;
 use crate::v2::container::{Footer, Found, admit};
 use crate::v2::header::{ALIGN, FOOTER_LEN};
@@ -32,9 +35,9 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`]; [`ErrorKind::Truncated`] and [`ErrorKind::TrailingBytes`] if the reader does not have the file's
+    /// [`ErrorKind::Io`]; [`ErrorKind::Truncated`] and [`v2::ErrorKind::TrailingBytes`] if the reader does not have the file's
     /// length; [`ErrorKind::SignatureUnchecked`]; strict also [`ErrorKind::Encrypted`], [`ErrorKind::ChecksumMismatch`],
-    /// [`ErrorKind::Padding`].
+    /// [`v2::ErrorKind::Padding`].
     pub fn verify(&self, mut reader: impl Read, options: &ReadOptions) -> Result<Footer, Error> {
         let sealed_end = self.file_len().saturating_sub(FOOTER_LEN);
         let mut gaps = Gaps::new(self, options);
@@ -62,7 +65,7 @@ impl Index {
             position += read as u64;
         }
         if read_some(&mut reader, &mut [0])? > 0 {
-            return Err(ErrorKind::TrailingBytes { count: 1 }.at(position));
+            return Err(v2::ErrorKind::TrailingBytes { count: 1 }.at(position));
         }
         let found = match self.file_len() == self.data_end() {
             true => Found::ABSENT,
@@ -70,9 +73,9 @@ impl Index {
         };
         admit(self, found, options)?;
         match gaps.first_filled {
-            Some((at, idx)) => {
-                Err(ErrorKind::Padding.at(at).named(self.get(idx).map_or("", |info| info.name())))
-            }
+            Some((at, idx)) => Err(v2::ErrorKind::Padding
+                .at(at)
+                .about(Subject::tensor(self.get(idx).map_or("", |info| info.name())))),
             None => Ok(found.footer),
         }
     }

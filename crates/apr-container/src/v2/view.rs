@@ -4,7 +4,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
+use located_error::Subject;
+
 use crate::error::{Error, ErrorKind};
+use crate::v2;
 use crate::v2::decode;
 use crate::v2::dtype::{check_len, element_count};
 use tensor_dtype::{AprType, Element, Elements};
@@ -36,10 +39,10 @@ impl<'a> TensorView<'a> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::SizeMismatch`] if the data are not as long as type and shape need, [`ErrorKind::SizeOverflow`]. Both name
+    /// [`v2::ErrorKind::SizeMismatch`] if the data are not as long as type and shape need, [`v2::ErrorKind::SizeOverflow`]. Both name
     /// the tensor.
     pub fn new(name: &'a str, dtype: AprType, shape: &'a [u64], data: &'a [u8]) -> Result<Self, Error> {
-        check_len(dtype, shape, data.len() as u64).map_err(|error| error.named(name))?;
+        check_len(dtype, shape, data.len() as u64).map_err(|error| error.about(Subject::tensor(name)))?;
         Ok(Self { name, dtype, shape, data })
     }
 
@@ -82,22 +85,24 @@ impl<'a> TensorView<'a> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DtypeMismatch`]; [`ErrorKind::UnalignedView`] and [`ErrorKind::ForeignEndian`] where
+    /// [`v2::ErrorKind::DtypeMismatch`]; [`v2::ErrorKind::UnalignedView`] and [`v2::ErrorKind::ForeignEndian`] where
     /// [`elements`](Self::elements) still works. All name the tensor.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T], Error> {
         self.expect_dtype::<T>()?;
         if cfg!(target_endian = "big") && size_of::<T>() > 1 {
-            return Err(Error::from(ErrorKind::ForeignEndian).named(self.name));
+            return Err(Error::from(v2::ErrorKind::ForeignEndian).about(Subject::tensor(self.name)));
         }
         let align = align_of::<T>();
-        T::slice_of(self.data).ok_or_else(|| Error::from(ErrorKind::UnalignedView { align }).named(self.name))
+        T::slice_of(self.data).ok_or_else(|| {
+            Error::from(v2::ErrorKind::UnalignedView { align }).about(Subject::tensor(self.name))
+        })
     }
 
     /// The elements one after the other, at any alignment and on any host.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DtypeMismatch`] names the tensor.
+    /// [`v2::ErrorKind::DtypeMismatch`] names the tensor.
     pub fn elements<T: Element>(&self) -> Result<Elements<'a, T>, Error> {
         self.expect_dtype::<T>()?;
         Ok(Elements::new(self.data))
@@ -125,13 +130,15 @@ impl<'a> TensorView<'a> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DtypeMismatch`] for `F64`, integers, `Q4_K`, `Q6_K` and unknown types; [`ErrorKind::DataLength`] if `out`
+    /// [`v2::ErrorKind::DtypeMismatch`] for `F64`, integers, `Q4_K`, `Q6_K` and unknown types; [`v2::ErrorKind::DataLength`] if `out`
     /// has not as many elements as the tensor. Both name the tensor.
     pub fn to_f32_into(&self, out: &mut [f32]) -> Result<(), Error> {
         self.expect_decodable()?;
         let (needed, given) = (self.element_count(), out.len() as u64);
         if needed != given {
-            return Err(Error::from(ErrorKind::DataLength { needed, given }).named(self.name));
+            return Err(
+                Error::from(v2::ErrorKind::DataLength { needed, given }).about(Subject::tensor(self.name))
+            );
         }
         decode::to_f32(self.dtype, self.data, out);
         Ok(())
@@ -152,7 +159,8 @@ impl<'a> TensorView<'a> {
     }
 
     fn mismatch(&self, expected: &'static str) -> Error {
-        Error::from(ErrorKind::DtypeMismatch { found: self.dtype, expected }).named(self.name)
+        Error::from(v2::ErrorKind::DtypeMismatch { found: self.dtype, expected })
+            .about(Subject::tensor(self.name))
     }
 }
 
@@ -183,7 +191,9 @@ mod tests {
             assert!(view.elements::<f64>().unwrap().eq([1.5, -3.0]));
             match view.as_slice::<f64>() {
                 Ok(slice) => assert_eq!(slice, [1.5, -3.0]),
-                Err(error) => assert_eq!((error.code(), error.name()), ("ac-v2-view", Some("x"))),
+                Err(error) => {
+                    assert_eq!((error.code(), error.subject().map(Subject::name)), ("ac-v2-view", Some("x")))
+                }
             }
         }
     }
@@ -205,12 +215,12 @@ mod tests {
     fn other_types_and_lengths_are_refused_with_the_name() {
         let view = TensorView::new("k", AprType::Q4_K, &[1], &[0; 144]).unwrap();
         let error = view.to_f32().unwrap_err();
-        assert_eq!((error.code(), error.name()), ("ac-v2-dtype-mismatch", Some("k")));
+        assert_eq!((error.code(), error.subject().map(Subject::name)), ("ac-v2-dtype-mismatch", Some("k")));
         let view = TensorView::new("q", AprType::AprQ8, &[3], &[0; 7]).unwrap();
         let error = view.to_f32_into(&mut [0.0; 2]).unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::DataLength { needed: 3, given: 2 }));
+        assert!(matches!(error.kind().v2(), Some(v2::ErrorKind::DataLength { needed: 3, given: 2 })));
         let error = TensorView::new("q", AprType::AprQ8, &[3], &[0; 6]).unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::SizeMismatch { declared: 6, computed: 7 }));
+        assert!(matches!(error.kind().v2(), Some(v2::ErrorKind::SizeMismatch { declared: 6, computed: 7 })));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Metadata that are refused, and why.
 
-use apr_container::{Error, ErrorKind, Limits, Metadata, Strictness, Value};
+use apr_container::{Error, ErrorKind, Limits, Metadata, Strictness, Subject, Value};
 use serde_json::{Value as Json, json};
 
 use crate::peer_metadata::{ALL, DISTILLED, EVERY_VALUE};
@@ -16,7 +16,11 @@ fn compat(bytes: &[u8]) -> Result<Metadata, Error> {
 #[track_caller]
 fn assert_refused(result: Result<Metadata, Error>, code: &str, name: Option<&str>, at: Option<u64>) {
     let error = result.unwrap_err();
-    assert_eq!((error.code(), error.name(), error.offset()), (code, name, at), "{error}");
+    assert_eq!(
+        (error.code(), error.subject().map(Subject::name), error.offset()),
+        (code, name, at),
+        "{error}"
+    );
 }
 
 #[test]
@@ -69,7 +73,7 @@ fn hostile_metadata_get_their_verdict() {
     let error = compat(&nested).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Limit { limit: 64, .. }), "{error}");
     assert_eq!(error.offset(), Some(start + 63));
-    assert!(error.name().is_some_and(|name| name.starts_with("deep.0.0.0")), "{error}");
+    assert!(error.subject().map(Subject::name).is_some_and(|name| name.starts_with("deep.0.0.0")), "{error}");
     // Fields in order: some readers tolerate it, no writer does it.
     assert_refused(strict(b"\x92\xa10\xa11"), "ac-metadata-type", None, Some(0));
     assert_eq!(compat(b"\x92\xa10\xa11").unwrap().aprender_version, "1");
@@ -143,7 +147,7 @@ fn a_field_of_the_wrong_type_is_named_with_its_path() {
     ] {
         for read in [strict, compat] {
             let error = read(&with(&json)).unwrap_err();
-            assert_eq!((error.code(), error.name()), (code, Some(name)), "{error}");
+            assert_eq!((error.code(), error.subject().map(Subject::name)), (code, Some(name)), "{error}");
             assert!(error.offset().is_some());
         }
     }
@@ -153,7 +157,7 @@ fn a_field_of_the_wrong_type_is_named_with_its_path() {
 fn errors_read_well() {
     let error = strict(&with(&json!({"training": {"samples": "many"}}))).unwrap_err();
     assert!(
-        error.to_string().contains("integer expected, text found, \"training.samples\", at byte "),
+        error.to_string().contains("expected integer, found text, key \"training.samples\", at byte "),
         "{error}"
     );
 }
@@ -231,7 +235,7 @@ fn an_unknown_key_cannot_shadow_a_field() {
     metadata.distillation_info.as_mut().unwrap().teacher.extra.insert("hash".into(), Value::Nil);
     let error = metadata.to_msgpack().unwrap_err();
     assert_eq!(
-        (error.code(), error.name()),
+        (error.code(), error.subject().map(Subject::name)),
         ("ac-metadata-duplicate", Some("distillation_info.teacher.hash"))
     );
 }

@@ -214,7 +214,7 @@ fn types_are_compared_before_anything_is_decoded() {
     let error = refused(load_from_bytes::<Sample>(&file, ModelType::LinearRegression));
     let ErrorKind::ModelTypeMismatch { expected, found } = *error.kind() else { panic!("{error}") };
     assert_eq!((expected, found), (ModelType::LinearRegression, ModelType::KMeans));
-    assert_eq!(error.to_string(), "wrong model type: expected LinearRegression, found KMeans, at byte 6");
+    assert_eq!(error.to_string(), "model type mismatch: expected LinearRegression, found KMeans, at byte 6");
     let error = refused(to_vec(&OnlyKMeans, ModelType::Pca, &options(Compression::None)));
     assert_eq!(error.code(), "ac-wrong-type");
 

@@ -143,8 +143,7 @@ fn of_apr1<'py>(py: Python<'py>, info: &ModelInfo, declared: &Declared) -> PyRes
             _ => "something newer",
         }),
     )?;
-    let recipient =
-        declared.recipient.map(|id| base16ct::lower::encode_string(&id));
+    let recipient = declared.recipient.map(|id| base16ct::lower::encode_string(&id));
     encryption.set_item("recipient", recipient)?;
     encryption.set_item("bound", info.has_key_commitment())?;
     dict.set_item("encryption", info.encrypted.then_some(encryption))?;

@@ -161,18 +161,14 @@ impl Refusal {
     fn told(&self) -> Told<'_> {
         let bare = |code, text: String| Told { code, text, offset: None, name: None };
         match self {
-            Self::Container(error) => of_container(error),
+            Self::Container(error) => located(error),
             Self::Model(error) => match error.kind() {
-                apr_models::ErrorKind::Container(inner) => of_container(inner),
+                apr_models::ErrorKind::Container(inner) => located(inner),
                 _ => {
                     Told { name: error.tensor().map(str::to_owned), ..bare(error.code(), error.to_string()) }
                 }
             },
-            Self::Sealed(error) => Told {
-                offset: error.offset(),
-                name: error.subject().map(str::to_owned),
-                ..bare(error.code(), error.to_string())
-            },
+            Self::Sealed(error) => located(error),
             Self::Key(error) => located(error),
             Self::File(error) => located(error),
             Self::Format(error) => located(error),
@@ -204,22 +200,13 @@ impl Refusal {
                 _ => None,
             },
             Self::Sealed(error) => match error.kind() {
-                apr_sealed::ErrorKind::Io(cause) => Some(cause),
+                apr_sealed::ErrorKind::Io { error: cause } => Some(cause),
                 apr_sealed::ErrorKind::File(cause) => cause.io_error(),
                 _ => None,
             },
             Self::Key(error) => core::error::Error::source(error)?.downcast_ref(),
             Self::Format(_) | Self::Gguf(_) | Self::Quant(_) | Self::Part { .. } | Self::Said { .. } => None,
         }
-    }
-}
-
-fn of_container(error: &apr_container::Error) -> Told<'_> {
-    Told {
-        code: error.code(),
-        text: error.to_string(),
-        offset: error.offset(),
-        name: error.name().map(str::to_owned),
     }
 }
 
@@ -236,7 +223,7 @@ fn located(error: &dyn Located) -> Told<'_> {
 
 fn io_of_container(error: &apr_container::Error) -> Option<&io::Error> {
     match error.kind() {
-        apr_container::ErrorKind::Io(cause) => Some(cause),
+        apr_container::ErrorKind::Io { error: cause } => Some(cause),
         apr_container::ErrorKind::File(cause) => cause.io_error(),
         _ => None,
     }

@@ -315,7 +315,7 @@ fn copy(
 fn failed(error: io::Error, destination: &Destination) -> Failure {
     match error.downcast::<apr_sealed::Error>() {
         Ok(error) => match error.kind() {
-            apr_sealed::ErrorKind::Io(error) => destination.write_failure(error),
+            apr_sealed::ErrorKind::Io { error } => destination.write_failure(error),
             _ => error.into(),
         },
         Err(error) => destination.write_failure(&error),

@@ -4,7 +4,7 @@ use core::error::Error;
 use std::io;
 use std::path::Path;
 
-use located_error::{Located, Subject};
+use located_error::Located;
 
 use super::{Failure, Place};
 use crate::terminal::escape;
@@ -16,12 +16,7 @@ const MOST_EXPANDED: u64 = 1 << 30;
 fn located(error: &impl Located) -> Failure {
     let location = error.location();
     let failure = Failure::new(error.code(), error.message().to_string()).at(location.offset);
-    let failure = match location.subject {
-        Some(Subject::Tensor(name)) => failure.of_tensor(Some(name)),
-        Some(Subject::Key(name)) => failure.of_key(Some(name)),
-        Some(other) => failure.because(other.to_string()),
-        None => failure,
-    };
+    let failure = failure.about(location.subject);
     let failure = match location.line {
         Some(line) => failure.placed(Place::line(line.into())),
         None => failure,
@@ -100,7 +95,7 @@ const UNCHECKED: &str = "the file is signed and its signature was not verified";
 impl From<&apr_container::Error> for Failure {
     fn from(error: &apr_container::Error) -> Self {
         use apr_container::ErrorKind;
-        if let ErrorKind::Io(inner) = error.kind()
+        if let ErrorKind::Io { error: inner } = error.kind()
             && let Some(sealed) = sealed_error(inner)
         {
             return Self::from(sealed);
@@ -117,7 +112,7 @@ impl From<&apr_container::Error> for Failure {
             ErrorKind::SignatureUnchecked => Self::new(error.code(), UNCHECKED),
             kind => Self::new(error.code(), kind.to_string()),
         };
-        let failure = failure.at(error.offset()).of_key(error.name());
+        let failure = failure.about(error.subject()).at(error.offset());
         match error.kind() {
             ErrorKind::Expansion { allowed: MOST_EXPANDED.., .. } => failure
                 .help("no reader takes a compressed payload beyond 1 GiB: store it without compression"),
@@ -126,7 +121,6 @@ impl From<&apr_container::Error> for Failure {
     }
 }
 
-/// The name in an error is taken for a key of the metadata; see [`Failure::of_tensors`].
 impl From<apr_container::Error> for Failure {
     fn from(error: apr_container::Error) -> Self {
         Self::from(&error)
@@ -146,7 +140,7 @@ impl From<&apr_sealed::Error> for Failure {
             ErrorKind::SignatureUnchecked => Self::new(error.code(), UNCHECKED),
             kind => Self::new(error.code(), kind.to_string()),
         };
-        failure.at(error.offset()).of_key(error.subject())
+        failure.about(error.subject()).at(error.offset())
     }
 }
 

@@ -220,7 +220,7 @@ impl<'de> EnumAccess<'de> for &mut Decoder<'_, '_> {
         let idx: U32Deserializer<Refusal> = self.input.u32()?.into_deserializer();
         match seed.deserialize(idx) {
             Ok(variant) => Ok((variant, self)),
-            Err(Refusal(error)) => Err(error.at(at).into()),
+            Err(Refusal(error)) => Err(error.moved_to(at).into()),
         }
     }
 }

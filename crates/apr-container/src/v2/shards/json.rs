@@ -6,9 +6,12 @@ use alloc::vec::Vec;
 
 use json_scan::{Escape, Writer};
 
+use located_error::Subject;
+
 use super::{Shard, ShardManifest, refusal};
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
+use crate::v2;
 use crate::v2::json::{self, Json, Member};
 use crate::v2::metadata::{number, sound_text, text};
 
@@ -68,7 +71,7 @@ impl Draft {
         let mut shards = require("shards", self.shards)?;
         let weight_map = require("weight_map", self.weight_map)?;
         if options.is_strict() && !version.starts_with("2.") {
-            return Err(refusal("its version is not 2").named("version"));
+            return Err(refusal("its version is not 2").about(Subject::key("version")));
         }
         if shard_count != shards.len() as u64 {
             return Err(refusal("`shard_count` is not the number of shards"));
@@ -107,7 +110,7 @@ fn read_shard(text: &str) -> Result<(u64, Shard), Error> {
         "tensors" => {
             let mut names = Vec::new();
             json::items(member.value, |item, at| {
-                names.push(self::text(item).map_err(|error| error.at(at as u64))?);
+                names.push(self::text(item).map_err(|error| error.moved_to(at as u64))?);
                 Ok(())
             })
             .map_err(|error| error.shifted(member.value_at as u64))?;
@@ -127,12 +130,12 @@ fn read_shard(text: &str) -> Result<(u64, Shard), Error> {
 fn read_map(text: &str) -> Result<BTreeMap<String, usize>, Error> {
     let mut map = BTreeMap::new();
     json::members(text, |member| {
-        let located = |error: Error| error.at(member.at as u64).named(member.key);
+        let located = |error: Error| error.moved_to(member.at as u64).about(Subject::key(member.key));
         let idx = number(member.value).map_err(located)?;
         // More shards than there can be are shards that no list has.
         let idx = usize::try_from(idx).unwrap_or(usize::MAX);
         match map.insert(member.key.to_string(), idx) {
-            Some(_) => Err(located(ErrorKind::DuplicateKey.into())),
+            Some(_) => Err(located(v2::ErrorKind::DuplicateKey.into())),
             None => Ok(()),
         }
     })?;
@@ -145,26 +148,27 @@ fn once<T>(
     member: Member<'_, '_>,
     read: impl Fn(&str) -> Result<T, Error>,
 ) -> Result<(), Error> {
-    let value = read(member.value).map_err(|error| error.at(member.at as u64).named(member.key))?;
+    let value = read(member.value)
+        .map_err(|error| error.moved_to(member.at as u64).about(Subject::key(member.key)))?;
     put(place, member, value)
 }
 
 fn put<T>(place: &mut Option<T>, member: Member<'_, '_>, value: T) -> Result<(), Error> {
     match place.replace(value) {
-        Some(_) => Err(ErrorKind::DuplicateKey.at(member.at as u64).named(member.key)),
+        Some(_) => Err(v2::ErrorKind::DuplicateKey.at(member.at as u64).about(Subject::key(member.key))),
         None => Ok(()),
     }
 }
 
 fn keep(other: &mut BTreeMap<String, Json>, member: Member<'_, '_>) -> Result<(), Error> {
     match other.insert(member.key.to_string(), Json::known(member.value)) {
-        Some(_) => Err(ErrorKind::DuplicateKey.at(member.at as u64).named(member.key)),
+        Some(_) => Err(v2::ErrorKind::DuplicateKey.at(member.at as u64).about(Subject::key(member.key))),
         None => Ok(()),
     }
 }
 
 fn require<T>(key: &'static str, value: Option<T>) -> Result<T, Error> {
-    value.ok_or(ErrorKind::MissingKey { key }.into())
+    value.ok_or(v2::ErrorKind::MissingKey { key }.into())
 }
 
 pub(super) fn write(manifest: &ShardManifest) -> String {

@@ -7,6 +7,7 @@ use apr_container::v2::{
     to_vec, write_to,
 };
 use apr_container::{Error, ErrorKind, ReadOptions};
+use apr_container::{Subject, v2};
 
 use super::{header, sample};
 
@@ -33,7 +34,7 @@ fn refusals_name_the_tensor() {
             let error = Layout::new(specs, &options).unwrap_err();
             assert_eq!(error.code(), code);
             let name = &refused.name[..refused.name.len().min(256)];
-            assert_eq!(error.name(), Some(name));
+            assert_eq!(error.subject().map(Subject::name), Some(name));
         }
     }
 }
@@ -45,7 +46,9 @@ fn flags_promise_nothing_that_is_not_there() {
     for flags in refused {
         let options = WriteOptions { flags: flags.with(Flags::QUANTIZED), ..WriteOptions::default() };
         let error = Layout::new([], &options).unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::FlagNotWritten { flags: found } if *found == flags));
+        assert!(
+            matches!(error.kind().v2(), Some(v2::ErrorKind::FlagNotWritten { flags: found }) if *found == flags)
+        );
     }
     let mut options = WriteOptions { flags: Flags::HAS_VOCAB, ..WriteOptions::default() };
     options.metadata.sharding = Some(Sharding { shard_count: 1, ..Sharding::default() });
@@ -68,7 +71,9 @@ fn data_has_to_be_what_was_declared() {
         let streamed = layout.write_streamed(&mut sink, |_, sink| Ok(sink.write_all(given)?));
         let error = streamed.unwrap_err();
         let given = given.len() as u64;
-        assert!(matches!(error.kind(), ErrorKind::DataLength { needed: 3, given: found } if *found == given));
+        assert!(
+            matches!(error.kind().v2(), Some(v2::ErrorKind::DataLength { needed: 3, given: found }) if *found == given)
+        );
     }
 }
 

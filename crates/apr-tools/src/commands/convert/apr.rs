@@ -70,7 +70,7 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
         Ok(TensorSpec { name, dtype, shape, byte_len: Some(tensor.byte_len()) })
     });
     let specs = specs.collect::<Result<Vec<_>, Failure>>()?;
-    let layout = v2::Layout::new(specs, &options).map_err(Failure::of_tensors).map_err(super::of_names)?;
+    let layout = v2::Layout::new(specs, &options).map_err(Failure::from).map_err(super::of_names)?;
     if job.run == Run::Write {
         let mut progress = console.progress("writing", layout.file_len());
         let (mut buf, mut stop) = (Vec::new(), None);
@@ -85,7 +85,7 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
                 });
                 pulled.map_err(|failure| {
                     stop = Some(failure);
-                    ErrorKind::Io(std::io::Error::other("stopped")).into()
+                    std::io::Error::other("stopped").into()
                 })
             });
             let written = written.and_then(|()| Ok(out.flush()?));
@@ -93,8 +93,8 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
             let _ = out.into_parts();
             written.map_err(|error| match (stop.take(), error.kind()) {
                 (Some(failure), _) => failure,
-                (None, ErrorKind::Io(error)) => job.destination.write_failure(error),
-                (None, _) => Failure::of_tensors(error),
+                (None, ErrorKind::Io { error }) => job.destination.write_failure(error),
+                (None, _) => Failure::from(error),
             })
         };
         job.destination.fill(job.overwrite, |out| stream(out))?;

@@ -110,7 +110,7 @@ impl NewFile {
         let is_quantized = work.rows().any(|(decision, _, _)| decision.to.is_some_and(Dtype::is_quantized));
         let flags = if is_quantized { flags.with(v2::Flags::QUANTIZED) } else { flags };
         let options = v2::WriteOptions { metadata, flags, order: v2::Order::ByName };
-        let layout = v2::Layout::new(specs, &options).map_err(Failure::of_tensors)?;
+        let layout = v2::Layout::new(specs, &options).map_err(Failure::from)?;
         Ok(Self::Apr(layout))
     }
 
