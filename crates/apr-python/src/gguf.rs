@@ -71,7 +71,7 @@ fn with_header<T>(
         let head = memory.bytes().get(..wanted).unwrap_or_default().to_vec();
         match Header::from_prefix(&head, len as u64, &options).map_err(raise)? {
             Prefix::Header(header) => {
-                header.check_file_len(len as u64, options.level).map_err(raise)?;
+                header.check_file_len(len as u64, options.strictness).map_err(raise)?;
                 return then(&header);
             }
             Prefix::More { needed } => {

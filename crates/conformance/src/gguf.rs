@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use std::fs;
 
-use gguf_core::{Error as GgufError, Gguf, GgufBuilder, Header, Level, ReadOptions, TensorInfo};
+use gguf_core::{Error as GgufError, Gguf, GgufBuilder, Header, ReadOptions, Strictness, TensorInfo};
 use serde_json::{Value as Json, json};
 
 use crate::digest::sha256_hex;
@@ -43,7 +43,7 @@ pub struct Vector {
     pub gguf_py: Option<&'static str>,
     /// What candle answered; `None` where nobody asked it yet.
     pub candle: Option<&'static str>,
-    /// What we answer in strict and compat level.
+    /// What we answer in strict and compat reading.
     pub verdicts: [Verdict; 2],
 }
 
@@ -239,7 +239,7 @@ fn same_bytes(gguf: &Gguf<'_>, file: &[u8]) -> Option<String> {
 fn written(gguf: &Gguf<'_>) -> Outcome {
     let file = match rewrite(gguf) {
         Ok(file) => file,
-        // What only the lenient level reads is not written.
+        // What only compat reading accepts is not written.
         Err(error) => {
             let known = ["gg-array-nested", "gg-key-empty", "gg-name-length", "gg-rank"];
             return match known.contains(&error.code()) {
@@ -248,11 +248,11 @@ fn written(gguf: &Gguf<'_>) -> Outcome {
             };
         }
     };
-    let level = match gguf.endian() {
-        gguf_core::Endian::Little => Level::Strict,
-        gguf_core::Endian::Big => Level::Compat,
+    let strictness = match gguf.endian() {
+        gguf_core::Endian::Little => Strictness::Strict,
+        gguf_core::Endian::Big => Strictness::Compat,
     };
-    match Gguf::from_bytes_with(&file, &ReadOptions { level, ..ReadOptions::default() }) {
+    match Gguf::from_bytes_with(&file, &ReadOptions { strictness, ..ReadOptions::default() }) {
         Ok(again) => Outcome::from_failure("equal", difference(gguf, &again)),
         Err(error) => Outcome::Wrong(format!("what we write we do not read: {error}")),
     }

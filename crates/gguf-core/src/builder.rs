@@ -80,7 +80,7 @@ impl GgufBuilder {
     ///
     /// # Errors
     ///
-    /// What only [`Level::Compat`](crate::Level::Compat) reads cannot be written: [`ErrorKind::NestedArray`],
+    /// What only [`Strictness::Compat`](crate::Strictness::Compat) reads cannot be written: [`ErrorKind::NestedArray`],
     /// [`ErrorKind::EmptyKey`], [`ErrorKind::NameLength`], [`ErrorKind::Rank`].
     pub fn copy_of(header: &Header<'_>) -> Result<Self, Error> {
         let mut builder = Self::with_endian(header.endian());

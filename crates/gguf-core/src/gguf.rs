@@ -54,7 +54,7 @@ impl<'data> Gguf<'data> {
     /// As [`Header::from_prefix`] and [`Header::check_file_len`].
     pub fn from_bytes_with(file: &'data [u8], options: &ReadOptions) -> Result<Self, Error> {
         let header = Header::from_bytes(file, options)?;
-        header.check_file_len(file.len() as u64, options.level)?;
+        header.check_file_len(file.len() as u64, options.strictness)?;
         Ok(Self { header, file })
     }
 

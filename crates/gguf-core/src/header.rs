@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::cursor::{Cursor, Endian, Form, Stop};
 use crate::error::{Error, ErrorKind};
-use crate::options::{Level, Limits, ReadOptions};
+use crate::options::{Limits, ReadOptions, Strictness};
 use crate::tensor::TensorInfo;
 use crate::value::{Text, Value, ValueType};
 
@@ -101,7 +101,7 @@ pub struct Header<'data> {
 impl<'data> Header<'data> {
     /// Reads the header of a file of which only the beginning is at hand: `prefix` of `file_len` bytes.
     ///
-    /// Strict and compat level say what llama.cpp and `docs/gguf.md` say of a file's metadata: a file cut off in its data
+    /// Strict and compat reading return what llama.cpp and `docs/gguf.md` say of a file's metadata: a file cut off in its data
     /// has a header.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl<'data> Header<'data> {
         }
         let mut data_len = 0u64;
         for info in &mut tensors {
-            let end = info.place(data_start, data_len, alignment, options.level)?;
+            let end = info.place(data_start, data_len, alignment, options.strictness)?;
             data_len = data_len.max(end);
         }
         let form = cursor.form;
@@ -197,19 +197,19 @@ impl<'data> Header<'data> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DataTruncated`] names the first tensor that reaches beyond it: with its padding in [`Level::Strict`],
-    /// without in [`Level::Compat`].
-    pub fn check_file_len(&self, file_len: u64, level: Level) -> Result<(), Error> {
+    /// [`ErrorKind::DataTruncated`] names the first tensor that reaches beyond it: with its padding in [`Strictness::Strict`],
+    /// without in [`Strictness::Compat`].
+    pub fn check_file_len(&self, file_len: u64, strictness: Strictness) -> Result<(), Error> {
         for info in &self.tensors {
             let end = info.file_range().end;
             // No overflow: proven when the tensor was placed.
-            let needed = match level {
-                Level::Strict => {
+            let needed = match strictness {
+                Strictness::Strict => {
                     self.data_start
                         + info.data_offset()
                         + info.byte_len().next_multiple_of(self.alignment.into())
                 }
-                Level::Compat => end,
+                Strictness::Compat => end,
             };
             if needed > file_len {
                 let kind = ErrorKind::DataTruncated { needed, available: file_len };
@@ -336,14 +336,14 @@ fn preamble(cursor: &mut Cursor<'_>, options: &ReadOptions) -> Result<u32, Stop>
         if !(1..=VERSION).contains(&version) {
             return Err(refused(ErrorKind::UnknownVersion { version }));
         }
-        if options.level == Level::Strict {
+        if options.strictness == Strictness::Strict {
             return Err(refused(ErrorKind::ByteOrder));
         }
         cursor.form.endian = Endian::Big;
     }
-    match (version, options.level) {
-        (1, Level::Strict) => return Err(refused(ErrorKind::OldVersion)),
-        (1, Level::Compat) => cursor.form.narrow = true,
+    match (version, options.strictness) {
+        (1, Strictness::Strict) => return Err(refused(ErrorKind::OldVersion)),
+        (1, Strictness::Compat) => cursor.form.narrow = true,
         (2..=VERSION, _) => {}
         _ => return Err(refused(ErrorKind::UnknownVersion { version })),
     }
@@ -395,7 +395,7 @@ fn counts(cursor: &mut Cursor<'_>, limits: &Limits) -> Result<(u64, u64), Stop> 
 fn entry<'data>(cursor: &mut Cursor<'data>, options: &ReadOptions) -> Result<Entry<'data>, Stop> {
     let offset = cursor.offset();
     let key = cursor.text(options.limits.string_bytes)?;
-    if key.is_empty() && options.level == Level::Strict {
+    if key.is_empty() && options.strictness == Strictness::Strict {
         return Err(Error::from(ErrorKind::EmptyKey).at(offset).into());
     }
     let about = |stop: Stop| stop.map(|error| error.of_key(key));

@@ -45,7 +45,7 @@ pub use gguf::Gguf;
 pub use header::{Entry, Header, MAGIC, Prefix};
 pub use layout::{Layout, Planned};
 pub use located_error::Subject;
-pub use options::{Level, Limits, ReadOptions};
+pub use options::{Limits, ReadOptions, Strictness};
 pub use patch::Patch;
 pub use shard::{FirstShard, MergePlan, ShardLimit, ShardName, SplitKeys, SplitPlan};
 #[cfg(feature = "std")]

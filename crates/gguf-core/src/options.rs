@@ -1,9 +1,9 @@
-//! How much a reader believes: level and resource limits.
+//! Parsing strictness and resource limits.
 
 /// Which files are accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Level {
-    /// What llama.cpp reads: versions 2 and 3, little-endian, tensors one after the other without gaps. The default.
+pub enum Strictness {
+    /// What llama.cpp reads: versions 2 and 3, little-endian, consecutive tensors without gaps. The default.
     #[default]
     Strict,
     /// More than that: version 1, big-endian files, gaps and any order of the data, arrays of arrays, an empty key, long
@@ -11,10 +11,10 @@ pub enum Level {
     Compat,
 }
 
-/// Upper bounds on what a header may ask for.
+/// Upper bounds on the resources that a header may request.
 ///
 /// Every count is compared with the bytes left in the file before these bounds come into play, and memory is proportional
-/// to the header whatever they are; they exist for callers with less room.
+/// to the header whatever they are; they exist for callers with less memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most bytes before the data section. Default 1 GiB.
@@ -27,11 +27,11 @@ pub struct Limits {
     pub string_bytes: u64,
     /// Most elements of an array. Default 2^30, that of llama.cpp.
     pub array_count: u64,
-    /// Most dimensions in [`Level::Compat`]; [`Level::Strict`] has 4. Default 8.
+    /// Most dimensions in [`Strictness::Compat`]; [`Strictness::Strict`] has 4. Default 8.
     pub rank: u32,
-    /// Longest tensor name in [`Level::Compat`]; [`Level::Strict`] has 63. Default 65,535.
+    /// Longest tensor name in [`Strictness::Compat`]; [`Strictness::Strict`] has 63. Default 65,535.
     pub name_bytes: u64,
-    /// Arrays within each other in [`Level::Compat`], at most 64; [`Level::Strict`] has 1. Default 16.
+    /// Arrays within each other in [`Strictness::Compat`], at most 64; [`Strictness::Strict`] has 1. Default 16.
     pub nesting: u32,
 }
 
@@ -60,17 +60,17 @@ impl Default for Limits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Which files are accepted.
-    pub level: Level,
-    /// How much they may ask for.
+    pub strictness: Strictness,
+    /// Resource limits.
     pub limits: Limits,
 }
 
 impl ReadOptions {
     /// Strict, with the default limits.
-    pub const STRICT: Self = Self { level: Level::Strict, limits: Limits::DEFAULT };
+    pub const STRICT: Self = Self { strictness: Strictness::Strict, limits: Limits::DEFAULT };
 
     /// Compat, with the default limits.
-    pub const COMPAT: Self = Self { level: Level::Compat, limits: Limits::DEFAULT };
+    pub const COMPAT: Self = Self { strictness: Strictness::Compat, limits: Limits::DEFAULT };
 }
 
 #[cfg(test)]

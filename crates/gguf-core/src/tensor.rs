@@ -9,7 +9,7 @@ use tensor_dtype::{Dtype, GgmlType};
 
 use crate::cursor::{Cursor, Form, Stop};
 use crate::error::{Error, ErrorKind};
-use crate::options::{Level, ReadOptions};
+use crate::options::{ReadOptions, Strictness};
 use crate::value::Text;
 
 /// Most dimensions of a tensor in llama.cpp.
@@ -107,7 +107,7 @@ impl<'data> TensorInfo<'data> {
     /// Reads a row. Places are checked when all rows are there.
     pub(crate) fn read(cursor: &mut Cursor<'data>, options: &ReadOptions) -> Result<Self, Stop> {
         let info_offset = cursor.offset();
-        let strict = options.level == Level::Strict;
+        let strict = options.strictness == Strictness::Strict;
         let name = cursor.text(options.limits.string_bytes)?;
         let about = |stop: Stop| stop.map(|error| error.of_tensor(name));
         let max = if strict { MAX_NAME as u64 } else { options.limits.name_bytes };
@@ -145,11 +145,11 @@ impl<'data> TensorInfo<'data> {
         data_start: u64,
         expected: u64,
         alignment: u32,
-        level: Level,
+        strictness: Strictness,
     ) -> Result<u64, Error> {
         let refused =
             |kind: ErrorKind| Error::from(kind).at(self.info_offset).of_tensor(self.name.as_bytes());
-        if level == Level::Strict && self.offset != expected {
+        if strictness == Strictness::Strict && self.offset != expected {
             return Err(refused(ErrorKind::Offset { found: self.offset, expected }));
         }
         let padded = self.byte_len.checked_next_multiple_of(alignment.into());

@@ -46,7 +46,7 @@ impl Gguf {
         let file_len = content.total_len();
         let head = read_head(content, options)?;
         let header = header_in(&head, file_len, options)?;
-        header.check_file_len(file_len, options.level)?;
+        header.check_file_len(file_len, options.strictness)?;
         let endian = header.endian();
         let tensors = header.tensors().iter().map(|info| {
             let name = info.name().to_str_lossy().into_owned();

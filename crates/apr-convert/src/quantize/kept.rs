@@ -1,27 +1,27 @@
-//! Which tensors are left as they are.
+//! Tensors that keep their type.
 
 use core::fmt;
 
 use tensor_dtype::Dtype;
 
-/// Why a tensor is left as it is.
+/// Why a tensor keeps its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kept {
     /// It has one dimension: biases, scales of norms.
     OneDimension,
-    /// Its elements are no floats.
+    /// Its elements are integers, or of a type that is not decoded.
     NoFloats,
     /// Its name does not end in `weight`.
     Name,
     /// It is a norm.
     Norm,
-    /// It chooses experts, or is so small or so sensitive that nothing is gained: the part of the name that says so.
+    /// It selects experts, or is too small or too sensitive: recognized by a part of its name.
     Sensitive {
         /// Part of the name.
         part: &'static str,
     },
-    /// It is the output tensor, and was to be left.
+    /// It is the output tensor, which an option excludes.
     Output,
     /// It has no elements.
     Empty,
@@ -30,7 +30,7 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// For reports.
+    /// Identifier in reports.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -49,14 +49,14 @@ impl Kept {
 impl fmt::Display for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OneDimension => f.write_str("kept: one dimension"),
-            Self::NoFloats => f.write_str("kept: no floats"),
+            Self::OneDimension => f.write_str("kept: 1-D"),
+            Self::NoFloats => f.write_str("kept: integers"),
             Self::Name => f.write_str("kept: not a weight by its name"),
-            Self::Norm => f.write_str("kept: a norm"),
+            Self::Norm => f.write_str("kept: norm"),
             Self::Sensitive { part } => write!(f, "kept: `{part}` is small or sensitive"),
-            Self::Output => f.write_str("kept: the output tensor"),
+            Self::Output => f.write_str("kept: output tensor"),
             Self::Empty => f.write_str("kept: no elements"),
-            Self::Exact => f.write_str("kept: not a matrix of weights"),
+            Self::Exact => f.write_str("kept: not a weight matrix"),
         }
     }
 }
@@ -103,7 +103,7 @@ const SENSITIVE: &[&str] = &[
 /// Whole names of the same kind.
 const SENSITIVE_NAMES: &[&str] = &["position_embd.weight", "token_types.weight"];
 
-/// Whether any model's tensor of this shape and format is left alone.
+/// Why a tensor of this shape and type keeps its type in any model.
 pub(super) fn by_shape(shape: &[u64], dtype: Option<Dtype>) -> Option<Kept> {
     let floats = dtype.filter(|dtype| !matches!(dtype, Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64));
     if floats.is_none() {

@@ -1,4 +1,4 @@
-//! Why a tensor becomes what it becomes.
+//! Why a tensor gets its data type.
 
 use core::fmt;
 
@@ -7,37 +7,37 @@ use tensor_dtype::Dtype;
 use super::kept::Kept;
 use super::role::Role;
 
-/// Why a tensor becomes what it becomes.
+/// Why a tensor gets its data type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It is the target.
+    /// It is the target type.
     Target,
-    /// It is left as it is.
+    /// It keeps its type.
     Kept(Kept),
-    /// The mixture has another format for what the tensor does.
+    /// The mixture has another type for tensors of this role.
     Mixture(Role),
-    /// Asked for by name: which override, in the order given.
+    /// An override by name.
     Override {
-        /// Which.
+        /// Index of the override, in the order given.
         index: usize,
     },
-    /// Asked for by an option about the output tensor or the token embeddings.
+    /// An option for the output tensor or the token embeddings.
     Option(Role),
-    /// Its rows are no whole number of blocks.
+    /// The row length is not a multiple of the block size.
     Fallback {
-        /// What it would have become.
+        /// The type that was wanted.
         wanted: Dtype,
     },
-    /// The file to be written has no place for what it was.
+    /// The format that is written does not have its type.
     TargetFormat {
-        /// What it was.
+        /// Its type before.
         was: Dtype,
     },
 }
 
 impl Reason {
-    /// For reports.
+    /// Identifier in reports.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -63,9 +63,9 @@ impl fmt::Display for Reason {
             Self::Override { .. } => f.write_str("override"),
             Self::Option(_) => f.write_str("option"),
             Self::Fallback { wanted } => {
-                write!(f, "fallback: rows are no multiple of {} ({wanted})", wanted.block_len())
+                write!(f, "fallback: row length not a multiple of {} ({wanted})", wanted.block_len())
             }
-            Self::TargetFormat { was } => write!(f, "the new file has no {was}"),
+            Self::TargetFormat { was } => write!(f, "target format has no {was}"),
         }
     }
 }

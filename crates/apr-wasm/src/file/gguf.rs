@@ -22,7 +22,7 @@ fn header<'p>(pages: &'p CachedPages, rules: &Rules) -> Result<Header<'p>, Outco
     let head = pages.available_prefix();
     match Header::from_prefix(head, pages.total_len(), &rules.gguf)? {
         Prefix::Header(header) => {
-            header.check_file_len(pages.total_len(), rules.gguf.level)?;
+            header.check_file_len(pages.total_len(), rules.gguf.strictness)?;
             Ok(header)
         }
         // The reader knows the end of what it was reading; what follows may be as long again.

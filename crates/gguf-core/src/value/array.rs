@@ -6,7 +6,7 @@ use core::iter::FusedIterator;
 use super::{Value, ValueType};
 use crate::cursor::{Cursor, Form, Stop};
 use crate::error::{Error, ErrorKind};
-use crate::options::{Level, Limits, ReadOptions};
+use crate::options::{Limits, ReadOptions, Strictness};
 
 /// Deepest nesting that the fixed stack of [`skip_elements`] holds.
 const MAX_NESTING: usize = 64;
@@ -81,7 +81,7 @@ impl<'data> Array<'data> {
     pub(super) fn read(cursor: &mut Cursor<'data>, options: &ReadOptions) -> Result<Self, Stop> {
         let (element, count) = read_head(cursor, options)?;
         let begin = cursor.offset();
-        if element == ValueType::Array && options.level == Level::Strict {
+        if element == ValueType::Array && options.strictness == Strictness::Strict {
             return Err(Error::from(ErrorKind::NestedArray).at(begin).into());
         }
         skip_elements(cursor, element, count, options)?;
@@ -197,7 +197,7 @@ impl<'data> Iterator for Values<'data> {
     fn next(&mut self) -> Option<Self::Item> {
         /// The array was read with limits at least as narrow.
         const WIDEST: ReadOptions = ReadOptions {
-            level: Level::Compat,
+            strictness: Strictness::Compat,
             limits: Limits {
                 header_bytes: u64::MAX,
                 keys: u64::MAX,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use gguf_core::Dtype;
-use gguf_core::{Endian, Error, Gguf, GgufBuilder, Header, Level, Prefix, ReadOptions, Value};
+use gguf_core::{Endian, Error, Gguf, GgufBuilder, Header, Prefix, ReadOptions, Strictness, Value};
 use proptest::prelude::*;
 
 /// A value that the test owns.
@@ -124,8 +124,8 @@ proptest! {
         layout.write_streamed(&mut streamed, |planned, sink| data[planned.idx].chunks(7).try_for_each(|piece| sink.write_all(piece))).unwrap();
         prop_assert_eq!(&streamed, &file);
 
-        let level = if endian == Endian::Little { Level::Strict } else { Level::Compat };
-        let options = ReadOptions { level, ..ReadOptions::default() };
+        let strictness = if endian == Endian::Little { Strictness::Strict } else { Strictness::Compat };
+        let options = ReadOptions { strictness, ..ReadOptions::default() };
         let gguf = Gguf::from_bytes_with(&file, &options).unwrap();
         prop_assert_eq!((gguf.version(), gguf.endian(), gguf.data_start()), (3, endian, layout.data_start()));
         prop_assert_eq!(gguf.alignment(), alignment.map_or(32, |shift| 1 << shift));
