@@ -82,7 +82,8 @@ impl<'t> Scanner<'t> {
     }
 
     /// Moves over white space.
-    #[inline]
+    #[cfg_attr(not(apr_small), inline)]
+    #[cfg_attr(apr_small, inline(never))]
     pub fn skip_white_space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.pos += 1;
@@ -90,7 +91,8 @@ impl<'t> Scanner<'t> {
     }
 
     /// Moves over `byte`, an ASCII character, and the white space after it, if it is next.
-    #[inline]
+    #[cfg_attr(not(apr_small), inline)]
+    #[cfg_attr(apr_small, inline(never))]
     pub fn eat(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         if found {
@@ -105,7 +107,8 @@ impl<'t> Scanner<'t> {
     /// # Errors
     ///
     /// [`ErrorKind::UnexpectedByte`], [`ErrorKind::UnexpectedEnd`].
-    #[inline]
+    #[cfg_attr(not(apr_small), inline)]
+    #[cfg_attr(apr_small, inline(never))]
     pub fn expect(&mut self, byte: u8, expected: &'static str) -> Scan<()> {
         if self.eat(byte) { Ok(()) } else { Err(self.unexpected(expected)) }
     }
@@ -154,7 +157,8 @@ impl<'t> Scanner<'t> {
     /// # Errors
     ///
     /// Those of [`bare_string`](Self::bare_string).
-    #[inline]
+    #[cfg_attr(not(apr_small), inline)]
+    #[cfg_attr(apr_small, inline(never))]
     pub fn string(&mut self) -> Scan<RawStr<'t>> {
         let string = self.bare_string()?;
         self.skip_white_space();
@@ -166,7 +170,8 @@ impl<'t> Scanner<'t> {
     /// # Errors
     ///
     /// Those of [`bare_string`](Self::bare_string) and [`expect`](Self::expect).
-    #[inline]
+    #[cfg_attr(not(apr_small), inline)]
+    #[cfg_attr(apr_small, inline(never))]
     pub fn key(&mut self) -> Scan<RawStr<'t>> {
         let key = self.string()?;
         self.expect(b':', "a colon")?;
@@ -179,7 +184,8 @@ impl<'t> Scanner<'t> {
     ///
     /// [`ErrorKind::UnexpectedByte`], [`ErrorKind::UnexpectedEnd`], [`ErrorKind::ControlCharacter`], [`ErrorKind::InvalidEscape`],
     /// [`ErrorKind::LoneSurrogate`].
-    #[inline]
+    #[cfg_attr(not(apr_small), inline)]
+    #[cfg_attr(apr_small, inline(never))]
     pub fn bare_string(&mut self) -> Scan<RawStr<'t>> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected("a string"));
@@ -218,7 +224,8 @@ impl<'t> Scanner<'t> {
     ///
     /// [`ErrorKind::NotAnInteger`] for any other value, and for a number with a fraction or an exponent;
     /// [`ErrorKind::InvalidNumber`] for leading zeros.
-    #[inline]
+    #[cfg_attr(not(apr_small), inline)]
+    #[cfg_attr(apr_small, inline(never))]
     pub fn integer(&mut self) -> Scan<u64> {
         let start = self.pos;
         let mut value = 0_u64;
@@ -250,7 +257,8 @@ impl<'t> Scanner<'t> {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidNumber`].
-    #[inline]
+    #[cfg_attr(not(apr_small), inline)]
+    #[cfg_attr(apr_small, inline(never))]
     pub fn number(&mut self) -> Scan<&'t str> {
         let start = self.pos;
         if self.peek() == Some(b'-') {
@@ -276,7 +284,8 @@ impl<'t> Scanner<'t> {
     }
 
     /// One digit or more, of the number that begins at `start`.
-    #[inline]
+    #[cfg_attr(not(apr_small), inline)]
+    #[cfg_attr(apr_small, inline(never))]
     fn digits(&mut self, start: usize) -> Scan<()> {
         let first = self.pos;
         while let Some(b'0'..=b'9') = self.peek() {
