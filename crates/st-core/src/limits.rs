@@ -1,4 +1,4 @@
-//! Parsing strictness and resource limits: strictness and resource limits.
+//! Parsing strictness and resource limits.
 
 /// Which headers are accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
