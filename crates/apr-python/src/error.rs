@@ -73,7 +73,7 @@ pub(crate) fn of_file(py: Python<'_>, prefix: &str, error: &st_mmap::Error) -> P
         Some(cause) => of_system(py, cause, text, error.path()),
         None => match error.kind() {
             st_mmap::ErrorKind::File(_) => PyOSError::new_err(text),
-            _ => with_place(py, &text, error.code(), error.offset(), error.tensor()),
+            _ => with_place(py, &text, error.code(), error.offset(), error.subject().map(Subject::name)),
         },
     }
 }

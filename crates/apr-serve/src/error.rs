@@ -1,7 +1,11 @@
-//! Why a server does not start.
+//! Kinds of errors of a server that does not start.
 
 use core::fmt;
 use std::io;
+
+use located_error::{Entry, Located, Location};
+
+use crate::codes::TABLE;
 
 /// Why a server cannot start, or had to stop.
 #[derive(Debug)]
@@ -22,33 +26,6 @@ pub enum ErrorKind {
     /// The operating system gives no thread, clock or signal handler.
     Start,
 }
-
-/// Every code of this crate: of [`Error::code`], and in the responses of a server.
-pub const CODES: &[&str] = &[
-    "sv-bind",
-    "sv-start",
-    "sv-shape",
-    "sv-rollback",
-    "sv-request",
-    "sv-host",
-    "sv-cross-site",
-    "sv-path",
-    "sv-method",
-    "sv-query",
-    "sv-media-type",
-    "sv-body",
-    "sv-body-size",
-    "sv-rows",
-    "sv-answer-size",
-    "sv-json",
-    "sv-number",
-    "sv-columns",
-    "sv-feature",
-    "sv-csv",
-    "sv-raw",
-    "sv-timeout",
-    "sv-busy",
-];
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, cause: io::Error) -> Self {
@@ -99,5 +76,23 @@ impl fmt::Display for Error {
 impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         Some(&self.cause)
+    }
+}
+
+impl Located for Error {
+    fn code(&self) -> &'static str {
+        Self::code(self)
+    }
+
+    fn message(&self) -> &dyn fmt::Display {
+        &self.kind
+    }
+
+    fn location(&self) -> Location<'_> {
+        Location::default()
+    }
+
+    fn entry(&self) -> Option<&'static Entry> {
+        TABLE.iter().find(|entry| entry.code == self.code())
     }
 }

@@ -14,6 +14,7 @@
 
 extern crate alloc;
 
+mod codes;
 mod error;
 mod options;
 
@@ -44,7 +45,8 @@ mod worker;
 mod write;
 
 pub use crate::admit::is_host;
-pub use crate::error::{CODES, Error, ErrorKind};
+pub use crate::codes::TABLE;
+pub use crate::error::{Error, ErrorKind};
 pub use crate::log::Logged;
 pub use crate::model::Model;
 pub use crate::options::{Options, Signals};

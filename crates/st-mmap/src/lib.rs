@@ -33,6 +33,7 @@ pub use checkpoint::{
 };
 pub use error::{Error, ErrorKind};
 pub use file::SafeTensorsFile;
+pub use located_error::Subject;
 pub use map::{Advice, Mapping, PrivateMapping};
 pub use mapped::MappedSafeTensors;
 pub use save::{Survives, save, save_layout, save_layout_surviving, set_metadata};

@@ -257,7 +257,7 @@ fn compare(index: &ShardIndex, shard: &str, listed: usize, file: &SafeTensorsFil
     let unlisted = header.iter().map(|info| info.name()).find(|name| index.shard_of(name) != Some(shard));
     if let Some(tensor) = unlisted {
         let problem = ShardProblem::UnlistedTensor { tensor: tensor.into(), shard: shard.into() };
-        return Err(ErrorKind::Shard(problem).at(file.path()));
+        return Err(ErrorKind::Shard { problem }.at(file.path()));
     }
     // Every tensor here is listed for this shard, so equal counts mean equal sets.
     if header.len() == listed {
@@ -268,7 +268,7 @@ fn compare(index: &ShardIndex, shard: &str, listed: usize, file: &SafeTensorsFil
         None => Ok(()),
         Some(tensor) => {
             let problem = ShardProblem::GhostTensor { tensor: tensor.into(), shard: shard.into() };
-            Err(ErrorKind::Shard(problem).at(file.path()))
+            Err(ErrorKind::Shard { problem }.at(file.path()))
         }
     }
 }

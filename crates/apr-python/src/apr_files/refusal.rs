@@ -172,11 +172,7 @@ impl Refusal {
             Self::Key(error) => located(error),
             Self::File(error) => located(error),
             Self::Format(error) => located(error),
-            Self::Mapped(error) => Told {
-                offset: error.offset(),
-                name: error.tensor().map(str::to_owned),
-                ..bare(error.code(), error.to_string())
-            },
+            Self::Mapped(error) => located(error),
             Self::Gguf(error) => located(error),
             Self::Quant(error) => located(error),
             Self::Io(error) => bare("ac-io", error.to_string()),

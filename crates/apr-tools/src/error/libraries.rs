@@ -44,12 +44,7 @@ macro_rules! from_located {
 from_located!(st_core::Error, apr_convert::Error, gguf_core::Error, apr_crypto::Error);
 
 #[cfg(feature = "serve")]
-impl From<apr_serve::Error> for Failure {
-    fn from(error: apr_serve::Error) -> Self {
-        // The reason has a line of its own.
-        Self::new(error.code(), error.kind().to_string()).because(error.io_error().to_string())
-    }
-}
+from_located!(apr_serve::Error);
 
 impl From<&durable_file::Error> for Failure {
     fn from(error: &durable_file::Error) -> Self {
@@ -70,22 +65,11 @@ impl From<durable_file::Error> for Failure {
 
 impl From<st_mmap::Error> for Failure {
     fn from(error: st_mmap::Error) -> Self {
-        use st_mmap::ErrorKind;
-        let (path, tensor) = (error.path().map(Path::to_owned), error.tensor().map(str::to_owned));
         let failure = match error.kind() {
-            ErrorKind::Format(inner) => Self::from(inner.clone()),
-            ErrorKind::File(inner) => Self::from(inner),
-            kind => Self::new(error.code(), kind.to_string()),
+            st_mmap::ErrorKind::File(inner) => Self::from(inner),
+            _ => located(&error),
         };
-        let failure = match error.io_error() {
-            Some(cause) => failure.because(cause.to_string()),
-            None => failure,
-        };
-        let failure = failure.of_tensor(tensor.as_deref());
-        match path {
-            Some(path) => failure.in_file(&path),
-            None => failure,
-        }
+        failure.of_tensor(error.subject().and_then(Subject::as_tensor))
     }
 }
 

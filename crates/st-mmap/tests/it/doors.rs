@@ -8,7 +8,8 @@ use std::time::Instant;
 use proptest::prelude::*;
 use st_core::{Bounds, Dtype, Index, ReadOptions, SlicePlan, TensorView, WriteOptions};
 use st_mmap::{
-    Advice, Arena, Error, ErrorKind, MappedSafeTensors, Mapping, SafeTensorsFile, ShardedSafeTensors, save,
+    Advice, Arena, Error, ErrorKind, MappedSafeTensors, Mapping, SafeTensorsFile, ShardedSafeTensors,
+    Subject, save,
 };
 
 use crate::scratch::{Scratch, noise, save_bytes};
@@ -81,7 +82,7 @@ fn an_unknown_tensor_is_named_with_its_file() {
         single.tensor("nope").unwrap_err(),
     ] {
         assert_eq!(
-            (error.code(), error.tensor(), error.path()),
+            (error.code(), error.subject().map(Subject::name), error.path()),
             ("st-not-found", Some("nope"), Some(&*path))
         );
     }

@@ -128,7 +128,7 @@ fn every_kind_of_disagreement_is_found() {
     for name in ["ghost", "a"] {
         let error = set.tensor(name).unwrap_err();
         assert!(
-            matches!(error.kind(), ErrorKind::Shard(ShardProblem::GhostTensor { tensor, .. }) if tensor == "ghost")
+            matches!(error.kind(), ErrorKind::Shard { problem: ShardProblem::GhostTensor { tensor, .. } } if tensor == "ghost")
         );
         assert_eq!(
             (error.code(), error.path()),
@@ -144,7 +144,7 @@ fn every_kind_of_disagreement_is_found() {
     let set = ShardedSafeTensors::open(folder).unwrap();
     let error = set.tensor("a").unwrap_err();
     assert!(
-        matches!(error.kind(), ErrorKind::Shard(ShardProblem::UnlistedTensor { tensor, .. }) if tensor == "b")
+        matches!(error.kind(), ErrorKind::Shard { problem: ShardProblem::UnlistedTensor { tensor, .. } } if tensor == "b")
     );
     let problems = set.check().unwrap();
     let ghosts =
@@ -159,7 +159,10 @@ fn every_kind_of_disagreement_is_found() {
     save(set.join("model-00001-of-00002.safetensors"), &[("a", view), ("b", view)], &WriteOptions::default())
         .unwrap();
     let error = ShardedSafeTensors::open(&set).unwrap().tensor("a").unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Shard(ShardProblem::UnlistedTensor { .. })), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Shard { problem: ShardProblem::UnlistedTensor { .. } }),
+        "{error}"
+    );
 }
 
 #[test]

@@ -1,14 +1,18 @@
-//! Codes of `apr-serve`: a server that does not start, and answers that say why there is no other.
+//! The table of error codes: of a server that does not start, and of error responses.
 
 use located_error::Category::{Invalid, Io, Usage};
-use located_error::Entry;
-
-use super::entry;
+use located_error::{Category, Entry};
 
 const BODY: &str = "docs/serve.md has the forms of bodies, `where` in the answer the place";
 const FEWER: &str = "send fewer rows at a time, or start the server with a larger limit (`apr serve --help`)";
 
-pub(super) const ENTRIES: &[Entry] = &[
+const fn entry(code: &'static str, category: Category, meaning: &'static str, remedy: &'static str) -> Entry {
+    // Messages are written where the response is.
+    Entry::new(code, category, "", meaning, remedy)
+}
+
+/// Every code of this crate: of [`Error::code`](crate::Error::code), and of error responses.
+pub const TABLE: &[Entry] = &[
     entry(
         "sv-bind",
         Io,
