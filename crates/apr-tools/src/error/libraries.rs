@@ -2,7 +2,6 @@
 
 use core::error::Error;
 use std::io;
-use std::path::Path;
 
 use located_error::Located;
 
