@@ -68,7 +68,7 @@ impl From<st_mmap::Error> for Failure {
             st_mmap::ErrorKind::File(inner) => Self::from(inner),
             _ => located(&error),
         };
-        failure.of_tensor(error.subject().and_then(Subject::as_tensor))
+        failure.of_tensor(error.subject().and_then(located_error::Subject::as_tensor))
     }
 }
 
