@@ -42,7 +42,7 @@ fn it_is_said_who_vouches_for_it() {
     let sandbox = Sandbox::with_models();
     let worth = |args: &[&str]| sandbox.run(&[&["license", "show"], args].concat()).stdout;
     assert!(worth(&["licensed.apr"]).contains("not signed: anyone"));
-    assert!(worth(&["sold.apr"]).contains("nobody has checked"));
+    assert!(worth(&["sold.apr"]).contains("the signature was not verified"));
     assert!(worth(&["sold.apr", "--any-signer"]).contains("that is anyone"));
     assert!(
         worth(&["sold.apr", "--trusted-keys", "trusted.txt"])
