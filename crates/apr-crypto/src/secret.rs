@@ -1,4 +1,4 @@
-//! Bytes that nobody sees and that do not stay behind.
+//! Secret buffers: zeroized on drop, redacted `Debug`, no `Clone`.
 
 use alloc::boxed::Box;
 use alloc::string::String;

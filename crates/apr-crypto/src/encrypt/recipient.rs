@@ -1,4 +1,4 @@
-//! Encrypting to a person: X25519 and what is made of the shared secret.
+//! X25519 recipients: key agreement, and what is derived from the shared secret.
 
 use alloc::boxed::Box;
 use core::fmt;

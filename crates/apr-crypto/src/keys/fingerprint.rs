@@ -1,4 +1,4 @@
-//! Keys to read out on the telephone.
+//! Key fingerprints.
 
 use core::fmt;
 use core::str::FromStr;

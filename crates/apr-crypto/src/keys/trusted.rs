@@ -1,4 +1,4 @@
-//! Whose key it is: names for verifying keys.
+//! Trusted-keys list: names for verifying keys.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

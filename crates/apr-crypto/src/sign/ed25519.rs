@@ -1,4 +1,4 @@
-//! Who made it: Ed25519.
+//! Ed25519 signatures.
 
 use alloc::boxed::Box;
 use alloc::format;

@@ -1,4 +1,4 @@
-//! Sealing what comes bit by bit.
+//! Streaming encryption.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
