@@ -65,8 +65,8 @@ pub use crate::v1::load::{Expect, load_from_bytes, load_from_bytes_with, view_by
 pub use crate::v1::load::{load, load_from, load_with};
 #[cfg(feature = "crypto")]
 pub use crate::v1::protect::{
-    AuthenticMetadata, InferenceKey, KeyHint, Opened, Protection, RawModel, authenticate, open_protected,
-    to_vec_protected, verify_signature, verify_source,
+    AuthenticMetadata, InferenceKey, KeyHint, Opened, Protection, RawModel, authenticate, check_source,
+    open_protected, to_vec_protected, verify_signature, verify_source,
 };
 #[cfg(all(feature = "crypto", feature = "std"))]
 pub use crate::v1::protect::{

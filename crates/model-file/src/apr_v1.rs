@@ -115,6 +115,8 @@ impl AprV1 {
         options: &ReadOptions,
     ) -> Result<Self, Error> {
         prefix_len(&content.prefix(32)?, content.total_len(), options)?;
+        // Of a long file, before the rest of it is read.
+        apr_container::check_source(content, access.trust(), options)?;
         let file = content.read_all()?;
         let signer = apr_container::verify_signature(&file, access.trust(), options)?;
         let mut options = *options;

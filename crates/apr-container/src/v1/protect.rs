@@ -22,6 +22,7 @@ pub use self::seal::{Protection, to_vec_protected};
 pub use self::seal::{save_encrypted, save_for_recipient, save_protected, save_signed};
 #[cfg(feature = "std")]
 pub use self::streamed::check_before_reading;
+pub use self::streamed::check_source;
 pub use self::streamed::verify_source;
 pub use self::trust::verify_signature;
 

@@ -119,6 +119,22 @@ pub fn check_before_reading<'k>(
     Ok(())
 }
 
+/// [`check_before_reading`] of a source.
+///
+/// # Errors
+///
+/// Those of [`check_before_reading`].
+pub fn check_source<'k>(
+    source: &(impl ReadAt + ?Sized),
+    trust: impl Into<Trust<'k>>,
+    options: &ReadOptions,
+) -> Result<(), Error> {
+    if source.total_len() <= SHORT_LEN {
+        return Ok(());
+    }
+    Claim::read(source, trust.into(), options).map(drop)
+}
+
 /// What a long file says of itself: lengths that fit, and a signature whose key is acceptable if one is demanded.
 struct Claim<'k> {
     geometry: Geometry,
