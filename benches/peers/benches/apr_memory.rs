@@ -33,7 +33,7 @@ fn main() {
     let plain = (Compression::None, Some(v0_15::Compression::None), v0_72::Compression::None);
     let zstd =
         (Compression::ZstdDefault, Some(v0_15::Compression::ZstdDefault), v0_72::Compression::ZstdDefault);
-    let lz4 = (Compression::LZ4, None, v0_72::Compression::LZ4);
+    let lz4 = (Compression::LZ4, None, v0_72::Compression::Lz4);
     one(&mut plan, "plain 1000000", &Pair::new(1_000_000, Values::Noise), &path, plain);
     for values in [Values::Noise, Values::Pattern] {
         let pair = Pair::new(1_000_000, values);

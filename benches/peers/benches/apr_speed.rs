@@ -115,7 +115,7 @@ fn lz4(plan: &mut Plan, count: usize, values: Values) {
     if plan.wants(&row) {
         let contenders = vec![
             contender("apr-container", || ours(&pair.ours, &path, Compression::LZ4)),
-            contender("aprender-core 0.72.3", || newer(&pair.newer, &path, v0_72::Compression::LZ4)),
+            contender("aprender-core 0.72.3", || newer(&pair.newer, &path, v0_72::Compression::Lz4)),
         ];
         plan.run(&row, Work::bytes(pair.payload_len), contenders);
     }
