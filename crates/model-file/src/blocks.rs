@@ -290,7 +290,7 @@ mod tests {
         let decoded = Decoded { from: Dtype::Q8_0, to: Dtype::F16, elements: 64 };
         assert!(decoded.read(0, &mut [0; 64], read).is_ok());
         let error = decoded.read(64, &mut [0; 64], read).unwrap_err();
-        assert_eq!(error.code(), "mf-not-representable");
+        assert_eq!(error.code(), "mo-not-representable");
         assert!(error.to_string().contains("element 36 is 131008"), "{error}");
     }
 

@@ -123,7 +123,7 @@ impl Error {
         self.0.tensor.as_deref()
     }
 
-    /// Stable identifier: the code of a wrapped error, or one of this crate's own, for example `mf-foreign-format`.
+    /// Stable identifier: the code of a wrapped error, or one of this crate's own, for example `mo-foreign-format`.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match &self.0.kind {
@@ -132,22 +132,22 @@ impl Error {
             ErrorKind::Gguf(error) => error.code(),
             ErrorKind::Sealed(error) => error.code(),
             ErrorKind::Model(error) => error.code(),
-            ErrorKind::Read(_) => "mf-read",
+            ErrorKind::Read(_) => "mo-read",
             #[cfg(feature = "std")]
             ErrorKind::File(error) => error.code(),
             #[cfg(feature = "std")]
             ErrorKind::Files(error) => error.code(),
-            ErrorKind::ForeignFormat { .. } => "mf-foreign-format",
-            ErrorKind::ForeignPayload { .. } => "mf-foreign-payload",
-            ErrorKind::NoModel => "mf-no-model",
-            ErrorKind::ModelDtype { .. } => "mf-model-dtype",
-            ErrorKind::UnknownEncoding { .. } => "mf-unknown-encoding",
-            ErrorKind::ByteOrder { .. } => "mf-byte-order",
-            ErrorKind::NotRepresentable { .. } => "mf-not-representable",
+            ErrorKind::ForeignFormat { .. } => "mo-foreign-format",
+            ErrorKind::ForeignPayload { .. } => "mo-foreign-payload",
+            ErrorKind::NoModel => "mo-no-model",
+            ErrorKind::ModelDtype { .. } => "mo-model-dtype",
+            ErrorKind::UnknownEncoding { .. } => "mo-unknown-encoding",
+            ErrorKind::ByteOrder { .. } => "mo-byte-order",
+            ErrorKind::NotRepresentable { .. } => "mo-not-representable",
             ErrorKind::Dimension { code } => code,
-            ErrorKind::OutOfRange { .. } => "mf-range",
-            ErrorKind::TensorNotFound => "mf-no-tensor",
-            ErrorKind::OutOfMemory { .. } => "mf-out-of-memory",
+            ErrorKind::OutOfRange { .. } => "mo-range",
+            ErrorKind::TensorNotFound => "mo-no-tensor",
+            ErrorKind::OutOfMemory { .. } => "mo-out-of-memory",
         }
     }
 
