@@ -99,13 +99,7 @@ fn copy<'a>(values: &'a [f32], out: &'a mut [f32]) -> Contender<'a> {
     contender("copy", move || out.copy_from_slice(values))
 }
 
-fn quantize(
-    plan: &mut Plan,
-    format: Dtype,
-    values: &[f32],
-    reference: Option<&Reference>,
-    two: &ThreadPool,
-) {
+fn quantize(plan: &mut Plan, format: Dtype, values: &[f32], reference: Option<&Reference>, two: &ThreadPool) {
     let len = format.byte_len_of_rows(ROW as u64, (values.len() / ROW) as u64).expect("whole rows");
     let len = usize::try_from(len).expect("memory");
     let mut copied = vec![0.0; values.len()];

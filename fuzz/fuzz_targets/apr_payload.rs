@@ -2,8 +2,11 @@
 
 #![no_main]
 
-use apr_container::{DecodePayload, EncodePayload, Error, Expect, PayloadLayout, ModelType, PayloadReader, ReadOptions, decode_payload_from_slice, encode_payload_to_vec, load_from_bytes_with};
 use apr_container::v1::Container;
+use apr_container::{
+    DecodePayload, EncodePayload, Error, Expect, ModelType, PayloadLayout, PayloadReader, ReadOptions,
+    decode_payload_from_slice, encode_payload_to_vec, load_from_bytes_with,
+};
 use apr_fuzz::Choices;
 use apr_fuzz::apr::payload::{KINDS, Kind};
 use apr_models::*;
@@ -42,12 +45,9 @@ fn check_kind(kind: &Kind, payload: &[u8], layout: PayloadLayout) {
         "DBSCAN" => check(payload, layout, kind, Dbscan::from_tensors),
         "GaussianMixture" => check(payload, layout, kind, GaussianMixture::from_tensors),
         "IsolationForest" => check(payload, layout, kind, IsolationForest::from_tensors),
-        "MixtureOfExperts" => check::<MixtureOfExperts<LinearRegression>>(
-            payload,
-            layout,
-            kind,
-            MixtureOfExperts::from_tensors,
-        ),
+        "MixtureOfExperts" => {
+            check::<MixtureOfExperts<LinearRegression>>(payload, layout, kind, MixtureOfExperts::from_tensors)
+        }
         "QuantizedBlock" => check(payload, layout, kind, QuantizedBlock::from_tensors),
         "Numbers" => check(payload, layout, kind, Numbers::from_tensors),
         "Pca" => check(payload, layout, kind, Pca::from_tensors),
@@ -58,9 +58,7 @@ fn check_kind(kind: &Kind, payload: &[u8], layout: PayloadLayout) {
         "GradientBoostingClassifier" => {
             check(payload, layout, kind, GradientBoostingClassifier::from_tensors)
         }
-        "GradientBoostingRegressor" => {
-            check(payload, layout, kind, GradientBoostingRegressor::from_tensors)
-        }
+        "GradientBoostingRegressor" => check(payload, layout, kind, GradientBoostingRegressor::from_tensors),
         "NgramLm" => check(payload, layout, kind, NgramLm::from_tensors),
         "CountVectorizer" => check(payload, layout, kind, CountVectorizer::from_tensors),
         "TfIdf" => check(payload, layout, kind, TfIdf::from_tensors),
@@ -87,8 +85,7 @@ fn check<M: DecodePayload + EncodePayload + Model>(
     kind: &Kind,
     from_tensors: fn(&Tensors) -> Result<M, apr_models::Error>,
 ) -> bool {
-    let decode =
-        |bytes: &[u8], layout| decode_payload_from_slice::<M>(bytes, layout, kind.model_type);
+    let decode = |bytes: &[u8], layout| decode_payload_from_slice::<M>(bytes, layout, kind.model_type);
     let skipped = decode_payload_from_slice::<Skipped<M>>(payload, layout, kind.model_type);
     let model = match decode(payload, layout) {
         Ok(model) => model,
@@ -133,7 +130,7 @@ fn any_model(model_type: ModelType, payload: &[u8], layout: PayloadLayout) {
         let _ = rows.and_then(|rows| model.try_predict(&rows));
     }
     let written = encode_payload_to_vec(&model, layout).expect("the layout it was read in");
-    let again = decode_payload_from_slice::<AnyModel>(&written, layout, model_type)
-        .expect("what we write we read");
+    let again =
+        decode_payload_from_slice::<AnyModel>(&written, layout, model_type).expect("what we write we read");
     assert_eq!(encode_payload_to_vec(&again, layout).ok(), Some(written));
 }

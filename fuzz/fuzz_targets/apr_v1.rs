@@ -4,8 +4,11 @@
 
 use std::{env, fs, process};
 
-use apr_container::{Error, Expect, PayloadLayout, ModelInfo, ReadOptions, SaveOptions, UncheckedSignature, encode_payload_to_vec, inspect_bytes_with, inspect_reader, load_from_bytes_with, load_with, to_vec};
 use apr_container::v1::Container;
+use apr_container::{
+    Error, Expect, ModelInfo, PayloadLayout, ReadOptions, SaveOptions, UncheckedSignature,
+    encode_payload_to_vec, inspect_bytes_with, inspect_reader, load_from_bytes_with, load_with, to_vec,
+};
 use apr_fuzz::apr::first;
 use apr_models::{AnyModel, LinearRegression, Model, Numbers};
 use libfuzzer_sys::fuzz_target;

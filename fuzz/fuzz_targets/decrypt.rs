@@ -3,9 +3,12 @@
 
 #![no_main]
 
-use apr_container::{Compression, Expect, PayloadLayout, Opened, ReadOptions, UncheckedSignature, authenticate, encode_payload_to_vec, open_protected};
-use apr_crypto::Access;
 use apr_container::v1::Container;
+use apr_container::{
+    Compression, Expect, Opened, PayloadLayout, ReadOptions, UncheckedSignature, authenticate,
+    encode_payload_to_vec, open_protected,
+};
+use apr_crypto::Access;
 use apr_crypto::{AesKey, ChunkedLayout, ChunkedReader, FileKey, RecipientSecret, SigningKey};
 use apr_fuzz::Choices;
 use apr_fuzz::apr::protected::{Repeating, by_anybody, changed, model, recipient, signer, sound};
@@ -75,7 +78,8 @@ impl Keys {
         assert!(open(&file, &ReadOptions::STRICT).is_err(), "changed, and accepted");
         // The tolerant reader passes over bytes that belong to nothing. What it hands out is as it was.
         if let Ok(opened) = open(&file, &TOLERANT) {
-            let encoded = |model: &AnyModel| encode_payload_to_vec(model, PayloadLayout::V0_72).expect("sound");
+            let encoded =
+                |model: &AnyModel| encode_payload_to_vec(model, PayloadLayout::V0_72).expect("sound");
             let expected = encode_payload_to_vec(&model(), PayloadLayout::V0_72).expect("sound");
             assert_eq!(encoded(&opened.model), expected);
             let parts = |file: &[u8]| {

@@ -2,8 +2,10 @@
 
 #![no_main]
 
-use apr_container::{PayloadLayout, ModelType, ReadOptions, decode_payload_from_slice, encode_payload_to_vec};
 use apr_container::v1::Container;
+use apr_container::{
+    ModelType, PayloadLayout, ReadOptions, decode_payload_from_slice, encode_payload_to_vec,
+};
 use apr_fuzz::{Choices, pipeline};
 use apr_models::{Model, Pipeline, Samples};
 use libfuzzer_sys::fuzz_target;

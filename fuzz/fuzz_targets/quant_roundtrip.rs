@@ -4,7 +4,9 @@
 #![no_main]
 
 use apr_fuzz::Choices;
-use apr_quant::{Dtype, ErrorKind, ErrorMeter, NonFinite, SimdLevel, Quantizer, dequantize, dequantize_on, dtypes};
+use apr_quant::{
+    Dtype, ErrorKind, ErrorMeter, NonFinite, Quantizer, SimdLevel, dequantize, dequantize_on, dtypes,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

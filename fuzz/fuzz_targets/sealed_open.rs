@@ -3,12 +3,12 @@
 
 #![no_main]
 
-use apr_sealed::{
-    self, RekeyOptions, Rekeying, SealOptions, SealedHeader, SealedLimits, SealedReader, verify,
-};
 use apr_container::Error;
 use apr_crypto::{Access, Argon2Limits, Trust};
 use apr_fuzz::sealed::{Counter, make, recipient, signer};
+use apr_sealed::{
+    self, RekeyOptions, Rekeying, SealOptions, SealedHeader, SealedLimits, SealedReader, verify,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

@@ -32,7 +32,7 @@ mod tests {
 
     use apr_container::v2::Stored;
     use apr_container::{
-        Expect, PayloadLayout, Limits, Metadata, ReadOptions, Strictness, decode_payload_from_slice,
+        Expect, Limits, Metadata, PayloadLayout, ReadOptions, Strictness, decode_payload_from_slice,
         load_from_bytes_with,
     };
     use apr_models::AnyModel;

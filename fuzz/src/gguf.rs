@@ -16,16 +16,8 @@ pub fn builder(choices: &mut Choices<'_>) -> (GgufBuilder, Vec<Vec<u8>>) {
     if choices.rarely(3) {
         let _ = builder.set("general.alignment", 1u32 << choices.below(12));
     }
-    let formats = [
-        Dtype::F32,
-        Dtype::F16,
-        Dtype::I8,
-        Dtype::F64,
-        Dtype::Q4_0,
-        Dtype::Q8_0,
-        Dtype::Q4_K,
-        Dtype::TQ1_0,
-    ];
+    let formats =
+        [Dtype::F32, Dtype::F16, Dtype::I8, Dtype::F64, Dtype::Q4_0, Dtype::Q8_0, Dtype::Q4_K, Dtype::TQ1_0];
     let mut data = Vec::new();
     for idx in 0..choices.below(6) {
         let format = choices.pick(formats);

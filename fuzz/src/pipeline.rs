@@ -205,7 +205,8 @@ mod tests {
     #[test]
     fn seeds_are_sound_and_changes_are_not_always() {
         let read = |payload: &[u8]| {
-            decode_payload_from_slice::<Pipeline>(payload, PayloadLayout::default(), ModelType::Custom).is_ok()
+            decode_payload_from_slice::<Pipeline>(payload, PayloadLayout::default(), ModelType::Custom)
+                .is_ok()
         };
         assert!(seeds().iter().all(|payload| read(payload)));
         let n_read = (0..=255_u8)

@@ -1,10 +1,10 @@
 //! Sealed files as the fuzzer decides: directories, metadata, key slots and headers out of its bytes, with every code,
 //! checksum, hash and signature around them made right, as the keys' owner would.
 
-use apr_sealed::MAGIC;
 use apr_crypto::{
     Error, FileKey, LeafLen, RecipientSecret, Rng, SigningKey, TreeAlgorithm, TreeHasher, dsse_pae,
 };
+use apr_sealed::MAGIC;
 use sha2::{Digest as _, Sha256};
 
 use crate::Choices;

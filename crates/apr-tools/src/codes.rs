@@ -60,10 +60,7 @@ mod tests {
 
     #[test]
     fn every_code_of_every_crate_is_explained_once() {
-        let lists: &[&[&str]] = &[
-            apr_models::ErrorKind::CODES,
-            crate::error::CODES,
-        ];
+        let lists: &[&[&str]] = &[apr_models::ErrorKind::CODES, crate::error::CODES];
         let all: BTreeSet<&str> = entries().map(|entry| entry.code).collect();
         assert_eq!(all.len(), entries().count(), "a code is explained twice");
         let here = [model::ENTRIES, wasm::ENTRIES, cli::ENTRIES];

@@ -1,7 +1,7 @@
 //! Containers of version 1.
 
-use apr_container::{Compression, EncodePayload, Error, PayloadWriter, SaveOptions, to_vec};
 use apr_container::v1::Container;
+use apr_container::{Compression, EncodePayload, Error, PayloadWriter, SaveOptions, to_vec};
 
 use super::{msgpack, payload, seal};
 use crate::choices::Choices;
@@ -58,8 +58,7 @@ fn built(choices: &mut Choices<'_>) -> Vec<u8> {
         Compression::LZ4,
         Compression::ZstdMax,
     ]);
-    let options =
-        SaveOptions::default().with_compression(compression).with_layout(layout).with_created_at(0);
+    let options = SaveOptions::default().with_compression(compression).with_layout(layout).with_created_at(0);
     let file = to_vec(&Raw(payload), model_type, &options).expect("any payload can be saved");
     let container = Container::from_bytes(&file).expect("what we write we read");
     let mut header = container.header().to_bytes();

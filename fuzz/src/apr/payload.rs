@@ -4,7 +4,7 @@ mod ours;
 mod peers;
 mod writer;
 
-use apr_container::{PayloadLayout, ModelType};
+use apr_container::{ModelType, PayloadLayout};
 
 use self::writer::Writer;
 use crate::choices::Choices;

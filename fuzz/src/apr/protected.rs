@@ -1,8 +1,8 @@
 //! Encrypted and signed containers under fixed keys: as they were saved, changed by someone without the keys, and made by someone
 //! who has the recipient's public key and no manners.
 
-use apr_container::{Compression, ModelType, Protection, SaveOptions, to_vec_protected};
 use apr_container::v1::{Container, Flags, Header};
+use apr_container::{Compression, ModelType, Protection, SaveOptions, to_vec_protected};
 use apr_crypto::{Error, RecipientSecret, Rng, SigningKey};
 use apr_models::{LinearRegression, Vector};
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use apr_container::ReadOptions;
 use apr_container::v2::{
-    AprType, Container, Dtype, Json, Metadata, Order, Shard, ShardManifest, Sharding, TensorView, WriteOptions, byte_len, save,
-    to_vec,
+    AprType, Container, Dtype, Json, Metadata, Order, Shard, ShardManifest, Sharding, TensorView,
+    WriteOptions, byte_len, save, to_vec,
 };
 use apr_format::v2::{AprV2Metadata, AprV2Reader, AprV2ReaderRef, AprV2Writer, TensorDType};
 use serde_json::Value;
