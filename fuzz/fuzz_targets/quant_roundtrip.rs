@@ -127,14 +127,14 @@ fn refused_rightly(values: &[f32], format: Dtype, is_weighted: bool, kind: Error
             let (before, from) = values.split_at(element as usize);
             assert!(!from[0].is_finite() && before.iter().all(|value| value.is_finite()));
         }
-        ErrorKind::ScaleTooLarge { format: named, element } => {
+        ErrorKind::ScaleTooLarge { dtype: named, element } => {
             // A search under odd weights may go far; a scale never leaves `f16` for numbers below one.
             assert!(named == format && values[element as usize].abs() > 1.0, "{}", values[element as usize]);
         }
-        ErrorKind::ImportanceZero { format: named, element } => {
+        ErrorKind::ImportanceZero { dtype: named, element } => {
             assert!(is_weighted && named == format && values[element as usize].is_finite());
         }
-        ErrorKind::ScaleTooSmall { format: named, element } => {
+        ErrorKind::ScaleTooSmall { dtype: named, element } => {
             let value = values[element as usize].abs();
             // The inverse of a step is infinite below 2.94e-39. The step may be a 31st of a span, the span a 2^24th of the number.
             assert!(named == format && value > 0.0 && value < 1.6e-30, "{value}");

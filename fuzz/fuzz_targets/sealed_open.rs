@@ -3,11 +3,10 @@
 
 #![no_main]
 
-use apr_container::Error;
 use apr_crypto::{Access, Argon2Limits, Trust};
 use apr_fuzz::sealed::{Counter, make, recipient, signer};
 use apr_sealed::{
-    self, RekeyOptions, Rekeying, SealOptions, SealedHeader, SealedLimits, SealedReader, verify,
+    Error, RekeyOptions, Rekeying, SealOptions, SealedHeader, SealedLimits, SealedReader, verify,
 };
 use libfuzzer_sys::fuzz_target;
 

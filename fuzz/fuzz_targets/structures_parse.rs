@@ -38,7 +38,7 @@ fn check(file: &[u8]) {
             assert!(error.offset().is_none_or(|at| at <= file.len() as u64), "{error}");
             let is_file = matches!(error.kind(), ErrorKind::File { .. });
             assert!(is_file || ErrorKind::CODES.contains(&error.code()));
-            let _ = (error.to_string(), error.path().len());
+            let _ = (error.to_string(), error.subject());
             return;
         }
     };
