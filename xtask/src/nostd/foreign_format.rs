@@ -5,5 +5,5 @@ fn call(bytes: &[u8]) -> usize {
         Ok::<(), ()>(())
     };
     let format = foreign_format::identify(bytes.len() as u64, read).ok().flatten();
-    format.map_or(0, |format| format.title().len() + format.help().map_or(0, str::len))
+    format.map_or(0, |format| format.title().len() + format.help().len())
 }

@@ -5,9 +5,11 @@ use alloc::vec::Vec;
 use std::path::Path;
 
 use apr_crypto::{
-    Access, AesKey, Argon2Cost, DecryptionKey, EphemeralPublic, ErrorKind as CryptoErrorKind, Password,
-    RecipientPublic, RecipientSecret, Salt, Signer, Trust,
+    Access, AesKey, Argon2Cost, DecryptionKey, EphemeralPublic, ErrorKind as CryptoErrorKind,
+    RecipientPublic, Salt, Signer,
 };
+#[cfg(feature = "std")]
+use apr_crypto::{Password, RecipientSecret, Trust};
 
 use super::binding::Surroundings;
 #[cfg(feature = "std")]

@@ -7,7 +7,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 #[cfg(feature = "std")]
-use apr_crypto::{AesKey, Argon2Cost, Nonce, OsRandom, Password, RecipientPublic, Rng, Salt, SigningKey};
+use apr_crypto::OsRandom;
+use apr_crypto::{AesKey, Argon2Cost, Nonce, Password, RecipientPublic, Rng, Salt, SigningKey};
 
 use super::binding::{self, Surroundings};
 use super::{COMMITMENT_KEY, COMMITMENT_LABEL, MODE_KEY, PASSWORD_MODE, RECIPIENT_MODE};
