@@ -212,6 +212,6 @@ fn data_of_another_length_is_refused() {
     assert!(layout.write_to(&mut Vec::new(), &[b"abcd"]).is_err());
     for given in [&b"ab"[..], b"abcd"] {
         let error = layout.write_streamed(&mut Vec::new(), |_, sink| sink.write_all(given)).unwrap_err();
-        assert!(error.to_string().contains("3 needed"), "{error}");
+        assert!(error.to_string().contains("expected 3 bytes of data"), "{error}");
     }
 }
