@@ -491,8 +491,12 @@ def test_key_files(tmp_path: Path) -> None:
 
 
 def test_inspect_knows_every_format() -> None:
-    tensors = apr.inspect(FILES / "f0723v2_streaming.apr")["tensors"]
-    assert tensors["a"] == {"dtype": "F32", "shape": (4, 5), "nbytes": 80}
+    info = apr.inspect(FILES / "f0723v2_streaming.apr")
+    assert (info["format"], info["version"], info["format_version"]) == ("apr", 2, (2, 0))
+    assert info["tensors"]["a"] == {"dtype": "F32", "shape": (4, 5), "nbytes": 80}
+    info = apr.inspect(FILES / "a0723_linreg_lz4_recipient.apr")
+    assert (info["format"], info["version"], info["format_version"]) == ("apr", 1, (1, 0))
+    assert "generation" not in info
     tensors = apr.inspect(FILES / "a0723_linreg.safetensors")
     assert tensors["format"] == "safetensors" and tensors["tensors"]["coefficients"]["dtype"] == "F32"
     gguf = [path for path in (VECTORS / "gguf" / "files").iterdir() if path.suffix == ".gguf"]

@@ -14,7 +14,7 @@ use super::keys::{Keys, Opening, SignedBy};
 use super::model::Model;
 use super::refusal::Refusal;
 use super::source::Source;
-use super::values::of_second_generation;
+use super::values::metadata_of_v2;
 
 /// Longest file that is taken for a model: none that version 1 can describe is longer.
 const MAX_LEN: u64 = 1 << 34;
@@ -90,7 +90,7 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
             keys.refuse_for("an .apr file of version 2")?;
             let index = v2::Index::from_bytes(&file, options)?;
             let tensors = Tensors::from_apr2(&file)?;
-            let metadata = of_second_generation(index.metadata(), MODEL_KEY);
+            let metadata = metadata_of_v2(index.metadata(), MODEL_KEY);
             of_tensors(&tensors, metadata)
         }
         FileKind::Model(ModelFormat::SafeTensors) => {

@@ -82,10 +82,8 @@ impl From<model_file::Error> for Refusal {
             ErrorKind::File(error) => Self::File(error),
             ErrorKind::Files(error) => Self::Mapped(error),
             ErrorKind::Read(error) if error.kind() == read_at::ErrorKind::Source => {
-                match error.into_source().map(|source| source.downcast::<io::Error>()) {
-                    Some(Ok(error)) => Self::Io(*error),
-                    _ => Self::Said { code, text },
-                }
+                let cause = error.into_source().and_then(|source| source.downcast::<io::Error>().ok());
+                cause.map_or(Self::Said { code, text }, |error| Self::Io(*error))
             }
             ErrorKind::Read(error) => Self::Io(error.into()),
             _ => Self::Said { code, text },

@@ -114,8 +114,8 @@ pub(crate) fn metadata_to_python<'py>(py: Python<'py>, metadata: &Metadata) -> P
     to_python(py, &value)
 }
 
-/// What a file of version 2 says, in the fields of the first: what has no field there is among the custom keys.
-pub(crate) fn of_second_generation(metadata: &v2::Metadata, model_key: &str) -> Metadata {
+/// The metadata of a file of version 2 in the fields of version 1; what has no field there is among the custom keys.
+pub(crate) fn metadata_of_v2(metadata: &v2::Metadata, model_key: &str) -> Metadata {
     let mut custom: Map<Value> = Map::new();
     let texts = [
         ("author", &metadata.author),
