@@ -1,11 +1,7 @@
 //! Whether a number is within the range of a double.
 
-/// The powers of ten that a double has, from the least that takes some 64-bit integer beyond its range.
-const POWERS: [f64; 20] = [
-    1e289, 1e290, 1e291, 1e292, 1e293, 1e294, 1e295, 1e296, 1e297, 1e298, 1e299, 1e300, 1e301, 1e302, 1e303,
-    1e304, 1e305, 1e306, 1e307, 1e308,
-];
-const LEAST: i32 = 289;
+/// The exponent of the greatest power of ten that a double has.
+const GREATEST: i32 = 308;
 
 /// Whether a JSON number is finite as a double, decided as `serde_json` does: it keeps the leading digits that fit
 /// 64 bits and scales them by a power of ten.
@@ -63,8 +59,42 @@ impl Decimal {
         if self.significand == 0 || self.exponent < 0 {
             return true;
         }
-        // Below that, a double represents even 2^64 times the power.
-        let Ok(idx) = usize::try_from(self.exponent - LEAST) else { return true };
-        POWERS.get(idx).is_some_and(|power| (self.significand as f64 * power).is_finite())
+        let Ok(below) = u32::try_from(GREATEST - self.exponent) else { return false };
+        // Divisors that do not fit 64 bits are of powers so small that a double represents even 2^64 times the power. The others
+        // are exact as doubles; the test compares the result with that of the powers as literals.
+        let Some(divisor) = 10_u64.checked_pow(below) else { return true };
+        (self.significand as f64 * (1e308 / divisor as f64)).is_finite()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The powers of ten that take some 64-bit integer beyond the range of a double.
+    const POWERS: [f64; 20] = [
+        1e289, 1e290, 1e291, 1e292, 1e293, 1e294, 1e295, 1e296, 1e297, 1e298, 1e299, 1e300, 1e301, 1e302,
+        1e303, 1e304, 1e305, 1e306, 1e307, 1e308,
+    ];
+
+    #[test]
+    fn range_ends_where_a_product_with_the_power_does() {
+        for (exponent, power) in (289..).zip(POWERS) {
+            let is_finite = |significand| Decimal { significand, exponent, full: false }.is_finite();
+            let (mut finite, mut infinite) = (1, u64::MAX);
+            while infinite - finite > 1 {
+                let middle = finite + (infinite - finite) / 2;
+                match (middle as f64 * power).is_finite() {
+                    true => finite = middle,
+                    false => infinite = middle,
+                }
+            }
+            assert!(is_finite(finite), "{finite} * 10^{exponent}");
+            assert!(!is_finite(infinite), "{infinite} * 10^{exponent}");
+        }
+        for (exponent, expected) in [(288, true), (309, false), (i32::MAX, false)] {
+            let decimal = Decimal { significand: u64::MAX, exponent, full: false };
+            assert_eq!(decimal.is_finite(), expected, "10^{exponent}");
+        }
     }
 }
