@@ -2,29 +2,35 @@
 
 use alloc::vec::Vec;
 
-/// Open arrays and objects; the first 128 need no allocation.
+#[cfg(not(apr_small))]
+type Word = u128;
+/// Machines of 32 bits shift it by one instruction.
+#[cfg(apr_small)]
+type Word = u32;
+
+/// Open arrays and objects; those of the first word need no allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
     /// Full words, outermost first.
-    full: Vec<u128>,
+    full: Vec<Word>,
     /// The innermost bracket is the lowest bit: whether it is an object.
-    bits: u128,
+    bits: Word,
     /// Bits in use.
     len: u32,
 }
 
 impl Nesting {
     pub(crate) fn push(&mut self, is_object: bool) {
-        if self.len == u128::BITS {
+        if self.len == Word::BITS {
             self.full.push(self.bits);
             self.len = 0;
         }
-        self.bits = self.bits << 1 | u128::from(is_object);
+        self.bits = self.bits << 1 | Word::from(is_object);
         self.len += 1;
     }
 
     pub(crate) fn depth(&self) -> usize {
-        self.full.len() * u128::BITS as usize + self.len as usize
+        self.full.len() * Word::BITS as usize + self.len as usize
     }
 
     /// Whether the innermost open bracket is that of an object; `None` if none is open.
@@ -38,7 +44,7 @@ impl Nesting {
         if self.len == 0
             && let Some(bits) = self.full.pop()
         {
-            (self.bits, self.len) = (bits, u128::BITS);
+            (self.bits, self.len) = (bits, Word::BITS);
         }
     }
 }
