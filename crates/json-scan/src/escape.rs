@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::{self, Write as _};
+use core::fmt;
 
 /// Which characters of a string are escaped. Every choice yields the same value when the text is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,20 +33,25 @@ pub const fn is_hazard(character: char) -> bool {
 
 /// Appends a string literal, with its quotes.
 pub fn push_string(out: &mut String, text: &str, escape: Escape) {
-    let done = write(text, Style::Json(escape), |piece| {
-        out.push_str(piece);
-        Ok(())
-    });
+    let done = write(text, Style::Json(escape), out);
     debug_assert_eq!(done, Ok(()), "appending to a string does not fail");
 }
 
 /// Appends a string literal, with its quotes, as UTF-8.
 pub fn push_string_bytes(out: &mut Vec<u8>, text: &str, escape: Escape) {
-    let done = write(text, Style::Json(escape), |piece| {
-        out.extend_from_slice(piece.as_bytes());
-        Ok(())
-    });
+    let done = write(text, Style::Json(escape), &mut Utf8(out));
     debug_assert_eq!(done, Ok(()), "appending to a vector does not fail");
+}
+
+/// A vector that text is appended to.
+struct Utf8<'v>(&'v mut Vec<u8>);
+
+impl fmt::Write for Utf8<'_> {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
 }
 
 /// A string that displays as a JSON string literal.
@@ -63,7 +68,7 @@ pub struct JsonStr<'t>(pub &'t str, pub Escape);
 
 impl fmt::Display for JsonStr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write(self.0, Style::Json(self.1), |piece| f.write_str(piece))
+        write(self.0, Style::Json(self.1), f)
     }
 }
 
@@ -79,7 +84,7 @@ pub struct JsonEscape(pub char);
 
 impl fmt::Display for JsonEscape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_escape(self.0, Style::Json(Escape::Minimal), &mut |piece| f.write_str(piece))
+        write_escape(self.0, Style::Json(Escape::Minimal), f)
     }
 }
 
@@ -95,7 +100,7 @@ pub struct Quoted<'t>(pub &'t str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write(self.0, Style::Quoted, |piece| f.write_str(piece))
+        write(self.0, Style::Quoted, f)
     }
 }
 
@@ -111,7 +116,7 @@ pub struct Visible<'t>(pub &'t str);
 
 impl fmt::Display for Visible<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write(self.0, Style::Visible, |piece| f.write_str(piece))
+        write(self.0, Style::Visible, f)
     }
 }
 
@@ -122,19 +127,29 @@ enum Style {
     Visible,
 }
 
-#[inline]
-fn write(text: &str, style: Style, mut emit: impl FnMut(&str) -> fmt::Result) -> fmt::Result {
+/// What a text is written to: the writer itself, or in a small build a trait object, so that there is one instance of what writes.
+#[cfg(not(apr_small))]
+macro_rules! out {
+    () => { impl fmt::Write };
+}
+#[cfg(apr_small)]
+macro_rules! out {
+    () => { dyn fmt::Write + '_ };
+}
+
+#[cfg_attr(not(apr_small), inline)]
+fn write(text: &str, style: Style, out: &mut out!()) -> fmt::Result {
     let quote = if style == Style::Visible { "" } else { "\"" };
-    emit(quote)?;
+    out.write_str(quote)?;
     let mut rest = text;
     while let Some((at, special)) = next_special(rest, style) {
         let (plain, after) = rest.split_at(at);
-        emit(plain)?;
-        write_escape(special, style, &mut emit)?;
+        out.write_str(plain)?;
+        write_escape(special, style, out)?;
         rest = &after[special.len_utf8()..];
     }
-    emit(rest)?;
-    emit(quote)
+    out.write_str(rest)?;
+    out.write_str(quote)
 }
 
 /// The first character that is escaped.
@@ -154,9 +169,9 @@ fn next_special(text: &str, style: Style) -> Option<(usize, char)> {
     text[at..].chars().next().map(|character| (at, character))
 }
 
-fn write_escape(character: char, style: Style, emit: &mut impl FnMut(&str) -> fmt::Result) -> fmt::Result {
+fn write_escape(character: char, style: Style, out: &mut out!()) -> fmt::Result {
     let is_json = matches!(style, Style::Json(_));
-    let short = match character {
+    out.write_str(match character {
         '"' => "\\\"",
         '\\' => "\\\\",
         '\u{8}' if is_json => "\\b",
@@ -164,17 +179,12 @@ fn write_escape(character: char, style: Style, emit: &mut impl FnMut(&str) -> fm
         '\n' => "\\n",
         '\r' => "\\r",
         '\t' => "\\t",
-        _ => {
-            let mut escape = String::with_capacity(12);
-            if is_json {
-                for unit in character.encode_utf16(&mut [0; 2]) {
-                    write!(escape, "\\u{unit:04x}")?;
-                }
-            } else {
-                write!(escape, "\\u{{{:x}}}", u32::from(character))?;
-            }
-            return emit(&escape);
+        _ if is_json => {
+            return character
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .try_for_each(|unit| write!(out, "\\u{unit:04x}"));
         }
-    };
-    emit(short)
+        _ => return write!(out, "\\u{{{:x}}}", u32::from(character)),
+    })
 }

@@ -66,7 +66,7 @@ impl<'t> RawStr<'t> {
 pub fn unescape(literal: &str) -> Option<Cow<'_, str>> {
     let mut scanner = Scanner::new(literal, Check::Values);
     let raw = scanner.bare_string().ok()?;
-    scanner.rest().is_empty().then(|| raw.unescape())
+    if scanner.rest().is_empty() { raw.try_unescape() } else { None }
 }
 
 /// Characters of a string whose escapes have been checked.
