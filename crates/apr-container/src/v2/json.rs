@@ -152,6 +152,14 @@ pub(crate) fn members<'t>(
     text: &'t str,
     mut member: impl FnMut(Member<'_, 't>) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    each_member(text, &mut member)
+}
+
+/// [`members`], compiled once for all callers.
+fn each_member<'t>(
+    text: &'t str,
+    member: &mut dyn FnMut(Member<'_, 't>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut scanner = Scanner::new(text, Check::Syntax);
     if scanner.peek() != Some(b'{') {
         return Err(v2::ErrorKind::JsonType { expected: "an object" }.into());
