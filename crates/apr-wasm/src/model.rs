@@ -20,6 +20,9 @@ const FEATURES: &str = "apr.features";
 const TARGET: &str = "apr.target";
 const CLASSES: &str = "apr.classes";
 
+/// Whether a model may be a pipeline: only they take 64-bit floats and have labels of their own.
+const PIPELINES: bool = cfg!(feature = "every-model");
+
 /// A model, and what its file calls its features and classes.
 #[derive(Debug)]
 pub(crate) struct Loaded {
@@ -91,7 +94,7 @@ impl Loaded {
             list.finish()
         };
         match &*self.model {
-            AnyModel::Pipeline(model) => {
+            AnyModel::Pipeline(model) if PIPELINES => {
                 let mut list = Json::list();
                 for label in (0..model.n_classes()?).map_while(|idx| model.label(idx)) {
                     match label {
@@ -134,7 +137,7 @@ impl Loaded {
                 let x = Matrix::from_vec(values.len().checked_div(count).unwrap_or(0), count, values)?;
                 self.model.predict(Samples::F32(x.as_slice()), x.n_rows(), wanted)?
             }
-            (1, Some(InputKind::F64)) => {
+            (1, Some(InputKind::F64)) if PIPELINES => {
                 let (values, _) = args.rest().as_chunks::<8>();
                 let values: Vec<f64> = values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
                 check_columns(self.model.n_features(), count)?;
@@ -170,7 +173,7 @@ impl Loaded {
                 numbers("outlier", "i32", 1, bytes_of(marks.clone(), i32::to_le_bytes))
             }
             Predictions::Terms(TermWeights::F32(rows)) => terms(rows),
-            Predictions::Terms(TermWeights::F64(rows)) => {
+            Predictions::Terms(TermWeights::F64(rows)) if PIPELINES => {
                 let starts = rows.row_starts().iter();
                 let counts = starts.clone().zip(starts.skip(1)).map(|(start, end)| (end - start) as u64);
                 let weights = bytes_of(rows.values().to_vec(), f64::to_le_bytes);

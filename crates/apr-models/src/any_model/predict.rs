@@ -246,7 +246,7 @@ impl AnyModel {
         Some(Terms(match self {
             Self::CountVectorizer(model) => TermList::Vocabulary(model.vocabulary()),
             Self::TfIdf(model) => TermList::Vocabulary(model.vocabulary()),
-            Self::Pipeline(pipeline) => match pipeline.input() {
+            Self::Pipeline(pipeline) if PIPELINES => match pipeline.input() {
                 Input::Texts(texts) => TermList::Columns(texts.terms()),
                 Input::Numbers { .. } => return None,
             },
