@@ -21,6 +21,9 @@ const PROPOSALS: [&str; 7] = [
     "--enable-multivalue",
     "--enable-reference-types",
 ];
+/// Only small functions are inlined where they have one caller. Inlining all of those, as `-Oz` does by itself, saves 1% of the bytes and
+/// costs 2.5% after `gzip`: in long functions with many variables the same code repeats less often.
+const INLINING: [&str; 2] = ["-ocimfs", "50"];
 
 /// One of the package's modules.
 struct Module {
@@ -165,7 +168,7 @@ impl Place {
     fn optimize(&self, session: &Session, module: &Module, raw: &Path, to: &Path) -> Outcome {
         let mut optimize = command(session, "node", &[]);
         optimize.arg(self.tools.join("node_modules/binaryen/bin/wasm-opt")).arg("-Oz");
-        optimize.args(PROPOSALS).args(module.has_simd.then_some("--enable-simd"));
+        optimize.args(INLINING).args(PROPOSALS).args(module.has_simd.then_some("--enable-simd"));
         optimize.args(["--strip-debug", "--strip-producers", "--strip-target-features"]);
         // It takes half a minute of a core: once for the same module, by the same words.
         let failed = |error: std::io::Error| Failure::from(format!("{}: {error}", to.display()));
