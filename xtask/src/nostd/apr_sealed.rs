@@ -1,5 +1,5 @@
 fn call(bytes: &[u8]) -> usize {
-    let (access, limits) = (apr_crypto::Access::default(), apr_sealed::SealedLimits::default());
-    let Ok(reader) = apr_sealed::SealedReader::open(bytes, &access, &limits) else { return 0 };
+    let limits = apr_sealed::SealedLimits::default();
+    let Ok(reader) = apr_sealed::SealedReader::open(bytes, &Default::default(), &limits) else { return 0 };
     reader.parts().len()
 }
