@@ -304,11 +304,13 @@ impl From<read_at::Error> for Error {
             }
             Read::NotRegular => ErrorKind::NotRegular.into(),
             Read::OutOfMemory { len } => ErrorKind::OutOfMemory { len }.into(),
-            Read::Source => match error.into_source().map(|source| source.downcast::<Self>()) {
-                Some(Ok(own)) => *own,
-                Some(Err(other)) => Self::from(ErrorKind::Source).caused_by(other),
-                None => ErrorKind::Source.into(),
-            },
+            Read::Source => {
+                let Some(source) = error.into_source() else { return ErrorKind::Source.into() };
+                match source.downcast::<Self>() {
+                    Ok(own) => *own,
+                    Err(other) => Self::from(ErrorKind::Source).caused_by(other),
+                }
+            }
             _ => Self::wrap(ErrorKind::Source, error),
         }
     }

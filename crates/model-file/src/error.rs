@@ -194,10 +194,8 @@ impl From<read_at::Error> for Error {
             return ErrorKind::Read(error).into();
         }
         let kind = error.kind();
-        match error.into_source().map(|source| source.downcast::<apr_sealed::Error>()) {
-            Some(Ok(sealed)) => ErrorKind::Sealed(*sealed).into(),
-            _ => ErrorKind::Read(kind.into()).into(),
-        }
+        let sealed = error.into_source().and_then(|source| source.downcast::<apr_sealed::Error>().ok());
+        sealed.map_or(ErrorKind::Read(kind.into()), |sealed| ErrorKind::Sealed(*sealed)).into()
     }
 }
 

@@ -220,10 +220,11 @@ fn failed(error: read_at::Error, len: u64, position: u64) -> Error {
     if error.kind() != read_at::ErrorKind::Source {
         return std::io::Error::from(error).into();
     }
-    match error.into_source().map(|source| source.downcast::<std::io::Error>()) {
-        Some(Ok(error)) if error.kind() != std::io::ErrorKind::UnexpectedEof => Error::from(*error),
-        Some(Err(source)) => std::io::Error::other(source).into(),
-        _ => shrunk(len, position),
+    let Some(source) = error.into_source() else { return shrunk(len, position) };
+    match source.downcast::<std::io::Error>() {
+        Ok(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Error::from(*error),
+        Err(source) => std::io::Error::other(source).into(),
+        Ok(_) => shrunk(len, position),
     }
 }
 

@@ -82,7 +82,7 @@ impl GaussianLogDensity {
                     with_slice!(factors, factors => with_slice!(&self.means, means => {
                         self.run_factors(means, factors, sums, rows);
                     }));
-                })
+                });
             }
         }
     }

@@ -22,7 +22,7 @@ impl TreesStep {
         let leaf_rows = with_forest!(&self.trees, forest => forest.leaves.to_values(width));
         Reals::from(leaf_rows).encode(out)?;
         match &self.trees {
-            Trees::Single(forest) => write_arena(&forest.arena, out, |out, threshold| out.f32(threshold)),
+            Trees::Single(forest) => write_arena(&forest.arena, out, PayloadWriter::f32),
             Trees::Double(forest) => write_arena(&forest.arena, out, PayloadWriter::f64),
         }
     }
