@@ -57,7 +57,6 @@ pub(crate) struct GlobalArgs {
 
 /// Every command, in the order of the help page.
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one")]
 pub(crate) enum Command {
     Inspect(inspect::Args),
     Tensors(tensors::Args),

@@ -159,10 +159,8 @@ fn report(failure: &Failure, console: &mut Console) -> Exit {
     if failure.is_closed_pipe() {
         return Exit::Success;
     }
-    if console.is_json() {
-        if console.report(&failure.report()).is_ok() {
-            return failure.exit();
-        }
+    if console.is_json() && console.report(&failure.report()).is_ok() {
+        return failure.exit();
     }
     console.failure(failure);
     failure.exit()

@@ -15,6 +15,7 @@ use alloc::rc::Rc;
 use std::path::PathBuf;
 
 use st_core::{Layout, Order, TensorSpec, WriteOptions};
+use tensor_dtype::{Dtype, TensorType};
 
 pub(crate) use self::apr_model::{ANYONE, stored};
 pub(crate) use self::apr_tensors::footer_state;
@@ -26,7 +27,6 @@ use crate::input::{Format, Model, Part, Rules, Source, Tensor, Totals};
 use crate::secrets::KeysArgs;
 use crate::terminal::Console;
 use crate::terminal::tree::{Extent, Item};
-use tensor_dtype::TensorType;
 
 const AFTER_HELP: &str = "Only the header is read (of an .apr file also the metadata, of a GGUF file the keys), so large models take no longer than small \
     ones. `apr FILE` is the same. With --verify, all of an .apr file is read: what its payload holds is \
@@ -205,7 +205,7 @@ fn item<'m>(tensor: &Tensor<'m>) -> Item<'m> {
 
 /// Whether the offset is a multiple of the element size; of packed types, every offset is.
 fn is_aligned(tensor: &Tensor<'_>) -> bool {
-    let bits = tensor.dtype().element().map_or(8, |dtype| dtype.bits());
+    let bits = tensor.dtype().element().map_or(8, Dtype::bits);
     let size = u64::from(bits / 8).max(1);
     tensor.file_offset().is_some_and(|offset| offset.is_multiple_of(size))
 }

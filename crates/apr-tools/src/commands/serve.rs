@@ -139,7 +139,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
         max_rows: args.max_rows as usize,
         max_connections: args.max_connections as usize,
         max_connections_per_address: args.max_connections_per_address.map(|count| count as usize),
-        allowed_hosts: args.allow_host.iter().cloned().collect(),
+        allowed_hosts: args.allow_host.clone(),
         request_time: args.timeout,
         grace: args.grace,
         signals: Signals::Obey,

@@ -216,8 +216,11 @@ pub(super) struct Job<'a> {
     pub(super) name: &'static str,
     pub(super) common: &'a CommonArgs,
     pub(super) columns: Columns<'a>,
-    pub(super) train: Box<dyn FnOnce(&Data) -> Result<Trained, Failure> + 'a>,
+    pub(super) train: Training<'a>,
 }
+
+/// Trains the chosen model on the table.
+type Training<'a> = Box<dyn FnOnce(&Data) -> Result<Trained, Failure> + 'a>;
 
 impl Algorithm {
     pub(super) fn job(&self) -> Job<'_> {
