@@ -1,6 +1,6 @@
 //! Converts a safetensors model to GGUF, in memory.
 
-use std::error::Error;
+use core::error::Error;
 
 use gguf_core::{Gguf, GgufBuilder};
 use st_core::{Dtype, SafeTensors, TensorView, WriteOptions};

@@ -1,6 +1,6 @@
 //! Opens model files of several formats through one API: lists what they contain, reads a tensor, predicts.
 
-use std::error::Error;
+use core::error::Error;
 
 use apr_container::{ModelType, SaveOptions};
 use apr_models::{LinearRegression, Matrix, Model as _, Vector};

@@ -1,6 +1,6 @@
 //! Quantizes the rows of a tensor to 4 bits per value, dequantizes them and measures the error.
 
-use std::error::Error;
+use core::error::Error;
 
 use apr_quant::{Dtype, Quantizer, dequantize, measure_error};
 

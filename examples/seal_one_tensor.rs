@@ -1,6 +1,6 @@
 //! Encrypts a model for a recipient, signs it, and reads a single tensor out of the sealed file.
 
-use std::error::Error;
+use core::error::Error;
 
 use apr_crypto::{Access, OsRandom, RecipientSecret, Signer, SigningKey};
 use apr_sealed::{Part, Plan, SealOptions, SealedLimits, SealedReader};

@@ -1,6 +1,6 @@
 //! Answers requests for predictions in the process, as `apr serve` answers them over HTTP.
 
-use std::error::Error;
+use core::error::Error;
 
 use apr_models::{AnyModel, LinearRegression, OutputKind, Vector};
 use apr_serve::{Model, Options};

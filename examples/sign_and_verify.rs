@@ -1,6 +1,6 @@
 //! Signs a model, verifies the signature while loading, and detects a modified file.
 
-use std::error::Error;
+use core::error::Error;
 use std::fs;
 
 use apr_container::{ModelType, SaveOptions, load_verified, save_signed};

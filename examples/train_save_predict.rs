@@ -1,6 +1,6 @@
 //! Fits a linear regression, saves it as `.apr`, reads its metadata, loads it and predicts.
 
-use std::error::Error;
+use core::error::Error;
 use std::fs;
 
 use apr_container::{Compression, ModelType, SaveOptions, inspect, load, save};

@@ -201,7 +201,7 @@ pub(crate) fn new_bytes<'py>(
         let start = ffi::PyBytes_AsString(object.as_ptr());
         slice::from_raw_parts_mut(start.cast::<MaybeUninit<u8>>(), wanted.unsigned_abs())
     };
-    let mut writer = Room { left: room };
+    let mut writer = Unwritten { left: room };
     fill(&mut writer)?;
     if !writer.left.is_empty() {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
@@ -210,15 +210,17 @@ pub(crate) fn new_bytes<'py>(
 }
 
 /// Memory that was never written.
-struct Room<'a> {
+struct Unwritten<'a> {
     left: &'a mut [MaybeUninit<u8>],
 }
 
-impl Write for Room<'_> {
+impl Write for Unwritten<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = bytes.len().min(self.left.len());
         let (now, later) = core::mem::take(&mut self.left).split_at_mut(count);
-        now.write_copy_of_slice(&bytes[..count]);
+        for (slot, &byte) in now.iter_mut().zip(bytes) {
+            slot.write(byte);
+        }
         self.left = later;
         Ok(count)
     }

@@ -192,7 +192,7 @@ mod tests {
             match view.as_slice::<f64>() {
                 Ok(slice) => assert_eq!(slice, [1.5, -3.0]),
                 Err(error) => {
-                    assert_eq!((error.code(), error.subject().map(Subject::name)), ("ac-v2-view", Some("x")))
+                    assert_eq!((error.code(), error.subject().map(Subject::name)), ("ac-v2-view", Some("x")));
                 }
             }
         }

@@ -59,6 +59,6 @@ proptest! {
     )) {
         let literal = format!("\"{}\"", units.iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>());
         let expected: Option<String> = serde_json::from_str(&literal).ok();
-        prop_assert_eq!(unescape(&literal).map(|text| text.into_owned()), expected);
+        prop_assert_eq!(unescape(&literal).map(alloc::borrow::Cow::into_owned), expected);
     }
 }

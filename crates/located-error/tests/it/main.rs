@@ -1,6 +1,6 @@
 //! Two crates' errors, one of which wraps the other's.
 
-use std::error::Error as _;
+use core::error::Error as _;
 use std::path::Path;
 
 use located_error::{AnyCause, Category, Located, Subject, problems};
@@ -113,8 +113,8 @@ fn a_wrapped_error_keeps_code_message_and_location() {
 
 #[test]
 fn a_cause_is_the_source() {
-    let error = upper::Error::from(upper::ErrorKind::Io { operation: "read" }).caused_by(std::fmt::Error);
+    let error = upper::Error::from(upper::ErrorKind::Io { operation: "read" }).caused_by(core::fmt::Error);
     assert_eq!(error.to_string(), "cannot read");
-    assert!(error.source().is_some_and(|source| source.is::<std::fmt::Error>()));
+    assert!(error.source().is_some_and(<dyn core::error::Error>::is::<core::fmt::Error>));
     assert_eq!(error.entry().map(|entry| entry.category), Some(Category::Io));
 }

@@ -17,7 +17,7 @@ use crate::terminal::Console;
 use crate::terminal::escape::{self, Visible};
 use crate::terminal::human;
 
-/// Code of a [`ShardProblem`](st_core::ShardProblem), as `st-mmap` gives it.
+/// Code of a [`ShardProblem`], as `st-mmap` gives it.
 const CODE_SHARD: &str = "sm-shard";
 
 pub(super) fn text(
