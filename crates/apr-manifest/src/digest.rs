@@ -85,7 +85,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A hash of content that comes bit by bit.
+/// A streaming hash.
 pub(crate) enum Hasher {
     Sha256(Sha256),
     Blake2b(Box<Blake2b512>),

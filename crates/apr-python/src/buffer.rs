@@ -99,7 +99,7 @@ impl Buffer {
 
     /// The bytes. Those asked for as [`Wanted::Elements`] must be [contiguous](Self::is_contiguous).
     ///
-    /// Python cannot promise that nobody writes meanwhile: a caller that changes an array while it is saved gets a file with
+    /// Python cannot promise that the memory is not written meanwhile: a caller that changes an array while it is saved gets a file with
     /// some of the changes.
     pub(crate) fn bytes(&self) -> &[u8] {
         if self.view.len <= 0 || self.view.buf.is_null() {

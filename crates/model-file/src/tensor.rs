@@ -150,8 +150,8 @@ impl<'m> Tensor<'m> {
         }
     }
 
-    /// Of a GGUF file. What is read of it is little-endian whatever the file is; blocks that nobody writes in the other order
-    /// stay as they are.
+    /// Of a GGUF file. Its bytes are read as little-endian, whatever the byte order of the file; block types without a big-endian
+    /// layout are not converted.
     pub(crate) fn of_gguf(
         (name, dtype): (&'m str, TensorType),
         (shape, elements): (&'m [usize], u64),

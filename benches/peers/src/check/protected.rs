@@ -82,7 +82,7 @@ fn there(lock: Lock, peer: &Peer, compression: Compression, folder: &Path) -> Ou
     let options = options(peer, compression);
     save_protected(&model, ModelType::LinearRegression, &path, options, &protection)
         .map_err(|error| error.to_string())?;
-    let theirs = doors(peer.layout).open(lock, &path)?;
+    let theirs = functions(peer.layout).open(lock, &path)?;
     same("the peer's payload", &payload(&model, peer.layout)?, &theirs)
 }
 
@@ -91,7 +91,7 @@ fn back(lock: Lock, peer: &Peer, compression: Compression, folder: &Path) -> Out
     let model = model();
     save(&model, ModelType::LinearRegression, &plain, options(peer, Compression::None))
         .map_err(|error| error.to_string())?;
-    doors(peer.layout).protect(lock, &plain, &path, compression.0)?;
+    functions(peer.layout).protect(lock, &plain, &path, compression.0)?;
     let (password, recipient) = (Password::from(PASSWORD), RecipientSecret::from_bytes(&RECIPIENT));
     let signer = SigningKey::from_seed(&SIGNER).verifying_key();
     let none = Access::default();
@@ -105,15 +105,15 @@ fn back(lock: Lock, peer: &Peer, compression: Compression, folder: &Path) -> Out
     same("our payload", &payload(&model, peer.layout)?, &payload(&found, peer.layout)?)
 }
 
-/// The protecting doors of one peer.
-trait Doors {
+/// The functions of one peer that encrypt and sign.
+trait Functions {
     /// The payload of the linear regression in a protected file.
     fn open(&self, lock: Lock, path: &Path) -> Result<Vec<u8>, String>;
     /// Protects what a plain file holds; `compression` is byte 20 of the header.
     fn protect(&self, lock: Lock, plain: &Path, path: &Path, compression: u8) -> Outcome;
 }
 
-fn doors(layout: PayloadLayout) -> &'static dyn Doors {
+fn functions(layout: PayloadLayout) -> &'static dyn Functions {
     match layout {
         PayloadLayout::V0_10 => &v0_10::Peer,
         PayloadLayout::V0_15 => &v0_15::Peer,
@@ -121,7 +121,7 @@ fn doors(layout: PayloadLayout) -> &'static dyn Doors {
     }
 }
 
-macro_rules! doors {
+macro_rules! functions {
     ($module:ident, $root:ident, [$($byte:literal => $variant:ident),*]) => {
         mod $module {
             use $root::format::{self, Compression, ModelType, SaveOptions};
@@ -133,7 +133,7 @@ macro_rules! doors {
 
             pub(super) struct Peer;
 
-            impl Doors for Peer {
+            impl Functions for Peer {
                 fn open(&self, lock: Lock, path: &Path) -> Result<Vec<u8>, String> {
                     let secret = x25519_dalek_2::StaticSecret::from(RECIPIENT);
                     let signer = ed25519_dalek_2::SigningKey::from_bytes(&SIGNER).verifying_key();
@@ -172,6 +172,6 @@ macro_rules! doors {
     };
 }
 
-doors!(v0_10, aprender_010, [0 => None, 1 => ZstdDefault, 2 => ZstdMax, 3 => Lz4]);
-doors!(v0_15, aprender_015, [0 => None, 1 => ZstdDefault, 2 => ZstdMax, 3 => Lz4]);
-doors!(v0_72, aprender_072, [0 => None, 1 => ZstdDefault, 2 => ZstdMax, 3 => Lz4]);
+functions!(v0_10, aprender_010, [0 => None, 1 => ZstdDefault, 2 => ZstdMax, 3 => Lz4]);
+functions!(v0_15, aprender_015, [0 => None, 1 => ZstdDefault, 2 => ZstdMax, 3 => Lz4]);
+functions!(v0_72, aprender_072, [0 => None, 1 => ZstdDefault, 2 => ZstdMax, 3 => Lz4]);

@@ -19,7 +19,7 @@ const V1_INFO: &[u8] = b"apr-v1-encrypt";
 const AES_INFO: &[u8] = b"apr-agree-v1 AES-256-GCM\0";
 const MAC_INFO: &[u8] = b"apr-agree-v1 HMAC-SHA-256\0";
 
-/// The public half of a recipient's key: whoever has it can encrypt to the recipient.
+/// The public half of a recipient's key: it encrypts to the recipient.
 ///
 /// Exists only for a point that contributes to the shared secret, in its one canonical spelling (RFC 7748, section 5:
 /// less than 2^255 - 19); the points of small order, with which everybody knows the secret, are refused.

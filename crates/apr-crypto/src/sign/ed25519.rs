@@ -59,7 +59,7 @@ impl SigningKey {
         Self(Box::new(dalek::SigningKey::from_bytes(seed)))
     }
 
-    /// Hands the seed out: whoever has it signs in this key's name.
+    /// Returns the seed: it is enough to sign with this key.
     #[must_use]
     pub fn expose_seed(&self) -> &[u8; Self::LEN] {
         self.0.as_bytes()
@@ -96,7 +96,7 @@ impl From<dalek::SigningKey> for SigningKey {
     }
 }
 
-/// The public half of a signing key: whoever has it can check the key's signatures.
+/// The public half of a signing key: it verifies the key's signatures.
 ///
 /// Exists only for a point of the large prime order in its one canonical spelling, as every secret key makes one. With
 /// points of small order, signatures can be forged for any message; with sums of both kinds, verifiers disagree about
@@ -179,8 +179,8 @@ impl VerifyingKey {
         verification.finish()
     }
 
-    /// Checks the signature of a message that comes bit by bit, and is in nobody's hands until
-    /// [`finish`](Verification::finish) has succeeded.
+    /// Verifies the signature of a streamed message, which must not be used before [`finish`](Verification::finish) has
+    /// succeeded.
     ///
     /// # Errors
     ///
@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    /// All vectors; checking in one piece and bit by bit must agree.
+    /// All vectors; verifying at once and streaming must agree.
     #[test]
     fn wycheproof_ed25519() {
         let mut count = 0;

@@ -43,7 +43,7 @@ const fn codes_of(dtype: Dtype) -> Option<Codes> {
         Dtype::Q8_K => codes(4, 260, 0x81, 0x7f),
         Dtype::IQ4_XS => codes(8, 136, 0x00, 0xff),
         Dtype::TQ1_0 => codes(0, 52, 0x00, 0xff),
-        // Four times the digits 0 and 2: nobody writes the fourth code.
+        // Four times the digits 0 and 2: no writer uses the fourth code.
         Dtype::TQ2_0 => codes(0, 64, 0x00, 0xaa),
         Dtype::Q2_0 => codes(2, 18, 0x00, 0xaa),
         Dtype::Q1_0 => codes(2, 18, 0x00, 0xff),
