@@ -17,6 +17,7 @@ pub struct AprV2 {
     /// The tensors of a file that is compressed as a whole; otherwise they are read from the file.
     inflated: Option<Box<Inflated>>,
     index: Index,
+    #[cfg(feature = "std")]
     pub(crate) options: ReadOptions,
     /// Shapes in the order of the index.
     shapes: Vec<Vec<usize>>,
@@ -50,7 +51,13 @@ impl AprV2 {
             shape.map_err(|_| Error::from(ErrorKind::Dimension { code: "ac-limit" }).of_tensor(info.name()))
         });
         let shapes = shapes.collect::<Result<_, Error>>()?;
-        Ok(Self { inflated, index, options: *options, shapes })
+        Ok(Self {
+            inflated,
+            index,
+            #[cfg(feature = "std")]
+            options: *options,
+            shapes,
+        })
     }
 
     /// Header, metadata and tensor index.

@@ -60,6 +60,7 @@ impl<R: ReadAt> Content<R> {
     }
 
     /// Whether this is the original of a sealed file.
+    #[cfg(any(feature = "std", feature = "sealed"))]
     pub(crate) const fn is_sealed(&self) -> bool {
         #[cfg(feature = "sealed")]
         return matches!(self, Self::Sealed(_));
