@@ -186,19 +186,27 @@ impl Model {
 
 /// Opens the file of a source, and decodes the payload of `.apr` version 1.
 fn open(source: &Source, rules: &Rules) -> Result<ModelFile<FileSource>, model_file::Error> {
+    let file = open_undecoded(source, rules)?;
+    file.decode()?;
+    Ok(file)
+}
+
+fn open_undecoded(source: &Source, rules: &Rules) -> Result<ModelFile<FileSource>, model_file::Error> {
     let mut options = OpenOptions::new().with_read_options(*rules);
     if source.keys().is_given() {
         options = options.with_access(source.keys().decryption().with_trust(source.keys().trusted().trust()));
     }
-    let file = ModelFile::open(source.path(), &options)?;
-    file.decode()?;
-    Ok(file)
+    ModelFile::open(source.path(), &options)
 }
 
 /// The failure, with advice that takes opening the file by other rules.
 fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> Failure {
     let path = source.path();
-    let is_accepted = |rules: &Rules| open(source, rules).is_ok();
+    // A file that is refused for its header is not read further: it may be large.
+    let is_accepted = |compat: &Rules| match open_undecoded(source, rules) {
+        Ok(_) => open(source, compat).is_ok(),
+        Err(_) => open_undecoded(source, compat).is_ok(),
+    };
     let failure = failure_of(error, "read the header", source.label());
     match source.format() {
         Format::AprV1 => advised(failure, source, rules, is_accepted),

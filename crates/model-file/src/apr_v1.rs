@@ -140,11 +140,6 @@ impl AprV1 {
         if let Some(decoded) = self.decoded.get() {
             return Ok(decoded);
         }
-        #[cfg(feature = "sealed")]
-        if content.in_memory().is_none() {
-            // Of a long file, before it is read to compare its checksum.
-            apr_container::check_source(content, apr_crypto::Trust::NoSignature, &self.options)?;
-        }
         let payload = match content.in_memory() {
             Some(file) => load_from_bytes_with(file, Expect::AnyKnown, &self.options)?,
             // Read once, a piece at a time.
