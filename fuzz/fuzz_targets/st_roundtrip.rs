@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
     };
     let given: Vec<(String, Dtype, Vec<usize>)> = (0..choices.below(8))
         .map(|_| {
-            let dtype = Dtype::ELEMENTS[choices.below(Dtype::ALL.len())];
+            let dtype = Dtype::ELEMENTS[choices.below(Dtype::ELEMENTS.len())];
             (text(choices), dtype, (0..choices.below(5)).map(|_| choices.below(6)).collect())
         })
         .collect();

@@ -166,7 +166,7 @@ impl Writer {
     fn tensor(&mut self, choices: &mut Choices<'_>) {
         self.name(choices);
         self.token(choices, b":");
-        let dtype = Dtype::ELEMENTS[choices.below(Dtype::ALL.len())];
+        let dtype = Dtype::ELEMENTS[choices.below(Dtype::ELEMENTS.len())];
         let mut shape: Vec<usize> = (0..choices.below(4)).map(|_| choices.below(5)).collect();
         if !dtype.bits().is_multiple_of(8) && !choices.rarely(8) {
             shape.push(4);
