@@ -3,7 +3,7 @@
 #[cfg(feature = "alloc")]
 use alloc::{format, string::String, vec::Vec};
 
-/// What an error means for whoever runs a program. The exit code of `apr` follows from it.
+/// What an error means to the user of a program. It decides the exit code of `apr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Category {

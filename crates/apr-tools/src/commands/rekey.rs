@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     if !file.header().is_encrypted() {
         return Err(Failure::new("ac-not-encrypted", "the file is not encrypted").in_file(path));
     }
-    // Whoever changes recipients relies on nothing in the file: the signature shows that it is whole.
+    // Changing recipients uses no content of the file, so any valid signature is enough: it detects damage.
     let trusted = match args.keys.trust.load()? {
         Trusted::Unasked if file.header().is_signed() => Trusted::Anyone,
         trusted => trusted,

@@ -8,7 +8,7 @@ use located_error::Located;
 use super::{Failure, Place};
 use crate::terminal::escape;
 
-/// Most bytes that a compressed payload may become, whoever is trusted.
+/// Upper limit of a decompressed payload, which no option raises.
 const MOST_EXPANDED: u64 = 1 << 30;
 
 /// An error of a library: offset, subject, line, file and cause have lines of their own.

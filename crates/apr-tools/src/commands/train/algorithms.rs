@@ -271,7 +271,7 @@ impl<S: Args> OfTexts<S> {
     }
 }
 
-/// The number of 64 bits with the digits of one of 32 bits: what somebody typed, for example.
+/// The `f64` with the shortest decimal representation of an `f32`: 0.1 stays 0.1, as in an argument.
 pub(super) fn decimal(value: f32) -> Value {
     value.to_string().parse::<f64>().unwrap_or(value.into()).into()
 }
