@@ -260,7 +260,7 @@ any_model! {
     /// each split tests `x[feature] <= threshold`, each leaf has a class. It is read or made from nodes, not grown
     /// here.
     DecisionTreeClassifier(crate::DecisionTreeClassifier) "DecisionTreeClassifier" [DecisionTree] classifier;
-    /// Decision tree regressor: as [`DecisionTreeClassifier`], each leaf has a value.
+    /// Decision tree regressor: as the classifier, each leaf has a value.
     DecisionTreeRegressor(crate::DecisionTreeRegressor) "DecisionTreeRegressor" [DecisionTree] regressor;
     /// Trees that vote.
     RandomForestClassifier(crate::RandomForestClassifier) "RandomForestClassifier" [RandomForest] classifier;

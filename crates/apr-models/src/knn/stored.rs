@@ -111,7 +111,7 @@ impl KnnClassifier {
     /// # Errors
     ///
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
-    /// [`new`](Self::new).
+    /// [`fit`](Self::fit).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_parts("KnnClassifier", &[K, WEIGHTS, SAMPLES, CLASSES, TARGETS])?;
         let classes = Classes::from_labels(tensors.counts(CLASSES)?, 1)?;
@@ -180,7 +180,7 @@ impl KnnRegressor {
     /// # Errors
     ///
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
-    /// [`new`](Self::new).
+    /// [`fit`](Self::fit).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_parts("KnnRegressor", &[K, WEIGHTS, SAMPLES, TARGETS])?;
         Self::from_parts(Neighbours::take_from(tensors)?, Vector::from_vec(tensors.vector(TARGETS)?))
