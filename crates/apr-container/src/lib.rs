@@ -2,7 +2,7 @@
 //!
 //! # Overview
 //!
-//! - Files: [`save()`], [`load()`], [`inspect()`]; in memory: [`to_vec`], [`load_from_bytes`], [`inspect_bytes`]. [`Container`]
+//! - Files: [`save()`], [`load()`], [`inspect()`]; in memory: [`to_vec`], [`load_from_bytes`], [`inspect_bytes`]. [`v1::Container`]
 //!   gives the parts of a file one by one.
 //! - Payloads: [`EncodePayload`] and [`DecodePayload`] for types with a layout of their own, `Serde` (feature `serde`)
 //!   for any serde type.

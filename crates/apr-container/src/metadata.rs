@@ -94,7 +94,7 @@ impl Metadata {
     ///
     /// [`ErrorKind::Truncated`](crate::ErrorKind::Truncated), `Count`, `InvalidUtf8`, `MetadataMarker`,
     /// `MetadataType`, `InvalidValue`, `MetadataMissing`, `MetadataDuplicate`, `MetadataTrailing`, `MetadataTooDense`
-    /// and `Limit`. [`Error::name`] has the path of the key, [`Error::offset`] counts from the metadata's first byte.
+    /// and `Limit`. [`Error::subject`] has the path of the key, [`Error::offset`] counts from the metadata's first byte.
     pub fn from_msgpack(bytes: &[u8], strictness: Strictness, limits: &Limits) -> Result<Self, Error> {
         let mut input = Reader::new(bytes, strictness, limits)?;
         let mut metadata = Self::default();

@@ -46,7 +46,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     /// # Errors
     ///
     /// Those of [`SealedHeader::read`] and [`SealedHeader::verify`]: a signed file needs some trust, at least
-    /// [`Trust::Anyone`](crate::Trust::Anyone). [`ErrorKind::Encrypted`] without a key for an encrypted file,
+    /// [`Trust::Anyone`](apr_crypto::Trust::Anyone). [`ErrorKind::Encrypted`] without a key for an encrypted file,
     /// [`ErrorKind::NotEncrypted`] with one for a plain one, [`ErrorKind::WrongKeyType`] with one of the other kind;
     /// [`ErrorKind::TooManyStanzas`]; [`ErrorKind::DecryptionFailed`] for another key and for damage alike;
     /// [`ErrorKind::Directory`];

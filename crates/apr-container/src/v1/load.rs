@@ -42,7 +42,7 @@ pub fn load_from_bytes<M: DecodePayload>(file: &[u8], model_type: ModelType) -> 
 ///
 /// Those of [`Container::from_bytes_with`]; [`ErrorKind::ModelTypeMismatch`], [`ErrorKind::UnknownModelType`];
 /// [`ErrorKind::Encrypted`]; [`ErrorKind::SignatureUnchecked`] if the file is signed and the options do not allow
-/// that; those of [`PlainPayload::decode`](crate::PlainPayload::decode).
+/// that; those of [`PlainPayload::decode`](crate::v1::PlainPayload::decode).
 pub fn load_from_bytes_with<M: DecodePayload>(
     file: &[u8],
     expect: impl Into<Expect>,

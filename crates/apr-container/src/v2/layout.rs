@@ -25,7 +25,7 @@ pub struct TensorSpec<'a> {
     pub dtype: AprType,
     /// Dimensions, the slowest first; at most 8.
     pub shape: &'a [u64],
-    /// Length in bytes, where type and shape leave a choice: see [`TensorView::new`]. `None`: [`AprType::byte_len`].
+    /// Length in bytes, where type and shape leave a choice: see [`TensorView::new`]. `None`: [`AprType`].
     pub byte_len: Option<u64>,
 }
 

@@ -97,7 +97,7 @@ impl ShardManifest {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Limit`] for a text of more than 100,000,000 bytes or too deep; [`ErrorKind::InvalidUtf8`],
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for a text of more than 100,000,000 bytes or too deep; [`ErrorKind::InvalidUtf8`](crate::ErrorKind::InvalidUtf8),
     /// [`v2::ErrorKind::JsonSyntax`], [`v2::ErrorKind::JsonType`], [`v2::ErrorKind::MissingKey`], [`v2::ErrorKind::DuplicateKey`];
     /// [`v2::ErrorKind::ShardName`], [`v2::ErrorKind::DuplicateTensor`], [`v2::ErrorKind::ShardManifest`] for one that contradicts
     /// itself.

@@ -16,7 +16,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`] with those of `w`; [`v2::ErrorKind::DataCount`] or [`v2::ErrorKind::DataLength`] if `data` is not what was
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with those of `w`; [`v2::ErrorKind::DataCount`] or [`v2::ErrorKind::DataLength`] if `data` is not what was
     /// declared, before anything is written.
     pub fn write_to(&self, w: &mut (impl Write + ?Sized), data: &[&[u8]]) -> Result<(), Error> {
         self.check_data(data)?;
@@ -80,7 +80,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// Those of [`write_streamed`](Self::write_streamed); [`ErrorKind::File`]. The old file is untouched.
+    /// Those of [`write_streamed`](Self::write_streamed); [`ErrorKind::File`](crate::ErrorKind::File). The old file is untouched.
     pub fn save_streamed(
         &self,
         path: impl AsRef<Path>,
@@ -151,7 +151,7 @@ pub fn write_to(
 ///
 /// # Errors
 ///
-/// As [`Layout::new`]; [`ErrorKind::File`] and [`ErrorKind::Io`]. The old file is untouched.
+/// As [`Layout::new`]; [`ErrorKind::File`](crate::ErrorKind::File) and [`ErrorKind::Io`](crate::ErrorKind::Io). The old file is untouched.
 ///
 /// ```
 /// use apr_container::v2::{Container, AprType, TensorView, WriteOptions, save};

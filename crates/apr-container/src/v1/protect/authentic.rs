@@ -126,7 +126,7 @@ impl SaveOptions {
 /// The metadata of a file, if somebody trusted vouches for them: a signature by a trusted key, whether or not the payload is
 /// encrypted and can be read; or the binding inside a payload that this password opens.
 ///
-/// A key in the file that nobody said to trust vouches for nothing ([`Trust::Anyone`](super::Trust::Anyone)), nor does a payload
+/// A key in the file that the caller did not trust proves nothing ([`Trust::Anyone`](apr_crypto::Trust::Anyone)), nor does a payload
 /// encrypted to a recipient: everybody can encrypt to a public key.
 ///
 /// # Errors

@@ -206,7 +206,7 @@ pub(super) fn seal<M: EncodePayload + ?Sized>(
     Ok(file)
 }
 
-/// Saves a protected model, replacing the file at `path` if there is one, as [`save`](crate::v1::save()) does.
+/// Saves a protected model, replacing the file at `path` if there is one, as [`save`](crate::save()) does.
 ///
 /// # Errors
 ///
