@@ -1,7 +1,7 @@
 //! The `.apr` format: vectors of both versions through our readers, writers and models.
 
 pub mod exports;
-pub mod first;
+pub mod v1;
 pub mod hostile;
 pub mod kitchen;
 pub mod manifest;
@@ -9,4 +9,4 @@ pub mod models;
 pub mod protected;
 pub mod recorded;
 pub mod seal;
-pub mod second;
+pub mod v2;

@@ -97,11 +97,11 @@ fn suites(manifest: &Manifest) -> Result<Vec<Suite>, conformance::manifest::Erro
     let mut suites = vec![reading::suite(manifest)?, slices::suite(manifest)?, sharded::suite(manifest)?];
     let manifest = apr::manifest::Manifest::load()?;
     suites.extend([
-        apr::first::suite(&manifest)?,
+        apr::v1::suite(&manifest)?,
         apr::protected::suite(&manifest)?,
         apr::models::suite(&manifest)?,
         apr::exports::suite(&manifest)?,
-        apr::second::suite(&manifest)?,
+        apr::v2::suite(&manifest)?,
         apr::hostile::suite(&manifest)?,
         gguf::suite()?,
     ]);

@@ -4,9 +4,9 @@
 //! demands, and its parts; [`claims`] flips every bit of each part, [`attacks`] shows the results of whole attacks. Both become
 //! tables of `docs/threat-model.md`.
 
-mod first;
 mod people;
 mod sealed;
+mod v1;
 
 use core::fmt::{self, Write as _};
 use core::ops::Range;
@@ -14,8 +14,8 @@ use core::ops::Range;
 use apr_crypto::{Error as CryptoError, Rng};
 use sha2::{Digest as _, Sha256};
 
-pub use self::first::first;
 pub use self::sealed::sealed;
+pub use self::v1::v1;
 
 /// What opening gave: nothing, or the code of the error.
 pub type Verdict = Result<(), &'static str>;

@@ -173,7 +173,7 @@ fn another_signature_shows() {
     assert_eq!(code(open(&signed, &trust)), "ac-untrusted-signer");
     assert_eq!(open(&signed, &anyone).unwrap().signer(), Some(Signer::Unknown(keys.forged)));
 
-    // An encrypted file that nobody signed cannot be signed afterwards by who cannot open it.
+    // An unsigned encrypted file cannot be signed afterwards by someone who cannot open it.
     assert_eq!(code(open(&encrypted, &key.with_trust(&keys.verifying))), "ac-not-signed");
 }
 
@@ -187,7 +187,7 @@ fn a_trusted_name_on_a_forged_signature_is_refused() {
     sign(&mut file, &keys.forger);
     file[112..144].copy_from_slice(keys.verifying.as_bytes());
     assert_eq!(code(open(&file, &access)), "ac-signature");
-    // A key of small order is no key.
+    // A public key of small order is refused.
     file[112..144].copy_from_slice(&[0; 32]);
     assert_eq!(code(open(&file, &Access::default().with_trust(Trust::Anyone))), "ac-signature");
 }
@@ -199,7 +199,7 @@ fn recipients_cannot_change_what_is_signed() {
     let (access, file, _) = pairs(&keys).swap_remove(2);
     let key = file_key(&file, &keys.alice);
     let places = map(&file);
-    // The content encrypted anew under the same key, everything authenticated that can be.
+    // The content encrypted again with the same key, with valid authentication codes.
     let context = context(&file, "payload");
     let content = key.open_chunked(&context, &file[places.payload.clone()]).unwrap();
     let changed: Vec<u8> = content.iter().map(|byte| byte ^ 1).collect();
@@ -249,17 +249,17 @@ fn stanzas_are_authenticated_together() {
             mend(&mut changed);
             assert_eq!(code(open(&changed, &access)), "ac-decryption");
         }
-        // Without a checksum made right, a slot is not whole.
+        // A slot with a wrong checksum is ignored.
         let mut changed = file.clone();
         changed[stanza(0)].copy_from_slice(&b);
         assert_eq!(code(open(&changed, &access)), "ac-sealed-slots");
     }
-    // Which of the two places a slot has does not matter.
+    // The order of the two slots does not matter.
     let mut swapped = file.clone();
     swapped[slots[0].clone()].copy_from_slice(&file[slots[1].clone()]);
     swapped[slots[1].clone()].copy_from_slice(&file[slots[0].clone()]);
     assert_eq!(read_all(&swapped, &Access::default().with_recipient(&keys.alice)).unwrap(), content);
-    // A slot of zeros under a right checksum and a higher revision shuts everyone out, and lets nobody in.
+    // A zeroed slot with a higher revision and a valid checksum is ignored: the recipient still opens the file.
     let mut blocked = file.clone();
     blocked[slots[1].start] = 9;
     mend(&mut blocked);

@@ -63,7 +63,7 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
                 (format!("safetensors: {kind}"), outcomes)
             }
             Content::Gguf => ("GGUF".to_owned(), [refused(&bytes), NA, NA, NA]),
-            Content::First(_) | Content::Second(_) | Content::ShardManifest => continue,
+            Content::V1(_) | Content::V2(_) | Content::ShardManifest => continue,
         };
         suite.record(&row, &file.name, outcomes);
     }

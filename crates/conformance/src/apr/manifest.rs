@@ -58,9 +58,9 @@ pub struct File {
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A container of version 1.
-    First(First),
+    V1(V1File),
     /// A container of version 2.
-    Second(Second),
+    V2(V2File),
     /// A payload without a container.
     Bincode {
         /// Name of the payload.
@@ -83,7 +83,7 @@ pub enum Content {
 
 /// A container of version 1.
 #[derive(Clone, Debug)]
-pub struct First {
+pub struct V1File {
     /// How it is protected.
     pub protection: Protection,
     /// Its header.
@@ -143,9 +143,9 @@ pub struct HeaderFacts {
 
 /// A container of version 2.
 #[derive(Clone, Debug)]
-pub struct Second {
+pub struct V2File {
     /// Header fields by name.
-    pub header: SecondHeader,
+    pub header: V2Header,
     /// Metadata as JSON.
     pub metadata: Value,
     /// Tensors in the order of the index.
@@ -157,7 +157,7 @@ pub struct Second {
 /// The fields of a header of version 2, and the footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in the specification")]
-pub struct SecondHeader {
+pub struct V2Header {
     pub version: (u8, u8),
     pub flags: u16,
     pub tensor_count: u32,
@@ -292,8 +292,8 @@ impl Payload {
 impl File {
     fn from_value(entry: &Field<'_>) -> Result<Self, Missing> {
         let content = match entry.get("container")?.text()?.as_str() {
-            "apr-v1" => Content::First(First::from_value(entry)?),
-            "apr-v2" => Content::Second(Second::from_value(entry)?),
+            "apr-v1" => Content::V1(V1File::from_value(entry)?),
+            "apr-v2" => Content::V2(V2File::from_value(entry)?),
             "raw-bincode" => Content::Bincode { payload: entry.get("payload")?.text()? },
             "safetensors" => Content::SafeTensors {
                 kind: entry.get("type")?.text()?,
@@ -314,7 +314,7 @@ impl File {
     }
 }
 
-impl First {
+impl V1File {
     fn from_value(entry: &Field<'_>) -> Result<Self, Missing> {
         let names = [Protection::Plain, Protection::Signed, Protection::Password, Protection::Recipient];
         let protection = entry.get("protection")?.text()?;
@@ -339,14 +339,14 @@ impl First {
     }
 }
 
-impl Second {
+impl V2File {
     fn from_value(entry: &Field<'_>) -> Result<Self, Missing> {
         let header = entry.get("header")?;
         let source = entry.find("source").map(|field| field.text()).transpose()?;
         let source =
             source.map(|text| float_bits(&text).ok_or_else(|| entry.missing("source"))).transpose()?;
         Ok(Self {
-            header: SecondHeader {
+            header: V2Header {
                 version: version(&header)?,
                 flags: small(&header, "flags")?,
                 tensor_count: small(&header, "tensor_count")?,

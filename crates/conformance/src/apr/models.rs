@@ -17,7 +17,7 @@ use apr_models::{
 use serde_json::Value;
 
 use super::kitchen::Kitchen;
-use super::manifest::{self, Content, First, Manifest, Payload, Protection, float_bits};
+use super::manifest::{self, Content, Manifest, Payload, Protection, V1File, float_bits};
 use super::recorded::Recorded;
 use crate::digest::sha256_hex;
 use crate::manifest::Error;
@@ -50,7 +50,7 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
     let mut suite = Suite::new("apr, version 1: models", ABOUT, COLUMNS);
     let rows = rows(manifest);
     for file in &manifest.files {
-        let Content::First(facts) = &file.content else { continue };
+        let Content::V1(facts) = &file.content else { continue };
         let payload = manifest.payload(&facts.payload)?;
         let bytes = manifest::read(&file.name)?;
         let case = Case { file: &bytes, facts, payload, layout: layout(&file.peer), rows: &rows };
@@ -78,7 +78,7 @@ pub(super) fn layout(peer: &str) -> PayloadLayout {
 /// A file and what is known of it.
 struct Case<'a> {
     file: &'a [u8],
-    facts: &'a First,
+    facts: &'a V1File,
     payload: &'a Payload,
     layout: PayloadLayout,
     rows: &'a Matrix,
@@ -118,17 +118,18 @@ fn check<M: Recorded>(case: &Case<'_>) -> [Outcome; 8] {
         Protection::Signed => Some("ac-signed"),
         Protection::Password | Protection::Recipient => Some("ac-encrypted"),
     };
-    let strict = doors(refusal, load(&ReadOptions::STRICT));
+    let strict = outcome_of(refusal, load(&ReadOptions::STRICT));
     let allowing = ReadOptions::STRICT.with_unchecked_signature(UncheckedSignature::Allow);
     let refusal = refusal.filter(|_| protection.is_encrypted());
-    let compat = match (doors(refusal, load(&ReadOptions::COMPAT)), doors(refusal, load(&allowing))) {
+    let compat = match (outcome_of(refusal, load(&ReadOptions::COMPAT)), outcome_of(refusal, load(&allowing)))
+    {
         (compat, allowed) if compat == allowed => compat,
         (compat, allowed) => Outcome::Wrong(format!("{compat:?}, strict and allowed {allowed:?}")),
     };
     let (any, model) = match load(&allowing) {
         Ok(model) => (any_model(&model, case, [&allowing, &ReadOptions::COMPAT]), model.complete()),
         Err(_) => {
-            // What was recorded before it was encrypted still has to make a model.
+            // The payload recorded before encryption still has to decode.
             let disk = from_disk::<M>(case, &allowing, refusal);
             let decode = |bytes: &Vec<u8>| decode_payload_from_slice::<M>(bytes, case.layout, model_type);
             return match case.payload.bytes.as_ref().map(decode) {
@@ -152,7 +153,7 @@ fn content<M: Recorded>(model: &M, case: &Case<'_>) -> [Outcome; 3] {
     [values(model, case), same_bytes(model, case), predictions(model, case)]
 }
 
-/// The type that finds out by itself what a file holds; a user's own type it does not know.
+/// `AnyModel`, which detects the model type of a file; it does not know a user's own type.
 fn any_model<M: Recorded>(model: &M, case: &Case<'_>, levels: [&ReadOptions; 2]) -> Outcome {
     let known = AnyModel::NAMES.contains(&model.model_name().unwrap_or_default());
     for options in levels {
@@ -174,7 +175,7 @@ fn any_model<M: Recorded>(model: &M, case: &Case<'_>, levels: [&ReadOptions; 2])
 
 const NA: Outcome = Outcome::NotApplicable;
 
-fn doors<M>(refusal: Option<&str>, loaded: Result<M, AprError>) -> Outcome {
+fn outcome_of<M>(refusal: Option<&str>, loaded: Result<M, AprError>) -> Outcome {
     match (loaded, refusal) {
         (Ok(_), None) => Outcome::Expected("loaded"),
         (Err(error), Some(code)) if error.code() == code => Outcome::Expected("refused"),
@@ -183,7 +184,7 @@ fn doors<M>(refusal: Option<&str>, loaded: Result<M, AprError>) -> Outcome {
     }
 }
 
-/// The other door gives the same.
+/// Loading from disk gives the same result.
 fn from_disk<M: Recorded>(case: &Case<'_>, options: &ReadOptions, refusal: Option<&str>) -> Outcome {
     let path = env::temp_dir().join(format!("conformance-{}-{}.apr", process::id(), sha256_hex(case.file)));
     if let Err(error) = fs::write(&path, case.file) {
@@ -193,7 +194,7 @@ fn from_disk<M: Recorded>(case: &Case<'_>, options: &ReadOptions, refusal: Optio
     let _ = fs::remove_file(&path); // Nothing depends on it.
     match (&loaded, refusal) {
         (Ok(_), None) => {}
-        _ => return doors(refusal, loaded),
+        _ => return outcome_of(refusal, loaded),
     }
     match loaded.map(|model| encode_payload_to_vec(&model.complete(), case.layout)) {
         Ok(Ok(bytes)) if sha256_hex(&bytes) == case.payload.sha256 => Outcome::Expected("loaded"),

@@ -6,7 +6,7 @@ use apr_crypto::{Access, Password, RecipientSecret, Signer, Trust, VerifyingKey}
 use apr_models::AnyModel;
 use serde_json::Value;
 
-use super::manifest::{Content, File, First, Manifest, Protection, read};
+use super::manifest::{Content, File, Manifest, Protection, V1File, read};
 use super::seal::seal;
 use crate::digest::sha256_hex;
 use crate::manifest::{Error, Missing};
@@ -40,7 +40,7 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
     };
     let mut suite = Suite::new("apr, version 1: encrypted and signed", ABOUT, COLUMNS);
     for file in &manifest.files {
-        let Content::First(facts) = &file.content else { continue };
+        let Content::V1(facts) = &file.content else { continue };
         let (Some(access), Some(other)) = (keys.access(facts.protection), other.access(facts.protection))
         else {
             continue;
@@ -84,7 +84,7 @@ fn keys() -> Result<Keys, Error> {
 struct Case<'a> {
     manifest: &'a Manifest,
     file: &'a File,
-    facts: &'a First,
+    facts: &'a V1File,
     keys: &'a Keys,
     bytes: Vec<u8>,
 }

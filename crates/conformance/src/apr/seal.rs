@@ -1,8 +1,8 @@
-//! Checksums made right again, so that damage reaches what lies behind them.
+//! Recomputes checksums of changed files, so that a test reaches the checks after them.
 
 use apr_container::v2::Magic;
 
-/// CRC-32 of the parts as one, as both versions use it (IEEE 802.3, reflected): bit by bit, slow, and independent of
+/// CRC-32 of the parts as one, as both versions use it (IEEE 802.3, reflected): bitwise, slow, and independent of
 /// ours.
 ///
 /// # Examples

@@ -5,7 +5,7 @@ use std::fs;
 
 use apr_container::ErrorKind;
 use conformance::apr::manifest::{self, Manifest, Verdicts};
-use conformance::apr::{exports, first, hostile, models, second};
+use conformance::apr::{exports, hostile, models, v1, v2};
 use conformance::digest;
 use conformance::manifest::{StrictVerdict as Verdict, folder};
 use conformance::matrix::Suite;
@@ -14,10 +14,10 @@ use conformance::matrix::Suite;
 fn every_cell_is_what_the_manifest_says() {
     let manifest = Manifest::load().unwrap();
     let suites = [
-        first::suite(&manifest).unwrap(),
+        v1::suite(&manifest).unwrap(),
         models::suite(&manifest).unwrap(),
         exports::suite(&manifest).unwrap(),
-        second::suite(&manifest).unwrap(),
+        v2::suite(&manifest).unwrap(),
         hostile::suite(&manifest).unwrap(),
     ];
     let failures: Vec<String> =

@@ -21,7 +21,7 @@ fn plain_files() -> Vec<(String, u8, Vec<u8>)> {
     let files = Manifest::load().unwrap().files;
     let mut found = Vec::new();
     for file in files.into_iter().filter(|file| file.size < 400) {
-        let Content::First(facts) = &file.content else { continue };
+        let Content::V1(facts) = &file.content else { continue };
         if facts.protection == Protection::Plain && !file.name.contains("kitchen") {
             let bytes = manifest::read(&file.name).unwrap();
             assert!(load(&bytes, &ReadOptions::STRICT), "{}", file.name);
@@ -41,7 +41,7 @@ fn one_of_each() -> Vec<(String, u8, Vec<u8>)> {
 
 fn second_files() -> Vec<(String, Vec<u8>)> {
     let files = Manifest::load().unwrap().files.into_iter();
-    let names = files.filter(|file| matches!(file.content, Content::Second(_))).map(|file| file.name);
+    let names = files.filter(|file| matches!(file.content, Content::V2(_))).map(|file| file.name);
     let names = names.chain(["hostile/v2h00_good.bin".to_owned()]);
     names.map(|name| (manifest::read(&name).unwrap(), name)).map(|(bytes, name)| (name, bytes)).collect()
 }
@@ -91,7 +91,7 @@ fn every_lost_end_is_refused() {
     println!("{cut} lengths, all refused in both strictness levels");
 }
 
-/// The same through the other door.
+/// The same for files on disk.
 #[test]
 fn damage_on_disk_is_refused() {
     let path = env::temp_dir().join(format!("conformance-damage-{}.apr", process::id()));

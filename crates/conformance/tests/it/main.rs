@@ -6,7 +6,7 @@ mod apr;
 mod apr_damage;
 mod apr_page;
 mod apr_protected;
-mod doors;
+mod entry_points;
 mod dtypes;
 mod facts;
 mod gguf;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::{env, fs};
 
-use conformance::protection::{Family, attacks, claims, first, sealed};
+use conformance::protection::{Family, attacks, claims, sealed, v1};
 
 fn check(name: &str, family: &Family) {
     let ((claims, wrong_claims), (attacks, wrong_attacks)) = (claims(family), attacks(family));
@@ -24,7 +24,7 @@ fn check(name: &str, family: &Family) {
 
 #[test]
 fn version_1() {
-    check("first", &first());
+    check("v1", &v1());
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) fn heap_is_bounded() {
 
     let (mut worst, mut describing) = (Worst::default(), Worst::default());
     for file in &manifest.files {
-        if matches!(file.content, Content::First(_) | Content::Second(_)) {
+        if matches!(file.content, Content::V1(_) | Content::V2(_)) {
             let bytes = manifest::read(&file.name).unwrap();
             judge(&file.name, &bytes, &mut worst, &mut describing);
         }

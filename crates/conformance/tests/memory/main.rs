@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
 
 mod apr;
-mod doors;
+mod entry_points;
 mod gguf;
 mod sealed;
 
@@ -79,7 +79,7 @@ fn heap_is_bounded_by_the_size_of_the_file() {
     apr::heap_is_bounded();
     gguf::heap_is_bounded();
     sealed::one_tensor_of_many();
-    doors::budgets_are_kept();
+    entry_points::budgets_are_kept();
 }
 
 /// Headers of about a megabyte whose first tensor tempts a reader to reserve too much.

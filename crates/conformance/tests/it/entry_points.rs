@@ -1,4 +1,4 @@
-//! Files on disk: mapped, read by position or loaded, they say what the bytes in memory say.
+//! Files that are mapped, read by position or loaded give the results of the same bytes in memory.
 
 use conformance::manifest::{Manifest, StrictVerdict, folder};
 use conformance::sharded::problem_name;
@@ -6,7 +6,7 @@ use st_core::{Bounds, Index, ReadOptions, SafeTensors, ShardIndex, SlicePlan};
 use st_mmap::{Arena, ErrorKind, MappedSafeTensors, SafeTensorsFile, ShardedSafeTensors};
 
 #[test]
-fn every_door_gives_the_verdict_of_the_bytes() {
+fn files_give_the_result_of_their_bytes() {
     for vector in Manifest::load().unwrap().files {
         let path = folder("safetensors").join(&vector.file);
         let bytes = std::fs::read(&path).unwrap();

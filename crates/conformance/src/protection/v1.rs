@@ -142,7 +142,7 @@ fn sealed(mut file: Vec<u8>) -> Vec<u8> {
 
 /// The profiles of version 1, and what an attacker without their secrets can try.
 #[must_use]
-pub fn first() -> Family {
+pub fn v1() -> Family {
     let People { maker, attacker, .. } = people();
     let each = |attack: &dyn Fn(Make, Vec<u8>, Vec<u8>) -> Option<Vec<u8>>| {
         let files = |make: Make| (make.file(GOOD, &maker, 0), make.file(OTHER, &maker, 1));

@@ -1,4 +1,4 @@
-//! Containers of version 1: header, metadata, payload, doors.
+//! Containers of version 1: header, metadata, payload, `inspect`, signature.
 
 use core::cell::Cell;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use apr_container::{
 };
 use serde_json::Value;
 
-use super::manifest::{self, Content, File, First, HeaderFacts, Manifest, Protection};
+use super::manifest::{self, Content, File, HeaderFacts, Manifest, Protection, V1File};
 use crate::digest::sha256_hex;
 use crate::manifest::Error;
 use crate::matrix::{Outcome, Suite};
@@ -30,7 +30,7 @@ digest, an encrypted one has to stay encrypted, and a signature block has to lie
 pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
     let mut suite = Suite::new("apr, version 1: containers", ABOUT, COLUMNS);
     for file in &manifest.files {
-        let Content::First(facts) = &file.content else { continue };
+        let Content::V1(facts) = &file.content else { continue };
         let bytes = manifest::read(&file.name)?;
         let row = format!("{}: {}", file.peer, Compression(facts.header.compression));
         let payload = manifest.payload(&facts.payload)?;
@@ -53,7 +53,7 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
     Ok(suite)
 }
 
-fn header_differs(header: &Header, facts: &First, checksum: u32) -> Option<String> {
+fn header_differs(header: &Header, facts: &V1File, checksum: u32) -> Option<String> {
     let found = HeaderFacts {
         version: header.version,
         model_type: header.model_type.0,
@@ -113,7 +113,7 @@ impl<R: Read> Read for Counting<'_, R> {
     }
 }
 
-fn inspect_differs(bytes: &[u8], file: &File, facts: &First) -> Option<String> {
+fn inspect_differs(bytes: &[u8], file: &File, facts: &V1File) -> Option<String> {
     let taken = Cell::new(0);
     let reader = Counting { inner: bytes, taken: &taken };
     let info = match inspect_reader(reader, file.size, &ReadOptions::STRICT) {

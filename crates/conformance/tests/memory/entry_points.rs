@@ -1,4 +1,4 @@
-//! What each door may take of the heap: the table of `docs/embedded.md`.
+//! Heap limits of each entry point: the table of `docs/embedded.md`.
 
 use apr_container::{
     ModelType, PayloadLayout, Protection, ReadOptions, SaveOptions, encode_payload_to_vec, inspect_bytes,
@@ -15,7 +15,7 @@ use st_core::{Dtype, TensorView, WriteOptions};
 
 use super::HEAP;
 
-/// What every door to an `.apr` file may take beside its model: metadata while they are read.
+/// Heap limit of every function that reads an `.apr` file, beside its model: metadata while they are parsed.
 const SMALL: usize = 1024;
 
 pub(crate) fn budgets_are_kept() {

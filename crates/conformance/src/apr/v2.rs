@@ -6,7 +6,7 @@ use apr_container::v2::{
 use apr_container::{Error as AprError, ReadOptions};
 use serde_json::Value;
 
-use super::manifest::{self, Content, Manifest, Second, SecondHeader, TensorFacts};
+use super::manifest::{self, Content, Manifest, TensorFacts, V2File, V2Header};
 use crate::digest::sha256_hex;
 use crate::manifest::Error;
 use crate::matrix::{Outcome, Suite};
@@ -30,7 +30,7 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
     for file in &manifest.files {
         let bytes = || manifest::read(&file.name);
         match &file.content {
-            Content::Second(facts) => suite.record("container", &file.name, outcomes(&bytes()?, facts)),
+            Content::V2(facts) => suite.record("container", &file.name, outcomes(&bytes()?, facts)),
             Content::ShardManifest => {
                 let outcome = Outcome::from_failure("equal", shards_differ(&bytes()?, manifest)?);
                 let mut outcomes = [(); 7].map(|()| Outcome::NotApplicable);
@@ -43,7 +43,7 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
     Ok(suite)
 }
 
-fn outcomes(file: &[u8], facts: &Second) -> [Outcome; 7] {
+fn outcomes(file: &[u8], facts: &V2File) -> [Outcome; 7] {
     let container = match Container::from_bytes(file) {
         Ok(container) => container,
         Err(error) => return [(); 7].map(|()| Outcome::Wrong(error.to_string())),
@@ -82,14 +82,14 @@ fn levels_differ(file: &[u8]) -> Option<String> {
     None
 }
 
-fn header_differs(container: &Container<'_>, file: &[u8], expected: SecondHeader) -> Option<String> {
+fn header_differs(container: &Container<'_>, file: &[u8], expected: V2Header) -> Option<String> {
     let header = container.header();
     let Footer::Present(footer) = container.footer() else {
         return Some(format!("{:?}", container.footer()));
     };
     let stored = header.to_bytes();
     let checksum = stored.get(40..44).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
-    let found = SecondHeader {
+    let found = V2Header {
         version: header.version(),
         flags: header.flags().0,
         tensor_count: header.n_tensors_declared(),
@@ -207,7 +207,7 @@ fn shards_differ(text: &[u8], manifest: &Manifest) -> Result<Option<String>, Err
         let Some(file) = manifest.files.iter().find(|file| file.name == shard.filename) else {
             return Ok(Some(format!("{} is no vector", shard.filename)));
         };
-        let Content::Second(facts) = &file.content else { continue };
+        let Content::V2(facts) = &file.content else { continue };
         let names: Vec<&str> = facts.tensors.iter().map(|tensor| tensor.name.as_str()).collect();
         let placed = names.iter().all(|name| shards.shard_of(name) == Some(number));
         if shard.size != file.size || shard.tensors != names || !placed {
