@@ -2,8 +2,8 @@
 
 use tensor_dtype::{Dtype, SizeError};
 
+use crate::codecs;
 use crate::error::{Error, ErrorKind};
-use crate::rows;
 
 /// Types that this crate decodes: floats and signed integers of whole bytes, and all block types.
 pub fn dtypes() -> impl Iterator<Item = Dtype> + Clone {
@@ -13,7 +13,7 @@ pub fn dtypes() -> impl Iterator<Item = Dtype> + Clone {
 /// Whether this crate decodes a type.
 #[must_use]
 pub const fn is_decodable(dtype: Dtype) -> bool {
-    rows::is_decodable(dtype)
+    codecs::is_decodable(dtype)
 }
 
 /// Bytes of `n_rows` rows of `row_len` elements.
@@ -35,6 +35,18 @@ pub fn byte_len(dtype: Dtype, row_len: u64, n_rows: u64) -> Result<u64, Error> {
         SizeError::Overflow => ErrorKind::TooLong.into(),
         _ => ErrorKind::RowLength { dtype, row_len }.into(),
     })
+}
+
+/// Checks that the bytes are the blocks of as many elements.
+pub(crate) fn check_blocks(dtype: Dtype, bytes: &[u8], elements: &[f32]) -> Result<(), Error> {
+    if !codecs::is_decodable(dtype) {
+        return Err(ErrorKind::NotDecodable { dtype }.into());
+    }
+    let expected = byte_len(dtype, elements.len() as u64, 1)?;
+    if bytes.len() as u64 != expected {
+        return Err(ErrorKind::BlocksLength { dtype, expected, found: bytes.len() as u64 }.into());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

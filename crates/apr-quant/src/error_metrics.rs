@@ -4,8 +4,9 @@ mod code_range;
 
 use libm::sqrt;
 
+use crate::dtype::check_blocks;
 use crate::error::{Error, ErrorKind};
-use crate::quantizer::{check_blocks, dequantize};
+use crate::quantizer::dequantize;
 use tensor_dtype::Dtype;
 
 /// Elements decoded at once: a whole number of blocks of every type.

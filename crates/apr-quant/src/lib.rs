@@ -9,6 +9,9 @@ mod error;
 mod dtype;
 
 mod blocks;
+mod rows;
+mod codecs;
+mod partial_sums;
 mod dot;
 mod each;
 mod inline;
@@ -30,7 +33,6 @@ mod dispatch;
 mod quantizer;
 mod repack;
 mod round;
-mod rows;
 
 pub use dispatch::SimdLevel;
 pub use dot::{dot, dot_on};
@@ -39,6 +41,7 @@ pub use error::{Error, ErrorKind};
 pub use error_metrics::{ErrorMeter, ErrorReport, measure_error};
 #[cfg(feature = "rayon")]
 pub use parallel::dequantize_parallel;
-pub use quantizer::{NonFinite, Quantizer, dequantize, dequantize_on};
+pub use quantizer::{Quantizer, dequantize, dequantize_on};
 pub use repack::{Repack, repack};
+pub use rows::NonFinite;
 pub use tensor_dtype::Dtype;

@@ -46,7 +46,7 @@ pub fn dequantize_parallel(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Resul
     if is_whole(dtype) {
         return dequantize(dtype, bytes, out);
     }
-    crate::quantizer::check_blocks(dtype, bytes, out)?;
+    crate::dtype::check_blocks(dtype, bytes, out)?;
     let block_bytes = AT_ONCE / dtype.block_len() * dtype.block_bytes();
     let pieces = out.par_chunks_mut(AT_ONCE).zip(bytes.par_chunks(block_bytes)).with_max_len(1);
     pieces.map(|(out, bytes)| dequantize(dtype, bytes, out)).find_first(Result::is_err).unwrap_or(Ok(()))

@@ -1,22 +1,12 @@
 //! Quantization and dequantization of rows.
 
 use crate::blocks::Weighed;
+use crate::codecs::{self, Scalar};
 use crate::dispatch::{SimdLevel, with_simd};
-use crate::dtype::byte_len;
+use crate::dtype::{byte_len, check_blocks};
 use crate::error::{Error, ErrorKind};
-use crate::rows::{self, Rows, Scalar};
+use crate::rows::{NonFinite, Rows};
 use tensor_dtype::Dtype;
-
-/// Handling of input that no block type represents: values that are not finite, and blocks whose scale would be infinite.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum NonFinite {
-    /// An error that names the element.
-    #[default]
-    Refuse,
-    /// The bytes that the reference gives on x86-64, where they are known; an error elsewhere.
-    AsReference,
-}
 
 /// Quantizes rows of values, bit for bit as ggml's reference quantizers (`ggml-quants.c` of ggml 0.25.3, llama.cpp commit 0c1e57098).
 ///
@@ -47,8 +37,8 @@ impl<'w> Quantizer<'w> {
     ///
     /// [`ErrorKind::NotQuantizable`] for formats that are read only; the error says what to use instead.
     pub fn new(dtype: Dtype) -> Result<Self, Error> {
-        if !rows::is_encodable(dtype) {
-            return Err(rows::not_quantizable(dtype));
+        if !codecs::is_encodable(dtype) {
+            return Err(codecs::not_quantizable(dtype));
         }
         Ok(Self { dtype, importance: None, non_finite: NonFinite::Refuse, level: SimdLevel::best() })
     }
@@ -86,9 +76,9 @@ impl<'w> Quantizer<'w> {
     pub fn quantize(&self, values: &[f32], row_len: usize, out: &mut [u8]) -> Result<(), Error> {
         self.check(values, row_len, out)?;
         let Self { dtype, importance, non_finite, level } = *self;
-        let importance = importance.filter(|_| rows::rules_of(dtype).weighed != Weighed::Never);
+        let importance = importance.filter(|_| codecs::rules_of(dtype).weighed != Weighed::Never);
         let rows = Rows { dtype, values, row_len, importance, non_finite };
-        with_simd!(level, simd => crate::simd::encode(simd, &rows, out), rows::encode(Scalar, &rows, out))
+        with_simd!(level, simd => crate::simd::encode(simd, &rows, out), codecs::encode(Scalar, &rows, out))
     }
 
     /// Checks the lengths and the importance weights.
@@ -149,18 +139,6 @@ pub fn dequantize(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), Err
 /// As [`dequantize`].
 pub fn dequantize_on(level: SimdLevel, dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
     check_blocks(dtype, bytes, out)?;
-    with_simd!(level, simd => crate::simd::decode(simd, dtype, bytes, out), rows::decode(Scalar, dtype, bytes, out));
-    Ok(())
-}
-
-/// Checks that the bytes are the blocks of as many elements.
-pub(crate) fn check_blocks(dtype: Dtype, bytes: &[u8], elements: &[f32]) -> Result<(), Error> {
-    if !rows::is_decodable(dtype) {
-        return Err(ErrorKind::NotDecodable { dtype }.into());
-    }
-    let expected = byte_len(dtype, elements.len() as u64, 1)?;
-    if bytes.len() as u64 != expected {
-        return Err(ErrorKind::BlocksLength { dtype, expected, found: bytes.len() as u64 }.into());
-    }
+    with_simd!(level, simd => crate::simd::decode(simd, dtype, bytes, out), codecs::decode(Scalar, dtype, bytes, out));
     Ok(())
 }

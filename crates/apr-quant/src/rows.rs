@@ -1,17 +1,22 @@
-//! The loops over rows and blocks, and the table of who encodes and decodes which format.
+//! Rows of values to encode, and the checks of their input and output.
 
-mod own;
-
-use fearless_simd::Simd;
-
-use crate::blocks::{self as b, Rules, Step, Weighed};
+use crate::blocks::Rules;
 use crate::error::{Error, ErrorKind};
-use crate::importance::{Importance, sum_of_squares};
 use crate::inline::shared;
-use crate::quantizer::NonFinite;
 use tensor_dtype::Dtype;
 
-/// Whole rows of numbers, and how they are to be taken.
+/// Handling of input that no block type represents: values that are not finite, and blocks whose scale would be infinite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NonFinite {
+    /// An error that names the element.
+    #[default]
+    Refuse,
+    /// The bytes that the reference gives on x86-64, where they are known; an error elsewhere.
+    AsReference,
+}
+
+/// Whole rows of values, and how they are encoded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows<'a> {
     pub(crate) dtype: Dtype,
@@ -21,264 +26,12 @@ pub(crate) struct Rows<'a> {
     pub(crate) non_finite: NonFinite,
 }
 
-/// Something that code is compiled for.
-pub(crate) trait Instructions: Copy {
-    /// Runs what is inlined here with these instructions.
-    fn run<R>(self, work: impl FnOnce() -> R) -> R;
-}
-
-/// What every processor of the target has.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Scalar;
-
-impl Instructions for Scalar {
-    #[inline(always)]
-    fn run<R>(self, work: impl FnOnce() -> R) -> R {
-        work()
-    }
-}
-
-impl<S: Simd> Instructions for S {
-    #[inline(always)]
-    fn run<R>(self, work: impl FnOnce() -> R) -> R {
-        self.vectorize(work)
-    }
-}
-
-/// One line per format: its module, and what rules it follows. Formats without rules are only decoded.
-macro_rules! codecs {
-    (
-        encoded { $($variant:ident = $codec:path, $rules:expr;)* }
-        decoded { $($read:ident = $reader:path;)* }
-    ) => {
-        /// Encodes rows whose lengths were checked.
-        pub(crate) fn encode<I: Instructions>(on: I, rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
-            match rows.dtype {
-                $(Dtype::$variant => {
-                    use $codec as codec;
-                    on.run(
-                        #[inline(always)]
-                        || encode_blocks::<{ Dtype::$variant.block_len() }, { Dtype::$variant.block_bytes() }>(
-                            rows, const { &$rules }, out, #[inline(always)] |x, importance, out| codec::encode(x, importance, out)),
-                    )
-                })*
-                Dtype::AprQ4 => on.run(
-                    #[inline(always)]
-                    || own::encode_q4(rows, out),
-                ),
-                Dtype::AprQ8 => on.run(
-                    #[inline(always)]
-                    || own::encode_q8(rows, out),
-                ),
-                dtype => Err(not_quantizable(dtype)),
-            }
-        }
-
-        /// Decodes blocks whose lengths were checked.
-        pub(crate) fn decode<I: Instructions>(
-            on: I,
-            dtype: Dtype, bytes: &[u8], out: &mut [f32]) {
-            match dtype {
-                $(Dtype::$variant => {
-                    use $codec as codec;
-                    on.run(
-                        #[inline(always)]
-                        || decode_blocks::<{ Dtype::$variant.block_len() }, { Dtype::$variant.block_bytes() }>(
-                            bytes, out, #[inline(always)] |block, out| codec::decode(block, out)),
-                    );
-                })*
-                $(Dtype::$read => {
-                    use $reader as codec;
-                    on.run(
-                        #[inline(always)]
-                        || decode_blocks::<{ Dtype::$read.block_len() }, { Dtype::$read.block_bytes() }>(
-                            bytes, out, #[inline(always)] |block, out| codec::decode(block, out)),
-                    );
-                })*
-                Dtype::AprQ4 => on.run(
-                    #[inline(always)]
-                    || own::decode_q4(bytes, out),
-                ),
-                Dtype::AprQ8 => on.run(
-                    #[inline(always)]
-                    || own::decode_q8(bytes, out),
-                ),
-                // Refused where lengths are checked.
-                _ => {}
-            }
-        }
-
-        /// Rules of a format that is encoded.
-        pub(crate) const fn rules_of(dtype: Dtype) -> &'static Rules {
-            match dtype {
-                $(Dtype::$variant => const { &$rules },)*
-                _ => const { &rules(&[], Step::Guarded) },
-            }
-        }
-
-        /// Whether there is code to decode this type.
-        pub(crate) const fn is_decodable(dtype: Dtype) -> bool {
-            is_encodable(dtype) || matches!(dtype, $(Dtype::$read)|*)
-        }
-
-        /// Whether numbers can be turned into this format.
-        pub(crate) const fn is_encodable(dtype: Dtype) -> bool {
-            matches!(dtype, Dtype::AprQ4 | Dtype::AprQ8 $(| Dtype::$variant)*)
-        }
-    };
-}
-
-codecs! {
-    encoded {
-        F32 = b::plain::float32, known(&[], Step::Guarded);
-        F64 = b::plain::float64, known(&[], Step::Guarded);
-        F16 = b::plain::half, known(&[0], Step::Guarded);
-        Bf16 = b::plain::brain, known(&[], Step::Guarded).below(BF16_LIMIT);
-        Q4_0 = b::q4_0, known(&[0], Step::Magnitude(8.0)).by_row();
-        Q4_1 = b::q4_1, known(&[0, 2], Step::Span(15.0)).by_row();
-        Q5_0 = b::q5_0, known(&[0], Step::Magnitude(16.0)).by_row();
-        Q5_1 = b::q5_1, known(&[0, 2], Step::Span(31.0)).by_row();
-        Q8_0 = b::q8_0, known(&[0], Step::Magnitude(127.0));
-        Q8_1 = b::q8_1, rules(&[0], Step::Magnitude(127.0));
-        Q2_K = b::q2_k, rules(&[80, 82], Step::Searched);
-        Q3_K = b::q3_k, rules(&[108], Step::Searched);
-        Q4_K = b::q4_k, rules(&[0, 2], Step::Searched);
-        Q5_K = b::q5_k, rules(&[0, 2], Step::Searched);
-        Q6_K = b::q6_k, rules(&[208], Step::Searched);
-        Q8_K = b::q8_k, rules(&[], Step::Inverse(127.0)).below(f32::MAX);
-        IQ4_NL = b::iq4_nl, rules(&[0], Step::Searched);
-        IQ4_XS = b::iq4_xs, rules(&[0], Step::Searched);
-        TQ1_0 = b::tq1_0, rules(&[52], Step::Magnitude(1.0));
-        TQ2_0 = b::tq2_0, rules(&[64], Step::Magnitude(1.0));
-        MXFP4 = b::mxfp4, rules(&[], Step::Exponent);
-        NVFP4 = b::nvfp4, rules(&[], Step::Guarded);
-        Q1_0 = b::q1_0, rules(&[0], Step::Guarded);
-        Q2_0 = b::q2_0, rules(&[0], Step::Magnitude(1.0));
-    }
-    decoded {
-        I8 = b::plain::int8;
-        I16 = b::plain::int16;
-        I32 = b::plain::int32;
-        I64 = b::plain::int64;
-        IQ1_S = b::iq1_s;
-        IQ1_M = b::iq1_m;
-        IQ2_XXS = b::iq2_xxs;
-        IQ2_XS = b::iq2_xs;
-        IQ2_S = b::iq2_s;
-        IQ3_XXS = b::iq3_xxs;
-        IQ3_S = b::iq3_s;
-    }
-}
-
-/// Rules of a format with scales at these places.
-const fn rules(halves: &'static [usize], step: Step) -> Rules {
-    let (limit, weighed) = match step {
-        Step::Searched => (SEARCHED, Weighed::ByBlock),
-        _ => (f32::INFINITY, Weighed::Never),
-    };
-    Rules { halves, step, limit, non_finite_known: false, weighed }
-}
-
-/// As [`rules`]; what the reference makes of input that is not finite is known.
-const fn known(halves: &'static [usize], step: Step) -> Rules {
-    Rules { non_finite_known: true, ..rules(halves, step) }
-}
-
-impl Rules {
-    /// With the magnitude from which on a number is stored as infinity.
-    const fn below(self, limit: f32) -> Self {
-        Self { limit, ..self }
-    }
-
-    /// With weights that count with the whole row.
-    const fn by_row(self) -> Self {
-        Self { weighed: Weighed::ByRow, ..self }
-    }
-}
-
-pub(crate) fn not_quantizable(dtype: Dtype) -> Error {
-    ErrorKind::NotQuantizable { dtype, instead: instead_of(dtype) }.into()
-}
-
-/// What to choose in place of a format that numbers cannot be turned into.
-const fn instead_of(dtype: Dtype) -> &'static str {
-    match dtype {
-        Dtype::IQ2_XXS | Dtype::IQ2_XS | Dtype::IQ2_S | Dtype::IQ1_S | Dtype::IQ1_M => "Q2_K",
-        Dtype::IQ3_XXS | Dtype::IQ3_S => "Q3_K",
-        Dtype::I8 => "Q8_0",
-        _ => "F32",
-    }
-}
-
-/// A block at a time, each with its weights.
-#[inline(always)]
-fn encode_blocks<const LEN: usize, const BYTES: usize>(
-    rows: &Rows<'_>,
-    rules: &Rules,
-    out: &mut [u8],
-    encode: impl Fn(&[f32; LEN], Option<Importance<'_, LEN>>, &mut [u8; BYTES]),
-) -> Result<(), Error> {
-    let (blocks, _) = rows.values.as_chunks::<LEN>();
-    let (out, _) = out.as_chunks_mut::<BYTES>();
-    let mut row_sigma2 = 0.0;
-    for (idx, (x, out)) in blocks.iter().zip(out).enumerate() {
-        let first = idx * LEN;
-        check_input(rows, rules, x, first)?;
-        let weights = match rules.weighed {
-            Weighed::Never => None,
-            Weighed::ByBlock | Weighed::ByRow => weights_at(rows, rules, first, &mut row_sigma2)?,
-        };
-        encode(x, weights, out);
-        check_output(rows, rules, x, first, out)?;
-    }
-    Ok(())
-}
+/// The midpoint between the largest `BF16` and the next power of two: from it on, rounding gives infinity.
+pub(crate) const BF16_LIMIT: f32 = f32::from_bits(0x7f7f_8000);
 
 shared! {
-    /// Weights of the block that begins at this value.
-    fn weights_at<'a, const LEN: usize>(
-        rows: &Rows<'a>,
-        rules: &Rules,
-        first: usize,
-        row_sigma2: &mut f32,
-    ) -> Result<Option<Importance<'a, LEN>>, Error> {
-        let Some(importance) = rows.importance else { return Ok(None) };
-        let column = first % rows.row_len;
-        if column == 0 && rules.weighed == Weighed::ByRow {
-            *row_sigma2 = mean_square(rows, rules, first)?;
-        }
-        let weights = importance[column..].first_chunk();
-        Ok(weights.map(|weights| Importance { weights, row_sigma2: *row_sigma2 }))
-    }
-
-    /// Mean of the squares of a row. Where it is infinite, an element is beyond what any `f16` scale reaches: it is named here, since
-    /// every block of the row would be weighed by it.
-    fn mean_square(rows: &Rows<'_>, rules: &Rules, first: usize) -> Result<f32, Error> {
-        let row = &rows.values[first..first + rows.row_len];
-        let mean = sum_of_squares(row) / rows.row_len as f32;
-        if !mean.is_finite() && rows.non_finite == NonFinite::Refuse {
-            refuse_input(rows, rules, row, first)?;
-        }
-        Ok(mean)
-    }
-}
-
-#[inline(always)]
-fn decode_blocks<const LEN: usize, const BYTES: usize>(
-    bytes: &[u8],
-    out: &mut [f32],
-    decode: impl Fn(&[u8; BYTES], &mut [f32; LEN]),
-) {
-    let (blocks, _) = bytes.as_chunks::<BYTES>();
-    let (out, _) = out.as_chunks_mut::<LEN>();
-    for (block, out) in blocks.iter().zip(out) {
-        decode(block, out);
-    }
-}
-
-shared! {
-    /// Refuses numbers that are not finite, unless the reference's answer to them is wanted and known; says whether the numbers are
-    /// ordinary ones.
+    /// Refuses values that are not finite or above the limit of the format, unless [`NonFinite`] permits them. Returns whether all
+    /// values are finite and below the limit.
     pub(crate) fn check_input(rows: &Rows<'_>, rules: &Rules, x: &[f32], first: usize) -> Result<bool, Error> {
         let largest = x.iter().fold(0, |max: u32, value| max.max(value.to_bits() & 0x7fff_ffff));
         if largest < rules.limit.to_bits() {
@@ -289,14 +42,8 @@ shared! {
     }
 }
 
-/// From 2^30 on every scale is infinite, or the search itself overflows.
-const SEARCHED: f32 = 1_073_741_824.0;
-
-/// The middle between the largest `BF16` and the number that would come after it: rounding makes infinity of it.
-pub(crate) const BF16_LIMIT: f32 = f32::from_bits(0x7f7f_8000);
-
 #[cold]
-fn refuse_input(rows: &Rows<'_>, rules: &Rules, x: &[f32], first: usize) -> Result<(), Error> {
+pub(crate) fn refuse_input(rows: &Rows<'_>, rules: &Rules, x: &[f32], first: usize) -> Result<(), Error> {
     let as_reference = rows.non_finite == NonFinite::AsReference;
     match x.iter().position(|value| !value.is_finite()) {
         Some(_) if as_reference && rules.non_finite_known => Ok(()),
@@ -307,7 +54,7 @@ fn refuse_input(rows: &Rows<'_>, rules: &Rules, x: &[f32], first: usize) -> Resu
 }
 
 shared! {
-    /// Refuses a block whose scale left the range of what can be stored or divided by.
+    /// Refuses a block whose scale is infinite, not a number, or too small to divide by.
     pub(crate) fn check_output(
         rows: &Rows<'_>,
         rules: &Rules,
@@ -337,7 +84,7 @@ shared! {
     }
 }
 
-/// The element with the largest magnitude: the scale comes from it.
+/// Index of the value with the largest magnitude, which determines the scale.
 fn largest_element(x: &[f32], first: usize) -> u64 {
     let mut largest = 0;
     for (idx, value) in x.iter().enumerate() {
@@ -349,7 +96,7 @@ fn largest_element(x: &[f32], first: usize) -> u64 {
 }
 
 #[cold]
-fn refused_scale(dtype: Dtype, x: &[f32], first: usize, small: bool) -> Error {
+pub(crate) fn refused_scale(dtype: Dtype, x: &[f32], first: usize, small: bool) -> Error {
     let element = largest_element(x, first);
     if small {
         ErrorKind::ScaleTooSmall { dtype, element }.into()

@@ -11,9 +11,10 @@ mod unpack;
 
 use fearless_simd::Simd;
 
-use crate::dot::{row_pieces, sum};
+use crate::codecs;
 use crate::error::Error;
-use crate::rows::{self, Rows};
+use crate::partial_sums::{row_pieces, sum};
+use crate::rows::Rows;
 use tensor_dtype::Dtype;
 
 /// Encodes rows whose lengths were checked.
@@ -23,7 +24,7 @@ pub(crate) fn encode<S: Simd>(simd: S, rows: &Rows<'_>, out: &mut [u8]) -> Resul
         Dtype::F64 => plain::f64(simd, rows, out),
         Dtype::F16 => plain::f16(simd, rows, out),
         Dtype::Bf16 => plain::bf16(simd, rows, out),
-        _ if rows.importance.is_some() => rows::encode(simd, rows, out),
+        _ if rows.importance.is_some() => codecs::encode(simd, rows, out),
         Dtype::Q8_0 => quick::q8_0(simd, rows, out),
         Dtype::Q4_0 => quick::q4_0(simd, rows, out),
         Dtype::Q4_1 => quick::q4_1(simd, rows, out),
@@ -34,7 +35,7 @@ pub(crate) fn encode<S: Simd>(simd: S, rows: &Rows<'_>, out: &mut [u8]) -> Resul
         Dtype::Q4_K => searched::q4_k(simd, rows, out),
         Dtype::Q5_K => searched::q5_k(simd, rows, out),
         Dtype::Q6_K => searched::q6_k(simd, rows, out),
-        _ => rows::encode(simd, rows, out),
+        _ => codecs::encode(simd, rows, out),
     }
 }
 
@@ -53,7 +54,7 @@ pub(crate) fn decode<S: Simd>(simd: S, dtype: Dtype, bytes: &[u8], out: &mut [f3
         Dtype::Q6_K => unpack::q6_k(simd, bytes, out),
         Dtype::MXFP4 => unpack::mxfp4(simd, bytes, out),
         Dtype::TQ2_0 => unpack::tq2_0(simd, bytes, out),
-        _ => rows::decode(simd, dtype, bytes, out),
+        _ => codecs::decode(simd, dtype, bytes, out),
     }
 }
 

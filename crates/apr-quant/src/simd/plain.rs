@@ -2,9 +2,10 @@
 
 use fearless_simd::Simd;
 
+use crate::codecs::rules_of;
 use crate::error::Error;
 use crate::half_float::{bf16_bits, f16_bits};
-use crate::rows::{BF16_LIMIT, Rows, check_input, check_output, rules_of};
+use crate::rows::{BF16_LIMIT, Rows, check_input, check_output};
 
 /// Elements whose largest magnitude is looked at once.
 const AT_ONCE: usize = 64;

@@ -4,11 +4,12 @@ use fearless_simd::prelude::*;
 use fearless_simd::{f32x16, i32x16, u32x16};
 
 use crate::blocks::{q4_0, q4_1, q5_0, q5_1, q8_0};
+use crate::codecs::rules_of;
 use crate::each::each;
 use crate::error::Error;
 use crate::half_float::f16_bits;
 use crate::importance::Importance;
-use crate::rows::{Rows, check_input, check_output, rules_of};
+use crate::rows::{Rows, check_input, check_output};
 
 /// Below this, one divided by a step may be infinite.
 const SMALLEST: f32 = 1e-30;

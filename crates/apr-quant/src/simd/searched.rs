@@ -11,10 +11,11 @@ use fearless_simd::prelude::*;
 use super::search::{self, MOST_LANES};
 use crate::blocks::k_search::Tries;
 use crate::blocks::{q2_k, q3_k, q4_k, q5_k, q6_k};
+use crate::codecs::rules_of;
 use crate::each::changed;
 use crate::error::Error;
 use crate::importance::Importance;
-use crate::rows::{Rows, check_input, check_output, rules_of};
+use crate::rows::{Rows, check_input, check_output};
 
 /// Groups of [`sweeps`]: so many that those which need another sweep fill lanes of their own.
 const SWEPT_TOGETHER: usize = 256;

@@ -1,10 +1,10 @@
-//! The two formats of `.apr` files, whose blocks run on over the ends of rows.
+//! The two block types of `.apr` files. Their blocks continue across the ends of rows.
 
-use super::{Rows, refused_scale};
 use crate::blocks::{apr_q4, apr_q8};
 use crate::error::{Error, ErrorKind};
+use crate::rows::{Rows, refused_scale};
 
-/// Encodes a tensor as one run of blocks; the last one may be filled up.
+/// Encodes a tensor as one sequence of blocks; the last one may be padded.
 #[inline(always)]
 pub(super) fn encode_q4(rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
     check_finite(rows.values)?;
@@ -18,7 +18,7 @@ pub(super) fn encode_q4(rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Decodes as many elements as `out` has room for.
+/// Decodes `out.len()` elements.
 #[inline(always)]
 pub(super) fn decode_q4(bytes: &[u8], out: &mut [f32]) {
     let (blocks, _) = bytes.as_chunks::<18>();
@@ -44,14 +44,14 @@ pub(super) fn encode_q8(rows: &Rows<'_>, out: &mut [u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Decodes as many elements as `out` has room for.
+/// Decodes `out.len()` elements.
 #[inline(always)]
 pub(super) fn decode_q8(bytes: &[u8], out: &mut [f32]) {
     let Some((scale, codes)) = bytes.split_first_chunk() else { return };
     apr_q8::decode(codes, f32::from_le_bytes(*scale), out);
 }
 
-/// There is no reference whose answer could be wanted: such numbers are refused in any case.
+/// No reference defines the result for values that are not finite, so they are refused whatever [`NonFinite`](crate::NonFinite) says.
 fn check_finite(values: &[f32]) -> Result<(), Error> {
     match values.iter().position(|value| !value.is_finite()) {
         Some(idx) => Err(ErrorKind::NonFinite { element: idx as u64 }.into()),
