@@ -1,7 +1,7 @@
-//! One module per format, or per family of them: a block of numbers to bytes and back.
+//! Encoding and decoding of one block: one module per format or family of formats.
 //!
-//! Their functions are inlined into the loops over rows, and with these compiled once for each kind of processor. A module for
-//! WebAssembly is for one kind: what several formats share is there a function, which is smaller and no slower.
+//! Their functions are inlined into the loops over rows and compiled with them once for each SIMD level. WebAssembly has one
+//! level: there, functions that several formats share are not inlined, which is smaller and no slower.
 
 pub(crate) mod plain;
 pub(crate) mod q8_0;
@@ -46,51 +46,51 @@ mod ternary;
 mod two_bit;
 mod uneven;
 
-/// What there is to know of a format before and after a block is encoded.
+/// Limits of a format, checked before and after a block is encoded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
-    /// Places of `f16` scales and minima in a block: infinite ones are refused.
+    /// Byte offsets of `f16` scales and minima in a block: infinite ones are refused.
     pub(crate) halves: &'static [usize],
-    /// How the step between codes comes about, where the reference divides by it.
+    /// How the step between codes is computed, where the reference divides by it.
     pub(crate) step: Step,
-    /// Magnitudes from here on become infinite, or end the search for a scale.
+    /// Smallest magnitude that becomes infinite or makes the search for a scale overflow.
     pub(crate) limit: f32,
     /// Whether the reference's result for input that is not finite is known.
     pub(crate) non_finite_known: bool,
-    /// What importance weights count with.
+    /// What importance weights are multiplied by.
     pub(crate) weighed: Weighed,
 }
 
 /// What the importance weights of a block are multiplied by.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Weighed {
-    /// Nothing: the format has no use for weights.
+    /// Nothing: the format ignores weights.
     Never,
-    /// The size of the numbers in their block.
+    /// `sqrt(s + x * x)`, with the mean square `s` of the block (or of a group of it).
     ByBlock,
-    /// The size of the numbers in their row.
+    /// `sqrt(s + x * x)`, with the mean square `s` of the row.
     ByRow,
 }
 
 /// The step of a block, before it is rounded to what is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// Nothing is divided by it, or never by one that is too small.
+    /// The reference never divides by a step that is too small.
     Guarded,
-    /// A search finds it.
+    /// Found by a search.
     Searched,
     /// The largest magnitude, divided by this.
     Magnitude(f32),
     /// The inverse of the largest magnitude, times this.
     Inverse(f32),
-    /// A power of two in one byte, which ends at a quarter of the smallest normal number.
+    /// A power of two in one byte, at least a quarter of the smallest normal number.
     Exponent,
-    /// The distance from the smallest to the largest number, divided by this.
+    /// The difference between the largest and the smallest value, divided by this.
     Span(f32),
 }
 
 impl Step {
-    /// Whether the block is not zero and yet so small that one divided by its step is infinite.
+    /// Whether the block is not zero and the inverse of its step is infinite.
     pub(crate) fn is_too_small(self, x: &[f32]) -> bool {
         let step = match self {
             Self::Guarded | Self::Searched => return false,
@@ -98,7 +98,7 @@ impl Step {
                 let largest = largest(x);
                 return largest != 0.0 && (codes / largest).is_infinite();
             }
-            // The logarithm of the largest magnitude less 2 has to be -127 at least.
+            // The logarithm of the largest magnitude, minus 2, must be at least -127.
             Self::Exponent => {
                 let largest = largest(x);
                 return largest != 0.0 && largest < 2.0 * f32::MIN_POSITIVE;

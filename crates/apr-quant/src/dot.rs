@@ -9,8 +9,8 @@ use tensor_dtype::Dtype;
 
 /// Dot product of a quantized row and a vector, without a buffer for the decoded row.
 ///
-/// Element `i` is added to sum `i % 16`, each product rounded before; then sums 8 apart are added, then 4, 2 and 1 apart. The bits are
-/// the same on every machine.
+/// Element `i` is added to sum `i % 16`, each product rounded first; then sums 8 apart are added, then 4, 2 and 1 apart. The
+/// result is bit-identical on every machine.
 ///
 /// ```
 /// use apr_quant::{Dtype, Quantizer, dot};
@@ -25,8 +25,8 @@ use tensor_dtype::Dtype;
 ///
 /// # Errors
 ///
-/// [`ErrorKind::RowLength`] if there is not a number for each element of whole blocks, [`ErrorKind::BlocksLength`] if the row does not
-/// have the bytes of as many elements, [`ErrorKind::NotQuantizable`] for `AprQ8`, whose scale belongs to a whole tensor.
+/// [`ErrorKind::RowLength`] if `x` is not a whole number of blocks, [`ErrorKind::BlocksLength`] if `row` is not the blocks of
+/// `x.len()` elements, [`ErrorKind::NotQuantizable`] for `AprQ8`, whose scale belongs to a whole tensor.
 pub fn dot(dtype: Dtype, row: &[u8], x: &[f32]) -> Result<f32, Error> {
     dot_on(SimdLevel::best(), dtype, row, x)
 }

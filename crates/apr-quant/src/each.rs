@@ -1,8 +1,8 @@
-//! Arrays, element by element.
+//! Functions applied to each element of an array.
 //!
-//! `array::map` is a function of its own, compiled without the instructions that the code around it may use; a loop is not.
+//! `array::map` is a separate function, compiled without the instructions of its caller; a loop is compiled with them.
 
-/// The function of each element.
+/// Applies `f` to each element.
 #[inline(always)]
 pub(crate) fn each<T: Copy, U: Copy + Default, const N: usize>(x: &[T; N], f: impl Fn(T) -> U) -> [U; N] {
     let mut out = [U::default(); N];

@@ -123,11 +123,11 @@ located_error::kinds! {
         } = "q-values-length" (Usage),
             "{count} values are not a whole number of rows of {row_len}"
             => LENGTHS;
-        /// The room for the blocks is longer or shorter than they are. Bytes left over would be read as blocks later.
+        /// The output buffer is longer or shorter than the blocks. Leftover bytes would later be read as blocks.
         OutputLength {
             /// Bytes that the blocks take.
             expected: u64,
-            /// Bytes of the room.
+            /// Length of the output buffer in bytes.
             found: u64,
         } = "q-output-length" (Usage),
             "wrong output length: expected {expected} bytes, found {found}"

@@ -14,50 +14,49 @@ const PIECE: usize = 256;
 
 /// Quantization error of a tensor, from [`ErrorMeter`] or [`measure_error`].
 ///
-/// Pairs of which either number is not finite are counted, and left out of everything else.
+/// Pairs with a value that is not finite are counted and excluded from everything else.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorReport {
-    /// Pairs, those with numbers that are not finite included.
+    /// Number of pairs, including those with a value that is not finite.
     pub count: u64,
-    /// Root of the mean squared error, in the unit of the numbers.
+    /// Root of the mean squared error, in the unit of the values.
     pub rmse: f64,
     /// Standard deviation of the originals.
     pub sigma: f64,
-    /// Largest error without its sign.
+    /// Largest absolute error.
     pub max_error: f64,
-    /// Where it is first met, counted over all pieces; `None` without a finite pair.
+    /// Index of its first occurrence over all pieces; `None` without a finite pair.
     pub max_error_element: Option<u64>,
-    /// Cosine of the angle between originals and decoded numbers, as vectors. Two vectors of zeros have 1, one alone 0.
+    /// Cosine of the angle between originals and decoded values, as vectors. 1 if both are zero vectors, 0 if one is.
     pub cosine: f64,
-    /// Elements whose code is the lowest or the highest that its block can hold: no other code would have brought them
-    /// further out. Counted by [`ErrorMeter::add_blocks`]; `None` for formats without an order of codes (codebooks,
-    /// plain numbers), and where only decoded numbers were compared.
+    /// Elements with the lowest or the highest code of their block. Counted by [`ErrorMeter::add_blocks`]; `None` for formats
+    /// whose codes are not ordered (codebooks, types without blocks), and if only decoded values were compared.
     ///
-    /// Formats that scale to the largest magnitude have one such element in nearly every group. A group whose codes all
-    /// mean the same number has none.
+    /// Formats that scale to the largest magnitude have one such element in nearly every group. A group whose codes all decode
+    /// to the same value has none.
     pub saturated: Option<u64>,
-    /// Those of them whose original lies beyond what their code stands for, by any amount.
+    /// Those of them whose original is beyond the decoded value, by any amount.
     pub clipped: Option<u64>,
     /// Originals that are infinite or not a number.
     pub non_finite_originals: u64,
-    /// Decoded numbers that are.
+    /// Decoded values that are infinite or not a number.
     pub non_finite_decoded: u64,
 }
 
 impl ErrorReport {
-    /// The error per unit of spread: [`rmse`](Self::rmse) divided by [`sigma`](Self::sigma).
+    /// Relative RMSE: [`rmse`](Self::rmse) divided by [`sigma`](Self::sigma).
     ///
-    /// 0 without any error, infinite if numbers that are all the same were not kept.
+    /// 0 without any error, infinite if all originals are equal and there is an error.
     #[must_use]
     pub fn relative_rmse(&self) -> f64 {
         if self.rmse == 0.0 { 0.0 } else { self.rmse / self.sigma }
     }
 }
 
-/// Compares numbers with what was made of them, piece by piece.
+/// Compares values with their decoded forms, in pieces.
 ///
-/// Sums are `f64`, in the order of the elements: the report does not depend on how a tensor is cut into pieces.
+/// Sums are `f64`, in the order of the elements: the report does not depend on how a tensor is split into pieces.
 ///
 /// ```
 /// use apr_quant::{Dtype, ErrorMeter, Quantizer};
@@ -81,7 +80,7 @@ pub struct ErrorMeter {
     count: u64,
     /// Finite pairs.
     finite: u64,
-    /// The first finite original, taken off before deviations are summed up: a large mean does not swallow them.
+    /// The first finite original, subtracted before deviations are added up, so that a large mean does not cancel them.
     origin: f64,
     deviations: f64,
     squared_deviations: f64,
@@ -104,13 +103,13 @@ struct AtEnds {
 }
 
 impl ErrorMeter {
-    /// A meter that has seen nothing.
+    /// Creates a meter without values.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes a piece of a tensor and what it became.
+    /// Adds a piece of a tensor and its decoded form.
     ///
     /// # Errors
     ///
@@ -125,13 +124,13 @@ impl ErrorMeter {
         Ok(())
     }
 
-    /// Takes a piece of a tensor and the blocks it became, which also says how many codes are at the ends of their range.
+    /// Adds a piece of a tensor and its blocks, from which saturated codes are counted too.
     ///
-    /// Of `AprQ8`, a piece is a whole tensor: it has but one scale.
+    /// For `AprQ8` a piece is a whole tensor, which has one scale.
     ///
     /// # Errors
     ///
-    /// As [`dequantize`] for blocks that do not fit the numbers.
+    /// As [`dequantize`] if the blocks do not have the length of the values.
     pub fn add_blocks(&mut self, dtype: Dtype, originals: &[f32], blocks: &[u8]) -> Result<(), Error> {
         check_blocks(dtype, blocks, originals)?;
         self.without_ends |= !code_range::has(dtype) && !originals.is_empty();
@@ -143,7 +142,7 @@ impl ErrorMeter {
         Ok(())
     }
 
-    /// What was found so far.
+    /// Report on the values so far.
     #[must_use]
     pub fn report(&self) -> ErrorReport {
         let per = self.finite.max(1) as f64;
@@ -173,18 +172,18 @@ impl ErrorMeter {
     fn add_piece(&mut self, dtype: Dtype, originals: &[f32], head: &[u8], bytes: &[u8]) -> Result<(), Error> {
         let (mut decoded, mut low, mut high) = ([0.0; PIECE], [0.0; PIECE], [0.0; PIECE]);
         let [decoded, low, high] =
-            [&mut decoded, &mut low, &mut high].map(|room| &mut room[..originals.len()]);
-        let mut room = [0; code_range::ROOM];
-        let (scale, rest) = room.split_at_mut(head.len());
+            [&mut decoded, &mut low, &mut high].map(|buffer| &mut buffer[..originals.len()]);
+        let mut buffer = [0; code_range::BUFFER_LEN];
+        let (scale, rest) = buffer.split_at_mut(head.len());
         scale.copy_from_slice(head);
         rest[..bytes.len()].copy_from_slice(bytes);
         let all = head.len() + bytes.len();
-        dequantize(dtype, &room[..all], decoded)?;
+        dequantize(dtype, &buffer[..all], decoded)?;
         if code_range::has(dtype) {
-            code_range::set_codes(dtype, &mut room[head.len()..all], code_range::End::Low);
-            dequantize(dtype, &room[..all], low)?;
-            code_range::set_codes(dtype, &mut room[head.len()..all], code_range::End::High);
-            dequantize(dtype, &room[..all], high)?;
+            code_range::set_codes(dtype, &mut buffer[head.len()..all], code_range::End::Low);
+            dequantize(dtype, &buffer[..all], low)?;
+            code_range::set_codes(dtype, &mut buffer[head.len()..all], code_range::End::High);
+            dequantize(dtype, &buffer[..all], high)?;
             let at_ends = self.at_ends.get_or_insert_default();
             for ((original, decoded), (a, b)) in originals.iter().zip(&*decoded).zip(low.iter().zip(&*high)) {
                 let (low, high) = if a < b { (a, b) } else { (b, a) };
@@ -228,7 +227,7 @@ impl ErrorMeter {
     }
 }
 
-/// Compares a whole tensor with what it became.
+/// Compares a whole tensor with its decoded form.
 ///
 /// ```
 /// use apr_quant::measure_error;
@@ -299,7 +298,7 @@ mod tests {
         meter.add_blocks(Dtype::Q4_0, &values, &blocks).unwrap();
         let report = meter.report();
         assert_eq!((report.saturated, report.clipped, report.max_error_element), (Some(3), Some(1), Some(6)));
-        // A block of zeros has no ends; one format without them, and the count is gone.
+        // A block of zeros has no code range; after a format without ordered codes there is no count.
         meter.add_blocks(Dtype::Q4_0, &[0.0; 32], &[0; 18]).unwrap();
         assert_eq!(meter.report().saturated, Some(3));
         meter.add_blocks(Dtype::F16, &[0.0], &[0; 2]).unwrap();
@@ -310,14 +309,14 @@ mod tests {
     #[test]
     fn one_scale_and_a_short_block_are_understood() {
         let values: [f32; 300] = core::array::from_fn(|idx| (idx % 21) as f32 - 10.0);
-        for (dtype, room) in [(Dtype::AprQ8, 304), (Dtype::AprQ4, 180)] {
+        for (dtype, len) in [(Dtype::AprQ8, 304), (Dtype::AprQ4, 180)] {
             let mut blocks = [0; 304];
             let quantizer = Quantizer::new(dtype).unwrap();
-            quantizer.quantize(&values, 300, &mut blocks[..room]).unwrap();
+            quantizer.quantize(&values, 300, &mut blocks[..len]).unwrap();
             let mut decoded = [0.0; 300];
-            dequantize(dtype, &blocks[..room], &mut decoded).unwrap();
+            dequantize(dtype, &blocks[..len], &mut decoded).unwrap();
             let mut meter = ErrorMeter::new();
-            meter.add_blocks(dtype, &values, &blocks[..room]).unwrap();
+            meter.add_blocks(dtype, &values, &blocks[..len]).unwrap();
             let report = meter.report();
             let expected = measure_error(&values, &decoded).unwrap();
             assert_eq!(

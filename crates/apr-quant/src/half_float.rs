@@ -1,4 +1,4 @@
-//! The two 16-bit floats, converted by integer arithmetic so that every machine has the same bits.
+//! Conversion of `f16` and `bf16` by integer arithmetic, with the same bits on every machine.
 
 use crate::inline::shared;
 
@@ -41,7 +41,7 @@ shared! {
     }
 }
 
-/// Nearest `bf16`, ties to even; not-a-number keeps its upper half, made quiet.
+/// Nearest `bf16`, ties to even; not-a-number keeps its upper half and becomes quiet.
 #[inline(always)]
 pub(crate) fn bf16_bits(value: f32) -> u16 {
     let bits = value.to_bits();
@@ -57,12 +57,12 @@ pub(crate) fn bf16_value(bits: u16) -> f32 {
 }
 
 shared! {
-    /// The `f16` at this place of a block.
+    /// The `f16` at this offset of a block.
     pub(crate) fn read_f16<const BYTES: usize>(block: &[u8; BYTES], at: usize) -> f32 {
         f16_value(u16::from_le_bytes([block[at], block[at + 1]]))
     }
 
-    /// Writes an `f16` to this place of a block.
+    /// Writes an `f16` at this offset of a block.
     pub(crate) fn write_f16<const BYTES: usize>(block: &mut [u8; BYTES], at: usize, value: f32) {
         block[at..at + 2].copy_from_slice(&f16_bits(value).to_le_bytes());
     }

@@ -1,10 +1,10 @@
-//! How much each element counts.
+//! Importance weights of elements.
 
 use libm::sqrtf;
 
 use crate::inline::shared;
 
-/// The weights of one block's elements, and what their row tells about the size of numbers.
+/// The weights of a block's elements, and the mean square of their row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Importance<'w, const LEN: usize> {
     /// One weight per element of the block.
@@ -14,13 +14,13 @@ pub(crate) struct Importance<'w, const LEN: usize> {
 }
 
 impl<const LEN: usize> Importance<'_, LEN> {
-    /// Weights that count with the number and the size of numbers in its row.
+    /// Weights times `sqrt(s + x * x)`, with the mean square `s` of the row.
     #[inline(always)]
     pub(crate) fn by_row(&self, x: &[f32; LEN]) -> [f32; LEN] {
         self.by(self.row_sigma2, x)
     }
 
-    /// Weights that count with the number and this mean square.
+    /// Weights times `sqrt(sigma2 + x * x)`.
     #[inline(always)]
     pub(crate) fn by(&self, sigma2: f32, x: &[f32; LEN]) -> [f32; LEN] {
         let mut weights = *self.weights;
@@ -32,7 +32,7 @@ impl<const LEN: usize> Importance<'_, LEN> {
 }
 
 shared! {
-    /// The squares, added up in order.
+    /// Sum of the squares, added in order.
     pub(crate) fn sum_of_squares(values: &[f32]) -> f32 {
         let mut sum = 0.0;
         for value in values {

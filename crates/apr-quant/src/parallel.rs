@@ -1,4 +1,4 @@
-//! Blocks on all cores.
+//! Quantization and dequantization on all cores.
 
 use rayon::prelude::*;
 
@@ -6,13 +6,13 @@ use crate::error::Error;
 use crate::quantizer::{Quantizer, dequantize};
 use tensor_dtype::Dtype;
 
-/// Elements that a thread takes at once: enough to be worth the handing over, few enough to stay in its cache.
+/// Elements per task: enough to outweigh the cost of a task, few enough for the cache of a core.
 const AT_ONCE: usize = 1 << 16;
 
 impl Quantizer<'_> {
-    /// As [`quantize`](Self::quantize), on the threads of the pool that calls. The bytes and the error are the same.
+    /// As [`quantize`](Self::quantize), on the threads of the current pool. The bytes and the error are the same.
     ///
-    /// `out` may hold blocks after the one that an error is about.
+    /// On an error, `out` may hold blocks after the one with the error.
     ///
     /// # Errors
     ///
@@ -23,11 +23,11 @@ impl Quantizer<'_> {
             return self.quantize(values, row_len, out);
         }
         self.check(values, row_len, out)?;
-        // Only importance knows of rows.
+        // Only importance depends on rows.
         let unit = if self.has_importance() { row_len } else { dtype.block_len() };
         let count = (AT_ONCE / unit.max(1)).max(1) * unit.max(1);
         let bytes = count / dtype.block_len() * dtype.block_bytes();
-        // Each a task of its own: a core that is held up would keep a quarter of the work to itself.
+        // One task each: with larger tasks, a delayed core would hold up a quarter of the work.
         let pieces = values.par_chunks(count).zip(out.par_chunks_mut(bytes)).enumerate().with_max_len(1);
         let results = pieces.map(|(idx, (values, out))| {
             let row_len = if self.has_importance() { row_len } else { values.len() };
@@ -37,7 +37,7 @@ impl Quantizer<'_> {
     }
 }
 
-/// As [`dequantize`], on the threads of the pool that calls.
+/// As [`dequantize`], on the threads of the current pool.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ pub fn dequantize_parallel(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Resul
     pieces.map(|(out, bytes)| dequantize(dtype, bytes, out)).find_first(Result::is_err).unwrap_or(Ok(()))
 }
 
-/// Whether a tensor has more than blocks: our own formats, with one scale or an end that is filled up.
+/// Whether a tensor is more than a sequence of blocks: the block types of `.apr` files, with one scale or a padded end.
 const fn is_whole(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::AprQ4 | Dtype::AprQ8)
 }

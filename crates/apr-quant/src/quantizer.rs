@@ -43,7 +43,7 @@ impl<'w> Quantizer<'w> {
         Ok(Self { dtype, importance: None, non_finite: NonFinite::Refuse, level: SimdLevel::best() })
     }
 
-    /// Weighs errors: one weight per column, for every row alike. Formats whose reference takes none ignore them.
+    /// Weights of the errors, one per column, the same for every row. Formats whose reference has no weights ignore them.
     #[must_use]
     pub const fn importance(mut self, weights: &'w [f32]) -> Self {
         self.importance = Some(weights);
@@ -69,10 +69,11 @@ impl<'w> Quantizer<'w> {
     /// # Errors
     ///
     /// - [`ErrorKind::RowLength`] if a row is not a whole number of blocks, [`ErrorKind::ValuesLength`] if the values are
-    ///   not a whole number of rows, [`ErrorKind::OutputLength`] if `out` is longer or shorter than their blocks.
-    /// - [`ErrorKind::ImportanceLength`] and [`ErrorKind::ImportanceValue`] for weights that do not fit.
-    /// - [`ErrorKind::NonFinite`], [`ErrorKind::ScaleTooSmall`] and [`ErrorKind::ScaleTooLarge`] for numbers that the
-    ///   format cannot hold. `out` then holds the blocks before them, and nothing of use after them.
+    ///   not a whole number of rows, [`ErrorKind::OutputLength`] if `out` does not have the length of their blocks.
+    /// - [`ErrorKind::ImportanceLength`] and [`ErrorKind::ImportanceValue`] for a wrong number of weights, or a weight that is
+    ///   negative or not finite.
+    /// - [`ErrorKind::NonFinite`], [`ErrorKind::ScaleTooSmall`] and [`ErrorKind::ScaleTooLarge`] for values that the
+    ///   format cannot hold. `out` then holds the blocks before the error; the bytes after them are unspecified.
     pub fn quantize(&self, values: &[f32], row_len: usize, out: &mut [u8]) -> Result<(), Error> {
         self.check(values, row_len, out)?;
         let Self { dtype, importance, non_finite, level } = *self;

@@ -1,6 +1,6 @@
-//! 4-bit blocks from one layout to the other, without a change to any number.
+//! Lossless conversion between two layouts of 4-bit blocks.
 //!
-//! A block of `AprQ4` and one of `Q4_0` are the same 18 bytes in another order: an `f16` scale, then 32 nibbles that stand for
+//! A block of `AprQ4` and one of `Q4_0` are the same 18 bytes in another order: an `f16` scale, then 32 nibbles with the values
 //! (q - 8) d. Byte i holds elements 2i and 2i + 1 in `AprQ4`, i and i + 16 in `Q4_0`.
 
 use tensor_dtype::Dtype;
@@ -15,10 +15,10 @@ const NIBBLES: usize = 16;
 /// Rewrites whole blocks of one format as blocks of another, in place.
 pub type Repack = fn(&mut [u8]);
 
-/// How whole blocks of `from` become blocks of `to` that stand for the same numbers, bit for bit; `None` for formats where
-/// numbers would have to be rounded. The length is the same, and the way back gives the same bytes again.
+/// The function that converts whole blocks of `from` to blocks of `to` with bit-identical values; `None` if values would have
+/// to be rounded. The length does not change, and the reverse conversion restores the bytes.
 ///
-/// `AprQ4` blocks run through a tensor, `Q4_0` blocks begin with each row: the rows must be whole blocks.
+/// `AprQ4` blocks continue across rows, `Q4_0` blocks begin with each row: rows must be whole blocks.
 ///
 /// ```
 /// use apr_quant::{Dtype, dequantize, repack};
@@ -71,7 +71,7 @@ mod tests {
     use crate::dtype::dtypes;
     use crate::quantizer::dequantize;
 
-    /// Every scale that there is, with codes that change from block to block.
+    /// Every possible scale, with different codes in each block.
     fn blocks() -> impl Iterator<Item = [u8; BLOCK]> {
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         (0..=u16::MAX).map(move |bits| {

@@ -1,10 +1,10 @@
-//! Roundings, bit by bit as the reference's code on x86-64 has them.
+//! Rounding, bit-identical to the reference's code on x86-64.
 
 use crate::inline::shared;
 
-/// Nearest integer, ties to even: the mantissa after 1.5 · 2^23 was added.
+/// Nearest integer, ties to even: the mantissa after adding 1.5 · 2^23.
 ///
-/// Right for magnitudes up to 4,194,303; beyond, and for what is not finite, the same bits as the reference.
+/// Exact for magnitudes up to 4,194,303; above, and for values that are not finite, the same bits as the reference.
 #[inline(always)]
 pub(crate) fn nearest_int(value: f32) -> i32 {
     let bits = (value + 12_582_912.0).to_bits();
@@ -12,12 +12,12 @@ pub(crate) fn nearest_int(value: f32) -> i32 {
 }
 
 shared! {
-    /// Nearest whole number, ties away from zero: C's `roundf`.
+    /// Nearest integer, ties away from zero: C's `roundf`.
     ///
-    /// The largest float below one half, added before the fraction is cut off, gives `roundf` for each float up to 128.
+    /// Adding the largest float below one half and truncating equals `roundf` for each float up to 128.
     pub(crate) fn round_away(value: f32) -> f32 {
         let magnitude = value.abs();
-        // From 2^23 on, every float is whole; not-a-number goes through as well.
+        // From 2^23 on, every float is an integer; not-a-number is returned as well.
         if magnitude < 8_388_608.0 {
             let whole = if magnitude <= 128.0 { magnitude + 0.499_999_97 } else { magnitude + 0.5 };
             (whole as i32 as f32).copysign(value)
@@ -26,7 +26,7 @@ shared! {
         }
     }
 
-    /// A float cut to an integer as `cvttss2si` does: `i32::MIN` for what does not fit.
+    /// Truncation to an integer as by `cvttss2si`: `i32::MIN` if it does not fit.
     pub(crate) fn truncate(value: f32) -> i32 {
         if (-2_147_483_648.0..2_147_483_648.0).contains(&value) { value as i32 } else { i32::MIN }
     }

@@ -1,7 +1,7 @@
 //! SIMD kernels: across the elements of a block where scales are computed directly, across groups where they are searched for.
 //!
 //! Kernels handle ordinary blocks and pass the others to the scalar code of [`blocks`](crate::blocks), which gives the same
-//! bits: values that are not finite, scales beyond `f16`, zeros whose sign counts.
+//! bits: values that are not finite, scales beyond `f16`, zeros whose sign is stored.
 
 mod plain;
 mod quick;

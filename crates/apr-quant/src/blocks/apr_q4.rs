@@ -1,14 +1,14 @@
-//! `AprQ4`, the 4-bit blocks of `.apr` files: `f16` scale, 32 nibbles with neighbours in a byte. A value is its code less 8,
-//! times the scale.
+//! `AprQ4`, the 4-bit blocks of `.apr` files: `f16` scale, 32 nibbles, consecutive elements in one byte. A value is (code - 8)
+//! * scale.
 //!
-//! The scale is a seventh of the largest magnitude, or 1 for zeros; code 0 is never needed. Numbers are divided by the scale
-//! before it is rounded to 16 bits.
+//! The scale is a seventh of the largest magnitude, or 1 for a block of zeros; code 0 does not occur. Values are divided by the
+//! scale before it is rounded to 16 bits.
 
 use crate::blocks::extremes::largest;
 use crate::half_float::{read_f16, write_f16};
 use crate::round::{round_away, truncate};
 
-/// Encodes up to 32 numbers. The codes of the missing ones are 0, as the format's other writers leave them.
+/// Encodes up to 32 values. The codes of the padding are 0, as other writers of the format write them.
 #[inline(always)]
 pub(crate) fn encode(x: &[f32], out: &mut [u8; 18]) {
     let largest = largest(x);
@@ -25,7 +25,7 @@ pub(crate) fn encode(x: &[f32], out: &mut [u8; 18]) {
     }
 }
 
-/// Decodes as many numbers as `out` has room for, at most 32.
+/// Decodes `out.len()` values, at most 32.
 #[inline(always)]
 pub(crate) fn decode(block: &[u8; 18], out: &mut [f32]) {
     let scale = read_f16(block, 0);

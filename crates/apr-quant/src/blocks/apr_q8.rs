@@ -1,7 +1,7 @@
 //! `AprQ8`, the 8-bit integers of `.apr` files: one `f32` scale for the whole tensor, then a signed byte per element. A value
-//! is its code times the scale.
+//! is code * scale.
 //!
-//! The scale is the largest magnitude divided by 127, or 1 for zeros.
+//! The scale is the largest magnitude divided by 127, or 1 for a tensor of zeros.
 
 use crate::blocks::extremes::largest;
 use crate::round::{round_away, truncate};
@@ -13,7 +13,7 @@ pub(crate) fn scale(x: &[f32]) -> f32 {
     if largest == 0.0 { 1.0 } else { largest / 127.0 }
 }
 
-/// The codes of numbers whose tensor has this scale, as many as `out` has room for.
+/// Encodes the first `out.len()` values with the scale of their tensor.
 #[inline(always)]
 pub(crate) fn encode(x: &[f32], scale: f32, out: &mut [u8]) {
     for (code, value) in out.iter_mut().zip(x) {
@@ -21,7 +21,7 @@ pub(crate) fn encode(x: &[f32], scale: f32, out: &mut [u8]) {
     }
 }
 
-/// The numbers behind codes.
+/// Decodes codes to values.
 #[inline(always)]
 pub(crate) fn decode(codes: &[u8], scale: f32, out: &mut [f32]) {
     for (value, code) in out.iter_mut().zip(codes) {

@@ -1,4 +1,4 @@
-//! Codes of a block of 32 in nibbles and fifth bits.
+//! Codes of 32 elements as nibbles and fifth bits.
 
 use crate::inline::shared;
 
@@ -10,7 +10,7 @@ shared! {
         }
     }
 
-    /// The codes of 16 bytes.
+    /// Unpacks the codes of 16 bytes.
     pub(crate) fn read_nibbles(bytes: &[u8; 16]) -> [u8; 32] {
         let mut codes = [0; 32];
         for (idx, byte) in bytes.iter().enumerate() {
@@ -29,7 +29,7 @@ shared! {
         *out = bits.to_le_bytes();
     }
 
-    /// Adds the fifth bits to codes of four.
+    /// Adds the fifth bits to four-bit codes.
     pub(crate) fn add_fifth_bits(codes: &mut [u8; 32], bytes: &[u8; 4]) {
         let bits = u32::from_le_bytes(*bytes);
         for (idx, code) in codes.iter_mut().enumerate() {
@@ -37,12 +37,12 @@ shared! {
         }
     }
 
-    /// The part of a block that begins here; its place is a constant.
+    /// The part of a block at a constant offset.
     pub(crate) fn part<const LEN: usize>(block: &[u8], at: usize) -> &[u8; LEN] {
         block[at..].first_chunk().expect("a place inside the block")
     }
 
-    /// As [`part`], to be written.
+    /// As [`part`], mutable.
     pub(crate) fn part_mut<const LEN: usize>(block: &mut [u8], at: usize) -> &mut [u8; LEN] {
         block[at..].first_chunk_mut().expect("a place inside the block")
     }

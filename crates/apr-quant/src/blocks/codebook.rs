@@ -1,4 +1,4 @@
-//! The codebooks of the IQ formats, and the signs beside them.
+//! The codebooks of the IQ formats, and their packed signs.
 
 mod points;
 #[cfg(any(apr_small, test))]
@@ -6,7 +6,7 @@ mod set;
 #[cfg(not(apr_small))]
 mod table;
 
-// Small builds compute each point when it is needed: the tables take 34 KB, a twentieth of the npm package's full module.
+// Small builds compute each point on use: the tables take 34 KB, a twentieth of the full module of the npm package.
 #[cfg(apr_small)]
 use set::Codebook;
 #[cfg(not(apr_small))]
@@ -14,13 +14,13 @@ use table::Codebook;
 
 use crate::inline::shared;
 
-/// Magnitudes of the formats with two and a half bits, eight to a point.
+/// Magnitudes of the 2-bit formats, eight coordinates per point.
 pub(super) static IQ2_XXS: Codebook<256, 8> = Codebook::new(const { &eights(points::IQ2_XXS) }, &TWO_BITS);
 pub(super) static IQ2_XS: Codebook<512, 8> = Codebook::new(const { &eights(points::IQ2_XS) }, &TWO_BITS);
 pub(super) static IQ2_S: Codebook<1024, 8> = Codebook::new(const { &eights(points::IQ2_S) }, &TWO_BITS);
-/// Signed numbers, eight to a point.
+/// Signed values, eight coordinates per point.
 pub(super) static IQ1: Codebook<2048, 8> = Codebook::new(const { &eights(points::IQ1) }, &[-1, 0, 1]);
-/// Magnitudes of the formats with three bits, four to a point.
+/// Magnitudes of the 3-bit formats, four coordinates per point.
 pub(super) static IQ3_XXS: Codebook<256, 4> =
     Codebook::new(const { &fours(points::IQ3_XXS) }, &[4, 12, 20, 28, 36, 44, 52, 62]);
 pub(super) static IQ3_S: Codebook<512, 4> =
@@ -28,21 +28,21 @@ pub(super) static IQ3_S: Codebook<512, 4> =
 
 const TWO_BITS: [i8; 3] = [8, 25, 43];
 
-/// Eight signs of which seven are stored, bit by bit: the number of negative ones is even.
+/// Eight signs as bits; seven are stored, and the number of negative ones is even.
 #[inline(always)]
 pub(super) const fn even_signs(stored: u32) -> u8 {
     let stored = (stored & 127) as u8;
     stored | ((stored.count_ones() & 1) << 7) as u8
 }
 
-/// -1 where the bit of this place is set, else 1.
+/// -1 if bit `idx` is set, else 1.
 #[inline(always)]
 pub(super) fn sign(signs: u8, place: usize) -> f32 {
     if signs >> place & 1 == 1 { -1.0 } else { 1.0 }
 }
 
 shared! {
-    /// Writes the eight magnitudes of a point with their signs, times the scale.
+    /// Writes the eight magnitudes of a point with their signs, multiplied by the scale.
     pub(super) fn write(point: [i8; 8], signs: u8, scale: f32, out: &mut [f32; 8]) {
         for (place, (out, magnitude)) in out.iter_mut().zip(&point).enumerate() {
             *out = scale * f32::from(*magnitude) * sign(signs, place);
@@ -50,24 +50,24 @@ shared! {
     }
 }
 
-/// Two points of four as one of eight.
+/// Joins two points of four coordinates to one of eight.
 #[inline(always)]
 pub(super) fn joined(first: [i8; 4], second: [i8; 4]) -> [i8; 8] {
     let ([a, b, c, d], [e, f, g, h]) = (first, second);
     [a, b, c, d, e, f, g, h]
 }
 
-/// The numbers of points of eight coordinates, to base 3, one bit each.
+/// The set of points with eight coordinates, one bit per base-3 number.
 const fn eights(set: &[u8; 1642]) -> [u64; 103] {
     words(set)
 }
 
-/// The numbers of points of four coordinates, to base 8, one bit each.
+/// The set of points with four coordinates, one bit per base-8 number.
 const fn fours(set: &[u8; 1024]) -> [u64; 64] {
     words(set)
 }
 
-/// Bits of a set, from hexadecimal digits: byte by byte two of them, the high one first.
+/// Bits of a set from hexadecimal digits, two per byte, the high one first.
 const fn words<const HEX: usize, const WORDS: usize>(set: &[u8; HEX]) -> [u64; WORDS] {
     let (mut words, mut place) = ([0; WORDS], 0);
     while place < HEX {
@@ -78,7 +78,7 @@ const fn words<const HEX: usize, const WORDS: usize>(set: &[u8; HEX]) -> [u64; W
     words
 }
 
-/// The coordinates of a point: digits of its number, the first one lowest, each with the value it stands for.
+/// The coordinates of a point: the digits of its number, lowest first, mapped to their values.
 const fn coordinates<const LEN: usize>(mut number: usize, values: &[i8]) -> [i8; LEN] {
     let (mut point, mut place) = ([0; LEN], 0);
     while place < LEN {

@@ -1,9 +1,9 @@
-//! What the scale of a block comes from.
+//! Extreme values of a block, from which its scale is computed.
 
 use crate::inline::shared;
 
 shared! {
-    /// The first number of the largest magnitude, with its sign; zero if all are zero.
+    /// The first value with the largest magnitude, with its sign; zero if all are zero.
     pub(crate) fn signed_largest(x: &[f32]) -> f32 {
         let (mut magnitude, mut signed) = (0.0, 0.0);
         for &value in x {
@@ -14,7 +14,7 @@ shared! {
         signed
     }
 
-    /// The largest magnitude. Not-a-number wins against what came before it and loses against what comes after.
+    /// The largest magnitude. Not-a-number replaces the values before it and is replaced by the next value.
     pub(crate) fn largest(x: &[f32]) -> f32 {
         let mut largest = 0.0;
         for value in x {
@@ -23,7 +23,7 @@ shared! {
         largest
     }
 
-    /// The first smallest and the first largest number: of two zeros, the sign of the first stays.
+    /// The first minimum and the first maximum: of two zeros, the sign of the first is kept.
     pub(crate) fn span(x: &[f32]) -> (f32, f32) {
         let (mut min, mut max) = (f32::MAX, f32::MIN);
         for &value in x {
@@ -34,7 +34,7 @@ shared! {
     }
 }
 
-/// One divided by a step; zero for a step of zero.
+/// The inverse of a step; zero for a step of zero.
 #[inline(always)]
 pub(crate) fn inverse(step: f32) -> f32 {
     if step == 0.0 { 0.0 } else { 1.0 / step }

@@ -1,4 +1,4 @@
-//! What `Q4_K` and `Q5_K` share: 8 groups of 32 with scales and minima of six bits.
+//! Code shared by `Q4_K` and `Q5_K`: 8 groups of 32 with 6-bit scales and minima.
 
 use libm::sqrtf;
 
@@ -13,8 +13,8 @@ use crate::inline::shared;
 use crate::round::nearest_int;
 
 shared! {
-    /// Scales and codes from 0 to `most`. With importance, a scale or minimum of a wrong sign is 255 at first: `fit` makes six
-    /// bits of it.
+    /// Scales and codes from 0 to `most`. With importance, a scale or minimum with the wrong sign is 255 until `fit` reduces it
+    /// to six bits.
     pub(crate) fn search(
         tries: &Tries,
         most: u8,
@@ -41,14 +41,14 @@ shared! {
         (found, codes)
     }
 
-    /// Weights of a group without importance: its size and that of the number.
+    /// Weights of a group without importance: root mean square of the group plus magnitude of the value.
     fn weights(_: usize, x: &[f32; 32]) -> [f32; 32] {
         let size = sqrtf(sum_of_squares(x) / 32.0);
         each(x, |value| size + value.abs())
     }
 }
 
-/// As [`search`], for scales and minima that were found elsewhere, without importance.
+/// As [`search`], with given scales and minima, without importance.
 #[inline(always)]
 pub(crate) fn finish(
     tries: &Tries,
@@ -84,7 +84,7 @@ pub(crate) fn at_most_63(code: u8) -> u8 {
 }
 
 shared! {
-    /// The largest scale and the largest minimum become 63.
+    /// The largest scale and the largest minimum get code 63.
     fn linear(scales: &[f32; 8], mins: &[f32; 8]) -> Scales<8> {
         let codes = |numbers: &[f32; 8]| {
             let largest = largest_positive(numbers);

@@ -2,14 +2,14 @@
 
 use crate::inline::shared;
 
-/// Twice the magnitudes, so that they are whole; the scales beside them are halves of what the formats say.
+/// Doubled magnitudes, which are integers; the scales are halved accordingly.
 const MAGNITUDES: [f32; 8] = [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0];
 
 shared! {
-    /// The codes of `N` numbers: of the nearest values the one with the lowest code, by distances rounded as `f32`.
+    /// The codes of `N` values: the nearest representable value by distances rounded to `f32`, on ties the lowest code.
     ///
-    /// A value with the other sign is never nearer than zero, and a negative zero never than a positive one, so eight
-    /// distances do for sixteen codes.
+    /// A value of the opposite sign is never nearer than zero, and negative zero is never nearer than positive zero, so eight
+    /// distances suffice for sixteen codes.
     pub(super) fn codes<const N: usize>(x: &[f32; N], scale: f32) -> [u8; N] {
         let (mut codes, mut least) = ([0; N], [0.0; N]);
         for (least, value) in least.iter_mut().zip(x) {
@@ -28,22 +28,22 @@ shared! {
         codes
     }
 
-    /// The value of a code, times the scale; code 8 is a positive zero.
+    /// The value of a code times the scale; code 8 decodes to positive zero.
     pub(super) fn value(code: u8, scale: f32) -> f32 {
-        /// Whole numbers, as the reference has them: no negative zero.
+        /// Integers, as in the reference: no negative zero.
         const VALUES: [f32; 16] =
             [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 0.0, -1.0, -2.0, -3.0, -4.0, -6.0, -8.0, -12.0];
         VALUES[usize::from(code & 15)] * scale
     }
 
-    /// Two codes a byte: the first half of the numbers in the lower bits.
+    /// Packs two codes per byte: the first half of the values in the lower bits.
     pub(super) fn pack<const N: usize>(codes: &[u8; N], out: &mut [u8]) {
         for (idx, byte) in out.iter_mut().enumerate().take(N / 2) {
             *byte = codes[idx] | codes[idx + N / 2] << 4;
         }
     }
 
-    /// The values of a run of bytes, first those of the lower bits.
+    /// Decodes bytes, first the codes of the lower bits.
     pub(super) fn unpack(bytes: &[u8], scale: f32, out: &mut [f32]) {
         let (low, high) = out.split_at_mut(bytes.len());
         for ((low, high), byte) in low.iter_mut().zip(high).zip(bytes) {

@@ -1,4 +1,4 @@
-//! What the formats of 256 elements do with the scales of their groups.
+//! Scales of groups, shared by the formats with blocks of 256 elements.
 
 use crate::blocks::k_search;
 use crate::each::each;
@@ -12,13 +12,13 @@ pub(crate) fn groups<T, const N: usize>(x: &[T; 256]) -> &[[T; N]] {
     x.as_chunks().0
 }
 
-/// The groups of a block, to be written.
+/// The groups of a block, mutable.
 #[inline(always)]
 pub(crate) fn groups_mut<T, const N: usize>(x: &mut [T; 256]) -> &mut [[T; N]] {
     x.as_chunks_mut().0
 }
 
-/// Scales of groups as codes, and the two numbers they are multiplied with to give scale and minimum.
+/// Scales and minima of groups as codes, and the two factors that decode them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scales<const COUNT: usize> {
     pub(crate) scale: f32,
@@ -28,7 +28,7 @@ pub(crate) struct Scales<const COUNT: usize> {
 }
 
 shared! {
-    /// Searches each group, with weights that follow from its numbers.
+    /// Searches each group, with weights computed from its values.
     pub(crate) fn search_spans<const N: usize, const COUNT: usize>(
         tries: &k_search::Tries,
         most: u8,
@@ -44,12 +44,12 @@ shared! {
         (scales, mins)
     }
 
-    /// The largest of numbers above zero, else zero.
+    /// The largest value if it is above zero, else zero.
     pub(crate) fn largest_positive(numbers: &[f32]) -> f32 {
         numbers.iter().fold(0.0, |largest, &number| if number > largest { number } else { largest })
     }
 
-    /// Codes from `low` to `high`, less `low`, by the scales as they were stored.
+    /// Codes from `low` to `high`, minus `low`, computed with the stored scales.
     pub(crate) fn codes_with<const N: usize>(
         x: &[f32; 256],
         codes: &mut [u8; 256],
@@ -59,14 +59,14 @@ shared! {
     ) {
         for (idx, (x, codes)) in groups::<_, N>(x).iter().zip(groups_mut::<_, N>(codes)).enumerate() {
             let (scale, min) = scale_and_min(idx);
-            // A scale that became zero in storage leaves the codes of the search.
+            // If the stored scale is zero, the codes of the search are kept.
             if scale != 0.0 {
                 *codes = each(x, |value| (nearest_int((value + min) / scale).min(high).max(low) - low) as u8);
             }
         }
     }
 
-    /// Weights of all elements, by the importance of their columns and this mean square.
+    /// Weights of all elements from the importance of their columns and this mean square.
     pub(crate) fn weights_of<const N: usize, const COUNT: usize>(
         importance: &Importance<'_, 256>,
         sigma2: f32,

@@ -1,10 +1,12 @@
-//! `IQ1_M`: one and three quarter bits a number from a codebook of 2,048 points. Read only.
+//! `IQ1_M`: 1.75 bits per value, codebook of 2,048 points. Decoded only.
 //!
 //! | offset | size | field |
 //! | --- | --- | --- |
-//! | 0 | 32 | lower eight bits of the index of each eight numbers |
-//! | 32 | 16 | per eight numbers four bits: the upper three of the index, the sign of the shift |
-//! | 48 | 8 | four words of 16 bits: four times three bits of scale for 16 numbers each, and four of the `f16` scale |
+//! | 0 | 32 | lower eight bits of the index of every eight values |
+//! | 32 | 16 | four bits per eight values: upper three of the index, sign of the shift |
+//! | 48 | 8 | four 16-bit words: four 3-bit scales of 16 values each, and four bits of the `f16` scale |
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`dequantize_row_iq1_m`); layout: `block_iq1_m` of `ggml-common.h`.
 
 use crate::blocks::iq1_s::{SHIFT, write_shifted};
 use crate::half_float::f16_value;

@@ -1,16 +1,18 @@
-//! `IQ1_S`: one and a half bits a number from a codebook of 2,048 points. Read only.
+//! `IQ1_S`: 1.5625 bits per value, codebook of 2,048 points. Decoded only.
 //!
 //! | offset | size | field |
 //! | --- | --- | --- |
 //! | 0 | 2 | `f16` scale |
-//! | 2 | 32 | lower eight bits of the index of each eight numbers |
-//! | 34 | 16 | per 32 numbers 16 bits: four times the upper three of an index, three of scale, the sign of the shift |
+//! | 2 | 32 | lower eight bits of the index of every eight values |
+//! | 34 | 16 | 16 bits per 32 values: upper three bits of four indices, three of scale, sign of the shift |
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`dequantize_row_iq1_s`); layout: `block_iq1_s` of `ggml-common.h`.
 
 use crate::blocks::codebook::IQ1;
 use crate::half_float::read_f16;
 use crate::inline::shared;
 
-/// How far the points are moved off the whole numbers, up or down.
+/// Offset added to or subtracted from the coordinates of a point.
 pub(super) const SHIFT: f32 = 0.125;
 
 #[inline(always)]
@@ -28,7 +30,7 @@ pub(crate) fn decode(block: &[u8; 50], out: &mut [f32; 256]) {
 }
 
 shared! {
-    /// Writes the eight numbers of a point, moved and scaled.
+    /// Writes the eight values of a point, shifted and scaled.
     pub(super) fn write_shifted(index: usize, shift: f32, scale: f32, out: &mut [f32; 8]) {
         for (out, value) in out.iter_mut().zip(&IQ1.point(index)) {
             *out = scale * (f32::from(*value) + shift);

@@ -1,12 +1,14 @@
-//! `IQ2_S`: two and a half bits a number from a codebook of 1,024 points. Read only.
+//! `IQ2_S`: 2.5625 bits per value, codebook of 1,024 points. Decoded only.
 //!
 //! | offset | size | field |
 //! | --- | --- | --- |
 //! | 0 | 2 | `f16` scale |
-//! | 2 | 32 | lower eight bits of the index of each eight numbers |
+//! | 2 | 32 | lower eight bits of the index of every eight values |
 //! | 34 | 32 | signs |
-//! | 66 | 8 | upper two bits of four indexes, the first lowest |
-//! | 74 | 8 | per 16 numbers four bits of scale, the first in the lower half |
+//! | 66 | 8 | upper two bits of four indices, first lowest |
+//! | 74 | 8 | four bits of scale per 16 values, first in the lower half |
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`dequantize_row_iq2_s`); layout: `block_iq2_s` of `ggml-common.h`.
 
 use crate::blocks::codebook::{IQ2_S, write};
 use crate::half_float::read_f16;

@@ -1,10 +1,12 @@
-//! `IQ2_XS`: two bits a number from a codebook of 512 points. Read only.
+//! `IQ2_XS`: 2.3125 bits per value, codebook of 512 points. Decoded only.
 //!
 //! | offset | size | field |
 //! | --- | --- | --- |
 //! | 0 | 2 | `f16` scale |
-//! | 2 | 64 | per eight numbers 16 bits: nine of index, seven of signs |
-//! | 66 | 8 | per 16 numbers four bits of scale, the first in the lower half |
+//! | 2 | 64 | 16 bits per eight values: nine of index, seven of signs |
+//! | 66 | 8 | four bits of scale per 16 values, first in the lower half |
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`dequantize_row_iq2_xs`); layout: `block_iq2_xs` of `ggml-common.h`.
 
 use crate::blocks::codebook::{IQ2_XS, even_signs, write};
 use crate::half_float::read_f16;

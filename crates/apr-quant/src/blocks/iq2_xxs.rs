@@ -1,7 +1,9 @@
-//! `IQ2_XXS`: two bits a number from a codebook of 256 points. Read only.
+//! `IQ2_XXS`: 2.0625 bits per value, codebook of 256 points. Decoded only.
 //!
-//! After an `f16` scale, eight bytes for each group of 32: four indexes, then 32 bits: four times seven signs and, at the top,
-//! four bits of scale.
+//! After an `f16` scale, eight bytes for each group of 32: four indices, then 32 bits: four times seven signs, then four bits
+//! of scale.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`dequantize_row_iq2_xxs`); layout: `block_iq2_xxs` of `ggml-common.h`.
 
 use crate::blocks::codebook::{IQ2_XXS, even_signs, write};
 use crate::half_float::read_f16;

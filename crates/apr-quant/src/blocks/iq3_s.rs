@@ -1,12 +1,14 @@
-//! `IQ3_S`: three and a half bits a number from a codebook of 512 points. Read only.
+//! `IQ3_S`: 3.4375 bits per value, codebook of 512 points. Decoded only.
 //!
 //! | offset | size | field |
 //! | --- | --- | --- |
 //! | 0 | 2 | `f16` scale |
-//! | 2 | 64 | lower eight bits of the index of each four numbers |
-//! | 66 | 8 | the ninth bit of eight indexes, the first lowest |
+//! | 2 | 64 | lower eight bits of the index of every four values |
+//! | 66 | 8 | ninth bit of eight indices, first lowest |
 //! | 74 | 32 | signs |
-//! | 106 | 4 | per 32 numbers four bits of scale, the first in the lower half |
+//! | 106 | 4 | four bits of scale per 32 values, first in the lower half |
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`dequantize_row_iq3_s`); layout: `block_iq3_s` of `ggml-common.h`.
 
 use crate::blocks::codebook::{IQ3_S, joined, write};
 use crate::half_float::read_f16;

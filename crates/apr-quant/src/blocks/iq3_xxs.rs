@@ -1,10 +1,12 @@
-//! `IQ3_XXS`: three bits a number from a codebook of 256 points. Read only.
+//! `IQ3_XXS`: 3.0625 bits per value, codebook of 256 points. Decoded only.
 //!
 //! | offset | size | field |
 //! | --- | --- | --- |
 //! | 0 | 2 | `f16` scale |
-//! | 2 | 64 | the index of each four numbers |
-//! | 66 | 32 | per 32 numbers 32 bits: four times seven signs and, at the top, four bits of scale |
+//! | 2 | 64 | index of every four values |
+//! | 66 | 32 | 32 bits per 32 values: four times seven signs, then four bits of scale |
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`dequantize_row_iq3_xxs`); layout: `block_iq3_xxs` of `ggml-common.h`.
 
 use crate::blocks::codebook::{IQ3_XXS, even_signs, joined, write};
 use crate::half_float::read_f16;

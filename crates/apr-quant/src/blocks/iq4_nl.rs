@@ -1,4 +1,7 @@
-//! `IQ4_NL`: `f16` scale, 32 nibbles. A value is one of sixteen uneven steps times the scale.
+//! `IQ4_NL`: `f16` scale, 32 nibbles. A value is one of sixteen non-uniform levels times the scale.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_iq4_nl_ref`, `quantize_row_iq4_nl_impl`, `dequantize_row_iq4_nl`);
+//! layout: `block_iq4_nl` of `ggml-common.h`.
 
 use crate::blocks::extremes::inverse;
 use crate::blocks::uneven::{decode_codes, encode_codes, search};

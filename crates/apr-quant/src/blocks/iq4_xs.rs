@@ -1,11 +1,14 @@
-//! `IQ4_XS`: eight groups of 32 with 6-bit scales. A value is one of sixteen uneven steps times the scale of its group.
+//! `IQ4_XS`: eight groups of 32 with 6-bit scales. A value is one of sixteen non-uniform levels times the scale of its group.
 //!
 //! | offset | size | field |
 //! | --- | --- | --- |
 //! | 0 | 2 | `f16` scale of the scales |
 //! | 2 | 2 | upper two bits of the group scales, first group lowest |
-//! | 4 | 4 | lower four bits of the group scales, two a byte, first group lowest |
-//! | 8 | 128 | per group 16 bytes of nibbles |
+//! | 4 | 4 | lower four bits of the group scales, two per byte, first group lowest |
+//! | 8 | 128 | 16 bytes of nibbles per group |
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_iq4_xs_ref`, `quantize_row_iq4_nl_impl`, `dequantize_row_iq4_xs`);
+//! layout: `block_iq4_xs` of `ggml-common.h`.
 
 use crate::blocks::extremes::{inverse, signed_largest};
 use crate::blocks::uneven::{decode_codes, encode_codes, search};
@@ -14,7 +17,7 @@ use crate::half_float::{read_f16, write_f16};
 use crate::importance::{Importance, sum_of_squares};
 use crate::round::nearest_int;
 
-/// Of the stored group scales: they are signed.
+/// Offset of the stored group scales, which are signed.
 const OFFSET: i32 = 32;
 
 #[inline(always)]
@@ -52,7 +55,7 @@ pub(crate) fn decode(block: &[u8; 136], out: &mut [f32; 256]) {
     let low = u32::from_le_bytes([block[4], block[5], block[6], block[7]]);
     let (groups, _) = out.as_chunks_mut::<32>();
     let (_, codes) = block.as_rchunks::<16>();
-    // The first chunk of sixteen that fits is the first group: eight bytes stand before it.
+    // The groups begin after eight bytes, which is not a multiple of sixteen.
     for (idx, (group, codes)) in groups.iter_mut().zip(codes).enumerate() {
         let stored = (low >> (4 * idx)) & 15 | ((high >> (2 * idx)) & 3) << 4;
         let scale = step * (stored.cast_signed() - OFFSET) as f32;

@@ -1,26 +1,27 @@
-//! Searches for the scale of a group, its minimum and its codes.
+//! Search for the scale, the minimum and the codes of a group: ggml's `make_qx_quants`, `make_q3_quants`, `make_qkx2_quants`,
+//! `make_qkx3_quants` and `make_qp_quants` (`ggml-quants.c`, ggml 0.25.3).
 //!
-//! Sums run in the order of the elements; each operation is rounded once, none is fused with another. Both decide which of two
-//! scales wins, and so every bit of the result.
+//! Sums are computed in the order of the elements; each operation is rounded once, none is fused. Both determine which of two
+//! scales is chosen, and so every bit of the result.
 
 use crate::blocks::extremes::signed_largest;
 use crate::each::each;
 use crate::inline::shared;
 use crate::round::nearest_int;
 
-/// A group whose largest magnitude is below this counts as zero.
+/// A group whose largest magnitude is below this is treated as zero.
 pub(crate) const ZERO: f32 = 1e-15;
 
 /// Result of a search for a scale and a minimum.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<const N: usize> {
     pub(crate) scale: f32,
-    /// The minimum with its sign changed: it is never positive before.
+    /// The negated minimum; the minimum is never positive.
     pub(crate) min: f32,
     pub(crate) codes: [u8; N],
 }
 
-/// Which scales a search for a span tries, and how it counts errors.
+/// Which scales a search tries, and how it measures errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tries {
     pub(crate) first: f32,
@@ -29,7 +30,7 @@ pub(crate) struct Tries {
     pub(crate) error: Distance,
 }
 
-/// How far a value is from what it decodes to.
+/// Measure of the difference between a value and its decoded form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Distance {
     Absolute,
@@ -40,7 +41,7 @@ pub(crate) enum Distance {
 pub(crate) const WEIGHTED: Tries = Tries { first: -0.9, delta: 0.05, count: 36, error: Distance::Squared };
 
 shared! {
-    /// Scale and codes, offset by `most`, of numbers around zero: codes from `-most` to `most - 1`.
+    /// Scale and codes of signed values: codes from `-most` to `most - 1`, stored with an offset of `most`.
     pub(crate) fn signed<const N: usize>(weights: &[f32; N], most: i8, x: &[f32; N]) -> (f32, [u8; N]) {
         let largest = signed_largest(x);
         if largest.abs() < ZERO {
@@ -69,7 +70,7 @@ fn signed_code(most: i8, value: f32) -> i32 {
 }
 
 shared! {
-    /// Weighted products of numbers and codes, and of codes and codes.
+    /// Weighted products of values and codes, and of codes and codes.
     fn signed_sums<const N: usize>(weights: &[f32; N], most: i8, x: &[f32; N], inverse: f32) -> (f32, f32) {
         let (mut dot, mut squares) = (0.0, 0.0);
         for (&weight, &value) in weights.iter().zip(x) {
@@ -80,9 +81,10 @@ shared! {
         (dot, squares)
     }
 
-    /// As [`signed`], a code at a time: up to five sweeps change single codes as long as that helps. Weights are squares.
+    /// As [`signed`], but up to five sweeps over the elements change single codes while that reduces the error. Weights are
+    /// squares.
     ///
-    /// Codes of a group that counts as zero are 0, not the middle.
+    /// The codes of a group treated as zero are 0, not the middle code.
     pub(crate) fn by_sweeps<const N: usize>(most: i8, x: &[f32; N]) -> (f32, [u8; N]) {
         let largest = signed_largest(x);
         if largest.abs() < ZERO {
@@ -118,7 +120,7 @@ shared! {
         (scale, each(&codes, |code| (code + i32::from(most)) as u8))
     }
 
-    /// Scale, minimum and codes from 0 to `most`: scales are tried in turn, each with the least squares fit of its codes.
+    /// Scale, minimum and codes from 0 to `most`: each scale that is tried gets the least-squares fit of its codes.
     pub(crate) fn span<const N: usize>(tries: &Tries, weights: &[f32; N], most: u8, x: &[f32; N]) -> Span<N> {
         let (mut min, mut max) = (x[0], x[0]);
         let mut sum_weights = weights[0];
@@ -157,7 +159,7 @@ shared! {
                 }
                 let error = span_error(tries.error, weights, x, &tried, fit_scale, fit_min);
                 if error < best {
-                    // Later tries start from this minimum, too.
+                    // Later tries start from this minimum as well.
                     (best, scale, min, codes) = (error, fit_scale, fit_min, tried);
                 }
             }
@@ -189,7 +191,7 @@ shared! {
         error
     }
 
-    /// Scale and codes from 0 to `most` of numbers that are not negative: the scales of groups.
+    /// Scale and codes from 0 to `most` of nonnegative values: the scales of groups.
     pub(crate) fn unsigned<const N: usize>(weights: &[f32; N], most: u8, x: &[f32; N]) -> (f32, [u8; N]) {
         let mut largest = 0.0;
         for &value in x {

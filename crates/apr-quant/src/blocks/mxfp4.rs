@@ -1,9 +1,12 @@
-//! `MXFP4`: one byte of exponent (E8M0), 32 four-bit floats.
+//! `MXFP4`: one exponent byte (E8M0), 32 four-bit floats (E2M1).
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_mxfp4_ref`, `dequantize_row_mxfp4`); layout: `block_mxfp4` of
+//! `ggml-common.h`.
 
 use crate::blocks::fp4::{codes, pack, unpack};
 use crate::importance::Importance;
 
-/// The reference ignores importance here.
+/// The reference ignores importance for this format.
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 32], _importance: Option<Importance<'_, 32>>, out: &mut [u8; 17]) {
     let mut largest = 0.0;
@@ -20,24 +23,24 @@ pub(crate) fn decode(block: &[u8; 17], out: &mut [f32; 32]) {
     unpack(&block[1..], half_scale(block[0]), out);
 }
 
-/// Half of what the exponent stands for: two to the power of it, less 128.
+/// Half of the scale: 2^(exponent - 128).
 #[inline(always)]
 pub(crate) fn half_scale(exponent: u8) -> f32 {
     let exponent = u32::from(exponent);
     f32::from_bits(if exponent < 2 { 0x0020_0000 << exponent } else { (exponent - 1) << 23 })
 }
 
-/// The logarithm of a positive number to base 2, rounded to the nearest `f32`, then down.
+/// Base-2 logarithm of a positive value, rounded to the nearest `f32`, then down.
 ///
-/// The first rounding matters: up to 44 floats below a power of two have a logarithm that rounds to a whole number. Their
+/// The first rounding matters: up to 44 floats below a power of two have a logarithm that rounds to an integer. Their
 /// distance from it is `k` 2^-24 / ln 2 for the `k`-th of them; half a unit in the last place of a logarithm between 64
 /// and 128 is 44.4 times as much, and half as much with each halving of the logarithm.
 #[inline(always)]
 fn floor_log2(value: f32) -> i32 {
     let bits = value.to_bits();
     if bits < 0x0080_0000 {
-        // Subnormal: the exponent is where the highest bit stands, and no logarithm rounds to a whole number unless the
-        // number is within 44 of its own units, which subnormal numbers do not have.
+        // Subnormal: the exponent is the position of the highest bit. No logarithm rounds up to an integer: that needs a value
+        // within 44 units in the last place of a power of two, and subnormal numbers do not have that precision.
         return bits.ilog2().cast_signed() - 149;
     }
     let exponent = (bits >> 23).cast_signed() - 127;

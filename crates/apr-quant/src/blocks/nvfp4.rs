@@ -1,12 +1,15 @@
-//! `NVFP4`: four groups of 16 four-bit floats, each behind an eight-bit float without sign (UE4M3).
+//! `NVFP4`: four groups of 16 four-bit floats (E2M1), each with an unsigned eight-bit float (UE4M3) as scale.
 //!
-//! Bytes 0 to 3 are the scales, then eight bytes of codes a group. Scales reach from 2^-9 to 240: the reference writes the
-//! largest one, 448, for all that is 256 or more, and what lies beyond six times the scale is cut to it.
+//! Bytes 0 to 3 are the scales, followed by eight bytes of codes per group. Scales range from 2^-9 to 240; for 256 and more the
+//! reference writes the largest one, 448. Values beyond six times the scale are clamped to that.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_nvfp4_ref`, `dequantize_row_nvfp4`); layout: `block_nvfp4` of
+//! `ggml-common.h`.
 
 use crate::blocks::fp4::{codes, pack, unpack};
 use crate::importance::Importance;
 
-/// The reference ignores importance here.
+/// The reference ignores importance for this format.
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 64], _importance: Option<Importance<'_, 64>>, out: &mut [u8; 36]) {
     let (scales, bytes) = out.split_at_mut(4);
@@ -29,7 +32,7 @@ pub(crate) fn decode(block: &[u8; 36], out: &mut [f32; 64]) {
     }
 }
 
-/// The scale nearest to a number, by the first bit that is dropped.
+/// The nearest scale, rounded by the first dropped bit.
 #[inline(always)]
 fn scale_code(value: f32) -> u8 {
     /// The largest scale: 7f would be not-a-number.
@@ -49,7 +52,7 @@ fn scale_code(value: f32) -> u8 {
     if code >= 0x78 { LARGEST } else { code }
 }
 
-/// Half of what a scale stands for; 0 for 7f. The highest bit does not count.
+/// Half of the value of a scale; 0 for 7f. The highest bit is ignored.
 #[inline(always)]
 fn half_scale(code: u8) -> f32 {
     let code = if code == 0x7f { 0 } else { code & 0x7f };

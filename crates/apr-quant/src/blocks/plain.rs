@@ -1,4 +1,4 @@
-//! Elements that stand alone: floats and integers.
+//! Types without blocks: floats and integers.
 
 /// `F32`: the same bits.
 pub(crate) mod float32 {
@@ -15,7 +15,7 @@ pub(crate) mod float32 {
     }
 }
 
-/// `F64`: every `f32`, exactly; on the way back, the nearest one.
+/// `F64`: every `f32` is exact; decoding rounds to the nearest `f32`.
 pub(crate) mod float64 {
     use crate::importance::Importance;
 

@@ -1,9 +1,12 @@
-//! `Q1_0`: `f16` scale, 128 signs. A value is the mean magnitude, with the sign of the number; zeros are positive.
+//! `Q1_0`: `f16` scale, 128 signs. A decoded value is the mean magnitude with the stored sign; zeros are positive.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q1_0_ref`, `dequantize_row_q1_0`); layout: `block_q1_0` of
+//! `ggml-common.h`.
 
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 
-/// The reference ignores importance here.
+/// The reference ignores importance for this format.
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 128], _importance: Option<Importance<'_, 128>>, out: &mut [u8; 18]) {
     let mut sum = 0.0;

@@ -1,6 +1,9 @@
-//! `Q2_0`: `f16` scale, 64 times two bits. A value is its code less 1, times the largest magnitude.
+//! `Q2_0`: `f16` scale, 64 two-bit codes. A value is (code - 1) * scale; the scale is the largest magnitude.
 //!
-//! Code 3, twice the scale, is never written; it is read.
+//! Code 3, twice the scale, is decoded but never written.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q2_0_ref`, `dequantize_row_q2_0`); layout: `block_q2_0` of
+//! `ggml-common.h`.
 
 use crate::blocks::extremes::{inverse, largest};
 use crate::blocks::ternary;
@@ -8,7 +11,7 @@ use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 use crate::round::{round_away, truncate};
 
-/// The reference ignores importance here.
+/// The reference ignores importance for this format.
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 64], _importance: Option<Importance<'_, 64>>, out: &mut [u8; 18]) {
     let scale = largest(x);

@@ -1,4 +1,7 @@
-//! `Q2_K`: 16 groups of 16 with scales and minima of four bits, codes of two, `f16` for what both are multiplied with.
+//! `Q2_K`: 16 groups of 16 with 4-bit scales and minima, 2-bit codes, and two `f16` factors for scales and minima.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q2_K_ref`, `quantize_row_q2_K_impl` with importance,
+//! `dequantize_row_q2_K`); layout: `block_q2_K` of `ggml-common.h`.
 
 use crate::blocks::bits::{part, part_mut};
 use crate::blocks::groups::{
@@ -32,7 +35,7 @@ pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, ou
     write(&found, x, &mut codes, out);
 }
 
-/// As [`encode`], for scales and minima that were found elsewhere, without importance.
+/// As [`encode`], with given scales and minima, without importance.
 #[inline(always)]
 pub(crate) fn encode_found(x: &[f32; 256], scales: &[f32; 16], mins: &[f32; 16], out: &mut [u8; 84]) {
     let mut codes = [0; 256];
@@ -47,7 +50,7 @@ pub(crate) fn encode_found(x: &[f32; 256], scales: &[f32; 16], mins: &[f32; 16],
     write(&found, x, &mut codes, out);
 }
 
-/// What a code of a scale has beyond four bits runs into the minimum's, as in the reference.
+/// Bits of a scale's code above the fourth overlap the minimum's code, as in the reference.
 #[inline(always)]
 fn bytes(found: &Scales<16>) -> [u8; 16] {
     let mut bytes = found.scales;
@@ -70,7 +73,7 @@ fn write(found: &Scales<16>, x: &[f32; 256], codes: &mut [u8; 256], out: &mut [u
     write_f16(out, 82, found.min);
 }
 
-/// The largest scale and the largest minimum become 15.
+/// The largest scale and the largest minimum get code 15.
 #[inline(always)]
 fn linear(scales: &[f32; 16], mins: &[f32; 16]) -> Scales<16> {
     let codes = |numbers: &[f32; 16]| {

@@ -1,4 +1,7 @@
-//! `Q3_K`: 16 groups of 16 with scales of six bits, codes of three: two beside each other, the third in a mask.
+//! `Q3_K`: 16 groups of 16 with 6-bit scales and 3-bit codes: two bits packed four per byte, the third in a mask.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q3_K_ref`, `quantize_row_q3_K_impl` with importance,
+//! `dequantize_row_q3_K`); layout: `block_q3_K` of `ggml-common.h`.
 
 use crate::blocks::bits::{part, part_mut};
 use crate::blocks::extremes::signed_largest;
@@ -31,7 +34,7 @@ pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, ou
     write(scale, &scales, x, &mut codes, out);
 }
 
-/// As [`encode`], for scales that were found elsewhere, without importance.
+/// As [`encode`], with given scales, without importance.
 #[inline(always)]
 pub(crate) fn encode_found(x: &[f32; 256], found: &[f32; 16], out: &mut [u8; 110]) {
     let mut codes = [0; 256];
@@ -55,7 +58,7 @@ fn write(scale: f32, scales: &[u8; 16], x: &[f32; 256], codes: &mut [u8; 256], o
     write_f16(out, 108, scale);
 }
 
-/// The scale of the largest magnitude becomes -32, stored as 0.
+/// The scale with the largest magnitude becomes -32, stored as 0.
 #[inline(always)]
 fn linear(scales: &[f32; 16]) -> (f32, [u8; 16]) {
     let largest = signed_largest(scales);

@@ -1,4 +1,7 @@
-//! `Q4_0`: `f16` scale, 32 nibbles. A value is the code less 8, times the scale.
+//! `Q4_0`: `f16` scale, 32 nibbles. A value is (code - 8) * scale.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q4_0_ref`, `quantize_row_q4_0_impl` with importance,
+//! `dequantize_row_q4_0`); layout: `block_q4_0` of `ggml-common.h`.
 
 use crate::blocks::bits::{part, part_mut, read_nibbles, write_nibbles};
 use crate::blocks::extremes::{inverse, signed_largest};
@@ -18,12 +21,12 @@ pub(crate) fn encode(x: &[f32; 32], importance: Option<Importance<'_, 32>>, out:
     write_nibbles(&codes, part_mut(out, 2));
 }
 
-/// The number of the largest magnitude becomes code 0.
+/// The value with the largest magnitude gets code 0.
 #[inline(always)]
 fn nearest(x: &[f32; 32]) -> (f32, [u8; 32]) {
     let scale = signed_largest(x) / -8.0;
     let inverse = inverse(scale);
-    // Cut as the reference cuts: to a signed byte, then to the largest code.
+    // Clamped as in the reference: to a signed byte, then to the largest code.
     (scale, each(x, |value| (truncate(value * inverse + 8.5) as i8).min(15) as u8))
 }
 

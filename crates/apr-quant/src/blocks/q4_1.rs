@@ -1,4 +1,7 @@
-//! `Q4_1`: `f16` scale and minimum, 32 nibbles. A value is the code times the scale, plus the minimum.
+//! `Q4_1`: `f16` scale and minimum, 32 nibbles. A value is code * scale + minimum.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q4_1_ref`, `quantize_row_q4_1_impl` with importance,
+//! `dequantize_row_q4_1`); layout: `block_q4_1` of `ggml-common.h`.
 
 use crate::blocks::bits::{part, part_mut, read_nibbles, write_nibbles};
 use crate::blocks::extremes::{inverse, span};
@@ -22,7 +25,7 @@ pub(crate) fn encode(x: &[f32; 32], importance: Option<Importance<'_, 32>>, out:
     write_nibbles(&codes, part_mut(out, 4));
 }
 
-/// The smallest number becomes code 0, the largest code 15.
+/// The smallest value gets code 0, the largest code 15.
 #[inline(always)]
 fn nearest(x: &[f32; 32]) -> (f32, f32, [u8; 32]) {
     let (min, max) = span(x);

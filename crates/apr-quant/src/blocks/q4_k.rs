@@ -1,4 +1,8 @@
-//! `Q4_K`: `f16` for what scales and minima are multiplied with, twelve bytes of both, nibbles of two groups in 32 bytes.
+//! `Q4_K`: two `f16` factors for scales and minima, twelve bytes of 6-bit scales and minima, then 32 bytes of nibbles for every
+//! two groups.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q4_K_ref`, `quantize_row_q4_K_impl` with importance,
+//! `dequantize_row_q4_K`); layout: `block_q4_K` of `ggml-common.h`.
 
 use crate::blocks::bits::{part, part_mut};
 use crate::blocks::four_five_k::{finish, search};
@@ -18,7 +22,7 @@ pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, ou
     write(&found, &codes, out);
 }
 
-/// The reference packs without a look at the size: the upper bits fall into the scale that shares the byte.
+/// The reference packs codes without a range check: the upper bits overlap the scale in the same byte.
 #[inline(always)]
 fn packed(scales: &[u8; 8], mins: &[u8; 8]) -> ([u8; 8], [u8; 8]) {
     let mut pairs = [0; 12];
@@ -26,7 +30,7 @@ fn packed(scales: &[u8; 8], mins: &[u8; 8]) -> ([u8; 8], [u8; 8]) {
     six_bit::read_pairs(&pairs)
 }
 
-/// As [`encode`], for scales and minima that were found elsewhere.
+/// As [`encode`], with given scales and minima.
 #[inline(always)]
 pub(crate) fn encode_found(x: &[f32; 256], scales: &[f32; 8], mins: &[f32; 8], out: &mut [u8; 144]) {
     let (found, codes) = finish(&TRIES, 15, x, scales, mins);
@@ -42,7 +46,7 @@ fn write(found: &Scales<8>, codes: &[u8; 256], out: &mut [u8; 144]) {
 }
 
 shared! {
-    /// Of each 64 codes, the first 32 are lower nibbles.
+    /// Of every 64 codes, the first 32 are lower nibbles.
     pub(crate) fn write_nibbles(codes: &[u8; 256], out: &mut [u8; 128]) {
         for (bytes, codes) in out.as_chunks_mut::<32>().0.iter_mut().zip(groups::<_, 64>(codes)) {
             for (idx, byte) in bytes.iter_mut().enumerate() {
@@ -51,7 +55,7 @@ shared! {
         }
     }
 
-    /// The codes of 128 bytes.
+    /// Unpacks the codes of 128 bytes.
     pub(crate) fn read_nibbles(bytes: &[u8; 128]) -> [u8; 256] {
         let mut codes = [0; 256];
         for (bytes, codes) in bytes.as_chunks::<32>().0.iter().zip(groups_mut::<_, 64>(&mut codes)) {
@@ -63,7 +67,7 @@ shared! {
         codes
     }
 
-    /// Codes times the scales of their groups, less the minima.
+    /// Codes times the scales of their groups, minus the minima.
     pub(crate) fn values(codes: &[u8; 256], halves: (f32, f32), pairs: &[u8; 12], out: &mut [f32; 256]) {
         let (scales, mins) = six_bit::read_pairs(pairs);
         for (idx, (out, codes)) in groups_mut::<_, 32>(out).iter_mut().zip(groups(codes)).enumerate() {

@@ -1,4 +1,7 @@
-//! `Q5_0`: `f16` scale, 32 fifth bits, 32 nibbles. A value is the code less 16, times the scale.
+//! `Q5_0`: `f16` scale, 32 fifth bits, 32 nibbles. A value is (code - 16) * scale.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q5_0_ref`, `quantize_row_q5_0_impl` with importance,
+//! `dequantize_row_q5_0`); layout: `block_q5_0` of `ggml-common.h`.
 
 use crate::blocks::bits::{add_fifth_bits, part, part_mut, read_nibbles, write_fifth_bits, write_nibbles};
 use crate::blocks::extremes::{inverse, signed_largest};
@@ -19,12 +22,12 @@ pub(crate) fn encode(x: &[f32; 32], importance: Option<Importance<'_, 32>>, out:
     write_nibbles(&codes, part_mut(out, 6));
 }
 
-/// The number of the largest magnitude becomes code 0.
+/// The value with the largest magnitude gets code 0.
 #[inline(always)]
 fn nearest(x: &[f32; 32]) -> (f32, [u8; 32]) {
     let scale = signed_largest(x) / -16.0;
     let inverse = inverse(scale);
-    // Cut as the reference cuts: to a signed byte, then to the largest code.
+    // Clamped as in the reference: to a signed byte, then to the largest code.
     (scale, each(x, |value| (truncate(value * inverse + 16.5) as i8).min(31) as u8))
 }
 

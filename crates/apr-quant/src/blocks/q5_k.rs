@@ -1,4 +1,7 @@
 //! `Q5_K`: as `Q4_K`, with 32 bytes of fifth bits before the nibbles.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q5_K_ref`, `quantize_row_q5_K_impl` with importance,
+//! `dequantize_row_q5_K`); layout: `block_q5_K` of `ggml-common.h`.
 
 use crate::blocks::bits::{part, part_mut};
 use crate::blocks::four_five_k::{at_most_63, finish, search};
@@ -22,7 +25,7 @@ fn clamped(scales: &[u8; 8], mins: &[u8; 8]) -> ([u8; 8], [u8; 8]) {
     (each(scales, at_most_63), each(mins, at_most_63))
 }
 
-/// As [`encode`], for scales and minima that were found elsewhere.
+/// As [`encode`], with given scales and minima.
 #[inline(always)]
 pub(crate) fn encode_found(x: &[f32; 256], scales: &[f32; 8], mins: &[f32; 8], out: &mut [u8; 176]) {
     let (found, codes) = finish(&TRIES, 31, x, scales, mins);

@@ -1,4 +1,7 @@
-//! `Q6_K`: 16 groups of 16 with signed scales of eight bits, codes of six: four in nibbles, two beside each other.
+//! `Q6_K`: 16 groups of 16 with signed 8-bit scales and 6-bit codes: four bits in nibbles, two packed four per byte.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q6_K_ref`, `quantize_row_q6_K_impl` with importance,
+//! `dequantize_row_q6_K`); layout: `block_q6_K` of `ggml-common.h`.
 
 use crate::blocks::bits::{part, part_mut};
 use crate::blocks::extremes::signed_largest;
@@ -23,14 +26,14 @@ pub(crate) fn encode(x: &[f32; 256], importance: Option<Importance<'_, 256>>, ou
     write(x, &found, &mut codes, |_| None, out);
 }
 
-/// As [`encode`], for scales that were found elsewhere, without importance.
+/// As [`encode`], with given scales, without importance.
 #[inline(always)]
 pub(crate) fn encode_found(x: &[f32; 256], found: &[f32; 16], out: &mut [u8; 210]) {
     let search = |x: &[f32; 16]| Some(k_search::signed(&each(x, |value| value * value), 32, x).1);
     write(x, found, &mut [0; 256], search, out);
 }
 
-/// `search` gives the codes of a group whose stored scale is zero, unless they are there.
+/// `search` computes the codes of a group whose stored scale is zero, if they are not given.
 #[inline(always)]
 fn write(
     x: &[f32; 256],

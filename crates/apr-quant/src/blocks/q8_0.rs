@@ -1,11 +1,14 @@
-//! `Q8_0`: `f16` scale, 32 signed bytes. A value is its code times the scale.
+//! `Q8_0`: `f16` scale, 32 signed bytes. A value is code * scale.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q8_0_ref`, `dequantize_row_q8_0`); layout: `block_q8_0` of
+//! `ggml-common.h`.
 
 use crate::blocks::extremes::{inverse, largest};
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 use crate::round::{round_away, truncate};
 
-/// The reference ignores importance here.
+/// The reference ignores importance for this format.
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 32], _importance: Option<Importance<'_, 32>>, out: &mut [u8; 34]) {
     let scale = largest(x) / 127.0;

@@ -1,6 +1,8 @@
 //! `Q8_1`: `f16` scale, `f16` of the scale times the sum of the codes, 32 signed bytes.
 //!
 //! The sum may be infinite where the values are not: only products need it.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q8_1_ref`); layout: `block_q8_1` of `ggml-common.h`.
 
 use crate::blocks::extremes::{inverse, largest};
 use crate::each::each;
@@ -8,7 +10,7 @@ use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 use crate::round::{round_away, truncate};
 
-/// The reference has no importance here.
+/// The reference has no importance for this format.
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 32], _importance: Option<Importance<'_, 32>>, out: &mut [u8; 36]) {
     let scale = largest(x) / 127.0;

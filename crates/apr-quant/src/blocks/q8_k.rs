@@ -1,11 +1,14 @@
 //! `Q8_K`: `f32` scale, 256 signed bytes, 16 sums of 16 codes each.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_q8_K_ref`, `dequantize_row_q8_K`); layout: `block_q8_K` of
+//! `ggml-common.h`.
 
 use crate::blocks::bits::{part, part_mut};
 use crate::blocks::extremes::signed_largest;
 use crate::importance::Importance;
 use crate::round::nearest_int;
 
-/// The number of the largest magnitude becomes -127.
+/// The value with the largest magnitude gets code -127.
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 256], _importance: Option<Importance<'_, 256>>, out: &mut [u8; 292]) {
     let largest = signed_largest(x);

@@ -1,12 +1,12 @@
-//! Scales and minima of six bits each: `Q4_K` and `Q5_K` pack eight of both into twelve bytes, `Q3_K` sixteen scales.
+//! Packed 6-bit scales and minima: `Q4_K` and `Q5_K` store eight of each in twelve bytes, `Q3_K` sixteen scales.
 
 use crate::inline::shared;
 
 shared! {
     /// Eight scales and eight minima.
     ///
-    /// Bytes 0-3 and 4-7 begin with six bits of scales and minima 0-3; bytes 8-11 hold the lower four bits of both of 4-7, whose
-    /// upper two lie in bits 6 and 7 of the bytes before.
+    /// The lower six bits of bytes 0-3 and 4-7 are scales and minima 0-3. Bytes 8-11 hold the lower four bits of scales and
+    /// minima 4-7; their upper two bits are bits 6 and 7 of bytes 0-7.
     pub(crate) fn write_pairs(scales: &[u8; 8], mins: &[u8; 8], out: &mut [u8; 12]) {
         for idx in 0..4 {
             let (scale, min) = (scales[idx + 4], mins[idx + 4]);
@@ -16,7 +16,7 @@ shared! {
         }
     }
 
-    /// The scales and minima of twelve bytes.
+    /// Unpacks the scales and minima of twelve bytes.
     pub(crate) fn read_pairs(bytes: &[u8; 12]) -> ([u8; 8], [u8; 8]) {
         let (mut scales, mut mins) = ([0; 8], [0; 8]);
         for idx in 0..4 {
@@ -28,7 +28,8 @@ shared! {
         (scales, mins)
     }
 
-    /// Sixteen scales: lower four bits in eight bytes, `j` beside `j + 8`; upper two bits in four, every fourth in a byte.
+    /// Sixteen scales: the lower four bits in eight bytes, `j` together with `j + 8`; the upper two bits in four bytes, every
+    /// fourth scale in the same byte.
     pub(crate) fn write_scales(scales: &[u8; 16], out: &mut [u8; 12]) {
         out.fill(0);
         for idx in 0..8 {
@@ -39,7 +40,7 @@ shared! {
         }
     }
 
-    /// The scales of twelve bytes.
+    /// Unpacks the scales of twelve bytes.
     pub(crate) fn read_scales(bytes: &[u8; 12]) -> [u8; 16] {
         let mut scales = [0; 16];
         for (idx, scale) in scales.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! `TQ1_0`: ternary numbers, five in a byte, behind one `f16` scale. A value is -1, 0 or 1 times the scale.
+//! `TQ1_0`: ternary values, five per byte, and one `f16` scale. A value is -1, 0 or 1 times the scale.
 //!
 //! | offset | size | elements |
 //! | --- | --- | --- |
@@ -7,15 +7,18 @@
 //! | 48 | 4 | byte `i`: elements 240 + `i`, `i + 4`, `i + 8`, `i + 12`, and a zero digit |
 //! | 52 | 2 | scale |
 //!
-//! The digits of a byte are those of a number below 243 in base 3, first element highest; stored is that number times 256,
-//! divided by 243 and rounded up, so that a multiplication by 3 pushes the first digit out at the top.
+//! Five elements are the base-3 digits of a number below 243, first element highest. The byte is that number times 256, divided
+//! by 243 and rounded up, so that each multiplication by 3 shifts the next digit out at the top.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_tq1_0_ref`, `dequantize_row_tq1_0`); layout: `block_tq1_0` of
+//! `ggml-common.h`.
 
 use crate::blocks::extremes::{inverse, largest};
 use crate::blocks::ternary::{digit, value};
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 
-/// The reference ignores importance here.
+/// The reference ignores importance for this format.
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 256], _importance: Option<Importance<'_, 256>>, out: &mut [u8; 54]) {
     let scale = largest(x);

@@ -1,15 +1,19 @@
-//! `TQ2_0`: ternary numbers, four in a byte, behind one `f16` scale. A value is -1, 0 or 1 times the scale; the fourth code
-//! reads as 2.
+//! `TQ2_0`: ternary values, four per byte, and one `f16` scale. A value is -1, 0 or 1 times the scale; the fourth code decodes
+//! to 2.
 //!
-//! Bytes 0 to 31 hold elements 0 to 127, bytes 32 to 63 the others: byte `i` elements `i`, `i + 32`, `i + 64` and `i + 96`,
+//! Bytes 0 to 31 hold elements 0 to 127, bytes 32 to 63 the others: byte `i` holds elements `i`, `i + 32`, `i + 64` and `i +
+//! 96`,
 //! the first in the lowest bits. The scale is at 64.
+//!
+//! Reference: ggml 0.25.3, `ggml-quants.c` (`quantize_row_tq2_0_ref`, `dequantize_row_tq2_0`); layout: `block_tq2_0` of
+//! `ggml-common.h`.
 
 use crate::blocks::extremes::{inverse, largest};
 use crate::blocks::ternary::{digit, value};
 use crate::half_float::{read_f16, write_f16};
 use crate::importance::Importance;
 
-/// The reference ignores importance here.
+/// The reference ignores importance for this format.
 #[inline(always)]
 pub(crate) fn encode(x: &[f32; 256], _importance: Option<Importance<'_, 256>>, out: &mut [u8; 66]) {
     let scale = largest(x);

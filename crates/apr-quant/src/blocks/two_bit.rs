@@ -1,9 +1,9 @@
-//! 256 codes of two bits: 32 bytes for 128 of them, those of one byte 32 apart.
+//! 256 two-bit codes: 32 bytes for each 128 codes; the codes of a byte are 32 elements apart.
 
 use crate::inline::shared;
 
 shared! {
-    /// Only the lower two bits of a code count.
+    /// Only the lower two bits of a code are used.
     pub(crate) fn write(codes: &[u8; 256], out: &mut [u8; 64]) {
         for half in 0..2 {
             for idx in 0..32 {

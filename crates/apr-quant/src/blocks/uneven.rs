@@ -1,15 +1,15 @@
-//! The sixteen uneven steps of the IQ4 formats, and the search for the scale of 32 numbers on them.
+//! The sixteen non-uniform levels of the IQ4 formats, and the search for the scale of 32 values.
 
 use crate::blocks::extremes::signed_largest;
 use crate::each::each;
 use crate::inline::shared;
 
-/// What the codes stand for, times the scale.
+/// The level of each code.
 pub(super) const VALUES: [f32; 16] = [
     -127.0, -104.0, -83.0, -65.0, -49.0, -35.0, -22.0, -10.0, 1.0, 13.0, 25.0, 38.0, 53.0, 69.0, 89.0, 113.0,
 ];
 
-/// Halfway between neighbours. From there on the upper one is nearest: near the middle both distances are exact.
+/// Midpoints between adjacent levels. From a midpoint on, the upper level is the nearest: both distances are exact near it.
 const MIDDLES: [f32; 15] = {
     let mut middles = [0.0; 15];
     let mut idx = 0;
@@ -20,14 +20,14 @@ const MIDDLES: [f32; 15] = {
     middles
 };
 
-/// Scales that are tried: the one that takes the largest number to the first step, and fifteen around it.
+/// Number of scales that are tried: the one that maps the largest value to the first level, and fifteen around it.
 const TRIES: usize = 16;
 
-/// Largest magnitude that counts as nothing.
+/// Largest magnitude that is treated as zero.
 const NOTHING: f32 = 1e-15;
 
 shared! {
-    /// The code of the nearest step; the last one for not-a-number.
+    /// The code of the nearest level; the last one for not-a-number.
     pub(super) fn nearest(value: f32) -> u8 {
         let mut code = 15;
         for middle in &MIDDLES {
@@ -36,9 +36,9 @@ shared! {
         code
     }
 
-    /// The scale with the least weighted error, or 0 if all numbers are close to nothing.
+    /// The scale with the least weighted error, or 0 if all values are close to zero.
     ///
-    /// The tries are lanes: each adds up its own sums in the order of the numbers, as the reference does one try after another.
+    /// Each lane is one try and adds its sums in the order of the values, as the reference does for one try after another.
     pub(super) fn search(x: &[f32; 32], weights: &[f32; 32]) -> f32 {
         let largest = signed_largest(x);
         if largest.abs() < NOTHING {
@@ -75,7 +75,7 @@ shared! {
         scale
     }
 
-    /// Two codes a byte: the first sixteen in the lower halves.
+    /// Packs two codes per byte: the first sixteen in the lower nibbles.
     pub(super) fn encode_codes(x: &[f32; 32], inverse: f32, out: &mut [u8; 16]) {
         let codes = each(x, |value| nearest(inverse * value));
         for (idx, byte) in out.iter_mut().enumerate() {
@@ -83,7 +83,7 @@ shared! {
         }
     }
 
-    /// The steps of both halves, times the scale.
+    /// Decodes both nibbles: level times scale.
     pub(super) fn decode_codes(bytes: &[u8; 16], scale: f32, out: &mut [f32; 32]) {
         for (idx, byte) in bytes.iter().enumerate() {
             out[idx] = scale * VALUES[usize::from(byte & 15)];
@@ -96,7 +96,7 @@ shared! {
 mod tests {
     use super::*;
 
-    /// The step with the least distance; of two, the upper one.
+    /// The nearest level; on ties the upper one.
     fn nearest_by_distance(value: f32) -> u8 {
         let distance = |code: &u8| (VALUES[usize::from(*code)] - value).abs();
         (0..16).rev().min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(15)

@@ -1,9 +1,9 @@
-//! The lowest and the highest codes of the formats: blocks in which every code is one of them.
+//! The lowest and the highest codes of the formats, as blocks in which every code is one of them.
 
 use tensor_dtype::Dtype;
 
-/// Bytes of as many blocks as a piece has, and of one scale before them.
-pub(super) const ROOM: usize = 256 * 8 + 4;
+/// Bytes of the blocks of one piece, and of one scale before them.
+pub(super) const BUFFER_LEN: usize = 256 * 8 + 4;
 
 /// One end of the range of codes.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub(super) enum End {
     High,
 }
 
-/// Where the codes of a block are, and the bytes that hold only the lowest and only the highest of them.
+/// Byte ranges of the codes in a block, and the bytes of all-lowest and all-highest codes.
 #[derive(Clone, Copy, Debug)]
 struct Codes {
     start: usize,
@@ -25,8 +25,8 @@ const fn codes(start: usize, end: usize, low: u8, high: u8) -> Option<Codes> {
     Some(Codes { start, end, low, high })
 }
 
-/// The reference writes -128 in no format of 8 bits, nor do writers of `.apr` files write -8 into four: the ends are those
-/// that are written.
+/// The reference never writes -128 in 8-bit formats, and writers of `.apr` files never write -8 in 4-bit ones; the range is
+/// that of written codes.
 const fn codes_of(dtype: Dtype) -> Option<Codes> {
     match dtype {
         Dtype::Q4_0 | Dtype::IQ4_NL => codes(2, 18, 0x00, 0xff),
@@ -43,7 +43,7 @@ const fn codes_of(dtype: Dtype) -> Option<Codes> {
         Dtype::Q8_K => codes(4, 260, 0x81, 0x7f),
         Dtype::IQ4_XS => codes(8, 136, 0x00, 0xff),
         Dtype::TQ1_0 => codes(0, 52, 0x00, 0xff),
-        // Four times the digits 0 and 2: no writer uses the fourth code.
+        // The digits 0 and 2, four times each: no writer uses the fourth code.
         Dtype::TQ2_0 => codes(0, 64, 0x00, 0xaa),
         Dtype::Q2_0 => codes(2, 18, 0x00, 0xaa),
         Dtype::Q1_0 => codes(2, 18, 0x00, 0xff),
@@ -55,12 +55,12 @@ const fn codes_of(dtype: Dtype) -> Option<Codes> {
     }
 }
 
-/// Whether the codes of a format have an order.
+/// Whether the codes of a format are ordered.
 pub(super) const fn has(dtype: Dtype) -> bool {
     codes_of(dtype).is_some()
 }
 
-/// Puts the code of one end in place of every code of whole blocks.
+/// Replaces every code of whole blocks with the lowest or the highest one.
 pub(super) fn set_codes(dtype: Dtype, blocks: &mut [u8], end: End) {
     let Some(codes) = codes_of(dtype) else { return };
     let code = match end {
@@ -83,14 +83,14 @@ mod tests {
     fn every_format_fits_into_the_room() {
         for dtype in dtypes() {
             assert_eq!(PIECE % dtype.block_len(), 0);
-            assert!(PIECE / dtype.block_len() * dtype.block_bytes() + 4 <= ROOM);
+            assert!(PIECE / dtype.block_len() * dtype.block_bytes() + 4 <= BUFFER_LEN);
             if let Some(codes) = codes_of(dtype) {
                 assert!(codes.start < codes.end && codes.end <= dtype.block_bytes(), "{dtype}");
             }
         }
     }
 
-    /// Whatever the codes, nothing that a block of small scales holds lies beyond its ends.
+    /// Whatever the codes, no value of a block with small scales is beyond its range.
     #[test]
     fn no_code_reaches_beyond_the_ends() {
         let mut state = 7u32;
@@ -100,7 +100,7 @@ mod tests {
             let head = if dtype == Dtype::AprQ8 { 4 } else { 0 };
             let mut blocks = [0; 300];
             let blocks = &mut blocks[..head + len / dtype.block_len() * bytes];
-            // One byte over and over is a small scale in every kind of float.
+            // A repeated byte is a small scale in every float type.
             blocks.fill(0x2f);
             let mut values = [[0.0; 256]; 3];
             let [low, some, high] = &mut values;

@@ -1,4 +1,4 @@
-//! Elements that stand alone, 64 at a time.
+//! Types without blocks, 64 elements at a time.
 
 use fearless_simd::Simd;
 
@@ -7,10 +7,10 @@ use crate::error::Error;
 use crate::half_float::{bf16_bits, f16_bits};
 use crate::rows::{BF16_LIMIT, Rows, check_input, check_output};
 
-/// Elements whose largest magnitude is looked at once.
+/// Elements that share one check of the largest magnitude.
 const AT_ONCE: usize = 64;
 
-/// Elements whose magnitudes are all below `limit` are taken at once, others one by one.
+/// Encodes 64 elements at a time if all magnitudes are below `limit`, else one by one.
 #[inline(always)]
 fn encode<const BYTES: usize>(
     rows: &Rows<'_>,

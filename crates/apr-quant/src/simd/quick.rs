@@ -11,15 +11,15 @@ use crate::half_float::f16_bits;
 use crate::importance::Importance;
 use crate::rows::{Rows, check_input, check_output};
 
-/// Below this, one divided by a step may be infinite.
+/// Below this magnitude, the inverse of a step may be infinite.
 const SMALLEST: f32 = 1e-30;
-/// Largest step that is surely finite as `f16`.
+/// Largest finite `f16`.
 const LARGEST_STEP: f32 = 65_504.0;
 
 /// Half a block.
 type Half<S> = f32x16<S>;
 
-/// The kernel takes ordinary blocks and says whether this was one; the others go the long way.
+/// Encodes blocks with `kernel`, which returns false for a block that only the scalar code `long_way` handles.
 #[inline(always)]
 fn encode<const BYTES: usize>(
     rows: &Rows<'_>,
@@ -46,22 +46,22 @@ fn halves<S: Simd>(simd: S, x: &[f32; 32]) -> [Half<S>; 2] {
     [Half::load_array_ref(simd, &halves[0]), Half::load_array_ref(simd, &halves[1])]
 }
 
-/// The function of both halves.
+/// Applies `f` to both halves.
 #[inline(always)]
 fn both<T, U>([low, high]: [T; 2], f: impl Fn(T) -> U) -> [U; 2] {
     [f(low), f(high)]
 }
 
-/// The largest magnitude; infinity or beyond, as an integer, if there is something that is not finite.
+/// Bits of the largest magnitude; at least those of infinity if a value is not finite.
 #[inline(always)]
 fn largest<S: Simd>(simd: S, [low, high]: [Half<S>; 2]) -> u32 {
     let magnitudes = |half: Half<S>| half.to_bits() & u32x16::splat(simd, 0x7fff_ffff);
-    // As signed integers the order is the same, and more processors can compare them.
+    // Signed integers have the same order here, and more instruction sets compare them.
     let (low, high): (i32x16<S>, i32x16<S>) = (magnitudes(low).bitcast(), magnitudes(high).bitcast());
     low.max(high).reduce_max().cast_unsigned()
 }
 
-/// Bytes of lanes below 256.
+/// Lanes below 256 as bytes.
 #[inline(always)]
 fn bytes<S: Simd>(lanes: i32x16<S>) -> [u8; 16] {
     each(&lanes.to_array(), |lane| lane as u8)
@@ -76,7 +76,7 @@ fn q8_0_block<S: Simd>(simd: S, x: &[f32; 32], out: &mut [u8; 34]) -> bool {
     }
     let scale = largest / 127.0;
     let inverse = 1.0 / scale;
-    // For magnitudes up to 128 this is `roundf`, for each float.
+    // For magnitudes up to 128 this equals `roundf`.
     let half = Half::splat(simd, 0.499_999_97);
     let codes = both(
         x,
@@ -92,7 +92,7 @@ fn q8_0_block<S: Simd>(simd: S, x: &[f32; 32], out: &mut [u8; 34]) -> bool {
     true
 }
 
-/// Scale and codes around zero, in lanes: the first number of the largest magnitude becomes code 0.
+/// Scale and codes around zero, in lanes: the first value with the largest magnitude gets code 0.
 #[inline(always)]
 fn around_zero<S: Simd>(simd: S, x: &[f32; 32], middle: f32) -> Option<(f32, [i32x16<S>; 2])> {
     let lanes = halves(simd, x);
@@ -118,7 +118,7 @@ fn around_zero<S: Simd>(simd: S, x: &[f32; 32], middle: f32) -> Option<(f32, [i3
     Some((scale, codes))
 }
 
-/// Scale, minimum and codes from it on, in lanes.
+/// Scale, minimum and codes, in lanes.
 #[inline(always)]
 fn from_minimum<S: Simd>(simd: S, x: &[f32; 32], most: f32) -> Option<(f32, f32, [i32x16<S>; 2])> {
     let lanes = halves(simd, x);
@@ -128,7 +128,7 @@ fn from_minimum<S: Simd>(simd: S, x: &[f32; 32], most: f32) -> Option<(f32, f32,
     }
     let (min, max) = (low.min(high).reduce_min(), low.max(high).reduce_max());
     let scale = (max - min) / most;
-    // Of zeros of both signs the first one is stored.
+    // If the minimum is zero, the sign of the first zero is stored; only the scalar code finds it.
     if !(SMALLEST..LARGEST_STEP).contains(&scale) || min == 0.0 {
         return None;
     }
@@ -142,7 +142,7 @@ fn from_minimum<S: Simd>(simd: S, x: &[f32; 32], most: f32) -> Option<(f32, f32,
     Some((scale, min, codes))
 }
 
-/// Codes of the first half in lower nibbles, of the second in upper ones.
+/// Packs the codes of the first half into lower nibbles, of the second into upper nibbles.
 #[inline(always)]
 fn nibbles<S: Simd>(simd: S, [low, high]: [i32x16<S>; 2]) -> [u8; 16] {
     let mask = i32x16::splat(simd, 15);

@@ -1,7 +1,8 @@
-//! The searches of [`k_search`](crate::blocks::k_search), a group to each lane: every group keeps the order of its additions.
+//! The searches of [`k_search`](crate::blocks::k_search) with one group per lane: the additions of each group keep their order.
 //!
-//! Only scales and minima come out; codes are chosen again by what is stored of them. A code is a whole float here: adding and taking
-//! away 1.5 · 2^23 rounds to it. The integer of the reference is the same below 2^22; each try first makes sure that it stays there.
+//! The results are scales and minima; codes are computed afterwards from their stored forms. A code is an integral float here:
+//! adding and subtracting 1.5 · 2^23 rounds to it. The reference's integer is the same below 2^22; each try first checks that
+//! bound.
 
 use fearless_simd::prelude::*;
 
@@ -10,15 +11,15 @@ use crate::each::changed;
 
 /// 1.5 · 2^23.
 const ROUND: f32 = 12_582_912.0;
-/// Where the reference's rounding ends to be one.
+/// The magnitude up to which the reference's rounding is exact.
 const LIMIT: f32 = 4_194_303.0;
-/// Lanes of the widest processor.
+/// Lanes of the widest SIMD level.
 pub(super) const MOST_LANES: usize = 16;
 
 /// Groups of `N` elements: vector `idx` holds element `idx` of each.
 pub(super) type Groups<V, const N: usize> = [V; N];
 
-/// Puts the group of each lane into it.
+/// Loads the group of each lane.
 #[inline(always)]
 pub(super) fn load<'x, S: Simd, const N: usize>(
     simd: S,
@@ -36,10 +37,10 @@ pub(super) fn load<'x, S: Simd, const N: usize>(
     groups
 }
 
-/// Rows of as many vectors as there are lanes become columns.
+/// Transposes as many vectors as there are lanes.
 ///
-/// Weaving the upper half into the lower one moves the highest bit of an element's place to the end; after as many times as a lane's
-/// number has bits, row and lane have changed places.
+/// Interleaving the upper half with the lower one moves the highest bit of an element's index to the end; after log2(lanes)
+/// rounds, row and lane are exchanged.
 #[inline(always)]
 fn turn<S: Simd>(tile: &mut [S::f32s; MOST_LANES]) {
     let half = S::f32s::LEN / 2;
@@ -66,7 +67,7 @@ fn any<S: Simd>(mask: S::mask32s) -> bool {
     mask.to_bitmask() != 0
 }
 
-/// The number of the largest magnitude of each group, with its sign; of two, the first.
+/// The value with the largest magnitude of each group, with its sign; on ties the first.
 #[inline(always)]
 fn signed_largest<S: Simd, const N: usize>(simd: S, x: &Groups<S::f32s, N>) -> (S::f32s, S::f32s) {
     let (mut magnitude, mut signed) = (S::f32s::splat(simd, 0.0), S::f32s::splat(simd, 0.0));
@@ -78,14 +79,14 @@ fn signed_largest<S: Simd, const N: usize>(simd: S, x: &Groups<S::f32s, N>) -> (
     (signed, magnitude)
 }
 
-/// Whole numbers nearest to these, ties to even, within these bounds; for magnitudes up to [`LIMIT`].
+/// The nearest integers, ties to even, clamped to the bounds; for magnitudes up to [`LIMIT`].
 #[inline(always)]
 fn code<S: Simd>(simd: S, value: S::f32s, least: f32, most: f32) -> S::f32s {
     let rounded = value + S::f32s::splat(simd, ROUND) - S::f32s::splat(simd, ROUND);
     rounded.min(S::f32s::splat(simd, most)).max(S::f32s::splat(simd, least))
 }
 
-/// As [`code`], for any number: the bits that the reference takes for an integer.
+/// As [`code`], for any value: the bits that the reference interprets as an integer.
 #[inline(always)]
 fn code_of_any<S: Simd>(simd: S, value: S::f32s, least: f32, most: f32) -> S::f32s {
     let bits = (value + S::f32s::splat(simd, ROUND)).to_bits() & 0x007f_ffff | 0x4b00_0000;
@@ -93,7 +94,7 @@ fn code_of_any<S: Simd>(simd: S, value: S::f32s, least: f32, most: f32) -> S::f3
     rounded.min(S::f32s::splat(simd, most)).max(S::f32s::splat(simd, least))
 }
 
-/// Weighted products of numbers and codes, and of codes and codes.
+/// Weighted products of values and codes, and of codes and codes.
 #[inline(always)]
 fn signed_sums<S: Simd, const N: usize>(
     simd: S,
@@ -111,7 +112,7 @@ fn signed_sums<S: Simd, const N: usize>(
     (dot, squares)
 }
 
-/// Scales of numbers around zero, with squares as weights: see [`signed`](crate::blocks::k_search::signed).
+/// Scales of values around zero, with squares as weights: see [`signed`](crate::blocks::k_search::signed).
 #[inline(always)]
 pub(super) fn signed<S: Simd, const N: usize>(simd: S, most: f32, x: &Groups<S::f32s, N>) -> S::f32s {
     let zero = S::f32s::splat(simd, 0.0);
@@ -129,17 +130,17 @@ pub(super) fn signed<S: Simd, const N: usize>(simd: S, most: f32, x: &Groups<S::
     magnitude.simd_lt(S::f32s::splat(simd, ZERO)).select(zero, scale)
 }
 
-/// Packs of groups that are swept in turns: each change waits for the one before in its pack.
+/// Packs of groups that are swept alternately: within a pack, each change depends on the one before.
 pub(super) const SWEPT: usize = 4;
 
-/// Scales found by changing a code at a time, and where the last sweep still did: see
+/// Scales found by changing one code at a time, and a mask of the groups that the last sweep changed: see
 /// [`by_sweeps`](crate::blocks::k_search::by_sweeps), which ends after five.
 ///
-/// A group that a sweep leaves as it is stays so in later ones, which others still need.
+/// A group that one sweep does not change is not changed by later ones, which run for the other groups.
 ///
-/// Where a lane keeps what memory holds, the compiler stores under a mask, which costs a processor with AVX2 a dozen cycles and keeps
-/// the next load from being forwarded (AMD Zen: twice the time). So the sums of each pack are a variable of their own, which stays in
-/// registers, and a sweep writes codes into another array than it reads.
+/// If a lane keeps the value in memory, the compiler emits a masked store, which costs a dozen cycles with AVX2 and prevents
+/// store-to-load forwarding (AMD Zen: twice the time). So the sums of each pack are separate variables, which stay in
+/// registers, and a sweep writes codes to another array than it reads.
 #[inline(always)]
 pub(super) fn by_sweeps<S: Simd, const N: usize>(
     simd: S,
@@ -195,7 +196,7 @@ struct Sums<V> {
     squares: V,
 }
 
-/// Changes the code of this element where that helps; says where it did.
+/// Changes the code of this element in the lanes where that reduces the error, and returns their mask.
 #[inline(always)]
 fn change<S: Simd>(
     simd: S,
@@ -220,7 +221,7 @@ fn change<S: Simd>(
     taken
 }
 
-/// Scales and minima, these with their sign changed: see [`span`](crate::blocks::k_search::span).
+/// Scales and negated minima: see [`span`](crate::blocks::k_search::span).
 ///
 /// `None` if a try of any group leaves the range in which codes are rounded.
 #[inline(always)]
@@ -285,7 +286,7 @@ pub(super) fn span<S: Simd, const N: usize>(
     Some((constant.select(zero, scale), zero - min))
 }
 
-/// Whether the codes of all elements, which lie between those of the extremes, are near enough to be rounded.
+/// Whether the codes of all elements, which are between those of the extremes, are in the range of exact rounding.
 #[inline(always)]
 fn are_near<S: Simd>(simd: S, inverse: S::f32s, extremes: (S::f32s, S::f32s), constant: S::mask32s) -> bool {
     let limit = S::f32s::splat(simd, LIMIT);
@@ -293,7 +294,7 @@ fn are_near<S: Simd>(simd: S, inverse: S::f32s, extremes: (S::f32s, S::f32s), co
     !any::<S>(!(near | constant))
 }
 
-/// Weighted sum of what codes are off.
+/// Weighted sum of the errors of the codes.
 #[inline(always)]
 fn error<S: Simd, const N: usize>(
     simd: S,

@@ -1,4 +1,5 @@
-//! Formats of 256 elements: groups of one block, or of two, are searched in lanes; the rest is that of [`blocks`](crate::blocks).
+//! Formats with blocks of 256 elements: the groups of one or two blocks are searched in lanes; the rest is done by
+//! [`blocks`](crate::blocks).
 
 #![expect(
     clippy::redundant_closure,
@@ -17,10 +18,11 @@ use crate::error::Error;
 use crate::importance::Importance;
 use crate::rows::{Rows, check_input, check_output};
 
-/// Groups of [`sweeps`]: so many that those which need another sweep fill lanes of their own.
+/// Groups per call of [`sweeps`]: enough that the groups which need another sweep fill whole vectors.
 const SWEPT_TOGETHER: usize = 256;
 
-/// Searches `n_groups` groups at once, at most `MOST`, then ends their blocks. What cannot be searched in lanes goes the long way.
+/// Searches `n_groups` groups at once, at most `MOST`, then finishes their blocks. Blocks that cannot be searched in lanes are
+/// encoded by `long_way`.
 #[inline(always)]
 fn encode<const N: usize, const COUNT: usize, const BYTES: usize, const MOST: usize>(
     rows: &Rows<'_>,
@@ -63,13 +65,13 @@ fn encode<const N: usize, const COUNT: usize, const BYTES: usize, const MOST: us
     Ok(())
 }
 
-/// Lanes to numbers.
+/// Stores lanes.
 #[inline(always)]
 fn put<S: Simd>(lanes: S::f32s, out: &mut [f32]) {
     lanes.store_slice(&mut out[..S::f32s::LEN]);
 }
 
-/// The groups of the lanes; where there are fewer, the first.
+/// Loads one group per lane; surplus lanes get the first group.
 #[inline(always)]
 fn load<S: Simd, const N: usize>(simd: S, groups: &[[f32; N]]) -> search::Groups<S::f32s, N> {
     search::load::<S, N>(
@@ -79,7 +81,7 @@ fn load<S: Simd, const N: usize>(simd: S, groups: &[[f32; N]]) -> search::Groups
     )
 }
 
-/// `Q4_K` and `Q5_K`: weights are the size of the group and that of the number.
+/// `Q4_K` and `Q5_K`: weights are the root mean square of the group plus the magnitude of the value.
 #[inline(always)]
 fn spans_by_size<S: Simd>(
     simd: S,
@@ -116,8 +118,8 @@ fn spans_by_magnitude<S: Simd>(simd: S, groups: &[[f32; 16]], scales: &mut [f32]
     true
 }
 
-/// `Q3_K`: one sweep for all groups, then the search anew, to its end, for those that it changed. These are a fifth of normally distributed
-/// groups, and of 32 together one nearly always needs three sweeps.
+/// `Q3_K`: one sweep for all groups, then the complete search again for those that it changed: a fifth of normally distributed
+/// groups. Of 32 groups searched together, one nearly always needs three sweeps.
 #[inline(always)]
 fn sweeps<S: Simd>(simd: S, groups: &[[f32; 16]], scales: &mut [f32]) {
     let lanes = S::f32s::LEN;
@@ -146,7 +148,7 @@ fn sweeps<S: Simd>(simd: S, groups: &[[f32; 16]], scales: &mut [f32]) {
                 for idx in first..count.min(first + lanes) {
                     let group = order[idx];
                     scales[usize::from(group)] = values[idx - first];
-                    // Places before this one have been read.
+                    // Elements before this index have been read.
                     order[n_changed] = group;
                     n_changed += usize::from(changed >> (idx - first) & 1 == 1);
                 }

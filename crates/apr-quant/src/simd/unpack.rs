@@ -1,4 +1,4 @@
-//! Blocks to numbers, sixteen at a time.
+//! Decodes blocks, sixteen values at a time.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{f32x16, mask8x16, u8x16};
@@ -50,7 +50,7 @@ fn signed_floats<S: Simd>(simd: S, codes: u8x16<S>) -> f32x16<S> {
     f32x16::load_array(simd, floats)
 }
 
-/// Sixteen where the bit of a code is set, else nothing.
+/// 16 where the bit of a code is set, else 0.
 #[inline(always)]
 fn fifth_bits<S: Simd>(simd: S, bits: u16) -> u8x16<S> {
     mask8x16::from_bitmask(simd, u64::from(bits)).select(u8x16::splat(simd, 16), u8x16::splat(simd, 0))
@@ -105,7 +105,7 @@ fn q5_1_block<S: Simd>(simd: S, block: &[u8; 24], out: &mut [[f32; 16]]) {
     }
 }
 
-/// A number of an array whose length is a power of two.
+/// An element of an array whose length is a power of two.
 #[inline(always)]
 fn at<T: Copy, const N: usize>(array: &[T; N], idx: usize) -> T {
     array[idx & (N - 1)]

@@ -1,8 +1,9 @@
-//! Which points of the lattices are in the codebooks of the IQ formats, one bit a point.
+//! The points of each codebook of the IQ formats, as one bit per point of the lattice.
 //!
-//! Each codebook lists its points in the order of their numbers, so a set says it all. The number of a point has its first
-//! coordinate as lowest digit, base 3 for eight coordinates and base 8 for four; point `p` is bit `p % 8` of byte `p / 8`,
-//! written as two hexadecimal digits. The points are facts of the formats: they were read off the values to which the
+//! Each codebook lists its points in the order of their numbers, so the set determines the table. The number of a point has its
+//! first
+//! coordinate as lowest digit, base 3 for eight coordinates, base 8 for four; point `p` is bit `p % 8` of byte `p / 8`,
+//! written as two hexadecimal digits. The points are defined by the formats; they were taken from the values to which the
 //! reference (ggml 0.13.1) decodes a block of each index.
 
 /// 256 points of 8 coordinates.

@@ -1,4 +1,4 @@
-//! A codebook as the set of its points, an eighth of the size of their table; for small builds.
+//! A codebook as a bit set of its points, an eighth of the size of the table; for small builds.
 
 use super::coordinates;
 
@@ -9,18 +9,18 @@ pub(crate) struct Codebook<const N: usize, const LEN: usize> {
 }
 
 impl<const N: usize, const LEN: usize> Codebook<N, LEN> {
-    /// Of the points whose bits are set, with the values of their coordinates.
+    /// Creates the set from its bits and the values of the coordinates.
     pub(crate) const fn new(set: &'static [u64], values: &'static [i8]) -> Self {
         Self { set, values }
     }
 
-    /// The point at this place.
+    /// The point with this index.
     pub(crate) fn point(&self, idx: usize) -> [i8; LEN] {
         coordinates(member(self.set, idx), self.values)
     }
 }
 
-/// The member of a set that so many others come before.
+/// The member of a set with this rank.
 fn member(set: &[u64], idx: usize) -> usize {
     let mut before = idx;
     for (place, &word) in set.iter().enumerate() {

@@ -6,7 +6,7 @@ use super::coordinates;
 pub(crate) struct Codebook<const N: usize, const LEN: usize>([[i8; LEN]; N]);
 
 impl<const N: usize, const LEN: usize> Codebook<N, LEN> {
-    /// Of the points whose bits are set, with the values of their coordinates.
+    /// Creates the set from its bits and the values of the coordinates.
     pub(crate) const fn new(set: &[u64], values: &[i8]) -> Self {
         let (mut points, mut count, mut number) = ([[0; LEN]; N], 0, 0);
         while number < set.len() * 64 {
@@ -20,7 +20,7 @@ impl<const N: usize, const LEN: usize> Codebook<N, LEN> {
         Self(points)
     }
 
-    /// The point at this place.
+    /// The point with this index.
     #[inline(always)]
     pub(crate) fn point(&self, idx: usize) -> [i8; LEN] {
         self.0[idx]
