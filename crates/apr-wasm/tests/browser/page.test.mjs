@@ -274,7 +274,7 @@ describe("protection", () => {
     await page.waitForSelector("#predict .problem:has-text('check the signature first')");
     await page.fill("#signer", await readFile(`${maker}.pub`, "utf8"));
     await page.click("button:text-is('Verify the signature')");
-    await page.waitForSelector("#protection .state.good:has-text('the key you brought')");
+    await page.waitForSelector("#protection .state.good:has-text('the given key')");
     await page.click("#predict summary");
     await page.fill("#predict textarea", "5.1,3.5,1.4,0.2");
     await page.click("button:text-is('Predict all rows')");
@@ -327,7 +327,7 @@ describe("protection", () => {
     await page.waitForSelector("#protection .problem code");
     await page.fill("#signer", key);
     await page.click("button:text-is('Verify the signature')");
-    await page.waitForSelector("#protection .state.good:has-text('the key you brought')");
+    await page.waitForSelector("#protection .state.good:has-text('the given key')");
     assert.equal((await factsOf(page, ".file-head")).Protection, "not encrypted, signature verified");
     await picture(page, "signed");
   }));
@@ -428,7 +428,7 @@ describe("the page itself", () => {
   test("keeps the model of the demonstration, and works without a network", () => visiting(async (page, context) => {
     await page.waitForSelector("#demo-form .fields");
     assert.equal(await page.textContent("#demo-cache"), "");
-    await page.waitForSelector("#offline:has-text('works without a network')");
+    await page.waitForSelector("#offline:has-text('works offline')");
     await page.reload();
     await page.waitForSelector("#demo-form .fields");
     assert.match(await page.textContent("#demo-cache"), /cache/);
