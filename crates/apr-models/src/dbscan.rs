@@ -2,11 +2,10 @@
 
 use alloc::vec::Vec;
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::{Error, ErrorKind, Operation};
-use crate::model::{self, Model};
 use crate::payload::fields::read;
 use crate::payload::values::write_option;
 use crate::tensors::Tensors;
@@ -65,7 +64,7 @@ impl Dbscan {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
     /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_parts("DBSCAN", &[EPS, MIN_SAMPLES, LABELS])?;
+        tensors.expect_parts(Self::NAME, &[EPS, MIN_SAMPLES, LABELS])?;
         let labels = tensors.signed_integers(LABELS)?.into_iter().map(i32::try_from);
         let labels =
             checks::all(labels).map_err(|_| Error::from(ErrorKind::TensorInteger).of_tensor(LABELS))?;
@@ -77,51 +76,32 @@ const EPS: &str = "eps";
 const MIN_SAMPLES: &str = "min_samples";
 const LABELS: &str = "labels";
 
-impl Model for Dbscan {
-    fn name(&self) -> &'static str {
-        "DBSCAN"
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::Custom
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        None
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
+impl Dbscan {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
         let Some(labels) = &self.labels else {
             return Err(ErrorKind::NotFitted { operation: Operation::Save }.into());
         };
-        Tensors::made(self.name(), &|tensors| {
-            tensors.push_number(EPS, self.eps)?;
-            tensors.push_count(MIN_SAMPLES, self.min_samples)?;
-            tensors.push_signed(LABELS, &labels.iter().map(|&label| label.into()).collect::<Vec<i64>>())?;
-            Ok(())
-        })
+        tensors.push_number(EPS, self.eps)?;
+        tensors.push_count(MIN_SAMPLES, self.min_samples)?;
+        tensors.push_signed(LABELS, &labels.iter().map(|&label| label.into()).collect::<Vec<i64>>())
     }
 }
 
-/// `eps`, the neighbours of a core, optional list of labels.
-impl EncodePayload for Dbscan {
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
+stored_model! {
+    /// `eps`, the neighbours of a core, optional list of labels.
+    Dbscan "DBSCAN" [Custom or any]
+    n_features: |_| None;
+    is_fitted: |model| model.labels.is_some();
+}
 
-    fn check_fitted(&self) -> Result<(), apr_container::Error> {
-        model::check_fitted(self.labels.is_some())
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl Dbscan {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         out.f32(self.eps)?;
         out.usize(self.min_samples)?;
         write_option(out, self.labels.as_ref(), |out, labels| out.i32s(labels))
     }
-}
 
-impl DecodePayload for Dbscan {
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         read(input, |fields| Self {
             eps: fields.f32(),
             min_samples: fields.usize(),

@@ -1,14 +1,16 @@
 //! Decision trees: one threshold test after the other until a leaf says the class or the value.
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadLayout, PayloadReader, PayloadWriter};
+use apr_container::{PayloadLayout, PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation};
-use crate::model::{self, Classifier, Model, Regressor, row_width};
+use crate::model::{Classifier, Regressor, row_width};
 use crate::payload::fields::read;
 use crate::payload::values::{
     read_option, read_optional_usize, skip_option, write_option, write_optional_usize,
 };
+use crate::random_forest::ForestTree;
 use crate::tensors::Tensors;
+use crate::tree::payload::min_len;
 use crate::tree::{self, LeafKind, Tree, TreeNode};
 
 /// Decision tree classifier (Breiman, Friedman, Olshen and Stone, *Classification and Regression Trees*, 1984): each
@@ -92,32 +94,6 @@ impl DecisionTreeClassifier {
         n_classes
     }
 
-    pub(crate) fn tree(&self) -> Option<&Tree> {
-        self.tree.as_ref()
-    }
-
-    pub(crate) fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error> {
-        let tree = fitted(self.tree.as_ref(), Operation::Save)?;
-        tree::tensors::push(tensors, prefix, tree, LeafKind::Class)?;
-        tensors.push_optional(&named(prefix, "max_depth"), self.max_depth.map(|depth| depth as u64))?;
-        match self.n_features {
-            Some(n_features) => tensors.push_count(&named(prefix, "n_features"), n_features),
-            None => Ok(()),
-        }
-    }
-
-    pub(crate) fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error> {
-        let tree = tree::tensors::read(tensors, prefix, LeafKind::Class)?;
-        let n_features = tensors.optional(&named(prefix, "n_features"), Tensors::count)?;
-        n_features.map_or(Ok(()), |n_features| check_features(&tree, n_features))?;
-        let max_depth = tensors.optional_count(&named(prefix, "max_depth"))?;
-        Ok(Self { tree: Some(tree), max_depth, n_features })
-    }
-
-    pub(crate) fn is_part(name: &str) -> bool {
-        tree::tensors::is_part(name, LeafKind::Class) || ["max_depth", "n_features"].contains(&name)
-    }
-
     /// Reads the model from named tensors: `node_features`, `node_thresholds`, `node_classes`, `node_samples`,
     /// `node_left_child`, `node_right_child`, `max_depth`, and where they are known `node_impurities` and `n_features`.
     ///
@@ -126,7 +102,7 @@ impl DecisionTreeClassifier {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
     /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("DecisionTreeClassifier")?;
+        tensors.expect_model(Self::NAME)?;
         tensors.expect_only(&Self::is_part)?;
         Self::read_from(tensors, "")
     }
@@ -185,32 +161,6 @@ impl DecisionTreeRegressor {
         self.tree.iter().flat_map(Tree::iter)
     }
 
-    pub(crate) fn tree(&self) -> Option<&Tree> {
-        self.tree.as_ref()
-    }
-
-    pub(crate) fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error> {
-        let tree = fitted(self.tree.as_ref(), Operation::Save)?;
-        tree::tensors::push(tensors, prefix, tree, LeafKind::Value)?;
-        tensors.push_optional(&named(prefix, "max_depth"), self.max_depth.map(|depth| depth as u64))?;
-        tensors.push_count(&named(prefix, "min_samples_split"), self.min_samples_split)?;
-        tensors.push_count(&named(prefix, "min_samples_leaf"), self.min_samples_leaf)
-    }
-
-    pub(crate) fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error> {
-        Ok(Self {
-            tree: Some(tree::tensors::read(tensors, prefix, LeafKind::Value)?),
-            max_depth: tensors.optional_count(&named(prefix, "max_depth"))?,
-            min_samples_split: tensors.count(&named(prefix, "min_samples_split"))?,
-            min_samples_leaf: tensors.count(&named(prefix, "min_samples_leaf"))?,
-        })
-    }
-
-    pub(crate) fn is_part(name: &str) -> bool {
-        tree::tensors::is_part(name, LeafKind::Value)
-            || ["max_depth", "min_samples_split", "min_samples_leaf"].contains(&name)
-    }
-
     /// Reads the model from named tensors: `node_features`, `node_thresholds`, `node_values`, `node_samples`,
     /// `node_left_child`, `node_right_child`, `max_depth`, `min_samples_split`, `min_samples_leaf`, and where they are
     /// known `node_impurities`.
@@ -219,7 +169,7 @@ impl DecisionTreeRegressor {
     ///
     /// As [`DecisionTreeClassifier::from_tensors`].
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("DecisionTreeRegressor")?;
+        tensors.expect_model(Self::NAME)?;
         tensors.expect_only(&Self::is_part)?;
         Self::read_from(tensors, "")
     }
@@ -265,24 +215,33 @@ pub(crate) fn sample(rows: &[f32], idx: usize, width: usize) -> &[f32] {
     rows.get(idx * width..(idx + 1) * width).unwrap_or_default()
 }
 
-impl Model for DecisionTreeClassifier {
-    fn name(&self) -> &'static str {
-        "DecisionTreeClassifier"
+impl ForestTree for DecisionTreeClassifier {
+    const MIN_LEN: u64 = min_len(LeafKind::Class) + 2;
+
+    fn tree(&self) -> Option<&Tree> {
+        self.tree.as_ref()
     }
 
-    fn model_type(&self) -> ModelType {
-        ModelType::DecisionTree
+    fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error> {
+        let tree = fitted(self.tree.as_ref(), Operation::Save)?;
+        tree::tensors::push(tensors, prefix, tree, LeafKind::Class)?;
+        tensors.push_optional(&named(prefix, "max_depth"), self.max_depth.map(|depth| depth as u64))?;
+        match self.n_features {
+            Some(n_features) => tensors.push_count(&named(prefix, "n_features"), n_features),
+            None => Ok(()),
+        }
     }
 
-    fn n_features(&self) -> Option<usize> {
-        self.n_features
+    fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error> {
+        let tree = tree::tensors::read(tensors, prefix, LeafKind::Class)?;
+        let n_features = tensors.optional(&named(prefix, "n_features"), Tensors::count)?;
+        n_features.map_or(Ok(()), |n_features| check_features(&tree, n_features))?;
+        let max_depth = tensors.optional_count(&named(prefix, "max_depth"))?;
+        Ok(Self { tree: Some(tree), max_depth, n_features })
     }
 
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(self.name(), &|tensors| {
-            self.push_to(tensors, "")?;
-            Ok(())
-        })
+    fn is_part(name: &str) -> bool {
+        tree::tensors::is_part(name, LeafKind::Class) || ["max_depth", "n_features"].contains(&name)
     }
 }
 
@@ -298,25 +257,33 @@ impl Classifier for DecisionTreeClassifier {
     }
 }
 
-impl Model for DecisionTreeRegressor {
-    fn name(&self) -> &'static str {
-        "DecisionTreeRegressor"
+impl ForestTree for DecisionTreeRegressor {
+    const MIN_LEN: u64 = min_len(LeafKind::Value) + 18;
+
+    fn tree(&self) -> Option<&Tree> {
+        self.tree.as_ref()
     }
 
-    fn model_type(&self) -> ModelType {
-        ModelType::DecisionTree
+    fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error> {
+        let tree = fitted(self.tree.as_ref(), Operation::Save)?;
+        tree::tensors::push(tensors, prefix, tree, LeafKind::Value)?;
+        tensors.push_optional(&named(prefix, "max_depth"), self.max_depth.map(|depth| depth as u64))?;
+        tensors.push_count(&named(prefix, "min_samples_split"), self.min_samples_split)?;
+        tensors.push_count(&named(prefix, "min_samples_leaf"), self.min_samples_leaf)
     }
 
-    /// `None`: such trees do not say. A sample has at least the features that are tested.
-    fn n_features(&self) -> Option<usize> {
-        None
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(self.name(), &|tensors| {
-            self.push_to(tensors, "")?;
-            Ok(())
+    fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error> {
+        Ok(Self {
+            tree: Some(tree::tensors::read(tensors, prefix, LeafKind::Value)?),
+            max_depth: tensors.optional_count(&named(prefix, "max_depth"))?,
+            min_samples_split: tensors.count(&named(prefix, "min_samples_split"))?,
+            min_samples_leaf: tensors.count(&named(prefix, "min_samples_leaf"))?,
         })
+    }
+
+    fn is_part(name: &str) -> bool {
+        tree::tensors::is_part(name, LeafKind::Value)
+            || ["max_depth", "min_samples_split", "min_samples_leaf"].contains(&name)
     }
 }
 
@@ -332,18 +299,18 @@ impl Regressor for DecisionTreeRegressor {
     }
 }
 
-impl EncodePayload for DecisionTreeClassifier {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::DecisionTree);
+stored_model! {
+    DecisionTreeClassifier "DecisionTreeClassifier" [DecisionTree]
+    n_features: |model| model.n_features;
+    is_fitted: |model| model.tree.is_some();
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
+impl DecisionTreeClassifier {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        self.push_to(tensors, "")
     }
 
-    fn check_fitted(&self) -> Result<(), apr_container::Error> {
-        model::check_fitted(self.tree.is_some())
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         write_option(out, self.tree.as_ref(), |out, tree| tree::payload::write(out, tree, LeafKind::Class))?;
         write_optional_usize(out, self.max_depth)?;
         match out.layout() {
@@ -351,12 +318,8 @@ impl EncodePayload for DecisionTreeClassifier {
             _ => write_optional_usize(out, self.n_features),
         }
     }
-}
 
-impl DecodePayload for DecisionTreeClassifier {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::DecisionTree);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let tree = read_option(input, |input| tree::payload::read(input, LeafKind::Class))?;
         let max_depth = read_optional_usize(input)?;
         let n_features = match input.layout() {
@@ -368,40 +331,29 @@ impl DecodePayload for DecisionTreeClassifier {
         }
         Ok(Self { tree, max_depth, n_features })
     }
-
-    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
-        skip_option(input, |input| tree::payload::skip(input, LeafKind::Class))?;
-        read_optional_usize(input)?;
-        if input.layout() != PayloadLayout::V0_10 {
-            read_optional_usize(input)?;
-        }
-        Ok(())
-    }
 }
 
-impl EncodePayload for DecisionTreeRegressor {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::DecisionTree);
+stored_model! {
+    DecisionTreeRegressor "DecisionTreeRegressor" [DecisionTree]
+    // `None`: such trees do not say. A sample has at least the features that are tested.
+    n_features: |_| None;
+    is_fitted: |model| model.tree.is_some();
+    skip: Self::skip_fields;
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
+impl DecisionTreeRegressor {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        self.push_to(tensors, "")
     }
 
-    fn check_fitted(&self) -> Result<(), apr_container::Error> {
-        model::check_fitted(self.tree.is_some())
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         write_option(out, self.tree.as_ref(), |out, tree| tree::payload::write(out, tree, LeafKind::Value))?;
         write_optional_usize(out, self.max_depth)?;
         out.usize(self.min_samples_split)?;
         out.usize(self.min_samples_leaf)
     }
-}
 
-impl DecodePayload for DecisionTreeRegressor {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::DecisionTree);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         read(input, |fields| Self {
             tree: fields
                 .take(|input| read_option(input, |input| tree::payload::read(input, LeafKind::Value))),
@@ -411,7 +363,7 @@ impl DecodePayload for DecisionTreeRegressor {
         })
     }
 
-    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
+    fn skip_fields(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
         skip_option(input, |input| tree::payload::skip(input, LeafKind::Value))?;
         read_optional_usize(input)?;
         input.skip(16)

@@ -3,12 +3,12 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::matrix::Matrix;
-use crate::model::{self, Classifier, Model, check_rows};
+use crate::model::{Classifier, check_rows};
 use crate::payload::fields::read;
 use crate::payload::values::{write_matrices, write_matrix, write_option, write_optional_u64};
 use crate::tensors::Tensors;
@@ -240,7 +240,7 @@ impl GaussianMixture {
     /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         let known = [MEANS, COVARIANCES, WEIGHTS, COVARIANCE_TYPE, MAX_ITER, TOL, RANDOM_STATE];
-        tensors.expect_parts("GaussianMixture", &known)?;
+        tensors.expect_parts(Self::NAME, &known)?;
         let means = tensors.matrix(MEANS)?;
         let (shape, values) = tensors.array(COVARIANCES)?;
         let (n_components, n_features) = means.shape();
@@ -271,36 +271,21 @@ const MAX_ITER: &str = "max_iter";
 const TOL: &str = "tol";
 const RANDOM_STATE: &str = "random_state";
 
-impl Model for GaussianMixture {
-    fn name(&self) -> &'static str {
-        "GaussianMixture"
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::Custom
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        self.means().map(Matrix::n_cols)
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
+impl GaussianMixture {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
         let Some(Parts { means, covariances, weights }) = &self.parts else {
             return Err(ErrorKind::NotFitted { operation: Operation::Save }.into());
         };
         let (n_components, n_features) = means.shape();
-        Tensors::made(self.name(), &|tensors| {
-            tensors.push_f32(MEANS, &[n_components, n_features], means.as_slice())?;
-            let mut values: Vec<f32> = Vec::new();
-            covariances.iter().for_each(|matrix| values.extend_from_slice(matrix.as_slice()));
-            tensors.push_f32(COVARIANCES, &[n_components, n_features, n_features], &values)?;
-            tensors.push_f32(WEIGHTS, &[n_components], weights)?;
-            tensors.push_count(COVARIANCE_TYPE, self.covariance_type as usize)?;
-            tensors.push_count(MAX_ITER, self.max_iter)?;
-            tensors.push_number(TOL, self.tol)?;
-            tensors.push_optional(RANDOM_STATE, self.random_state)?;
-            Ok(())
-        })
+        tensors.push_f32(MEANS, &[n_components, n_features], means.as_slice())?;
+        let mut values: Vec<f32> = Vec::new();
+        covariances.iter().for_each(|matrix| values.extend_from_slice(matrix.as_slice()));
+        tensors.push_f32(COVARIANCES, &[n_components, n_features, n_features], &values)?;
+        tensors.push_f32(WEIGHTS, &[n_components], weights)?;
+        tensors.push_count(COVARIANCE_TYPE, self.covariance_type as usize)?;
+        tensors.push_count(MAX_ITER, self.max_iter)?;
+        tensors.push_number(TOL, self.tol)?;
+        tensors.push_optional(RANDOM_STATE, self.random_state)
     }
 }
 
@@ -325,18 +310,16 @@ impl Classifier for GaussianMixture {
     }
 }
 
-/// Components, kind of the covariances (alternatives full, tied, diagonal, spherical), rounds allowed, tolerance,
-/// optional seed, optional means, list of covariances, list of weights, and labels.
-impl EncodePayload for GaussianMixture {
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
+stored_model! {
+    /// Components, kind of the covariances (alternatives full, tied, diagonal, spherical), rounds allowed, tolerance,
+    /// optional seed, optional means, list of covariances, list of weights, and labels.
+    GaussianMixture "GaussianMixture" [Custom or any]
+    n_features: |model| model.means().map(Matrix::n_cols);
+    is_fitted: |model| model.parts.is_some();
+}
 
-    fn check_fitted(&self) -> Result<(), apr_container::Error> {
-        model::check_fitted(self.parts.is_some())
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl GaussianMixture {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         let parts = self.parts.as_ref();
         out.usize(self.n_components)?;
         out.variant(self.covariance_type as u32)?;
@@ -351,10 +334,8 @@ impl EncodePayload for GaussianMixture {
         }
         write_option(out, self.labels.as_ref(), |out, labels| out.usizes(labels))
     }
-}
 
-impl DecodePayload for GaussianMixture {
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let model = read(input, |fields| {
             let n_components = fields.usize();
             let covariance_type = CovarianceType::ALL[fields.variant(4) as usize];

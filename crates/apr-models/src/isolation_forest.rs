@@ -4,13 +4,10 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use apr_container::ModelType;
-
 use crate::checks;
 use crate::decision_tree::{sample, tree_row_width};
 use crate::error::{Error, ErrorKind, Operation};
 use crate::matrix::Matrix;
-use crate::model::Model;
 use crate::tensors::Tensors;
 use crate::tree::{self, LeafKind, Test, Tree, TreeNode};
 use crate::vector::Vector;
@@ -191,7 +188,7 @@ impl IsolationForest {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], and the errors of [`Tensors`] for missing or
     /// malformed tensors.
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("IsolationForest")?;
+        tensors.expect_model(Self::NAME)?;
         let n_trees = (0..).take_while(|idx| tensors.contains(&format!("tree_{idx}_node_features"))).count();
         if n_trees == 0 {
             return Err(Error::from(ErrorKind::MissingTensor).of_tensor("tree_0_node_features"));
@@ -243,53 +240,39 @@ fn mean_depth(n_samples: usize) -> f64 {
     }
 }
 
-impl Model for IsolationForest {
-    fn name(&self) -> &'static str {
-        "IsolationForest"
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::Custom
-    }
-
-    /// `None`: such forests do not say. A sample has at least the features that are cut.
-    fn n_features(&self) -> Option<usize> {
-        None
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
+impl IsolationForest {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
         let not_fitted = || Error::from(ErrorKind::NotFitted { operation: Operation::Save });
         if self.trees.is_empty() {
             return Err(not_fitted());
         }
-        Tensors::made(self.name(), &|tensors| {
-            for (idx, tree) in self.trees.iter().enumerate() {
-                let prefix = format!("tree_{idx}_");
-                tree::tensors::push(
-                    tensors,
-                    &prefix,
-                    tree.root.as_ref().ok_or_else(not_fitted)?,
-                    LeafKind::Nothing,
-                )?;
-                tensors.push_count(&format!("{prefix}{MAX_DEPTH}"), tree.max_depth)?;
-            }
-            tensors.push_count(N_ESTIMATORS, self.n_estimators)?;
-            tensors.push_optional(MAX_SAMPLES, self.max_samples.map(|samples| samples as u64))?;
-            tensors.push_number(CONTAMINATION, self.contamination)?;
-            tensors.push_optional(RANDOM_STATE, self.random_state)?;
-            tensors.push_count(MAX_DEPTH, self.max_depth)?;
-            tensors.push_number(C_NORM, self.c_norm)?;
-            if let Some(threshold) = self.threshold {
-                tensors.push_number(THRESHOLD, threshold)?;
-            }
-            Ok(())
-        })
+        for (idx, tree) in self.trees.iter().enumerate() {
+            let prefix = format!("tree_{idx}_");
+            tree::tensors::push(
+                tensors,
+                &prefix,
+                tree.root.as_ref().ok_or_else(not_fitted)?,
+                LeafKind::Nothing,
+            )?;
+            tensors.push_count(&format!("{prefix}{MAX_DEPTH}"), tree.max_depth)?;
+        }
+        tensors.push_count(N_ESTIMATORS, self.n_estimators)?;
+        tensors.push_optional(MAX_SAMPLES, self.max_samples.map(|samples| samples as u64))?;
+        tensors.push_number(CONTAMINATION, self.contamination)?;
+        tensors.push_optional(RANDOM_STATE, self.random_state)?;
+        tensors.push_count(MAX_DEPTH, self.max_depth)?;
+        tensors.push_number(C_NORM, self.c_norm)?;
+        if let Some(threshold) = self.threshold {
+            tensors.push_number(THRESHOLD, threshold)?;
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Model as _;
 
     #[test]
     fn a_sample_set_apart_at_once_scores_lowest() {

@@ -2,15 +2,13 @@
 
 use alloc::vec::Vec;
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation};
 use crate::matrix::Matrix;
-use crate::model::{self, Classifier, Model, check_rows};
+use crate::model::{Classifier, check_rows};
 use crate::payload::fields::read;
-use crate::payload::values::{
-    skip_list, skip_matrix, skip_option, write_matrix, write_option, write_optional_u64,
-};
+use crate::payload::values::{write_matrix, write_option, write_optional_u64};
 use crate::tensors::Tensors;
 
 mod fit;
@@ -195,7 +193,7 @@ impl KMeans {
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         let known = [CENTROIDS, N_CLUSTERS, MAX_ITER, TOL, RANDOM_STATE, INERTIA, N_ITER];
-        tensors.expect_parts("KMeans", &known)?;
+        tensors.expect_parts(Self::NAME, &known)?;
         let model = Self::from_parts(tensors.matrix(CENTROIDS)?)?;
         let (expected, found) = (tensors.count(N_CLUSTERS)?, model.n_clusters);
         if expected != found {
@@ -220,33 +218,18 @@ const RANDOM_STATE: &str = "random_state";
 const INERTIA: &str = "inertia";
 const N_ITER: &str = "n_iter";
 
-impl Model for KMeans {
-    fn name(&self) -> &'static str {
-        "KMeans"
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::KMeans
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        self.centroids.as_ref().map(Matrix::n_cols)
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
+impl KMeans {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
         let Some(centroids) = &self.centroids else {
             return Err(ErrorKind::NotFitted { operation: Operation::Save }.into());
         };
-        Tensors::made(self.name(), &|tensors| {
-            tensors.push_f32(CENTROIDS, &[centroids.n_rows(), centroids.n_cols()], centroids.as_slice())?;
-            tensors.push_count(N_CLUSTERS, self.n_clusters)?;
-            tensors.push_count(MAX_ITER, self.max_iter)?;
-            tensors.push_number(TOL, self.tol)?;
-            tensors.push_optional(RANDOM_STATE, self.random_state)?;
-            tensors.push_number(INERTIA, self.inertia)?;
-            tensors.push_count(N_ITER, self.n_iter)?;
-            Ok(())
-        })
+        tensors.push_f32(CENTROIDS, &[centroids.n_rows(), centroids.n_cols()], centroids.as_slice())?;
+        tensors.push_count(N_CLUSTERS, self.n_clusters)?;
+        tensors.push_count(MAX_ITER, self.max_iter)?;
+        tensors.push_number(TOL, self.tol)?;
+        tensors.push_optional(RANDOM_STATE, self.random_state)?;
+        tensors.push_number(INERTIA, self.inertia)?;
+        tensors.push_count(N_ITER, self.n_iter)
     }
 }
 
@@ -271,19 +254,15 @@ fn nearest(row: &[f32], centres: impl Iterator<Item = impl Iterator<Item = f32>>
     }))
 }
 
-/// Clusters, rounds allowed, tolerance, optional seed, centres and labels, inertia, rounds taken.
-impl EncodePayload for KMeans {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::KMeans);
+stored_model! {
+    /// Clusters, rounds allowed, tolerance, optional seed, centres and labels, inertia, rounds taken.
+    KMeans "KMeans" [KMeans]
+    n_features: |model| model.centroids.as_ref().map(Matrix::n_cols);
+    is_fitted: |model| model.centroids.is_some();
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
-
-    fn check_fitted(&self) -> Result<(), apr_container::Error> {
-        model::check_fitted(self.centroids.is_some())
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl KMeans {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         out.usize(self.n_clusters)?;
         out.usize(self.max_iter)?;
         out.f32(self.tol)?;
@@ -293,12 +272,8 @@ impl EncodePayload for KMeans {
         out.f32(self.inertia)?;
         out.usize(self.n_iter)
     }
-}
 
-impl DecodePayload for KMeans {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::KMeans);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         read(input, |fields| {
             let (n_clusters, max_iter, tol) = (fields.usize(), fields.usize(), fields.f32());
             let (random_state, centroids) = (fields.optional_u64(), fields.optional_matrix());
@@ -308,13 +283,5 @@ impl DecodePayload for KMeans {
             let (inertia, n_iter) = (fields.f32(), fields.usize());
             Self { n_clusters, max_iter, tol, random_state, centroids, labels, inertia, n_iter }
         })
-    }
-
-    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
-        input.skip(20)?;
-        skip_option(input, |input| input.skip(8))?;
-        skip_option(input, skip_matrix)?;
-        skip_option(input, |input| skip_list(input, 8))?;
-        input.skip(12)
     }
 }

@@ -1,11 +1,10 @@
 //! Linear regressions that were trained with a penalty on the sizes of the coefficients.
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
 use crate::linear::regressor::linear_regressor;
 use crate::linear::{self, Intercept, Plane};
-use crate::model::{self, Model};
 use crate::payload::fields::{Fields, read};
 use crate::ridge::NOT_NEGATIVE;
 use crate::tensors::Tensors;
@@ -78,7 +77,7 @@ impl Lasso {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
     /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("Lasso")?;
+        tensors.expect_model(Self::NAME)?;
         tensors.expect_only(&|name| linear::is_part(name) || [ALPHA, MAX_ITER, TOL].contains(&name))?;
         let alpha = tensors.number(ALPHA)?;
         check_alpha(alpha)?;
@@ -130,7 +129,7 @@ impl ElasticNet {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
     /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("ElasticNet")?;
+        tensors.expect_model(Self::NAME)?;
         tensors
             .expect_only(&|name| linear::is_part(name) || [ALPHA, L1_RATIO, MAX_ITER, TOL].contains(&name))?;
         let (alpha, l1_ratio) = (tensors.number(ALPHA)?, tensors.number(L1_RATIO)?);
@@ -235,31 +234,24 @@ const L1_RATIO: &str = "l1_ratio";
 const MAX_ITER: &str = "max_iter";
 const TOL: &str = "tol";
 
-/// `alpha`, the weights as [`LinearRegression`](crate::LinearRegression), the most rounds, the change to stop at.
-impl EncodePayload for Lasso {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
+stored_model! {
+    /// `alpha`, the weights as [`LinearRegression`](crate::LinearRegression), the most rounds, the change to stop at.
+    ///
+    /// Values that are not finite, and unfitted models, are accepted.
+    Lasso "Lasso" [LinearRegression]
+    n_features: |model| model.plane.n_features();
+    is_fitted: |model| model.is_fitted();
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
-
-    fn check_fitted(&self) -> Result<(), apr_container::Error> {
-        model::check_fitted(self.is_fitted())
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl Lasso {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         out.f32(self.alpha)?;
         self.plane.encode(out)?;
         linear::encode_rule(self.rule, out)?;
         self.stop.encode(out)
     }
-}
 
-/// Values that are not finite, and unfitted models, are accepted.
-impl DecodePayload for Lasso {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         read(input, |fields| Self {
             alpha: fields.f32(),
             plane: Plane::decode(fields),
@@ -269,32 +261,25 @@ impl DecodePayload for Lasso {
     }
 }
 
-/// As [`Lasso`] with the ratio after `alpha`.
-impl EncodePayload for ElasticNet {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
+stored_model! {
+    /// As [`Lasso`] with the ratio after `alpha`.
+    ///
+    /// Values that are not finite, and unfitted models, are accepted.
+    ElasticNet "ElasticNet" [LinearRegression]
+    n_features: |model| model.plane.n_features();
+    is_fitted: |model| model.is_fitted();
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
-
-    fn check_fitted(&self) -> Result<(), apr_container::Error> {
-        model::check_fitted(self.is_fitted())
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl ElasticNet {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         out.f32(self.alpha)?;
         out.f32(self.l1_ratio)?;
         self.plane.encode(out)?;
         linear::encode_rule(self.rule, out)?;
         self.stop.encode(out)
     }
-}
 
-/// Values that are not finite, and unfitted models, are accepted.
-impl DecodePayload for ElasticNet {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         read(input, |fields| Self {
             alpha: fields.f32(),
             l1_ratio: fields.f32(),

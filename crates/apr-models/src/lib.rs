@@ -31,6 +31,9 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[macro_use]
+mod stored;
+
 mod any_model;
 mod checks;
 mod classes;

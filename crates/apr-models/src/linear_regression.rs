@@ -1,13 +1,13 @@
 //! Ordinary least squares.
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::Error;
 use crate::least_squares;
 use crate::linear::regressor::linear_regressor;
 use crate::linear::{self, Intercept, Plane};
 use crate::matrix::Matrix;
-use crate::model::{self, Model, Regressor};
+use crate::model::Regressor;
 use crate::payload::fields::read;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
@@ -172,7 +172,7 @@ impl LinearRegression {
     /// [`ErrorKind::OtherModel`](crate::ErrorKind::OtherModel), and all but the first of
     /// [`from_safetensors`](Self::from_safetensors).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("LinearRegression")?;
+        tensors.expect_model(Self::NAME)?;
         // A model with more parts computes something else: half of it would predict without complaint, and wrongly.
         tensors.expect_only(&linear::is_part)?;
         Ok(Self { plane: Plane::read_from(tensors)?, rule: linear::read_intercept_rule(tensors)? })
@@ -187,33 +187,27 @@ impl LinearRegression {
     }
 }
 
-/// Optional list of coefficients, intercept, whether training chose it.
-impl EncodePayload for LinearRegression {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
+stored_model! {
+    /// Optional list of coefficients, intercept, whether training chose it.
+    ///
+    /// Weights that are not finite, and unfitted models, are accepted.
+    LinearRegression "LinearRegression" [LinearRegression]
+    n_features: |model| model.plane.n_features();
+    is_fitted: |model| model.is_fitted();
+    skip: Self::skip_fields;
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
-
-    fn check_fitted(&self) -> Result<(), apr_container::Error> {
-        model::check_fitted(self.is_fitted())
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl LinearRegression {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         self.plane.encode(out)?;
         linear::encode_rule(self.rule, out)
     }
-}
 
-/// Weights that are not finite, and unfitted models, are accepted.
-impl DecodePayload for LinearRegression {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         read(input, |fields| Self { plane: Plane::decode(fields), rule: linear::decode_rule(fields) })
     }
 
-    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
+    fn skip_fields(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
         Plane::skip(input)?;
         input.skip(1)
     }

@@ -3,12 +3,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use apr_container::ModelType;
-
 use crate::error::Error;
 use crate::linear::{self, Plane};
 use crate::matrix::Matrix;
-use crate::model::{Classifier, Model};
+use crate::model::Classifier;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
@@ -248,7 +246,7 @@ impl LogisticRegression {
     /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), the errors of [`Tensors`] for missing or
     /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_parts("LogisticRegression", &[linear::COEFFICIENTS, linear::INTERCEPT])?;
+        tensors.expect_parts(Self::NAME, &[linear::COEFFICIENTS, linear::INTERCEPT])?;
         Ok(Self { plane: Plane::read_from(tensors)?, ..Self::new() })
     }
 }
@@ -279,24 +277,9 @@ fn sigmoid(z: f64) -> f64 {
     }
 }
 
-impl Model for LogisticRegression {
-    fn name(&self) -> &'static str {
-        "LogisticRegression"
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::LogisticRegression
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        self.plane.n_features()
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(self.name(), &|tensors| {
-            self.plane.push_to(tensors)?;
-            Ok(())
-        })
+impl LogisticRegression {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        self.plane.push_to(tensors)
     }
 }
 

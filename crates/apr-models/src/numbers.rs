@@ -2,10 +2,9 @@
 
 use alloc::vec::Vec;
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::Error;
-use crate::model::Model;
 use crate::tensors::Tensors;
 
 /// A list of `f32`: what people store under a model type whose model has no layout in the implementation they use.
@@ -46,7 +45,7 @@ impl Numbers {
     /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), and the errors of [`Tensors`] for
     /// missing or malformed tensors.
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_parts("Numbers", &[VALUES])?;
+        tensors.expect_parts(Self::NAME, &[VALUES])?;
         Ok(Self { values: tensors.vector(VALUES)? })
     }
 }
@@ -59,44 +58,23 @@ impl From<Vec<f32>> for Numbers {
     }
 }
 
-impl Model for Numbers {
-    fn name(&self) -> &'static str {
-        "Numbers"
-    }
-
-    /// [`ModelType::Custom`]; files have them under any type.
-    fn model_type(&self) -> ModelType {
-        ModelType::Custom
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        None
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(self.name(), &|tensors| {
-            tensors.push_f32(VALUES, &[self.values.len()], &self.values)?;
-            Ok(())
-        })
+impl Numbers {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        tensors.push_f32(VALUES, &[self.values.len()], &self.values)
     }
 }
 
-impl EncodePayload for Numbers {
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
+stored_model! {
+    Numbers "Numbers" [Custom or any]
+    n_features: |_| None;
+}
 
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl Numbers {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         out.f32s(&self.values)
     }
-}
 
-impl DecodePayload for Numbers {
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         input.f32s().map(Self::from)
-    }
-
-    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
-        crate::payload::values::skip_list(input, 4)
     }
 }

@@ -2,10 +2,9 @@
 
 use alloc::vec::Vec;
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
-use crate::model::Model;
 use crate::payload::fields::read;
 use crate::quant_type::{BLOCK, QuantType};
 use crate::tensors::Tensors;
@@ -101,7 +100,7 @@ impl QuantizedBlock {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
     /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_parts("QuantizedBlock", &[BLOCKS, SHAPE, QUANT_TYPE])?;
+        tensors.expect_parts(Self::NAME, &[BLOCKS, SHAPE, QUANT_TYPE])?;
         let kind = QuantType::ALL.get(tensors.count(QUANT_TYPE)?).copied();
         let kind = kind.ok_or(ErrorKind::PartInvalid { part: QUANT_TYPE, problem: "0 to 4 is needed" })?;
         Self::from_parts(kind, tensors.counts(SHAPE)?, tensors.bytes(BLOCKS)?.to_vec())
@@ -114,46 +113,29 @@ const BLOCKS: &str = "blocks";
 const SHAPE: &str = "shape";
 const QUANT_TYPE: &str = "quant_type";
 
-impl Model for QuantizedBlock {
-    fn name(&self) -> &'static str {
-        "QuantizedBlock"
-    }
-
-    /// [`ModelType::NeuralSequential`], under which known files have it.
-    fn model_type(&self) -> ModelType {
-        ModelType::NeuralSequential
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        None
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(self.name(), &|tensors| {
-            tensors.push_u8(BLOCKS, &[self.blocks.len()], &self.blocks)?;
-            tensors.push_counts(SHAPE, &self.shape)?;
-            tensors.push_count(QUANT_TYPE, self.quant_type as usize)?;
-            Ok(())
-        })
+impl QuantizedBlock {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        tensors.push_u8(BLOCKS, &[self.blocks.len()], &self.blocks)?;
+        tensors.push_counts(SHAPE, &self.shape)?;
+        tensors.push_count(QUANT_TYPE, self.quant_type as usize)
     }
 }
 
-/// Kind (alternatives Q8_0, Q4_0, Q4_1, Q8Tensor, custom), dimensions, bytes, values of a block.
-impl EncodePayload for QuantizedBlock {
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
+stored_model! {
+    /// Kind (alternatives Q8_0, Q4_0, Q4_1, Q8Tensor, custom), dimensions, bytes, values of a block.
+    QuantizedBlock "QuantizedBlock" [NeuralSequential or any]
+    n_features: |_| None;
+}
 
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl QuantizedBlock {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         out.variant(self.quant_type as u32)?;
         out.usizes(&self.shape)?;
         out.bytes(&self.blocks)?;
         out.usize(self.block_size)
     }
-}
 
-impl DecodePayload for QuantizedBlock {
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let (quant_type, shape, blocks, block_size) = read(input, |fields| {
             let quant_type = QuantType::ALL[fields.variant(5) as usize];
             let (shape, blocks, block_size) = (fields.usizes(), fields.bytes(), fields.usize());

@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, sample, tree_row_width};
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
-use crate::model::{self, Classifier, Model, Regressor};
+use crate::model::{Classifier, Model, Regressor};
 use crate::random_forest::forest::Forest;
 use crate::random_forest::votes::Votes;
 use crate::tensors::Tensors;
@@ -16,6 +16,7 @@ use crate::vector::Vector;
 mod forest;
 mod votes;
 
+pub(crate) use self::forest::ForestTree;
 pub use self::forest::TrainingData;
 
 /// Random forest classifier (Breiman, Machine Learning 45, 2001): the class that most trees predict, the smallest
@@ -37,7 +38,7 @@ pub struct RandomForestRegressor(Forest<DecisionTreeRegressor, Vector>);
 
 /// The methods of both forests; a trait would have to be public, and imported to be used.
 macro_rules! forest {
-    ($forest:ident, $tree:ident, $target:ty) => {
+    ($forest:ident $name:literal, $tree:ident, $target:ty) => {
         impl $forest {
             /// A forest of these trees.
             ///
@@ -113,61 +114,34 @@ macro_rules! forest {
             /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
             /// malformed tensors, and all of [`from_parts`](Self::from_parts).
             pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-                tensors.expect_model(stringify!($forest))?;
+                tensors.expect_model(Self::NAME)?;
                 Forest::from_tensors(tensors).map(Self)
             }
-        }
 
-        impl Model for $forest {
-            fn name(&self) -> &'static str {
-                stringify!($forest)
+            fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+                self.0.push_tensors(tensors)
             }
 
-            fn model_type(&self) -> ModelType {
-                ModelType::RandomForest
-            }
-
-            fn n_features(&self) -> Option<usize> {
-                self.0.n_features()
-            }
-
-            fn to_tensors(&self) -> Result<Tensors, Error> {
-                self.0.to_tensors(self.name())
-            }
-        }
-
-        impl EncodePayload for $forest {
-            const MODEL_TYPE: Option<ModelType> = Some(ModelType::RandomForest);
-
-            fn model_name(&self) -> Option<&str> {
-                Some(self.name())
-            }
-
-            fn check_fitted(&self) -> Result<(), apr_container::Error> {
-                model::check_fitted(!self.0.trees.is_empty())
-            }
-
-            fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+            fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
                 self.0.encode(out)
             }
-        }
 
-        impl DecodePayload for $forest {
-            const MODEL_TYPE: Option<ModelType> = Some(ModelType::RandomForest);
-
-            fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+            fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
                 Forest::decode(input).map(Self)
             }
+        }
 
-            fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
-                Forest::<$tree, $target>::skip(input)
-            }
+        stored_model! {
+            $forest $name [RandomForest]
+            n_features: |model| model.0.n_features();
+            is_fitted: |model| !model.0.trees.is_empty();
+            skip: Forest::<$tree, $target>::skip;
         }
     };
 }
 
-forest!(RandomForestClassifier, DecisionTreeClassifier, Vec<usize>);
-forest!(RandomForestRegressor, DecisionTreeRegressor, Vector);
+forest!(RandomForestClassifier "RandomForestClassifier", DecisionTreeClassifier, Vec<usize>);
+forest!(RandomForestRegressor "RandomForestRegressor", DecisionTreeRegressor, Vector);
 
 impl RandomForestClassifier {
     /// Number of classes: one more than the greatest class of a leaf.

@@ -1,13 +1,12 @@
 //! Least squares with a penalty on the squares of the coefficients.
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
 use crate::least_squares;
 use crate::linear::regressor::linear_regressor;
 use crate::linear::{self, Intercept, Plane};
 use crate::matrix::Matrix;
-use crate::model::{self, Model};
 use crate::payload::fields::read;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
@@ -102,7 +101,7 @@ impl Ridge {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
     /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("Ridge")?;
+        tensors.expect_model(Self::NAME)?;
         tensors.expect_only(&|name| linear::is_part(name) || name == ALPHA)?;
         let empty = Self::new(tensors.number(ALPHA)?)?;
         Ok(Self { plane: Plane::read_from(tensors)?, rule: linear::read_intercept_rule(tensors)?, ..empty })
@@ -116,30 +115,24 @@ impl Ridge {
 const ALPHA: &str = "alpha";
 pub(crate) const NOT_NEGATIVE: &str = "a finite number of at least 0 is needed";
 
-/// `alpha`, then as [`LinearRegression`](crate::LinearRegression).
-impl EncodePayload for Ridge {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
+stored_model! {
+    /// `alpha`, then as [`LinearRegression`](crate::LinearRegression).
+    ///
+    /// Values that are not finite, and unfitted models, are accepted.
+    Ridge "Ridge" [LinearRegression]
+    n_features: |model| model.plane.n_features();
+    is_fitted: |model| model.is_fitted();
+    skip: Self::skip_fields;
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
-
-    fn check_fitted(&self) -> Result<(), apr_container::Error> {
-        model::check_fitted(self.is_fitted())
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl Ridge {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         out.f32(self.alpha)?;
         self.plane.encode(out)?;
         linear::encode_rule(self.rule, out)
     }
-}
 
-/// Values that are not finite, and unfitted models, are accepted.
-impl DecodePayload for Ridge {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LinearRegression);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         read(input, |fields| Self {
             alpha: fields.f32(),
             plane: Plane::decode(fields),
@@ -147,7 +140,7 @@ impl DecodePayload for Ridge {
         })
     }
 
-    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
+    fn skip_fields(input: &mut PayloadReader<'_>) -> Result<(), apr_container::Error> {
         input.skip(4)?;
         Plane::skip(input)?;
         input.skip(1)

@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind, Operation};
-use crate::model::{self, Model, Transformer, check_rows};
+use crate::model::{Model, Transformer, check_rows};
 use crate::payload::fields::{Fields, read};
 use crate::payload::values::write_option;
 use crate::tensors::Tensors;
@@ -113,7 +113,7 @@ impl StandardScaler {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
     /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_parts("StandardScaler", &[MEAN, STD, WITH_MEAN, WITH_STD])?;
+        tensors.expect_parts(Self::NAME, &[MEAN, STD, WITH_MEAN, WITH_STD])?;
         let (mean, std) = tensors.parts(|parts| (parts.vector(MEAN), parts.vector(STD)))?;
         let scaler = Self::from_parts(mean, std)?;
         tensors.parts(|parts| Self {
@@ -167,7 +167,7 @@ impl MinMaxScaler {
     /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
     /// malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_parts("MinMaxScaler", &[DATA_MIN, DATA_MAX, FEATURE_MIN, FEATURE_MAX])?;
+        tensors.expect_parts(Self::NAME, &[DATA_MIN, DATA_MAX, FEATURE_MIN, FEATURE_MAX])?;
         let (range, data_min, data_max) = tensors.parts(|parts| {
             let range = (parts.number(FEATURE_MIN), parts.number(FEATURE_MAX));
             (range, parts.vector(DATA_MIN), parts.vector(DATA_MAX))
@@ -232,28 +232,13 @@ fn check_places(rows: &[f32], out: &[f32], n_features: usize) -> Result<(), Erro
     check_rows(rows, rows.len().div_ceil(n_features.max(1)), n_features)
 }
 
-impl Model for StandardScaler {
-    fn name(&self) -> &'static str {
-        "StandardScaler"
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::Custom
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        self.mean.as_ref().map(Vec::len)
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
+impl StandardScaler {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
         let (mean, std) = both(&self.mean, &self.std, Operation::Save)?;
-        Tensors::made(self.name(), &|tensors| {
-            tensors.push_f32(MEAN, &[mean.len()], mean)?;
-            tensors.push_f32(STD, &[std.len()], std)?;
-            tensors.push_number(WITH_MEAN, f32::from(u8::from(self.with_mean)))?;
-            tensors.push_number(WITH_STD, f32::from(u8::from(self.with_std)))?;
-            Ok(())
-        })
+        tensors.push_f32(MEAN, &[mean.len()], mean)?;
+        tensors.push_f32(STD, &[std.len()], std)?;
+        tensors.push_number(WITH_MEAN, f32::from(u8::from(self.with_mean)))?;
+        tensors.push_number(WITH_STD, f32::from(u8::from(self.with_std)))
     }
 }
 
@@ -276,28 +261,13 @@ impl Transformer for StandardScaler {
     }
 }
 
-impl Model for MinMaxScaler {
-    fn name(&self) -> &'static str {
-        "MinMaxScaler"
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::Custom
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        self.data_min.as_ref().map(Vec::len)
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
+impl MinMaxScaler {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
         let (data_min, data_max) = both(&self.data_min, &self.data_max, Operation::Save)?;
-        Tensors::made(self.name(), &|tensors| {
-            tensors.push_f32(DATA_MIN, &[data_min.len()], data_min)?;
-            tensors.push_f32(DATA_MAX, &[data_max.len()], data_max)?;
-            tensors.push_number(FEATURE_MIN, self.feature_min)?;
-            tensors.push_number(FEATURE_MAX, self.feature_max)?;
-            Ok(())
-        })
+        tensors.push_f32(DATA_MIN, &[data_min.len()], data_min)?;
+        tensors.push_f32(DATA_MAX, &[data_max.len()], data_max)?;
+        tensors.push_number(FEATURE_MIN, self.feature_min)?;
+        tensors.push_number(FEATURE_MAX, self.feature_max)
     }
 }
 
@@ -325,26 +295,22 @@ impl Transformer for MinMaxScaler {
     }
 }
 
-/// Optional lists of means and deviations, then whether each is used.
-impl EncodePayload for StandardScaler {
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
+stored_model! {
+    /// Optional lists of means and deviations, then whether each is used.
+    StandardScaler "StandardScaler" [Custom or any]
+    n_features: |model| model.mean.as_ref().map(Vec::len);
+    is_fitted: |model| model.mean.is_some() && model.std.is_some();
+}
 
-    fn check_fitted(&self) -> Result<(), apr_container::Error> {
-        model::check_fitted(self.mean.is_some() && self.std.is_some())
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl StandardScaler {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         write_option(out, self.mean.as_ref(), |out, mean| out.f32s(mean))?;
         write_option(out, self.std.as_ref(), |out, std| out.f32s(std))?;
         out.bool(self.with_mean)?;
         out.bool(self.with_std)
     }
-}
 
-impl DecodePayload for StandardScaler {
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         read(input, |fields| {
             let [mean, std] = decode_pair(fields);
             Self { mean, std, with_mean: fields.bool(), with_std: fields.bool() }
@@ -352,26 +318,22 @@ impl DecodePayload for StandardScaler {
     }
 }
 
-/// Optional lists of least and greatest values, then the ends of the range.
-impl EncodePayload for MinMaxScaler {
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
+stored_model! {
+    /// Optional lists of least and greatest values, then the ends of the range.
+    MinMaxScaler "MinMaxScaler" [Custom or any]
+    n_features: |model| model.data_min.as_ref().map(Vec::len);
+    is_fitted: |model| model.data_min.is_some() && model.data_max.is_some();
+}
 
-    fn check_fitted(&self) -> Result<(), apr_container::Error> {
-        model::check_fitted(self.data_min.is_some() && self.data_max.is_some())
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl MinMaxScaler {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         write_option(out, self.data_min.as_ref(), |out, values| out.f32s(values))?;
         write_option(out, self.data_max.as_ref(), |out, values| out.f32s(values))?;
         out.f32(self.feature_min)?;
         out.f32(self.feature_max)
     }
-}
 
-impl DecodePayload for MinMaxScaler {
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         read(input, |fields| {
             let [data_min, data_max] = decode_pair(fields);
             Self { data_min, data_max, feature_min: fields.f32(), feature_max: fields.f32() }

@@ -1,12 +1,11 @@
 //! A recommender as payload (`docs/payloads.md`, section 13) and as tensors.
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 use st_core::Dtype;
 
 use crate::content_recommender::{ContentRecommender, Items};
 use crate::error::Error;
 use crate::matrix::Matrix;
-use crate::model::Model;
 use crate::payload::fields::read;
 use crate::payload::header;
 use crate::sparse::SparseRows;
@@ -18,7 +17,6 @@ const N_FORMS: u32 = 2;
 const DENSE: u32 = 1;
 const SPARSE: u32 = 2;
 
-const NAME: &str = "ContentRecommender";
 const IDS: &str = "ids";
 const ID_ENDS: &str = "id_ends";
 const VECTORS: &str = "vectors";
@@ -27,14 +25,13 @@ const ROW_STARTS: &str = "row_starts";
 const COLUMNS: &str = "columns";
 const VALUES: &str = "values";
 
-impl EncodePayload for ContentRecommender {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::ContentRecommender);
+stored_model! {
+    ContentRecommender "ContentRecommender" [ContentRecommender]
+    n_features: |model| Some(model.width());
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(NAME)
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl ContentRecommender {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         match &self.items {
             Items::Dense(vectors) => {
                 header::write(out, DENSE)?;
@@ -54,20 +51,9 @@ impl EncodePayload for ContentRecommender {
             }
         }
     }
-}
 
-impl DecodePayload for ContentRecommender {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::ContentRecommender);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let form = header::read_form(input, N_FORMS)?;
-        Self::decode_fields(form, input)
-    }
-}
-
-impl ContentRecommender {
-    /// Reads what follows the head of that form.
-    fn decode_fields(form: u32, input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let mut ids = TextList::default();
         TextList::decode(input, &mut |id| {
             ids.push(id);
@@ -94,7 +80,7 @@ impl ContentRecommender {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`dense`](Self::dense), [`sparse`](Self::sparse) and [`SparseRows::from_parts`].
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model(NAME)?;
+        tensors.expect_model(Self::NAME)?;
         let mut ids = TextList::default();
         TextList::take_from(tensors, IDS, ID_ENDS, &mut |id| {
             ids.push(id);
@@ -117,41 +103,25 @@ impl ContentRecommender {
         let text = if is_text { Some(TfIdf::take_from(tensors)?) } else { None };
         Self::new(ids, Items::Sparse { rows, text })
     }
-}
 
-impl Model for ContentRecommender {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::ContentRecommender
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        Some(self.width())
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(NAME, &|tensors| {
-            self.ids.push_to(tensors, IDS, ID_ENDS)?;
-            match &self.items {
-                Items::Dense(vectors) => {
-                    let (n_items, n_features) = vectors.shape();
-                    tensors.push_f32(VECTORS, &[n_items, n_features], vectors.as_slice())?;
-                }
-                Items::Sparse { rows, text } => {
-                    let columns = rows.columns().iter().copied().flat_map(u32::to_le_bytes).collect();
-                    tensors.push_count(N_FEATURES, rows.n_cols())?;
-                    tensors.push_counts(ROW_STARTS, rows.row_starts())?;
-                    tensors.push(COLUMNS, Dtype::U32, &[rows.n_stored()], columns)?;
-                    tensors.push_f32(VALUES, &[rows.n_stored()], rows.values())?;
-                    if let Some(text) = text {
-                        text.push_to(tensors)?;
-                    }
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        self.ids.push_to(tensors, IDS, ID_ENDS)?;
+        match &self.items {
+            Items::Dense(vectors) => {
+                let (n_items, n_features) = vectors.shape();
+                tensors.push_f32(VECTORS, &[n_items, n_features], vectors.as_slice())?;
+            }
+            Items::Sparse { rows, text } => {
+                let columns = rows.columns().iter().copied().flat_map(u32::to_le_bytes).collect();
+                tensors.push_count(N_FEATURES, rows.n_cols())?;
+                tensors.push_counts(ROW_STARTS, rows.row_starts())?;
+                tensors.push(COLUMNS, Dtype::U32, &[rows.n_stored()], columns)?;
+                tensors.push_f32(VALUES, &[rows.n_stored()], rows.values())?;
+                if let Some(text) = text {
+                    text.push_tensors(tensors)?;
                 }
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 }

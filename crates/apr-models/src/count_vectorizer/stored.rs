@@ -1,57 +1,34 @@
 //! A vectorizer as payload (`docs/payloads.md`, section 10) and as tensors.
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::count_vectorizer::CountVectorizer;
 use crate::error::Error;
-use crate::model::Model;
-use crate::payload::header;
 use crate::tensors::Tensors;
 use crate::terms::{self, TextRules};
 use crate::vocabulary::Vocabulary;
 
-const N_FORMS: u32 = 1;
-
-const NAME: &str = "CountVectorizer";
 const VOCABULARY: &str = "vocabulary";
 const VOCABULARY_ENDS: &str = "vocabulary_ends";
 
-impl EncodePayload for CountVectorizer {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::CountVectorizer);
-
-    fn model_name(&self) -> Option<&str> {
-        Some(NAME)
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        header::write(out, 1)?;
-        self.encode_fields(out)
-    }
-}
-
-impl DecodePayload for CountVectorizer {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::CountVectorizer);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        header::expect_form(input, 1, N_FORMS)?;
-        Self::decode_fields(input)
-    }
+stored_model! {
+    CountVectorizer "CountVectorizer" [CountVectorizer] form 1 of 1
+    // Samples are texts, so it has no number of features.
+    n_features: |_| None;
 }
 
 impl CountVectorizer {
-    /// Writes what follows the head.
     pub(crate) fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         self.rules.encode(out)?;
         self.vocabulary.encode(out)
     }
 
-    /// Reads what follows the head.
     pub(crate) fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let rules = TextRules::decode(input)?;
         Ok(Self::from_parts(Vocabulary::decode(input)?, rules)?)
     }
 
-    pub(crate) fn push_to(&self, tensors: &mut Tensors) -> Result<(), Error> {
+    pub(crate) fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
         self.rules.push_to(tensors)?;
         self.vocabulary.push_to(tensors, VOCABULARY, VOCABULARY_ENDS)
     }
@@ -73,30 +50,8 @@ impl CountVectorizer {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model(NAME)?;
+        tensors.expect_model(Self::NAME)?;
         tensors.expect_only(&Self::is_part)?;
         Self::take_from(tensors)
-    }
-}
-
-/// Samples are texts, so it has no number of features.
-impl Model for CountVectorizer {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::CountVectorizer
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        None
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(NAME, &|tensors| {
-            self.push_to(tensors)?;
-            Ok(())
-        })
     }
 }

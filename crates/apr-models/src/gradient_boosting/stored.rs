@@ -2,16 +2,14 @@
 
 use alloc::vec::Vec;
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::classes::Classes;
 use crate::error::Error;
 use crate::gradient_boosting::boosted::Boosted;
 use crate::gradient_boosting::{GradientBoostingClassifier, GradientBoostingRegressor};
-use crate::model::Model;
 use crate::payload::fields::read;
-use crate::payload::header;
 use crate::tensors::Tensors;
 use crate::tree::Tree;
 
@@ -103,30 +101,16 @@ fn is_part(name: &str) -> bool {
     [N_FEATURES, LEARNING_RATE, START, TREE_LENGTHS, NODE_FEATURES, NODE_VALUES].contains(&name)
 }
 
-impl EncodePayload for GradientBoostingRegressor {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::GradientBoosting);
-
-    fn model_name(&self) -> Option<&str> {
-        Some(Model::name(self))
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        header::write(out, REGRESSOR)?;
-        self.boosted.encode(out)
-    }
-}
-
-impl DecodePayload for GradientBoostingRegressor {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::GradientBoosting);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        header::expect_form(input, REGRESSOR, N_FORMS)?;
-        Self::decode_fields(input)
-    }
+stored_model! {
+    GradientBoostingRegressor "GradientBoostingRegressor" [GradientBoosting] form REGRESSOR of N_FORMS
+    n_features: |model| Some(model.boosted.n_features);
 }
 
 impl GradientBoostingRegressor {
-    /// Reads what follows the head.
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        self.boosted.encode(out)
+    }
+
     fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         Ok(Self::of(Boosted::decode(input)?)?)
     }
@@ -138,58 +122,27 @@ impl GradientBoostingRegressor {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("GradientBoostingRegressor")?;
+        tensors.expect_model(Self::NAME)?;
         tensors.expect_only(&is_part)?;
         Self::of(Boosted::take_from(tensors)?)
     }
-}
 
-impl Model for GradientBoostingRegressor {
-    fn name(&self) -> &'static str {
-        "GradientBoostingRegressor"
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::GradientBoosting
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        Some(self.boosted.n_features)
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(self.name(), &|tensors| {
-            self.boosted.push_to(tensors)?;
-            Ok(())
-        })
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        self.boosted.push_to(tensors)
     }
 }
 
-impl EncodePayload for GradientBoostingClassifier {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::GradientBoosting);
-
-    fn model_name(&self) -> Option<&str> {
-        Some(Model::name(self))
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        header::write(out, CLASSIFIER)?;
-        self.classes.encode(out)?;
-        self.boosted.encode(out)
-    }
-}
-
-impl DecodePayload for GradientBoostingClassifier {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::GradientBoosting);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        header::expect_form(input, CLASSIFIER, N_FORMS)?;
-        Self::decode_fields(input)
-    }
+stored_model! {
+    GradientBoostingClassifier "GradientBoostingClassifier" [GradientBoosting] form CLASSIFIER of N_FORMS
+    n_features: |model| Some(model.boosted.n_features);
 }
 
 impl GradientBoostingClassifier {
-    /// Reads what follows the head.
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        self.classes.encode(out)?;
+        self.boosted.encode(out)
+    }
+
     fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let classes = Classes::decode(input, 2)?;
         Ok(Self::of(classes, Boosted::decode(input)?)?)
@@ -202,31 +155,14 @@ impl GradientBoostingClassifier {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model("GradientBoostingClassifier")?;
+        tensors.expect_model(Self::NAME)?;
         tensors.expect_only(&|name| name == CLASSES || is_part(name))?;
         let classes = Classes::from_labels(tensors.counts(CLASSES)?, 2)?;
         Self::of(classes, Boosted::take_from(tensors)?)
     }
-}
 
-impl Model for GradientBoostingClassifier {
-    fn name(&self) -> &'static str {
-        "GradientBoostingClassifier"
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::GradientBoosting
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        Some(self.boosted.n_features)
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(self.name(), &|tensors| {
-            tensors.push_counts(CLASSES, self.classes())?;
-            self.boosted.push_to(tensors)?;
-            Ok(())
-        })
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        tensors.push_counts(CLASSES, self.classes())?;
+        self.boosted.push_to(tensors)
     }
 }

@@ -6,10 +6,9 @@
 
 use alloc::vec::Vec;
 
-use apr_container::{DecodePayload, EncodePayload, Error, PayloadReader, PayloadWriter};
+use apr_container::{Error, PayloadReader, PayloadWriter};
 
 use super::{IsolationForest, IsolationTree};
-use crate::model::{self, Model};
 use crate::payload::fields::read;
 use crate::payload::values::{
     read_option, read_optional_usize, write_option, write_optional_u64, write_optional_usize,
@@ -20,16 +19,15 @@ use crate::tree::{Tree, TreeNode};
 /// Shortest tree: no root.
 const MIN_TREE_LEN: u64 = 9;
 
-impl EncodePayload for IsolationForest {
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
+stored_model! {
+    IsolationForest "IsolationForest" [Custom or any]
+    // `None`: such forests do not say. A sample has at least the features that are cut.
+    n_features: |_| None;
+    is_fitted: |model| !model.trees.is_empty() && model.trees.iter().all(|tree| tree.root.is_some());
+}
 
-    fn check_fitted(&self) -> Result<(), Error> {
-        model::check_fitted(!self.trees.is_empty() && self.trees.iter().all(|tree| tree.root.is_some()))
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
+impl IsolationForest {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
         out.usize(self.n_estimators)?;
         write_optional_usize(out, self.max_samples)?;
         out.f32(self.contamination)?;
@@ -43,10 +41,8 @@ impl EncodePayload for IsolationForest {
         write_option(out, self.threshold.as_ref(), |out, &threshold| out.f32(threshold))?;
         out.f32(self.c_norm)
     }
-}
 
-impl DecodePayload for IsolationForest {
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
         read(input, |fields| Self {
             n_estimators: fields.usize(),
             max_samples: fields.optional_usize(),

@@ -1,14 +1,12 @@
 //! Nearest neighbours as payload (`docs/payloads.md`, section 6) and as tensors.
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::classes::Classes;
 use crate::error::Error;
 use crate::knn::neighbours::Neighbours;
 use crate::knn::{KnnClassifier, KnnRegressor, KnnWeights};
-use crate::model::Model;
 use crate::payload::fields::read;
-use crate::payload::header;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
@@ -74,32 +72,18 @@ impl Neighbours {
     }
 }
 
-impl EncodePayload for KnnClassifier {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::Knn);
+stored_model! {
+    KnnClassifier "KnnClassifier" [Knn] form CLASSIFIER of N_FORMS
+    n_features: |model| Some(model.samples().n_cols());
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(Model::name(self))
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        header::write(out, CLASSIFIER)?;
+impl KnnClassifier {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         self.neighbours.encode(out)?;
         self.classes.encode(out)?;
         out.u32s(&self.class_of)
     }
-}
 
-impl DecodePayload for KnnClassifier {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::Knn);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        header::expect_form(input, CLASSIFIER, N_FORMS)?;
-        Self::decode_fields(input)
-    }
-}
-
-impl KnnClassifier {
-    /// Reads what follows the head.
     fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let neighbours = Neighbours::decode(input)?;
         let classes = Classes::decode(input, 1)?;
@@ -113,63 +97,32 @@ impl KnnClassifier {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`fit`](Self::fit).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_parts("KnnClassifier", &[K, WEIGHTS, SAMPLES, CLASSES, TARGETS])?;
+        tensors.expect_parts(Self::NAME, &[K, WEIGHTS, SAMPLES, CLASSES, TARGETS])?;
         let classes = Classes::from_labels(tensors.counts(CLASSES)?, 1)?;
         // A place beyond 32 bits is beyond the classes too.
         let class_of = tensors.parts(|parts| parts.places(TARGETS))?;
         Self::from_parts(Neighbours::take_from(tensors)?, classes, class_of)
     }
-}
 
-impl Model for KnnClassifier {
-    fn name(&self) -> &'static str {
-        "KnnClassifier"
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::Knn
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        Some(self.samples().n_cols())
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(self.name(), &|tensors| {
-            self.neighbours.push_to(tensors)?;
-            tensors.push_counts(CLASSES, self.classes.labels())?;
-            let places: alloc::vec::Vec<u64> = self.class_of.iter().copied().map(u64::from).collect();
-            tensors.push_integers(TARGETS, &[places.len()], &places)?;
-            Ok(())
-        })
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        self.neighbours.push_to(tensors)?;
+        tensors.push_counts(CLASSES, self.classes.labels())?;
+        let places: alloc::vec::Vec<u64> = self.class_of.iter().copied().map(u64::from).collect();
+        tensors.push_integers(TARGETS, &[places.len()], &places)
     }
 }
 
-impl EncodePayload for KnnRegressor {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::Knn);
-
-    fn model_name(&self) -> Option<&str> {
-        Some(Model::name(self))
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        header::write(out, REGRESSOR)?;
-        self.neighbours.encode(out)?;
-        out.f32s(self.targets.as_slice())
-    }
-}
-
-impl DecodePayload for KnnRegressor {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::Knn);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        header::expect_form(input, REGRESSOR, N_FORMS)?;
-        Self::decode_fields(input)
-    }
+stored_model! {
+    KnnRegressor "KnnRegressor" [Knn] form REGRESSOR of N_FORMS
+    n_features: |model| Some(model.samples().n_cols());
 }
 
 impl KnnRegressor {
-    /// Reads what follows the head.
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+        self.neighbours.encode(out)?;
+        out.f32s(self.targets.as_slice())
+    }
+
     fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let neighbours = Neighbours::decode(input)?;
         Ok(Self::from_parts(neighbours, Vector::from_vec(input.f32s()?))?)
@@ -182,29 +135,12 @@ impl KnnRegressor {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`fit`](Self::fit).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_parts("KnnRegressor", &[K, WEIGHTS, SAMPLES, TARGETS])?;
+        tensors.expect_parts(Self::NAME, &[K, WEIGHTS, SAMPLES, TARGETS])?;
         Self::from_parts(Neighbours::take_from(tensors)?, Vector::from_vec(tensors.vector(TARGETS)?))
     }
-}
 
-impl Model for KnnRegressor {
-    fn name(&self) -> &'static str {
-        "KnnRegressor"
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::Knn
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        Some(self.samples().n_cols())
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(self.name(), &|tensors| {
-            self.neighbours.push_to(tensors)?;
-            tensors.push_f32(TARGETS, &[self.targets.len()], self.targets.as_slice())?;
-            Ok(())
-        })
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        self.neighbours.push_to(tensors)?;
+        tensors.push_f32(TARGETS, &[self.targets.len()], self.targets.as_slice())
     }
 }

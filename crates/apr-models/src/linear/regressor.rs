@@ -53,27 +53,14 @@ macro_rules! linear_regressor {
             pub fn try_predict_one(&self, row: &[f32]) -> Result<f32, $crate::error::Error> {
                 Ok(self.plane.value(row)? as f32)
             }
-        }
 
-        impl $crate::model::Model for $model {
-            fn name(&self) -> &'static str {
-                stringify!($model)
-            }
-
-            fn model_type(&self) -> apr_container::ModelType {
-                apr_container::ModelType::LinearRegression
-            }
-
-            fn n_features(&self) -> Option<usize> {
-                self.plane.n_features()
-            }
-
-            fn to_tensors(&self) -> Result<$crate::tensors::Tensors, $crate::error::Error> {
-                let mut tensors = $crate::tensors::Tensors::of_model(self.name());
-                self.plane.push_to(&mut tensors)?;
-                $crate::linear::push_intercept_rule(&mut tensors, self.rule)?;
-                self.push_settings(&mut tensors)?;
-                Ok(tensors)
+            fn push_tensors(
+                &self,
+                tensors: &mut $crate::tensors::Tensors,
+            ) -> Result<(), $crate::error::Error> {
+                self.plane.push_to(tensors)?;
+                $crate::linear::push_intercept_rule(tensors, self.rule)?;
+                self.push_settings(tensors)
             }
         }
 

@@ -4,13 +4,10 @@
 //!
 //! A layout that lacks them is read as uniform, 0 and batch.
 
-use apr_container::{
-    DecodePayload, EncodePayload, Error, ModelType, PayloadLayout, PayloadReader, PayloadWriter, ViewPayload,
-};
+use apr_container::{Error, PayloadLayout, PayloadReader, PayloadWriter, ViewPayload};
 
 use super::{ClassWeight, FitMode, LogisticRegression, LogisticRegressionView};
 use crate::linear::{Plane, PlaneView};
-use crate::model::{self, Model};
 use crate::payload::fields::read;
 use crate::payload::values::skip_list;
 
@@ -18,18 +15,15 @@ fn has_training(layout: PayloadLayout) -> bool {
     layout >= PayloadLayout::V0_72
 }
 
-impl EncodePayload for LogisticRegression {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LogisticRegression);
+stored_model! {
+    /// Values that are not finite, and unfitted models, are accepted.
+    LogisticRegression "LogisticRegression" [LogisticRegression]
+    n_features: |model| model.plane.n_features();
+    is_fitted: |model| model.is_fitted();
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
-
-    fn check_fitted(&self) -> Result<(), Error> {
-        model::check_fitted(self.is_fitted())
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
+impl LogisticRegression {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
         self.plane.encode(out)?;
         out.f32(self.learning_rate)?;
         out.usize(self.max_iter)?;
@@ -55,13 +49,8 @@ impl EncodePayload for LogisticRegression {
             }
         }
     }
-}
 
-/// Values that are not finite, and unfitted models, are accepted.
-impl DecodePayload for LogisticRegression {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::LogisticRegression);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
         let has_training = has_training(input.layout());
         read(input, |fields| {
             let mut model = Self {
@@ -86,11 +75,6 @@ impl DecodePayload for LogisticRegression {
             }
             model
         })
-    }
-
-    fn skip_payload(input: &mut PayloadReader<'_>) -> Result<(), Error> {
-        Plane::skip(input)?;
-        skip_settings(input)
     }
 }
 

@@ -4,22 +4,17 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::model::Model;
 use crate::neural::{Activation, Dense, NeuralSequential};
 use crate::payload::fields::read;
-use crate::payload::header;
 use crate::tensors::Tensors;
-
-const N_FORMS: u32 = 1;
 
 /// Bytes of a layer without weights, which is refused.
 const MIN_LAYER_LEN: u64 = 28;
 
-const NAME: &str = "NeuralSequential";
 const ACTIVATIONS: &str = "activations";
 
 impl Activation {
@@ -40,15 +35,13 @@ impl Activation {
     }
 }
 
-impl EncodePayload for NeuralSequential {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::NeuralSequential);
+stored_model! {
+    NeuralSequential "NeuralSequential" [NeuralSequential] form 1 of 1
+    n_features: |model| Some(model.n_inputs());
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(NAME)
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        header::write(out, 1)?;
+impl NeuralSequential {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         out.usize(self.n_inputs())?;
         out.usize(self.layers().len())?;
         self.layers().iter().try_for_each(|layer| {
@@ -58,19 +51,7 @@ impl EncodePayload for NeuralSequential {
             out.f32s(layer.bias())
         })
     }
-}
 
-impl DecodePayload for NeuralSequential {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::NeuralSequential);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        header::expect_form(input, 1, N_FORMS)?;
-        Self::decode_fields(input)
-    }
-}
-
-impl NeuralSequential {
-    /// Reads what follows the head.
     fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let mut n_inputs = input.usize()?;
         let layers = input.list(MIN_LAYER_LEN, |input| {
@@ -94,7 +75,7 @@ impl NeuralSequential {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`from_layers`](Self::from_layers).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model(NAME)?;
+        tensors.expect_model(Self::NAME)?;
         let activations = tensors.integers(ACTIVATIONS)?;
         let known = 2 * activations.len();
         checks::expect_len("layers", known, tensors.names().count().saturating_sub(1))?;
@@ -116,30 +97,16 @@ fn bias_name(layer: usize) -> String {
     format!("layer_{layer}_bias")
 }
 
-impl Model for NeuralSequential {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::NeuralSequential
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        Some(self.n_inputs())
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(NAME, &|tensors| {
-            let activations: Vec<u64> =
-                self.layers().iter().map(|layer| layer.activation().variant().into()).collect();
-            tensors.push_integers(ACTIVATIONS, &[activations.len()], &activations)?;
-            for (idx, layer) in self.layers().iter().enumerate() {
-                let shape = [layer.n_inputs(), layer.n_outputs()];
-                tensors.push_f32(&weights_name(idx), &shape, layer.weights().as_slice())?;
-                tensors.push_f32(&bias_name(idx), &shape[1..], layer.bias())?;
-            }
-            Ok(())
-        })
+impl NeuralSequential {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        let activations: Vec<u64> =
+            self.layers().iter().map(|layer| layer.activation().variant().into()).collect();
+        tensors.push_integers(ACTIVATIONS, &[activations.len()], &activations)?;
+        for (idx, layer) in self.layers().iter().enumerate() {
+            let shape = [layer.n_inputs(), layer.n_outputs()];
+            tensors.push_f32(&weights_name(idx), &shape, layer.weights().as_slice())?;
+            tensors.push_f32(&bias_name(idx), &shape[1..], layer.bias())?;
+        }
+        Ok(())
     }
 }

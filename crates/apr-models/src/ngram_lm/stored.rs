@@ -3,21 +3,16 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 use st_core::Dtype;
 
 use crate::checks;
 use crate::error::Error;
-use crate::model::Model;
 use crate::ngram_lm::{MAX_ORDER, NgramCounts, NgramLm, NgramLmParts, Smoothing};
 use crate::payload::fields::read;
-use crate::payload::header;
 use crate::tensors::Tensors;
 use crate::vocabulary::Vocabulary;
 
-const N_FORMS: u32 = 1;
-
-const NAME: &str = "NgramLm";
 const SMOOTHING: &str = "smoothing";
 const CONSTANT: &str = "smoothing_constant";
 const WORDS: &str = "words";
@@ -40,16 +35,15 @@ impl Smoothing {
     }
 }
 
-impl EncodePayload for NgramLm {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::NgramLm);
+stored_model! {
+    NgramLm "NgramLm" [NgramLm] form 1 of 1
+    // Samples are texts, so it has no number of features.
+    n_features: |_| None;
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(NAME)
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl NgramLm {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         let (variant, constant) = self.smoothing.stored();
-        header::write(out, 1)?;
         out.usize(self.order())?;
         out.variant(variant)?;
         out.f64(constant)?;
@@ -61,19 +55,7 @@ impl EncodePayload for NgramLm {
             table.counts().try_for_each(|count| out.u64(count))
         })
     }
-}
 
-impl DecodePayload for NgramLm {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::NgramLm);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        header::expect_form(input, 1, N_FORMS)?;
-        Self::decode_fields(input)
-    }
-}
-
-impl NgramLm {
-    /// Reads what follows the head.
     fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let order = input.usize()?;
         let smoothing = Smoothing::of_stored(input.variant(2)?.into(), input.f64()?);
@@ -96,7 +78,7 @@ impl NgramLm {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model(NAME)?;
+        tensors.expect_model(Self::NAME)?;
         let mut order = 0;
         while order < MAX_ORDER && tensors.contains(&tokens_name(order + 1)) {
             order += 1;
@@ -130,33 +112,18 @@ fn counts_name(n: usize) -> alloc::string::String {
     format!("counts_{n}")
 }
 
-/// Samples are texts, so it has no number of features.
-impl Model for NgramLm {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::NgramLm
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        None
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
+impl NgramLm {
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
         let (variant, constant) = self.smoothing.stored();
-        Tensors::made(NAME, &|tensors| {
-            tensors.push_integers(SMOOTHING, &[1], &[variant.into()])?;
-            tensors.push_f64(CONSTANT, &[1], &[constant])?;
-            self.words.push_to(tensors, WORDS, WORD_ENDS)?;
-            for (n, table) in (1..).zip(&self.tables) {
-                let tokens = table.tokens().iter().copied().flat_map(u32::to_le_bytes).collect();
-                tensors.push(&tokens_name(n), Dtype::U32, &[table.len(), n], tokens)?;
-                let counts: Vec<u64> = table.counts().collect();
-                tensors.push_u64(&counts_name(n), &[counts.len()], &counts)?;
-            }
-            Ok(())
-        })
+        tensors.push_integers(SMOOTHING, &[1], &[variant.into()])?;
+        tensors.push_f64(CONSTANT, &[1], &[constant])?;
+        self.words.push_to(tensors, WORDS, WORD_ENDS)?;
+        for (n, table) in (1..).zip(&self.tables) {
+            let tokens = table.tokens().iter().copied().flat_map(u32::to_le_bytes).collect();
+            tensors.push(&tokens_name(n), Dtype::U32, &[table.len(), n], tokens)?;
+            let counts: Vec<u64> = table.counts().collect();
+            tensors.push_u64(&counts_name(n), &[counts.len()], &counts)?;
+        }
+        Ok(())
     }
 }

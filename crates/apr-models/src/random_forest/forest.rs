@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use apr_container::{DecodePayload, EncodePayload, PayloadReader, PayloadWriter};
 
 use crate::checks;
-use crate::decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, fitted};
+use crate::decision_tree::fitted;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -16,9 +16,8 @@ use crate::payload::values::{
     write_optional_usize,
 };
 use crate::tensors::Tensors;
-use crate::tree::payload::min_len;
+use crate::tree::Tree;
 use crate::tree::tensors::part_of_tree;
-use crate::tree::{LeafKind, Tree};
 use crate::vector::Vector;
 
 /// What a forest's file says about the samples it was trained on.
@@ -34,41 +33,13 @@ pub struct TrainingData<Y> {
 
 /// A tree as part of a forest.
 pub(crate) trait ForestTree: Model + EncodePayload + DecodePayload {
-    /// Fewest bytes of a payload with a tree in it.
+    /// Fewest bytes of a payload with a tree in it: the tree, two tags, and for values also the two bounds.
     const MIN_LEN: u64;
     fn tree(&self) -> Option<&Tree>;
     fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error>;
     fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error>;
     fn is_part(name: &str) -> bool;
 }
-
-macro_rules! forest_tree {
-    ($tree:ident, $leaf:ident, $rest:literal) => {
-        impl ForestTree for $tree {
-            const MIN_LEN: u64 = min_len(LeafKind::$leaf) + $rest;
-
-            fn tree(&self) -> Option<&Tree> {
-                self.tree()
-            }
-
-            fn push_to(&self, tensors: &mut Tensors, prefix: &str) -> Result<(), Error> {
-                self.push_to(tensors, prefix)
-            }
-
-            fn read_from(tensors: &Tensors, prefix: &str) -> Result<Self, Error> {
-                Self::read_from(tensors, prefix)
-            }
-
-            fn is_part(name: &str) -> bool {
-                Self::is_part(name)
-            }
-        }
-    };
-}
-
-// Two tags; for values also the two bounds.
-forest_tree!(DecisionTreeClassifier, Class, 2);
-forest_tree!(DecisionTreeRegressor, Value, 18);
 
 /// The targets of training as part of a payload.
 pub(crate) trait Target: Sized {
@@ -173,19 +144,16 @@ impl<T: ForestTree, Y: Target> Forest<T, Y> {
         }
     }
 
-    pub(crate) fn to_tensors(&self, name: &'static str) -> Result<Tensors, Error> {
+    pub(crate) fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
         if self.trees.is_empty() {
             return Err(ErrorKind::NotFitted { operation: Operation::Save }.into());
         }
-        Tensors::made(name, &|tensors| {
-            for (idx, tree) in self.trees.iter().enumerate() {
-                tree.push_to(tensors, &format!("tree_{idx}_"))?;
-            }
-            tensors.push_count(N_ESTIMATORS, self.n_estimators)?;
-            tensors.push_optional(MAX_DEPTH, self.max_depth.map(|depth| depth as u64))?;
-            tensors.push_optional(RANDOM_STATE, self.random_state)?;
-            Ok(())
-        })
+        for (idx, tree) in self.trees.iter().enumerate() {
+            tree.push_to(tensors, &format!("tree_{idx}_"))?;
+        }
+        tensors.push_count(N_ESTIMATORS, self.n_estimators)?;
+        tensors.push_optional(MAX_DEPTH, self.max_depth.map(|depth| depth as u64))?;
+        tensors.push_optional(RANDOM_STATE, self.random_state)
     }
 
     pub(crate) fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {

@@ -1,10 +1,9 @@
 //! A support vector machine as payload (`docs/payloads.md`, section 7) and as tensors.
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
-use crate::model::Model;
 use crate::payload::fields::{Fields, read};
 use crate::payload::header;
 use crate::svm::{KernelParts, LinearParts, Machine, Svm, SvmKernel};
@@ -14,7 +13,6 @@ const N_FORMS: u32 = 2;
 const LINEAR: u32 = 1;
 const KERNEL: u32 = 2;
 
-const NAME: &str = "Svm";
 const CLASSES: &str = "classes";
 const WEIGHTS: &str = "weights";
 const INTERCEPTS: &str = "intercepts";
@@ -23,14 +21,13 @@ const N_SUPPORT: &str = "n_support";
 const SUPPORT_VECTORS: &str = "support_vectors";
 const DUAL: &str = "dual";
 
-impl EncodePayload for Svm {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::Svm);
+stored_model! {
+    Svm "Svm" [Svm]
+    n_features: |model| Some(model.width());
+}
 
-    fn model_name(&self) -> Option<&str> {
-        Some(NAME)
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
+impl Svm {
+    fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         match &self.machine {
             Machine::Linear(machine) => {
                 header::write(out, LINEAR)?;
@@ -58,20 +55,9 @@ impl EncodePayload for Svm {
             }
         }
     }
-}
 
-impl DecodePayload for Svm {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::Svm);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
+    fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let form = header::read_form(input, N_FORMS)?;
-        Self::decode_fields(form, input)
-    }
-}
-
-impl Svm {
-    /// Reads what follows the head of that form.
-    fn decode_fields(form: u32, input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         if form == LINEAR {
             let parts = read(input, |fields| {
                 let (classes, n_features) = (fields.usizes(), fields.usize());
@@ -100,15 +86,15 @@ impl Svm {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`linear`](Self::linear) and [`kernel`](Self::kernel).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model(NAME)?;
+        tensors.expect_model(Self::NAME)?;
         let classes = tensors.counts(CLASSES)?;
         if tensors.contains(WEIGHTS) {
-            tensors.expect_parts(NAME, &[CLASSES, WEIGHTS, INTERCEPTS])?;
+            tensors.expect_parts(Self::NAME, &[CLASSES, WEIGHTS, INTERCEPTS])?;
             let (weights, intercepts) =
                 tensors.parts(|parts| (parts.matrix(WEIGHTS), parts.vector(INTERCEPTS)))?;
             return Self::linear(LinearParts { classes, weights, intercepts });
         }
-        tensors.expect_parts(NAME, &[CLASSES, GAMMA, N_SUPPORT, SUPPORT_VECTORS, DUAL, INTERCEPTS])?;
+        tensors.expect_parts(Self::NAME, &[CLASSES, GAMMA, N_SUPPORT, SUPPORT_VECTORS, DUAL, INTERCEPTS])?;
         let kernel = match tensors.optional(GAMMA, Tensors::f64s)?.as_deref() {
             None => SvmKernel::Linear,
             Some(&[gamma]) => SvmKernel::Rbf { gamma },
@@ -125,48 +111,32 @@ impl Svm {
             intercepts: parts.f64s(INTERCEPTS),
         })?)
     }
-}
 
-impl Model for Svm {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::Svm
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        Some(self.width())
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(NAME, &|tensors| {
-            tensors.push_counts(CLASSES, self.classes())?;
-            match &self.machine {
-                Machine::Linear(machine) => {
-                    let shape = [machine.weights.n_rows(), machine.weights.n_cols()];
-                    tensors.push_f32(WEIGHTS, &shape, machine.weights.as_slice())?;
-                    tensors.push_f32(INTERCEPTS, &shape[..1], &machine.intercepts)?;
-                }
-                Machine::Kernel(machine) => {
-                    let parts = machine.parts();
-                    let (n_vectors, n_features) = parts.support_vectors.shape();
-                    if let SvmKernel::Rbf { gamma } = parts.kernel {
-                        tensors.push_f64(GAMMA, &[1], &[gamma])?;
-                    }
-                    tensors.push_counts(N_SUPPORT, &parts.n_support)?;
-                    tensors.push_f32(
-                        SUPPORT_VECTORS,
-                        &[n_vectors, n_features],
-                        parts.support_vectors.as_slice(),
-                    )?;
-                    tensors.push_f64(DUAL, &[self.classes.len() - 1, n_vectors], &parts.dual)?;
-                    tensors.push_f64(INTERCEPTS, &[parts.intercepts.len()], &parts.intercepts)?;
-                }
+    fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        tensors.push_counts(CLASSES, self.classes())?;
+        match &self.machine {
+            Machine::Linear(machine) => {
+                let shape = [machine.weights.n_rows(), machine.weights.n_cols()];
+                tensors.push_f32(WEIGHTS, &shape, machine.weights.as_slice())?;
+                tensors.push_f32(INTERCEPTS, &shape[..1], &machine.intercepts)?;
             }
-            Ok(())
-        })
+            Machine::Kernel(machine) => {
+                let parts = machine.parts();
+                let (n_vectors, n_features) = parts.support_vectors.shape();
+                if let SvmKernel::Rbf { gamma } = parts.kernel {
+                    tensors.push_f64(GAMMA, &[1], &[gamma])?;
+                }
+                tensors.push_counts(N_SUPPORT, &parts.n_support)?;
+                tensors.push_f32(
+                    SUPPORT_VECTORS,
+                    &[n_vectors, n_features],
+                    parts.support_vectors.as_slice(),
+                )?;
+                tensors.push_f64(DUAL, &[self.classes.len() - 1, n_vectors], &parts.dual)?;
+                tensors.push_f64(INTERCEPTS, &[parts.intercepts.len()], &parts.intercepts)?;
+            }
+        }
+        Ok(())
     }
 }
 

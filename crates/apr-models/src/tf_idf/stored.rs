@@ -1,19 +1,14 @@
 //! A weighting vectorizer as payload (`docs/payloads.md`, section 11) and as tensors.
 
-use apr_container::{DecodePayload, EncodePayload, ModelType, PayloadReader, PayloadWriter};
+use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
 use crate::count_vectorizer::CountVectorizer;
 use crate::error::Error;
-use crate::model::Model;
 use crate::payload::fields::read;
-use crate::payload::header;
 use crate::tensors::Tensors;
 use crate::tf_idf::{RowNorm, TermFrequency, TfIdf, TfIdfParts};
 
-const N_FORMS: u32 = 1;
-
-const NAME: &str = "TfIdf";
 const SUBLINEAR: &str = "sublinear";
 const NORM: &str = "norm";
 const IDF: &str = "idf";
@@ -44,30 +39,13 @@ const fn frequency_of(sublinear: bool) -> TermFrequency {
     }
 }
 
-impl EncodePayload for TfIdf {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::TfIdf);
-
-    fn model_name(&self) -> Option<&str> {
-        Some(NAME)
-    }
-
-    fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        header::write(out, 1)?;
-        self.encode_fields(out)
-    }
-}
-
-impl DecodePayload for TfIdf {
-    const MODEL_TYPE: Option<ModelType> = Some(ModelType::TfIdf);
-
-    fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
-        header::expect_form(input, 1, N_FORMS)?;
-        Self::decode_fields(input)
-    }
+stored_model! {
+    TfIdf "TfIdf" [TfIdf] form 1 of 1
+    // Samples are texts, so it has no number of features.
+    n_features: |_| None;
 }
 
 impl TfIdf {
-    /// Writes what follows the head.
     pub(crate) fn encode_fields(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
         self.counts.encode_fields(out)?;
         out.bool(self.frequency == TermFrequency::Logarithm)?;
@@ -76,7 +54,6 @@ impl TfIdf {
         self.idf.as_ref().map_or(Ok(()), |idf| out.f32s(idf))
     }
 
-    /// Reads what follows the head.
     pub(crate) fn decode_fields(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let counts = CountVectorizer::decode_fields(input)?;
         let parts = read(input, |fields| TfIdfParts {
@@ -87,8 +64,8 @@ impl TfIdf {
         Ok(Self::from_parts(counts, parts)?)
     }
 
-    pub(crate) fn push_to(&self, tensors: &mut Tensors) -> Result<(), Error> {
-        self.counts.push_to(tensors)?;
+    pub(crate) fn push_tensors(&self, tensors: &mut Tensors) -> Result<(), Error> {
+        self.counts.push_tensors(tensors)?;
         tensors.push_integers(SUBLINEAR, &[1], &[(self.frequency == TermFrequency::Logarithm).into()])?;
         tensors.push_integers(NORM, &[1], &[self.norm.variant().into()])?;
         self.idf.as_ref().map_or(Ok(()), |idf| tensors.push_f32(IDF, &[idf.len()], idf))
@@ -117,30 +94,8 @@ impl TfIdf {
     /// Those of [`Tensors`] for tensors that are missing, too many, or of another type or shape, and those of
     /// [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
-        tensors.expect_model(NAME)?;
+        tensors.expect_model(Self::NAME)?;
         tensors.expect_only(&Self::is_part)?;
         Self::take_from(tensors)
-    }
-}
-
-/// Samples are texts, so it has no number of features.
-impl Model for TfIdf {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn model_type(&self) -> ModelType {
-        ModelType::TfIdf
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        None
-    }
-
-    fn to_tensors(&self) -> Result<Tensors, Error> {
-        Tensors::made(NAME, &|tensors| {
-            self.push_to(tensors)?;
-            Ok(())
-        })
     }
 }
