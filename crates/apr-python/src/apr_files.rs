@@ -1,13 +1,14 @@
-//! `.apr` files: models that predict, what files say about themselves, and the keys that both may need.
+//! Model files: loading, prediction, saving, `inspect`, sealed files, and keys.
 //!
-//! `docs/python.md` specifies what Python sees. Nothing is decided here about formats: what a file may be and whom it
-//! is opened for is said by the crates below.
+//! `docs/python.md` specifies the Python API. This module has no format logic: the crates below read, check and decrypt files.
 
 mod answers;
 pub(crate) mod inspect;
 mod keys;
 pub(crate) mod load;
-mod model;
+mod loaded;
+mod method;
+pub(crate) mod model;
 mod pipelines;
 pub(crate) mod refusal;
 mod samples;
@@ -17,7 +18,7 @@ pub(crate) mod sealed;
 mod source;
 mod values;
 
-pub(crate) use self::load::Loaded;
+pub(crate) use self::loaded::Loaded;
 pub(crate) use self::model::Model;
 pub(crate) use self::refusal::{AprError, Refusal};
 pub(crate) use self::save::{Saving, to_bytes};

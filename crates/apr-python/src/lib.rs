@@ -39,7 +39,7 @@ mod _native {
     #[pymodule_export]
     use crate::apr_files::load::load;
     #[pymodule_export]
-    use crate::apr_files::save::save;
+    use crate::apr_files::model::save;
     #[pymodule_export]
     use crate::apr_files::seal::seal;
     #[pymodule_export]

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use self::part::Part;
-use crate::apr_files::{Loaded, Model, Refusal, Saving, metadata_of, to_bytes};
+use crate::apr_files::{Loaded, Refusal, Saving, metadata_of, to_bytes};
 
 /// A step whose parts were read. It is made while other threads of Python run.
 type Made = Box<dyn FnOnce() -> Result<Step, apr_models::Error> + Send>;
@@ -36,9 +36,8 @@ pub(crate) fn build_pipeline<'py>(plan: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     let head = head(&plan.field("head")?)?;
     let metadata = metadata(&plan.field("metadata")?)?;
     let model = py.detach(|| made(input, steps, head)).map_err(|refusal| refusal.raise(py, None))?;
-    let model =
-        Model::new(Loaded { model: AnyModel::Pipeline(model), metadata, signer: None, was_encrypted: false });
-    to_bytes(py, &model, &Saving::default())
+    let loaded = Loaded { model: AnyModel::Pipeline(model), metadata, signer: None, was_encrypted: false };
+    to_bytes(py, &loaded, &Saving::default())
 }
 
 /// What a file says of the estimator, under keys of its own: the names of the columns where every model has them, and the rest.

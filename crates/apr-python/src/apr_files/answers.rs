@@ -2,28 +2,26 @@
 
 use apr_models::{AnyModel, Floats, InputKind, Matrix, Model as _, OutputKind, Predictions, SparseRows};
 
-use super::model::Question;
+use super::method::Method;
 use super::refusal::Refusal;
 use super::samples::Numbers;
 
-/// The output that a method of Python asks for.
-pub(crate) fn answer(model: &AnyModel, question: Question, x: &Matrix) -> Result<Numbers, Refusal> {
+/// Computes the output of a method.
+pub(crate) fn answer(model: &AnyModel, method: Method, x: &Matrix) -> Result<Numbers, Refusal> {
     let capabilities = model.capabilities();
-    let output = match question {
-        Question::Predictions => OutputKind::Predictions,
-        Question::Probabilities if capabilities.supports(OutputKind::Probabilities) => {
+    let output = match method {
+        Method::Predict => OutputKind::Predictions,
+        Method::PredictProba if capabilities.supports(OutputKind::Probabilities) => {
             return Ok(Numbers::table(model.predict_proba(x)?));
         }
-        Question::Probabilities => OutputKind::Probabilities,
-        Question::Transformed => OutputKind::Transformed,
-        Question::Scores if capabilities.supports(OutputKind::ScoreSamples) => OutputKind::ScoreSamples,
-        Question::Scores if capabilities.supports(OutputKind::DecisionFunction) => {
-            OutputKind::DecisionFunction
-        }
+        Method::PredictProba => OutputKind::Probabilities,
+        Method::Transform => OutputKind::Transformed,
+        Method::Scores if capabilities.supports(OutputKind::ScoreSamples) => OutputKind::ScoreSamples,
+        Method::Scores if capabilities.supports(OutputKind::DecisionFunction) => OutputKind::DecisionFunction,
         // Models have `scores` for both.
-        Question::Scores => return Err(none(model, "scores")),
-        Question::Decisions => return Err(none(model, OutputKind::DecisionFunction.name())),
-        Question::ScoresOfSamples => return Err(none(model, OutputKind::ScoreSamples.name())),
+        Method::Scores => return Err(none(model, "scores")),
+        Method::DecisionFunction => return Err(none(model, OutputKind::DecisionFunction.name())),
+        Method::ScoreSamples => return Err(none(model, OutputKind::ScoreSamples.name())),
     };
     if !capabilities.supports(output) || reads_texts(model) {
         return Err(none(model, output.name()));

@@ -10,7 +10,8 @@ use model_file::{FileKind, ModelFormat};
 use pyo3::prelude::*;
 use st_core::Header;
 
-use super::keys::{Keys, Opening, SignedBy};
+use super::keys::{Keys, Opening};
+use super::loaded::Loaded;
 use super::model::Model;
 use super::refusal::Refusal;
 use super::source::Source;
@@ -18,15 +19,6 @@ use super::values::metadata_of_v2;
 
 /// Longest file that is taken for a model: none that version 1 can describe is longer.
 const MAX_LEN: u64 = 1 << 34;
-
-/// A model with what its file says and what was found about the file.
-pub(crate) struct Loaded {
-    pub(crate) model: AnyModel,
-    pub(crate) metadata: Metadata,
-    pub(crate) signer: Option<SignedBy>,
-    /// Whether the payload was decrypted.
-    pub(crate) was_encrypted: bool,
-}
 
 /// The model in an `.apr` file of either version, or in a safetensors file that holds one. The file is read once; its
 /// signature is verified first, then it is decrypted, then decoded.

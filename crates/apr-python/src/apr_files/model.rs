@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use super::answers;
-use super::load::Loaded;
+use super::loaded::Loaded;
+use super::method::Method;
 use super::pipelines::{self, Rows};
 use super::refusal::Refusal;
 use super::samples::{SampleBuffer, sparse, sparse_wide, texts};
@@ -27,37 +28,16 @@ pub struct Model {
     loaded: Loaded,
 }
 
-/// What a model is asked about samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
-    /// `predict`.
-    Predictions,
-    /// `predict_proba`.
-    Probabilities,
-    /// `decision_function`.
-    Decisions,
-    /// `score_samples`.
-    ScoresOfSamples,
-    /// `transform`.
-    Transformed,
-    /// `scores`.
-    Scores,
-}
-
 impl Model {
     pub(crate) fn new(loaded: Loaded) -> Self {
         Self { loaded }
     }
 
-    pub(crate) fn loaded(&self) -> &Loaded {
-        &self.loaded
-    }
-
-    fn ask<'py>(
+    fn compute<'py>(
         &self,
         py: Python<'py>,
         samples: &Bound<'py, PyAny>,
-        question: Question,
+        method: Method,
     ) -> PyResult<Bound<'py, PyAny>> {
         let model = &self.loaded.model;
         let answer = if let AnyModel::Pipeline(pipeline) = model {
@@ -66,10 +46,10 @@ impl Model {
             } else {
                 Rows::Numbers(SampleBuffer::wide(samples)?)
             };
-            py.detach(|| pipelines::answer(pipeline, question, &rows))
+            py.detach(|| pipelines::answer(pipeline, method, &rows))
         } else {
             let samples = SampleBuffer::of(samples)?;
-            py.detach(|| answers::answer(model, question, &samples.matrix()?))
+            py.detach(|| answers::answer(model, method, &samples.matrix()?))
         };
         answer.map_err(|refusal| refusal.raise(py, None))?.to_array(py)
     }
@@ -134,31 +114,31 @@ impl Model {
     /// Raises AprError ("am-feature-count", "am-no-predictions", "am-empty-matrix", "am-not-fitted", "am-feature-not-finite"),
     /// TypeError and ValueError for what is no table of numbers.
     fn predict<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, X, Question::Predictions)
+        self.compute(py, X, Method::Predict)
     }
 
     /// The probability of each class for each of n samples, float32 of shape (n, classes), float64 of a Pipeline. Raises as predict.
     fn predict_proba<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, X, Question::Probabilities)
+        self.compute(py, X, Method::PredictProba)
     }
 
     /// The n samples as a scaler, a projection or a network makes them, float32 of shape (n, k), float64 of a Pipeline; as
     /// clusters do, the distances from their centres; as a vectorizer does, a column for each term (`terms` leaves the zeros
     /// out). Raises as predict.
     fn transform<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, X, Question::Transformed)
+        self.compute(py, X, Method::Transform)
     }
 
     /// What scikit-learn's method of this name gives for n samples: float64 of shape (n,) for two classes and for outliers, of
     /// shape (n, k) otherwise. Of a Pipeline; other models have `scores`. Raises as predict.
     fn decision_function<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, X, Question::Decisions)
+        self.compute(py, X, Method::DecisionFunction)
     }
 
     /// What scikit-learn's method of this name gives for n samples, logarithms of densities or how little of an outlier each is:
     /// float64 of shape (n,). Of a Pipeline; other models have `scores`. Raises as predict.
     fn score_samples<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, X, Question::ScoresOfSamples)
+        self.compute(py, X, Method::ScoreSamples)
     }
 
     /// What predictions are decided by: float32 of shape (n,) of an isolation forest and a Gaussian mixture, float64 of shape
@@ -167,7 +147,7 @@ impl Model {
     fn scores<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let model = &self.loaded.model;
         if !answers::reads_texts(model) {
-            return self.ask(py, X, Question::Scores);
+            return self.compute(py, X, Method::Scores);
         }
         let texts = texts(X)?;
         let answer = py.detach(|| answers::scores_of_texts(model, &texts));
@@ -218,7 +198,7 @@ impl Model {
         key_password: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let saving = Saving { compression, metadata, password, recipients, sign_key, key_password };
-        to_file(py, self, path, &saving)
+        to_file(py, &self.loaded, path, &saving)
     }
 
     /// The bytes of the file that save writes.
@@ -237,7 +217,7 @@ impl Model {
         key_password: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let saving = Saving { compression, metadata, password, recipients, sign_key, key_password };
-        to_bytes(py, self, &saving)
+        to_bytes(py, &self.loaded, &saving)
     }
 
     fn __repr__(&self) -> String {
@@ -247,4 +227,37 @@ impl Model {
             None => format!("<apr.Model {}>", model.name()),
         }
     }
+}
+
+/// Saves a model as an `.apr` file of version 1, replacing an old file in one step: whatever happens, the name leads
+/// to the old file or to the new one.
+///
+/// compression: None, "zstd", "zstd-max" or "lz4".
+/// metadata: a dict with what to say about the model, in the fields of the format ("model_name", "description",
+///     "hyperparameters", "metrics", "custom", ...); without it, what the model's own file said. "created_at" is filled in where it
+///     is missing: from SOURCE_DATE_EPOCH, or the clock.
+/// password: encrypt under this str or bytes. recipients: encrypt for the owner of this public key (text or path); the format
+///     has room for one.
+/// sign_key: sign with this key: the path of the key's file, which nobody else may be able to read, or the text of the key.
+///     key_password: the password that the key itself is under.
+///
+/// What is encrypted is the payload: the metadata stay readable for everybody. Raises AprError, OSError, ValueError, TypeError.
+#[pyfunction]
+#[pyo3(signature = (
+    model, path, *, compression=None, metadata=None, password=None, recipients=None, sign_key=None, key_password=None
+))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub(crate) fn save(
+    py: Python<'_>,
+    model: &Bound<'_, Model>,
+    path: PathBuf,
+    compression: Option<&str>,
+    metadata: Option<&Bound<'_, PyDict>>,
+    password: Option<&Bound<'_, PyAny>>,
+    recipients: Option<&Bound<'_, PyAny>>,
+    sign_key: Option<&Bound<'_, PyAny>>,
+    key_password: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let saving = Saving { compression, metadata, password, recipients, sign_key, key_password };
+    to_file(py, &model.get().loaded, path, &saving)
 }

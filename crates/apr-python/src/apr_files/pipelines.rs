@@ -8,7 +8,7 @@ use apr_models::{
     Error, ErrorKind, Head, Input, Labels, OutputKind, OutputShape, Pipeline, Samples, SparseRows64,
 };
 
-use super::model::Question;
+use super::method::Method;
 use super::refusal::Refusal;
 use super::samples::{Numbers, SampleBuffer, Values};
 
@@ -57,29 +57,29 @@ pub(crate) const fn reads_texts(model: &Pipeline) -> bool {
     matches!(model.input(), Input::Texts(_))
 }
 
-/// What the pipeline says to a question.
-pub(crate) fn answer(model: &Pipeline, question: Question, rows: &Rows) -> Result<Numbers, Refusal> {
+/// What the pipeline says to a method.
+pub(crate) fn answer(model: &Pipeline, method: Method, rows: &Rows) -> Result<Numbers, Refusal> {
     expect_width(model, rows)?;
-    match question {
-        Question::Predictions => predictions(model, rows),
-        Question::Probabilities => {
+    match method {
+        Method::Predict => predictions(model, rows),
+        Method::PredictProba => {
             let Some(width) = model.n_probabilities() else { return Err(none("probabilities")) };
             table(rows, width, |rows, out| model.predict_proba_into(rows, out))
         }
-        Question::Decisions => {
+        Method::DecisionFunction => {
             let Some(width) = model.n_decisions() else { return Err(none("decision function")) };
             let ask = |rows: Samples<'_>, out: &mut [f64]| model.decision_function_into(rows, out);
             if width == 1 { flat(rows, ask) } else { table(rows, width, ask) }
         }
-        Question::ScoresOfSamples if model.has_score_samples() => {
+        Method::ScoreSamples if model.has_score_samples() => {
             flat(rows, |rows, out| model.score_samples_into(rows, out))
         }
-        Question::ScoresOfSamples => Err(none("scores of samples")),
-        Question::Transformed if model.capabilities().supports(OutputKind::Transformed) => {
+        Method::ScoreSamples => Err(none("scores of samples")),
+        Method::Transform if model.capabilities().supports(OutputKind::Transformed) => {
             table(rows, model.n_outputs(), |rows, out| model.values_into(rows, out))
         }
-        Question::Transformed => Err(none("transformed samples")),
-        Question::Scores => table(rows, model.n_outputs(), |rows, out| model.scores_into(rows, out)),
+        Method::Transform => Err(none("transformed samples")),
+        Method::Scores => table(rows, model.n_outputs(), |rows, out| model.scores_into(rows, out)),
     }
 }
 
