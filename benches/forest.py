@@ -32,7 +32,7 @@ def counted(values: np.ndarray) -> bytes:
 
 
 def reals(values: np.ndarray) -> bytes:
-    """The same for numbers, in 32 bits if all of them have room there."""
+    """The same for numbers, with 32 bits if all of them fit."""
     narrow = values.astype("<f4")
     is_narrow = np.array_equal(narrow.astype("<f8"), values)
     return struct.pack("<I", is_narrow) + counted(narrow if is_narrow else values.astype("<f8"))

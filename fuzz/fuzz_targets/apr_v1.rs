@@ -1,4 +1,4 @@
-//! Any file of version 1: an error or a model, the same through every door, in both strictness levels.
+//! Any file of version 1: an error or a model, the same through every function, in both strictness levels.
 
 #![no_main]
 
@@ -35,10 +35,10 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// What came of each door: metadata, payload, models, as bytes.
-type Doors = [Option<Vec<u8>>; 5];
+/// Results of each function: metadata, payload, models, as bytes.
+type Results = [Option<Vec<u8>>; 5];
 
-fn check(file: &[u8], options: &ReadOptions) -> Doors {
+fn check(file: &[u8], options: &ReadOptions) -> Results {
     let info = inspect_bytes_with(file, options).map_err(|error| sound(file, error)).ok();
     let read = inspect_reader(file, file.len() as u64, options).map_err(|error| sound(file, error)).ok();
     assert!(info.is_none() || info.as_ref().map(described) == read.as_ref().map(described));
@@ -111,10 +111,10 @@ where
     encoded.into_iter().next_back().flatten()
 }
 
-/// The door to files says what the door to bytes says.
+/// Reading a file and reading bytes give the same result.
 fn on_disk(file: &[u8]) {
     let path = env::temp_dir().join(format!("apr-v1-{}.apr", process::id()));
-    fs::write(&path, file).expect("there is room for it");
+    fs::write(&path, file).expect("the file can be written");
     for options in [STRICT, COMPAT] {
         let bytes = load_from_bytes_with::<AnyModel>(file, Expect::AnyKnown, &options);
         let disk = load_with::<AnyModel>(&path, Expect::AnyKnown, &options);

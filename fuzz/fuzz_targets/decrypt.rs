@@ -1,5 +1,5 @@
-//! Decryption under fixed keys: what somebody without the keys changed is refused, what anybody can encrypt is an error or a
-//! model, and of a message in chunks no byte is read that was changed.
+//! Decryption with fixed keys: changes by someone without the keys are refused, what anyone can encrypt is an error or a model,
+//! and of a message in chunks no byte is read that was changed.
 
 #![no_main]
 
@@ -54,7 +54,7 @@ impl Keys {
                 }
             }
         }
-        // Nobody trusted signed it, whatever is in it.
+        // No trusted key signed it, whatever its content.
         let known = self.signer.verifying_key();
         let authentic = authenticate(file, &Access::default().with_trust(&known), &TOLERANT);
         assert!(authentic.is_err() || Container::from_bytes_with(file, &TOLERANT).is_ok());

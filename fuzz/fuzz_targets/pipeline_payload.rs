@@ -62,9 +62,9 @@ fn answers(model: &Pipeline, rows: Samples<'_>, n_rows: usize) {
     if model.predict_indices_into(rows, &mut places).is_ok() {
         assert!(places.iter().all(|&place| model.label(place).is_some()));
     }
-    let room = |width: Option<usize>| vec![0.0; n_rows * width.unwrap_or(0)];
-    let _ = model.values_into(rows, &mut room(Some(model.n_outputs())));
-    let _ = model.predict_proba_into(rows, &mut room(model.n_probabilities()));
-    let _ = model.decision_function_into(rows, &mut room(model.n_decisions()));
-    let _ = model.score_samples_into(rows, &mut room(Some(1)));
+    let zeros = |width: Option<usize>| vec![0.0; n_rows * width.unwrap_or(0)];
+    let _ = model.values_into(rows, &mut zeros(Some(model.n_outputs())));
+    let _ = model.predict_proba_into(rows, &mut zeros(model.n_probabilities()));
+    let _ = model.decision_function_into(rows, &mut zeros(model.n_decisions()));
+    let _ = model.score_samples_into(rows, &mut zeros(Some(1)));
 }

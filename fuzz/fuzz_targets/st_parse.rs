@@ -1,4 +1,4 @@
-//! Any bytes: an error or a sound table, in both strictness levels, whichever door they come through.
+//! Any bytes: an error or a valid table, in both strictness levels, through every function.
 
 #![no_main]
 

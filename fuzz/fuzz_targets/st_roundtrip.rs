@@ -82,7 +82,7 @@ fn edit(choices: &mut Choices<'_>, file: &[u8], content: &Content<'_>) {
         }
         Err(error) => {
             let ErrorKind::NoHeaderRoom { missing } = *error.kind() else { panic!("{error}") };
-            // With exactly so much room it would have fitted.
+            // With exactly that limit it would have fitted.
             let options = WriteOptions { metadata, order: Order::AsGiven, ..WriteOptions::default() };
             let specs = header.iter().map(|info| TensorSpec {
                 name: info.name(),

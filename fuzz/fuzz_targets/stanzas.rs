@@ -51,7 +51,7 @@ fn raw(input: &[u8]) {
         let offset = rest.first().copied().unwrap_or(0).into();
         if let Ok(leaves) = root.leaves(offset, rest.len() as u64) {
             let _ = root.proof_len(leaves.clone());
-            // A root of somebody else's over something else: no bytes at hand prove to it.
+            // A root of other content: no bytes here prove to it.
             assert!(root.verify(leaves.clone(), rest, rest).is_err() || rest.is_empty() || leaves.is_empty());
             let _ = root.prove(leaves, &rest);
         }

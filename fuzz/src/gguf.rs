@@ -63,7 +63,7 @@ fn put(choices: &mut Choices<'_>, builder: &mut GgufBuilder, key: &str) {
     put.expect("a sound key");
 }
 
-/// Every file one input stands for: itself, itself behind a sound beginning, and a made-up one with a few bytes changed.
+/// Every file that one input encodes: itself, itself after a valid beginning, and a generated one with a few bytes changed.
 #[must_use]
 pub fn files(input: &[u8]) -> Vec<Vec<u8>> {
     let choices = &mut Choices::new(input);

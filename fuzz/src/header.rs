@@ -32,7 +32,7 @@ struct Writer {
     end: usize,
 }
 
-/// Values for fields nobody knows, some of them not JSON.
+/// Values for unknown fields, some of them not JSON.
 const VALUES: [&str; 32] = [
     "null",
     "true",

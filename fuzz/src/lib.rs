@@ -19,7 +19,7 @@ pub use header::header;
 /// Largest data section made up.
 const MAX_DATA: usize = 1 << 16;
 
-/// Every file one input stands for.
+/// Every file that one input encodes.
 pub fn files(input: &[u8]) -> Vec<Vec<u8>> {
     let mut out = vec![input.to_vec()];
     if let Some((_, rest)) = input.split_first_chunk::<8>() {

@@ -6,7 +6,7 @@ use crate::task::{Outcome, Session, skipped, without_arguments};
 /// Runs the WebAssembly programs.
 const WASI: &str = "xtask/run_wasi.mjs";
 
-/// A kind of processor that a program here can stand in for.
+/// A kind of processor that a program here emulates.
 struct Target {
     triple: &'static str,
     lanes: &'static str,

@@ -195,7 +195,7 @@ fn vectors_of(target: &str) -> PathBuf {
 }
 
 /// Bytes of the longest input worth trying, where the vectors' own manifest, longer than any of them, would decide. Numbers
-/// need room for a few of the longest blocks.
+/// need space for a few of the longest blocks.
 fn longest_input(target: &str) -> Option<u32> {
     ["apr", "decrypt", "gguf", "model", "pipeline", "quant", "serve", "structures"]
         .contains(&format_of(target))

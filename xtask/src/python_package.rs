@@ -1,4 +1,4 @@
-//! `python`: the Python package built, installed and tested, by our tests and by those of the package it stands in for.
+//! `python`: the Python package built, installed and tested, by our tests and by those of the package it replaces.
 
 mod frameworks;
 mod structures;

@@ -7,8 +7,8 @@ use crate::task::{Outcome, Session};
 /// them: the program `apr` switches `ring` on, and nothing switches `rayon` on.
 const ALONE: [(&str, &str); 2] = [("apr-crypto", ""), ("apr-crypto", "ring,rayon")];
 
-/// Runs `cargo test --workspace` with `args` behind it and repeats the test runner's closing lines at the end. Without `args`, then
-/// the crates that have to be tested in more ways than one.
+/// Runs `cargo test --workspace` with `args` appended and repeats the test runner's closing lines at the end. Without `args`,
+/// then the crates that have to be tested in more ways than one.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let mut commands = vec![cargo(session, &["test", "--workspace"])];
     if args.is_empty() {

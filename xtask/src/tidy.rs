@@ -49,7 +49,7 @@ enum Place {
     Anywhere,
     /// No letter on either side.
     WholeWord,
-    /// A name behind it: `"/r/"` is a prefix somebody looks for, `/r/file` is a place.
+    /// A name after it: `"/r/"` is a prefix in a search, `/r/file` is a path.
     BeforeName,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn check(session: &Session) -> Outcome {
     let mut problems = Vec::new();
     for name in &files {
         let path = session.root().join(name);
-        // A link to nowhere or a file deleted since: git lists it, nobody reads it.
+        // A dangling link or a deleted file: git lists it, but it cannot be read.
         let Ok(bytes) = fs::read(&path) else { continue };
         let Ok(text) = String::from_utf8(bytes) else { continue };
         problems.extend(problems_in(name, &text));

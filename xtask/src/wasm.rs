@@ -185,7 +185,7 @@ impl Place {
         Ok(())
     }
 
-    /// The tests of the package, then those of the package as somebody installs it.
+    /// The tests of the package, then those of the installed package.
     fn test(&self, session: &Session) -> Outcome {
         let mut tests = command(session, "node", &["--test", "--test-reporter=spec"]);
         let folder = session.root().join(FOLDER).join("tests");

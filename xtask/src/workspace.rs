@@ -39,7 +39,7 @@ pub(crate) struct Dependency {
     pub(crate) kind: Kind,
 }
 
-/// Which table a dependency stands in.
+/// The table that lists a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `[dependencies]`

@@ -1,4 +1,4 @@
-//! Three releases of the reference implementation behind one trait.
+//! Three releases of the reference implementation with one trait.
 
 use std::fs::File;
 use std::io::Read as _;

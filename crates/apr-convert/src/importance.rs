@@ -11,7 +11,8 @@ use crate::error::{Error, ErrorKind};
 const SUMS: &str = ".in_sum2";
 const COUNTS: &str = ".counts";
 
-/// How much each column of each tensor matters: mean squares of what the columns were multiplied with when somebody ran the
+/// Importance of each column of each tensor: mean squares of the activations that the columns were multiplied by when someone
+/// ran the
 /// model over a text.
 ///
 /// ```

@@ -19,7 +19,7 @@ const SCALE: usize = 4;
 /// A piece of the new tensor.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// Its bytes, to be written behind those of the piece before.
+    /// Its bytes, to be written after those of the piece before.
     pub bytes: &'a [u8],
     /// How many bytes of the old tensor it was made of.
     pub consumed: u64,
@@ -336,8 +336,8 @@ impl<'w> Transcoder<'w> {
             None if values.len().is_multiple_of(VIRTUAL_ROW) => VIRTUAL_ROW,
             None => values.len(),
         };
-        let room = apr_quant::byte_len(self.to, row_len as u64, (values.len() / row_len.max(1)) as u64)?;
-        blocks.resize(room as usize, 0);
+        let space = apr_quant::byte_len(self.to, row_len as u64, (values.len() / row_len.max(1)) as u64)?;
+        blocks.resize(space as usize, 0);
         let made = quantizer.quantize_parallel(values, row_len, blocks);
         values.truncate(len as usize);
         if self.to == Dtype::AprQ8 {

@@ -38,7 +38,7 @@ const MAX_BODY: u64 = 7 << 20;
 const MAX_LINE: u64 = 16 << 10;
 const MAX_LINES: usize = 128;
 
-/// How long the endpoint may take for an answer. The next event has no such limit: it comes when somebody asks.
+/// Timeout of the endpoint's responses. Waiting for the next event has no limit: it arrives with the next request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn main() -> Result<Infallible, Box<dyn Error>> {
@@ -59,7 +59,7 @@ fn serve<'m>(
     let model = match load() {
         Ok(model) => model,
         Err(error) => {
-            // Whether or not somebody hears of it: the model is what is wrong.
+            // The error is that of the model, whether or not the report reaches the endpoint.
             if let Err(unheard) = api.post("/init/error", &problem(INVALID, &error), Some(INVALID)) {
                 eprintln!("/init/error: {unheard}");
             }
@@ -75,7 +75,7 @@ fn serve<'m>(
 ///
 /// # Errors
 ///
-/// If the endpoint cannot be reached or does not keep to the interface: whoever started the function starts it anew.
+/// If the endpoint cannot be reached or does not keep to the interface: the service that started the function restarts it.
 fn step(api: &mut Api<'_>, model: &LinearView<'_>) -> io::Result<()> {
     let event = api.next()?;
     let path = format!("/invocation/{}", event.request_id);
@@ -133,7 +133,7 @@ impl<'a> Api<'a> {
 
     /// Waits for the next event.
     fn next(&mut self) -> io::Result<Event> {
-        // A connection that was closed while nobody asked is no error: asking twice does no harm.
+        // A connection that was closed while idle is not an error: the request can be repeated.
         let reused = self.connection.is_some();
         let path = "/invocation/next";
         let response = match self.request("GET", path, "", b"", None) {
@@ -176,7 +176,7 @@ impl<'a> Api<'a> {
         body: &[u8],
         patience: Option<Duration>,
     ) -> io::Result<Response> {
-        // Taken out: after an error nobody knows where in the stream it is.
+        // Removed: after an error the position in the stream is unknown.
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
@@ -531,7 +531,7 @@ mod tests {
             assert!(step(&mut api, &model).is_err(), "{len}");
             assert!(api.connection.is_none(), "{len}");
             assert_eq!(served.join().unwrap().len(), 1);
-            // Of what was posted: nobody knows whether it was taken, so it is not sent twice.
+            // It is unknown whether a POST was processed, so it is not sent twice.
             let cut = TAKEN.len().min(len);
             if cut < TAKEN.len() {
                 let (address, served) = endpoint(vec![vec![whole.clone(), TAKEN[..cut].to_owned()]]);

@@ -1,5 +1,5 @@
-//! A client asks a linear regression on a server about numbers that nobody on the way can read, and gets an answer that
-//! nobody on the way can read or replace. `docs/private-inference.md` says what this protects and what not.
+//! A client sends encrypted features to a linear regression on a server and receives an encrypted prediction; between them, no
+//! one can read either or replace the prediction. `docs/private-inference.md` states what this protects and what it does not.
 //!
 //! `cargo run --package apr-models --example private_inference`
 
@@ -140,7 +140,7 @@ fn refusal(reply: Vec<u8>) -> String {
     String::from_utf8_lossy(&reply).into_owned()
 }
 
-/// Nobody waits for good.
+/// Timeout of reads and writes.
 fn patient(stream: TcpStream) -> io::Result<TcpStream> {
     let limit = Some(Duration::from_secs(10));
     stream.set_read_timeout(limit)?;
@@ -153,7 +153,7 @@ fn write_frame(stream: &mut TcpStream, message: &[u8]) -> io::Result<()> {
     stream.write_all(&[&len.to_le_bytes(), message].concat())
 }
 
-/// A length of more than [`FRAME_MAX`] is refused before there is room for it.
+/// A length of more than [`FRAME_MAX`] is refused before memory is reserved for it.
 fn read_frame(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut len = [0; 4];
     stream.read_exact(&mut len)?;

@@ -268,7 +268,7 @@ any_model! {
     RandomForestRegressor(crate::RandomForestRegressor) "RandomForestRegressor" [RandomForest] regressor;
     /// Clusters by nearest centre.
     KMeans(crate::KMeans) "KMeans" [KMeans] classifier;
-    /// Linear regressions behind a gate.
+    /// Linear regressions selected by a gate.
     MixtureOfExperts(crate::MixtureOfExperts<crate::LinearRegression>) "MixtureOfExperts" [MixtureOfExperts] regressor;
     /// Features with mean and deviation taken out.
     StandardScaler(crate::StandardScaler) "StandardScaler" [Custom] transformer;
@@ -357,8 +357,8 @@ impl AnyModel {
 }
 
 /// The model that the file names. Without a name the first of its type whose payload has exactly this length,
-/// fitted ones before those that are not; for that the whole payload is taken into memory first. In compatible
-/// reading the model that the type is named after may be followed by bytes that belong to nobody.
+/// fitted ones before unfitted ones; for this the whole payload is read into memory first. In compatible reading, bytes that belong
+/// to no field may follow the model that the type is named after.
 ///
 /// Without the feature `unnamed`, a file without a name holds what its type is named after.
 impl DecodePayload for AnyModel {

@@ -46,8 +46,8 @@ impl Error {
         self.0.kind.code()
     }
 
-    /// The same error about rows that stand behind `n_before` others: where it names a row, that row among all of them. For
-    /// who asks about a table a part at a time.
+    /// The same error about rows that follow `n_before` others: where it names a row, that row among all of them. For who asks
+    /// about a table a part at a time.
     #[must_use]
     pub fn offset_rows(mut self, n_before: usize) -> Self {
         if let ErrorKind::FeatureNotFinite { row, .. } | ErrorKind::BeyondSingle { row, .. } =

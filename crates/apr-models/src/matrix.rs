@@ -37,7 +37,7 @@ impl Matrix {
         Ok(Self { n_rows, n_cols, values })
     }
 
-    /// What stands for a matrix that could not be read, and is dropped with the rest of its model. It has no rows to ask for.
+    /// Placeholder for a matrix that could not be read; it is dropped with the rest of its model. It has no rows.
     pub(crate) const fn none() -> Self {
         Self { n_rows: 0, n_cols: 0, values: Vec::new() }
     }

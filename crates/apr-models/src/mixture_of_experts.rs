@@ -29,7 +29,7 @@ const FEW: usize = 64;
 pub struct MoeConfig {
     /// Experts that predict a sample: those of the largest scores. A number above `n_experts` means all.
     pub top_k: usize,
-    /// Room of an expert as a multiple of its even share. Stored, not used here.
+    /// Capacity of an expert as a multiple of an even distribution. Stored, not used here.
     pub capacity_factor: f32,
     /// Share of experts left out at random in training elsewhere. Stored, not used here.
     pub expert_dropout: f32,
@@ -52,7 +52,7 @@ impl MoeConfig {
         self
     }
 
-    /// With this room of an expert.
+    /// Sets the capacity factor.
     #[must_use]
     pub const fn with_capacity_factor(mut self, factor: f32) -> Self {
         self.capacity_factor = factor;

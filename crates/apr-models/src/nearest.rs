@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-/// Something that may be among the nearest; later what it stands for, and its weight.
+/// A candidate for the nearest neighbours; later its value and its weight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Candidate {
     /// How far away, then its weight.

@@ -96,8 +96,8 @@ impl NeuralSequential {
     ///
     /// [`ErrorKind::FeatureCount`], [`ErrorKind::TargetLength`], [`ErrorKind::FeatureNotFinite`],
     /// [`ErrorKind::TargetNotFinite`], [`ErrorKind::Label`] for a class the network has no output for;
-    /// [`ErrorKind::PartInvalid`] for options outside their ranges or cross entropy behind another activation than
-    /// sigmoid or softmax; [`ErrorKind::Diverged`].
+    /// [`ErrorKind::PartInvalid`] for options outside their ranges or cross entropy after another activation than sigmoid or
+    /// softmax; [`ErrorKind::Diverged`].
     pub fn fit(
         &mut self,
         x: &Matrix,
@@ -144,7 +144,7 @@ impl NeuralSequential {
     }
 
     /// Computes the outputs for the samples of `rows`, which stand one after the other, into `out`, where they do too.
-    /// Nothing is allocated: hidden values stand in `scratch`, whose content before does not matter.
+    /// Nothing is allocated: hidden values are stored in `scratch`, whose previous content does not matter.
     ///
     /// # Errors
     ///

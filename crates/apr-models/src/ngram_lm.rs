@@ -89,7 +89,7 @@ pub struct NgramLmParts {
 }
 
 impl NgramLm {
-    /// What stands for a word that is not in the vocabulary.
+    /// The token of words that are not in the vocabulary.
     pub const UNKNOWN: &'static str = "<unk>";
 
     /// Makes a model of counts.

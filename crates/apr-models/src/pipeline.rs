@@ -133,7 +133,7 @@ impl Pipeline {
             widest = widest.max(width);
         }
         head.check(width)?;
-        // Rows before and behind a step, in bytes.
+        // Rows before and after a step, in bytes.
         if widest.checked_mul(2 * size_of::<f64>()).is_none_or(|len| isize::try_from(len).is_err()) {
             return Err(ErrorKind::MatrixTooLarge { n_rows: 2, n_cols: widest }.into());
         }
@@ -350,8 +350,8 @@ impl Pipeline {
                         Block::sparse(counts, values, spare)
                     }
                     _ => {
-                        let room = values.get_mut(..n_rows * width).unwrap_or_default();
-                        rows.copy_to(first_row * width, room);
+                        let space = values.get_mut(..n_rows * width).unwrap_or_default();
+                        rows.copy_to(first_row * width, space);
                         Block::dense(n_rows, width, values, spare)
                     }
                 };
@@ -540,7 +540,7 @@ mod tests {
         let scaler = || Step::ShiftDivide(ShiftDivide::new(None, Some(vec![1.0, 1e-9].into())).unwrap());
         let found = |accepts, steps, head, value| {
             let model = Pipeline::from_parts(Input::Numbers { n_features: 2, accepts }, steps, head).unwrap();
-            // The value stands in the last of more rows than go together.
+            // The value is in the last of more rows than are computed together.
             let mut rows = vec![0.0; 2 * 5000];
             rows[9999] = value;
             let mut out = vec![0.0; 5000];

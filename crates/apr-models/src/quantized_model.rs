@@ -82,7 +82,7 @@ impl QuantizedModel {
             let shape = view.shape().iter().map(|&dim| dim as u64).collect();
             quantized.tensors.push(Stored { name: name.to_owned(), dtype, shape, data });
         }
-        // Better refused here than by whoever has the file alone.
+        // Refused on writing, before a reader refuses the file.
         quantized.to_model()?;
         let elements = |stored: &Stored| stored.shape.iter().product::<u64>();
         let metadata = &mut quantized.metadata;

@@ -219,7 +219,7 @@ impl Tensors {
         self.push_f32(name, &[1], &[value])
     }
 
-    /// Adds all tensors of another list, their names after `prefix`. Metadata stay behind.
+    /// Adds all tensors of another list, their names after `prefix`. Metadata are not added.
     pub(crate) fn append(&mut self, prefix: &str, other: &Self) -> Result<(), Error> {
         other.tensors.iter().try_for_each(|(name, stored)| {
             self.push(&[prefix, name].concat(), stored.dtype, &stored.shape, stored.data.clone())

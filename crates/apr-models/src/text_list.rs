@@ -11,7 +11,7 @@ use crate::tensors::Tensors;
 /// Texts in a fixed order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TextList {
-    /// One behind the other.
+    /// One after the other.
     text: String,
     /// Where each ends.
     ends: Vec<usize>,
@@ -65,7 +65,7 @@ impl TextList {
         Ok(())
     }
 
-    /// As two tensors: the texts behind each other, and where each ends.
+    /// As two tensors: the concatenated strings, and the end of each.
     pub(crate) fn push_to(&self, tensors: &mut Tensors, text: &str, ends: &str) -> Result<(), Error> {
         tensors.push_u8(text, &[self.text.len()], self.text.as_bytes())?;
         tensors.push_counts(ends, &self.ends)

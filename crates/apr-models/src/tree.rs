@@ -130,7 +130,7 @@ struct Node {
     right: u32,
 }
 
-/// A tree whose nodes stand in the order in which a walk that goes left first meets them.
+/// A tree whose nodes are in pre-order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
@@ -303,14 +303,14 @@ impl Tree {
         }
     }
 
-    /// Room for `count` more nodes, so that a list that cannot grow is an error and not an abort.
+    /// Reserves memory for `count` more nodes, so that a failed allocation is an error and not an abort.
     pub(crate) fn try_reserve(&mut self, count: usize) -> Result<(), TryReserveError> {
         self.nodes.try_reserve_exact(count)?;
         self.samples.try_reserve_exact(count)?;
         self.impurities.try_reserve_exact(count)
     }
 
-    /// Nodes to make room for before one is added.
+    /// Number of nodes to reserve before one is added.
     pub(crate) fn room_to_make(&self) -> usize {
         payload::room_to_make(&self.nodes)
     }

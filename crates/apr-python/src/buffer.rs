@@ -114,7 +114,7 @@ impl Buffer {
         if self.view.len <= 0 || self.view.buf.is_null() || self.view.readonly != 0 {
             return &mut [];
         }
-        // SAFETY: as for `bytes`; the exporter granted writing, and callers pass objects that nobody else has yet.
+        // SAFETY: as for `bytes`; the exporter granted writing, and callers pass new objects without other references.
         unsafe { slice::from_raw_parts_mut(self.view.buf.cast(), self.view.len.unsigned_abs()) }
     }
 
@@ -172,7 +172,7 @@ impl Drop for Buffer {
 /// The memory that a caller of [`TensorSpec`](crate::tensor_spec::TensorSpec) names by its address.
 ///
 /// The caller promises, in that class's documentation, that `len` bytes are there and stay until the call ends; Python has no
-/// word for such a promise. A null address stands for no bytes.
+/// word for such a promise. A null address means no bytes.
 pub(crate) fn promised<'a>(address: u64, len: usize) -> Option<&'a [u8]> {
     if len == 0 {
         return Some(&[]);
@@ -196,12 +196,12 @@ pub(crate) fn new_bytes<'py>(
     // SAFETY: without a source the new object's bytes are left for the caller to write; null means an exception is set.
     let object =
         unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyBytes_FromStringAndSize(ptr::null(), wanted)) }?;
-    // SAFETY: the object is a `bytes` of `wanted` bytes that nobody else knows yet.
-    let room = unsafe {
+    // SAFETY: the object is a new `bytes` of `wanted` bytes without other references.
+    let spare = unsafe {
         let start = ffi::PyBytes_AsString(object.as_ptr());
         slice::from_raw_parts_mut(start.cast::<MaybeUninit<u8>>(), wanted.unsigned_abs())
     };
-    let mut writer = Unwritten { left: room };
+    let mut writer = Unwritten { left: spare };
     fill(&mut writer)?;
     if !writer.left.is_empty() {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());

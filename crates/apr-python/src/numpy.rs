@@ -79,8 +79,8 @@ impl Numpy {
         self.ndarray.bind(py).call1((shape, self.dtype(py, dtype)?, buffer, offset))
     }
 
-    /// An array of bytes that nobody wrote yet.
-    pub(crate) fn room<'py>(&self, py: Python<'py>, len: u64) -> PyResult<Bound<'py, PyAny>> {
+    /// An uninitialized array of bytes.
+    pub(crate) fn empty<'py>(&self, py: Python<'py>, len: u64) -> PyResult<Bound<'py, PyAny>> {
         self.empty.bind(py).call1((len, self.dtype(py, Dtype::U8)?))
     }
 
@@ -92,9 +92,9 @@ impl Numpy {
         shape: &[usize],
         bytes: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
-        let room = self.room(py, bytes.len() as u64)?;
-        Buffer::of(&room, Wanted::WritableBytes)?.bytes_mut().copy_from_slice(bytes);
-        self.view(dtype, shape, &room, 0)
+        let array = self.empty(py, bytes.len() as u64)?;
+        Buffer::of(&array, Wanted::WritableBytes)?.bytes_mut().copy_from_slice(bytes);
+        self.view(dtype, shape, &array, 0)
     }
 
     /// The bytes at an address that `owner` gives through `__array_interface__`, as an array that keeps it alive.

@@ -158,13 +158,13 @@ impl Opened {
         len: u64,
         read: impl FnOnce(&mut [u8]) -> Result<(), st_mmap::Error> + Send,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let room = match &self.converter {
-            None => Numpy::get(py)?.room(py, len)?,
+        let array = match &self.converter {
+            None => Numpy::get(py)?.empty(py, len)?,
             Some(_) => PyByteArray::new_with(py, usize::try_from(len)?, |_| Ok(()))?.into_any(),
         };
-        let mut buffer = Buffer::of(&room, Wanted::WritableBytes)?;
+        let mut buffer = Buffer::of(&array, Wanted::WritableBytes)?;
         py.detach(|| read(buffer.bytes_mut())).map_err(|error| of_file(py, READING, &error))?;
-        Ok(room)
+        Ok(array)
     }
 
     /// A tensor on bytes.
@@ -192,7 +192,7 @@ impl Memory {
         writable: bool,
     ) -> PyResult<Self> {
         if backend == Backend::Read {
-            let bytes = numpy.room(py, file.header().data_len())?;
+            let bytes = numpy.empty(py, file.header().data_len())?;
             let mut buffer = Buffer::of(&bytes, Wanted::WritableBytes)?;
             py.detach(|| file.read_data(buffer.bytes_mut())).map_err(|error| of_file(py, READING, &error))?;
             drop(buffer);
@@ -229,7 +229,7 @@ pub(crate) fn unpacked<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let numpy = Numpy::get(py)?;
     let count = packed.len() as u64 * 8 / u64::from(dtype.bits());
-    let codes = numpy.room(py, count)?;
+    let codes = numpy.empty(py, count)?;
     unpack(dtype, packed, Buffer::of(&codes, Wanted::WritableBytes)?.bytes_mut());
     numpy.view(dtype, shape, &codes, 0)
 }

@@ -28,7 +28,7 @@ use crate::slice::SafeSlice;
 /// Raises SafetensorError, FileNotFoundError, OSError.
 #[pyclass(frozen, name = "safe_open", module = "apr._native")]
 pub struct SafeOpen {
-    /// Empty once it was closed. Behind a lock, because threads may use one object.
+    /// Empty once it was closed. In a lock, because threads may use one object.
     opened: std::sync::RwLock<Option<Arc<Opened>>>,
 }
 

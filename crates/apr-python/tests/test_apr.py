@@ -439,7 +439,7 @@ def test_signatures() -> None:
     anyone = apr.load(file, any_signer=True).signer
     assert anyone == {"name": None, "fingerprint": signer["fingerprint"], "trusted": False}
     assert apr.load(file, allow_unverified=True).signer is None
-    # A signed file is not used because nobody asked.
+    # A signed file is refused if no verification was requested.
     with refused("ac-signed"):
         apr.load(file)
     with refused("ac-not-signed"):

@@ -1,4 +1,4 @@
-"""Damaged vectors of every format through every door: nothing but the documented errors."""
+"""Damaged vectors of every format through every function: only the documented errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apr.safetensors.numpy import load
 # numpy refuses dimensions beyond its own with a ValueError, the system what it cannot do with an OSError.
 REFUSALS = (SafetensorError, apr.AprError, structures.StructureError, ValueError, OSError)
 
-# More rounds, and others, where somebody looks for something.
+# More rounds and another seed, for longer searches.
 ROUNDS = int(os.environ.get("APR_DAMAGE_ROUNDS", "1500"))
 SEED = int(os.environ.get("APR_DAMAGE_SEED", "1"))
 

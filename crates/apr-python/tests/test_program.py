@@ -126,7 +126,7 @@ def test_an_interrupt_ends_a_quantization_and_leaves_nothing(send, tmp_path):
     header = b'{"w":{"dtype":"F32","shape":[%d,4096],"data_offsets":[0,%d]}}' % (rows, rows * 16384)
     with source.open("wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
-        # Zeros that take no room on the disk, and seconds to hash and to quantize.
+        # A sparse file of zeros, which takes seconds to hash and to quantize.
         file.truncate(8 + len(header) + rows * 16384)
     child = subprocess.Popen(
         [sys.executable, "-c", f"import apr; print(flush=True); apr.quantize({str(source)!r}, {str(place)!r}, 'q4_k')"],

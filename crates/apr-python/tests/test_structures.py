@@ -210,7 +210,7 @@ def test_classes_by_name():
     value = [Point(1, 2.5), Color.GREEN, Row(1, [np.int8(2)]), Color.ALIAS]
     data = save(value, dataclasses=names)
     same(load(data, dataclasses=names), value)
-    # The same file for whoever knows no class.
+    # The same file for a reader without classes.
     point, green, row, _ = load(data)
     assert (dataclasses.is_dataclass(point), point.x, point.y, type(point).__name__) == (
         True,

@@ -200,7 +200,7 @@ impl<'b> Rows<'b> {
         Ok(Some(text))
     }
 
-    /// Whether the list has another element; of its end, everything behind it is read, too.
+    /// Whether the list has another element; at its end, the rest of the input is read too.
     fn goes_on(&mut self) -> Result<bool, Refusal> {
         let found = self.peek();
         match (self.next, found) {
@@ -294,7 +294,7 @@ impl<'b> Rows<'b> {
         self.named.end(features).map_err(|refusal| refusal.at(row()))
     }
 
-    /// The next number of a row, or what stands for one. Inlined into the loop over a row, which most of a request's time goes to.
+    /// The next number of a row, or its replacement. Inlined into the loop over a row, which most of a request's time goes to.
     #[inline(always)]
     fn value<T: Number>(&mut self, accepts: Accepts, column: usize) -> Result<T, Refusal> {
         let is_number = matches!(self.peek(), Some(b'-' | b'0'..=b'9'));

@@ -67,7 +67,7 @@ pub(crate) async fn answer(
 }
 
 impl Model {
-    /// The response of `POST /predict` to a body of JSON, without a server: for functions behind another HTTP server.
+    /// The response of `POST /predict` to a body of JSON, without a server: for functions called by another HTTP server.
     ///
     /// ```
     /// use apr_models::{LinearRegression, Vector, OutputKind};

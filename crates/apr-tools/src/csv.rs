@@ -1,8 +1,8 @@
 //! Comma-separated values, strictly, one record at a time.
 //!
-//! The rules are those of RFC 4180: fields may stand in quotes, a quote inside is doubled, a quoted field may hold line
-//! feeds. Records end in LF or CR LF. Whatever has two readings is refused with its place: a table read wrongly gives
-//! predictions that look right.
+//! The rules are those of RFC 4180: fields may be quoted, a quote inside is doubled, a quoted field may hold line feeds.
+//! Records end in LF or CR LF. Whatever has two readings is refused with its place: a table read wrongly gives predictions that
+//! look right.
 
 mod table;
 
@@ -49,7 +49,7 @@ enum State {
     Bare,
     /// Between quotes.
     Quoted,
-    /// Behind a quote that closes it, or that is the first of two.
+    /// After a quote that closes the field, or that is the first of two.
     Closed,
 }
 

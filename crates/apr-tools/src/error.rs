@@ -171,7 +171,7 @@ struct Details {
     key: Option<String>,
     why: Option<String>,
     help: Option<String>,
-    /// Text that stands in place of the block: the usage errors of the argument parser.
+    /// Text printed instead of the block: the usage errors of the argument parser.
     block: Option<String>,
 }
 

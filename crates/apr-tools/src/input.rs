@@ -319,7 +319,7 @@ fn with_operation(error: model_file::Error, operation: &str, label: &Path) -> Fa
     failure.of_tensor(tensor.as_deref())
 }
 
-/// The failure that stands for problems of a set of shards.
+/// The failure for problems of a set of shards.
 pub(crate) fn disagreement(path: &Path, problems: &[ShardProblem]) -> Failure {
     let shown: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
     let more = problems.len().saturating_sub(shown.len());

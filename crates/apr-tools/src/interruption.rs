@@ -42,7 +42,7 @@ enum Phase {
 
 type TakenOver = Box<dyn Fn(Asked) + Send>;
 
-/// What a signal asks of a command that handles signals itself.
+/// What a signal requests from a command that handles signals itself.
 #[cfg_attr(not(all(unix, feature = "serve")), allow(dead_code, reason = "SIGHUP exists on Unix only"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -162,7 +162,7 @@ fn obey(name: &str, asked: Asked, second_ends: impl FnOnce(), end: impl FnOnce()
     end();
 }
 
-/// What is left behind.
+/// Files to remove.
 fn line(signal: &str, placed: &[PathBuf], streaming: bool) -> String {
     let names: Vec<_> = placed.iter().take(MAX_NAMES).map(|path| escape::path(path).to_string()).collect();
     let names = names.join(", ");

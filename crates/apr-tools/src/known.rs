@@ -152,7 +152,7 @@ pub(crate) fn gathered<'n, 'm: 'n>(
     Ok(all)
 }
 
-/// A list of names as it stands in metadata.
+/// A list of names as metadata store it.
 pub(crate) fn names(names: &[String]) -> Value {
     Value::Array(names.iter().map(|name| Value::from(name.as_str())).collect())
 }

@@ -17,7 +17,7 @@ use crate::terminal::human::exact_bytes;
 
 /// Longest file whose checksum is compared after it was refused: read in a tenth of a second.
 const COMPARED_LEN_MAX: u64 = 256 << 20;
-/// Codes of files that end too early, or go on behind their checksum.
+/// Codes of files that end too early, or continue after their checksum.
 const OF_LENGTH: [&str; 3] = ["ac-truncated", "ac-too-small", "ac-unowned"];
 /// Longest file the format can describe.
 const FILE_LEN_MAX: u64 = 1 << 34;
@@ -82,8 +82,8 @@ pub(crate) fn read(
     check(rules).map_err(|error| advised(error.into(), source, rules, |compat| check(compat).is_ok()))?;
     let mut progress = console.progress("reading", len);
     let mut bytes = Vec::new();
-    let room = usize::try_from(len).ok().filter(|&len| bytes.try_reserve_exact(len).is_ok());
-    if room.is_none() {
+    let reserved = usize::try_from(len).ok().filter(|&len| bytes.try_reserve_exact(len).is_ok());
+    if reserved.is_none() {
         return Err(at_source(Failure::new("ac-memory", format!("no memory for {len} bytes"))));
     }
     let mut file = regular.into_file();

@@ -8,7 +8,7 @@ use apr_crypto::{
 };
 use apr_sealed::{Part, Plan, SealOptions, to_vec};
 
-/// Bytes that nobody should take for random.
+/// Deterministic bytes in place of random ones, for fixtures only.
 struct Counter(u8);
 
 impl Rng for Counter {

@@ -42,8 +42,8 @@ enum Trusted {
 }
 
 impl Keys {
-    /// A byte (0 nothing, 1 a password, 2 a secret key) and the text, then a byte (0 nobody, 1 these keys, 2 anyone), the number of keys and
-    /// their texts.
+    /// A byte (0 nothing, 1 a password, 2 a secret key) and the text, then a byte (0 none, 1 these keys, 2 any key), the number
+    /// of keys and their texts.
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ pub(crate) fn apr_name(dtype: v2::AprType) -> &'static str {
 ///
 /// # Errors
 ///
-/// If nobody here knows the numbers, or the bytes are not those of so many.
+/// If the type cannot be decoded, or the bytes have the wrong length.
 pub(crate) fn answer(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
     let (dtype, count) = (args.text()?, args.u64()?);
     let data = args.clone().rest();

@@ -292,7 +292,7 @@ test("a cache in IndexedDB: kept, compared, replaced, evicted, offline, absent",
     const [entry] = await api.cache.list();
     assert.deepEqual([entry.key, entry.size, entry.sha256], ["line", bytes.length, sha256(bytes)]);
 
-    // Somebody changes what is kept.
+    // The stored copy is modified.
     const database = await new Promise((resolve) => (globalThis.indexedDB.open("apr-wasm").onsuccess = ({ target }) => resolve(target.result)));
     const transaction = database.transaction("bytes", "readwrite");
     const changed = bytes.slice();

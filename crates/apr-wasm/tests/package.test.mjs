@@ -1,4 +1,4 @@
-// The package as somebody installs it: packed, installed, the example of the README run, the types checked.
+// The package as a user installs it: packed, installed, the example of the README run, the types checked.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

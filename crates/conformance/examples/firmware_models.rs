@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     save("tampered.apr", &tampered)?;
     println!("tampered: ac-signature");
 
-    // More numbers than the firmware's heap has room for.
+    // More values than fit into the firmware's heap.
     let large = LinearRegression::from_parts(Vector::from_vec(vec![1.0; 10_000]), 0.0)?;
     save("large.apr", &signed(&large, ModelType::LinearRegression, &key)?)?;
     println!("large: ac-memory");
@@ -75,7 +75,7 @@ fn signed<M: EncodePayload>(
     to_vec_protected(model, model_type, &options, &Protection::default().signed_by(key), &mut OsRandom)
 }
 
-/// The checksum of the format (CRC-32 as in IEEE 802.3), bit by bit.
+/// The checksum of the format (CRC-32 as in IEEE 802.3), computed bitwise.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))

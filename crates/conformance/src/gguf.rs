@@ -37,11 +37,11 @@ pub struct Vector {
     pub file: String,
     /// SHA-256 of the file.
     pub sha256: String,
-    /// What llama.cpp answered: to the metadata, and with the data; `None` where nobody asked it.
+    /// llama.cpp's result for the metadata and for the data; `None` if it was not run.
     pub llama: Option<[bool; 2]>,
     /// What gguf-py answered.
     pub gguf_py: Option<&'static str>,
-    /// What candle answered; `None` where nobody asked it yet.
+    /// candle's result; `None` if it was not run.
     pub candle: Option<&'static str>,
     /// What we answer in strict and compat reading.
     pub verdicts: [Verdict; 2],

@@ -95,9 +95,9 @@ pub struct Vector {
     pub official_panics_when_checked: bool,
     /// Verdict of our strict reader.
     pub strict: StrictVerdict,
-    /// Length of the JSON header, for files somebody reads.
+    /// Length of the JSON header, for files that a reader accepts.
     pub header_len: Option<u64>,
-    /// Metadata, for files somebody reads.
+    /// Metadata, for files that a reader accepts.
     pub metadata: Option<BTreeMap<String, String>>,
     /// Tensors in order of their offsets, unless the manifest leaves them out.
     pub tensors: Option<Vec<TensorFacts>>,

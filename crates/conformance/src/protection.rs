@@ -1,6 +1,6 @@
-//! What a protected file is protected against, measured: every bit of it changed, and the attacks one would try.
+//! Measures what a protected file is protected against: every bit of it changed, and known attacks.
 //!
-//! Whoever changes a file makes its checksums right again: they need no secret. A [`Profile`] is a file, what a reader of it
+//! An attacker who changes a file recomputes its checksums, which need no secret. A [`Profile`] is a file, what a reader of it
 //! demands, and its parts; [`claims`] flips every bit of each part, [`attacks`] shows the results of whole attacks. Both become
 //! tables of `docs/threat-model.md`.
 

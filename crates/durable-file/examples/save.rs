@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         "read" => read,
         _ => return usage(),
     };
-    // Whoever times a fault waits for this line. The look-up before it makes the standard library find out once which
+    // A test that injects a fault waits for this line. The look-up before it makes the standard library find out once which
     // system calls there are.
     let _ = fs::metadata(END);
     println!("saving");

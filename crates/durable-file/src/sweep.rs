@@ -42,7 +42,7 @@ pub(crate) fn sweep_files(folder: &Folder, stem: &str, target: &OsStr) {
             _ => None,
         };
         if let Some(_held_while_removing) = dead {
-            // Not allowed, or somebody else was faster: both are fine.
+            // Not permitted, or another process removed it first: neither is an error.
             _ = folder.remove(&name.to_os_string());
         }
     }

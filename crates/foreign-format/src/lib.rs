@@ -6,7 +6,7 @@
 //! - [`identify`] also reads the directory at the end of a ZIP archive, which tells PyTorch, TorchScript, NumPy and Keras
 //!   archives apart with certainty; it takes a function that reads bytes at an offset.
 //!
-//! A safetensors file has no magic number: `None` stands for a file that may be one, and for every unknown format.
+//! A safetensors file has no magic number: `None` is returned for a file that may be one, and for every unknown format.
 //!
 //! # Limits
 //!

@@ -16,7 +16,7 @@ const MAGICS: &[(Format, usize, &[u8])] = &[
     (Format::Ggml, 0, b"lmgg"),
     (Format::Npy, 0, b"\x93NUMPY"),
     (Format::Hdf5, 0, b"\x89HDF\r\n\x1a\n"),
-    // Behind a block of the user.
+    // After a user block.
     (Format::Hdf5, 512, b"\x89HDF\r\n\x1a\n"),
     (Format::Mat, 0, b"MATLAB 5.0 MAT-file"),
     (Format::Mat, 0, b"MATLAB 7.3 MAT-file"),
@@ -48,7 +48,7 @@ const MAGICS: &[(Format, usize, &[u8])] = &[
 
 /// The format that the beginning of a file announces, if it is a known one.
 ///
-/// `first` is the beginning of the file, [`PREFIX`] bytes if it has as many. `None` stands for a file that may be safetensors,
+/// `first` is the beginning of the file, [`PREFIX`] bytes if it has as many. Returns `None` for a file that may be safetensors,
 /// which has no magic number, and for unknown formats.
 #[must_use]
 pub fn sniff(first: &[u8]) -> Option<Format> {

@@ -14,7 +14,7 @@ use crate::value::{Number, Text, Value, ValueType, put_number, put_text, put_val
 /// Longest key.
 const MAX_KEY: usize = 65_535;
 
-/// An entry as it will stand in the file.
+/// An entry as it is written to the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EncodedEntry {
     pub(crate) key: Vec<u8>,
@@ -32,8 +32,8 @@ pub(crate) struct TensorSpec {
     pub(crate) byte_len: u64,
 }
 
-/// Collects keys and tensors of a file of version 3. Entries and tensors stand in the file in the order they were added;
-/// the same calls give the same bytes.
+/// Collects keys and tensors of a file of version 3. Entries and tensors are written in the order they were added; the same
+/// calls give the same bytes.
 ///
 /// ```
 /// use gguf_core::Dtype;
@@ -89,7 +89,7 @@ impl GgufBuilder {
         Ok(builder)
     }
 
-    /// Adds the keys of another file behind those that are there; keys of both get the other's value.
+    /// Appends the keys of another file; keys of both get the other's value.
     ///
     /// # Errors
     ///

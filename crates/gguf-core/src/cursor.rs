@@ -154,7 +154,7 @@ mod tests {
         assert!(matches!(cursor.u64(), Err(Stop::More(12))));
         assert!(matches!(cursor.take(9), Err(Stop::Refused(error)) if error.code() == "gg-truncated"));
         assert_eq!((cursor.offset(), cursor.left(), cursor.left_at_hand()), (4, 8, 1));
-        // Bytes behind the end are not looked at.
+        // Bytes after the end are not read.
         assert_eq!(Cursor::new(&[0; 9], 4).left_at_hand(), 4);
     }
 

@@ -53,7 +53,7 @@ located_error::errors! {
         ByteOrder = "gg-byte-order" (Unsupported),
             "big-endian file"
             => LOOSE;
-        /// The file says it has more tensors or keys than the rest of it has room for. It was cut short, or made to break programs
+        /// The file says it has more tensors or keys than fit into the rest of it. It was cut short, or made to break programs
         /// that believe such numbers.
         Count {
             /// What is counted.
@@ -83,7 +83,7 @@ located_error::errors! {
         } = "gg-string-length" (Invalid),
             "string of {len} bytes declared, {available} left"
             => DOWNLOAD;
-        /// An array has more elements than the rest of the file has room for.
+        /// An array has more elements than fit into the rest of the file.
         ArrayLength {
             /// Declared elements.
             count: u64,

@@ -72,7 +72,7 @@ impl<'data> Gguf<'data> {
         self.file.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
     }
 
-    /// Bytes behind the last tensor and its padding: all readers pass over them.
+    /// Bytes after the last tensor and its padding: all readers ignore them.
     #[must_use]
     pub fn trailing_bytes(&self) -> &'data [u8] {
         let end = self.header.data_start() + self.header.data_len();

@@ -39,7 +39,7 @@ impl<'data> Entry<'data> {
         self.value
     }
 
-    /// Where the value begins in the file, behind its type.
+    /// Byte offset of the value in the file, after its type.
     #[must_use]
     pub const fn value_offset(&self) -> u64 {
         self.value_offset
@@ -58,10 +58,10 @@ pub enum Prefix<'data> {
     },
 }
 
-/// The metadata and the table of tensors: proof that every string, array and tensor lies where it can.
+/// The metadata and the table of tensors: proof that every string, array and tensor is within the file.
 ///
 /// Borrows the bytes it was read from. Whether the file is long enough for the tensors is a question of its own,
-/// [`check_file_len`](Self::check_file_len): a header is worth reading without the data behind it.
+/// [`check_file_len`](Self::check_file_len): a header can be read without the data after it.
 ///
 /// ```
 /// use gguf_core::{GgufBuilder, Header, Prefix, ReadOptions};
@@ -142,19 +142,19 @@ impl<'data> Header<'data> {
         let (n_tensors, n_entries) = counts(cursor, &options.limits)?;
 
         // What is reserved is bounded by the bytes at hand, not by what they claim.
-        let mut entries = Vec::with_capacity(room(cursor, n_entries, MIN_ENTRY));
+        let mut entries = Vec::with_capacity(capacity(cursor, n_entries, MIN_ENTRY));
         for _ in 0..n_entries {
             entries.push(entry(cursor, options)?);
         }
         let key = |entry: &Entry<'data>| entry.key.as_bytes();
         let by_key = index(&entries, key).map_err(|second: &Entry<'_>| {
-            // Behind the key stands the type, then the value.
+            // The key is followed by the type, then the value.
             let offset = second.value_offset - 4 - second.key.as_bytes().len() as u64;
             Error::from(ErrorKind::DuplicateKey).at(offset).of_key(second.key.as_bytes())
         })?;
         let alignment = alignment(&entries, &by_key)?;
 
-        let mut tensors = Vec::with_capacity(room(cursor, n_tensors, MIN_TENSOR));
+        let mut tensors = Vec::with_capacity(capacity(cursor, n_tensors, MIN_TENSOR));
         for _ in 0..n_tensors {
             tensors.push(TensorInfo::read(cursor, options)?);
         }
@@ -193,7 +193,7 @@ impl<'data> Header<'data> {
         })
     }
 
-    /// Whether a file of `file_len` bytes has room for every tensor.
+    /// Whether every tensor ends within a file of `file_len` bytes.
     ///
     /// # Errors
     ///
@@ -293,7 +293,7 @@ impl<'data> Header<'data> {
         self.data_start
     }
 
-    /// Bytes of tensor data, the padding behind the last tensor included.
+    /// Bytes of tensor data, including the padding after the last tensor.
     #[must_use]
     pub const fn data_len(&self) -> u64 {
         self.data_len
@@ -361,7 +361,7 @@ const fn least(cursor: &Cursor<'_>, fixed: u64) -> u64 {
 }
 
 /// How many to reserve for: as many as there are, or as the bytes at hand can hold.
-fn room(cursor: &Cursor<'_>, count: u64, fixed: u64) -> usize {
+fn capacity(cursor: &Cursor<'_>, count: u64, fixed: u64) -> usize {
     let most = cursor.left_at_hand() as u64 / least(cursor, fixed);
     most.min(count) as usize
 }

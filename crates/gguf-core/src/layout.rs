@@ -17,7 +17,7 @@ pub struct Planned {
     pub offset: u64,
     /// Size in bytes.
     pub byte_len: u64,
-    /// Zero bytes behind it.
+    /// Zero bytes after it.
     pub padding: u64,
 }
 
@@ -102,7 +102,7 @@ impl Layout {
     /// # Errors
     ///
     /// [`ErrorKind::DataCount`] and [`ErrorKind::DataLength`] if `data` is not what was declared;
-    /// [`ErrorKind::SizeOverflow`] if there is no room for the padding of an extreme alignment.
+    /// [`ErrorKind::SizeOverflow`] if the padding of an extreme alignment exceeds 64 bits.
     pub fn to_vec(&self, data: &[&[u8]]) -> Result<Vec<u8>, Error> {
         self.check_data(data)?;
         let mut out = Vec::new();

@@ -13,9 +13,9 @@
 //! # Security
 //!
 //! The crate is made for untrusted input: no input makes it panic, loop or ask for memory out of proportion to
-//! the header (24 times its length at most). A [`Header`] is proof that every string and array lies inside the file and
-//! that no tensor's size overflows, a [`Gguf`] that every tensor does too. Strings may hold any bytes, and must be escaped
-//! where they are shown or used as paths. Nothing is said about the values of tensors; the format has no checksum.
+//! the header (24 times its length at most). A [`Header`] is proof that every string and array is inside the file and that no
+//! tensor's size overflows, a [`Gguf`] that every tensor does too. Strings may hold any bytes, and must be escaped where they
+//! are shown or used as paths. Nothing is said about the values of tensors; the format has no checksum.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -25,7 +25,7 @@ pub enum ShardLimit {
 }
 
 impl ShardLimit {
-    /// A size as llama-gguf-split takes it: a number with `M` or `G` behind it, of 1000^2 or 1000^3 bytes.
+    /// A size as llama-gguf-split takes it: a number followed by `M` or `G`, of 1000^2 or 1000^3 bytes.
     ///
     /// # Errors
     ///

@@ -20,8 +20,7 @@ impl Layout {
     /// Writes the file, asking `pull` for each tensor's bytes when their turn comes: a model larger than memory is written
     /// without ever being in memory.
     ///
-    /// `pull` writes into the sink, in pieces of any size, exactly the bytes that were declared; padding is put behind
-    /// them.
+    /// `pull` writes into the sink, in pieces of any size, exactly the bytes that were declared; padding is added after them.
     ///
     /// # Errors
     ///

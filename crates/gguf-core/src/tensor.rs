@@ -139,7 +139,7 @@ impl<'data> TensorInfo<'data> {
         Ok(Self { name: Text::new(name), dims, dtype, offset, byte_len, data_start: 0, info_offset })
     }
 
-    /// Puts the tensor behind the header. Says where it ends, padding included, from the start of the data section.
+    /// Places the tensor after the header. Returns its end, including padding, from the start of the data section.
     pub(crate) fn place(
         &mut self,
         data_start: u64,

@@ -108,7 +108,7 @@ fn read_changed(
 pub(crate) enum Shown {
     /// As plain numbers.
     Plain(Decoded),
-    /// As blocks of the same length that stand for the same numbers.
+    /// As blocks of the same length with the same values.
     Repacked { from: Dtype, to: Dtype },
     /// The bytes of `AprQ8` as blocks of `Q8_0`, each with this scale.
     Scaled([u8; 2]),

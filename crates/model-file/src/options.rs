@@ -33,7 +33,7 @@ impl ReadOptions {
         gguf: gguf_core::ReadOptions::COMPAT,
     };
 
-    /// Accepts signed files whose signature nobody verified.
+    /// Accepts signed files without verifying the signature.
     #[must_use]
     pub const fn with_unchecked_signatures(mut self) -> Self {
         self.apr.unchecked_signature = UncheckedSignature::Allow;

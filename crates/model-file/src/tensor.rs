@@ -278,7 +278,7 @@ impl<'m> Tensor<'m> {
     ///
     /// # Errors
     ///
-    /// If it is in the other order and nobody here knows how to turn it round.
+    /// If its byte order is the other one and its type cannot be byte-swapped here.
     pub fn check_order(&self) -> Result<(), Error> {
         if !matches!(self.place, Place::Swapped(_, None)) {
             return Ok(());

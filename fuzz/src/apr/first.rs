@@ -8,7 +8,7 @@ use crate::choices::Choices;
 
 const HEADER_LEN: usize = 32;
 
-/// Every file one input stands for.
+/// Every file that one input encodes.
 #[must_use]
 pub fn files(input: &[u8]) -> Vec<Vec<u8>> {
     let mut out = vec![input.to_vec()];
@@ -28,9 +28,9 @@ fn mended(input: &[u8]) -> Option<Vec<u8>> {
     let field =
         |at: usize| header[at..at + 4].iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
     let signature_len = if header[21] & 2 != 0 { 96 } else { 0 };
-    let room = rest.len().checked_sub(signature_len)?;
-    let metadata_len = if field(8) <= room { field(8) } else { field(8) % (room + 1) };
-    let payload_len = room - metadata_len;
+    let available = rest.len().checked_sub(signature_len)?;
+    let metadata_len = if field(8) <= available { field(8) } else { field(8) % (available + 1) };
+    let payload_len = available - metadata_len;
     file[8..12].copy_from_slice(&(metadata_len as u32).to_le_bytes());
     file[12..16].copy_from_slice(&(payload_len as u32).to_le_bytes());
     if header[20] == 0 {

@@ -2,7 +2,7 @@
 
 use crate::choices::Choices;
 
-/// The fields of metadata and of what lies in them.
+/// The fields of metadata and of their nested values.
 const KEYS: [&str; 44] = [
     "created_at",
     "aprender_version",

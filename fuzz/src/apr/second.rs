@@ -6,7 +6,7 @@ use crate::choices::Choices;
 const HEADER_LEN: usize = 64;
 const DTYPES: [u8; 16] = [0, 1, 3, 4, 5, 6, 7, 12, 14, 30, 128, 129, 2, 8, 9, 77];
 
-/// Every file one input stands for.
+/// Every file that one input encodes.
 #[must_use]
 pub fn files(input: &[u8]) -> Vec<Vec<u8>> {
     let mut out = vec![input.to_vec()];

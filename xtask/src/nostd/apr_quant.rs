@@ -12,11 +12,11 @@ fn through_it(bytes: &[u8]) -> Result<usize, apr_quant::Error> {
         *value = f32::from(*byte);
     }
     let weights = [1.0; 256];
-    let Some(room) = blocks.get_mut(..byte_len(dtype, 256, 1)? as usize) else { return Ok(0) };
-    Quantizer::new(dtype)?.importance(&weights).quantize(&values, 256, room)?;
+    let Some(output) = blocks.get_mut(..byte_len(dtype, 256, 1)? as usize) else { return Ok(0) };
+    Quantizer::new(dtype)?.importance(&weights).quantize(&values, 256, output)?;
     let mut back = [0.0f32; 256];
-    dequantize(dtype, room, &mut back)?;
+    dequantize(dtype, output, &mut back)?;
     let mut meter = ErrorMeter::new();
-    meter.add_blocks(dtype, &values, room)?;
+    meter.add_blocks(dtype, &values, output)?;
     Ok(meter.report().rmse as usize + back[0] as usize)
 }

@@ -1,4 +1,4 @@
-//! No room: file systems of every small size, without inodes, and limits on the size of a file.
+//! Full disks: file systems of every small size, without inodes, and limits on the size of a file.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus, Stdio};
@@ -88,7 +88,7 @@ fn small_disks(
     Ok(())
 }
 
-/// Arguments of `unshare` that let this user mount something that nobody else sees.
+/// Arguments of `unshare` that let this user mount something in a private namespace.
 pub(crate) fn own_mounts(session: &Session) -> Option<&'static [&'static str]> {
     find_tool(session, "unshare")?;
     let ways: [&[&str]; 2] = [&["-m"], &["-r", "-m"]];

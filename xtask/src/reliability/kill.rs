@@ -93,7 +93,7 @@ fn kills(
     Ok(tally)
 }
 
-/// How long a save takes when nobody disturbs it: the median of five.
+/// Duration of an undisturbed save: the median of five.
 fn typical(lab: &Lab, scene: Scene, mode: &str, old: &Content, new: &Content) -> Result<Duration, Failure> {
     let mut times = Vec::new();
     for _ in 0..5 {

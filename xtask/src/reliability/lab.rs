@@ -102,7 +102,7 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        // What is left is in the way of nobody: a later lab removes it.
+        // Leftovers are harmless: a later run removes them.
         _ = fs::remove_dir_all(&self.root);
     }
 }
@@ -190,7 +190,7 @@ pub(crate) fn ended(spawned: std::io::Result<Child>) -> Result<(Ending, Duration
 pub(crate) fn saving(mut command: Command) -> Result<Child, Failure> {
     let mut child = command.spawn().map_err(|error| format!("a saver cannot be started: {error}"))?;
     let stdout = child.stdout.as_mut().ok_or("a saver without output")?;
-    // Byte by byte: what comes after this line belongs to whoever waits for the end.
+    // Reads single bytes: what follows this line is for the thread that waits for the end.
     let mut line = Vec::new();
     while line.last() != Some(&b'\n') {
         let mut byte = [0];

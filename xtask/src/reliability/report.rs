@@ -78,7 +78,7 @@ impl Report {
     }
 }
 
-/// `Linux 6.1 x86_64`: what is behind the second number of the version is of no interest.
+/// `Linux 6.1 x86_64`: the rest of the version is left out.
 fn without_patch(system: &str) -> String {
     let word = |word: &str| word.split('.').take(2).collect::<Vec<_>>().join(".");
     system.split_whitespace().map(word).collect::<Vec<_>>().join(" ")

@@ -136,7 +136,7 @@ impl Scene {
         }
     }
 
-    /// Names beside the target that nobody wants there; those that this scene put there do not count.
+    /// Unwanted names beside the target; those that this scene created are not counted.
     pub(crate) fn strangers(self, lab: &Lab) -> Vec<String> {
         let planted = |name: &str| self == Self::Leftover && LEFTOVERS.contains(&name);
         names(&lab.path("run/here")).into_iter().filter(|name| name != "m.bin" && !planted(name)).collect()
@@ -177,7 +177,7 @@ fn look_at_folder(target: &Path, new: &Content) -> Found {
     }
 }
 
-/// Sorted names in a folder; one that cannot be listed has a name that nobody expects.
+/// Sorted names in a folder; for one that cannot be listed, a name that no test expects.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return vec!["(cannot be listed)".to_owned()] };
     let mut names: Vec<_> =

@@ -70,7 +70,7 @@ impl Scene {
 
     fn kills(&self, work: &[&str], rounds: u32, broken: &mut Vec<String>) -> Result<Tally, Failure> {
         let seals = work.first() == Some(&"seal");
-        // Whoever seals is no reader; whoever rekeys is.
+        // `seal` writes without an identity; `rekey` needs one.
         let owner: &[&str] =
             if seals { &["--recipient", "reader.key.pub", "--force"] } else { &["--identity", "reader.key"] };
         let work = [work, owner].concat();
@@ -122,7 +122,7 @@ impl Scene {
         fs::read(self.folder.join("found.safetensors")).map_err(|error| error.to_string().into())
     }
 
-    /// How long the work takes when nobody disturbs it: the median of five.
+    /// Duration of the undisturbed work: the median of five.
     fn typical(&self, work: &[&str]) -> Result<Duration, Failure> {
         let mut times = [Duration::ZERO; 5];
         for time in &mut times {

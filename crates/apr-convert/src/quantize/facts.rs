@@ -2,7 +2,7 @@
 
 use gguf_core::{Header, Value};
 
-/// What a file says whose model nobody named.
+/// `general.name` of a model without a name.
 const UNNAMED: &str = "unknown";
 
 /// What is known of a model besides its tensors. Without an architecture the generic rule holds.

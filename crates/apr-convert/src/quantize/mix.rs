@@ -51,7 +51,7 @@ impl<'a> Mixer<'a> {
         }
     }
 
-    /// Whether the tensor is the output tensor, or stands in for it.
+    /// Whether the tensor is the output tensor, or is used as the output tensor.
     pub(super) fn is_output(&self, role: Role) -> bool {
         role == Role::Output || self.is_tied && role == Role::TokenEmbedding
     }

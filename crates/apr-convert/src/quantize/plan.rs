@@ -167,7 +167,7 @@ pub struct Decision {
     pub tensor_idx: usize,
     /// What it is.
     pub from: Option<Dtype>,
-    /// What it becomes; `None` if it is copied and nobody here knows its type.
+    /// Its new type; `None` if it is copied because its type is unknown here.
     pub to: Option<Dtype>,
     /// Why.
     pub reason: Reason,

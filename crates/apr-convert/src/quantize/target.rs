@@ -81,7 +81,7 @@ const READ_ONLY: &[(&str, &str)] = &[
     ("IQ3_M", "Q3_K_M"),
 ];
 
-/// What a model is to become: the format of most tensors, and the mixture it stands for.
+/// What a model is to become: the format of most tensors, and the mixture it names.
 ///
 /// ```
 /// use apr_convert::quantize::{FileType, Target};

@@ -94,7 +94,7 @@ fn first_centres(x: &Matrix, n_clusters: usize, rng: &mut Rng) -> Vec<f64> {
                 rest -= distance;
                 rest < 0.0
             });
-            // Every sample lies on a centre, or rounding ate the last one: any sample will do.
+            // Every sample lies on a centre, or rounding ate the last one: any sample can be chosen.
             let centre = wide(drawn.unwrap_or_else(|| rng.below(x.n_rows())));
             let with_it: Vec<f64> = x
                 .rows()

@@ -137,8 +137,8 @@ fn eliminate(table: &mut DMatrix<f64>, step: usize) {
 
 /// Of all `(a, b)` with `a + repeats * b = chosen`, the `b` of the shortest.
 ///
-/// The shortest solution of `[I repeats] (a, b) = chosen` lies in the space of the rows, of which a QR factorization
-/// of the transpose gives an orthonormal basis.
+/// The shortest solution of `[I repeats] (a, b) = chosen` is in the row space, of which a QR factorization of the transpose
+/// gives an orthonormal basis.
 fn shortest_split(repeats: &DMatrix<f64>, chosen: &DVector<f64>) -> DVector<f64> {
     let (rank, n_left) = repeats.shape();
     let mut rows = DMatrix::zeros(rank + n_left, rank);

@@ -135,7 +135,7 @@ fn view<'data>(
     Ok(LinearView { plane })
 }
 
-/// `model: bytes before the plane, bytes behind the rule of the intercept`
+/// `model: bytes before the plane, bytes after the rule of the intercept`
 macro_rules! views {
     ($($model:ident: $before:literal, $after:literal;)*) => {
         $(impl ViewPayload for crate::$model {

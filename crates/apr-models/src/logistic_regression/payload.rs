@@ -91,7 +91,7 @@ impl ViewPayload for LogisticRegression {
     }
 }
 
-/// Passes over what training was told: the rest of the payload behind the plane.
+/// Skips the options of training: the rest of the payload after the plane.
 fn skip_settings(input: &mut PayloadReader<'_>) -> Result<(), Error> {
     input.skip(16)?;
     if has_training(input.layout()) {

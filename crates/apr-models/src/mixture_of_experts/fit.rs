@@ -1,9 +1,9 @@
 //! Training of mixtures by expectation and maximization.
 //!
-//! The model behind it: each sample has one expert, drawn with the probabilities that the gate gives; its target is what
-//! the expert predicts plus a normal error of the expert's own variance. Each round finds how probable it is for each
-//! sample that each expert made it, then the experts by weighted least squares and the gate by weighted logistic
-//! regression (Jordan and Jacobs, Neural Computation 6, 1994). No round lowers the likelihood.
+//! The model: each sample has one expert, drawn with the probabilities that the gate gives; its target is what the expert
+//! predicts plus a normal error of the expert's own variance. Each round finds how probable it is for each sample that each
+//! expert made it, then the experts by weighted least squares and the gate by weighted logistic regression (Jordan and Jacobs,
+//! Neural Computation 6, 1994). No round lowers the likelihood.
 
 use alloc::vec;
 use alloc::vec::Vec;

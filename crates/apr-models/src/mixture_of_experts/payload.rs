@@ -1,4 +1,5 @@
-//! Mixtures in payloads: list of experts, gate, experts asked, room, share left out, weight of evenness.
+//! Payload of a mixture: list of experts, gate, experts per sample, capacity factor, dropped fraction, weight of load
+//! balancing.
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -58,7 +59,7 @@ impl<E: DecodePayload, G: GatingNetwork + DecodePayload> DecodePayload for Mixtu
     }
 }
 
-/// Where each expert lies in a payload.
+/// Byte range of each expert in a payload.
 struct ExpertIndex<E, G> {
     ranges: Vec<Range<u64>>,
     layout: PayloadLayout,

@@ -275,7 +275,7 @@ fn output_gradients(
             sum / width as f64
         }
         NeuralLoss::CrossEntropy => {
-            // Behind sigmoids and softmax the derivatives of logarithm and activation cancel.
+            // After sigmoids and softmax the derivatives of logarithm and activation cancel.
             for (places, outputs) in gradients.chunks_exact_mut(width).zip(said.chunks_exact(width)) {
                 let mass = match activation {
                     Activation::Softmax => places.iter().sum(),

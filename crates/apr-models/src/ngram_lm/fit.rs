@@ -46,7 +46,7 @@ pub(crate) fn fit<T: AsRef<[S]>, S: AsRef<str>>(
     let words = Vocabulary::from_sorted(seen.keys())?;
 
     let mut model = NgramLm { smoothing: options.smoothing, words, tables: Vec::new() };
-    // Each sentence behind as many starts as a context has tokens; `ends` are the places behind what is predicted.
+    // Each sentence follows as many start tokens as a context has; `ends` are the indices after the predicted tokens.
     let (mut tokens, mut ends) = (Vec::new(), Vec::new());
     for sentence in sentences {
         tokens.extend(core::iter::repeat_n(START, order - 1));

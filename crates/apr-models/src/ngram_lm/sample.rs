@@ -63,7 +63,7 @@ fn draw(model: &NgramLm, context: &[u32], rng: &mut Rng) -> u32 {
     }
 }
 
-/// The first place of the span for which `reached` holds of the place behind it; it holds for all later ones.
+/// The first index of the span for which `reached` holds of the next index; it holds for all later ones.
 fn first(span: &core::ops::Range<usize>, reached: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (span.start, span.end.saturating_sub(1).max(span.start));
     while low < high {

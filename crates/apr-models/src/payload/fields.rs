@@ -8,14 +8,14 @@ use crate::matrix::Matrix;
 use crate::payload::values::{read_matrices, read_matrix};
 
 /// Fields of a payload in their order. Once one of them cannot be read, or is refused, all others are 0 or empty and nothing
-/// more is read: whoever reads ten fields looks once for what went wrong, behind the last.
+/// more is read: a caller that reads ten fields checks for an error once, after the last.
 pub(crate) struct Fields<'f, 'r> {
     input: &'f mut PayloadReader<'r>,
     error: Option<Error>,
 }
 
-/// What `make` makes of the fields that it asks for. It may be asked to make it of zeros and empty lists, which nobody gets to
-/// see: what a list is as long as, or what a number is a place in, is checked behind it or by [`Fields::check`].
+/// Result of `make` on the fields that it reads. After an error, `make` continues with zeros and empty lists, which no caller
+/// sees: lengths and indices are checked afterwards or by [`Fields::check`].
 pub(crate) fn read<'r, T>(
     input: &mut PayloadReader<'r>,
     make: impl FnOnce(&mut Fields<'_, 'r>) -> T,

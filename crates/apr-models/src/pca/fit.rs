@@ -140,7 +140,7 @@ fn eigen(table: DMatrix<f64>) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
     Some((values, vectors.collect()))
 }
 
-/// Takes out of a direction what lies along the ones before it, and gives it the length 1; `false` if little is left.
+/// Makes a direction orthogonal to the ones before it and normalizes it; `false` if little is left.
 fn make_orthonormal(direction: &mut [f64], before: &[f64]) -> bool {
     // Once more, because the first pass leaves rounding errors of what it removes.
     for _ in 0..2 {

@@ -10,7 +10,7 @@ use apr_container::{
 
 use super::{NeighboursStep, TextInput, TreesStep};
 
-/// A part that stands in payloads.
+/// A part that is stored in payloads.
 pub(crate) trait Part: Clone + Debug + PartialEq {
     fn write(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error>;
 

@@ -7,11 +7,11 @@ use apr_container::{PayloadReader, PayloadWriter};
 use crate::checks;
 use crate::error::Error;
 
-/// One behind the last code point.
+/// One after the last code point.
 const END: u32 = 0x11_0000;
 
-/// A set of characters, for example those that `\w` stands for in some language's regular expressions. It is written out as
-/// ranges, so that nobody's version of Unicode matters.
+/// A set of characters, for example those that `\w` matches in some language's regular expressions. It is written out as
+/// ranges, so that results do not depend on the Unicode version of a library.
 ///
 /// ```
 /// use apr_models::CharacterClass;
@@ -30,7 +30,7 @@ pub struct CharacterClass {
 }
 
 impl CharacterClass {
-    /// Takes code points: where the first range begins, the one behind its end, where the next begins, and so on.
+    /// Takes code points: where the first range begins, the one after its end, where the next begins, and so on.
     ///
     /// # Errors
     ///

@@ -94,7 +94,7 @@ impl AccentFold {
         out
     }
 
-    /// As [`apply`](Self::apply), behind what is there.
+    /// As [`apply`](Self::apply), appending to `out`.
     pub(crate) fn apply_to(&self, text: &str, out: &mut String) {
         if text.is_ascii() {
             out.push_str(text);

@@ -100,7 +100,7 @@ pub struct KernelStep {
 
 impl KernelStep {
     /// Support vectors class by class, as many of each as `n_support` says. `dual` has a column for each of them and
-    /// `k - 1` rows, one after the other: what a vector of class `i` counts against class `j` stands in row `j` if `j < i`,
+    /// `k - 1` rows, one after the other: the coefficient of a vector of class `i` against class `j` is in row `j` if `j < i`,
     /// in row `j - 1` if `j > i`. `intercepts` has a constant for each pair.
     ///
     /// # Errors

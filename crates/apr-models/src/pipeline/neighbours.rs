@@ -342,8 +342,8 @@ mod tests {
 
     fn answers(parts: NeighboursParts, row: &[f64]) -> Vec<f64> {
         let step = NeighboursStep::new(parts).unwrap();
-        let room = row.len().max(step.answer.width());
-        let (mut before, mut spare) = (vec![0.0; room], vec![f64::NAN; room]);
+        let space = row.len().max(step.answer.width());
+        let (mut before, mut spare) = (vec![0.0; space], vec![f64::NAN; space]);
         before[..row.len()].copy_from_slice(row);
         let mut block = Block::dense(1, row.len(), &mut before, &mut spare);
         step.run(&mut block);

@@ -140,14 +140,14 @@ impl SparseRows64 {
 pub(crate) struct Block<'s> {
     n_rows: usize,
     width: usize,
-    /// Both have room for the rows before and behind each step.
+    /// Both hold the rows before and after each step.
     values: &'s mut [f64],
     spare: &'s mut [f64],
     sparse: Option<&'s mut SparseRows64>,
 }
 
 impl<'s> Block<'s> {
-    /// Dense rows, which stand in `values`. Both slices have room for the rows at their widest.
+    /// Dense rows, stored in `values`. Both slices hold the rows at their widest.
     pub(crate) const fn dense(
         n_rows: usize,
         width: usize,
@@ -157,7 +157,7 @@ impl<'s> Block<'s> {
         Self { n_rows, width, values, spare, sparse: None }
     }
 
-    /// Sparse rows; the slices have room for the dense ones that steps make of them.
+    /// Sparse rows; the slices hold the dense rows that steps compute from them.
     pub(crate) const fn sparse(
         rows: &'s mut SparseRows64,
         values: &'s mut [f64],

@@ -34,7 +34,7 @@ pub enum TextTerms {
     },
     /// Characters. Two and more white spaces are one space.
     Characters,
-    /// Characters of one word at a time, with a space before and behind it. Words are what stands between white space.
+    /// Characters of one word at a time, with a space before and after it. Words are separated by white space.
     CharactersInWords,
 }
 

@@ -47,7 +47,7 @@ impl TfIdfWeights {
         rows.values_mut().chunks_exact_mut(width).for_each(|row| self.weigh(0..width, row));
     }
 
-    /// Weighs the values of a row, which stand in those columns.
+    /// Weights the values of a row in those columns.
     fn weigh(&self, columns: impl Iterator<Item = usize>, values: &mut [f64]) {
         for (value, column) in values.iter_mut().zip(columns) {
             if *value == 0.0 {

@@ -268,8 +268,8 @@ mod tests {
 
     fn sums(step: &TreesStep, rows: &[f64], width: usize) -> Vec<f64> {
         let n_rows = rows.len() / width;
-        let room = n_rows * width.max(step.start.len());
-        let (mut values, mut spare) = (vec![0.0; room], vec![f64::NAN; room]);
+        let space = n_rows * width.max(step.start.len());
+        let (mut values, mut spare) = (vec![0.0; space], vec![f64::NAN; space]);
         values[..rows.len()].copy_from_slice(rows);
         let mut block = Block::dense(n_rows, width, &mut values, &mut spare);
         step.run(&mut block);

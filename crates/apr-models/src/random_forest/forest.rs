@@ -216,7 +216,7 @@ impl<T: ForestTree, Y: Target> Forest<T, Y> {
     }
 }
 
-/// What stands behind the trees, up to the targets.
+/// The fields after the trees, up to the targets.
 struct Settings {
     n_estimators: usize,
     max_depth: Option<usize>,

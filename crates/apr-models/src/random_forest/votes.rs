@@ -3,18 +3,18 @@
 use alloc::vec::Vec;
 
 /// Classes counted without an allocation.
-const ROOM: usize = 32;
+const INLINE: usize = 32;
 
-/// How many votes each class has; only as many classes take room as have votes.
+/// Number of votes of each class; only classes with votes take memory.
 pub(crate) struct Votes {
-    few: [(usize, u32); ROOM],
+    few: [(usize, u32); INLINE],
     n_few: usize,
     more: Vec<(usize, u32)>,
 }
 
 impl Votes {
     pub(crate) const fn new() -> Self {
-        Self { few: [(0, 0); ROOM], n_few: 0, more: Vec::new() }
+        Self { few: [(0, 0); INLINE], n_few: 0, more: Vec::new() }
     }
 
     pub(crate) fn clear(&mut self) {

@@ -42,7 +42,7 @@ pub struct KernelParts {
     /// The support vectors, class by class: a row each.
     pub support_vectors: Matrix,
     /// Coefficients, a column for each support vector, `k - 1` rows one after the other: those of class `i` against
-    /// class `j` stand in row `j` if `j < i`, in row `j - 1` if `j > i`.
+    /// class `j` are in row `j` if `j < i`, in row `j - 1` if `j > i`.
     pub dual: Vec<f64>,
     /// A constant for each pair of classes: (0, 1), (0, 2), ... (1, 2), ...
     pub intercepts: Vec<f64>,

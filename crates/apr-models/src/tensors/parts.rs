@@ -14,7 +14,8 @@ pub(crate) struct Parts<'t> {
 }
 
 impl Tensors {
-    /// What `make` makes of the parts that it asks for. It may be asked to make it of zeros and empty lists, which nobody gets
+    /// Result of `make` on the parts that it reads. After an error, `make` continues with zeros and empty lists, which no
+    /// caller gets
     /// to see.
     pub(crate) fn parts<'t, T>(&'t self, make: impl FnOnce(&mut Parts<'t>) -> T) -> Result<T, Error> {
         let mut parts = Parts { tensors: self, error: None };

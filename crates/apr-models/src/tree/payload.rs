@@ -97,8 +97,8 @@ pub(crate) fn read(input: &mut PayloadReader<'_>, says: LeafKind) -> Result<Tree
     Ok(tree)
 }
 
-/// Makes room for one more node and one more open split. Room doubles, and all that ever was is charged: while a list
-/// moves, both rooms exist.
+/// Reserves memory for one more node and one more open split. Capacity doubles, and every allocation is charged: while a list
+/// is moved, both exist.
 pub(crate) fn make_room<T>(
     tree: &mut Tree,
     open: &mut Vec<T>,
@@ -112,7 +112,7 @@ pub(crate) fn make_room<T>(
     made.map_err(|_| input.invalid("no memory for so many nodes of a tree"))
 }
 
-/// Elements to make room for before one is added: none if there is room, else as many as there are.
+/// Number of elements to reserve before one is added: none if there is spare capacity, else the current length.
 pub(crate) fn room_to_make<T>(list: &Vec<T>) -> usize {
     if list.len() < list.capacity() { 0 } else { list.len().max(1) }
 }

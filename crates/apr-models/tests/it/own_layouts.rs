@@ -1,4 +1,4 @@
-//! The payload layouts of `docs/payloads.md`: what is written is read as it was, and what nobody wrote is refused or
+//! The payload layouts of `docs/payloads.md`: what is written is read back unchanged, and what no writer produces is refused or
 //! read as a model that works.
 
 pub(crate) mod dice;

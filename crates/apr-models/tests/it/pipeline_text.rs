@@ -110,7 +110,7 @@ fn accents_go_as_in_scikit_learn() {
 /// `CountVectorizer(strip_accents=...)` fitted on the texts; every count is 0 or 1.
 #[test]
 fn counts_behind_accents_are_those_of_scikit_learn() {
-    // What `\w` stands for, as far as these texts go.
+    // The characters that `\w` matches in these strings.
     let letters =
         || class(&[0x30, 0x3A, 0x41, 0x5B, 0x5F, 0x60, 0x61, 0x7B, 0xDF, 0xE0, 0x2BC, 0x2BD, 0x1100, 0x1200]);
     let with_letters: &[&str] = &[

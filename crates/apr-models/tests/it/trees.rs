@@ -1,4 +1,4 @@
-//! Trees from payloads and tensors that nobody vouches for.
+//! Trees from untrusted payloads and tensors.
 
 use apr_container::{ModelType, PayloadLayout, decode_payload_from_slice, encode_payload_to_vec};
 use apr_models::{

@@ -15,7 +15,7 @@ const N_FEATURES: usize = 17;
 /// Samples: more than are taken at once.
 const N_ROWS: usize = 6;
 
-/// What a model, or a view of it, says about samples, bit by bit.
+/// Bits of the predictions of a model or a view of it.
 trait Says {
     fn bits(&self, rows: &[f32]) -> Result<Vec<u64>, apr_models::Error>;
 }
@@ -100,11 +100,11 @@ where
     rows[N_FEATURES] = f32::NAN;
     rows[2 * N_FEATURES] = f32::INFINITY;
     let loaded = load_from_bytes::<M>(&file, model_type).map(|model| model.bits(&rows));
-    let mut room = vec![0; file.len() + 4];
+    let mut space = vec![0; file.len() + 4];
     for shift in 0..4 {
-        room[shift..shift + file.len()].copy_from_slice(&file);
+        space[shift..shift + file.len()].copy_from_slice(&file);
         let viewed =
-            view_bytes::<M>(&room[shift..shift + file.len()], model_type).map(|view| view.bits(&rows));
+            view_bytes::<M>(&space[shift..shift + file.len()], model_type).map(|view| view.bits(&rows));
         match (&loaded, viewed) {
             (Ok(Ok(expected)), Ok(found)) => assert_eq!(&found.unwrap(), expected, "{what}"),
             // A model of another number of features.

@@ -23,7 +23,7 @@ const SIGNATURE_LEN: u64 = 64;
 const UNKNOWN: &str = "not an .apr, sealed, safetensors or GGUF file";
 
 /// What a model file says about itself, as a dict, from its header alone: nothing is decrypted or decoded, no checksum or
-/// signature is compared, and everything is the claim of whoever wrote the file.
+/// signature is compared, and everything is unauthenticated information from the file.
 ///
 /// file: the path (str, os.PathLike) or the bytes of an `.apr` file of either version, a sealed file, a safetensors file or
 /// a GGUF file. compat: accept what other programs accept.
@@ -153,7 +153,7 @@ fn of_apr1<'py>(py: Python<'py>, info: &ModelInfo, declared: &Declared) -> PyRes
     Ok(dict)
 }
 
-/// The key that is said to have signed; nobody has checked it.
+/// The key that the file names as its signer, not verified.
 fn signature<'py>(
     py: Python<'py>,
     is_signed: bool,

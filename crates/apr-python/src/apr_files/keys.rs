@@ -32,12 +32,12 @@ enum Identity {
 /// Whose signature a file must have.
 #[derive(Default)]
 enum Trusted {
-    /// Nobody asks.
+    /// No signature is required.
     #[default]
     Unasked,
     /// That of one of these keys. Keys given without a name are called by their fingerprint.
     Keys(TrustedKeys),
-    /// Whoever's: it shows that nothing was changed since, not who signed.
+    /// Any key: the signature shows that the file is unchanged since it was signed, not who signed it.
     Anyone,
 }
 
@@ -282,7 +282,7 @@ impl KeySource {
         }
     }
 
-    /// The secret key, unlocked; its file must be one that nobody but its owner can read.
+    /// The secret key, unlocked; only the owner may have permission to read its file.
     fn secret(&self, py: Python<'_>, password: Option<Password>) -> PyResult<SecretKey> {
         let missing = || Refusal::Said { code: "cy-open", text: "the key is under a password".to_owned() };
         let open = |text: &str| {

@@ -24,8 +24,8 @@ const MAX_LEN: u64 = 1 << 34;
 /// signature is verified first, then it is decrypted, then decoded.
 ///
 /// file: its path (str, os.PathLike), or its bytes.
-/// password: str or bytes, for files encrypted under one.
-/// identity: a recipient's secret key, for files encrypted for it: the path of the key's file, which nobody else may be able
+/// password: str or bytes, for files encrypted with a password. identity: a recipient's secret key, for files encrypted for it:
+/// the path of the key's file, which only its owner may be able
 ///     to read, or the text of the key. key_password: the password that the key itself is under.
 /// verify_key: the public key, or a list of them, one of which must have signed the file: text or path of each.
 /// trusted_keys: the path of a list of such keys, `NAME KEY` a line. any_signer: any signature will do; it shows damage and

@@ -237,8 +237,8 @@ impl Model {
 ///     "hyperparameters", "metrics", "custom", ...); without it, what the model's own file said. "created_at" is filled in where it
 ///     is missing: from SOURCE_DATE_EPOCH, or the clock.
 /// password: encrypt under this str or bytes. recipients: encrypt for the owner of this public key (text or path); the format
-///     has room for one.
-/// sign_key: sign with this key: the path of the key's file, which nobody else may be able to read, or the text of the key.
+///     supports one recipient. sign_key: sign with this key: the path of the key's file, which only its owner may be able to
+/// read, or the text of the key.
 ///     key_password: the password that the key itself is under.
 ///
 /// What is encrypted is the payload: the metadata stay readable for everybody. Raises AprError, OSError, ValueError, TypeError.

@@ -105,7 +105,7 @@ impl Refusal {
         Self::Said { code: "am-no-predictions", text }
     }
 
-    /// Of a part that stands at `place` in a description.
+    /// Of the part at `place` in a description.
     pub(crate) fn of_part(place: &str, error: apr_models::Error) -> Self {
         Self::Part { place: place.to_owned(), error: Box::new(error) }
     }

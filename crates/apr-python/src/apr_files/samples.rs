@@ -168,14 +168,14 @@ fn array<'py, T: Copy, const N: usize>(
     bytes: impl Fn(T) -> [u8; N],
 ) -> PyResult<Bound<'py, PyAny>> {
     let numpy = Numpy::get(py)?;
-    let room = numpy.room(py, (values.len() * N) as u64)?;
-    let mut buffer = Buffer::of(&room, Wanted::WritableBytes)?;
+    let array = numpy.empty(py, (values.len() * N) as u64)?;
+    let mut buffer = Buffer::of(&array, Wanted::WritableBytes)?;
     let (places, _) = buffer.bytes_mut().as_chunks_mut::<N>();
     for (place, &value) in places.iter_mut().zip(values) {
         *place = bytes(value);
     }
     drop(buffer);
-    numpy.view(dtype, shape, &room, 0)
+    numpy.view(dtype, shape, &array, 0)
 }
 
 /// Values, their columns, and where each row begins: what `scipy.sparse.csr_array` takes.

@@ -98,7 +98,7 @@ fn sealed(path: &Path, out: &Path, keys: &SealKeys, public: Texts, private: Text
     Ok(seal_file(out, &plan, &options, |out| io::copy(&mut file, out).map(drop))?)
 }
 
-/// The file's tensors and what lies between them, where its header says what its tensors are.
+/// The tensors of the file and the bytes between them, if its header lists tensors.
 fn plan(file: &Bytes<'_>, len: u64) -> Result<Plan, Refusal> {
     let tensors = look(file, true).and_then(|file| tensors(&file));
     // What its reader refuses may be sealed all the same.

@@ -83,19 +83,19 @@ impl SealedFile {
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let (idx, part) = self.find(name)?;
         let numpy = Numpy::get(py)?;
-        let room = numpy.room(py, part.len())?;
-        let mut buffer = Buffer::of(&room, Wanted::WritableBytes)?;
+        let array = numpy.empty(py, part.len())?;
+        let mut buffer = Buffer::of(&array, Wanted::WritableBytes)?;
         py.detach(|| self.reader.read_part(idx, 0, buffer.bytes_mut()))
             .map_err(|error| self.raise(py, error))?;
         let shape: Option<Vec<usize>> = part.shape().iter().map(|&dim| usize::try_from(dim).ok()).collect();
         // What the directory says of a type may be any word.
         let (Some(dtype), Some(shape)) = (Dtype::element_from_name(part.dtype()), shape) else {
-            return Ok(room);
+            return Ok(array);
         };
         match dtype.byte_len(&shape) {
             Ok(len) if len == part.len() && is_packed(dtype) => unpacked(py, dtype, &shape, buffer.bytes()),
-            Ok(len) if len == part.len() => numpy.view(dtype, &shape, &room, 0),
-            _ => Ok(room),
+            Ok(len) if len == part.len() => numpy.view(dtype, &shape, &array, 0),
+            _ => Ok(array),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::foreign::Refused;
 /// A file, by its path or as the bytes in memory.
 pub(crate) enum Source {
     File(PathBuf),
-    /// The memory of a `bytes` object, which nobody can change.
+    /// The memory of a `bytes` object, which is immutable.
     Memory(Buffer),
     /// A copy of memory that could change between two looks at it.
     Copy(Vec<u8>),

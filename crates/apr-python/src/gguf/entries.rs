@@ -118,7 +118,7 @@ impl<'py> Place<'_, 'py> {
         value.extract().map_err(|error: T::Error| self.refused(value, error.into()))
     }
 
-    /// Of a value that the type cannot hold, with Python's reason behind it.
+    /// Of a value that the type cannot hold, with Python's reason as cause.
     fn refused(&self, value: &Bound<'py, PyAny>, cause: PyErr) -> PyErr {
         let py = value.py();
         let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();

@@ -123,7 +123,7 @@ impl<'py> Part<'py> {
         self.field("kind").map_or_else(|error| error, |kind| kind.invalid("is not known"))
     }
 
-    /// What one of some words stands for.
+    /// The value of one of several words.
     pub(crate) fn one_of<T: Clone>(&self, words: &[(&str, T)]) -> PyResult<T> {
         let Ok(word) = self.value.cast::<PyString>() else { return Err(self.wrong("a str")) };
         match words.iter().find(|(known, _)| word == known) {

@@ -213,7 +213,7 @@ fn a_refused_request_leaves_its_connection_in_order() {
         let Ok(()) = client.stream.write_all(&row("[1,2]")) else { break };
         match client.try_response() {
             Ok(Some(response)) => assert_eq!(response.predictions(), json!([4.0])),
-            // Of a body that nobody read, the server may close the connection instead of reading it.
+            // The server may close the connection instead of reading the body.
             _ => client = server.connect(),
         }
     }

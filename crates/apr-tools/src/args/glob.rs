@@ -1,4 +1,4 @@
-//! Patterns over tensor names: `*` stands for any run of characters, `?` for one, `\` takes the next literally.
+//! Patterns over tensor names: `*` matches any sequence of characters, `?` matches one, `\` takes the next literally.
 
 use core::convert::Infallible;
 
@@ -44,7 +44,7 @@ impl Glob {
         self.captures(name).is_some()
     }
 
-    /// What each `*` stands for, the leftmost ones as short as possible; `None` if the name does not match.
+    /// The text matched by each `*`, the leftmost ones as short as possible; `None` if the name does not match.
     ///
     /// Only the last star is ever extended, so the time is the product of the two lengths at worst.
     pub(crate) fn captures(&self, name: &str) -> Option<Vec<String>> {

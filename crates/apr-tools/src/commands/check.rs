@@ -62,9 +62,9 @@ enum Content {
 enum Payload {
     /// It is this model, in this layout.
     Decoded { model: &'static str, layout: &'static str },
-    /// It is of its maker's own type: decompressed, and not understood.
+    /// A user-defined type: decompressed, but not decoded.
     Foreign,
-    /// Nobody can look without the key.
+    /// Encrypted: it cannot be read without the key.
     Encrypted,
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     };
     console.finished("checked");
     match printed {
-        // The verdict stands even if nobody reads it.
+        // The exit status does not depend on whether the report is read.
         Err(failure) if failure.is_closed_pipe() => Ok(exit),
         Err(failure) => Err(failure),
         Ok(()) => Ok(exit),

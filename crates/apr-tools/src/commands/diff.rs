@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         report::text(&comparison, shown, console)
     };
     match printed {
-        // The verdict stands even if nobody reads all of it.
+        // The exit status does not depend on whether the whole report is read.
         Err(failure) if failure.is_closed_pipe() => Ok(exit),
         Err(failure) => Err(failure),
         Ok(()) => Ok(exit),

@@ -151,7 +151,7 @@ fn no_crates() -> Failure {
         .help("name the folder of a checkout of this project: --crates CHECKOUT")
 }
 
-/// Refuses a file that the door of a service does not take.
+/// Refuses a file that the embedding API of services does not read.
 fn check_serves(file: &ModelFile) -> Result<(), Failure> {
     match &file.format {
         Format::First { signature: Signature::None, .. } => Ok(()),

@@ -80,7 +80,7 @@ pub(crate) struct Args {
     /// Leave `output.weight` as it is.
     #[arg(long, conflicts_with = "output_tensor_type")]
     leave_output_tensor: bool,
-    /// The same type for all, without the mixture that TYPE stands for.
+    /// The same type for all, without the mixture of TYPE.
     #[arg(long)]
     pure: bool,
     /// Quantize again what is quantized, although precision is lost twice.
@@ -307,7 +307,7 @@ fn exact<'m>(model: &Model, tensors: &[Tensor<'m>]) -> Result<BTreeSet<&'m str>,
         return Ok(BTreeSet::new());
     }
     let is_weight = |tensor: &Tensor<'_>| {
-        // Blocks stand for floats.
+        // Blocks decode to floats.
         let dtype = tensor.dtype().element().unwrap_or(Dtype::F32);
         Tensors::is_weight_matrix(dtype, tensor.shape())
     };

@@ -70,7 +70,7 @@ impl Report for RekeyReport<'_> {
 ///
 /// # Errors
 ///
-/// If the file cannot be opened with the key, the recipients have no room, or the file cannot be written.
+/// If the file cannot be opened with the key, the recipients exceed the capacity, or the file cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let path = args.input.as_path();
     if path.as_os_str() == "-" {

@@ -230,7 +230,7 @@ pub(crate) fn seal(
     Ok(Exit::Success)
 }
 
-/// Cuts the file into its tensors and what lies between them, where its format says what its tensors are.
+/// Splits the file into its tensors and the bytes between them, if its format lists tensors.
 fn plan(source: &Source, len: u64, console: &Console) -> Result<Plan, Failure> {
     if source.format() == Format::AprV1 {
         return Ok(Plan::of_file(len, [])?);

@@ -1,4 +1,4 @@
-//! `apr serve`: a model behind an HTTP address.
+//! `apr serve`: serves a model over HTTP.
 
 use alloc::borrow::Cow;
 use alloc::rc::Rc;

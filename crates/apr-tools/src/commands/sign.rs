@@ -270,7 +270,7 @@ fn shard_size(text: &str) -> Result<NonZeroU64, Failure> {
         .ok_or_else(|| Failure::new(CODE_USAGE, "a shard has at least one byte"))
 }
 
-/// Where a signature goes if nobody says where.
+/// Default path of a signature.
 fn default_place(input: &Path, format: Format) -> PathBuf {
     match format {
         Format::Minisign => minisign_path(input),

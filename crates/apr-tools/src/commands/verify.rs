@@ -1,4 +1,4 @@
-//! `apr verify`: whether a file or folder is what somebody signed.
+//! `apr verify`: verifies the signature of a file or folder.
 
 use alloc::borrow::Cow;
 use std::io::{Read, Write as _};
@@ -371,13 +371,13 @@ fn embedded(input: &Path, trust: &Trust) -> Result<Finding, Failure> {
     })
 }
 
-/// The signature that lies where `apr verify` looks for one beside a file, or in a folder.
+/// The signature at the path where `apr verify` looks for one, beside a file or in a folder.
 pub(crate) fn signature_beside(input: &Path) -> Option<PathBuf> {
     let mut places = core::iter::once(minisign_path(input)).chain(bundle_places(input));
     places.find(|place| place.is_file())
 }
 
-/// The name under which a file or folder was signed, unless it has that name: as it is given, behind links, or escaped as in
+/// The name under which a file or folder was signed, unless it has that name: as given, with links resolved, or escaped as in
 /// the comments that `apr sign` writes.
 fn other_name(input: &Path, signed: Option<&str>) -> Option<String> {
     let given = input.file_name().map(|name| name.to_string_lossy().into_owned());

@@ -64,7 +64,7 @@ impl Spool {
     }
 }
 
-/// Refuses a beginning that no file of any length can have; `more` is what has arrived behind it.
+/// Refuses a beginning that no file of any length can have; `more` are the bytes that arrived after it.
 fn plausible(first: [u8; 8], more: &[u8], label: &Path) -> Result<(), Failure> {
     if FileKind::of(&first).expected() != Format::SafeTensors {
         return Ok(());

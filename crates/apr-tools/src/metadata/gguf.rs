@@ -14,14 +14,14 @@ use crate::terminal::escape;
 
 /// Key of the JSON that holds what is not text.
 pub(crate) const OF_GGUF: &str = "gguf.metadata";
-/// The key without which a GGUF file is not complete.
+/// The required key of every GGUF file.
 pub(crate) const ARCHITECTURE: &str = "general.architecture";
-/// What it says of a model that nobody named.
+/// Its value for a model without a known architecture.
 const UNKNOWN: &str = "unknown";
-/// The key that is a number wherever it comes from.
+/// The key whose value is converted to a number.
 const ALIGNMENT: &str = "general.alignment";
 
-/// The key that says how quantized tensors are stored.
+/// The key with the version of the quantized blocks.
 const QUANTIZATION_VERSION: &str = "general.quantization_version";
 /// The key that says which type most tensors have.
 const FILE_TYPE: &str = "general.file_type";
@@ -62,7 +62,7 @@ pub(super) fn of_header(header: &Header<'_>) -> (Entries, Vec<String>) {
         let head = |kind: &str| format!("[{},\"{kind}\"", quoted(key));
         match value {
             Value::Text(text) => match text.to_str() {
-                // Its own name is taken, so the text stands in the list.
+                // Its own name is taken, so the string goes into the list.
                 Ok(text) if key == OF_GGUF => rows.push(format!("{},{}]", head("string"), quoted(text))),
                 Ok(text) => {
                     entries.insert(key.to_owned(), text.to_owned());
@@ -177,8 +177,8 @@ fn rows(text: &str) -> Result<Vec<Row<'_>>, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-/// Writes entries as keys: those of the list in its order and with its types, the others as strings behind them. What a
-/// file cannot do without is added.
+/// Writes entries as keys: those of the list in its order and with its types, the others as strings after them. What a file
+/// cannot do without is added.
 ///
 /// # Errors
 ///
@@ -220,7 +220,7 @@ pub(crate) fn to_builder(
             (None, Some(value)) => {
                 set_json(builder, key, kind, value.get()).map_err(|failure| failure.of_key(Some(key)))?;
             }
-            // Somebody took the entry away.
+            // The entry was removed.
             (None, None) => {}
         }
     }
@@ -286,7 +286,7 @@ fn no(kind: &str, json: &str) -> Failure {
     Failure::new(CODE_NOT_CARRIED, format!("`{}` is no {kind}", escape::cut(json, 60)))
 }
 
-/// The bits of a float, as they stand in the list.
+/// The bits of a float, as the list stores them.
 fn bits(json: &str) -> Option<u64> {
     u64::from_str_radix(json.strip_prefix("\"0x")?.strip_suffix('"')?, 16).ok()
 }

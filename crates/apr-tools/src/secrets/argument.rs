@@ -1,4 +1,4 @@
-//! Secret keys that stand in the command line.
+//! Secret keys on the command line.
 
 use std::ffi::OsString;
 

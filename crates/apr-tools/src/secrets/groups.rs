@@ -213,15 +213,15 @@ pub(crate) struct TrustArgs {
     any_signer: bool,
 }
 
-/// Whose signature a file must have.
+/// The signature that a file must have.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Trusted {
-    /// Nobody asks.
+    /// No signature is required.
     #[default]
     Unasked,
-    /// That of one of these keys. Keys given without a name are called by their fingerprint.
+    /// By one of these keys. Keys without a name are named by their fingerprint.
     Keys(TrustedKeys),
-    /// Whoever's: it shows that nothing was changed since, not who signed.
+    /// Any key: the signature shows that the file is unchanged since it was signed, not who signed it.
     Anyone,
 }
 

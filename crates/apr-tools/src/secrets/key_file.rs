@@ -45,11 +45,11 @@ pub(crate) fn load_any(key_or_file: &Path, password: &KeyPasswordArgs) -> Result
     }
 }
 
-/// Reads a secret key's file, which nobody but its owner may be able to read, and unlocks it if it is locked.
+/// Reads the file of a secret key and unlocks it if it is locked. Only its owner may have permission to read the file.
 ///
 /// # Errors
 ///
-/// If it cannot be read or others can read it too; if it holds no secret key; if the password is another one.
+/// If it cannot be read or others can read it too; if it holds no secret key; if the password is wrong.
 pub(crate) fn load_secret(path: &Path, password: &KeyPasswordArgs) -> Result<AnySecretKey, Failure> {
     keep_secrets();
     let regular = durable_file::open_regular(path, MAX_LEN)?;

@@ -13,8 +13,8 @@ pub(crate) struct PasswordCost {
 }
 
 impl PasswordCost {
-    /// What a sealed file may ask for unless the command line says otherwise. Strangers write such files, and what they ask
-    /// for is spent before anything of the file is known to be authentic.
+    /// Limits for sealed files unless the command line sets others. Such files are untrusted, and what they ask for is spent
+    /// before anything of the file is known to be authentic.
     const OF_FILES: Self = Self { memory_kib: 256 << 10, passes: 8 };
     /// Less is no protection.
     const LEAST_KIB: u32 = 8 << 10;

@@ -203,8 +203,8 @@ fn from_descriptor(number: u32) -> Result<Vec<u8>, Failure> {
     line.map_err(|error| unreadable(&error))?.ok_or_else(too_long)
 }
 
-/// What comes before the first line feed; `None` if it is too long. Byte by byte: what follows belongs to someone else, and
-/// whoever writes may keep the other end open.
+/// The bytes before the first line feed; `None` if there are too many. Reads single bytes: later bytes are for another reader,
+/// and the writer may keep the pipe open.
 fn first_line(mut input: impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut line = Zeroizing::new(Vec::with_capacity(MAX_LEN + 2));
     let mut byte = Zeroizing::new([0]);

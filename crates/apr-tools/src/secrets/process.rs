@@ -1,4 +1,4 @@
-//! What a process that holds secrets must not leave behind: a core dump.
+//! Disables core dumps in processes that hold secrets.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

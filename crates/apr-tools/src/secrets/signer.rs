@@ -38,11 +38,11 @@ impl Signer {
     }
 }
 
-/// Reads a signing key's file: ours, PEM or minisign's, which nobody but its owner may be able to read.
+/// Reads the file of a signing key: `apr`'s own format, PEM or minisign's. Only its owner may have permission to read it.
 ///
 /// # Errors
 ///
-/// If it cannot be read or others can read it too; if it holds no signing key; if the password is another one.
+/// If it cannot be read or others can read it too; if it holds no signing key; if the password is wrong.
 pub(crate) fn load_signer(path: &Path, password: &KeyPasswordArgs) -> Result<Signer, Failure> {
     keep_secrets();
     match p256::SigningKey::open_file(path) {

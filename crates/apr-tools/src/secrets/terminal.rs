@@ -1,4 +1,4 @@
-//! Asking for a password at the terminal, where nobody sees it.
+//! Password prompt on the terminal, without echo.
 
 #[cfg(unix)]
 use std::sync::{Mutex, PoisonError};
@@ -72,7 +72,8 @@ enum Typed {
 #[cfg(unix)]
 const INTERRUPT: u8 = 3;
 
-/// One line without its line feed. In one buffer from the beginning: one that grew would leave its old copy behind.
+/// One line without its line feed. The buffer has its full capacity from the start: one that grew would leave a copy in freed
+/// memory.
 #[cfg(unix)]
 fn read_line(mut tty: &std::fs::File) -> std::io::Result<Typed> {
     use std::io::Read as _;

@@ -1,7 +1,7 @@
-//! Text out of files, made safe to show.
+//! Escaping of text from files for the terminal.
 //!
-//! Names and metadata are written by whoever made the file. Printed raw, they can move the cursor, recolour or
-//! hide what follows, or reorder it through bidirectional controls. What is shown is therefore escaped.
+//! Names and metadata come from the file, which is untrusted. Printed as they are, they could move the cursor, change colours,
+//! hide text, or reorder it with bidirectional controls. Everything from a file is therefore escaped.
 
 use core::fmt::Write as _;
 use std::path::Path;

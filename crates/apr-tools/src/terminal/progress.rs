@@ -18,7 +18,7 @@ const INTERVAL: Duration = Duration::from_millis(200);
 const WORTH_TELLING: Duration = Duration::from_secs(1);
 /// Cells of the bar.
 const BAR_CELLS: usize = 12;
-/// Least room for the name of a tensor.
+/// Minimum columns for the name of a tensor.
 const NAME_CELLS: usize = 12;
 /// Width of a terminal that does not say how wide it is.
 const USUAL_WIDTH: usize = 80;
@@ -130,7 +130,7 @@ impl Meter {
 
     /// As much as fits into the width; the last column stays free, because some terminals wrap there.
     fn line(&self, now: Duration, style: Style) -> String {
-        let room = style.width().unwrap_or(USUAL_WIDTH).saturating_sub(1);
+        let columns = style.width().unwrap_or(USUAL_WIDTH).saturating_sub(1);
         let Self { label, total, .. } = *self;
         let done = self.done.min(total);
         let rate = done as f64 / now.as_secs_f64().max(1e-6);
@@ -148,11 +148,11 @@ impl Meter {
         ] {
             let parts: Vec<&str> = [Some(percent.as_str())].into_iter().chain(parts).flatten().collect();
             let longer = parts.join(", ");
-            if width::of(label) + 1 + longer.len() <= room {
+            if width::of(label) + 1 + longer.len() <= columns {
                 shown = longer;
             }
         }
-        let mut rest = room.saturating_sub(width::of(label) + 1 + shown.len());
+        let mut rest = columns.saturating_sub(width::of(label) + 1 + shown.len());
         // The length of a name does not count, so that the bar does not come and go with the names.
         let for_name = if self.item.is_empty() { 0 } else { 2 * NAME_CELLS };
         let bar = if rest > BAR_CELLS + for_name {

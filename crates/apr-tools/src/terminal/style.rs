@@ -68,7 +68,7 @@ impl Style {
         width::shorten(text, max, self.by_glyphs("…", "..."))
     }
 
-    /// Text as lines that fit into the terminal behind `indent` columns.
+    /// Text as lines that fit into the terminal after `indent` columns.
     pub(crate) fn wrap(self, text: &str, indent: usize) -> Vec<String> {
         match self.width {
             Some(width) if width > indent => table::wrap(text, width - indent, 0),

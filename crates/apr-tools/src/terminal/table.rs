@@ -67,7 +67,7 @@ impl Table {
     /// The lines, no longer than a line of the terminal as far as leaving columns out and shortening names allow it.
     pub(crate) fn fitted(&self, style: Style, dispensable: Dispensable) -> Vec<String> {
         let mut widths: Vec<_> = self.widths().into_iter().map(Some).collect();
-        let Some((name, room)) = widths.first().copied().flatten().zip(style.width()) else {
+        let Some((name, available)) = widths.first().copied().flatten().zip(style.width()) else {
             return self.lines();
         };
         let besides = |widths: &[Option<usize>]| -> usize {
@@ -75,20 +75,22 @@ impl Table {
         };
         for (columns, needed) in [(dispensable.first, name), (dispensable.last, name.min(NAME_WIDTH))] {
             for &column in columns {
-                if needed + besides(&widths) <= room {
+                if needed + besides(&widths) <= available {
                     break;
                 }
                 widths[column] = None;
             }
         }
-        let name = name.min(room.saturating_sub(besides(&widths)).max(TEXT_WIDTH));
+        let name = name.min(available.saturating_sub(besides(&widths)).max(TEXT_WIDTH));
         widths[0] = Some(name);
         let shortened = |row: &Row| {
             let mut cells = row.cells.clone();
             if let Some(cell) = cells.first_mut() {
                 let (indent, text) = cell.split_at(row.indent);
                 *cell = match name.checked_sub(width::of(indent)) {
-                    Some(room) if room >= TEXT_WIDTH / 2 => format!("{indent}{}", style.shorten(text, room)),
+                    Some(available) if available >= TEXT_WIDTH / 2 => {
+                        format!("{indent}{}", style.shorten(text, available))
+                    }
                     _ => style.shorten(cell, name),
                 };
             }
@@ -99,13 +101,13 @@ impl Table {
 
     /// The lines, with the text in the last column wrapped to the terminal.
     pub(crate) fn wrapped(&self, style: Style) -> Vec<String> {
-        let (lines, Some(room)) = (self.lines(), style.width()) else { return self.lines() };
+        let (lines, Some(available)) = (self.lines(), style.width()) else { return self.lines() };
         let widths = self.widths();
         let before: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum();
-        if before + TEXT_WIDTH > room {
+        if before + TEXT_WIDTH > available {
             return lines;
         }
-        lines.iter().flat_map(|line| wrap(line, room, before)).collect()
+        lines.iter().flat_map(|line| wrap(line, available, before)).collect()
     }
 
     fn widths(&self) -> Vec<usize> {
@@ -134,14 +136,14 @@ impl Table {
     }
 }
 
-/// A line as lines of at most `room` columns where words allow it, those after the first indented by `indent`.
-pub(crate) fn wrap(line: &str, room: usize, indent: usize) -> Vec<String> {
+/// Wraps a line at `available` columns between words; lines after the first are indented by `indent`.
+pub(crate) fn wrap(line: &str, available: usize, indent: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = line.to_owned();
-    while width::of(&rest) > room {
+    while width::of(&rest) > available {
         let mut used = 0;
         let places = rest.char_indices().filter_map(|(at, c)| {
-            let place = (c == ' ' && used > indent && used <= room).then_some(at);
+            let place = (c == ' ' && used > indent && used <= available).then_some(at);
             used += width::of_char(c);
             place
         });

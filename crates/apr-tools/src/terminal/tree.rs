@@ -63,7 +63,7 @@ pub(crate) fn build<'a>(items: &[Item<'a>]) -> Vec<Node<'a>> {
 pub(crate) fn groups<'a>(items: &[Item<'a>]) -> Vec<Group<'a>> {
     let (split, separator) = split(items);
     let nodes = level(&split, 0, separator);
-    // Each node stands for neighbours in the order of the names.
+    // Each node represents adjacent names in sorted order.
     let mut names = split.iter().map(|(_, item)| item.name);
     let mut groups = Vec::new();
     collect(&nodes, "", separator, &mut names, &mut groups);

@@ -33,9 +33,9 @@ pub(crate) fn shorten(text: &str, max: usize, ellipsis: &str) -> String {
         return text.to_owned();
     }
     let chars: Vec<char> = text.chars().collect();
-    let room = max.saturating_sub(of(ellipsis));
+    let columns = max.saturating_sub(of(ellipsis));
     // The end tells names apart better than the beginning does, and gets the odd column.
-    let (head, tail) = (fitting(chars.iter(), room / 2), fitting(chars.iter().rev(), room.div_ceil(2)));
+    let (head, tail) = (fitting(chars.iter(), columns / 2), fitting(chars.iter().rev(), columns.div_ceil(2)));
     let (mut head, mut tail) = (head, chars.len() - tail);
     let digit = |idx: usize| chars.get(idx).is_some_and(char::is_ascii_digit);
     while head > 0 && digit(head) && digit(head - 1) {
@@ -47,13 +47,13 @@ pub(crate) fn shorten(text: &str, max: usize, ellipsis: &str) -> String {
     chars[..head].iter().collect::<String>() + ellipsis + &chars[tail..].iter().collect::<String>()
 }
 
-/// How many characters fit into `room` columns.
-fn fitting<'a>(chars: impl Iterator<Item = &'a char>, room: usize) -> usize {
+/// Number of characters that fit into `columns` columns.
+fn fitting<'a>(chars: impl Iterator<Item = &'a char>, columns: usize) -> usize {
     let mut used = 0;
     chars
         .take_while(|c| {
             used += of_char(**c);
-            used <= room
+            used <= columns
         })
         .count()
 }

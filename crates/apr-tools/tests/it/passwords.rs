@@ -92,7 +92,7 @@ fn a_descriptor_gives_its_first_line() {
         format!("--password-fd 0 <<end\n{PASSWORD}\nend"),
         format!("--password-fd 3 3<<end\n{PASSWORD}\nsomething else\nend"),
         "--password-fd 9 9<password.txt".to_owned(),
-        // Whoever writes need not close the other end.
+        // The writer need not close the pipe.
         format!("--password-fd 0 < fifo & exec 5>fifo; echo {PASSWORD} >&5; wait $!"),
     ] {
         if line.contains("fifo") {

@@ -57,7 +57,7 @@ fn every_type_of_model_can_be_encrypted() {
     for entry in folder.read_dir().unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        // One release stands for all: the payload is not decoded.
+        // One release suffices: the payload is not decoded.
         if !name.starts_with("a0723") || !name.ends_with("_plain.apr") {
             continue;
         }
@@ -166,7 +166,7 @@ fn wrong_keys_and_damage_are_one_text() {
     assert_eq!(told(&["--identity", "buyer.key"]), text, "a key in place of the password");
 }
 
-/// Whatever is changed between the header and the signature, and whoever makes the checksum right again.
+/// Any change between the header and the signature is refused, also with a recomputed checksum.
 #[test]
 fn nothing_that_was_changed_is_used_or_told() {
     let sandbox = Sandbox::with_models();
@@ -198,7 +198,7 @@ fn a_demanded_signature_is_verified_before_anything_else() {
     let plain = sandbox.read("model.apr");
     let forger = SigningKey::from_seed(&[9; 32]);
     sandbox.write("forged.apr", &protected(&plain, &Protection::default().signed_by(&forger)));
-    // Metadata that cannot be read, signed by nobody we know: the signature is what counts.
+    // Unreadable metadata, signed by an untrusted key: the signature is checked first.
     let mut torn = sandbox.read("forged.apr");
     torn[32] = 0xC1;
     sandbox.write("torn.apr", &reseal(torn));

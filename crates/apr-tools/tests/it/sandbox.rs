@@ -25,7 +25,7 @@ pub(crate) struct Sandbox {
     base: PathBuf,
 }
 
-/// What a run left behind.
+/// Exit code and output of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) exit: i32,

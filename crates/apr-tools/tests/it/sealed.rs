@@ -1,4 +1,4 @@
-//! Sealed files: what goes in comes out, for whom it is for and nobody else.
+//! Sealed files: recipients read back the content, others do not.
 
 use apr_crypto::{RecipientSecret, SecretKey};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a sealed file may ask of whoever opens it, and what its maker is told.
+//! Limits of sealed files for readers, and the messages to writers.
 
 use apr_crypto::RecipientSecret;
 use apr_sealed::SealOptions;
@@ -86,7 +86,7 @@ fn a_key_is_tried_on_no_more_stanzas_than_the_command_line_allows() {
         assert_eq!(sandbox.read("many.sealed"), file);
         assert_eq!(sandbox.json(&[&args[..], &more].concat()).0, 0, "{args:?}");
     }
-    // Nobody needs a key to see how many there are.
+    // Their number is visible without a key.
     assert_eq!(sandbox.run(&["inspect", "many.sealed"]).exit, 0);
     let seal = ["seal", "model.apr", "-o", "room.sealed", "--recipient", "buyer.key.pub", "--room"];
     let ran = sandbox.run(&[&seal[..], &["1025"]].concat());

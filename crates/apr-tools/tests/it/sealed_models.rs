@@ -60,7 +60,7 @@ fn a_changed_sealed_model_predicts_nothing() {
     for file in FORMATS {
         seal(&sandbox, file, &["--sign", "maker.key"]);
         let sealed = sandbox.read("order.sealed");
-        // Signed only: the content stands in the file as it is.
+        // Signed only: the content is in the file in plaintext.
         let (_, seen) = sandbox.json(&["inspect", "order.sealed"]);
         let at =
             ["header_bytes", "payload_bytes"].map(|len| seen[len].as_u64().unwrap()).iter().sum::<u64>() - 1;

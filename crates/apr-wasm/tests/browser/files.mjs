@@ -22,7 +22,7 @@ export function safetensors(tensors, metadata = null) {
   return Buffer.concat([length, Buffer.from(text), ...parts]);
 }
 
-/** A file of `gib` GiB that takes no room: `layers` tensors of zeros, and a first one that counts from 0 to 999. */
+/** A sparse file of `gib` GiB: `layers` tensors of zeros, and a first one that counts from 0 to 999. */
 export async function huge(path, gib, layers) {
   const size = gib * 2 ** 30;
   const each = Math.floor(size / layers / 4) * 4;

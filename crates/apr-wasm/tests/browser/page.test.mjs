@@ -335,7 +335,7 @@ describe("protection", () => {
 
 let password = null;
 
-/** A file with the password of the example, which nobody else can read. */
+/** A file with the password of the example, readable by its owner only. */
 function passwordFile() {
   password ??= join(scratch, "password");
   writeFileSync(password, "open sesame\n", { mode: 0o600 });

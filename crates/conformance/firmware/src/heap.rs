@@ -25,7 +25,7 @@ pub(crate) struct Heap<const LEN: usize> {
 #[repr(C, align(16))]
 struct Memory<const LEN: usize>(UnsafeCell<[u8; LEN]>);
 
-// SAFETY: the bytes are reached only through pointers that `alloc` hands out, each to bytes that nobody else has until
+// SAFETY: the bytes are reached only through pointers that `alloc` hands out, each to bytes that no other pointer reaches until
 // `dealloc` takes them back.
 unsafe impl<const LEN: usize> Sync for Memory<LEN> {}
 

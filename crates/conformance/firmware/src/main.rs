@@ -94,7 +94,7 @@ fn all() -> Result<(), Error> {
 
     // Its checksum is right, its signature is another model's.
     say_refusal("tampered", verify(&TAMPERED));
-    // Sound and signed, and more than the heap has room for.
+    // Valid and signed, but larger than the heap.
     HEAP.restart();
     verify(&LARGE)?;
     say_refusal("large", LARGE.load_with(&checked).map(drop));

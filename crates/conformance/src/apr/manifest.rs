@@ -12,13 +12,13 @@ const FORMAT: &str = "apr";
 /// Everything known about the `.apr` vectors.
 #[derive(Clone, Debug)]
 pub struct Manifest {
-    /// The samples behind every list of predictions.
+    /// The samples of every list of predictions.
     pub rows: Vec<Vec<f32>>,
     /// Distinct payloads by name.
     pub payloads: BTreeMap<String, Payload>,
     /// What the peers wrote.
     pub files: Vec<File>,
-    /// What nobody should write.
+    /// Invalid files.
     pub hostile: Vec<Hostile>,
 }
 

@@ -63,7 +63,7 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
     Ok(suite)
 }
 
-/// The samples behind every list of predictions.
+/// The samples of every list of predictions.
 pub(super) fn rows(manifest: &Manifest) -> Matrix {
     let n_cols = manifest.rows.first().map_or(0, Vec::len);
     Matrix::from_vec(manifest.rows.len(), n_cols, manifest.rows.concat()).expect("rows of one length")
@@ -86,7 +86,7 @@ struct Case<'a> {
 
 type Check = fn(&Case<'_>) -> [Outcome; 8];
 
-/// The type behind each of the manifest's names.
+/// The Rust type of each name in the manifest.
 const KINDS: &[(&str, Check)] = &[
     ("LinearRegression", check::<LinearRegression>),
     ("Ridge", check::<Ridge>),

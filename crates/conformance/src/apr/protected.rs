@@ -123,7 +123,7 @@ impl Case<'_> {
         Outcome::from_failure("equal", check().err())
     }
 
-    /// Whoever trusts anyone learns which key it was.
+    /// A reader that accepts any signer learns which key signed.
     fn signer(&self) -> Outcome {
         if self.facts.protection != Protection::Signed {
             return Outcome::NotApplicable;

@@ -22,7 +22,7 @@ struct Make {
     name: &'static str,
     lock: Lock,
     is_signed: bool,
-    /// The reader trusts whoever signed.
+    /// The reader accepts any signer.
     trusts_anyone: bool,
     unclaimed: &'static [&'static str],
 }

@@ -116,7 +116,7 @@ fn damage_on_disk_is_refused() {
     println!("{flipped} flipped bits and {cut} lengths, all refused");
 }
 
-/// Uses everything there is behind a file that may have been read.
+/// Uses everything that a file provides, if it could be read.
 fn use_up(file: &[u8]) -> bool {
     let mut loaded = false;
     for options in LEVELS {

@@ -102,7 +102,7 @@ fn judge(name: &str, file: &[u8], worst: &mut Worst, describing: &mut Worst) {
     }
 }
 
-/// A payload that nobody had to have a model for.
+/// A payload without a model.
 struct Raw(Vec<u8>);
 
 impl EncodePayload for Raw {

@@ -1,4 +1,4 @@
-//! Creating never replaces, whoever comes in between.
+//! Creating never replaces a file, not even one that another process creates meanwhile.
 
 use std::fs;
 use std::io::Write as _;

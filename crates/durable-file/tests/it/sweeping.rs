@@ -65,7 +65,7 @@ fn the_way_back_of_a_killed_writer_is_swept() {
     fs::write(scratch.join(old), "old").unwrap();
     write(&path, b"newest").unwrap();
     assert_eq!(scratch.names(), ["m.bin"]);
-    // And somebody removed the target since.
+    // And the target was removed since.
     fs::remove_file(&path).unwrap();
     fs::write(scratch.join(old), "old").unwrap();
     write(&path, b"again").unwrap();

@@ -125,7 +125,7 @@ fn names_of_every_length_are_found() {
     }
 }
 
-/// Room for long headers is made from their first entry, whatever follows it.
+/// Memory for long headers is reserved from their first entry, whatever follows it.
 #[test]
 fn long_headers_are_read() {
     let entry = |name: &str, shape: &str, at: usize| {

@@ -95,7 +95,7 @@ const HEADERS: &[(&str, &str, usize)] = &[
     (r#"{"a":{"data_offsets":[0]}}"#, WRONG_TYPE, 23),
     (r#"{"a":{"data_offsets":[0,1,2]}}"#, WRONG_TYPE, 25),
     (r#"{"a":{"data_offsets":[0,1}}"#, WRONG_TYPE, 25),
-    // Fields nobody knows.
+    // Unknown fields.
     (r#"{"a":{"x":nul}}"#, "st-json-syntax", 10),
     (r#"{"a":{"x":NaN}}"#, "st-json-syntax", 10),
     (r#"{"a":{"x":}}"#, "st-json-syntax", 10),

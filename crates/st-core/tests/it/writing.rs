@@ -115,7 +115,7 @@ fn layouts_refuse_what_no_reader_could_use() {
     assert_eq!(error(&[a, overflow], &default), named(ErrorKind::SizeOverflow, "o"));
     let odd = spec("f", Dtype::F4, &[1]);
     assert_eq!(error(&[odd], &default), named(ErrorKind::PartialByte { bits: 4 }, "f"));
-    // Sixteen times 2^60 bytes, then one byte less, which leaves no room for the header.
+    // Sixteen times 2^60 bytes, then one byte less, after which the header does not fit.
     let names: Vec<_> = (b'a'..b'q').map(|letter| char::from(letter).to_string()).collect();
     let mut huge: Vec<_> = names.iter().map(|name| spec(name, Dtype::U8, &[1 << 60])).collect();
     assert_eq!(error(&huge, &default), named(ErrorKind::SizeOverflow, "p"));
@@ -210,10 +210,11 @@ impl Write for Narrow {
 fn errors_of_the_sink_are_passed_on() {
     let layout = Layout::new([spec("a", Dtype::U8, &[4])], &WriteOptions::default()).unwrap();
     let len = layout.file_len() as usize;
-    for room in [0, 8, len - 5, len - 1] {
-        let error = layout.write_to(&mut Narrow(room), &[b"abcd"]).unwrap_err();
+    for capacity in [0, 8, len - 5, len - 1] {
+        let error = layout.write_to(&mut Narrow(capacity), &[b"abcd"]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        let error = layout.write_streamed(&mut Narrow(room), |_, sink| sink.write_all(b"abcd")).unwrap_err();
+        let error =
+            layout.write_streamed(&mut Narrow(capacity), |_, sink| sink.write_all(b"abcd")).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
     layout.write_streamed(&mut Narrow(len), |_, sink| sink.write_all(b"abcd")).unwrap();
@@ -229,8 +230,8 @@ fn metadata_changes_in_place_while_there_is_room() {
     let mut bytes = to_vec(&[("t", view)], &options).unwrap();
     let header = Header::from_bytes(&bytes, &ReadOptions::STRICT).unwrap();
     let text_len = bytes[..header.data_start() as usize].trim_ascii_end().len();
-    let room = header.data_start() as usize - text_len;
-    for (extra, missing) in [(0, None), (room, None), (room + 1, Some(1)), (room + 9, Some(9))] {
+    let capacity = header.data_start() as usize - text_len;
+    for (extra, missing) in [(0, None), (capacity, None), (capacity + 1, Some(1)), (capacity + 9, Some(9))] {
         let metadata = pairs(&[("k", &("v".to_owned() + &"x".repeat(extra)))]);
         match (header.with_metadata(Some(&metadata)), missing) {
             (Ok(start), None) => {

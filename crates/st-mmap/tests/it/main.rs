@@ -6,7 +6,7 @@
 extern crate alloc;
 
 mod checkpoints;
-mod doors;
+mod entry_points;
 mod saving;
 mod scratch;
 mod sharded;

@@ -98,7 +98,7 @@ fn distances() -> Vec<[u32; 2]> {
     entries
 }
 
-/// Whether a sigma behind these characters is the last letter of a word.
+/// Whether a sigma after these characters is the last letter of a word.
 fn ends_word(before: &[char]) -> bool {
     before.iter().chain(&['Σ']).collect::<String>().to_lowercase().ends_with('ς')
 }

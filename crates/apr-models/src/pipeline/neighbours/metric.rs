@@ -42,7 +42,7 @@ impl NeighbourMetric {
         }
     }
 
-    /// The distance that a reduced one stands for.
+    /// The distance of a reduced one.
     pub(super) fn distance(self, reduced: f64) -> f64 {
         match self {
             Self::Euclidean => libm::sqrt(reduced),

@@ -123,8 +123,8 @@ impl KdTree {
                 (*low, *high) = (low.min(value.into()), high.max(value.into()));
             }
         }
-        if let Some(room) = self.boxes.get_mut(2 * width * node.idx..) {
-            room.iter_mut().zip(low.iter().chain(&high)).for_each(|(place, &value)| *place = value);
+        if let Some(space) = self.boxes.get_mut(2 * width * node.idx..) {
+            space.iter_mut().zip(low.iter().chain(&high)).for_each(|(place, &value)| *place = value);
         }
         if let Some(children) = self.children(node) {
             children.into_iter().for_each(|child| self.fill(child, width, values));

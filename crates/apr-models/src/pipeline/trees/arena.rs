@@ -44,7 +44,7 @@ pub(super) struct Node<T> {
     pub(super) threshold: T,
     /// Bits 0 to 30: the column of the value; bit 31: [`MISSING_LEFT`].
     pub(super) feature: u32,
-    /// Place of the left child; the right one stands behind it. Of a leaf: its own place.
+    /// Index of the left child; the right one follows it. Of a leaf: its own index.
     pub(super) child: u32,
 }
 
@@ -88,12 +88,13 @@ impl<T: Number> Arena<T> {
 
         let largest = tree_nodes.iter().max().map_or(0, |&count| count as usize);
         let mut arena = Self {
-            nodes: room(n_nodes)?,
-            roots: room(tree_nodes.len())?,
-            leaf_of: room(n_nodes)?,
+            nodes: reserved(n_nodes)?,
+            roots: reserved(tree_nodes.len())?,
+            leaf_of: reserved(n_nodes)?,
             last_feature: None,
         };
-        let mut build = Build { walked: room(largest)?, open: room(largest / 2)?, order: room(largest)? };
+        let mut build =
+            Build { walked: reserved(largest)?, open: reserved(largest / 2)?, order: reserved(largest)? };
         let (mut thresholds, mut leaves, mut start) = (walks.thresholds, walks.leaves, 0);
         for &count in tree_nodes {
             let end = start + count as usize;
@@ -192,7 +193,7 @@ impl<T: Number> Build<T> {
                 thresholds.split_first().ok_or_else(|| invalid("a split has no threshold"))?;
             *thresholds = rest;
             expect(!threshold.is_nan(), "a threshold is not a number")?;
-            // A whole tree has fewer splits than leaves; this keeps the list within its room.
+            // A complete tree has fewer splits than leaves; this keeps the list within its capacity.
             expect(self.open.len() < features.len() / 2, "a tree ends before every split has two sides")?;
             self.walked.push(Node { threshold, feature, child: 0 });
             self.open.push(behind - 1);
@@ -224,7 +225,7 @@ impl<T: Number> Build<T> {
     }
 }
 
-fn room<T>(count: usize) -> Result<Vec<T>, Error> {
+fn reserved<T>(count: usize) -> Result<Vec<T>, Error> {
     let mut list = Vec::new();
     match list.try_reserve_exact(count) {
         Ok(()) => Ok(list),

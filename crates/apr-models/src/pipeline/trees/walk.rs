@@ -10,7 +10,7 @@ const STRIDE: usize = 3;
 
 /// The leaves that rows reach, each from its place in `at`: one tree for many rows, or many trees for one row.
 ///
-/// A value that is missing goes where its split says if `MISSING`, else right: whoever says that none is missing must
+/// A missing value follows the direction stored in its split if `MISSING`, else right: a caller without missing values must
 /// know it. Every lane ends at the leaf it would reach alone.
 #[inline]
 pub(super) fn walk<const LANES: usize, const MISSING: bool, T: Number>(
@@ -30,7 +30,7 @@ pub(super) fn walk<const LANES: usize, const MISSING: bool, T: Number>(
                 *at = node.child + u32::from(!left);
             }
         }
-        // Children stand behind their parents: only leaves are left where they were.
+        // Children follow their parents, so only leaves keep their index.
         if at == before {
             return at;
         }

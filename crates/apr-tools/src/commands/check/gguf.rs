@@ -62,7 +62,7 @@ struct Fault {
 impl Fault {
     fn of(tensor: &Tensor<'_>, mut advance: impl FnMut(usize)) -> Result<Option<Self>, Failure> {
         let Some(probe) = Probe::of(tensor.dtype()) else { return Ok(None) };
-        // Of what nobody turns round, the bytes say nothing.
+        // Values of a type that cannot be byte-swapped are not checked.
         if tensor.check_order().is_err() {
             return Ok(None);
         }

@@ -157,7 +157,7 @@ pub(super) fn content<'n, 'm: 'n>(
     })
 }
 
-/// Whoever converts a model hardly means to pass on the data it was trained on.
+/// Removes the training data that a model stores: converting a model should not publish it.
 fn without_training_data(model: &AnyModel) -> AnyModel {
     let mut model = model.clone();
     match &mut model {

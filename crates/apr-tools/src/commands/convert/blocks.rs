@@ -9,7 +9,7 @@ use crate::input::{Format, Tensor, decodable};
 /// What becomes of blocks that the new format lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocks {
-    /// Blocks that stand for the same numbers; without such blocks, the tensor is refused.
+    /// Blocks with the same values; if there are none, the tensor is refused.
     Exact,
     /// The nearest thing that the format has: at last `F32`.
     Nearest,

@@ -13,8 +13,8 @@ const CHUNK: u64 = 1 << 17;
 /// Complex numbers count as two elements, real and imaginary part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Change {
-    /// Whether the values were compared. They are not when the numbers of elements differ, complex numbers would meet
-    /// real ones, or nobody here knows the numbers of a type.
+    /// Whether the values were compared. They are not if the numbers of elements differ, if one type is complex and the other
+    /// real, or if a type cannot be decoded.
     pub(crate) is_comparable: bool,
     /// Elements of the tensor.
     pub(crate) elements: u64,
@@ -70,7 +70,7 @@ pub(crate) fn compare(
         counted = counted.max(bytes);
     };
     let (Ok(a), Ok(b)) = (a.dequantized(Dtype::F32), b.dequantized(Dtype::F32)) else {
-        // Nobody here knows the numbers in them.
+        // One of the types cannot be decoded.
         return Ok(Some(Change::default()));
     };
     let (Some(dtype_a), Some(dtype_b)) = (a.dtype().element(), b.dtype().element()) else {

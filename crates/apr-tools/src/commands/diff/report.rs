@@ -228,12 +228,13 @@ fn rows(rows: &[Row], out: &mut impl Write, style: Style) -> io::Result<()> {
     const LABEL: usize = 9;
     let widest = |of: fn(&Row) -> &String| rows.iter().map(|row| width::of(of(row))).max().unwrap_or(0);
     let name_width = widest(|row| &row.name);
-    let room = style.width().filter(|&room| LABEL + name_width + 2 + widest(|row| &row.detail) > room);
+    let columns =
+        style.width().filter(|&columns| LABEL + name_width + 2 + widest(|row| &row.detail) > columns);
     for Row { status, name, detail } in rows {
         let label = status.paint(style) + &" ".repeat(LABEL - status.label().len());
-        match room {
-            Some(room) => {
-                writeln!(out, "{label}{}", style.shorten(name, room.saturating_sub(LABEL)))?;
+        match columns {
+            Some(columns) => {
+                writeln!(out, "{label}{}", style.shorten(name, columns.saturating_sub(LABEL)))?;
                 let mut lines = style.wrap(detail, LABEL).into_iter().filter(|line| !line.is_empty());
                 lines.try_for_each(|line| writeln!(out, "{:LABEL$}{line}", ""))?;
             }

@@ -1,4 +1,4 @@
-//! The file that goes into the program, and which door of the libraries reads it there.
+//! The file that is embedded in the program, and the library function that reads it there.
 
 use std::path::Path;
 
@@ -36,12 +36,12 @@ pub(crate) enum Signature {
     None,
     /// The program verifies it with this key.
     Verified(VerifyingKey),
-    /// The user said that nobody has to.
+    /// Not verified, at the user's request.
     Unchecked,
 }
 
 impl ModelFile {
-    /// Reads the file, and proves that the door the program will take takes it.
+    /// Reads the file and checks that the function which the program will call accepts it.
     ///
     /// # Errors
     ///

@@ -125,7 +125,7 @@ impl Project {
         if shape == Shape::Service && !checkout.0.join("apr-serve").exists() {
             return Err(Failure::new(CODE_USAGE, "this checkout has no apr-serve").in_file(&checkout.0));
         }
-        let door = Door::new(known, file, answer);
+        let loader = Loader::new(known, file, answer);
         let names = names(known, answer)?;
         let rows = rows(known, answer.line);
         let example = rows.as_ref().and_then(|rows| rows.get(1)).cloned();
@@ -138,7 +138,7 @@ impl Project {
         let asked = service::request(core::slice::from_ref(&example), answer.line);
         let example = if answer.line == Line::Text { quoted(&example) } else { example };
         let mut filling =
-            Filling { values: Values::default(), known, answer, door: &door, names: names.as_deref() };
+            Filling { values: Values::default(), known, answer, loader: &loader, names: names.as_deref() };
         filling.project(name, shape, optimize, checkout, &example);
         filling.model(file);
         filling.values.text("request", quoted(&asked));
@@ -184,16 +184,16 @@ impl Project {
             model_bytes: file.bytes.len() as u64,
             files,
             recorded,
-            is_view: shape == Shape::Lines && door.view.is_some(),
-            is_verified: door.is_signed,
-            features: door.features,
+            is_view: shape == Shape::Lines && loader.view.is_some(),
+            is_verified: loader.is_signed,
+            features: loader.features,
             argument: if shape == Shape::Service { "127.0.0.1:8080".to_owned() } else { example },
         })
     }
 }
 
-/// How the program comes by its model.
-struct Door {
+/// How the program loads its model.
+struct Loader {
     view: Option<&'static str>,
     is_first: bool,
     /// Whether a signature is verified.
@@ -203,7 +203,7 @@ struct Door {
     features: Vec<&'static str>,
 }
 
-impl Door {
+impl Loader {
     fn new(known: &Known, file: &ModelFile, answer: Answer) -> Self {
         let Format::First { compression, signature } = &file.format else {
             return Self {
@@ -239,13 +239,13 @@ struct Filling<'p> {
     values: Values,
     known: &'p Known,
     answer: Answer,
-    door: &'p Door,
+    loader: &'p Loader,
     names: Option<&'p [String]>,
 }
 
 impl Filling<'_> {
     fn project(&mut self, name: &str, shape: Shape, optimize: Optimize, checkout: &Checkout, example: &str) {
-        let (values, answer, door) = (&mut self.values, self.answer, self.door);
+        let (values, answer, loader) = (&mut self.values, self.answer, self.loader);
         let model = self.known.model.name();
         values.text("name", name);
         values.text("model", model);
@@ -256,7 +256,7 @@ impl Filling<'_> {
         values.text("container_source", checkout.of("apr-container"));
         values.text("crypto_source", checkout.of("apr-crypto"));
         values.text("models_source", checkout.of("apr-models"));
-        let features: Vec<String> = door.features.iter().map(|feature| toml(feature)).collect();
+        let features: Vec<String> = loader.features.iter().map(|feature| toml(feature)).collect();
         let features = if features.is_empty() {
             String::new()
         } else {
@@ -273,7 +273,7 @@ impl Filling<'_> {
             "names_rule",
             if self.known.features.is_some() { "; it has to name the features in their order" } else { "" },
         );
-        values.part("signed", door.is_signed);
+        values.part("signed", loader.is_signed);
         values.part("header", !is_text);
         values.part("numbers", !is_text);
         values.part("texts", is_text);
@@ -282,24 +282,24 @@ impl Filling<'_> {
         values.part("lines", shape == Shape::Lines);
         values.part("served", shape == Shape::Service);
         // A service needs it for the features alone.
-        values.part("container", shape == Shape::Lines || !door.features.is_empty());
+        values.part("container", shape == Shape::Lines || !loader.features.is_empty());
     }
 
     fn model(&mut self, file: &ModelFile) {
         let imports = self.imports();
-        let (values, answer, door, known) = (&mut self.values, self.answer, self.door, self.known);
+        let (values, answer, loader, known) = (&mut self.values, self.answer, self.loader, self.known);
         values.text("file", FILE);
         values.text("imports", imports);
         values.text("type", type_of(&known.model));
-        let view = door.view.map(|view| format!("{view}<'static>"));
+        let view = loader.view.map(|view| format!("{view}<'static>"));
         values.text("model_type", view.unwrap_or_else(|| type_of(&known.model)));
-        values.text("door", if door.view.is_some() { "view" } else { "load" });
-        values.part("first", door.is_first);
-        values.part("tensors", !door.is_first);
-        values.part("options", door.is_first && door.has_options);
-        values.part("plain", door.is_first && !door.has_options);
-        values.part("view", door.view.is_some());
-        values.part("owned", door.view.is_none());
+        values.text("loader", if loader.view.is_some() { "view" } else { "load" });
+        values.part("first", loader.is_first);
+        values.part("tensors", !loader.is_first);
+        values.part("options", loader.is_first && loader.has_options);
+        values.part("plain", loader.is_first && !loader.has_options);
+        values.part("view", loader.view.is_some());
+        values.part("owned", loader.view.is_none());
         match &file.format {
             Format::First { signature: Signature::Verified(key), .. } => {
                 values.text("signer", format!("{:?}", key.as_bytes()));
@@ -313,7 +313,7 @@ impl Filling<'_> {
         let has_names = self.names.is_some();
         values.part("names", has_names);
         // Those of an .apr file of version 1 come with it.
-        let classes = known.classes.as_deref().filter(|_| !door.is_first);
+        let classes = known.classes.as_deref().filter(|_| !loader.is_first);
         values.part("classes", classes.is_some());
         values.text("class_names", list(classes.unwrap_or_default()));
         values.part("numbered", !has_names);
@@ -333,28 +333,28 @@ impl Filling<'_> {
 
     /// The lines that bring what the module of the model uses.
     fn imports(&self) -> String {
-        let door = self.door;
+        let loader = self.loader;
         let mut out = String::new();
         let mut container = Vec::new();
-        if door.is_first {
+        if loader.is_first {
             container.extend(["Embedded", "Error"]);
-            container.extend(door.has_options.then_some("ReadOptions"));
-            container.extend(door.has_options.then_some("UncheckedSignature"));
+            container.extend(loader.has_options.then_some("ReadOptions"));
+            container.extend(loader.has_options.then_some("UncheckedSignature"));
             container.push("embed_model");
-            container.extend(door.is_signed.then_some("verify_signature"));
+            container.extend(loader.is_signed.then_some("verify_signature"));
             out += &using("apr_container", &container);
         }
-        if door.is_signed {
+        if loader.is_signed {
             out += "use apr_crypto::VerifyingKey;\n";
         }
         let model = self.known.model.name();
         let model = if model == "DBSCAN" { "Dbscan" } else { model };
         let mut models = vec![model];
-        models.extend(door.view);
+        models.extend(loader.view);
         if model == "MixtureOfExperts" {
             models.push("LinearRegression");
         }
-        if !door.is_first {
+        if !loader.is_first {
             models.extend(["Error", "Tensors"]);
         }
         models.sort_unstable();

@@ -33,7 +33,7 @@ struct Summary<'s> {
 
 /// What the payload holds.
 enum Payload {
-    /// Nobody can look without the key.
+    /// Encrypted: it cannot be read without the key.
     Encrypted,
     /// A type of its maker's own.
     Foreign {

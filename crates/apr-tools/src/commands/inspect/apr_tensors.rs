@@ -32,7 +32,7 @@ struct Summary<'m> {
     items: Vec<Item<'m>>,
     dtypes: Vec<(TensorType, Totals)>,
     totals: Totals,
-    /// What stands at the end; `None` if nobody looked.
+    /// The footer; `None` if it was not read.
     footer: Option<Footer>,
     warnings: Vec<Warning>,
 }

@@ -28,7 +28,7 @@ struct Signature {
 }
 
 struct Encryption {
-    /// If the metadata say so. Nobody vouches for that until the payload is opened.
+    /// As the metadata state it; not authenticated until the payload is decrypted.
     mode: Option<KeyHint>,
     /// The beginning of the recipient's public key, in hexadecimal digits.
     recipient: Option<String>,

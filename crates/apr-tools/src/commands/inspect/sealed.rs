@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, source: &Source, console: &mut Console) -> Result
     Ok(Exit::Success)
 }
 
-/// What is behind the encryption.
+/// The decrypted content.
 struct Inside {
     metadata: Vec<(String, String)>,
     /// The fingerprint of each recipient, as far as the file lists them.

@@ -90,7 +90,7 @@ impl NewFile {
 
     fn apr(work: &Work<'_>, entries: &Entries, rules: &Rules) -> Result<Self, Failure> {
         let dtype = |decision: &apr_convert::quantize::Decision, tensor: &Tensor<'_>| {
-            // What nobody here knows is copied under its own number.
+            // Unknown types are copied with their type number.
             decision.to.map_or_else(|| tensor.dtype().apr_type(), Dtype::apr_type)
         };
         work.check_types(|decision, tensor| dtype(decision, tensor).is_some())?;

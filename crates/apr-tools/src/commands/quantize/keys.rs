@@ -15,7 +15,7 @@ use crate::input::{Contents, Model};
 use crate::output::Run;
 use crate::terminal::Console;
 
-/// Keys that llama-quantize sets anew, behind all others.
+/// Keys that llama-quantize sets again, after all others.
 const VERSION: &str = "general.quantization_version";
 const FILE_TYPE: &str = "general.file_type";
 /// The version of ggml's blocks.
@@ -37,7 +37,7 @@ pub(super) fn refuse_part(header: &Header<'_>) -> Result<(), Failure> {
         .help("join them first: apr unshard FIRST -o OUT.gguf"))
 }
 
-/// Puts the keys behind those that are there as llama-quantize does.
+/// Appends the keys as llama-quantize does.
 ///
 /// # Errors
 ///

@@ -38,7 +38,7 @@ impl<'a> Work<'a> {
         decision.map_or("", |decision| self.specs[decision.tensor_idx].name)
     }
 
-    /// Makes the tensor of a decision; copies it if nobody here knows its type.
+    /// Writes the tensor as decided; copies it if its type is unknown.
     ///
     /// # Errors
     ///

@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args, paths: &[PathBuf], console: &mut Console) -> Resu
     let input = args.input.as_path();
     let output = args.write.output(&args.output, console)?;
     Ending::check_output(&output.destination, Format::Gguf)?;
-    // All of them, before the first is read: whoever lacks one hears of every other, too.
+    // Checked before the first is read, so that one error names every missing file.
     let is_missing =
         |path: &&PathBuf| matches!(path.metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
     let missing: Vec<&PathBuf> = paths.iter().filter(is_missing).collect();

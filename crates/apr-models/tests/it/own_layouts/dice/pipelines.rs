@@ -28,7 +28,7 @@ impl Dice {
         Step::Linear(LinearStep::new(n_outputs, weights, bias).unwrap())
     }
 
-    /// A step that any others may follow, and the width behind it.
+    /// A step that any others may follow, and the width after it.
     fn early_step(&mut self, width: usize) -> (Step, usize) {
         let n_outputs = self.size(1, 5);
         match self.size(0, 5) {

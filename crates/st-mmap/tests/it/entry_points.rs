@@ -14,7 +14,7 @@ use st_mmap::{
 
 use crate::scratch::{Scratch, noise, save_bytes};
 
-/// Opens by every door and returns the errors.
+/// Opens through every entry point and returns the errors.
 fn refusals(path: &Path) -> Vec<Error> {
     vec![
         MappedSafeTensors::open(path).unwrap_err(),
@@ -24,7 +24,7 @@ fn refusals(path: &Path) -> Vec<Error> {
 }
 
 #[test]
-fn every_door_gives_the_same_tensors() {
+fn every_entry_point_gives_the_same_tensors() {
     let scratch = Scratch::new();
     let path = scratch.join("m.safetensors");
     let (wide, narrow) = (noise(8 * 60, 1), noise(7, 2));
@@ -328,7 +328,7 @@ fn populating_a_shortened_map_is_an_error_and_not_a_signal() {
     }
 }
 
-/// What `docs/files.md` says about the map door, seen from outside: the process dies of SIGBUS.
+/// A shortened map, as `docs/files.md` states: the process dies of SIGBUS.
 #[cfg(target_os = "linux")]
 #[test]
 fn touching_a_shortened_map_ends_the_process() {
@@ -339,7 +339,7 @@ fn touching_a_shortened_map_ends_the_process() {
     let path = scratch.join("m.safetensors");
     save_bytes(&path, 1 << 20);
     let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "doors::child_that_touches_a_shortened_map"])
+        .args(["--exact", "entry_points::child_that_touches_a_shortened_map"])
         .env("ST_MMAP_SHORTENED_MAP", &path)
         .output()
         .unwrap();
