@@ -128,7 +128,7 @@ pub use crate::pipeline::{
 };
 pub use crate::predictions::{
     CLASSES_KEY, Capabilities, FEATURES_KEY, Float, Floats, InputKind, OutputKind, PredictionKind,
-    Predictions, TermWeights,
+    Predictions, TARGET_KEY, TermWeights,
 };
 pub use crate::quant_type::QuantType;
 pub use crate::quantized_block::QuantizedBlock;

@@ -10,6 +10,8 @@ use crate::sparse::SparseRows;
 pub const CLASSES_KEY: &str = "apr.classes";
 /// Key of the custom metadata of an `.apr` file with the names of the features, in their order.
 pub const FEATURES_KEY: &str = "apr.features";
+/// Key of the custom metadata with the name of what is predicted.
+pub const TARGET_KEY: &str = "apr.target";
 
 /// Type of the samples that a model takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,8 +11,10 @@ use alloc::rc::Rc;
 use std::io;
 use std::path::Path;
 
+use model_file::entries::Exported;
 pub(crate) use model_file::{
-    AprV1, AprV2, Contents, Gguf, ModelFormat as Format, Part, Payload, ReadOptions as Rules, halves,
+    AprV1, AprV2, Contents, Gguf, MetadataValue, ModelFormat as Format, NamedModel, Part, Payload,
+    ReadOptions as Rules, halves,
 };
 use model_file::{ErrorKind, ModelFile, OpenOptions, SafeTensors};
 use read_at::FileSource;
@@ -30,6 +32,7 @@ use crate::error::{
 };
 use crate::foreign;
 use crate::secrets::Keys;
+use crate::terminal::escape;
 use crate::whole_file::{advised, or_damage};
 
 /// An open model whose tensors can be read. Of every format but `.apr` version 1 only what precedes the tensors has been read.
@@ -152,6 +155,34 @@ impl Model {
     pub(crate) fn tensors(&self) -> Result<Vec<Tensor<'_>>, Failure> {
         let tensors = self.file.tensors().map_err(|error| self.source.failure_of(error))?;
         Ok(tensors.into_iter().map(|tensor| self.tensor(tensor)).collect())
+    }
+
+    /// The model, with what its file says about features and classes.
+    ///
+    /// # Errors
+    ///
+    /// If the file holds no known model, or a tensor cannot be read.
+    pub(crate) fn named(&self) -> Result<NamedModel, Failure> {
+        self.file.model().map_err(|error| self.source.failure_of(error))
+    }
+
+    /// Whether the file says which of the known models it holds.
+    pub(crate) fn is_known(&self) -> bool {
+        self.file.declares_known_model()
+    }
+
+    /// The metadata in file order.
+    pub(crate) fn metadata(&self) -> Vec<(String, MetadataValue)> {
+        self.file.metadata()
+    }
+
+    /// The metadata as strings by key.
+    ///
+    /// # Errors
+    ///
+    /// If a shard cannot be opened.
+    pub(crate) fn entries(&self) -> Result<Exported, Failure> {
+        self.file.entries().map_err(|error| self.source.failure_of(error))
     }
 
     /// A tensor of this file.
@@ -299,7 +330,20 @@ fn with_operation(error: model_file::Error, operation: &str, label: &Path) -> Fa
         ErrorKind::Files(error) => return error.into(),
         ErrorKind::ForeignFormat { found } => foreign::not_a_model(found, label),
         ErrorKind::ForeignPayload { .. } => Failure::new(CODE_FOREIGN_PAYLOAD, text),
-        ErrorKind::NoModel | ErrorKind::ModelDtype { .. } => Failure::new(CODE_NO_PREDICTION, text),
+        ErrorKind::NoModel => Failure::new(CODE_NO_PREDICTION, text)
+            .help("metadata with `apr.model` name it: see `apr convert --set`"),
+        ErrorKind::ModelDtype { .. } => Failure::new(CODE_NO_PREDICTION, text),
+        ErrorKind::InvalidEntry { key, reason } => {
+            let what = format!("the entry `{key}` is not what `apr` writes there");
+            let failure = Failure::new(CODE_NOT_CARRIED, what).because(reason);
+            failure.help(format!("remove it with --unset {key}, or set it correctly"))
+        }
+        ErrorKind::EntryType { key, expected, value } => {
+            let what = format!("expected a value of type {expected}, found `{}`", escape::cut(&value, 60));
+            Failure::new(CODE_NOT_CARRIED, what).of_key(Some(&key)).help(format!(
+                "set `{key}` to JSON of type {expected}, or --unset it first to make it a string"
+            ))
+        }
         ErrorKind::UnknownEncoding { .. } | ErrorKind::ByteOrder { .. } => {
             Failure::new(CODE_NOT_CARRIED, text)
         }

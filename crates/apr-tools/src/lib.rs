@@ -13,6 +13,7 @@ mod commands;
 mod report;
 mod terminal;
 
+mod architecture;
 mod checkpoints;
 mod code_files;
 mod csv;
@@ -22,8 +23,6 @@ mod file_digest;
 mod foreign;
 mod input;
 mod interruption;
-mod known;
-mod metadata;
 mod output;
 mod sealed_file;
 mod secrets;

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use apr_container::{Value, v2};
 use read_at::ReadAt;
 
+use crate::json;
 use crate::model_file::{Contents, ModelFile};
 use crate::tensor::Tensor;
 
@@ -139,7 +140,7 @@ impl<R: ReadAt> ModelFile<R> {
     /// The metadata in file order. Of shards that carry different values the first one counts; of a key that occurs twice, both.
     #[must_use]
     pub fn metadata(&self) -> Vec<(String, MetadataValue)> {
-        let text = |key: &str, value: &str| (key.to_owned(), MetadataValue::Value(Value::from(value)));
+        let text = |key: String, value: &str| (key, MetadataValue::Value(Value::from(value)));
         match self.contents() {
             Contents::SafeTensors(files) => {
                 let mut entries: Vec<(String, MetadataValue)> = Vec::new();
@@ -147,7 +148,7 @@ impl<R: ReadAt> ModelFile<R> {
                 for metadata in headers.into_iter().filter_map(st_core::Header::metadata) {
                     for (key, value) in metadata.iter() {
                         if entries.iter().all(|(known, _)| known != key) {
-                            entries.push(text(key, value));
+                            entries.push(text(key.to_owned(), value));
                         }
                     }
                 }
@@ -161,27 +162,15 @@ impl<R: ReadAt> ModelFile<R> {
                 _ => Vec::new(),
             },
             Contents::AprV2(file) => {
-                let metadata = file.index().metadata();
-                let named = [
-                    ("model_type", Some(&metadata.model_type)),
-                    ("name", metadata.name.as_ref()),
-                    ("description", metadata.description.as_ref()),
-                    ("author", metadata.author.as_ref()),
-                    ("license", metadata.license.as_ref()),
-                    ("data_source", metadata.data_source.as_ref()),
-                    ("data_license", metadata.data_license.as_ref()),
-                    ("version", metadata.version.as_ref()),
-                    ("source", metadata.source.as_ref()),
-                    ("original_format", metadata.original_format.as_ref()),
-                    ("created_at", metadata.created_at.as_ref()),
-                    ("architecture", metadata.architecture.as_ref()),
-                ];
-                let named = named.into_iter().filter_map(|(key, value)| Some(text(key, value?)));
-                let other = metadata.other.iter().map(|(key, json)| match json.as_str() {
+                let json = file.index().metadata().to_json();
+                // It is JSON and an object: the library wrote it.
+                let members = json::members(&json).unwrap_or_default();
+                let present = members.into_iter().filter(|(_, json)| *json != "null");
+                let entry = |(key, json)| match json_scan::unescape(json) {
                     Some(value) => text(key, &value),
-                    None => (key.clone(), MetadataValue::Json(json.text().to_owned())),
-                });
-                named.chain(other).collect()
+                    None => (key, MetadataValue::Json(json.to_owned())),
+                };
+                present.map(entry).collect()
             }
             Contents::Gguf(file) => match file.header() {
                 Ok(header) => {
@@ -195,7 +184,7 @@ impl<R: ReadAt> ModelFile<R> {
             },
             #[cfg(feature = "sealed")]
             Contents::Sealed(header) => {
-                header.public_declared().iter().map(|(key, value)| text(key, value)).collect()
+                header.public_declared().iter().map(|(key, value)| text(key.clone(), value)).collect()
             }
         }
     }

@@ -6,7 +6,7 @@ use alloc::string::String;
 use core::fmt;
 
 use apr_container::ModelType;
-
+use json_scan::{Quoted, Visible};
 use tensor_dtype::TensorType;
 
 use crate::FileKind;
@@ -95,6 +95,22 @@ pub enum ErrorKind {
         /// Length of the tensor.
         available: u64,
     },
+    /// An [entry](crate::entries) with metadata of a format is not what this crate writes there.
+    InvalidEntry {
+        /// Key of the entry.
+        key: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An [entry](crate::entries) does not have the type of its GGUF key.
+    EntryType {
+        /// The key.
+        key: String,
+        /// Its type.
+        expected: String,
+        /// The value.
+        value: String,
+    },
     /// There is no tensor of that name.
     TensorNotFound,
     /// There is no memory for so many bytes.
@@ -146,6 +162,8 @@ impl Error {
             ErrorKind::NotRepresentable { .. } => "mo-not-representable",
             ErrorKind::Dimension { code } => code,
             ErrorKind::OutOfRange { .. } => "mo-range",
+            ErrorKind::InvalidEntry { .. } => "mo-invalid-entry",
+            ErrorKind::EntryType { .. } => "mo-entry-type",
             ErrorKind::TensorNotFound => "mo-no-tensor",
             ErrorKind::OutOfMemory { .. } => "mo-out-of-memory",
         }
@@ -229,6 +247,12 @@ impl fmt::Display for ErrorKind {
             Self::OutOfRange { offset, len, available } => {
                 write!(f, "{len} bytes at {offset} are beyond the tensor, which has {available}")
             }
+            Self::InvalidEntry { key, reason } => {
+                write!(f, "the entry {} is not valid: {}", Quoted(key), Visible(reason))
+            }
+            Self::EntryType { key, expected, value } => {
+                write!(f, "{}: expected {}, found {}", Quoted(key), Visible(expected), Quoted(value))
+            }
             Self::TensorNotFound => f.write_str("there is no such tensor"),
             Self::OutOfMemory { bytes } => write!(f, "cannot allocate {bytes} bytes"),
         }
@@ -242,7 +266,7 @@ impl fmt::Display for Error {
             write!(f, ": element {element} is {value}")?;
         }
         match &self.0.tensor {
-            Some(tensor) => write!(f, ", tensor {}", json_scan::Quoted(tensor)),
+            Some(tensor) => write!(f, ", tensor {}", Quoted(tensor)),
             None => Ok(()),
         }
     }

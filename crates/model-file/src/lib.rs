@@ -16,6 +16,7 @@ extern crate std;
 mod kind;
 mod options;
 mod error;
+mod json;
 mod content;
 mod blocks;
 mod tensor;
@@ -24,6 +25,7 @@ mod apr_v1;
 mod apr_v2;
 mod gguf;
 mod model_file;
+pub mod entries;
 mod named_model;
 mod description;
 #[cfg(feature = "serde")]
@@ -41,7 +43,7 @@ pub use crate::kind::{FileKind, ModelFormat};
 #[cfg(feature = "std")]
 pub use crate::model_file::Verification;
 pub use crate::model_file::{Contents, ModelFile};
-pub use crate::named_model::NamedModel;
+pub use crate::named_model::{NamedModel, gather};
 pub use crate::options::{OpenOptions, ReadOptions};
 pub use crate::safetensors::SafeTensors;
 #[cfg(feature = "std")]

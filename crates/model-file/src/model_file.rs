@@ -6,10 +6,9 @@ use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use std::path::Path;
 
-use apr_container::Metadata;
 #[cfg(feature = "std")]
 use apr_container::v2::Footer;
-use apr_models::{AnyModel, MODEL_KEY, Tensors};
+use apr_models::AnyModel;
 #[cfg(feature = "sealed")]
 use apr_sealed::{SealedHeader, SealedReader};
 #[cfg(feature = "std")]
@@ -27,14 +26,10 @@ use crate::content::Content;
 use crate::content::SealedContent;
 use crate::error::{Error, ErrorKind};
 use crate::gguf::Gguf;
-use crate::named_model::NamedModel;
 use crate::options::OpenOptions;
 use crate::safetensors::SafeTensors;
 use crate::tensor::Tensor;
 use crate::{FileKind, ModelFormat};
-
-/// Most bytes of tensors that are taken for a model if the metadata name none.
-const MAX_UNNAMED: u64 = 1 << 30;
 
 /// An open model file of any format, over any [`ReadAt`].
 ///
@@ -286,65 +281,9 @@ impl<R: ReadAt> ModelFile<R> {
         }
     }
 
-    /// The name of the model that the metadata declare, without decoding a payload.
-    #[must_use]
-    pub fn declared_model(&self) -> Option<alloc::string::String> {
-        match &self.contents {
-            Contents::SafeTensors(files) => {
-                let headers = files.headers().ok()?;
-                headers.into_iter().find_map(|header| header.metadata()?.get(MODEL_KEY)).map(Into::into)
-            }
-            Contents::AprV1(file) => file.info().model_name().map(Into::into),
-            Contents::AprV2(file) => {
-                let name = file.index().metadata().other.get(MODEL_KEY)?.as_str()?;
-                Some(name.into_owned())
-            }
-            Contents::Gguf(file) => file.header().ok()?.get(MODEL_KEY)?.as_str().map(Into::into),
-            #[cfg(feature = "sealed")]
-            Contents::Sealed(_) => None,
-        }
-    }
-
-    /// Loads the model, with the names that the file gives to features and classes. Quantized tensors and 16-bit floats of a model
-    /// that the metadata name are decoded to `F32`.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::NoModel`], [`ErrorKind::ModelDtype`], [`ErrorKind::ForeignPayload`], [`ErrorKind::Model`] if the tensors are of no
-    /// known model, and those of reading.
-    pub fn model(&self) -> Result<NamedModel, Error> {
-        if let Contents::AprV1(file) = &self.contents {
-            let model = file.decode(&self.content)?.clone();
-            return Ok(NamedModel { model, metadata: file.info().metadata.clone() });
-        }
-        let name = self.declared_model();
-        let tensors = self.tensors()?;
-        let total: u64 = tensors.iter().map(Tensor::byte_len).fold(0, u64::saturating_add);
-        if name.is_none() && total > MAX_UNNAMED {
-            return Err(ErrorKind::NoModel.into());
-        }
-        let mut gathered = Tensors::new();
-        for tensor in tensors {
-            let tensor = if name.is_some() { tensor.widened()? } else { tensor };
-            push(&mut gathered, tensor.name(), &tensor)?;
-        }
-        if let Some(name) = &name {
-            gathered.set_metadata(MODEL_KEY, name);
-        }
-        Ok(NamedModel { model: AnyModel::from_tensors(&gathered)?, metadata: self.text_metadata() })
-    }
-
-    /// The text entries of the metadata as custom keys.
-    fn text_metadata(&self) -> Metadata {
-        let mut metadata = Metadata::default();
-        for (key, value) in self.metadata() {
-            if key != MODEL_KEY
-                && let crate::MetadataValue::Value(value @ apr_container::Value::String(_)) = value
-            {
-                metadata.custom.insert(key, value);
-            }
-        }
-        metadata
+    /// The model of an `.apr` file of version 1, decoded now unless it was before.
+    pub(crate) fn decoded<'f>(&self, file: &'f AprV1) -> Result<&'f AnyModel, Error> {
+        file.decode(&self.content)
     }
 
     /// Reads everything that the format can verify: the checksum of an `.apr` file. Signatures are verified when a file is opened with
@@ -402,15 +341,6 @@ pub enum Verification {
     Checksum,
     /// The format, or this file, has no checksum.
     NoChecksum,
-}
-
-/// Adds a tensor with its bytes.
-fn push(all: &mut Tensors, name: &str, tensor: &Tensor<'_>) -> Result<(), Error> {
-    let dtype = tensor.dtype();
-    let plain = dtype
-        .element()
-        .ok_or_else(|| Error::from(ErrorKind::ModelDtype { found: dtype }).of_tensor(tensor.name()))?;
-    Ok(all.push(name, plain, tensor.shape(), tensor.to_vec()?)?)
 }
 
 impl<R: ReadAt> ModelFile<R> {

@@ -9,6 +9,7 @@ mod target;
 
 use std::path::{Path, PathBuf};
 
+use model_file::entries::{self, Entries};
 use st_core::{Dtype, WriteOptions};
 
 pub(crate) use self::blocks::Blocks;
@@ -19,7 +20,6 @@ use crate::args::{CompatArg, DequantizeArg, INPUT_HELP, LayoutArgs, PayloadArgs,
 use crate::detached::{Detached, DetachedArgs};
 use crate::error::{CODE_NOT_CARRIED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure};
 use crate::input::{Format, Model, Rules, Source, Tensor};
-use crate::metadata::{self, Entries};
 use crate::output::ending::Ending;
 use crate::output::rewrite::{self, Job, Plan};
 use crate::output::{Destination, Output};
@@ -201,13 +201,13 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
         }
         match count {
             0 => console.remark("no tensor is quantized"),
-            _ => metadata.iter_mut().for_each(|entries| metadata::gguf::dequantized(entries, to)),
+            _ => metadata.iter_mut().for_each(|entries| entries::set_dequantized(entries, to)),
         }
     }
     let format = target.format(&model, metadata.as_ref(), &selected)?;
     let changed = blocks::fit(&mut selected, format, blocks).map_err(|failure| failure.in_file(input))?;
     if format == Format::SafeTensors && !changed.is_empty() {
-        metadata.iter_mut().for_each(|entries| metadata::gguf::dequantized(entries, Dtype::F32));
+        metadata.iter_mut().for_each(|entries| entries::set_dequantized(entries, Dtype::F32));
     }
     lost.extend(changed);
     let is_whole = n_renamed == 0 && selected.len() == all.len();
@@ -271,7 +271,7 @@ impl MetadataEdit {
     fn apply(&self, model: &Model, rules: &Rules, console: &Console) -> Result<Edited, Failure> {
         let of = |model: &Model| match model.format() {
             Format::SafeTensors => Ok((rewrite::metadata_of(model, console)?, Vec::new())),
-            _ => metadata::entries(model).map(|(entries, lost)| (Some(entries), lost)),
+            _ => model.entries().map(|exported| (Some(exported.entries), exported.lost)),
         };
         let (mut metadata, lost) = match &self.base {
             Base::Input => of(model)?,
@@ -279,9 +279,9 @@ impl MetadataEdit {
             Base::Nothing => (None, Vec::new()),
         };
         for key in &self.unset {
-            let was_there = metadata.as_mut().is_some_and(|metadata| {
-                metadata::gguf::remove(metadata, key) | metadata.remove(key).is_some()
-            });
+            let was_there = metadata
+                .as_mut()
+                .is_some_and(|metadata| entries::remove(metadata, key) | metadata.remove(key).is_some());
             if !was_there {
                 console.remark(format_args!("the metadata has no key `{}`", escape::cut(key, 60)));
             }

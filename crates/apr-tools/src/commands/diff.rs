@@ -6,12 +6,13 @@ mod report;
 use alloc::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use model_file::entries;
+
 use self::compare::Change;
 pub(crate) use self::compare::compare;
 use crate::args::{CompatArg, TrustedArg};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{Model, Tensor};
-use crate::metadata;
 use crate::terminal::{Console, Progress};
 
 const AFTER_HELP: &str = "Differences are listed as the tree of tensors has them, the same difference in several layers in one line, after the five \
@@ -152,7 +153,9 @@ fn pair(a: &Tensor<'_>, b: &Tensor<'_>, progress: &mut Progress) -> Result<Optio
 
 /// Keys whose values differ. No metadata and empty metadata are the same here.
 fn compare_metadata(a: &Model, b: &Model) -> Result<Vec<MetadataChange>, Failure> {
-    let (mut of_a, mut of_b) = (metadata::expanded(a)?, metadata::expanded(b)?);
+    let (mut of_a, mut of_b) = (a.entries()?.entries, b.entries()?.entries);
+    entries::expand(&mut of_a);
+    entries::expand(&mut of_b);
     let mut keys: Vec<String> = of_a.keys().chain(of_b.keys()).cloned().collect();
     keys.sort();
     keys.dedup();

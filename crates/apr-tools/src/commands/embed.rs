@@ -19,8 +19,7 @@ pub(crate) use self::file::{Format, ModelFile, Signature};
 use self::project::{Checkout, Optimize, Project, Shape};
 use crate::args::DryRunArg;
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_NOT_PUBLISHED, CODE_OUTPUT_EXISTS, CODE_USAGE, Exit, Failure};
-use crate::input::Rules;
-use crate::known::Known;
+use crate::input::{Model, NamedModel, Rules};
 use crate::output::{self, Overwrite, Run};
 use crate::report::{self, OneLine, Report};
 use crate::sealed_file::is_sealed;
@@ -125,7 +124,8 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         Trusted::Keys(keys) => keys.iter().map(|(_, key)| *key).next(),
         Trusted::Unasked | Trusted::Anyone => None,
     };
-    let known = Known::load(path, &rules, &Rc::new(Keys::of_signers(trusted))).map_err(not_encrypted)?;
+    let opened = Model::open_content(path, &rules, &Rc::new(Keys::of_signers(trusted)));
+    let known = opened.and_then(|model| model.named()).map_err(not_encrypted)?;
     let file = ModelFile::read(path, &known, signer)?;
     let name = program_name(args.name.as_ref(), path)?;
     let shape = if args.serve { Shape::Service } else { Shape::Lines };
@@ -134,7 +134,9 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     // Last: whatever is wrong with the model counts more.
     let checkout = args.crates.as_ref().ok_or_else(no_crates)?;
-    let project = Project::new(&known, &file, &name, shape, args.opt, &Checkout::find(checkout)?)?;
+    let checkout = Checkout::find(checkout)?;
+    let project = Project::new(&known, &file, &name, shape, args.opt, &checkout);
+    let project = project.map_err(|failure| failure.in_file(path))?;
     let run = args.dry_run.run();
     if run == Run::Write {
         write(folder, &project, &known, console)?;
@@ -172,7 +174,7 @@ fn check_serves(file: &ModelFile) -> Result<(), Failure> {
 /// # Errors
 ///
 /// If it predicts nothing.
-pub(crate) fn check_predicts(known: &Known) -> Result<(), Failure> {
+pub(crate) fn check_predicts(known: &NamedModel) -> Result<(), Failure> {
     Answer::of(known).map(|_| ())
 }
 
@@ -306,7 +308,7 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Writes all files, and lets the model say what the project's test will compare with.
-fn write(folder: &Path, project: &Project, known: &Known, console: &Console) -> Result<(), Failure> {
+fn write(folder: &Path, project: &Project, known: &NamedModel, console: &Console) -> Result<(), Failure> {
     let staged = StagedDir::create(folder)?;
     let fill = |base: &Path| -> Result<(), Failure> {
         for (name, content) in &project.files {

@@ -16,8 +16,7 @@ use crate::args::{CompatArg, ForceArg, PayloadArgs};
 use crate::csv::{Dialect, Header, Input};
 use crate::detached::DetachedArgs;
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::{Model, Source};
-use crate::known::Known;
+use crate::input::{Model, NamedModel, Source};
 use crate::output::{Destination, Overwrite, Run};
 use crate::sealed_file::tell_cost;
 use crate::secrets::KeysArgs;
@@ -95,19 +94,19 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let detached = args.detached.load()?;
     let source = Source::open_verified(model_path, detached.as_ref(), console)?.with_keys(&keys);
     tell_cost(&source, console)?;
-    let known = Known::of(&Model::of_content(source, &rules)?)?;
+    let known = Model::of_content(source, &rules)?.named()?;
     let wanted = if args.proba { OutputKind::Probabilities } else { OutputKind::Predictions };
-    let asked = Asked::new(&known, wanted)?;
+    let asked = Asked::new(&known, wanted).map_err(|failure| failure.in_file(model_path))?;
     let input = Input::open(rows_path)?;
 
-    let mut report = Report::new(&known, &asked, rows_path, dialect.delimiter);
+    let mut report = Report::new(&known, &asked, dialect.delimiter);
     if console.is_json() {
         // One object, whole or not at all: a row that does not fit is the only thing printed then.
         ask(&known, &asked, input, *dialect, column, console, &mut |answers| {
             report.keep(answers);
             Ok(())
         })?;
-        report.json(&destination, overwrite, console)?;
+        report.json([model_path, rows_path], &destination, overwrite, console)?;
         return Ok(Exit::Success);
     }
     let n_rows = report.stream(&destination, overwrite, |take| {
@@ -121,7 +120,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
 
 /// Passes the answers to `take`, as many at a time as have arrived.
 fn ask(
-    known: &Known,
+    known: &NamedModel,
     asked: &Asked<'_>,
     input: Input,
     dialect: Dialect,
@@ -143,9 +142,9 @@ fn ask(
 /// # Errors
 ///
 /// If the rows cannot be read or do not fit the model, or the output cannot be written.
-pub(crate) fn record(known: &Known, rows: &Path, to: &Path, console: &Console) -> Result<(), Failure> {
+pub(crate) fn record(known: &NamedModel, rows: &Path, to: &Path, console: &Console) -> Result<(), Failure> {
     let asked = Asked::new(known, OutputKind::Predictions)?;
-    let report = Report::new(known, &asked, rows, COMMA.delimiter);
+    let report = Report::new(known, &asked, COMMA.delimiter);
     let input = Input::open(rows)?;
     report.stream(&Destination::File(to.to_owned()), Overwrite::Refuse, |take| {
         ask(known, &asked, input, COMMA, None, console, take)
@@ -158,9 +157,9 @@ pub(crate) fn record(known: &Known, rows: &Path, to: &Path, console: &Console) -
 /// # Errors
 ///
 /// If the model predicts nothing.
-pub(crate) fn names(known: &Known, count: usize) -> Result<Vec<String>, Failure> {
+pub(crate) fn names(known: &NamedModel, count: usize) -> Result<Vec<String>, Failure> {
     let asked = Asked::new(known, OutputKind::Predictions)?;
-    let report = Report::new(known, &asked, &known.path, COMMA.delimiter);
+    let report = Report::new(known, &asked, COMMA.delimiter);
     Ok((0..count).map(|number| report.name(number)).collect())
 }
 

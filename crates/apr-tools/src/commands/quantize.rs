@@ -17,10 +17,12 @@ use apr_convert::{Importance, TargetFormat};
 use apr_models::Tensors;
 use apr_quant::Dtype;
 use clap::ValueEnum;
+use model_file::entries::ARCHITECTURE;
 
 use self::file::NewFile;
 use self::report::Report;
 use self::work::Work;
+use crate::architecture::{note_on_architecture, note_on_header};
 use crate::args::glob::Selection;
 use crate::args::{CompatArg, INPUT_HELP, Listed, PayloadArgs, WriteArgs};
 use crate::commands::convert;
@@ -29,8 +31,6 @@ use crate::error::{
     CODE_NOT_CARRIED, CODE_NOTHING_CONVERTED, CODE_NOTHING_SELECTED, CODE_USAGE, Exit, Failure,
 };
 use crate::input::{self, Contents, Model, Source, Tensor};
-use crate::known;
-use crate::metadata;
 use crate::output::ending::Ending;
 use crate::output::{Destination, Run};
 use crate::terminal::Console;
@@ -287,13 +287,12 @@ fn remarks(work: &Work<'_>, console: &Console) -> Result<(), Failure> {
              `apr sign` for a signature beside it",
         ),
         (Contents::Gguf(file), TargetFormat::Gguf) => {
-            metadata::gguf::note_on_header(&file.header()?).into_iter().for_each(|note| console.remark(note));
+            note_on_header(&file.header()?).into_iter().for_each(|note| console.remark(note));
         }
         (_, TargetFormat::Gguf) => {
-            let (entries, _) = metadata::entries(work.model)?;
+            let entries = work.model.entries()?.entries;
             let entry = |key: &str| entries.get(key).map(String::as_str);
-            let (architecture, model) = (entry(metadata::gguf::ARCHITECTURE), entry(apr_models::MODEL_KEY));
-            let note = metadata::gguf::note_on_architecture(architecture, model);
+            let note = note_on_architecture(entry(ARCHITECTURE), entry(apr_models::MODEL_KEY));
             note.into_iter().for_each(|note| console.remark(note));
         }
         _ => {}
@@ -303,7 +302,7 @@ fn remarks(work: &Work<'_>, console: &Console) -> Result<(), Failure> {
 
 /// The tensors of a model that predicts without which it would be another one.
 fn exact<'m>(model: &Model, tensors: &[Tensor<'m>]) -> Result<BTreeSet<&'m str>, Failure> {
-    if !known::is_named(model)? {
+    if !model.is_known() {
         return Ok(BTreeSet::new());
     }
     let is_weight = |tensor: &Tensor<'_>| {

@@ -17,7 +17,6 @@ use crate::error::{CODE_NO_PREDICTION, CODE_USAGE, Exit, Failure};
 use crate::file_digest::sha256;
 use crate::input::{Model, Rules, Source};
 use crate::interruption::{self, Asked};
-use crate::known::Known;
 use crate::report::{self, Report};
 use crate::sealed_file::tell_cost;
 use crate::secrets::{Keys, KeysArgs};
@@ -242,7 +241,7 @@ fn load(
     let source = Source::open_verified(path, detached, console)?.with_keys(keys);
     tell_cost(&source, console)?;
     let opened = Model::of_content(source, rules)?;
-    let known = Known::of(&opened)?;
+    let known = opened.named()?;
     // A folder has no digest; a file of shards has one, its index.
     let digest = opened.path().is_file().then(|| sha256(opened.path(), |_| ())).transpose()?;
     // Of a verified copy nothing more is told: whatever is at the path by now was not verified.
@@ -250,6 +249,7 @@ fn load(
     drop(opened);
     let refused =
         |error: apr_models::Error| Failure::new(CODE_NO_PREDICTION, error.to_string()).in_file(path);
+    let created_at = known.metadata.created_at_unix();
     let mut model = apr_serve::Model::new(known.model).map_err(refused)?;
     if let Some(names) = known.features {
         model = model.with_features(names);
@@ -258,7 +258,7 @@ fn load(
         model = model.with_classes(names);
     }
     if matches!(keys.trusted().trust(), Trust::Key(_) | Trust::AnyOf(_)) {
-        model = model.with_signed(Signed { name: known.name, created_at: known.created_at });
+        model = model.with_signed(Signed { name: known.metadata.model_name, created_at });
     }
     if let Some(digest) = digest {
         model = model.with_digest(digest);

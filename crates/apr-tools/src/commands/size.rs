@@ -14,8 +14,7 @@ use serde::Serialize;
 use self::measured::{Estimate, Measured, Program};
 use crate::commands::embed::{self, Format, Signature};
 use crate::error::{CODE_USAGE, Exit, Failure};
-use crate::input::Rules;
-use crate::known::Known;
+use crate::input::{Model, Rules};
 use crate::report::{self, Fields, Report};
 use crate::secrets::Keys;
 use crate::terminal::Console;
@@ -99,9 +98,10 @@ fn of_model(path: &Path, measured: &Measured<'_>, console: &mut Console) -> Resu
         return Err(Failure::new(CODE_USAGE, "the model must be a file"));
     }
     embed::refuse_sealed(path)?;
-    let known = Known::load(path, &Rules::STRICT.with_unchecked_signatures(), &Rc::new(Keys::default()))
-        .map_err(embed::not_encrypted)?;
-    embed::check_predicts(&known)?;
+    let rules = Rules::STRICT.with_unchecked_signatures();
+    let opened = Model::open_content(path, &rules, &Rc::new(Keys::default()));
+    let known = opened.and_then(|model| model.named()).map_err(embed::not_encrypted)?;
+    embed::check_predicts(&known).map_err(|failure| failure.in_file(path))?;
     let file = embed::ModelFile::read(path, &known, None)?;
     let (form, is_signed) = match &file.format {
         Format::First { compression, signature } => {

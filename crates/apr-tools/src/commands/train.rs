@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use apr_container::{Map, Metadata, SaveOptions, Training, Value, to_vec};
-use apr_models::{AnyModel, CLASSES_KEY, Model as _};
+use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Model as _, TARGET_KEY};
 
 use self::algorithms::{Algorithm, Job};
 use self::data::Data;
@@ -18,7 +18,6 @@ use crate::commands::convert::remark_on_size;
 use crate::csv::{Dialect, Input};
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::Format;
-use crate::known;
 use crate::output::ending::Ending;
 use crate::output::{Output, Run};
 use crate::terminal::Console;
@@ -138,8 +137,9 @@ fn metadata(trained: &Trained, data: &Data, source: &Path) -> Metadata {
     let mut custom = |key: &str, value: Option<Value>| {
         metadata.custom.extend(value.map(|value| (key.to_owned(), value)));
     };
-    custom(known::FEATURES, data.features().map(known::names));
-    custom(known::TARGET, data.target_name().map(Value::from));
-    custom(CLASSES_KEY, data.class_names().map(known::names));
+    let names = |names: &[String]| Value::Array(names.iter().map(|name| name.as_str().into()).collect());
+    custom(FEATURES_KEY, data.features().map(names));
+    custom(TARGET_KEY, data.target_name().map(Value::from));
+    custom(CLASSES_KEY, data.class_names().map(names));
     metadata
 }

@@ -1,12 +1,25 @@
 //! The model inside a sealed file.
 
+use alloc::rc::Rc;
+use std::path::Path;
+
 use model_file::{ErrorKind, ModelFile, OpenOptions};
 
 use super::{Format, Model, Rules, Source};
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
 use crate::sealed_file::SealedFile;
+use crate::secrets::Keys;
 
 impl Model {
+    /// Opens a file, or the model inside it if it is sealed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`of_content`](Self::of_content).
+    pub(crate) fn open_content(path: &Path, rules: &Rules, keys: &Rc<Keys>) -> Result<Self, Failure> {
+        Self::of_content(Source::open(path)?.with_keys(keys), rules)
+    }
+
     /// Opens a source, or the model inside it if it is sealed.
     ///
     /// # Errors

@@ -21,6 +21,11 @@ impl<'m> Tensor<'m> {
         Self { tensor, label }
     }
 
+    /// The tensor.
+    pub(crate) fn inner(&self) -> model_file::Tensor<'m> {
+        self.tensor
+    }
+
     fn failure(&self, error: model_file::Error) -> Failure {
         failure_of(error, "read the tensor", self.label).of_tensor(Some(self.tensor.name()))
     }

@@ -3,13 +3,13 @@
 use alloc::borrow::Cow;
 use std::io::{self, Write as _};
 
+use model_file::entries::Entries;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use st_core::{Layout, TensorSpec, WriteOptions};
 
 use crate::error::{CODE_NOT_CARRIED, Failure};
 use crate::input::{Format, Model, Tensor, decodable};
-use crate::metadata::Entries;
 use crate::output::{Destination, Overwrite, Run};
 use crate::report::{self, Report};
 use crate::terminal::escape;

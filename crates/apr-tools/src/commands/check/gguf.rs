@@ -3,11 +3,11 @@
 use apr_quant::Dtype;
 
 use super::{Content, Sound};
+use crate::architecture::note_on_header;
 use crate::error::{CODE_INTERNAL, Failure};
 use tensor_dtype::TensorType;
 
 use crate::input::{self, Contents, Model, Rules, Source, Tensor};
-use crate::metadata;
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{grouped, plural};
@@ -44,7 +44,7 @@ pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Resul
     if more > 0 {
         warnings.push(format!("{} more of this kind", plural(more, "tensor")));
     }
-    warnings.extend(metadata::gguf::note_on_header(&header));
+    warnings.extend(note_on_header(&header));
     let (count, bytes) = (tensors.len() as u64, tensors.iter().map(Tensor::byte_len).sum());
     Ok(Sound { content: Content::Gguf { tensors: count, bytes, version }, warnings })
 }

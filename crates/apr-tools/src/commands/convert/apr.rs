@@ -6,12 +6,13 @@ use apr_container::v2::{self, TensorSpec};
 use apr_container::{Compression, ErrorKind, PayloadLayout, SaveOptions, to_vec};
 use apr_models::{AnyModel, MODEL_KEY, Model as _};
 
+use model_file::entries::{self, Entries};
+use model_file::gather;
+
 use super::lost;
 use super::target::{Target, remark_on_size};
 use crate::error::{CODE_INTERNAL, CODE_NOT_CARRIED, CODE_USAGE, Failure};
 use crate::input::{Contents, Format, Model, Rules, Tensor};
-use crate::known;
-use crate::metadata::{self, Entries};
 use crate::output::Run;
 use crate::output::rewrite::{FileContent, Job, MetadataFields};
 use crate::report;
@@ -31,7 +32,7 @@ pub(super) fn tensor_options(
     order: st_core::Order,
     rules: &Rules,
 ) -> Result<v2::WriteOptions, Failure> {
-    let metadata = metadata::to_tensors(entries, Tensor::totals(tensors), &rules.apr)?;
+    let metadata = entries::to_apr_v2(entries, Tensor::totals(tensors), &rules.apr)?;
     let flags = match model.contents() {
         Contents::AprV2(file) => v2::WriteOptions::like(file.index()).flags,
         _ if tensors.iter().any(|tensor| tensor.dtype().element().is_none()) => v2::Flags::QUANTIZED,
@@ -143,7 +144,9 @@ pub(super) fn content<'n, 'm: 'n>(
         None => Ok((name, tensor)),
     });
     let tensors = tensors.collect::<Result<Vec<_>, Failure>>()?;
-    let made = known::gathered(tensors.into_iter(), entries.get(MODEL_KEY)).and_then(|gathered| {
+    let tensors = tensors.iter().map(|(name, tensor)| (*name, tensor.inner()));
+    let gathered = gather(tensors, entries.get(MODEL_KEY).map(String::as_str));
+    let made = gathered.map_err(Failure::from).and_then(|gathered| {
         let made = AnyModel::from_tensors(&gathered)?;
         let lost = lost::in_model(&gathered, &made)?;
         Ok((made, lost))
@@ -181,7 +184,7 @@ pub(super) fn write_model(
     console: &mut Console,
 ) -> Result<(), Failure> {
     check_readers(content, target.layout)?;
-    let (metadata, quality) = metadata::to_model(entries, |key| key == MODEL_KEY)?;
+    let (metadata, quality) = entries::to_apr_v1(entries, |key| key == MODEL_KEY)?;
     let (mut model_type, mut compression, mut layout) = (
         content.model_type(),
         Compression::default(),

@@ -1,12 +1,12 @@
 //! Outputs that are GGUF files.
 
 use gguf_core::{GgufBuilder, Layout};
+use model_file::entries::{self, ARCHITECTURE, Entries};
 use st_core::Order;
 
+use crate::architecture::note_on_architecture;
 use crate::error::{CODE_NOT_CARRIED, Failure};
-
 use crate::input::{Format, Tensor, decodable};
-use crate::metadata::{self, Entries};
 use crate::output::Run;
 use crate::output::gguf_stream;
 use crate::output::rewrite::{FileContent, Job, MetadataFields};
@@ -35,14 +35,11 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
     }
     let mut builder = GgufBuilder::new();
     let is_quantized = tensors.iter().any(|(_, tensor)| tensor.dtype().element().is_none());
-    metadata::gguf::to_builder(entries, is_quantized, &mut builder)?;
+    entries::to_gguf(entries, is_quantized, &mut builder)?;
     tensors.iter().try_for_each(|(name, tensor)| add(&mut builder, name, tensor))?;
     let layout = builder.layout()?;
     let entry = |key: &str| entries.get(key).map(String::as_str);
-    let note = metadata::gguf::note_on_architecture(
-        entry(metadata::gguf::ARCHITECTURE),
-        entry(apr_models::MODEL_KEY),
-    );
+    let note = note_on_architecture(entry(ARCHITECTURE), entry(apr_models::MODEL_KEY));
     note.into_iter().for_each(|note| console.remark(note));
     if job.run == Run::Write {
         write(&layout, &tensors, job, console)?;

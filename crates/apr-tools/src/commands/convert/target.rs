@@ -4,11 +4,11 @@ use apr_container::v1::Header;
 use apr_container::{Compression, PayloadLayout, ReadOptions};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use model_file::entries::Entries;
 
 use crate::args::{CompressionArg, LayoutArgs};
 use crate::error::{CODE_USAGE, Failure};
 use crate::input::{Format, Model, Tensor};
-use crate::metadata::Entries;
 use crate::output::Destination;
 use crate::output::ending::Ending;
 use crate::terminal::Console;

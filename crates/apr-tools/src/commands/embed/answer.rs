@@ -3,7 +3,7 @@
 use apr_models::{AnyModel, InputKind, Model as _, PredictionKind};
 
 use crate::error::{CODE_NO_PREDICTION, Failure};
-use crate::known::Known;
+use crate::input::NamedModel;
 
 /// A template, and what it needs of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,14 +55,14 @@ impl Answer {
     /// # Errors
     ///
     /// If it predicts nothing.
-    pub(super) fn of(known: &Known) -> Result<Self, Failure> {
+    pub(super) fn of(known: &NamedModel) -> Result<Self, Failure> {
         use AnyModel as M;
         use PredictionKind::{Class, LogProbability, Outlier, Row, Terms, Value};
         let model = &known.model;
         let capabilities = model.capabilities();
         let silent = || {
             let what = format!("a {} predicts nothing about rows", model.name());
-            Failure::new(CODE_NO_PREDICTION, what).in_file(&known.path)
+            Failure::new(CODE_NO_PREDICTION, what)
         };
         let line = match capabilities.input() {
             Some(InputKind::F32) => Line::Narrow,

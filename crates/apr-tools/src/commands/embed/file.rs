@@ -8,7 +8,7 @@ use apr_models::{AnyModel, Model as _, Tensors};
 use model_file::{FileKind, ModelFormat};
 
 use crate::error::{CODE_FOREIGN_FORMAT, Failure};
-use crate::known::Known;
+use crate::input::NamedModel;
 
 /// Longest file that is taken: the compiler reads it as a whole.
 const MAX_LEN: u64 = 1 << 30;
@@ -46,7 +46,11 @@ impl ModelFile {
     /// # Errors
     ///
     /// If it cannot be read, or is of a format that no small program reads.
-    pub(crate) fn read(path: &Path, known: &Known, signer: Option<VerifyingKey>) -> Result<Self, Failure> {
+    pub(crate) fn read(
+        path: &Path,
+        known: &NamedModel,
+        signer: Option<VerifyingKey>,
+    ) -> Result<Self, Failure> {
         let bytes = durable_file::read(path, MAX_LEN)?;
         let in_file = |failure: Failure| failure.in_file(path);
         let kind = FileKind::of(&bytes).expected();

@@ -14,7 +14,7 @@ use super::template::Values;
 use crate::commands::predict;
 use crate::csv;
 use crate::error::{CODE_USAGE, Failure};
-use crate::known::Known;
+use crate::input::NamedModel;
 use crate::terminal::escape;
 
 const MANIFEST: &str = include_str!("template/Cargo.toml.txt");
@@ -114,7 +114,7 @@ impl Project {
     ///
     /// If the model predicts nothing, or is compressed in a way that is not known here.
     pub(super) fn new(
-        known: &Known,
+        known: &NamedModel,
         file: &ModelFile,
         name: &str,
         shape: Shape,
@@ -204,7 +204,7 @@ struct Loader {
 }
 
 impl Loader {
-    fn new(known: &Known, file: &ModelFile, answer: Answer) -> Self {
+    fn new(known: &NamedModel, file: &ModelFile, answer: Answer) -> Self {
         let Format::First { compression, signature } = &file.format else {
             return Self {
                 view: None,
@@ -237,7 +237,7 @@ impl Loader {
 /// What the templates are told.
 struct Filling<'p> {
     values: Values,
-    known: &'p Known,
+    known: &'p NamedModel,
     answer: Answer,
     loader: &'p Loader,
     names: Option<&'p [String]>,
@@ -394,7 +394,7 @@ fn toml(text: &str) -> String {
 }
 
 /// What the program prints for each class or place, if that is not its number.
-fn names(known: &Known, answer: Answer) -> Result<Option<Vec<String>>, Failure> {
+fn names(known: &NamedModel, answer: Answer) -> Result<Option<Vec<String>>, Failure> {
     match answer.says {
         Says::Place(count) => predict::names(known, count).map(Some),
         Says::Class => known.classes.as_ref().map(|classes| predict::names(known, classes.len())).transpose(),
@@ -403,12 +403,12 @@ fn names(known: &Known, answer: Answer) -> Result<Option<Vec<String>>, Failure> 
 }
 
 /// What the program's help says about its input.
-fn input(known: &Known, line: Line) -> String {
+fn input(known: &NamedModel, line: Line) -> String {
     if line == Line::Text {
         return "Each TEXT is an argument. Without arguments, each line of standard input is a text."
             .to_owned();
     }
-    let width = known.features.as_ref().map(Vec::len).or(known.model.n_features());
+    let width = known.n_features();
     let mut out = match width {
         Some(1) => "Each ROW is an argument: one number".to_owned(),
         Some(width) => format!("Each ROW is an argument: {width} numbers separated by commas"),
@@ -429,7 +429,7 @@ fn input(known: &Known, line: Line) -> String {
 }
 
 /// Rows of any values whose predictions are worth recording; `None` for a model that does not say how long they are.
-fn rows(known: &Known, line: Line) -> Option<Vec<String>> {
+fn rows(known: &NamedModel, line: Line) -> Option<Vec<String>> {
     if line == Line::Text {
         let words = match &known.model {
             AnyModel::CountVectorizer(model) => some_of(|idx| model.vocabulary().get(idx)),
@@ -446,8 +446,7 @@ fn rows(known: &Known, line: Line) -> Option<Vec<String>> {
         let texts = ["What is this about", &words, "the cat sat on the mat", "a b c"];
         return Some(texts.iter().filter(|text| !text.is_empty()).map(|&text| text.to_owned()).collect());
     }
-    let width =
-        known.features.as_ref().map(Vec::len).or(known.model.n_features()).filter(|&width| width > 0)?;
+    let width = known.n_features().filter(|&width| width > 0)?;
     let row = |row: usize| {
         let mut line = String::new();
         for column in 0..width {

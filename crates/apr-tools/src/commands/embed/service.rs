@@ -3,7 +3,7 @@
 use super::answer::Line;
 use super::file::ModelFile;
 use crate::error::Failure;
-use crate::known::Known;
+use crate::input::NamedModel;
 
 /// A body of `POST /predict` about these rows, or texts.
 pub(super) fn request(rows: &[String], line: Line) -> String {
@@ -21,14 +21,14 @@ pub(super) fn request(rows: &[String], line: Line) -> String {
 /// If the model in this file cannot be served, or refuses the rows.
 #[cfg(feature = "serve")]
 pub(super) fn answer(
-    known: &Known,
+    known: &NamedModel,
     file: &ModelFile,
     request: Option<&str>,
 ) -> Result<Option<String>, Failure> {
     use apr_models::OutputKind;
     use apr_serve::{Model, Options};
 
-    let model = Model::from_bytes(&file.bytes).map_err(|error| Failure::from(error).in_file(&known.path))?;
+    let model = Model::from_bytes(&file.bytes)?;
     let model = match &known.classes {
         Some(names) => model.with_classes(names.clone()),
         None => model,
@@ -37,7 +37,7 @@ pub(super) fn answer(
         model.answer_json(request.as_bytes(), OutputKind::Predictions, &Options::default()).map_err(
             |(_, body)| {
                 let what = format!("the service refuses rows: {}", String::from_utf8_lossy(&body).trim_end());
-                Failure::new(crate::error::CODE_NO_PREDICTION, what).in_file(&known.path)
+                Failure::new(crate::error::CODE_NO_PREDICTION, what)
             },
         )
     });
@@ -46,6 +46,6 @@ pub(super) fn answer(
 
 /// Nothing: the server is not built in, so only the service itself could tell.
 #[cfg(not(feature = "serve"))]
-pub(super) fn answer(_: &Known, _: &ModelFile, _: Option<&str>) -> Result<Option<String>, Failure> {
+pub(super) fn answer(_: &NamedModel, _: &ModelFile, _: Option<&str>) -> Result<Option<String>, Failure> {
     Ok(None)
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use apr_container::{Checksum, ModelInfo, PayloadLayout, Value};
 use apr_models::{AnyModel, Model as _, Step};
+use model_file::entries::flatten;
 
 use super::protection::{AuthenticationFields, Protection};
 use super::report::{LISTED, VALUE_CHARS, heading_of_warnings, more};
@@ -15,7 +16,7 @@ use crate::report::{self, Report};
 use crate::terminal::escape;
 use crate::terminal::human::{self, plural};
 use crate::terminal::table::{Align, Table};
-use crate::terminal::value::{self, flatten, line};
+use crate::terminal::value::{self, line};
 use crate::terminal::{Console, Style};
 use serde::Serialize;
 

@@ -13,13 +13,13 @@ use super::{by_dtype, item};
 use crate::error::{CODE_INTERNAL, Failure};
 use tensor_dtype::TensorType;
 
-use crate::input::{AprV2, Contents, Model, Rules, Source, Tensor, Totals};
-use crate::metadata::{self, Entries};
+use crate::input::{AprV2, Contents, MetadataValue, Model, Rules, Source, Tensor, Totals};
 use crate::report::{self, Report};
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::{self, grouped};
 use crate::terminal::table::{Align, Table};
 use crate::terminal::tree::{self, Extent, Item};
+use crate::terminal::value;
 use crate::terminal::{Console, Style};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -122,7 +122,7 @@ fn text(summary: &Summary<'_>, tree: Option<Extent>, console: &mut Console) -> R
         let bytes = human::exact_bytes(summary.file.index().file_len());
         writeln!(out, "{title}: .apr version 2, {bytes}\n")?;
         facts(summary).wrapped(style).iter().try_for_each(|line| writeln!(out, "{line}"))?;
-        write_metadata(&metadata::members(summary.file.index().metadata()), shorten, out, style)?;
+        write_metadata(summary.model, shorten, out, style)?;
         write_tree(&summary.items, summary.totals.bytes, tree, out, style)?;
         heading_of_warnings(&summary.warnings, out, style)
     })
@@ -168,11 +168,18 @@ fn checksum(footer: Option<Footer>) -> String {
     }
 }
 
-fn write_metadata(members: &Entries, shorten: bool, out: &mut impl Write, style: Style) -> io::Result<()> {
+fn write_metadata(model: &Model, shorten: bool, out: &mut impl Write, style: Style) -> io::Result<()> {
+    let mut members = model.metadata();
+    members.sort_by(|(a, _), (b, _)| a.cmp(b));
     writeln!(out, "\n{}", style.bold("Metadata"))?;
     let shown = if shorten { LISTED } else { usize::MAX };
     for (key, value) in members.iter().take(shown) {
-        let value = if shorten { escape::cut(value, VALUE_CHARS) } else { escaped(value) };
+        let value = match value {
+            MetadataValue::Value(value) => value::line(value, shorten.then_some(VALUE_CHARS)),
+            MetadataValue::Json(json) if shorten => escape::cut(json, VALUE_CHARS),
+            MetadataValue::Json(json) => escaped(json),
+            _ => String::new(),
+        };
         writeln!(out, "  {}: {value}", style.cyan(&escaped(key)))?;
     }
     more(members.len().saturating_sub(shown), out)

@@ -3,11 +3,11 @@
 use apr_models::{AnyModel, InputKind, Model as _, OutputKind, Predictions, Samples, Terms};
 
 use crate::error::{CODE_NO_PREDICTION, Failure};
-use crate::known::Known;
+use crate::input::NamedModel;
 
 /// A model that has the output that is wanted of it.
 pub(super) struct Asked<'k> {
-    known: &'k Known,
+    known: &'k NamedModel,
     /// Type of the samples.
     pub(super) input_kind: InputKind,
     wanted: OutputKind,
@@ -20,10 +20,10 @@ impl<'k> Asked<'k> {
     /// # Errors
     ///
     /// If it takes no samples, or has no probabilities and they are wanted.
-    pub(super) fn new(known: &'k Known, wanted: OutputKind) -> Result<Self, Failure> {
+    pub(super) fn new(known: &'k NamedModel, wanted: OutputKind) -> Result<Self, Failure> {
         let model = &known.model;
         let capabilities = model.capabilities();
-        let refused = |what: String| Failure::new(CODE_NO_PREDICTION, what).in_file(&known.path);
+        let refused = |what: String| Failure::new(CODE_NO_PREDICTION, what);
         let Some(input_kind) = capabilities.input() else {
             return Err(refused(format!("a {} predicts nothing about rows", model.name())));
         };

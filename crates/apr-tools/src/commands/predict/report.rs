@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::answer::Asked;
 use crate::error::Failure;
-use crate::known::Known;
+use crate::input::NamedModel;
 use crate::output::{Destination, Overwrite};
 use crate::report::{self, Fields, Narrow};
 use crate::terminal::Console;
@@ -19,17 +19,16 @@ use crate::terminal::human::plural;
 
 /// How predictions are shown.
 pub(super) struct Report<'k> {
-    known: &'k Known,
+    known: &'k NamedModel,
     asked: &'k Asked<'k>,
-    input: &'k Path,
     delimiter: char,
     /// Predictions so far, for JSON.
     kept: Vec<Predictions>,
 }
 
 impl<'k> Report<'k> {
-    pub(super) fn new(known: &'k Known, asked: &'k Asked<'k>, input: &'k Path, delimiter: u8) -> Self {
-        Self { known, asked, input, delimiter: delimiter.into(), kept: Vec::new() }
+    pub(super) fn new(known: &'k NamedModel, asked: &'k Asked<'k>, delimiter: u8) -> Self {
+        Self { known, asked, delimiter: delimiter.into(), kept: Vec::new() }
     }
 
     pub(super) fn keep(&mut self, predictions: Predictions) {
@@ -113,29 +112,35 @@ impl<'k> Report<'k> {
         }
     }
 
-    /// Prints, or writes, the predictions that were kept.
+    /// Prints, or writes, the predictions that were kept: by the model in the first file, of the rows in the second one.
     ///
     /// # Errors
     ///
     /// Those of writing.
     pub(super) fn json(
         &self,
+        files: [&Path; 2],
         destination: &Destination,
         overwrite: Overwrite,
         console: &mut Console,
     ) -> Result<(), Failure> {
         let Destination::File(path) = destination else {
-            return console.report(&self.report(None, true));
+            return console.report(&self.report(files, None, true));
         };
         let mut bytes = Vec::new();
-        report::write(&mut bytes, &self.report(None, true))
+        report::write(&mut bytes, &self.report(files, None, true))
             .map_err(|error| destination.write_failure(&error))?;
         crate::output::write_file(path, &bytes, overwrite)?;
-        console.report(&self.report(Some(path), false))
+        console.report(&self.report(files, Some(path), false))
     }
 
     /// The predictions, or where they are.
-    fn report<'r>(&'r self, output: Option<&'r Path>, has_predictions: bool) -> PredictReport<'r> {
+    fn report<'r>(
+        &'r self,
+        [model, input]: [&'r Path; 2],
+        output: Option<&'r Path>,
+        has_predictions: bool,
+    ) -> PredictReport<'r> {
         use apr_models::Model as _;
         let predictions = || {
             let batches = self.kept.iter();
@@ -145,8 +150,8 @@ impl<'k> Report<'k> {
             if self.kept.iter().any(is_nested) { List::Lines(all) } else { List::OneLine(all) }
         };
         PredictReport {
-            file: report::path(&self.known.path),
-            input: report::path(self.input),
+            file: report::path(model),
+            input: report::path(input),
             model: self.known.model.name(),
             kind: self.asked.kind(),
             rows: self.kept.iter().map(|predictions| predictions.len() as u64).sum(),

@@ -1,11 +1,11 @@
 //! Rows of a table as samples.
 
-use apr_models::{Accepts, InputKind, Model as _, Predictions, Samples};
+use apr_models::{Accepts, InputKind, Predictions, Samples};
 
 use super::answer::Asked;
 use crate::csv::{self, CsvTable, Dialect, Input, number};
 use crate::error::{CODE_TABLE_COLUMNS, Failure};
-use crate::known::Known;
+use crate::input::NamedModel;
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::plural;
@@ -19,7 +19,7 @@ const BATCH: usize = 1024;
 ///
 /// If the table cannot be read or does not fit the model, and those of `take`.
 pub(super) fn ask(
-    known: &Known,
+    known: &NamedModel,
     asked: &Asked<'_>,
     input: Input,
     dialect: Dialect,
@@ -82,7 +82,7 @@ fn in_batches<T>(
 }
 
 /// The columns of the features, in their order.
-fn columns(known: &Known, table: &CsvTable, console: &Console) -> Result<Vec<usize>, Failure> {
+fn columns(known: &NamedModel, table: &CsvTable, console: &Console) -> Result<Vec<usize>, Failure> {
     let found = table.n_columns();
     if let (Some(features), Some(names)) = (&known.features, table.names()) {
         let columns = features.iter().map(|feature| table.column(feature)).collect::<Result<Vec<_>, _>>()?;
@@ -95,7 +95,7 @@ fn columns(known: &Known, table: &CsvTable, console: &Console) -> Result<Vec<usi
         }
         return Ok(columns);
     }
-    let expected = known.features.as_ref().map(Vec::len).or(known.model.n_features());
+    let expected = known.n_features();
     match expected {
         Some(expected) if expected != found => {
             let what = format!(

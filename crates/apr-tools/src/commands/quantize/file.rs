@@ -7,12 +7,12 @@ use apr_container::v2;
 use apr_convert::TargetFormat;
 use apr_quant::Dtype;
 use gguf_core::GgufBuilder;
+use model_file::entries::{self, Entries, Exported};
 
 use super::keys;
 use super::work::{Errors, Work};
 use crate::error::Failure;
 use crate::input::{Contents, Format, Rules, Tensor, Totals};
-use crate::metadata::{self, Entries};
 use crate::output::{Output, Run};
 use crate::terminal::Console;
 
@@ -71,8 +71,8 @@ impl NewFile {
                 Vec::new()
             }
             _ => {
-                let (entries, lost) = metadata::entries(work.model)?;
-                metadata::gguf::to_builder(&entries, true, &mut builder)?;
+                let Exported { entries, lost } = work.model.entries()?;
+                entries::to_gguf(&entries, true, &mut builder)?;
                 lost
             }
         };
@@ -102,7 +102,7 @@ impl NewFile {
         let totals = work.plan.totals();
         let totals =
             Totals { tensors: work.tensors.len() as u64, elements: totals.count, bytes: totals.bytes_after };
-        let metadata = metadata::to_tensors(entries, totals, &rules.apr)?;
+        let metadata = entries::to_apr_v2(entries, totals, &rules.apr)?;
         let flags = match work.model.contents() {
             Contents::AprV2(file) => v2::WriteOptions::like(file.index()).flags,
             _ => v2::Flags::default(),
@@ -214,7 +214,7 @@ fn entries(
     work: &Work<'_>,
     provenance: &[(&'static str, String)],
 ) -> Result<(Entries, Vec<String>), Failure> {
-    let (mut entries, lost) = metadata::entries(work.model)?;
+    let Exported { mut entries, lost } = work.model.entries()?;
     entries.extend(provenance.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
     Ok((entries, lost))
 }
