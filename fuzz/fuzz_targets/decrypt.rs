@@ -5,8 +5,8 @@
 
 use apr_container::v1::Container;
 use apr_container::{
-    Compression, Expect, Opened, PayloadLayout, ReadOptions, UncheckedSignature, authenticate,
-    encode_payload_to_vec, open_protected,
+    Compression, Expect, LoadOptions, PayloadLayout, ReadOptions, UncheckedSignature, authenticate,
+    encode_payload_to_vec, load_from_bytes_with,
 };
 use apr_crypto::Access;
 use apr_crypto::{AesKey, ChunkedLayout, ChunkedReader, FileKey, RecipientSecret, SigningKey};
@@ -42,9 +42,9 @@ impl Keys {
     fn open(&self, file: &[u8]) {
         let access = Access::default().with_recipient(&self.secret);
         for options in [ReadOptions::STRICT, TOLERANT] {
-            match open_protected::<AnyModel>(file, Expect::AnyKnown, &access, &options) {
-                Ok(Opened { model, signer }) => {
-                    assert!(signer.is_none());
+            let options = LoadOptions { read: options, access };
+            match load_from_bytes_with::<AnyModel>(file, Expect::AnyKnown, options) {
+                Ok(model) => {
                     let _ = encode_payload_to_vec(&model, PayloadLayout::V0_72);
                 }
                 Err(error) => {
@@ -69,7 +69,8 @@ impl Keys {
             access = access.with_trust(&known);
         }
         let open = |file: &[u8], options: &ReadOptions| {
-            open_protected::<AnyModel>(file, Expect::AnyKnown, &access, options)
+            let options = LoadOptions { read: *options, access };
+            load_from_bytes_with::<AnyModel>(file, Expect::AnyKnown, options)
         };
         assert!(open(good, &ReadOptions::STRICT).is_ok());
         if file == good {
@@ -81,7 +82,7 @@ impl Keys {
             let encoded =
                 |model: &AnyModel| encode_payload_to_vec(model, PayloadLayout::V0_72).expect("sound");
             let expected = encode_payload_to_vec(&model(), PayloadLayout::V0_72).expect("sound");
-            assert_eq!(encoded(&opened.model), expected);
+            assert_eq!(encoded(&opened), expected);
             let parts = |file: &[u8]| {
                 let container = Container::from_bytes_with(file, &TOLERANT).expect("it was opened");
                 (container.header().to_bytes(), container.metadata_bytes().to_vec())

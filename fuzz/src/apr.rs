@@ -89,13 +89,14 @@ mod tests {
     /// reach the decoders.
     #[test]
     fn protected_files_are_opened_and_refused() {
-        use apr_container::{Compression, open_protected};
+        use apr_container::{Compression, LoadOptions};
         use apr_crypto::Access;
 
         let secret = protected::recipient();
         let access = Access::default().with_recipient(&secret);
         let open = |file: &[u8], options: &ReadOptions| {
-            open_protected::<AnyModel>(file, Expect::AnyKnown, &access, options)
+            let options = LoadOptions { read: *options, access };
+            load_from_bytes_with::<AnyModel>(file, Expect::AnyKnown, options)
                 .map(drop)
                 .map_err(|error| error.code())
         };

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use apr_benches::{Plan, Work, contender};
 use apr_container::{
     Compression, ModelType, Protection, SaveOptions, load, load_as_recipient, load_encrypted,
-    load_from_bytes, save, save_encrypted, save_for_recipient, to_vec, to_vec_protected,
+    load_from_bytes, save, save_encrypted, save_for_recipient, to_vec,
 };
 use apr_crypto::{Argon2Cost, OsRandom, Password, RecipientSecret, Salt};
 use apr_models::{LinearRegression, Matrix};
@@ -148,8 +148,8 @@ fn encrypted(plan: &mut Plan, count: usize) {
                 save_for_recipient(&pair.ours, KIND, &path, SaveOptions::default(), &public).expect("space");
             }),
             contender("apr-container, in memory", || {
-                let options = SaveOptions::default();
-                to_vec_protected(&pair.ours, KIND, &options, &protection, &mut OsRandom).expect("fits")
+                let options = SaveOptions::default().with_protection(protection);
+                to_vec(&pair.ours, KIND, &options).expect("fits")
             }),
             contender("aprender 0.15.0", || {
                 v0_15::save_for_recipient(&pair.older, kind, &path, options(), &their_public).expect("space");

@@ -112,7 +112,7 @@ fn back(sample: &Sample, peer: &Peer, compression: Compression, folder: &Path) -
     same("our payload, of no type named,", &expected, &samples::reread_any(&theirs, peer.layout)?)
 }
 
-fn options(peer: &Peer, compression: Compression) -> SaveOptions {
+fn options(peer: &Peer, compression: Compression) -> SaveOptions<'static> {
     SaveOptions::default().with_compression(compression).with_layout(peer.layout).with_created_at(0)
 }
 

@@ -6,10 +6,10 @@
 //!   gives the parts of a file one by one.
 //! - Payloads: [`EncodePayload`] and [`DecodePayload`] for types with a layout of their own, `Serde` (feature `serde`)
 //!   for any serde type.
-//! - Trust: [`ReadOptions`] choose between [`Strictness::Strict`] and what known readers tolerate, and set [`Limits`].
-//!   An encrypted payload is a type of its own that cannot be decoded; a signed file is not loaded unless
-//!   [`UncheckedSignature::Allow`] allows that. With the feature `crypto`, `open_protected` verifies and
-//!   decrypts, `to_vec_protected` encrypts and signs, `authenticate` gives metadata authenticated by a trusted key or a password.
+//! - Options: [`LoadOptions`] and [`SaveOptions`]. [`ReadOptions`] choose between [`Strictness::Strict`] and what known readers
+//!   tolerate, and set [`Limits`]. A signed file is not loaded unless [`UncheckedSignature::Allow`] allows that.
+//! - Protection (feature `crypto`): [`LoadOptions::access`] requires a signature and decrypts, [`SaveOptions::protection`]
+//!   encrypts and signs, `authenticate` gives metadata authenticated by a trusted key or a password.
 //!
 //! # Security
 //!
@@ -60,20 +60,21 @@ pub use crate::v1::inspect::{
 };
 #[cfg(feature = "std")]
 pub use crate::v1::inspect::{inspect, inspect_reader, inspect_with};
-pub use crate::v1::load::{Expect, load_from_bytes, load_from_bytes_with, view_bytes, view_bytes_with};
+pub use crate::v1::load::{Expect, LoadOptions, load_from_bytes, load_from_bytes_with, view_bytes};
 #[cfg(feature = "std")]
 pub use crate::v1::load::{load, load_from, load_with};
+#[cfg(all(feature = "crypto", feature = "std"))]
+pub use crate::v1::load::{load_as_recipient, load_encrypted, load_verified};
 #[cfg(feature = "crypto")]
 pub use crate::v1::protect::{
-    AuthenticMetadata, InferenceKey, KeyHint, Opened, Protection, RawModel, authenticate, check_source,
-    open_protected, to_vec_protected, verify_signature, verify_source,
+    AuthenticMetadata, InferenceKey, KeyHint, Protection, RawModel, authenticate, check_source,
+    verify_signature, verify_source,
 };
-#[cfg(all(feature = "crypto", feature = "std"))]
-pub use crate::v1::protect::{
-    check_before_reading, load_as_recipient, load_encrypted, load_protected, load_verified, save_encrypted,
-    save_for_recipient, save_protected, save_signed,
-};
+#[cfg(feature = "crypto")]
+pub use crate::v1::save::to_vec_with_rng;
 pub use crate::v1::save::{SaveOptions, to_vec};
 #[cfg(feature = "std")]
 pub use crate::v1::save::{save, write_to};
+#[cfg(all(feature = "crypto", feature = "std"))]
+pub use crate::v1::save::{save_encrypted, save_for_recipient, save_signed};
 pub use located_error::Subject;

@@ -15,6 +15,8 @@ pub(crate) mod load;
 #[cfg(feature = "crypto")]
 pub(crate) mod protect;
 pub(crate) mod save;
+#[cfg(not(feature = "crypto"))]
+pub(crate) mod without_keys;
 
 pub use self::container::{Container, EncryptedPayload, Payload, PlainPayload, SignatureBlock};
 pub use self::flags::Flags;

@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use apr_container::{ModelType, Protection, ReadOptions, SaveOptions, authenticate, to_vec_protected};
+use apr_container::{ModelType, Protection, ReadOptions, SaveOptions, authenticate, to_vec};
 use apr_crypto::Access;
 use apr_crypto::inference::{
     Padding, ReplayGuard, RequestOptions, decrypt_request, decrypt_response, encrypt_for_model,
@@ -40,9 +40,11 @@ fn main() -> Result<()> {
     let mut model = LinearRegression::new();
     let x = Matrix::from_vec(4, 2, vec![1.0, 1.0, 2.0, 1.0, 1.0, 3.0, 4.0, 2.0])?;
     model.fit(&x, &Vector::from_vec(vec![6.0, 8.0, 12.0, 15.0]))?;
-    let options = SaveOptions::default().with_name("house-prices").with_inference_key(&owner.public());
-    let protection = Protection::default().signed_by(&maker);
-    let file = to_vec_protected(&model, ModelType::LinearRegression, &options, &protection, &mut OsRandom)?;
+    let options = SaveOptions::default()
+        .with_name("house-prices")
+        .with_inference_key(&owner.public())
+        .with_protection(Protection::default().signed_by(&maker));
+    let file = to_vec(&model, ModelType::LinearRegression, &options)?;
 
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;

@@ -1,11 +1,12 @@
 //! `.apr` files of version 1 that are read and written as a whole: what encrypts, decrypts and labels them shares.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
 
-use apr_container::{RawModel, check_before_reading, checksum_mismatch, inspect_bytes_with};
+use apr_container::{RawModel, check_source, checksum_mismatch, inspect_bytes_with};
 use apr_crypto::{Access, Trust};
 use model_file::FileKind;
+use read_at::FileSource;
 
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
 use crate::foreign;
@@ -78,7 +79,8 @@ pub(crate) fn read(
     let regular =
         durable_file::open_regular(source.path(), FILE_LEN_MAX).map_err(|error| at_source(error.into()))?;
     let len = regular.len();
-    let check = |rules: &Rules| check_before_reading(regular.file(), len, trust, &rules.apr);
+    let file = FileSource::with_len(regular.into_file(), len);
+    let check = |rules: &Rules| check_source(&file, trust, &rules.apr);
     check(rules).map_err(|error| advised(error.into(), source, rules, |compat| check(compat).is_ok()))?;
     let mut progress = console.progress("reading", len);
     let mut bytes = Vec::new();
@@ -86,7 +88,9 @@ pub(crate) fn read(
     if reserved.is_none() {
         return Err(at_source(Failure::new("ac-memory", format!("no memory for {len} bytes"))));
     }
-    let mut file = regular.into_file();
+    let mut file = file.into_file();
+    // Positioned reads move the cursor on some systems.
+    file.rewind().map_err(|error| at_source(Failure::io("read", source.path(), &error)))?;
     loop {
         let read = (&mut file).take(PIECE_LEN as u64).read_to_end(&mut bytes);
         match read {
@@ -106,8 +110,8 @@ pub(crate) fn read(
 ///
 /// If it is not sound, encrypted, or signed and the rules do not let that pass.
 pub(crate) fn open_plain(file: &[u8], source: &Source, rules: &Rules) -> Result<RawModel, Failure> {
-    let opened = RawModel::open(file, &Access::default(), &rules.apr);
-    opened.map(|opened| opened.model).map_err(|error| refused(error.into(), file, source, rules))
+    RawModel::open(file, &Access::default(), &rules.apr)
+        .map_err(|error| refused(error.into(), file, source, rules))
 }
 
 /// Of a damaged file the checksum says more than the first value that makes no sense: then the failure is that it does not match.

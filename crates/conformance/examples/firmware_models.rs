@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use apr_container::{EncodePayload, ModelType, Protection, SaveOptions, to_vec_protected};
-use apr_crypto::{OsRandom, SigningKey};
+use apr_container::{EncodePayload, ModelType, Protection, SaveOptions, to_vec};
+use apr_crypto::SigningKey;
 use apr_models::{AnyModel, Classifier, LinearRegression, Vector};
 
 /// Samples that are predicted; `crates/conformance/firmware/src/main.rs` has the same rule.
@@ -72,7 +72,7 @@ fn signed<M: EncodePayload>(
     key: &SigningKey,
 ) -> Result<Vec<u8>, apr_container::Error> {
     let options = SaveOptions::default().with_created_at(0);
-    to_vec_protected(model, model_type, &options, &Protection::default().signed_by(key), &mut OsRandom)
+    to_vec(model, model_type, &options.with_protection(Protection::default().signed_by(key)))
 }
 
 /// The checksum of the format (CRC-32 as in IEEE 802.3), computed bitwise.

@@ -3,6 +3,8 @@
 use alloc::boxed::Box;
 use core::cell::OnceCell;
 
+#[cfg(feature = "sealed")]
+use apr_container::LoadOptions;
 use apr_container::{
     DecodePayload, Expect, ModelInfo, ModelType, PayloadLayout, PayloadReader, ReadOptions, inspect_prefix,
     load_from_bytes_with, prefix_len,
@@ -128,9 +130,9 @@ impl AprV1 {
         let decoded = OnceCell::new();
         if !info.encrypted || access.key().is_some() {
             let trusting = access.with_trust(apr_crypto::Trust::NoSignature);
-            let opened = apr_container::open_protected(&file, Expect::AnyKnown, &trusting, &options)?;
+            let options = LoadOptions { read: options, access: trusting };
             // The cell is empty.
-            let _ = decoded.set(Decoded::new(opened.model)?);
+            let _ = decoded.set(Decoded::new(load_from_bytes_with(&file, Expect::AnyKnown, options)?)?);
         }
         let is_decrypted = info.encrypted && decoded.get().is_some();
         Ok(Self { info, options, decoded, signer: signer.map(SignedBy::from), is_decrypted })

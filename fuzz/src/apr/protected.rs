@@ -2,7 +2,7 @@
 //! who has the recipient's public key and no manners.
 
 use apr_container::v1::{Container, Flags, Header};
-use apr_container::{Compression, ModelType, Protection, SaveOptions, to_vec_protected};
+use apr_container::{Compression, ModelType, Protection, SaveOptions, to_vec_with_rng};
 use apr_crypto::{Error, RecipientSecret, Rng, SigningKey};
 use apr_models::{LinearRegression, Vector};
 
@@ -52,9 +52,13 @@ pub fn sound(compression: Compression, signed: bool) -> Vec<u8> {
     if signed {
         protection = protection.signed_by(&by);
     }
-    let options = SaveOptions::default().with_created_at(0).with_name("x").with_compression(compression);
+    let options = SaveOptions::default()
+        .with_created_at(0)
+        .with_name("x")
+        .with_compression(compression)
+        .with_protection(protection);
     let rng = &mut Repeating(9);
-    to_vec_protected(&model(), ModelType::LinearRegression, &options, &protection, rng).expect("small")
+    to_vec_with_rng(&model(), ModelType::LinearRegression, &options, rng).expect("small")
 }
 
 /// What someone without the keys makes of a sound file: bytes changed, cut out, doubled, put in; lengths and checksum made

@@ -20,8 +20,8 @@ fn call(bytes: &[u8]) -> usize {
         .with_metadata(info.metadata)
         .with_compression(apr_container::Compression::ZstdDefault);
     let saved = apr_container::to_vec(&weights, kind, &options);
-    let strict = apr_container::ReadOptions::STRICT;
-    if apr_container::open_protected::<Weights>(bytes, kind, &Default::default(), &strict).is_ok() {
+    let options = apr_container::LoadOptions::default();
+    if apr_container::load_from_bytes_with::<Weights>(bytes, kind, options).is_ok() {
         return 2;
     }
     let tensors = apr_container::v2::Container::from_bytes(bytes).map_or(0, |file| file.len());

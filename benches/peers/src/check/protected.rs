@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use apr_container::{
-    Compression, ModelType, Opened, PayloadLayout, Protection, ReadOptions, encode_payload_to_vec,
-    load_protected, save, save_protected,
+    Compression, LoadOptions, ModelType, PayloadLayout, Protection, ReadOptions, encode_payload_to_vec,
+    load_with, save,
 };
 use apr_crypto::{Access, Password, RecipientSecret, SigningKey};
 use apr_models::{LinearRegression, Vector};
@@ -79,9 +79,8 @@ fn there(lock: Lock, peer: &Peer, compression: Compression, folder: &Path) -> Ou
         Lock::RecipientAndSignature => none.for_recipient(&recipient).signed_by(&signer),
     };
     let model = model();
-    let options = options(peer, compression);
-    save_protected(&model, ModelType::LinearRegression, &path, options, &protection)
-        .map_err(|error| error.to_string())?;
+    let options = options(peer, compression).with_protection(protection);
+    save(&model, ModelType::LinearRegression, &path, options).map_err(|error| error.to_string())?;
     let theirs = functions(peer.layout).open(lock, &path)?;
     same("the peer's payload", &payload(&model, peer.layout)?, &theirs)
 }
@@ -100,8 +99,8 @@ fn back(lock: Lock, peer: &Peer, compression: Compression, folder: &Path) -> Out
         Lock::Signature => none.with_trust(&signer),
         Lock::Recipient | Lock::RecipientAndSignature => none.with_recipient(&recipient),
     };
-    let opened = load_protected(&path, ModelType::LinearRegression, &access, &ReadOptions::COMPAT);
-    let Opened { model: found, .. } = opened.map_err(|error| error.to_string())?;
+    let options = LoadOptions { read: ReadOptions::COMPAT, access };
+    let found = load_with(&path, ModelType::LinearRegression, options).map_err(|error| error.to_string())?;
     same("our payload", &payload(&model, peer.layout)?, &payload(&found, peer.layout)?)
 }
 

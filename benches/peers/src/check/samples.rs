@@ -15,7 +15,7 @@ use apr_models::{
     TreeNode, Vector,
 };
 
-type Save = dyn Fn(&Path, SaveOptions) -> Result<(), String>;
+type Save = dyn Fn(&Path, SaveOptions<'_>) -> Result<(), String>;
 
 /// A model of ours, and what the peers call its type.
 pub(crate) struct Sample {

@@ -25,7 +25,20 @@ pub(crate) fn open(path: &Path, max_len: u64) -> Result<FileSource, Error> {
     Ok(FileSource::with_len(regular.into_file(), len))
 }
 
-/// Decodes the model in a file if `check` has nothing against its header.
+/// All bytes of a source.
+#[cfg(feature = "crypto")]
+pub(crate) fn read_all(source: &dyn ReadAt) -> Result<Vec<u8>, Error> {
+    let len = source.total_len();
+    let mut file = Vec::new();
+    match usize::try_from(len).ok().filter(|len| file.try_reserve_exact(*len).is_ok()) {
+        Some(capacity) => file.resize(capacity, 0),
+        None => return Err(ErrorKind::OutOfMemory { bytes: len }.into()),
+    }
+    source.read_exact_at(0, &mut file).map_err(|error| failed(error, len, 0))?;
+    Ok(file)
+}
+
+/// Decodes the model in a file if `check` does not refuse its header.
 pub(crate) fn load<M: DecodePayload>(
     source: &dyn ReadAt,
     options: &ReadOptions,

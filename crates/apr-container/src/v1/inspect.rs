@@ -101,7 +101,7 @@ impl ModelInfo {
         KeyHint::of(&self.metadata)
     }
 
-    /// Whether the metadata hold a commitment to the key of the payload, as [`to_vec_protected`](crate::to_vec_protected) puts
+    /// Whether the metadata hold a commitment to the key of the payload, as [`to_vec_with_rng`](crate::to_vec_with_rng) puts
     /// it there. Whether it is that of the right key shows when the payload is opened.
     #[cfg(feature = "crypto")]
     #[must_use]

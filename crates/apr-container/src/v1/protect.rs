@@ -13,17 +13,12 @@ mod streamed;
 mod trust;
 
 pub use self::authentic::{AuthenticMetadata, InferenceKey, authenticate};
-pub use self::open::{Opened, open_protected};
-#[cfg(feature = "std")]
-pub use self::open::{load_as_recipient, load_encrypted, load_protected, load_verified};
+pub(crate) use self::open::decrypt;
 pub use self::raw::RawModel;
-pub use self::seal::{Protection, to_vec_protected};
-#[cfg(feature = "std")]
-pub use self::seal::{save_encrypted, save_for_recipient, save_protected, save_signed};
-#[cfg(feature = "std")]
-pub use self::streamed::check_before_reading;
-pub use self::streamed::check_source;
-pub use self::streamed::verify_source;
+pub use self::seal::Protection;
+pub(crate) use self::seal::seal;
+pub use self::streamed::{check_source, verify_source};
+pub(crate) use self::trust::verify_block;
 pub use self::trust::verify_signature;
 
 use crate::metadata::Metadata;
@@ -32,12 +27,12 @@ use crate::metadata::Metadata;
 const COMMITMENT_KEY: &str = "apr.commit";
 /// What the commitment is for.
 const COMMITMENT_LABEL: &str = "apr-v1 commit";
-/// Key of the custom metadata that says how to come by the key: `password` or `recipient`.
+/// Key of the custom metadata that says how the encryption key is obtained: `password` or `recipient`.
 const MODE_KEY: &str = "apr.mode";
 const PASSWORD_MODE: &str = "password";
 const RECIPIENT_MODE: &str = "recipient";
 
-/// How to come by the key of an encrypted payload.
+/// How the key of an encrypted payload is obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyHint {
@@ -57,7 +52,13 @@ impl KeyHint {
     }
 }
 
-/// Whether there is something where the commitment to a key stands.
+/// Removes the entries that belong to the protection of one file.
+pub(crate) fn remove_entries(metadata: &mut Metadata) {
+    metadata.custom.remove(COMMITMENT_KEY);
+    metadata.custom.remove(MODE_KEY);
+}
+
+/// Whether the metadata have an entry for the commitment to a key.
 pub(crate) fn has_commitment(metadata: &Metadata) -> bool {
     metadata.custom.contains_key(COMMITMENT_KEY)
 }

@@ -8,6 +8,11 @@ use std::io::{Seek, SeekFrom, Write};
 #[cfg(feature = "std")]
 use std::path::Path;
 
+#[cfg(feature = "crypto")]
+use apr_crypto::Rng;
+#[cfg(all(feature = "crypto", feature = "std"))]
+use apr_crypto::{OsRandom, Password, RecipientPublic, SigningKey};
+
 use crate::codec::MODEL_NAME_KEY;
 use crate::codec::payload_layout::PayloadLayout;
 use crate::codec::{EncodePayload, PayloadWriter, Sink, payload_len};
@@ -18,8 +23,12 @@ use crate::metadata::{Metadata, Value};
 use crate::model_type::ModelType;
 use crate::v1::flags::Flags;
 use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, Header, VERSION};
+#[cfg(feature = "crypto")]
+use crate::v1::protect::{Protection, remove_entries, seal};
+#[cfg(not(feature = "crypto"))]
+use crate::v1::without_keys::Protection;
 
-/// How to save a model, and what to say about it.
+/// How to save a model: metadata, compression, payload layout, and protection.
 ///
 /// ```
 /// use apr_container::{Compression, SaveOptions};
@@ -30,19 +39,21 @@ use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, Header, VERSION};
 ///     .with_compression(Compression::None);
 /// options.metadata.hyperparameters.insert("learning_rate".to_string(), 0.01);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SaveOptions {
+#[derive(Clone, Debug, Default)]
+pub struct SaveOptions<'k> {
     /// How to compress the payload. Default none.
     pub compression: Compression,
-    /// What to say about the model. `created_at` and `aprender_version` are filled in when they are empty.
+    /// The metadata. `created_at` is filled in when it is empty, `aprender_version` follows the layout.
     pub metadata: Metadata,
     /// The layout of the payload. Default the newest.
     pub layout: PayloadLayout,
     /// A quality score from 1 to 100.
     pub quality: Option<u8>,
+    /// Encryption and signature. Default none.
+    pub protection: Protection<'k>,
 }
 
-impl SaveOptions {
+impl<'k> SaveOptions<'k> {
     /// With this name of the model.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
@@ -61,6 +72,14 @@ impl SaveOptions {
     #[must_use]
     pub const fn with_compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
+        self
+    }
+
+    /// With this protection: encrypted, signed, or both.
+    #[cfg(feature = "crypto")]
+    #[must_use]
+    pub const fn with_protection(mut self, protection: Protection<'k>) -> Self {
+        self.protection = protection;
         self
     }
 
@@ -94,19 +113,80 @@ impl SaveOptions {
     }
 }
 
-/// The model as the bytes of a file. Equal models and options give equal bytes, if the options say when the model was
-/// created.
+/// The model as the bytes of a file. Equal models and options give equal bytes, if the options contain the time of creation and
+/// do not encrypt.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::ModelTypeMismatch`] if `model_type` is not the model's, [`ErrorKind::TooLargeForFormat`] for metadata or
-/// a payload of 4 GiB, [`ErrorKind::FeatureDisabled`], and what the model refuses to encode.
+/// a payload of 4 GiB, [`ErrorKind::FeatureDisabled`], and what the model refuses to encode; with encryption those of
+/// `to_vec_with_rng`.
 pub fn to_vec<M: EncodePayload + ?Sized>(
     model: &M,
     model_type: ModelType,
-    options: &SaveOptions,
+    options: &SaveOptions<'_>,
 ) -> Result<Vec<u8>, Error> {
-    let plan = Plan::new(model, model_type, options)?;
+    #[cfg(all(feature = "crypto", feature = "std"))]
+    return to_vec_with_rng(model, model_type, options, &mut OsRandom);
+    #[cfg(all(feature = "crypto", not(feature = "std")))]
+    return to_vec_with_rng(model, model_type, options, &mut NoRandom);
+    #[cfg(not(feature = "crypto"))]
+    plain_to_vec(model, &Plan::new(model, model_type, options)?, options)
+}
+
+/// As [`to_vec`], with salts, nonces and ephemeral keys from `rng`. No encrypted file equals another.
+///
+/// ```
+/// use apr_container::{ModelType, Protection, SaveOptions, load_from_bytes_with, to_vec_with_rng};
+/// use apr_crypto::{Access, OsRandom, RecipientSecret, SigningKey};
+/// # use apr_container::{DecodePayload, EncodePayload, Error, PayloadReader, PayloadWriter};
+/// # struct Weights(Vec<f32>);
+/// # impl EncodePayload for Weights {
+/// #     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> { out.f32s(&self.0) }
+/// # }
+/// # impl DecodePayload for Weights {
+/// #     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> { Ok(Self(input.f32s()?)) }
+/// # }
+///
+/// let (seller, buyer) = (SigningKey::generate(&mut OsRandom)?, RecipientSecret::generate(&mut OsRandom)?);
+/// let buyer_public = buyer.public();
+/// let protection = Protection::default().for_recipient(&buyer_public).signed_by(&seller);
+/// let options = SaveOptions::default().with_protection(protection);
+/// let file = to_vec_with_rng(&Weights(vec![0.5]), ModelType::Custom, &options, &mut OsRandom)?;
+///
+/// let seller_public = seller.verifying_key();
+/// let access = Access::default().with_recipient(&buyer).with_trust(&seller_public);
+/// let model: Weights = load_from_bytes_with(&file, ModelType::Custom, access)?;
+/// assert_eq!(model.0, [0.5]);
+/// # Ok::<(), apr_container::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// Those of [`to_vec`]; [`ErrorKind::Limit`] for an empty password; [`ErrorKind::Crypto`] if there is no
+/// randomness, no memory for the password, or the recipient's key protects nothing.
+#[cfg(feature = "crypto")]
+pub fn to_vec_with_rng<M: EncodePayload + ?Sized>(
+    model: &M,
+    model_type: ModelType,
+    options: &SaveOptions<'_>,
+    rng: &mut (impl Rng + ?Sized),
+) -> Result<Vec<u8>, Error> {
+    let protection = &options.protection;
+    if protection.is_none() {
+        return plain_to_vec(model, &Plan::new(model, model_type, options)?, options);
+    }
+    let mut options = options.clone();
+    let locked = protection.lock(&mut options.metadata, rng)?;
+    let plan = Plan::new(model, model_type, &options)?;
+    seal(model, plan, &options, locked.as_ref(), protection.signer(), rng)
+}
+
+fn plain_to_vec<M: EncodePayload + ?Sized>(
+    model: &M,
+    plan: &Plan,
+    options: &SaveOptions<'_>,
+) -> Result<Vec<u8>, Error> {
     let mut file = Vec::new();
     if options.compression == Compression::None {
         let len = (HEADER_LEN + plan.metadata.len() + CHECKSUM_LEN) as u64 + plan.uncompressed_len();
@@ -132,7 +212,7 @@ pub fn to_vec<M: EncodePayload + ?Sized>(
 /// Saves a model, replacing the file at `path` if there is one. The file is complete and on disk or, on any error, as
 /// it was before.
 ///
-/// The payload streams from the model's own memory: saving takes no copy of it.
+/// The payload is streamed from the model's memory, without a copy of it; a protected file is built in memory.
 ///
 /// # Errors
 ///
@@ -142,7 +222,7 @@ pub fn save<M: EncodePayload + ?Sized>(
     model: &M,
     model_type: ModelType,
     path: impl AsRef<Path>,
-    options: SaveOptions,
+    options: SaveOptions<'_>,
 ) -> Result<(), Error> {
     let mut replacement = durable_file::Replacement::create(path.as_ref())?;
     write_to(model, model_type, &mut replacement, &options)?;
@@ -160,8 +240,12 @@ pub fn write_to<M: EncodePayload + ?Sized, W: Write + Seek>(
     model: &M,
     model_type: ModelType,
     out: &mut W,
-    options: &SaveOptions,
+    options: &SaveOptions<'_>,
 ) -> Result<(), Error> {
+    #[cfg(feature = "crypto")]
+    if !options.protection.is_none() {
+        return Ok(out.write_all(&to_vec(model, model_type, options)?)?);
+    }
     let plan = Plan::new(model, model_type, options)?;
     if options.compression == Compression::None {
         // All lengths are known: one pass from front to back.
@@ -198,6 +282,69 @@ pub fn write_to<M: EncodePayload + ?Sized, W: Write + Seek>(
     Ok(())
 }
 
+/// The source of randomness of files that need none.
+#[cfg(feature = "crypto")]
+pub(crate) struct NoRandom;
+
+#[cfg(feature = "crypto")]
+impl Rng for NoRandom {
+    fn fill(&mut self, _out: &mut [u8]) -> Result<(), apr_crypto::Error> {
+        Err(apr_crypto::ErrorKind::Randomness.into())
+    }
+}
+
+/// Saves a model encrypted with a password.
+///
+/// # Errors
+///
+/// As [`save`].
+#[cfg(all(feature = "crypto", feature = "std"))]
+pub fn save_encrypted<M: EncodePayload + ?Sized>(
+    model: &M,
+    model_type: ModelType,
+    path: impl AsRef<Path>,
+    options: SaveOptions<'_>,
+    password: &str,
+) -> Result<(), Error> {
+    let password = Password::from(password);
+    let protection = options.protection.with_password(&password);
+    save(model, model_type, path, options.with_protection(protection))
+}
+
+/// Saves a model encrypted to the holder of the secret key that belongs to `recipient`.
+///
+/// # Errors
+///
+/// As [`save`].
+#[cfg(all(feature = "crypto", feature = "std"))]
+pub fn save_for_recipient<M: EncodePayload + ?Sized>(
+    model: &M,
+    model_type: ModelType,
+    path: impl AsRef<Path>,
+    options: SaveOptions<'_>,
+    recipient: &RecipientPublic,
+) -> Result<(), Error> {
+    let protection = options.protection.for_recipient(recipient);
+    save(model, model_type, path, options.with_protection(protection))
+}
+
+/// Saves a model with a signature.
+///
+/// # Errors
+///
+/// As [`save`].
+#[cfg(all(feature = "crypto", feature = "std"))]
+pub fn save_signed<M: EncodePayload + ?Sized>(
+    model: &M,
+    model_type: ModelType,
+    path: impl AsRef<Path>,
+    options: SaveOptions<'_>,
+    key: &SigningKey,
+) -> Result<(), Error> {
+    let protection = options.protection.signed_by(key);
+    save(model, model_type, path, options.with_protection(protection))
+}
+
 /// What is known of a file before its payload is written.
 pub(crate) struct Plan {
     version: (u8, u8),
@@ -214,7 +361,7 @@ impl Plan {
     pub(crate) fn new<M: EncodePayload + ?Sized>(
         model: &M,
         model_type: ModelType,
-        options: &SaveOptions,
+        options: &SaveOptions<'_>,
     ) -> Result<Self, Error> {
         if let Some(found) = M::MODEL_TYPE.filter(|found| *found != model_type) {
             return Err(ErrorKind::ModelTypeMismatch { expected: model_type, found }.into());
@@ -224,6 +371,10 @@ impl Plan {
         }
         model.check_fitted()?;
         let mut metadata = options.metadata.clone();
+        #[cfg(feature = "crypto")]
+        if options.protection.is_none() {
+            remove_entries(&mut metadata);
+        }
         if metadata.created_at.is_empty() {
             metadata.created_at = now();
         }
@@ -258,7 +409,7 @@ impl Plan {
         self.payload_len + self.trailer_len
     }
 
-    pub(crate) fn header(&self, payload_len: u64, options: &SaveOptions) -> Result<Header, Error> {
+    pub(crate) fn header(&self, payload_len: u64, options: &SaveOptions<'_>) -> Result<Header, Error> {
         let field = |part: &'static str, len: u64| {
             let limit = u32::MAX.into();
             u32::try_from(len).map_err(|_| Error::from(ErrorKind::TooLargeForFormat { part, len, limit }))
@@ -279,7 +430,7 @@ impl Plan {
     pub(crate) fn write_payload<M: EncodePayload + ?Sized>(
         &self,
         model: &M,
-        options: &SaveOptions,
+        options: &SaveOptions<'_>,
         trailer: &[u8],
         out: &mut dyn Sink,
     ) -> Result<(), Error> {

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use apr_container::v1::Container;
 use apr_container::{
     AuthenticMetadata, Error, ModelType, Protection, ReadOptions, SaveOptions, UncheckedSignature, Value,
-    authenticate, to_vec, to_vec_protected,
+    authenticate, to_vec,
 };
-use apr_crypto::{Access, OsRandom, Password, RecipientSecret, Signer, SigningKey, Trust, TrustedKeys};
+use apr_crypto::{Access, Password, RecipientSecret, Signer, SigningKey, Trust, TrustedKeys};
 
 use crate::sample::Sample;
 
@@ -18,12 +18,12 @@ fn owner() -> RecipientSecret {
     RecipientSecret::from_bytes(&[5; 32])
 }
 
-fn options() -> SaveOptions {
+fn options() -> SaveOptions<'static> {
     SaveOptions::default().with_created_at(1_795_241_427).with_inference_key(&owner().public())
 }
 
 fn protected(protection: &Protection<'_>) -> Vec<u8> {
-    to_vec_protected(&Sample::new(3), KIND, &options(), protection, &mut OsRandom).unwrap()
+    to_vec(&Sample::new(3), KIND, &options().with_protection(*protection)).unwrap()
 }
 
 fn authentic<'k>(file: &[u8], access: &Access<'k>) -> Result<AuthenticMetadata<'k>, Error> {
@@ -165,8 +165,8 @@ fn a_key_that_is_none_is_an_error() {
         let mut options = options();
         options.metadata.custom.remove("inference_pub_key");
         options.metadata.custom.extend(value.clone().map(|value| ("inference_pub_key".to_owned(), value)));
-        let protection = Protection::default().signed_by(&maker);
-        let file = to_vec_protected(&Sample::new(1), KIND, &options, &protection, &mut OsRandom).unwrap();
+        options.protection = Protection::default().signed_by(&maker);
+        let file = to_vec(&Sample::new(1), KIND, &options).unwrap();
         let key = authentic(&file, &Access::default().with_trust(&known)).unwrap().inference_key();
         match key {
             Ok(key) => assert!(is_key && key.public() == &owner().public(), "{value:?}"),

@@ -4,28 +4,38 @@ use std::fs;
 
 use apr_container::v1::{Container, Flags};
 use apr_container::{
-    Compression, Error, Metadata, ModelType, Opened, Protection, ReadOptions, SaveOptions, Value,
-    inspect_bytes, load_as_recipient, load_encrypted, load_from_bytes, load_protected, load_verified,
-    open_protected, save_encrypted, save_for_recipient, save_signed, to_vec, to_vec_protected,
-    verify_signature,
+    Compression, Error, LoadOptions, Metadata, ModelType, Protection, ReadOptions, SaveOptions, Value,
+    inspect_bytes, load_as_recipient, load_encrypted, load_from_bytes, load_from_bytes_with, load_verified,
+    load_with, save_encrypted, save_for_recipient, save_signed, to_vec, verify_signature,
 };
-use apr_crypto::{Access, OsRandom, Password, RecipientSecret, Signer, SigningKey, Trust, TrustedKeys};
+use apr_crypto::{Access, Password, RecipientSecret, Signer, SigningKey, Trust, TrustedKeys};
 use proptest::prelude::*;
 
 use crate::sample::Sample;
 
 const KIND: ModelType = ModelType::Custom;
 
-fn options(compression: Compression) -> SaveOptions {
+fn options(compression: Compression) -> SaveOptions<'static> {
     SaveOptions::default().with_compression(compression).with_created_at(1_795_241_427).with_name("segments")
 }
 
 fn protected(model: &Sample, compression: Compression, protection: &Protection<'_>) -> Vec<u8> {
-    to_vec_protected(model, KIND, &options(compression), protection, &mut OsRandom).unwrap()
+    to_vec(model, KIND, &options(compression).with_protection(*protection)).unwrap()
 }
 
-fn open<'k>(file: &[u8], access: &Access<'k>) -> Result<Opened<'k, Sample>, Error> {
-    open_protected(file, KIND, access, &ReadOptions::STRICT)
+#[derive(Debug, PartialEq)]
+struct Opened<'k> {
+    model: Sample,
+    signer: Option<Signer<'k>>,
+}
+
+fn open<'k>(file: &[u8], access: &Access<'k>) -> Result<Opened<'k>, Error> {
+    let model = load_from_bytes_with(file, KIND, access)?;
+    Ok(Opened { model, signer: verify_signature(file, access.trust(), &ReadOptions::STRICT)? })
+}
+
+fn open_compat(file: &[u8], access: &Access<'_>) -> Result<Sample, Error> {
+    load_from_bytes_with(file, KIND, LoadOptions { read: ReadOptions::COMPAT, access: *access })
 }
 
 fn code<T>(result: Result<T, Error>) -> &'static str {
@@ -109,7 +119,8 @@ fn the_doors_of_files_bring_the_model_back() {
     let forger = keys.forger.verifying_key();
     assert_eq!(code(load_verified::<Sample>(&path, KIND, &forger)), "ac-untrusted-signer");
     let anyone = Access::default().with_trust(Trust::Anyone);
-    let opened = load_protected::<Sample>(&path, KIND, &anyone, &ReadOptions::STRICT).unwrap();
+    assert_eq!(load_with::<Sample>(&path, KIND, anyone).unwrap(), model);
+    let opened = open(&fs::read(&path).unwrap(), &anyone).unwrap();
     assert_eq!(opened.signer, Some(Signer::Unknown(keys.signer.verifying_key())));
     fs::remove_dir_all(&folder).unwrap();
 }
@@ -304,7 +315,7 @@ fn header_and_metadata_of_an_encrypted_file_cannot_be_exchanged() {
     let renamed =
         Parts::of(&file).with_metadata(|metadata| metadata.model_name = Some("forged".into())).join();
     assert_eq!(code(open(&renamed, &key)), "ac-rebound");
-    let compat = open_protected::<Sample>(&renamed, KIND, &key, &ReadOptions::COMPAT);
+    let compat = open_compat(&renamed, &key);
     assert_eq!(code(compat), "ac-rebound", "a binding that is there counts in compat mode, too");
 
     // The payload of another file for the same recipient.
@@ -384,6 +395,6 @@ proptest! {
         prop_assume!(changed != file);
         let changed = reseal(changed);
         prop_assert!(open(&changed, &access).is_err());
-        let _ = open_protected::<Sample>(&changed, KIND, &access, &ReadOptions::COMPAT);
+        let _ = open_compat(&changed, &access);
     }
 }

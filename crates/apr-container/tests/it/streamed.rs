@@ -3,10 +3,10 @@
 use core::cell::Cell;
 
 use apr_container::{
-    Compression, Error, ModelType, Protection, ReadOptions, SaveOptions, check_before_reading,
-    to_vec_protected, verify_signature, verify_source,
+    Compression, Error, ModelType, Protection, ReadOptions, SaveOptions, check_source, to_vec,
+    verify_signature, verify_source,
 };
-use apr_crypto::{OsRandom, Signer, SigningKey, Trust};
+use apr_crypto::{Signer, SigningKey, Trust};
 use read_at::ReadAt;
 
 use crate::sample::Sample;
@@ -53,8 +53,8 @@ fn long_files_get_the_verdicts_of_files_in_memory() {
     // 17 MiB, and a short one, which is read as a whole.
     for count in [0, 17 << 18] {
         let model = Sample::new(count);
-        let signed = Protection::default().signed_by(&maker);
-        let file = to_vec_protected(&model, ModelType::Custom, &options, &signed, &mut OsRandom).unwrap();
+        let options = options.clone().with_protection(Protection::default().signed_by(&maker));
+        let file = to_vec(&model, ModelType::Custom, &options).unwrap();
         let trust = Trust::Key(&maker_key);
         let (found, read) = streamed(&file, trust);
         assert_eq!(found, Ok(Some(Signer::Trusted(None))));
@@ -85,13 +85,12 @@ fn a_long_file_whose_header_does_not_fit_is_refused_before_it_is_read() {
     let key = SigningKey::from_seed(&[1; 32]);
     let (by, other) = (key.verifying_key(), SigningKey::from_seed(&[2; 32]).verifying_key());
     let options = SaveOptions::default().with_compression(Compression::None);
-    let file = |protection: &Protection<'_>| {
+    let file = |protection: Protection<'_>| {
         let model = Sample::constant(17 << 18);
-        to_vec_protected(&model, ModelType::Custom, &options, protection, &mut OsRandom).unwrap()
+        to_vec(&model, ModelType::Custom, &options.clone().with_protection(protection)).unwrap()
     };
-    let (signed, plain) = (file(&Protection::default().signed_by(&key)), file(&Protection::default()));
+    let (signed, plain) = (file(Protection::default().signed_by(&key)), file(Protection::default()));
     let longer = [&signed[..], &[0; 32]].concat();
-    let path = std::env::temp_dir().join(format!("apr-streamed-{}", std::process::id()));
     for (file, trust, expected) in [
         (&longer[..], Trust::Key(&by), "ac-unowned"),
         (&longer, Trust::NoSignature, "ac-unowned"),
@@ -104,16 +103,9 @@ fn a_long_file_whose_header_does_not_fit_is_refused_before_it_is_read() {
         let (found, read) = streamed(file, trust);
         assert_eq!(found, Err(expected));
         assert!(read <= 32 + 96, "{expected}: {read}");
-        std::fs::write(&path, file).unwrap();
-        let open = std::fs::File::open(&path).unwrap();
-        let len = file.len() as u64;
-        assert_eq!(code(check_before_reading(&open, len, trust, &ReadOptions::STRICT)), expected);
+        assert_eq!(code(check_source(file, trust, &ReadOptions::STRICT)), expected);
     }
-    // What is not refused is left where reading begins.
-    std::fs::write(&path, &signed).unwrap();
-    let mut open = std::fs::File::open(&path).unwrap();
-    check_before_reading(&open, signed.len() as u64, &by, &ReadOptions::STRICT).unwrap();
-    assert_eq!(std::io::Seek::stream_position(&mut open).unwrap(), 0);
-    drop(open);
-    std::fs::remove_file(&path).unwrap();
+    let source = Counted { file: &signed, read: Cell::new(0) };
+    check_source(&source, &by, &ReadOptions::STRICT).unwrap();
+    assert_eq!(source.read.get(), 32 + 96);
 }

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 use crate::sample::{OnlyKMeans, Sample};
 
-fn options(compression: Compression) -> SaveOptions {
+fn options(compression: Compression) -> SaveOptions<'static> {
     SaveOptions::default().with_compression(compression).with_created_at(1_795_241_427)
 }
 

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use apr_container::{
-    Expect, Limits, Metadata, ReadOptions, UncheckedSignature, inspect_reader, open_protected, v2,
+    Expect, Limits, LoadOptions, Metadata, ReadOptions, UncheckedSignature, inspect_reader,
+    load_from_bytes_with, v2, verify_signature,
 };
 use apr_models::{AnyModel, MODEL_KEY, Tensors};
 use model_file::{FileKind, ModelFormat};
@@ -103,12 +104,14 @@ fn foreign(what: &str) -> Refusal {
 }
 
 fn version_1(file: &[u8], keys: &Keys, options: &ReadOptions) -> Result<Loaded, Refusal> {
-    let opened = open_protected::<AnyModel>(file, Expect::AnyKnown, &keys.access(), options)?;
+    let access = keys.access();
+    let model = load_from_bytes_with(file, Expect::AnyKnown, LoadOptions { read: *options, access })?;
+    let signer = verify_signature(file, access.trust(), options)?;
     let info = inspect_reader(file, file.len() as u64, options)?;
     Ok(Loaded {
-        model: opened.model,
+        model,
         metadata: info.metadata,
-        signer: opened.signer.map(|signer| keys.signed_by(signer)),
+        signer: signer.map(|signer| keys.signed_by(signer)),
         was_encrypted: info.encrypted,
     })
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use apr_container::{Compression, Protection, SaveOptions, to_vec_protected};
-use apr_crypto::{OsRandom, Password, RecipientPublic, SigningKey};
+use apr_container::{Compression, Protection, SaveOptions, save, to_vec};
+use apr_crypto::{Password, RecipientPublic, SigningKey};
 use apr_models::Model as _;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ pub(crate) struct Saving<'a, 'py> {
 
 /// How to write a file.
 struct Plan {
-    options: SaveOptions,
+    options: SaveOptions<'static>,
     lock: Option<Lock>,
     signer: Option<SigningKey>,
 }
@@ -68,21 +68,17 @@ impl Plan {
         Ok(Self { options, lock, signer })
     }
 
-    fn protection(&self) -> Protection<'_> {
+    fn options(&self) -> SaveOptions<'_> {
         let protection = match &self.lock {
             None => Protection::default(),
             Some(Lock::Password(password)) => Protection::default().with_password(password),
             Some(Lock::Recipient(key)) => Protection::default().for_recipient(key),
         };
-        match &self.signer {
+        let protection = match &self.signer {
             Some(key) => protection.signed_by(key),
             None => protection,
-        }
-    }
-
-    /// Whether the file is made in memory. That of a model that was decrypted is: its metadata speak of a key.
-    fn is_protected(&self, loaded: &Loaded) -> bool {
-        self.lock.is_some() || self.signer.is_some() || loaded.was_encrypted
+        };
+        self.options.clone().with_protection(protection)
     }
 }
 
@@ -93,15 +89,9 @@ pub(crate) fn to_file(
     saving: &Saving<'_, '_>,
 ) -> PyResult<()> {
     let plan = Plan::new(loaded, saving)?;
-    let save = || {
-        let options = plan.options.clone();
-        let (any, kind) = (&loaded.model, loaded.model.model_type());
-        if plan.is_protected(loaded) {
-            return apr_container::save_protected(any, kind, &path, options, &plan.protection());
-        }
-        apr_container::save(any, kind, &path, options)
-    };
-    py.detach(save).map_err(|error| Refusal::from(error).raise(py, Some(&path)))
+    let any = &loaded.model;
+    py.detach(|| save(any, any.model_type(), &path, plan.options()))
+        .map_err(|error| Refusal::from(error).raise(py, Some(&path)))
 }
 
 pub(crate) fn to_bytes<'py>(
@@ -111,7 +101,8 @@ pub(crate) fn to_bytes<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let plan = Plan::new(loaded, saving)?;
     let any = &loaded.model;
-    let make = || to_vec_protected(any, any.model_type(), &plan.options, &plan.protection(), &mut OsRandom);
-    let file = py.detach(make).map_err(|error| Refusal::from(error).raise(py, None))?;
+    let file = py
+        .detach(|| to_vec(any, any.model_type(), &plan.options()))
+        .map_err(|error| Refusal::from(error).raise(py, None))?;
     Ok(PyBytes::new(py, &file))
 }

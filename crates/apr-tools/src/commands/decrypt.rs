@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     let keys = keys.with_identity(args.keys.load_identity(path)?);
     let model =
-        RawModel::open(&bytes, &keys.decryption(), &rules.apr).map_err(|error| refused(error, &rules))?.model;
+        RawModel::open(&bytes, &keys.decryption(), &rules.apr).map_err(|error| refused(error, &rules))?;
     let file = model.to_vec()?;
     output.write(&file, console)?;
 

@@ -1,10 +1,11 @@
 //! An `.apr` file of version 1: a payload that becomes a model.
 
 use apr_container::{
-    Checksum, Error, Expect, ModelInfo, ReadOptions, UncheckedSignature, check_before_reading,
-    inspect_bytes_with, inspect_with, load_with, open_protected, verify_signature,
+    Checksum, Error, Expect, LoadOptions, ModelInfo, ReadOptions, UncheckedSignature, check_source,
+    inspect_bytes_with, inspect_with, load_from_bytes_with, load_with, verify_signature,
 };
 use model_file::Payload;
+use read_at::FileSource;
 
 use super::{Rules, Source};
 use crate::error::Failure;
@@ -55,9 +56,10 @@ const FILE_LEN_MAX: u64 = 1 << 34;
 pub(crate) fn protected(source: &Source, rules: &Rules) -> Result<Protected, Failure> {
     let regular = durable_file::open_regular(source.path(), FILE_LEN_MAX)
         .map_err(|error| source.relabel(Failure::from(error)))?;
-    let check = |rules: &Rules| {
-        check_before_reading(regular.file(), regular.len(), source.keys().trusted().trust(), &rules.apr)
-    };
+    let len = regular.len();
+    let file = regular.file().try_clone().map_err(|error| Failure::io("read", source.path(), &error))?;
+    let file = FileSource::with_len(file, len);
+    let check = |rules: &Rules| check_source(&file, source.keys().trusted().trust(), &rules.apr);
     check(rules).map_err(|error| advised(error.into(), source, rules, |compat| check(compat).is_ok()))?;
     let file = regular.into_bytes().map_err(|error| source.relabel(Failure::from(error)))?;
     let open = |rules: &Rules| open_bytes(&file, source.keys(), &rules.apr);
@@ -75,8 +77,8 @@ fn open_bytes(file: &[u8], keys: &Keys, options: &ReadOptions) -> Result<Protect
     let payload = if info.encrypted && !keys.can_decrypt() {
         None
     } else {
-        let access = keys.decryption();
-        Some(open_protected::<Payload>(file, Expect::AnyKnown, &access, &options)?.model)
+        let options = LoadOptions { read: options, access: keys.decryption() };
+        Some(load_from_bytes_with(file, Expect::AnyKnown, options)?)
     };
     let is_decrypted = info.encrypted && payload.is_some();
     Ok(Protected { info, payload, signer: signer.map(|signer| keys.signed_by(signer)), is_decrypted })

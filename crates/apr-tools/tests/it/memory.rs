@@ -5,9 +5,8 @@ use std::fs::File;
 use std::time::Instant;
 
 use apr_container::{
-    Compression, EncodePayload, Error, ModelType, PayloadWriter, Protection, SaveOptions, to_vec_protected,
+    Compression, EncodePayload, Error, ModelType, PayloadWriter, Protection, SaveOptions, to_vec,
 };
-use apr_crypto::OsRandom;
 
 use crate::sandbox::{Ran, Sandbox, maker};
 
@@ -92,7 +91,7 @@ fn large_files_are_verified_in_little_memory() {
     let sandbox = Sandbox::with_models();
     let (options, key) = (SaveOptions::default().with_compression(Compression::None), maker());
     let protection = Protection::default().signed_by(&key);
-    let file = to_vec_protected(&Zeros, ModelType::Custom, &options, &protection, &mut OsRandom).unwrap();
+    let file = to_vec(&Zeros, ModelType::Custom, &options.with_protection(protection)).unwrap();
     sandbox.write("large.apr", &file);
     let ran = limited(&sandbox, "apr verify large.apr --key maker.key.pub");
     assert_eq!(ran.exit, 0, "{}", ran.stderr);

@@ -311,7 +311,7 @@ fn quirk() -> Vec<u8> {
 }
 
 /// An `.apr` file of version 1 with a model of two features, `1 + 2 a - 0.5 b`.
-pub(crate) fn linear(options: &SaveOptions) -> Vec<u8> {
+pub(crate) fn linear(options: &SaveOptions<'_>) -> Vec<u8> {
     let model = LinearRegression::from_parts(Vector::from_vec(vec![2.0, -0.5]), 1.0).unwrap();
     let mut metadata = Metadata {
         created_at: "1795241427".to_owned(),
@@ -378,7 +378,7 @@ pub(crate) fn sealed(file: &[u8], options: &SealOptions<'_>) -> Vec<u8> {
 
 /// A file with this protection, the same in every run.
 pub(crate) fn protected(file: &[u8], protection: &Protection<'_>) -> Vec<u8> {
-    let model = RawModel::open(file, &Access::default(), &ReadOptions::STRICT).unwrap().model;
+    let model = RawModel::open(file, &Access::default(), &ReadOptions::STRICT).unwrap();
     model.to_vec_protected(protection, &mut Counted(1)).unwrap()
 }
 

@@ -7,8 +7,7 @@ use std::net::TcpStream;
 use std::process::Child;
 use std::thread::sleep;
 
-use apr_container::{ModelType, Protection, SaveOptions, to_vec_protected};
-use apr_crypto::OsRandom;
+use apr_container::{ModelType, Protection, SaveOptions, to_vec};
 use apr_models::{LinearRegression, Vector};
 use rustix::process::{Pid, Signal, kill_process};
 #[cfg(target_os = "linux")]
@@ -165,7 +164,7 @@ fn signed(name: &str, created_at: u64, value: f32) -> Vec<u8> {
     let options = SaveOptions::default().with_name(name).with_created_at(created_at);
     let key = maker();
     let protection = Protection::default().signed_by(&key);
-    to_vec_protected(&line, ModelType::LinearRegression, &options, &protection, &mut OsRandom).unwrap()
+    to_vec(&line, ModelType::LinearRegression, &options.with_protection(protection)).unwrap()
 }
 
 #[test]

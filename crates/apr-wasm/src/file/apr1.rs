@@ -114,10 +114,11 @@ fn value_json(value: &Value) -> String {
 #[cfg(feature = "crypto")]
 fn open(file: &[u8], rules: &Rules, args: &mut Arguments<'_>, json: &mut Json) -> Result<Content, Failure> {
     let keys = crate::keys::Keys::read(args)?;
-    let opened =
-        apr_container::open_protected::<Content>(file, Expect::AnyKnown, &keys.access(), &rules.apr)?;
-    json.raw("signer", opened.signer.and_then(|signer| keys.signer(signer)).as_deref().unwrap_or("null"));
-    Ok(opened.model)
+    let options = apr_container::LoadOptions { read: rules.apr, access: keys.access() };
+    let model = apr_container::load_from_bytes_with::<Content>(file, Expect::AnyKnown, options)?;
+    let signer = apr_container::verify_signature(file, options.access.trust(), &rules.apr)?;
+    json.raw("signer", signer.and_then(|signer| keys.signer(signer)).as_deref().unwrap_or("null"));
+    Ok(model)
 }
 
 #[cfg(not(feature = "crypto"))]

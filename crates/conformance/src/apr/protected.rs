@@ -1,7 +1,10 @@
 //! Encrypted and signed files of the peers, opened with the keys the manifest has.
 
 use apr_container::v1::Container;
-use apr_container::{Expect, Opened, PayloadLayout, ReadOptions, encode_payload_to_vec, open_protected};
+use apr_container::{
+    Expect, LoadOptions, PayloadLayout, ReadOptions, encode_payload_to_vec, load_from_bytes_with,
+    verify_signature,
+};
 use apr_crypto::{Access, Password, RecipientSecret, Signer, Trust, VerifyingKey};
 use apr_models::AnyModel;
 use serde_json::Value;
@@ -151,12 +154,17 @@ impl Case<'_> {
     }
 }
 
-fn open<'k>(
-    file: &[u8],
-    access: Access<'k>,
-    options: &ReadOptions,
-) -> Result<Opened<'k, AnyModel>, &'static str> {
-    open_protected::<AnyModel>(file, Expect::AnyKnown, &access, options).map_err(|error| error.code())
+#[derive(Debug)]
+struct Opened<'k> {
+    model: AnyModel,
+    signer: Option<Signer<'k>>,
+}
+
+fn open<'k>(file: &[u8], access: Access<'k>, options: &ReadOptions) -> Result<Opened<'k>, &'static str> {
+    let code = |error: apr_container::Error| error.code();
+    let load = LoadOptions { read: *options, access };
+    let model = load_from_bytes_with(file, Expect::AnyKnown, load).map_err(code)?;
+    Ok(Opened { model, signer: verify_signature(file, access.trust(), options).map_err(code)? })
 }
 
 fn word<T>(word: &'static str, result: &Result<T, &'static str>) -> Outcome {

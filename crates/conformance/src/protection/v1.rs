@@ -2,7 +2,7 @@
 
 use apr_container::v1::Container;
 use apr_container::{
-    Expect, ModelType, Protection, ReadOptions, SaveOptions, open_protected, to_vec_protected,
+    Expect, ModelType, Protection, ReadOptions, SaveOptions, load_from_bytes_with, to_vec_with_rng,
 };
 use apr_crypto::{Access, SigningKey, Trust, VerifyingKey};
 use apr_models::{AnyModel, LinearRegression, Vector};
@@ -66,7 +66,8 @@ impl Make {
         let regression = LinearRegression::from_parts(weights, 1.0);
         let made = regression.map(|regression| {
             let kind = ModelType::LinearRegression;
-            to_vec_protected(&regression, kind, &options, &protection, &mut Repeatable::new(seed))
+            let options = options.with_protection(protection);
+            to_vec_with_rng(&regression, kind, &options, &mut Repeatable::new(seed))
         });
         match made {
             Ok(Ok(file)) => file,
@@ -88,7 +89,7 @@ impl Make {
             (true, true) => access.with_trust(Trust::Anyone),
         };
         let expect = Expect::from(ModelType::LinearRegression);
-        match open_protected::<AnyModel>(file, expect, &access, &ReadOptions::STRICT) {
+        match load_from_bytes_with::<AnyModel>(file, expect, access) {
             Ok(_) => Ok(()),
             Err(error) => Err(error.code()),
         }

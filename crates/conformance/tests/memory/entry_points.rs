@@ -2,9 +2,9 @@
 
 use apr_container::{
     ModelType, PayloadLayout, Protection, ReadOptions, SaveOptions, encode_payload_to_vec, inspect_bytes,
-    load_from_bytes, to_vec, to_vec_protected, verify_signature, view_bytes,
+    load_from_bytes, to_vec, verify_signature, view_bytes,
 };
-use apr_crypto::{OsRandom, SigningKey};
+use apr_crypto::SigningKey;
 use apr_models::{
     AnyModel, Classifier, KMeans, LinearRegression, Matrix, Model as _, RandomForestClassifier,
 };
@@ -72,8 +72,7 @@ fn models_and_their_predictions() {
         let kind = ModelType::LinearRegression;
         let file = to_vec(&model, kind, &SaveOptions::default()).unwrap();
         let protection = Protection::default().signed_by(&key);
-        let signed =
-            to_vec_protected(&model, kind, &SaveOptions::default(), &protection, &mut OsRandom).unwrap();
+        let signed = to_vec(&model, kind, &SaveOptions::default().with_protection(protection)).unwrap();
 
         at_most(&format!("inspect, {n}"), HEAP.measure(|| inspect_bytes(&file).map(drop)).1, SMALL);
         let (verified, usage) =

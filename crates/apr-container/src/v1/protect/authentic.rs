@@ -6,7 +6,7 @@ use super::open::{plaintext, verified};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{ReadOptions, Strictness};
 use crate::metadata::{Metadata, Value};
-use crate::v1::container::{Container, Payload};
+use crate::v1::container::Container;
 use crate::v1::save::SaveOptions;
 
 /// Key of the custom metadata with the public key to which questions to the model are encrypted.
@@ -61,7 +61,7 @@ impl<'k> AuthenticMetadata<'k> {
 /// that anybody can have put into a file lets them read the questions.
 ///
 /// ```
-/// use apr_container::{ModelType, Protection, ReadOptions, SaveOptions, authenticate, to_vec_protected};
+/// use apr_container::{ModelType, Protection, ReadOptions, SaveOptions, authenticate, to_vec};
 /// use apr_crypto::Access;
 /// use apr_crypto::inference::{RequestOptions, encrypt_for_model};
 /// use apr_crypto::{OsRandom, RecipientSecret, SigningKey};
@@ -72,9 +72,10 @@ impl<'k> AuthenticMetadata<'k> {
 /// # }
 ///
 /// let (owner, maker) = (RecipientSecret::generate(&mut OsRandom)?, SigningKey::generate(&mut OsRandom)?);
-/// let options = SaveOptions::default().with_inference_key(&owner.public());
-/// let protection = Protection::default().signed_by(&maker);
-/// let file = to_vec_protected(&Weights, ModelType::Custom, &options, &protection, &mut OsRandom)?;
+/// let options = SaveOptions::default()
+///     .with_inference_key(&owner.public())
+///     .with_protection(Protection::default().signed_by(&maker));
+/// let file = to_vec(&Weights, ModelType::Custom, &options)?;
 ///
 /// // The client knows the maker's key from elsewhere.
 /// let known = maker.verifying_key();
@@ -112,7 +113,7 @@ impl InferenceKey {
     }
 }
 
-impl SaveOptions {
+impl SaveOptions<'_> {
     /// With the public key to which questions to the model are encrypted. Readers take it from a signed file, or from one
     /// encrypted with a password: see [`authenticate`].
     #[must_use]
@@ -142,15 +143,12 @@ pub fn authenticate<'k>(
 ) -> Result<AuthenticMetadata<'k>, Error> {
     let container = Container::from_bytes_with(file, options)?;
     let signer = verified(&container, access, options)?;
-    match (signer, access.key(), container.payload()) {
-        (Some(Signer::Trusted(_)), _, _) => {}
-        (_, Some(key @ DecryptionKey::Password(_)), Payload::Encrypted(payload)) => {
+    match (signer, access.key()) {
+        (Some(Signer::Trusted(_)), _) => {}
+        (_, Some(key @ DecryptionKey::Password(_))) => {
             // What is tolerated in a model's payload, that it is bound to nothing, vouches for nothing.
             let strict = ReadOptions { strictness: Strictness::Strict, ..*options };
-            plaintext(&container, payload, key, &strict)?;
-        }
-        (_, Some(DecryptionKey::Password(_)), Payload::Plain(_)) => {
-            return Err(ErrorKind::NotEncrypted.at(21));
+            plaintext(&container, key, &strict)?;
         }
         _ => return Err(ErrorKind::Unauthenticated.into()),
     }

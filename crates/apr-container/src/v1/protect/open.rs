@@ -1,70 +1,22 @@
-//! Encrypted and signed files to models.
+//! Verification and decryption of a file in memory.
 
 use alloc::vec::Vec;
-#[cfg(feature = "std")]
-use std::path::Path;
 
 use apr_crypto::{
     Access, AesKey, Argon2Cost, DecryptionKey, EphemeralPublic, ErrorKind as CryptoErrorKind,
     RecipientPublic, Salt, Signer,
 };
-#[cfg(feature = "std")]
-use apr_crypto::{Password, RecipientSecret, Trust};
 
 use super::binding::Surroundings;
-#[cfg(feature = "std")]
-use super::streamed::check_before_reading;
 use super::trust::verify_block;
 use super::{COMMITMENT_KEY, COMMITMENT_LABEL};
 use crate::codec::{DecodePayload, SliceSource};
 use crate::compression::{Bound, decompress};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{ReadOptions, UncheckedSignature};
-#[cfg(feature = "std")]
-use crate::model_type::ModelType;
 use crate::v1::candidates::Candidates;
-use crate::v1::container::{Container, EncryptedPayload, Payload};
+use crate::v1::container::{Container, Payload};
 use crate::v1::header::HEADER_LEN;
-use crate::v1::load::{Expect, check_type};
-
-/// A model out of a protected file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opened<'k, M> {
-    /// The model.
-    pub model: M,
-    /// Who signed the file, if a signature was demanded.
-    pub signer: Option<Signer<'k>>,
-}
-
-/// Opens a protected file: its signature is verified before anything of it is decrypted, and its payload decrypted before
-/// anything of it is decoded.
-///
-/// Strict reading demands what [`to_vec_protected`](super::to_vec_protected) writes: that the payload is bound to header
-/// and metadata. Files of other makes lack that; `ReadOptions::COMPAT` opens them.
-///
-/// # Errors
-///
-/// Those of [`Container::from_bytes_with`] and of decoding; [`ErrorKind::NotSigned`], [`ErrorKind::SignatureInvalid`],
-/// [`ErrorKind::UntrustedSigner`], [`ErrorKind::SignatureUnchecked`]; [`ErrorKind::Encrypted`] without a key for an
-/// encrypted payload, [`ErrorKind::NotEncrypted`] with one for a plain one; [`ErrorKind::DecryptionFailed`] for another key
-/// and for damage alike; [`ErrorKind::Rebound`], and in strict reading [`ErrorKind::Unbound`].
-pub fn open_protected<'k, M: DecodePayload>(
-    file: &[u8],
-    expect: impl Into<Expect>,
-    access: &Access<'k>,
-    options: &ReadOptions,
-) -> Result<Opened<'k, M>, Error> {
-    let container = Container::from_bytes_with(file, options)?;
-    let signer = verified(&container, access, options)?;
-    check_type::<M>(container.header(), expect.into())?;
-    let model = match (container.payload(), access.key()) {
-        (Payload::Plain(payload), None) => payload.decode()?,
-        (Payload::Plain(_), Some(_)) => return Err(ErrorKind::NotEncrypted.at(21)),
-        (Payload::Encrypted(_), None) => return Err(ErrorKind::Encrypted.at(21)),
-        (Payload::Encrypted(payload), Some(key)) => decrypt(&container, payload, key, options)?,
-    };
-    Ok(Opened { model, signer })
-}
 
 /// Verifies the signature that is demanded; one that is there and not demanded is an error in strict reading.
 pub(super) fn verified<'k>(
@@ -80,16 +32,15 @@ pub(super) fn verified<'k>(
     Ok(signer)
 }
 
-fn decrypt<M: DecodePayload>(
+/// Decrypts the payload and decodes the model in it.
+pub(crate) fn decrypt<M: DecodePayload>(
     container: &Container<'_>,
-    payload: EncryptedPayload<'_>,
     key: DecryptionKey<'_>,
     options: &ReadOptions,
 ) -> Result<M, Error> {
-    let (header, metadata) = (container.header(), container.metadata_bytes());
-    let Plaintext { bytes, payload_len } = plaintext(container, payload, key, options)?;
+    let Plaintext { bytes, payload_len } = plaintext(container, key, options)?;
     let payload = bytes.get(..payload_len).unwrap_or_default();
-    Candidates::new(header, metadata, options)?
+    Candidates::new(container.header(), container.metadata_bytes(), options)?
         .decode(Bound::Exactly(payload.len() as u64), |read| read(&mut SliceSource::new(payload)))
 }
 
@@ -107,13 +58,15 @@ impl Plaintext {
     }
 }
 
-/// Decrypts a payload, and compares its binding with what is around it.
+/// Decrypts the payload, and compares its binding with the file around it.
 pub(super) fn plaintext(
     container: &Container<'_>,
-    payload: EncryptedPayload<'_>,
     key: DecryptionKey<'_>,
     options: &ReadOptions,
 ) -> Result<Plaintext, Error> {
+    let Payload::Encrypted(payload) = container.payload() else {
+        return Err(ErrorKind::NotEncrypted.at(21));
+    };
     let (header, metadata) = (container.header(), container.metadata_bytes());
     let at = (HEADER_LEN + metadata.len()) as u64;
     let commitment = commitment(container, options)?;
@@ -192,68 +145,4 @@ fn unlock<'f>(
         }
     };
     Ok((key, block, sealed))
-}
-
-/// Loads a model from a protected file.
-///
-/// # Errors
-///
-/// [`ErrorKind::File`], [`ErrorKind::Io`], and those of [`open_protected`].
-#[cfg(feature = "std")]
-pub fn load_protected<'k, M: DecodePayload>(
-    path: impl AsRef<Path>,
-    expect: impl Into<Expect>,
-    access: &Access<'k>,
-    options: &ReadOptions,
-) -> Result<Opened<'k, M>, Error> {
-    let regular = durable_file::open_regular(path.as_ref(), crate::v1::file::FILE_LEN_MAX)?;
-    check_before_reading(regular.file(), regular.len(), access.trust(), options)?;
-    open_protected(&regular.into_bytes()?, expect, access, options)
-}
-
-/// Loads a model that was saved for a password.
-///
-/// # Errors
-///
-/// As [`load_protected`], with [`ReadOptions::STRICT`].
-#[cfg(feature = "std")]
-pub fn load_encrypted<M: DecodePayload>(
-    path: impl AsRef<Path>,
-    model_type: ModelType,
-    password: &str,
-) -> Result<M, Error> {
-    let password = Password::from(password);
-    let access = Access::default().with_password(&password);
-    Ok(load_protected(path, model_type, &access, &ReadOptions::STRICT)?.model)
-}
-
-/// Loads a model that was saved for this recipient.
-///
-/// # Errors
-///
-/// As [`load_protected`], with [`ReadOptions::STRICT`].
-#[cfg(feature = "std")]
-pub fn load_as_recipient<M: DecodePayload>(
-    path: impl AsRef<Path>,
-    model_type: ModelType,
-    secret: &RecipientSecret,
-) -> Result<M, Error> {
-    let access = Access::default().with_recipient(secret);
-    Ok(load_protected(path, model_type, &access, &ReadOptions::STRICT)?.model)
-}
-
-/// Loads a model if the file has a valid signature by a trusted key: one [`VerifyingKey`](apr_crypto::VerifyingKey), or one
-/// of some [`TrustedKeys`](apr_crypto::TrustedKeys). With [`Trust::Anyone`] use [`load_protected`], which says so.
-///
-/// # Errors
-///
-/// As [`load_protected`], with [`ReadOptions::STRICT`].
-#[cfg(feature = "std")]
-pub fn load_verified<'k, M: DecodePayload>(
-    path: impl AsRef<Path>,
-    model_type: ModelType,
-    trust: impl Into<Trust<'k>>,
-) -> Result<M, Error> {
-    let access = Access::default().with_trust(trust);
-    Ok(load_protected(path, model_type, &access, &ReadOptions::STRICT)?.model)
 }

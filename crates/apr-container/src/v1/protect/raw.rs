@@ -1,12 +1,12 @@
-//! Files whose models nobody needs to know.
+//! Protection of files whose payload is not decoded.
 
 use alloc::vec::Vec;
 
-use apr_crypto::{Access, Error as CryptoError, ErrorKind as CryptoErrorKind, Rng};
+use apr_crypto::{Access, Rng};
 
-use super::open::{Opened, plaintext, verified};
+use super::open::{plaintext, verified};
+use super::remove_entries;
 use super::seal::{Protection, seal};
-use super::{COMMITMENT_KEY, MODE_KEY};
 use crate::codec::{EncodePayload, PayloadWriter};
 use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
@@ -14,10 +14,10 @@ use crate::metadata::Metadata;
 use crate::model_type::ModelType;
 use crate::v1::container::{Container, Payload};
 use crate::v1::header::Header;
-use crate::v1::save::{Plan, SaveOptions};
+use crate::v1::save::{NoRandom, Plan, SaveOptions};
 
-/// A file taken apart: what its header says, its metadata, and the payload as bytes, decompressed and not decoded. With it, a
-/// program protects files and takes the protection off whatever they hold, types of their makers' own included.
+/// The parts of a file: header, metadata, and the payload as bytes, decompressed and not decoded. With it, a program adds and
+/// removes protection whatever the payload is, including types that only another program can decode.
 ///
 /// ```
 /// use apr_container::{ModelType, Protection, RawModel, ReadOptions, SaveOptions, to_vec};
@@ -31,47 +31,39 @@ use crate::v1::save::{Plan, SaveOptions};
 /// let file = to_vec(&Weights(vec![0.5]), ModelType::Custom, &SaveOptions::default())?;
 ///
 /// let buyer = RecipientSecret::generate(&mut OsRandom)?;
-/// let model = RawModel::open(&file, &Access::default(), &ReadOptions::STRICT)?.model;
+/// let model = RawModel::open(&file, &Access::default(), &ReadOptions::STRICT)?;
 /// let sold = model.to_vec_protected(&Protection::default().for_recipient(&buyer.public()), &mut OsRandom)?;
 ///
 /// let access = Access::default().with_recipient(&buyer);
-/// let bought = RawModel::open(&sold, &access, &ReadOptions::STRICT)?.model;
+/// let bought = RawModel::open(&sold, &access, &ReadOptions::STRICT)?;
 /// assert_eq!(bought.to_vec()?, file);
 /// # Ok::<(), apr_container::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawModel {
     header: Header,
-    /// What the file says about its model. What protection needs there is taken out and put in on the way.
+    /// The metadata, without the entries of the protection.
     pub metadata: Metadata,
     payload: Vec<u8>,
 }
 
 impl RawModel {
-    /// Opens a file, protected or not: verifies, then decrypts, as [`open_protected`](super::open_protected) does.
+    /// Opens a file, protected or not: verifies, then decrypts, as [`load_from_bytes_with`](crate::load_from_bytes_with) does.
     ///
     /// # Errors
     ///
-    /// Those of [`open_protected`](super::open_protected) but for decoding; unreadable metadata.
-    pub fn open<'k>(
-        file: &[u8],
-        access: &Access<'k>,
-        options: &ReadOptions,
-    ) -> Result<Opened<'k, Self>, Error> {
+    /// Those of [`load_from_bytes_with`](crate::load_from_bytes_with) except for the model type and decoding; unreadable metadata.
+    pub fn open(file: &[u8], access: &Access<'_>, options: &ReadOptions) -> Result<Self, Error> {
         let container = Container::from_bytes_with(file, options)?;
-        let signer = verified(&container, access, options)?;
+        verified(&container, access, options)?;
         let payload = match (container.payload(), access.key()) {
             (Payload::Plain(payload), None) => payload.to_vec()?,
-            (Payload::Plain(_), Some(_)) => return Err(ErrorKind::NotEncrypted.at(21)),
             (Payload::Encrypted(_), None) => return Err(ErrorKind::Encrypted.at(21)),
-            (Payload::Encrypted(payload), Some(key)) => {
-                plaintext(&container, payload, key, options)?.into_payload()
-            }
+            (_, Some(key)) => plaintext(&container, key, options)?.into_payload(),
         };
         let mut metadata = container.metadata()?;
-        metadata.custom.remove(COMMITMENT_KEY);
-        metadata.custom.remove(MODE_KEY);
-        Ok(Opened { model: Self { header: *container.header(), metadata, payload }, signer })
+        remove_entries(&mut metadata);
+        Ok(Self { header: *container.header(), metadata, payload })
     }
 
     /// Kind of model.
@@ -86,21 +78,21 @@ impl RawModel {
         &self.payload
     }
 
-    /// The file without protection, in its compression. Of a file written here, with unchanged metadata, the same bytes as
-    /// before it was protected.
+    /// The file without protection, in its compression. If this library wrote the file and the metadata are unchanged, these are
+    /// the bytes from before it was protected.
     ///
     /// # Errors
     ///
     /// As [`to_vec`](crate::to_vec).
     pub fn to_vec(&self) -> Result<Vec<u8>, Error> {
-        self.to_vec_protected(&Protection::default(), &mut Unneeded)
+        self.to_vec_protected(&Protection::default(), &mut NoRandom)
     }
 
     /// The file with this protection, in its compression.
     ///
     /// # Errors
     ///
-    /// As [`to_vec_protected`](super::to_vec_protected).
+    /// As [`to_vec_with_rng`](crate::to_vec_with_rng).
     pub fn to_vec_protected(
         &self,
         protection: &Protection<'_>,
@@ -124,14 +116,5 @@ struct Bytes<'p>(&'p [u8]);
 impl EncodePayload for Bytes<'_> {
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
         out.bytes_raw(self.0)
-    }
-}
-
-/// Randomness for what takes none.
-struct Unneeded;
-
-impl Rng for Unneeded {
-    fn fill(&mut self, _out: &mut [u8]) -> Result<(), CryptoError> {
-        Err(CryptoErrorKind::Randomness.into())
     }
 }

@@ -1,22 +1,15 @@
 //! Models to encrypted and signed files.
 
 use alloc::vec::Vec;
-#[cfg(feature = "std")]
-use std::io::Write as _;
-#[cfg(feature = "std")]
-use std::path::Path;
 
-#[cfg(feature = "std")]
-use apr_crypto::OsRandom;
 use apr_crypto::{AesKey, Argon2Cost, Nonce, Password, RecipientPublic, Rng, Salt, SigningKey};
 
 use super::binding::{self, Surroundings};
-use super::{COMMITMENT_KEY, COMMITMENT_LABEL, MODE_KEY, PASSWORD_MODE, RECIPIENT_MODE};
+use super::{COMMITMENT_KEY, COMMITMENT_LABEL, MODE_KEY, PASSWORD_MODE, RECIPIENT_MODE, remove_entries};
 use crate::codec::{EncodePayload, Sink as _};
 use crate::crc::crc32;
 use crate::error::{Error, ErrorKind};
 use crate::metadata::{Metadata, Value};
-use crate::model_type::ModelType;
 use crate::v1::flags::Flags;
 use crate::v1::header::HEADER_LEN;
 use crate::v1::save::{Plan, SaveOptions};
@@ -36,7 +29,7 @@ enum Lock<'k> {
 }
 
 impl<'k> Protection<'k> {
-    /// Encrypted for whoever knows the password: AES-256-GCM under a key of Argon2id (19 MiB, two passes; tens of
+    /// Encrypted with a password: AES-256-GCM under a key of Argon2id (19 MiB, two passes; tens of
     /// milliseconds).
     #[must_use]
     pub const fn with_password(mut self, password: &'k Password) -> Self {
@@ -44,7 +37,7 @@ impl<'k> Protection<'k> {
         self
     }
 
-    /// Encrypted for whoever has the secret half of this key.
+    /// Encrypted to the holder of the secret key that belongs to this public key.
     #[must_use]
     pub const fn for_recipient(mut self, recipient: &'k RecipientPublic) -> Self {
         self.lock = Some(Lock::Recipient(recipient));
@@ -58,14 +51,14 @@ impl<'k> Protection<'k> {
         self
     }
 
-    /// A new key if one is asked for, and the metadata that go with it; those of a file that was read once are taken out.
-    pub(super) fn lock(
+    /// A new key if the payload is to be encrypted, with its entries in the metadata. Entries of another file's protection are
+    /// removed.
+    pub(crate) fn lock(
         &self,
         metadata: &mut Metadata,
         rng: &mut (impl Rng + ?Sized),
     ) -> Result<Option<Locked>, Error> {
-        metadata.custom.remove(COMMITMENT_KEY);
-        metadata.custom.remove(MODE_KEY);
+        remove_entries(metadata);
         let locked = self.lock.map(|lock| lock.make(rng)).transpose()?;
         if let Some(Locked { key, mode, .. }) = &locked {
             let commitment = base16ct::lower::encode_string(&key.commitment(COMMITMENT_LABEL).to_bytes());
@@ -75,13 +68,17 @@ impl<'k> Protection<'k> {
         Ok(locked)
     }
 
-    pub(super) const fn signer(&self) -> Option<&'k SigningKey> {
+    pub(crate) const fn is_none(&self) -> bool {
+        self.lock.is_none() && self.signer.is_none()
+    }
+
+    pub(crate) const fn signer(&self) -> Option<&'k SigningKey> {
         self.signer
     }
 }
 
 /// A new key and what the file says of it.
-pub(super) struct Locked {
+pub(crate) struct Locked {
     key: AesKey,
     /// Salt, or ephemeral key and recipient: the beginning of the stored payload.
     key_block: Vec<u8>,
@@ -110,59 +107,11 @@ impl Lock<'_> {
     }
 }
 
-/// The model as the bytes of a protected file. Salts, nonces and ephemeral keys come from `rng`: two files of one model
-/// differ.
-///
-/// ```
-/// use apr_container::{Expect, ModelType, Protection, ReadOptions, SaveOptions};
-/// use apr_crypto::{Access, Signer, Trust};
-/// use apr_container::{open_protected, to_vec_protected};
-/// use apr_crypto::{OsRandom, RecipientSecret, SigningKey};
-/// # use apr_container::{DecodePayload, EncodePayload, Error, PayloadReader, PayloadWriter};
-/// # struct Weights(Vec<f32>);
-/// # impl EncodePayload for Weights {
-/// #     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> { out.f32s(&self.0) }
-/// # }
-/// # impl DecodePayload for Weights {
-/// #     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> { Ok(Self(input.f32s()?)) }
-/// # }
-///
-/// let (seller, buyer) = (SigningKey::generate(&mut OsRandom)?, RecipientSecret::generate(&mut OsRandom)?);
-/// let buyer_public = buyer.public();
-/// let protection = Protection::default().for_recipient(&buyer_public).signed_by(&seller);
-/// let options = SaveOptions::default();
-/// let file = to_vec_protected(&Weights(vec![0.5]), ModelType::Custom, &options, &protection, &mut OsRandom)?;
-///
-/// let seller_public = seller.verifying_key();
-/// let access = Access::default().with_recipient(&buyer).with_trust(&seller_public);
-/// let opened = open_protected::<Weights>(&file, ModelType::Custom, &access, &ReadOptions::STRICT)?;
-/// assert_eq!(opened.model.0, [0.5]);
-/// assert_eq!(opened.signer, Some(Signer::Trusted(None)));
-/// # Ok::<(), apr_container::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// Those of [`to_vec`](crate::to_vec); [`ErrorKind::Limit`] for an empty password; [`ErrorKind::Crypto`] if there is no
-/// randomness, no memory for the password, or the recipient's key protects nothing.
-pub fn to_vec_protected<M: EncodePayload + ?Sized>(
-    model: &M,
-    model_type: ModelType,
-    options: &SaveOptions,
-    protection: &Protection<'_>,
-    rng: &mut (impl Rng + ?Sized),
-) -> Result<Vec<u8>, Error> {
-    let mut options = options.clone();
-    let locked = protection.lock(&mut options.metadata, rng)?;
-    let plan = Plan::new(model, model_type, &options)?;
-    seal(model, plan, &options, locked.as_ref(), protection.signer, rng)
-}
-
 /// The bytes of a planned file.
-pub(super) fn seal<M: EncodePayload + ?Sized>(
+pub(crate) fn seal<M: EncodePayload + ?Sized>(
     model: &M,
     mut plan: Plan,
-    options: &SaveOptions,
+    options: &SaveOptions<'_>,
     locked: Option<&Locked>,
     signer: Option<&SigningKey>,
     rng: &mut (impl Rng + ?Sized),
@@ -204,72 +153,4 @@ pub(super) fn seal<M: EncodePayload + ?Sized>(
     let crc = crc32(&file);
     file.put(&crc.to_le_bytes())?;
     Ok(file)
-}
-
-/// Saves a protected model, replacing the file at `path` if there is one, as [`save`](crate::save()) does.
-///
-/// # Errors
-///
-/// Those of [`to_vec_protected`], [`ErrorKind::File`], [`ErrorKind::Io`].
-#[cfg(feature = "std")]
-pub fn save_protected<M: EncodePayload + ?Sized>(
-    model: &M,
-    model_type: ModelType,
-    path: impl AsRef<Path>,
-    options: SaveOptions,
-    protection: &Protection<'_>,
-) -> Result<(), Error> {
-    let file = to_vec_protected(model, model_type, &options, protection, &mut OsRandom)?;
-    let mut replacement = durable_file::Replacement::create(path.as_ref())?;
-    replacement.write_all(&file)?;
-    Ok(replacement.commit()?)
-}
-
-/// Saves a model for whoever knows the password.
-///
-/// # Errors
-///
-/// As [`save_protected`].
-#[cfg(feature = "std")]
-pub fn save_encrypted<M: EncodePayload + ?Sized>(
-    model: &M,
-    model_type: ModelType,
-    path: impl AsRef<Path>,
-    options: SaveOptions,
-    password: &str,
-) -> Result<(), Error> {
-    let password = Password::from(password);
-    save_protected(model, model_type, path, options, &Protection::default().with_password(&password))
-}
-
-/// Saves a model for whoever has the secret half of the recipient's key.
-///
-/// # Errors
-///
-/// As [`save_protected`].
-#[cfg(feature = "std")]
-pub fn save_for_recipient<M: EncodePayload + ?Sized>(
-    model: &M,
-    model_type: ModelType,
-    path: impl AsRef<Path>,
-    options: SaveOptions,
-    recipient: &RecipientPublic,
-) -> Result<(), Error> {
-    save_protected(model, model_type, path, options, &Protection::default().for_recipient(recipient))
-}
-
-/// Saves a model with a signature.
-///
-/// # Errors
-///
-/// As [`save_protected`].
-#[cfg(feature = "std")]
-pub fn save_signed<M: EncodePayload + ?Sized>(
-    model: &M,
-    model_type: ModelType,
-    path: impl AsRef<Path>,
-    options: SaveOptions,
-    key: &SigningKey,
-) -> Result<(), Error> {
-    save_protected(model, model_type, path, options, &Protection::default().signed_by(key))
 }

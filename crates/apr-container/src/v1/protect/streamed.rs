@@ -1,10 +1,8 @@
-//! Files that are judged before they are in memory.
+//! Verification of long files without reading them into memory.
 
 use alloc::vec;
 
 use apr_crypto::{Signature, Signer, Trust, VerifyingKey};
-#[cfg(feature = "std")]
-use read_at::FileSource;
 use read_at::ReadAt;
 
 use super::trust::verify_signature;
@@ -26,7 +24,7 @@ const BUFFER_LEN: usize = 256 << 10;
 /// signature are read if its lengths do not fit, it is not signed, or the signer is not trusted.
 ///
 /// ```
-/// # use apr_container::{EncodePayload, Error, ModelType, PayloadWriter, Protection, SaveOptions, to_vec_protected};
+/// # use apr_container::{EncodePayload, Error, ModelType, PayloadWriter, Protection, SaveOptions, to_vec};
 /// # struct Weights;
 /// # impl EncodePayload for Weights {
 /// #     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> { out.f32s(&[0.5]) }
@@ -35,8 +33,8 @@ const BUFFER_LEN: usize = 256 << 10;
 /// use apr_crypto::{OsRandom, Signer, SigningKey};
 ///
 /// let maker = SigningKey::generate(&mut OsRandom)?;
-/// # let (options, protection) = (SaveOptions::default(), Protection::default().signed_by(&maker));
-/// # let file = to_vec_protected(&Weights, ModelType::Custom, &options, &protection, &mut OsRandom)?;
+/// # let options = SaveOptions::default().with_protection(Protection::default().signed_by(&maker));
+/// # let file = to_vec(&Weights, ModelType::Custom, &options)?;
 /// // Any `ReadAt`: bytes, an open file, a range of a remote object.
 /// let key = maker.verifying_key();
 /// let signer = verify_source(&file, &key, &ReadOptions::STRICT)?;
@@ -95,35 +93,15 @@ pub fn verify_source<'k>(
 }
 
 /// Refuses a file longer than 16 MiB that [`verify_signature`] would refuse for its header or for the key of its signature,
-/// before the rest of it is read. The file is left at its beginning. Shorter files are not looked at.
+/// before the rest of it is read. A shorter file is not read at all.
 ///
-/// For programs that go on with the bytes of a file: what they use has to be what they verified, so it is read as a whole.
+/// For programs that go on to use the bytes of a file: what they use has to be what they verified, so they read the whole file.
 ///
 /// # Errors
 ///
 /// Those of [`Header::from_bytes`]; [`ErrorKind::Truncated`], [`ErrorKind::Limit`], and in strict reading
 /// [`ErrorKind::Unowned`] and [`ErrorKind::UncompressedSize`]; [`ErrorKind::NotSigned`], [`ErrorKind::UntrustedSigner`];
-/// [`ErrorKind::Io`].
-#[cfg(feature = "std")]
-pub fn check_before_reading<'k>(
-    file: &std::fs::File,
-    len: u64,
-    trust: impl Into<Trust<'k>>,
-    options: &ReadOptions,
-) -> Result<(), Error> {
-    if len <= SHORT_LEN {
-        return Ok(());
-    }
-    Claim::read(&FileSource::with_len(file.try_clone()?, len), trust.into(), options)?;
-    std::io::Seek::rewind(&mut &*file)?;
-    Ok(())
-}
-
-/// [`check_before_reading`] of a source.
-///
-/// # Errors
-///
-/// Those of [`check_before_reading`].
+/// [`ErrorKind::Crypto`] if the source cannot be read.
 pub fn check_source<'k>(
     source: &(impl ReadAt + ?Sized),
     trust: impl Into<Trust<'k>>,

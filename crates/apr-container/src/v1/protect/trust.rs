@@ -21,7 +21,7 @@ pub fn verify_signature<'k>(
 }
 
 /// Verifies the signature before anything else is done with the file.
-pub(super) fn verify_block<'k>(
+pub(crate) fn verify_block<'k>(
     trust: Trust<'k>,
     block: Option<SignatureBlock<'_>>,
 ) -> Result<Option<Signer<'k>>, Error> {

@@ -200,6 +200,7 @@ pub(super) fn write_model(
         metadata,
         layout: target.layout.or(layout).unwrap_or_default(),
         quality,
+        protection: apr_container::Protection::default(),
     };
     let bytes = to_vec(content, model_type, &options)?;
     if target.compression.is_some() {
