@@ -59,11 +59,11 @@ struct RekeyReport<'a> {
     removed_others: bool,
     before: &'a str,
     after: &'a str,
-    generation: u64,
+    revision: u64,
 }
 
 impl Report for RekeyReport<'_> {
-    const SCHEMA: &'static str = "apr.rekey/1";
+    const SCHEMA: &'static str = "apr.rekey/2";
 }
 
 /// Runs `apr rekey`.
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             removed_others: removes,
             before: &before,
             after: &after,
-            generation: changed.header().revision_declared(),
+            revision: changed.header().revision_declared(),
         })?;
         return Ok(Exit::Success);
     }

@@ -184,7 +184,7 @@ fn every_command_prints_one_json_object_with_a_schema() {
         ("apr.seal/1", &["seal", "model.apr", "-o", "s.sealed", "--sign", "maker.key"]),
         ("apr.open/1", &["open", "model.sealed", "-o", "o.bin", "--identity", "buyer.key", "--any-signer"]),
         (
-            "apr.rekey/1",
+            "apr.rekey/2",
             &["rekey", "model.sealed", "--identity", "buyer.key", "--recipient", "second.key.pub"],
         ),
         ("apr.license/1", &["license", "show", "licensed.apr"]),

@@ -134,7 +134,7 @@ fn recipients_change_in_place() {
     let before = sandbox.read("model.sealed");
     let rekey = ["rekey", "model.sealed", "--identity", "buyer.key", "--recipient", "second.key.pub"];
     let (exit, value) = sandbox.json(&rekey);
-    assert_eq!((exit, &value["generation"]), (0, &json!(2)), "{value}");
+    assert_eq!((exit, &value["revision"]), (0, &json!(2)), "{value}");
     assert_eq!(sandbox.read("model.sealed").len(), before.len());
     let second = ["--identity", "second.key", "--signer", "maker.key.pub"];
     for keys in [BUYER, second] {
@@ -147,7 +147,7 @@ fn recipients_change_in_place() {
     let (exit, value) = sandbox.json(&[&["open", "model.sealed", "-o", "x.bin"], &BUYER[..]].concat());
     assert_eq!((exit, code(&value)), (4, "ac-decryption"));
     let (_, value) = sandbox.json(&["model.sealed"]);
-    assert_eq!((&value["opens_with"], &value["generation"]), (&json!(["recipient"]), &json!(3)));
+    assert_eq!((&value["opens_with"], &value["revision"]), (&json!(["recipient"]), &json!(3)));
 
     // Bound recipients are the signer's.
     let seal =

@@ -211,7 +211,7 @@ impl Seen<'_> {
             encrypted: header.is_encrypted(),
             opens_with: header.stanzas().iter().map(|kind| kind_name(*kind)).collect(),
             bound_recipients: header.has_bound_recipients(),
-            generation: header.revision_declared(),
+            revision: header.revision_declared(),
             signature: header.is_signed().then(|| SignatureFields {
                 algorithm: "Ed25519",
                 key: key.map(|key| key.to_string()),
@@ -239,7 +239,7 @@ struct InspectReport<'a> {
     encrypted: bool,
     opens_with: Vec<&'static str>,
     bound_recipients: bool,
-    generation: u64,
+    revision: u64,
     signature: Option<SignatureFields<'a>>,
     authentic: &'static [&'static str],
     by: Option<&'static str>,
