@@ -1,11 +1,12 @@
-//! The compressions a payload can have.
+//! Compression and decompression of payloads.
 
 use alloc::vec::Vec;
-use core::fmt;
 
+pub use self::id::Compression;
 use crate::codec::{Sink, SliceSource, Source, collect};
 use crate::error::{Error, ErrorKind};
 
+pub(crate) mod id;
 #[cfg(feature = "lz4")]
 mod lz4;
 #[cfg(feature = "zstd")]
@@ -13,69 +14,14 @@ mod zstd_c;
 #[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
 mod zstd_rust;
 
-/// How a payload is compressed: byte 20 of the header.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Compression(pub u8);
-
-#[expect(non_upper_case_globals, reason = "spelled as the format's documents spell them")]
-impl Compression {
-    /// Stored as it is. The default.
-    pub const None: Self = Self(0);
-    /// zstd, level 3.
-    pub const ZstdDefault: Self = Self(1);
-    /// zstd, level 19: for archives.
-    pub const ZstdMax: Self = Self(2);
-    /// An lz4 block behind its uncompressed length (`u32`, little-endian). Known to aprender since 0.25.
-    pub const LZ4: Self = Self(3);
-}
-
-impl Compression {
-    /// All that the specification lists.
-    pub const KNOWN: [Self; 4] = [Self::None, Self::ZstdDefault, Self::ZstdMax, Self::LZ4];
-
-    /// Name of a listed compression.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        match self {
-            Self::None => Some("none"),
-            Self::ZstdDefault => Some("zstd"),
-            Self::ZstdMax => Some("zstd-max"),
-            Self::LZ4 => Some("lz4"),
-            _ => None,
-        }
-    }
-
-    /// The compression of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::KNOWN.into_iter().find(|compression| compression.name() == Some(name))
-    }
-}
-
-impl fmt::Display for Compression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.pad(name),
-            None => write!(f, "0x{:02X}", self.0),
-        }
-    }
-}
-
-/// As [`Display`](fmt::Display).
-impl fmt::Debug for Compression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 /// Largest window a zstd frame may ask for, as a power of two: 8 MiB, what level 19 writes.
 #[cfg(any(feature = "zstd", feature = "ruzstd"))]
 const WINDOW_LOG_MAX: u32 = 23;
 
-/// How many bytes decompression may give.
+/// How many bytes decompression may produce.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bound {
-    /// What the header says, neither more nor less.
+    /// Exactly what the header declares.
     Exactly(u64),
     /// No more than this.
     AtMost(u64),
@@ -147,7 +93,7 @@ fn compress_zstd(
     Err(ErrorKind::FeatureDisabled { feature: "zstd" }.into())
 }
 
-/// Calls `read` with the decompressed bytes of the `stored_len` bytes of `stored`, at most as many as `bound` says.
+/// Calls `read` with the decompressed bytes of the `stored_len` bytes of `stored`, at most as many as `bound` allows.
 pub(crate) fn with_decompressed<T>(
     compression: Compression,
     stored: &mut dyn Source,

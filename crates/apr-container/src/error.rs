@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use located_error::Subject;
 
 pub use self::model::ModelError;
-use crate::compression::Compression;
+use crate::compression::id::Compression;
 use crate::model_type::ModelType;
 
 pub(crate) const FETCH: &str = "fetch the file again and compare its SHA-256 with the publisher's";
@@ -229,7 +229,7 @@ located_error::errors! {
         Decompression {
             /// Which algorithm.
             algorithm: &'static str,
-            /// What it says.
+            /// The message.
             reason: &'static str,
         } = "ac-decompression" (Invalid),
             "{algorithm} payload: {reason}"
@@ -351,7 +351,7 @@ located_error::errors! {
             => TRUSTED;
         /// The type that the payload is decoded to, or encoded from, refuses it.
         Custom {
-            /// What it says.
+            /// The message.
             message: Box<str>,
         } = "ac-custom" (Invalid),
             "{message}"

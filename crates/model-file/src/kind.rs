@@ -193,14 +193,16 @@ mod tests {
 
     use alloc::vec::Vec;
 
+    use apr_container::v2::Magic;
+
     use super::*;
 
     #[test]
     fn magic_numbers_are_recognized_even_with_one_wrong_bit() {
         let magics = [
             (&apr_container::v1::Header::MAGIC[..], ModelFormat::AprV1),
-            (b"APR\0", ModelFormat::AprV2),
-            (b"APR2", ModelFormat::AprV2),
+            (&Magic::Apr.bytes(), ModelFormat::AprV2),
+            (&Magic::Apr2.bytes(), ModelFormat::AprV2),
             (b"GGUF", ModelFormat::Gguf),
             (&apr_sealed::MAGIC, ModelFormat::Sealed),
         ];

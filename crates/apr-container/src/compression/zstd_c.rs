@@ -1,4 +1,4 @@
-//! zstd by the reference library.
+//! zstd through the reference library.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,14 +9,14 @@ use super::{Bound, WINDOW_LOG_MAX};
 use crate::codec::{Sink, Source};
 use crate::error::{Error, ErrorKind};
 
-/// What the library likes to be given: one block.
+/// Preferred input length of the library: one block.
 const BUFFER_LEN: usize = 128 << 10;
 
 fn failed(reason: &'static str) -> Error {
     ErrorKind::Decompression { algorithm: "zstd", reason }.into()
 }
 
-/// The encoder could not be made or refuses to go on; with sound parameters only memory can be the reason.
+/// The error of an encoder that cannot be created or cannot continue; with valid parameters, the only cause is memory.
 fn no_memory(_: std::io::Error) -> Error {
     ErrorKind::OutOfMemory { bytes: BUFFER_LEN as u64 }.into()
 }

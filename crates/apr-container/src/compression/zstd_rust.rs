@@ -17,7 +17,7 @@ fn failed(reason: &'static str) -> Error {
     ErrorKind::Decompression { algorithm: "zstd", reason }.into()
 }
 
-/// The encoder has one level worth the name; files say the level that was asked for.
+/// The encoder has one useful level; files record the requested level.
 pub(super) fn compress(
     _level: i32,
     _len: u64,

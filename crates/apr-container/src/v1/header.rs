@@ -21,10 +21,11 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
 use crate::model_type::ModelType;
 use crate::v1::flags::Flags;
+use crate::v2;
 
 /// The first four bytes of a file of version 1.
 pub(crate) const MAGIC: [u8; 4] = *b"APRN";
-/// Newest version known. Minor versions add what older readers may pass over.
+/// Newest version known. Minor versions add what older readers may ignore.
 pub(crate) const VERSION: (u8, u8) = (1, 0);
 /// Length of a header.
 pub(crate) const HEADER_LEN: usize = 32;
@@ -32,10 +33,10 @@ pub(crate) const HEADER_LEN: usize = 32;
 pub(crate) const SIGNATURE_LEN: usize = 96;
 /// The checksum at the end.
 pub(crate) const CHECKSUM_LEN: usize = 4;
-/// Most bytes a compressed payload may have become, in every known reader.
+/// Maximum length of a compressed payload after decompression, in every known reader.
 pub(crate) const EXPANDED_MAX: u64 = 1 << 30;
 
-/// What a header says: claims, but for the magic and the version.
+/// A header: all values but magic and version are declared, not verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Major and minor version.
@@ -103,7 +104,7 @@ impl Header {
         if compression.name().is_none() {
             return Err(ErrorKind::UnknownCompression { found: compression.0 }.at(20));
         }
-        // A newer minor version may have given them a meaning that this reader can pass over.
+        // A newer minor version may have given them a meaning that this reader can ignore.
         if options.is_strict() && version <= VERSION && reserved != [0; 9] {
             return Err(ErrorKind::Reserved.at(23));
         }
@@ -163,7 +164,7 @@ impl Header {
         }
     }
 
-    /// Where everything lies in a file of `file_len` bytes: the one place where lengths become offsets.
+    /// The offsets of all parts in a file of `file_len` bytes: the only function that computes offsets from lengths.
     pub(crate) fn geometry(&self, file_len: u64, options: &ReadOptions) -> Result<Geometry, Error> {
         let limit = options.limits.metadata_bytes;
         if u64::from(self.metadata_len) > limit {
@@ -191,7 +192,7 @@ impl Header {
         Ok(Geometry { metadata_end, payload_end, signature_end, checksum_at: file_len - CHECKSUM_LEN as u64 })
     }
 
-    /// Whether the payload is stored as it is.
+    /// Whether the payload is neither compressed nor encrypted.
     const fn is_verbatim(&self) -> bool {
         self.compression.0 == Compression::None.0 && !self.is_encrypted()
     }
@@ -212,13 +213,13 @@ impl Header {
         Ok(())
     }
 
-    /// Most bytes the payload may become.
+    /// Maximum length of the payload after decompression.
     pub(crate) fn allowed_expansion(&self, options: &ReadOptions) -> u64 {
         let limits = &options.limits;
         limits.expansion.allowed(self.payload_len.into()).min(EXPANDED_MAX).min(limits.payload_bytes)
     }
 
-    /// How long the payload may be once decompressed.
+    /// The bound on the payload's length after decompression.
     pub(crate) fn bound(&self, options: &ReadOptions) -> Result<Bound, Error> {
         let declared = u64::from(self.uncompressed_len);
         if self.is_verbatim() {
@@ -228,29 +229,29 @@ impl Header {
         match options.is_strict() {
             true if declared > allowed => Err(ErrorKind::Expansion { declared, allowed }.at(16)),
             true => Ok(Bound::Exactly(declared)),
-            // The known readers never compare the header's number with what comes out.
+            // The known readers never compare the header's value with the actual length.
             false => Ok(Bound::AtMost(allowed)),
         }
     }
 }
 
-/// Whether four bytes begin a file of version 1.
+/// Checks the first four bytes of a file of version 1.
 pub(crate) fn check_magic(found: [u8; 4]) -> Result<(), Error> {
-    match &found {
+    match v2::Magic::of(&found) {
         _ if found == MAGIC => Ok(()),
-        b"APR\0" | b"APR2" => Err(ErrorKind::Version2.at(0)),
-        _ => Err(ErrorKind::Magic { found }.at(0)),
+        Some(_) => Err(ErrorKind::Version2.at(0)),
+        None => Err(ErrorKind::Magic { found }.at(0)),
     }
 }
 
-/// Offsets proven to lie in the file, in this order.
+/// Offsets checked to be within the file, in this order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
     pub(crate) metadata_end: u64,
     pub(crate) payload_end: u64,
     /// Equal to `payload_end` without a signature.
     pub(crate) signature_end: u64,
-    /// Beyond `signature_end` where bytes belong to no part.
+    /// Greater than `signature_end` if bytes belong to no part.
     pub(crate) checksum_at: u64,
 }
 
