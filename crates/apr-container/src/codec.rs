@@ -1,8 +1,8 @@
 //! Payloads: a model's values in the fixed little-endian layout of bincode 1.3.
 //!
 //! Integers have their width; `usize` and every length are a `u64`; an optional value begins with a byte 0 or 1, an
-//! alternative with its number as a `u32`; floats are their bits; text and lists are a length and their elements; a
-//! structure is its fields in order, without names.
+//! enum with its variant index as a `u32`; floats are their bits; strings and lists are a length and their elements; a
+//! struct is its fields in order, without names.
 
 mod list;
 pub(crate) mod payload_layout;
@@ -28,10 +28,10 @@ use crate::error::Error;
 use crate::limits::ReadOptions;
 use crate::model_type::ModelType;
 
-/// Where in the custom metadata a model's name within its type stands.
+/// Key of the custom metadata with a model's name within its type.
 pub(crate) const MODEL_NAME_KEY: &str = "apr.model";
 
-/// A model that can become a payload.
+/// A model that can be encoded as a payload.
 pub trait EncodePayload {
     /// The type a container with such a payload has; `None` if that is the caller's choice.
     const MODEL_TYPE: Option<ModelType> = None;
@@ -42,11 +42,11 @@ pub trait EncodePayload {
         None
     }
 
-    /// Whether there is anything to save: asked before a file is made. A model that was never fitted says no.
+    /// Checks that the model can be saved, before a file is created: an unfitted model cannot.
     ///
     /// # Errors
     ///
-    /// [`Error::model`] with what the model says.
+    /// [`Error::model`] with the error of the model.
     fn check_fitted(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -60,22 +60,22 @@ pub trait EncodePayload {
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error>;
 }
 
-/// A model that can be read from a payload.
+/// A model that can be decoded from a payload.
 pub trait DecodePayload: Sized {
     /// The type a container with such a payload has; `None` if that is the caller's choice.
     const MODEL_TYPE: Option<ModelType> = None;
 
     /// Reads the model's values in the layout of [`PayloadReader::layout`].
     ///
-    /// The bytes may come from anyone, and may prove damaged only after this call: every count must go through
+    /// The bytes are untrusted, and corruption may be detected only after this call: every count must go through
     /// [`PayloadReader::count`] or one of the methods that read whole lists.
     ///
     /// # Errors
     ///
-    /// What the reader refuses, and [`Error::model`] for values that make no model.
+    /// What the reader refuses, and [`Error::model`] for values that the model's constructor refuses.
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error>;
 
-    /// Passes over one model without keeping it.
+    /// Skips one model.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl<M: EncodePayload + ?Sized> EncodePayload for &M {
     }
 }
 
-/// A model's values alone, without a container around them.
+/// A model's payload alone, without a container.
 ///
 /// # Errors
 ///
@@ -122,7 +122,7 @@ pub fn encode_payload_to_vec<M: EncodePayload + ?Sized>(
     Ok(bytes)
 }
 
-/// Reads a model from its values alone. Nothing may be left over.
+/// Decodes a model from its payload alone. Trailing bytes are an error.
 ///
 /// # Errors
 ///

@@ -9,14 +9,14 @@ use crc32fast::Hasher;
 #[cfg(apr_small)]
 use self::sliced::Hasher;
 
-/// The checksum of one run of bytes.
+/// The checksum of a slice.
 pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = Crc32::default();
     crc.update(bytes);
     crc.get()
 }
 
-/// A checksum that grows.
+/// A checksum that is computed incrementally.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Crc32(Hasher);
 
@@ -25,7 +25,7 @@ impl Crc32 {
         self.0.update(bytes);
     }
 
-    /// Goes on with bytes whose own checksum is known.
+    /// Appends bytes whose own checksum is known.
     #[cfg(any(feature = "std", test))]
     pub(crate) fn append(&mut self, other: &Self) {
         self.0.combine(&other.0);

@@ -1,74 +1,74 @@
-//! How much a reader believes: strictness and resource limits.
+//! Strictness and resource limits of readers.
 
 /// Which files are accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strictness {
-    /// What careful writers make: everything the format's known writers make, and nothing else. The default.
+    /// Files as the format's known writers create them, and no others. The default.
     #[default]
     Strict,
-    /// What the format's known readers tolerate as well: bytes between payload and checksum, trailing bytes after
-    /// the payload's last value, an uncompressed size that lies, unreadable metadata, versions below 1.0, a wrong
+    /// Also what the format's known readers tolerate: bytes between payload and checksum, trailing bytes after
+    /// the payload's last value, a wrong uncompressed size, unreadable metadata, versions below 1.0, a wrong
     /// footer of version 2.
     Compat,
 }
 
-/// What to do with a signature nobody has checked.
+/// What to do with a signature that was not verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UncheckedSignature {
-    /// Refuse to load: a signed file says that its maker wants it verified. The default.
+    /// Refuse to load: a signed file is meant to be verified. The default.
     #[default]
     Refuse,
     /// Load as if the file were not signed.
     Allow,
 }
 
-/// How many bytes a payload, stored in so many, may become or may take: `floor + stored * ratio`.
+/// Bound on a quantity that depends on the stored length of a payload: `floor + stored * ratio` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expansion {
-    /// Bytes for any payload.
+    /// Bytes allowed for any payload.
     pub floor: u64,
-    /// Bytes more for each stored byte.
+    /// Bytes allowed in addition for each stored byte.
     pub ratio: u64,
 }
 
 impl Expansion {
-    /// No bound of this kind: for files from a source you trust.
+    /// No bound: for files from a source you trust.
     pub const UNBOUNDED: Self = Self { floor: u64::MAX, ratio: u64::MAX };
 
-    /// Most bytes that `stored` ones may become.
+    /// The bound for a payload of `stored` bytes.
     #[must_use]
     pub const fn allowed(&self, stored: u64) -> u64 {
         self.floor.saturating_add(stored.saturating_mul(self.ratio))
     }
 }
 
-/// Upper bounds on what a file may ask for, checked before the memory they stand for is allocated.
+/// Resource limits of a reader, checked before memory is allocated.
 ///
-/// With the defaults, reading a file of `n` bytes takes at most 8 MiB + 24 `n` of memory, whatever it claims.
+/// With the defaults, reading a file of `n` bytes takes at most 8 MiB + 24 `n` of memory, whatever it declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest metadata. Default 16 MiB.
+    /// Maximum length of the metadata. Default 16 MiB.
     pub metadata_bytes: u64,
-    /// Deepest nesting of metadata. Default 64; more than 256 is taken as 256, which fits the stack of any thread.
+    /// Maximum nesting of metadata. Default 64; more than 256 counts as 256, which fits the stack of any thread.
     pub metadata_depth: usize,
-    /// Most memory that `n` bytes of metadata may take: this plus 3 `n`. Default 1 MiB.
+    /// Maximum memory for `n` bytes of metadata: this plus 3 `n`. Default 1 MiB.
     pub metadata_memory: u64,
-    /// Longest payload after decompression. Default 1 TiB for payloads that are stored as they are; compressed ones
+    /// Maximum length of a payload after decompression. Default 1 TiB for payloads that are stored as they are; compressed ones
     /// may not exceed 1 GiB, the bound of the other implementations.
     pub payload_bytes: u64,
-    /// How far a compressed payload may expand. Default 6 MiB plus 20 times its stored length: a payload of random
+    /// Maximum length of a compressed payload after decompression, by its stored length. Default 6 MiB plus 20 times its stored length: a payload of random
     /// weights shrinks by a tenth, one of mostly zeros may need a higher bound.
     pub expansion: Expansion,
-    /// How much memory a model's values may take in all while they are decoded. Default 7 MiB plus 20 times the payload's
-    /// stored length: what is decoded is at most a few times as large as what is stored, unless a file is made of very
-    /// many very small parts.
+    /// Maximum memory of a model's values while they are decoded. Default 7 MiB plus 20 times the payload's stored length:
+    /// decoded values are at most a few times as large as the stored ones, unless a file consists of very many very small
+    /// parts.
     pub model_memory: Expansion,
-    /// Deepest nesting of a payload of a user's type. Default 128. Trees of models do not count: they are read
+    /// Maximum nesting of a payload of a user's type. Default 128. Trees of models do not count: they are read
     /// without recursion.
     pub payload_depth: usize,
-    /// Most list elements without bytes (`()` and the like) in one payload of a user's type. Default 2^20.
+    /// Maximum number of list elements without bytes (`()` and the like) in one payload of a user's type. Default 2^20.
     pub empty_elements: u64,
-    /// Most tensors in a file of version 2. Default 2^21.
+    /// Maximum number of tensors in a file of version 2. Default 2^21.
     pub tensors: u64,
 }
 
@@ -86,7 +86,7 @@ impl Limits {
         tensors: 1 << 21,
     };
 
-    /// For files from a source you trust: payloads may expand and models may take as much memory as they say.
+    /// For files from a source you trust: no bound on expansion and on the memory of a model.
     pub const TRUSTED: Self = Self {
         metadata_memory: u64::MAX,
         expansion: Expansion::UNBOUNDED,
@@ -107,9 +107,9 @@ impl Default for Limits {
 pub struct ReadOptions {
     /// Which files are accepted.
     pub strictness: Strictness,
-    /// How much they may ask for.
+    /// The resource limits.
     pub limits: Limits,
-    /// What to do with a signature nobody has checked.
+    /// What to do with a signature that was not verified.
     pub unchecked_signature: UncheckedSignature,
 }
 

@@ -9,13 +9,13 @@ use core::mem;
 use core::ops::Index;
 use core::slice;
 
-/// One entry more and a list is cut in two: a new key moves no more than that many entries.
+/// Length at which a list is split in two: an insertion moves at most this many entries.
 const MOST: usize = 512;
 
 /// Values by key, in the order of the keys.
 ///
-/// What metadata need of `BTreeMap`, whose code for one type of values is as long as all that reads metadata: most maps are a
-/// single sorted list.
+/// The part of `BTreeMap` that metadata use, with less code: `BTreeMap` for one type of values takes as much code as the reader of
+/// the metadata. Most maps are a single sorted list.
 ///
 /// ```
 /// use apr_container::Map;
@@ -27,30 +27,30 @@ const MOST: usize = 512;
 /// ```
 #[derive(Clone)]
 pub struct Map<V> {
-    /// Each in order, behind the one before it, and not empty.
+    /// Sorted, consecutive, not empty.
     lists: Vec<Vec<(String, V)>>,
 }
 
 impl<V> Map<V> {
-    /// Without an entry.
+    /// An empty map.
     #[must_use]
     pub const fn new() -> Self {
         Self { lists: Vec::new() }
     }
 
-    /// How many entries.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lists.iter().map(Vec::len).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the map is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
 
-    /// Whether the key is there.
+    /// Whether the map has the key.
     #[must_use]
     pub fn contains_key(&self, key: &str) -> bool {
         self.get(key).is_some()
@@ -63,7 +63,7 @@ impl<V> Map<V> {
         Some(&self.lists.get(list)?.get(place.ok()?)?.1)
     }
 
-    /// The value of a key, to be changed.
+    /// The value of a key, mutable.
     #[must_use]
     pub fn get_mut(&mut self, key: &str) -> Option<&mut V> {
         let (list, place) = self.find(key);
@@ -94,7 +94,7 @@ impl<V> Map<V> {
         }
     }
 
-    /// Takes an entry out; its value.
+    /// Removes an entry and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<V> {
         let (at, place) = self.find(key);
         let list = self.lists.get_mut(at)?;
@@ -105,7 +105,7 @@ impl<V> Map<V> {
         Some(value)
     }
 
-    /// Keeps the entries of which that is true.
+    /// Keeps the entries for which `keep` returns `true`.
     pub fn retain(&mut self, mut keep: impl FnMut(&String, &mut V) -> bool) {
         for list in &mut self.lists {
             list.retain_mut(|(key, value)| keep(key, value));
@@ -113,7 +113,7 @@ impl<V> Map<V> {
         self.lists.retain(|list| !list.is_empty());
     }
 
-    /// Takes all entries out.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.lists.clear();
     }
@@ -134,7 +134,7 @@ impl<V> Map<V> {
         self.iter().map(|(_, value)| value)
     }
 
-    /// The list that has the key, or has to have it, and where in it.
+    /// The list that has the key, or into which it belongs, and the index in it.
     fn find(&self, key: &str) -> (usize, Result<usize, usize>) {
         let begins = |list: &Vec<(String, V)>| list.first().is_some_and(|(first, _)| first.as_str() <= key);
         let at = self.lists.partition_point(begins).saturating_sub(1);
@@ -184,7 +184,7 @@ impl<V> Extend<(String, V)> for Map<V> {
     }
 }
 
-/// Of entries of one key the last.
+/// Of several entries with the same key, the last one remains.
 impl<V> FromIterator<(String, V)> for Map<V> {
     fn from_iter<I: IntoIterator<Item = (String, V)>>(entries: I) -> Self {
         let mut map = Self::new();
@@ -272,10 +272,10 @@ mod tests {
             assert_eq!((map.len(), map), (count, &up));
             assert!(map.values().copied().eq(0..count));
         }
-        // Each entry has room for a second one at most, which metadata's budget counts.
+        // The capacity is at most twice the number of entries, which metadata's budget counts.
         for map in [&up, &down] {
-            let room: usize = map.lists.iter().map(Vec::capacity).sum();
-            assert!(room <= 2 * count + MOST, "{room}");
+            let capacity: usize = map.lists.iter().map(Vec::capacity).sum();
+            assert!(capacity <= 2 * count + MOST, "{capacity}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a file says about its model: MessagePack between header and payload.
+//! The metadata of a model: MessagePack between header and payload.
 
 mod budget;
 mod distillation;
@@ -31,10 +31,10 @@ use crate::limits::{Limits, Strictness};
 use crate::map::Map;
 
 record! {
-    /// What a file says about its model.
+    /// The metadata of a model.
     ///
-    /// Equal metadata are written as equal bytes. In a file that is encrypted but not signed they stand in clear text and
-    /// anyone can have changed them.
+    /// Equal metadata are written as equal bytes. In a file that is encrypted but not signed they are plaintext and not
+    /// authenticated until the payload is decrypted.
     ///
     /// # Examples
     ///
@@ -50,31 +50,30 @@ record! {
     /// # Ok::<(), apr_container::Error>(())
     /// ```
     pub struct Metadata {
-        /// When the file was made: Unix time in seconds as the format's known writers write it, or ISO 8601 as they
-        /// document it.
+        /// Time of creation: Unix time in seconds as the format's known writers write it, or ISO 8601 as they document it.
         pub created_at: String,
         /// Version of the implementation that the payload is laid out for, see
         /// [`PayloadLayout::version`](crate::PayloadLayout::version).
         pub aprender_version: String,
         /// Name of the model.
         pub model_name: Option<String>,
-        /// What it is for.
+        /// Description.
         pub description: Option<String>,
         /// How it was trained.
         pub training: Option<Training>,
-        /// Settings of the training.
+        /// Hyperparameters of the training.
         pub hyperparameters: Map<Value>,
-        /// How well it does.
+        /// Metrics of the model.
         pub metrics: Map<Value>,
-        /// Keys of applications.
+        /// Entries of applications.
         pub custom: Map<Value>,
         /// Digest of the model it was distilled from.
         pub distillation: Option<String>,
-        /// The same at length.
+        /// Details of the distillation.
         pub distillation_info: Option<DistillationInfo>,
-        /// Who may use it.
+        /// The license.
         pub license: Option<License>,
-        /// What people should know about it.
+        /// The model card.
         pub model_card: Option<ModelCard>,
     }
 }
@@ -87,7 +86,7 @@ impl Metadata {
     /// written as 64-bit numbers or integers. [`Strictness::Compat`] adds what those readers tolerate: bytes after
     /// the map, structures as lists of their fields in order, text as bytes.
     ///
-    /// The memory taken stays below [`Limits::metadata_memory`] plus three times the length; no level lies deeper than
+    /// The memory taken stays below [`Limits::metadata_memory`] plus three times the length; no level is deeper than
     /// [`Limits::metadata_depth`], nor than 1024 whatever the limit.
     ///
     /// # Errors
@@ -147,18 +146,18 @@ impl Metadata {
         Ok(value)
     }
 
-    /// The metadata that a value made by [`to_value`](Self::to_value), or by hand, stands for.
+    /// The metadata that a value of the form of [`to_value`](Self::to_value) represents.
     ///
     /// # Errors
     ///
-    /// As [`from_msgpack`](Self::from_msgpack), strictly; places are those of the value's MessagePack form.
+    /// As [`from_msgpack`](Self::from_msgpack), strictly; offsets are those of the value's MessagePack form.
     pub fn from_value(value: &Value) -> Result<Self, Error> {
         let mut out = Writer::new(&Limits::DEFAULT);
         value.write(&mut out)?;
         Self::from_msgpack(&out.finish(&Limits::DEFAULT)?, Strictness::Strict, &Limits::DEFAULT)
     }
 
-    /// Seconds since 1970 of [`created_at`](Self::created_at), `None` if that is no time or an earlier one.
+    /// Seconds since 1970 of [`created_at`](Self::created_at), `None` if that is not a time, or before 1970.
     #[must_use]
     pub fn created_at_unix(&self) -> Option<u64> {
         time::unix_seconds(&self.created_at)

@@ -1,4 +1,4 @@
-//! Which kind of model a container holds.
+//! Model types.
 
 use core::fmt;
 
@@ -14,10 +14,10 @@ macro_rules! model_types {
         impl ModelType {
             $($(#[$doc])* pub const $name: Self = Self($value);)*
 
-            /// Every type the specification lists.
+            /// Every type in the specification.
             pub const KNOWN: &'static [Self] = &[$(Self::$name),*];
 
-            /// Name of a listed type.
+            /// The name, if the specification lists the type.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
@@ -39,39 +39,39 @@ macro_rules! model_types {
 }
 
 model_types! {
-    /// Linear regression and its regularized relatives.
+    /// Linear regression, also regularized.
     LinearRegression = 0x0001;
     /// Binary logistic regression.
     LogisticRegression = 0x0002;
     /// A decision tree.
     DecisionTree = 0x0003;
-    /// A forest of trees.
+    /// A random forest.
     RandomForest = 0x0004;
-    /// Boosted trees.
+    /// Gradient-boosted trees.
     GradientBoosting = 0x0005;
-    /// Clusters by nearest centre.
+    /// k-means clustering.
     KMeans = 0x0006;
-    /// Principal components.
+    /// Principal component analysis.
     Pca = 0x0007;
     /// Naive Bayes.
     NaiveBayes = 0x0008;
-    /// Nearest neighbours.
+    /// k-nearest neighbours.
     Knn = 0x0009;
-    /// Support vectors.
+    /// Support vector machine.
     Svm = 0x000A;
-    /// A language model of n-grams.
+    /// An n-gram language model.
     NgramLm = 0x0010;
-    /// Words weighted by rarity.
+    /// TF-IDF vectorizer.
     TfIdf = 0x0011;
-    /// Counted words.
+    /// Count vectorizer.
     CountVectorizer = 0x0012;
-    /// Layers in a row.
+    /// A sequential neural network.
     NeuralSequential = 0x0020;
-    /// A network of the user's own.
+    /// A neural network of a user's type.
     NeuralCustom = 0x0021;
-    /// Recommendations by content.
+    /// A content-based recommender.
     ContentRecommender = 0x0030;
-    /// Experts behind a gate.
+    /// A mixture of experts with a gate.
     MixtureOfExperts = 0x0040;
     /// Anything else.
     Custom = 0x00FF;

@@ -1,4 +1,4 @@
-//! Version 2: many named tensors behind one index.
+//! `.apr` version 2: named tensors with one index.
 //!
 //! A file is a header, metadata as JSON, an index of tensors, the tensors, and a checksum, each part padded to 64 bytes.
 //!
@@ -15,8 +15,8 @@
 //! # Ok::<(), apr_container::Error>(())
 //! ```
 //!
-//! - Reading: [`Container`] for a file in memory, [`Index`] for what stands before the tensors, [`Stored`] for files that may be
-//!   compressed as a whole. [`ReadOptions`](crate::ReadOptions) say how much is believed.
+//! - Reading: [`Container`] for a file in memory, [`Index`] for the parts before the tensors, [`Stored`] for files that may be
+//!   compressed as a whole. [`ReadOptions`](crate::ReadOptions) set strictness and limits.
 //! - Tensors: [`TensorView`] gives slices, elements and `f32` values; [`AprType`] lists the types.
 //! - Writing: [`Layout`] fixes every offset, then [`Layout::to_vec`] or [`Layout::write_streamed`] puts the bytes in place;
 //!   [`to_vec`], [`write_to`] and [`save`] do both.

@@ -1,4 +1,4 @@
-//! Encryption: of one message, of streams in chunks, with a password, to recipients.
+//! Encryption of single messages, of streams in chunks, with passwords and to recipients.
 
 mod cipher;
 pub(crate) mod aead;

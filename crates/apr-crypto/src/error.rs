@@ -32,12 +32,12 @@ located_error::errors! {
         Mac = "cy-mac" (Verification),
             "authentication code mismatch: wrong key, or the data was modified"
             => NOT_AS_SIGNED;
-        /// The public key is one of the few with which anybody can forge signatures or compute the shared secret. No program makes
+        /// The public key is one of the few with which anyone can forge signatures or compute the shared secret. No program generates
         /// such a key by accident.
         WeakKey = "cy-weak-key" (Verification),
             "public key of small order, which protects nothing: ask for another one"
             => "ask the owner for another key, over a channel that you trust";
-        /// The bytes are no public key, or another spelling of one. Every key has one spelling, so that comparing keys means
+        /// The bytes are not a public key, or not its canonical encoding. Every key has one encoding, so that comparing keys means
         /// something.
         InvalidKey = "cy-invalid-key" (Invalid),
             "not a canonical public key encoding"
@@ -66,7 +66,7 @@ located_error::errors! {
             => "create the file or key again with a cost in that range, or raise the limit: --max-password-cost SIZE:PASSES";
         /// The system has no memory for a large piece: what a password costs, or the content of a file.
         OutOfMemory {
-            /// Bytes asked for.
+            /// Requested bytes.
             len: u64,
         } = "cy-memory" (Io),
             "no memory for {len} bytes"
@@ -100,11 +100,11 @@ located_error::errors! {
         } = "cy-chunked-length" (Invalid),
             "{len} bytes is not a possible length of an encrypted message: it was truncated or extended"
             => NOT_AS_SIGNED;
-        /// More bytes were asked for than there are.
+        /// The requested range is longer than the source.
         OutOfRange {
-            /// First byte asked for.
+            /// First requested byte.
             offset: u64,
-            /// Bytes asked for.
+            /// Requested bytes.
             len: u64,
             /// Bytes there are.
             available: u64,
@@ -148,14 +148,14 @@ located_error::errors! {
         } = "cy-key-kind" (Invalid),
             "wrong kind of key: expected {expected}, found {found}"
             => "recipients' keys are made by `apr keygen encrypt`, signers' by `apr keygen sign`; the public half is in FILE.pub";
-        /// There is no key in the text: all of its lines are empty or comments.
+        /// The text has no key: all of its lines are empty or comments.
         NoKey {
             /// What was looked for.
             expected: &'static str,
         } = "cy-no-key" (Invalid),
             "no {expected} in this text"
             => "check that the right file was named; `apr keygen` makes key files";
-        /// The file holds more than one key, and which one is meant cannot be told.
+        /// The file has more than one key, so that it is ambiguous.
         SecondKey = "cy-second-key" (Invalid),
             "more than one key in this text: keep each in a file of its own"
             => "keep each key in a file of its own";
@@ -185,7 +185,7 @@ located_error::errors! {
         KeyId = "cy-key-id" (Verification),
             "the signature names another key"
             => "get the public key of the signer over a channel that you trust";
-        /// A name or a key stands twice in the list of trusted keys: which of the two counts cannot be told.
+        /// A name or a key occurs twice in the list of trusted keys, so that it is ambiguous.
         Duplicate {
             /// `name` or `key`.
             what: &'static str,
@@ -216,18 +216,18 @@ located_error::errors! {
         } = "cy-file" (Io),
             "cannot {operation}"
             => "check the path, its permissions and the free space";
-        /// The bytes are no question to a model, or no answer of one: another beginning, another version, or too short.
+        /// The bytes are not a request to a model, or not a response: other magic bytes, another version, or too short.
         Message {
             /// What was expected.
             expected: &'static str,
         } = "cy-message" (Invalid),
             "malformed message: expected {expected}"
             => "see that both sides speak the same version of the protocol";
-        /// A question was recorded on its way and sent again. It was answered once.
+        /// A request was recorded and sent again. It was answered once.
         Replay = "cy-replay" (Verification),
             "replayed request: it was admitted before; send a new one"
             => "send a new request: each request is valid once";
-        /// A question was made too long ago, or by a clock that is ahead.
+        /// A request is too old, or from a clock that is ahead.
         Stale {
             /// When it was made, in seconds since 1970; 0 if it does not say.
             sent_at: u64,

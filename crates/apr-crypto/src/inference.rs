@@ -1,8 +1,7 @@
-//! Questions to a model that only its owner reads, answers that only the asker reads: `docs/private-inference.md`.
+//! Encrypted requests to a model's owner and responses to the client: `docs/private-inference.md`.
 //!
-//! This protects the way to the model's owner and back. The owner sees the question, and has to: somebody runs the model
-//! on it. The model's public key has to come from somewhere that nobody could exchange it; for `.apr` files that is
-//! `apr_container::authenticate`.
+//! Both are protected in transit. The owner decrypts the request, since the model runs on its content. The model's public key
+//! has to be authenticated; for `.apr` files by `apr_container::authenticate`.
 //!
 //! ```
 //! use apr_crypto::inference::{
@@ -28,7 +27,7 @@
 //!
 //! // The client again.
 //! assert_eq!(decrypt_response(&pending, &response)?, b"0.93");
-//! // A recorded request that somebody sends again.
+//! // A recorded request that an attacker replays.
 //! let again = decrypt_request(&owner, context, &request)?;
 //! assert_eq!(guard.admit(again.token(), now()).unwrap_err().code(), "cy-replay");
 //! # Ok::<(), apr_crypto::Error>(())
@@ -40,7 +39,6 @@ mod replay;
 mod tests;
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use sha2::{Digest as _, Sha256};
 
@@ -50,6 +48,7 @@ use crate::encrypt::aead::AesKey;
 use crate::encrypt::recipient::{Agreement, EphemeralPublic, RecipientPublic, RecipientSecret};
 use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
+use crate::secret::redacted;
 use message::{Body, Draft};
 
 /// What a request begins with: name of the format, its version.
@@ -129,15 +128,11 @@ pub struct PendingRequest {
     bound: [u8; BOUND_LEN],
 }
 
-impl fmt::Debug for PendingRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PendingRequest(..)")
-    }
-}
+redacted!(PendingRequest);
 
 /// A request that its model's owner opened. The input is wiped when it is dropped.
 ///
-/// Whether it was answered before is not known yet: [`ReplayGuard::admit`] says so.
+/// [`ReplayGuard::admit`] checks whether it is a replay.
 pub struct Request {
     body: Body,
     token: ReplayToken,
@@ -146,7 +141,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// What the model is asked.
+    /// The input of the model.
     #[must_use]
     pub fn input(&self) -> &[u8] {
         self.body.content()
@@ -159,11 +154,7 @@ impl Request {
     }
 }
 
-impl fmt::Debug for Request {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Request(..)")
-    }
-}
+redacted!(Request);
 
 /// Opens a request to the model whose secret key this is.
 ///
@@ -185,7 +176,7 @@ pub fn decrypt_request(secret: &RecipientSecret, context: &[u8], request: &[u8])
     Ok(Request { body, token, key: direction(&agreement, RESPONSE_INFO, context), bound: bound_to(request) })
 }
 
-/// Encrypts the answer to one request, for whoever made it and nobody else.
+/// Encrypts the response to one request, for the client that made it.
 ///
 /// # Errors
 ///
@@ -207,8 +198,8 @@ pub fn encrypt_response(
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Message`] for what is no response; [`ErrorKind::Open`] if it is to another request, from somebody else,
-/// or was changed; the request can still be answered then. [`ErrorKind::OutOfMemory`].
+/// [`ErrorKind::Message`] for what is no response; [`ErrorKind::Open`] if it is to another request, from another sender,
+/// or was modified; the request can still be answered then. [`ErrorKind::OutOfMemory`].
 pub fn decrypt_response(pending: &PendingRequest, response: &[u8]) -> Result<Vec<u8>, Error> {
     let wrong = ErrorKind::Message { expected: RESPONSE };
     let sealed = response.strip_prefix(&RESPONSE_MAGIC).ok_or(wrong)?;
@@ -216,7 +207,7 @@ pub fn decrypt_response(pending: &PendingRequest, response: &[u8]) -> Result<Vec
         return Err(wrong.into());
     }
     let body = Body::new(pending.key.open(&pending.bound, sealed)?, 0).ok_or(wrong)?;
-    let mut output = crate::encrypt::aead::room_for(body.content().len())?;
+    let mut output = crate::encrypt::aead::try_with_capacity(body.content().len())?;
     output.extend_from_slice(body.content());
     Ok(output)
 }

@@ -15,9 +15,9 @@
 //!
 //! Secrets are types of their own: no `Clone`, no `Serialize`, redacted `Debug`, zeroized on drop. Nonces and
 //! salts are made by what uses them, never by the caller. Wrong key, wrong password and damaged ciphertext are one error.
-//! Public keys of small order do not exist as types. What a password may cost is bounded before memory is asked for.
-//! Untrusted input leads to errors: no input makes this crate panic, loop, or ask for memory out of proportion.
-//! `docs/crypto.md` says what is not protected.
+//! Public keys of small order do not exist as types. The cost of a password is bounded before memory is allocated.
+//! Untrusted input leads to errors: no input makes this crate panic, loop, or allocate memory out of proportion to it.
+//! `docs/crypto.md` lists what is not protected.
 
 #![no_std]
 #![forbid(unsafe_code)]

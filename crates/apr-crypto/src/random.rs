@@ -1,4 +1,4 @@
-//! Randomness is an argument.
+//! Sources of randomness.
 
 use crate::error::Error;
 

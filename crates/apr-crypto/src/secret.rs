@@ -2,14 +2,26 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
-use core::fmt;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::error::Error;
 use crate::random::Rng;
 
-/// `N` bytes, wiped when dropped. They lie on the heap: moving the owner leaves no copy behind.
+/// Implements `Debug` with the name of the type and none of its content.
+macro_rules! redacted {
+    ($type:ident $(<$($lifetime:lifetime),+>)?) => {
+        impl core::fmt::Debug for $type $(<$($lifetime),+>)? {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(concat!(stringify!($type), "(..)"))
+            }
+        }
+    };
+}
+
+pub(crate) use redacted;
+
+/// `N` bytes, zeroized on drop. They are on the heap, so that moving the owner does not copy them.
 pub(crate) struct Secret<const N: usize>(Box<[u8; N]>);
 
 impl<const N: usize> Secret<N> {
@@ -72,7 +84,7 @@ impl<const N: usize> ZeroizeOnDrop for Secret<N> {}
 pub struct SecretText(String);
 
 impl SecretText {
-    /// Room for `capacity` bytes: text that grew past it would leave its old copy behind.
+    /// With capacity for `capacity` bytes: a string that grew beyond it would leave a copy in freed memory.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         Self(String::with_capacity(capacity))
     }
@@ -102,11 +114,7 @@ impl Drop for SecretText {
 
 impl ZeroizeOnDrop for SecretText {}
 
-impl fmt::Debug for SecretText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretText(..)")
-    }
-}
+redacted!(SecretText);
 
 /// Whether two byte strings are equal, in time that depends on their lengths alone.
 ///

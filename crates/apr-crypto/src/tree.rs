@@ -1,4 +1,4 @@
-//! One hash for all, a proof for any part: tree hashes.
+//! Tree hashes: one root for the content, a proof for any part.
 //!
 //! The content is cut into leaves of equal length, the last one shorter. A tree of n leaves has the largest power of two
 //! below n on its left side, the rest on its right, and so on down; BLAKE3 (paper, section 2.1) and RFC 6962 (section
@@ -13,7 +13,7 @@
 //!
 //! The *outboard* holds the hashes of all leaves and of all parents whose subtree is full, 32 bytes each, in the order in
 //! which they are known while the content goes by: node i of level l (leaves are level 0) follows leaf
-//! k = (i + 1) 2^l - 1 and stands at place 2 k - (ones in k) + l. A writer appends; a reader finds each with one
+//! k = (i + 1) 2^l - 1 and is at index 2 k - (ones in k) + l. A writer appends; a reader finds each with one
 //! calculation. The few parents on the right edge whose subtree is not full are made from the others.
 
 mod hasher;
@@ -135,7 +135,7 @@ impl LeafLen {
 
 /// The root of a tree, with everything needed to verify parts against it: algorithm, leaf length, length of the content,
 /// hash. Worth as much as the place it comes from: sign [`to_bytes`](Self::to_bytes), not the hash alone, for the hash
-/// alone does not fix where a part lies.
+/// alone does not determine the offset of a part.
 ///
 /// ```
 /// use apr_crypto::{LeafLen, TreeAlgorithm, TreeHasher, TreeRoot};

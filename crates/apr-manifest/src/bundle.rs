@@ -117,7 +117,7 @@ impl Bundle {
         raw.to_json()
     }
 
-    /// What the bundle says about the key it needs: usually [`key_hint`] of it. Nobody vouches for it.
+    /// The hint of the bundle about its key, usually [`key_hint`] of it. Not authenticated.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
@@ -139,7 +139,7 @@ impl Bundle {
     }
 }
 
-/// Without the list: nobody has checked it.
+/// Without the list, which is not verified.
 impl fmt::Debug for Bundle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bundle")
@@ -188,7 +188,7 @@ struct Raw<'a> {
 struct RawMaterial<'a> {
     #[serde(rename = "publicKey", borrow)]
     key: Option<RawKey<'a>>,
-    /// Of a transparency log; with a plain key there are none, and none are looked at.
+    /// Of a transparency log; with a plain key there are none, and none are read.
     #[serde(rename = "tlogEntries", skip_deserializing)]
     entries: Option<[(); 0]>,
     #[serde(skip_serializing)]

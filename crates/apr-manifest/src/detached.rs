@@ -10,7 +10,7 @@ use crate::hashing::{Watch, read_range};
 
 const BUFFER_LEN: usize = 256 * 1024;
 
-/// Longest signature file that is looked at.
+/// Maximum length of a signature file.
 const MAX_SIGNATURE_LEN: u64 = 16 * 1024;
 
 /// A file that is the signed one.
@@ -102,7 +102,7 @@ pub fn verify_file(
     verify_file_any(path, core::slice::from_ref(key), signature, watch).map(|(_, verified)| verified)
 }
 
-/// Checks that one of `keys` signed the file, and says which: its place among them. The file goes by once.
+/// Verifies that one of `keys` signed the file, and returns its index. The file is read once.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The hashes a list may use.
+//! Hash algorithms of a list.
 
 use core::fmt;
 

@@ -248,7 +248,7 @@ located_error::kinds! {
             "unsupported model signature: {what}"
             => "check it with the program that made it, or ask for one with a P-256 key";
         /// The signature is right and what was signed contradicts itself: it is no list of files, an entry is there twice or out of
-        /// order, or shards do not cover their file. Such a list vouches for less than it seems to.
+        /// order, or shards do not cover their file. Such a list covers less than it appears to.
         Statement {
             /// What is wrong with it.
             what: &'static str,

@@ -1,4 +1,4 @@
-//! Digests of many files at once, in memory that does not grow with them.
+//! Digests of many files in parallel, in bounded memory.
 
 use core::num::NonZeroUsize;
 use core::ops::Range;
@@ -17,7 +17,7 @@ pub type Watch<'a> = &'a (dyn Fn(u64, u64) + Sync);
 /// What one thread holds of a file.
 const BUFFER_LEN: usize = 256 * 1024;
 
-/// More threads than this ask more of a disk than it gives.
+/// Maximum number of threads: more do not read faster from a disk.
 const MAX_THREADS: usize = 16;
 
 /// A run of bytes to be hashed.
@@ -105,12 +105,12 @@ pub(crate) fn read_range(
     if range.start > 0 {
         file.seek(SeekFrom::Start(range.start)).map_err(cannot_read)?;
     }
-    // To the end of the file: one byte more is asked for, and must not be there.
+    // At the end of the file, one more byte is requested, which must not exist.
     let is_last = range.end == len;
     let mut left = range.end - range.start;
     while left > 0 || is_last {
-        let room = if left == 0 { 1 } else { usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len()) };
-        let (now, _) = buffer.split_at_mut(room);
+        let step = if left == 0 { 1 } else { usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len()) };
+        let (now, _) = buffer.split_at_mut(step);
         match file.read(now) {
             Ok(0) if left == 0 => break,
             Ok(0) => return Err(unstable()),

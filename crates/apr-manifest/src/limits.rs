@@ -1,6 +1,6 @@
-//! How much a stranger's file may ask for.
+//! Resource limits for untrusted bundles and folders.
 
-/// What is accepted from files nobody vouches for yet.
+/// Resource limits for files that are not verified yet.
 ///
 /// ```
 /// use apr_manifest::Limits;

@@ -1,4 +1,4 @@
-//! The list: which files, and what is in them.
+//! The list of signed files with their digests.
 
 use core::num::NonZeroU64;
 use core::ops::Range;
@@ -109,7 +109,7 @@ impl FileEntry {
         &self.parts
     }
 
-    /// Length in bytes, if the list says it.
+    /// Length in bytes, if the list has it.
     #[must_use]
     pub fn len_declared(&self) -> Option<u64> {
         self.parts.last().and_then(|part| part.range.as_ref()).map(|range| range.end)
@@ -198,7 +198,7 @@ pub(crate) fn files_of(
     }
 }
 
-/// Shards lie one behind the other from the first byte; all have the same length, only the last may be shorter.
+/// Shards are contiguous from the first byte; all have the same length, only the last may be shorter.
 fn check_shards(file: &FileEntry, size: u64) -> Result<(), &'static str> {
     let mut at = 0;
     let last = file.parts.len() - 1;
@@ -239,7 +239,7 @@ mod tests {
         let tool = files(&["a", "sub/b", "sub.txt"], Method::Files).unwrap();
         let names = |files: &[FileEntry]| files.iter().map(|file| file.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&spec), names(&tool));
-        // By text, 10 comes before 9; by number, behind it.
+        // As strings, 10 comes before 9; as numbers, after it.
         for order in [["a:0:9", "a:18:20", "a:9:18"], ["a:0:9", "a:9:18", "a:18:20"]] {
             let files = files(&order, shards(9)).unwrap();
             assert_eq!((files.len(), files[0].parts.len(), files[0].len_declared()), (1, 3, Some(20)));

@@ -1,4 +1,4 @@
-//! The doors: a file or folder is signed, and found to be the signed one.
+//! Entry points: sign a file or folder, and verify it.
 
 use core::ops::Range;
 use std::path::Path;
@@ -14,36 +14,36 @@ use crate::manifest::{FileEntry, Manifest, Method, Part};
 use crate::name::{DEFAULT_IGNORED, is_canonical, is_within};
 use crate::walk::{Walk, name_below, walk};
 
-/// How a list is to be made. Digests are SHA-256.
+/// How to list the files that are signed. Digests are SHA-256.
 #[derive(Clone, Debug, Default)]
 pub struct SignOptions {
     /// Whole files, or shards of a length.
     pub method: Method,
-    /// Names below the folder that are not to be signed, with what is below them. `.git`, `.gitattributes`, `.github`,
+    /// Names below the folder that are not signed, including everything below them. `.git`, `.gitattributes`, `.github`,
     /// `.gitignore` and the signature itself never are.
     pub ignore: Vec<String>,
-    /// Bounds.
+    /// Resource limits.
     pub limits: Limits,
 }
 
-/// Files that are exactly the signed ones.
+/// A file or folder whose content is exactly what was signed.
 #[derive(Clone, Debug)]
 pub struct Verified {
     manifest: Manifest,
     not_covered: Vec<String>,
-    /// The signature's name in the folder, if it lies there.
+    /// The signature's name in the folder, if it is there.
     signature: Option<String>,
     n_bytes: u64,
 }
 
 impl Verified {
-    /// The list, which a key signed and the files equal.
+    /// The signed list, which the files match.
     #[must_use]
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Names that are in the folder and that the signature does not speak of: the signature itself, `.git`, what the signer
+    /// Names in the folder that the signature does not cover: the signature itself, `.git`, what the signer
     /// chose to ignore. At most 1,000.
     #[must_use]
     pub fn not_covered(&self) -> &[String] {
@@ -119,7 +119,7 @@ fn signed_list(signature: &Path, key: &VerifyingKey, limits: &Limits) -> Result<
 }
 
 impl Manifest {
-    /// The list of a file or of every file below a folder; `signature`, if it lies there, is left out.
+    /// The list of a file or of every file below a folder; `signature`, if it is there, is left out.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl Manifest {
         })
     }
 
-    /// Whether the file or folder is what the list speaks of, no more and no less. `signature`, if it lies there and is not on
+    /// Whether the file or folder matches the list exactly. `signature`, if it is there and not on
     /// the list, does not count.
     ///
     /// # Errors
@@ -207,7 +207,7 @@ impl Manifest {
         watch: Watch<'_>,
     ) -> Result<Verified, Error> {
         let is_listed = |folder: &str| self.files.iter().any(|file| is_within(&file.name, folder));
-        // What is signed is looked at, whatever it is called.
+        // Signed files are read, whatever their name.
         let signature = signature.and_then(|signature| name_below(path, signature));
         let unlisted = DEFAULT_IGNORED.into_iter().map(str::to_owned).chain(signature.clone());
         let mut ignored = self.ignored.clone();
@@ -261,7 +261,7 @@ impl Manifest {
     }
 }
 
-/// What a list calls the file or folder at `path`: its name behind links, `model` if that is not UTF-8.
+/// The name of the file or folder at `path` on a list: its name after resolving links, `model` if that is not UTF-8.
 ///
 /// ```
 /// use std::path::Path;

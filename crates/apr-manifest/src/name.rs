@@ -1,8 +1,8 @@
-//! Names of files on a list: relative paths in one spelling (OpenSSF Model Signing 1.0, section 6.1.2).
+//! Names of files on a list: canonical relative paths (OpenSSF Model Signing 1.0, section 6.1.2).
 
 use core::cmp::Ordering;
 
-/// Paths at the top of a folder that no list speaks of unless its maker says so (section 6.2).
+/// Paths at the top of a folder that are excluded unless the signer includes them (section 6.2).
 pub(crate) const DEFAULT_IGNORED: [&str; 4] = [".git", ".gitattributes", ".github", ".gitignore"];
 
 /// Whether `name` is a path below its folder, without any component that is empty, `.` or `..`.
@@ -20,7 +20,7 @@ pub(crate) fn by_components(a: &str, b: &str) -> Ordering {
     a.split('/').cmp(b.split('/'))
 }
 
-/// `path:start:end` with the last two colons; numbers in their one spelling.
+/// `path:start:end` with the last two colons; numbers in canonical form.
 pub(crate) fn split_shard(name: &str) -> Option<(&str, u64, u64)> {
     let number = |text: &str| {
         let is_plain =

@@ -1,4 +1,4 @@
-//! What is signed: an in-toto statement about a list of files (OpenSSF Model Signing 1.0, sections 5 and 6.5 to 6.6).
+//! The signed statement: an in-toto statement about a list of files (OpenSSF Model Signing 1.0, sections 5 and 6.5 to 6.6).
 
 use core::num::NonZeroU64;
 
@@ -16,7 +16,7 @@ const PREDICATE: &str = "https://model_signing/signature/v1.0";
 /// Of version 0.2 of the reference implementation.
 const OLD_PREDICATE: &str = "https://model_signing/Digests/v0.1";
 
-/// What a statement says it is, looked at before the rest has to fit.
+/// The type of a statement, checked before the rest is parsed.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(rename = "_type", borrow)]

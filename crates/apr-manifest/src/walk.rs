@@ -1,4 +1,4 @@
-//! What a folder holds.
+//! The files in a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,13 @@ pub(crate) struct Found {
 /// What was found: sorted by name.
 pub(crate) struct Walk {
     pub(crate) files: Vec<Found>,
-    /// Entries that are there and were not looked into.
+    /// Entries that were not read.
     pub(crate) skipped: Vec<String>,
 }
 
 /// The file at `root`, called `.`, or every file below it, except what `is_ignored`.
 ///
-/// Nothing is followed: a symbolic link is an error wherever it is looked at. `root` itself may be one, as whoever names it
-/// decides what it means.
+/// Symbolic links are not followed: each is an error, except that `root` itself may be one, because the caller named it.
 pub(crate) fn walk(root: &Path, is_ignored: impl Fn(&str) -> bool, limits: &Limits) -> Result<Walk, Error> {
     let top = fs::metadata(root).map_err(|error| failed("read", error).in_file(root))?;
     if top.is_file() {

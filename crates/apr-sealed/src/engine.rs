@@ -1,4 +1,4 @@
-//! Sealing: parts in, bytes at their places out.
+//! The sealing engine: takes parts, produces bytes with their offsets.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -139,7 +139,7 @@ struct Locks {
     records: Vec<Record>,
 }
 
-/// Seals parts as they come by.
+/// Seals parts as they arrive.
 pub(crate) struct Engine<'k> {
     plan: Plan,
     fixed: Fixed,
@@ -242,7 +242,7 @@ impl<'k> Engine<'k> {
         Ok(())
     }
 
-    /// Goes on to the next part that lacks bytes, and says how many.
+    /// Advances to the next part that lacks bytes, and returns their number.
     fn next_part(&mut self, out: &mut impl Out) -> Result<Option<u64>, Error> {
         while let Some(part) = self.plan.parts().get(self.part) {
             let (begin, left) = (part.offset(), part.len() - self.filled);
@@ -381,7 +381,7 @@ pub fn to_vec(
 ) -> Result<Vec<u8>, Error> {
     let mut engine = Engine::new(plan, options, rng)?;
     let len = engine.total_len();
-    let mut file = crate::header::room_for(len)?;
+    let mut file = crate::header::try_with_capacity(len)?;
     file.resize(len as usize, 0);
     engine.push(content, &mut file)?;
     engine.finish(&mut file)?;

@@ -1,4 +1,4 @@
-//! Why a sealed file was refused, and where.
+//! Errors of sealed files.
 
 use alloc::boxed::Box;
 
@@ -164,7 +164,7 @@ located_error::errors! {
             => "if you trust the file, read it with the library and higher `Limits`";
         /// There is not enough memory for the model.
         OutOfMemory {
-            /// Bytes asked for.
+            /// Requested bytes.
             bytes: u64,
         } = "ac-memory" (Io),
             "not enough memory for {bytes} bytes"

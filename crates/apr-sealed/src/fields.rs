@@ -1,4 +1,4 @@
-//! Numbers and texts of directory and metadata.
+//! Integers and strings of directory and metadata.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -16,7 +16,7 @@ pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Appends a text behind its length.
+/// Appends a string after its length.
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     put_number(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
@@ -51,7 +51,7 @@ impl<'d> Fields<'d> {
         Ok(*byte)
     }
 
-    /// A number in its one shortest spelling.
+    /// An integer in its canonical encoding.
     pub(crate) fn number(&mut self) -> Result<u64, What> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {

@@ -1,4 +1,4 @@
-//! The first 64 bytes, and every place that follows from them.
+//! The first 64 bytes, and the offsets derived from them.
 
 use core::fmt;
 use core::ops::Range;
@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 pub(crate) const FIXED_LEN: usize = 64;
 /// Length of the signer block: root, its padding, key, signature.
 pub(crate) const SIGNER_LEN: usize = 144;
-/// What stands at a fixed place.
+/// The fields at fixed offsets.
 pub(crate) const PRELUDE_LEN: usize = FIXED_LEN + SIGNER_LEN;
 /// What parts and the payload are aligned to.
 pub(crate) const PART_ALIGN: u64 = 64;
@@ -216,7 +216,7 @@ impl Places {
     }
 }
 
-/// The next `N` bytes; zeros where there are none, which nobody asks for.
+/// The next `N` bytes; zeros beyond the end, which no caller reads.
 pub(crate) fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
     let Some((now, after)) = rest.split_first_chunk() else { return [0; N] };
     *rest = after;

@@ -1,4 +1,4 @@
-//! What anyone can see of a sealed file.
+//! The header of a sealed file, readable without a key.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -22,7 +22,7 @@ const SIGNED_TYPE: &str = "application/vnd.apr.sealed.v1";
 /// What a stanza is made for.
 const STANZA: &str = "stanza";
 
-/// Everything before the payload of a sealed file, checked for sense; nobody vouches for it before
+/// Everything before the payload of a sealed file, checked for consistency; not authenticated before
 /// [`verify`](Self::verify) or [`SealedReader::open`](crate::SealedReader::open).
 #[derive(Clone, Debug)]
 pub struct SealedHeader {
@@ -57,7 +57,7 @@ impl SealedHeader {
     /// # Errors
     ///
     /// [`ErrorKind::Magic`], [`ErrorKind::UnsupportedVersion`], [`ErrorKind::UnknownSuite`], [`ErrorKind::UnknownFlags`];
-    /// [`ErrorKind::FileLength`] if the file is not as long as it says; [`ErrorKind::Header`],
+    /// [`ErrorKind::FileLength`] if the file has another length than it declares; [`ErrorKind::Header`],
     /// [`ErrorKind::Reserved`], [`ErrorKind::Unprotected`]; [`ErrorKind::KeySlots`]; [`ErrorKind::Limit`];
     /// [`ErrorKind::Crypto`] if the source fails.
     pub fn read(source: &(impl ReadAt + ?Sized), limits: &SealedLimits) -> Result<Self, Error> {
@@ -89,7 +89,7 @@ impl SealedHeader {
             }
         }
         let len = places.payload.start;
-        let mut bytes = room_for(len)?;
+        let mut bytes = try_with_capacity(len)?;
         bytes.extend_from_slice(&prelude);
         bytes.resize(len as usize, 0);
         let (_, rest) = bytes.split_at_mut(PRELUDE_LEN);
@@ -159,8 +159,8 @@ impl SealedHeader {
         self.fixed.is_encrypted()
     }
 
-    /// Whether the file says that it is signed. Whoever removes a signature can make it say that it is not; an encrypted
-    /// file does not open then.
+    /// Whether the file declares a signature. An attacker can remove the declaration with the signature; an encrypted file does
+    /// not open then.
     #[must_use]
     pub const fn is_signed(&self) -> bool {
         self.fixed.is_signed
@@ -178,19 +178,19 @@ impl SealedHeader {
         &self.fixed.file_id
     }
 
-    /// The key that is said to have signed the file, in its bytes, which may be no key.
+    /// The declared public key of the signer, in bytes that may not be a key.
     #[must_use]
     pub fn signer_declared(&self) -> Option<[u8; VerifyingKey::LEN]> {
         self.fixed.is_signed.then(|| self.signer_key())
     }
 
-    /// Public metadata, which nobody has vouched for.
+    /// Public metadata, not authenticated.
     #[must_use]
     pub const fn public_declared(&self) -> &BTreeMap<String, String> {
         &self.public
     }
 
-    /// What opens the file: one entry a recipient, or one password.
+    /// The kinds of keys that open the file: one entry per recipient, or one password.
     #[must_use]
     pub fn stanzas(&self) -> &[StanzaKind] {
         self.slot.as_ref().map(|(_, _, kinds)| kinds.as_slice()).unwrap_or_default()
@@ -200,7 +200,7 @@ impl SealedHeader {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Crypto`] if the file asks for less or more than `limits` allow.
+    /// [`ErrorKind::Crypto`] if the cost in the file is outside of `limits`.
     pub fn password_cost(&self, limits: &Argon2Limits) -> Result<Option<Argon2Cost>, Error> {
         self.current_slot().and_then(|slot| slot.password_cost(limits)).transpose()
     }
@@ -211,13 +211,13 @@ impl SealedHeader {
         self.slot.as_ref().map_or(0, |(_, revision, _)| *revision)
     }
 
-    /// The tree hash of the payload, of a file that says it is signed.
+    /// The tree hash of the payload, if the file declares a signature.
     #[must_use]
     pub const fn root_declared(&self) -> Option<&TreeRoot> {
         self.root.as_ref()
     }
 
-    /// Bytes before the payload, of the payload as stored, and of the hashes behind it: the file.
+    /// Bytes before the payload, of the payload as stored, and of the hashes after it: the length of the file.
     #[must_use]
     pub fn lens(&self) -> [u64; 3] {
         let Places { payload, outboard, .. } = &self.places;
@@ -225,11 +225,11 @@ impl SealedHeader {
     }
 
     /// Verifies the signature as far as this header goes: header, public metadata, directory, and the root against which the
-    /// payload is verified where it is read. None if `trust` asks for no signature and there is none.
+    /// payload is verified where it is read. `None` if `trust` requires no signature and there is none.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotSigned`], [`ErrorKind::SignatureUnchecked`] (signed, and `trust` asks for nothing),
+    /// [`ErrorKind::NotSigned`], [`ErrorKind::SignatureUnchecked`] (signed, and `trust` requires no signature),
     /// [`ErrorKind::UntrustedSigner`], [`ErrorKind::SignatureInvalid`].
     pub fn verify<'k>(&self, trust: Trust<'k>) -> Result<Option<Signer<'k>>, Error> {
         let at = FIXED_LEN as u64;
@@ -332,11 +332,11 @@ pub(crate) fn signer_block(root: &TreeRoot, signer: &[u8; 32], signature: &Signa
     block
 }
 
-/// An empty list with room for `len` bytes.
-pub(crate) fn room_for(len: u64) -> Result<Vec<u8>, Error> {
+/// An empty vector with capacity for `len` bytes.
+pub(crate) fn try_with_capacity(len: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    let room = usize::try_from(len).ok().and_then(|len| bytes.try_reserve_exact(len).ok());
-    room.map(|()| bytes).ok_or_else(|| ErrorKind::OutOfMemory { bytes: len }.into())
+    let reserved = usize::try_from(len).ok().and_then(|len| bytes.try_reserve_exact(len).ok());
+    reserved.map(|()| bytes).ok_or_else(|| ErrorKind::OutOfMemory { bytes: len }.into())
 }
 
 /// Verifies signature and all content of a sealed file, without a key to decrypt it.
@@ -356,7 +356,7 @@ pub(crate) fn room_for(len: u64) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 ///
-/// Those of [`SealedHeader::read`] and [`SealedHeader::verify`]; [`ErrorKind::NotSigned`] too where `trust` asks for no
+/// Those of [`SealedHeader::read`] and [`SealedHeader::verify`]; [`ErrorKind::NotSigned`] too where `trust` requires no
 /// signature.
 pub fn verify<'k>(
     source: &(impl ReadAt + ?Sized),

@@ -1,8 +1,8 @@
-//! What a sealed file may ask for.
+//! Resource limits for sealed files.
 
 use apr_crypto::Argon2Limits;
 
-/// Upper bounds on what a sealed file may ask for, compared before anything is allocated. Every length is compared with the
+/// Resource limits of a reader of sealed files, checked before anything is allocated. Every length is compared with the
 /// file's own as well.
 #[derive(Clone, Debug)]
 pub struct SealedLimits {

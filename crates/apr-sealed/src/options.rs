@@ -1,4 +1,4 @@
-//! For whom to seal, and what to say about it.
+//! Options of sealing: recipients or password, signature, metadata.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -10,8 +10,8 @@ use crate::error::{Error, ErrorKind};
 use crate::fixed::Suite;
 use crate::slot;
 
-/// Recipients there is room for unless there are more, or more room is asked for.
-const ROOM: usize = 8;
+/// Default capacity: the recipients that fit into a slot.
+const CAPACITY: usize = 8;
 
 /// How to seal a file: encrypted for recipients or a password, signed, or both.
 #[derive(Clone, Debug)]
@@ -20,13 +20,13 @@ pub struct SealOptions<'k> {
     pub(crate) password: Option<(&'k Password, Argon2Cost)>,
     pub(crate) signer: Option<&'k SigningKey>,
     pub(crate) is_bound: bool,
-    pub(crate) room: usize,
+    pub(crate) capacity: usize,
     pub(crate) is_listed: bool,
     pub(crate) algorithm: TreeAlgorithm,
     pub(crate) leaf_len: LeafLen,
-    /// What anyone can read. Authentic once the file was opened or its signature verified.
+    /// Metadata that anyone can read. Authenticated once the file was opened or its signature verified.
     pub public: BTreeMap<String, String>,
-    /// What only those can read who can open the file; of a file that is signed only, everybody.
+    /// Metadata that only recipients can read; in a file that is only signed, anyone.
     pub private: BTreeMap<String, String>,
 }
 
@@ -37,7 +37,7 @@ impl Default for SealOptions<'_> {
             password: None,
             signer: None,
             is_bound: false,
-            room: ROOM,
+            capacity: CAPACITY,
             is_listed: false,
             algorithm: TreeAlgorithm::Blake3,
             leaf_len: LeafLen::KIB_16,
@@ -55,14 +55,14 @@ impl<'k> SealOptions<'k> {
         self
     }
 
-    /// Encrypted for whoever knows the password, at the cost RFC 9106 recommends second (64 MiB, three passes). A password
-    /// stands alone: with recipients beside it, the file would be as weak as the password.
+    /// Encrypted with a password, at the second recommended cost of RFC 9106 (64 MiB, three passes). A password excludes
+    /// recipients: with both, the file would be as weak as the password.
     #[must_use]
     pub const fn with_password(self, password: &'k Password) -> Self {
         self.with_password_at(password, Argon2Cost::RFC_9106)
     }
 
-    /// Encrypted for whoever knows the password, at this cost for each guess.
+    /// Encrypted with a password, at this cost per guess.
     #[must_use]
     pub const fn with_password_at(mut self, password: &'k Password, cost: Argon2Cost) -> Self {
         self.password = Some((password, cost));
@@ -83,26 +83,26 @@ impl<'k> SealOptions<'k> {
         self
     }
 
-    /// With a list of the recipients' public keys, for those who can open the file. Without it the file does not tell who
-    /// else can open it, and no recipient can be [removed](crate::RekeyOptions::without) by name.
+    /// With a list of the recipients' public keys, which recipients can read. Without it, nothing shows who else can open the
+    /// file, and no recipient can be [removed](crate::RekeyOptions::without) individually.
     #[must_use]
     pub const fn with_listed_recipients(mut self) -> Self {
         self.is_listed = true;
         self
     }
 
-    /// Room for so many recipients in all, for [`Rekeying`](crate::Rekeying). Default 8; a recipient takes 168 bytes of the file,
-    /// one that is listed 264.
+    /// With capacity for this many recipients in total, for a later [`Rekeying`](crate::Rekeying). Default 8; a recipient takes
+    /// 168 bytes of the file, one that is listed 264.
     #[must_use]
-    pub const fn with_room_for(mut self, recipients: usize) -> Self {
-        self.room = recipients;
+    pub const fn with_capacity_for(mut self, recipients: usize) -> Self {
+        self.capacity = recipients;
         self
     }
 
-    /// Recipients there is room for at least.
+    /// The number of recipients that the file has capacity for, at least.
     #[must_use]
-    pub const fn room(&self) -> usize {
-        self.room
+    pub const fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// With this tree hash. Default: BLAKE3, leaves of 16 KiB.
@@ -113,14 +113,14 @@ impl<'k> SealOptions<'k> {
         self
     }
 
-    /// With a line of public metadata.
+    /// With an entry of public metadata.
     #[must_use]
     pub fn with_public(mut self, key: &str, value: &str) -> Self {
         self.public.insert(key.into(), value.into());
         self
     }
 
-    /// With a line of private metadata.
+    /// With an entry of private metadata.
     #[must_use]
     pub fn with_private(mut self, key: &str, value: &str) -> Self {
         self.private.insert(key.into(), value.into());
@@ -137,7 +137,7 @@ impl<'k> SealOptions<'k> {
     pub(crate) fn slot_len(&self) -> Result<u32, Error> {
         match self.suite() {
             Suite::Plain => Ok(0),
-            Suite::Cobblestone256 => slot::len_for(self.recipients.len().max(self.room), self.is_listed),
+            Suite::Cobblestone256 => slot::len_for(self.recipients.len().max(self.capacity), self.is_listed),
         }
     }
 

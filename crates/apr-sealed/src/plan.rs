@@ -1,4 +1,4 @@
-//! Parts, and where each is.
+//! Parts of a sealed file and their offsets.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -21,7 +21,7 @@ pub(crate) const RANK_MAX: usize = 255;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PartKind {
-    /// Bytes of the original file that are no tensor: its header, what lies between tensors.
+    /// Bytes of the original file that belong to no tensor: its header, gaps between tensors.
     Raw,
     /// The bytes of one tensor.
     Tensor,
@@ -45,7 +45,7 @@ impl Part {
         Self { kind: PartKind::Raw, name: "".into(), dtype: "".into(), shape: Box::new([]), len, offset: 0 }
     }
 
-    /// A tensor of `len` bytes. The element type is spelled as the original file's format spells it (`F32`, `Q4_K`); nobody
+    /// A tensor of `len` bytes. The element type is spelled as the original file's format spells it (`F32`, `Q4_K`); no one
     /// compares it with shape and length.
     #[must_use]
     pub fn tensor(name: &str, dtype: &str, shape: impl Into<Box<[u64]>>, len: u64) -> Self {

@@ -16,7 +16,7 @@ use located_error::Subject;
 
 use crate::engine::{DIRECTORY, PAYLOAD};
 use crate::error::{Error, ErrorKind};
-use crate::header::room_for;
+use crate::header::try_with_capacity;
 use crate::recipients::{RECIPIENTS, Recipients};
 use crate::stored::Stored;
 use crate::{Part, Plan, SealedHeader, SealedLimits, directory};
@@ -109,7 +109,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
         &self.private
     }
 
-    /// Whose key each of the [stanzas](SealedHeader::stanzas) is for, as far as the file says; empty for a file without a list. The
+    /// The recipient of each of the [stanzas](SealedHeader::stanzas), if listed; empty for a file without a list. The
     /// list is what its writer made it: any recipient, or with bound recipients the signer.
     #[must_use]
     pub fn recipients(&self) -> Option<&[Option<RecipientPublic>]> {
@@ -163,7 +163,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
         let (idx, len) =
             found.ok_or_else(|| Error::from(ErrorKind::TensorNotFound).of(Subject::tensor(name)))?;
         // Not more than the file has.
-        let mut bytes = room_for(len)?;
+        let mut bytes = try_with_capacity(len)?;
         bytes.resize(len as usize, 0);
         self.read_part(idx, 0, &mut bytes).map_err(|error| error.of(Subject::tensor(name)))?;
         Ok(bytes)
@@ -174,7 +174,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
     ///
     /// # Errors
     ///
-    /// As [`read_part`](Self::read_part), and what `take` says.
+    /// As [`read_part`](Self::read_part), and errors of `take`.
     pub fn restore_with(&self, mut take: impl FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let mut piece = vec![0; PIECE.min(self.plan.payload_len()) as usize];
         for part in self.parts() {
@@ -201,7 +201,7 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
         self.restore_with(|bytes| Ok(out.write_all(bytes)?))
     }
 
-    /// Reads and verifies everything there is: the payload, also where no part is, and the hashes behind it.
+    /// Reads and verifies the whole file: the payload, including bytes of no part, and the hashes after it.
     ///
     /// # Errors
     ///
@@ -269,7 +269,7 @@ pub(crate) fn unlock(
     }
 }
 
-/// What a reader of chunks or leaves says, as far as it may be told.
+/// The error of a reader of chunks or leaves, without details that an attacker could use.
 fn hide(error: CryptoError) -> Error {
     match error.kind() {
         CryptoErrorKind::Open | CryptoErrorKind::ChunkedLength { .. } => ErrorKind::DecryptionFailed.into(),

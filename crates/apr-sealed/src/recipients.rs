@@ -1,4 +1,4 @@
-//! The list of recipients: whose keys the stanzas are for, for those who can open the file.
+//! The encrypted list of recipients.
 //!
 //! A stanza does not name its recipient. A file may have records beside its stanzas that do: chunked messages of entries, 48 bytes each.
 //!
@@ -66,7 +66,7 @@ impl Recipients {
         Ok(Some(Self(listed)))
     }
 
-    /// Whose stanza this is, if the list says so.
+    /// The recipient of this stanza, if it is listed.
     pub(crate) fn of(&self, stanza: &Record) -> Option<RecipientPublic> {
         self.0.get(&id(stanza)).copied()
     }

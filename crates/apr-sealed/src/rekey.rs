@@ -1,4 +1,4 @@
-//! Other recipients for a sealed file, in place.
+//! Changing the recipients of a sealed file in place.
 
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
@@ -15,8 +15,8 @@ use crate::recipients::{RECIPIENTS, Recipients};
 use crate::slot::{self, NewSlot, Record};
 use crate::{SealedHeader, SealedLimits};
 
-/// Who can open a file from now on: who could before, and more; or, [without the others](Self::without_others), whoever asks
-/// for it and those named here.
+/// How to change the recipients of a file: more of them; or, [without the others](Self::without_others), only the caller and
+/// those named here.
 #[derive(Clone, Debug, Default)]
 pub struct RekeyOptions<'k> {
     recipients: Vec<RecipientPublic>,
@@ -34,32 +34,32 @@ impl<'k> RekeyOptions<'k> {
         self
     }
 
-    /// A password instead of everything that opened the file before. Only together with
-    /// [`without_others`](Self::without_others), for a password stands alone.
+    /// A password in place of all recipients and passwords. Only together with [`without_others`](Self::without_others): a
+    /// password excludes recipients.
     #[must_use]
     pub const fn with_password(self, password: &'k Password) -> Self {
         self.with_password_at(password, Argon2Cost::RFC_9106)
     }
 
-    /// The same, at this cost for each guess.
+    /// The same, at this cost per guess.
     #[must_use]
     pub const fn with_password_at(mut self, password: &'k Password, cost: Argon2Cost) -> Self {
         self.password = Some((password, cost));
         self
     }
 
-    /// Only whoever asks for it and those named here; recipients that take the place of a password leave the password out.
+    /// Only the caller and those named here; recipients replace a password.
     ///
-    /// Who could open the file may have kept its key, or a copy of the file: what they knew, they still know. Content that
-    /// they must not see is sealed anew.
+    /// Former recipients may have kept the file key, or a copy of the file, and can still decrypt the content. Seal content that
+    /// they must not see again, under a new key.
     #[must_use]
     pub const fn without_others(mut self) -> Self {
         self.removes_others = true;
         self
     }
 
-    /// Without the recipient whose public key has this fingerprint, by the list of recipients that the file keeps. What
-    /// [`without_others`](Self::without_others) says of those who were removed holds here too.
+    /// Without the recipient whose public key has this fingerprint, found in the file's list of recipients. Removed recipients
+    /// may have kept the file key, as with [`without_others`](Self::without_others).
     #[must_use]
     pub fn without(mut self, recipient: Fingerprint) -> Self {
         self.removed.push(recipient);
@@ -74,11 +74,11 @@ impl<'k> RekeyOptions<'k> {
     }
 }
 
-/// Two writes that change who can open a file, and nothing else of it.
+/// Two writes that change the recipients of a file, and nothing else.
 ///
-/// The first writes a new list of recipients into the slot that is not in use; once it is on the medium, it counts. The second
-/// wipes the old slot. A crash at any point leaves a file that opens with the old list or the new one. `rekey`
-/// (feature `std`) does it to a file.
+/// The first writes the new recipients into the slot that is not in use; it takes effect once it is on disk. The second wipes
+/// the old slot. A crash at any point leaves a file that opens for the old or for the new recipients. `rekey` (feature `std`)
+/// applies them to a file.
 ///
 /// ```
 /// use apr_crypto::Access;
@@ -107,7 +107,7 @@ pub struct Rekeying {
 }
 
 impl Rekeying {
-    /// Opens the file with `access`, which has to say whom it trusts if the file is signed, and makes the writes.
+    /// Opens the file with `access`, which has to trust a key if the file is signed, and prepares the writes.
     ///
     /// # Errors
     ///
@@ -149,7 +149,7 @@ impl Rekeying {
         Ok(Self { writes: [(place(1 - old), new), (place(old), slot::empty(len))] })
     }
 
-    /// The writes, in order: where, and what. The second must not begin before the first is on the medium.
+    /// The writes, in order: offset and bytes. The second must not begin before the first is on disk.
     #[must_use]
     pub fn writes(&self) -> [(u64, &[u8]); 2] {
         self.writes.each_ref().map(|(offset, bytes)| (*offset, bytes.as_slice()))
@@ -219,7 +219,7 @@ pub fn rekey(
 ) -> Result<(), Error> {
     use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 
-    // Opened once: what is looked at is what is written to.
+    // Opened once: the file that is checked is the file that is written to.
     let mut file = durable_file::open_regular_for_update(path.as_ref(), u64::MAX)?.into_file();
     // Two that change one file at once would each write over what the other wrote.
     lock(&file)?;

@@ -37,11 +37,11 @@ pub struct Sealer<'k, W> {
 }
 
 impl<'k, W: Write + Seek> Sealer<'k, W> {
-    /// Begins a file where `out` stands.
+    /// Begins a file at the current position of `out`.
     ///
     /// # Errors
     ///
-    /// As [`to_vec`](crate::to_vec), and what `out` says.
+    /// As [`to_vec`](crate::to_vec), and errors of `out`.
     pub fn new(
         mut out: W,
         plan: &Plan,
@@ -53,7 +53,7 @@ impl<'k, W: Write + Seek> Sealer<'k, W> {
         Ok(Self { engine, out: Placed { out, base, at: base } })
     }
 
-    /// Writes the rest and the header, flushes, and gives `out` back; where it stands then is not specified.
+    /// Writes the rest and the header, flushes, and returns `out`, whose position is unspecified.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl<W: Write + Seek> Write for Sealer<'_, W> {
         Ok(data.len())
     }
 
-    /// Does nothing: only [`finish`](Sealer::finish) makes a file.
+    /// Does nothing: only [`finish`](Sealer::finish) completes a file.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

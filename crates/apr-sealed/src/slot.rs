@@ -1,4 +1,4 @@
-//! Key slots: the file key, for everybody who may have it.
+//! Key slots: the file key, encrypted to each recipient or with a password.
 //!
 //! | offset | size | field |
 //! |---:|---:|---|
@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind};
 use crate::fixed::{SLOT_ALIGN, SLOT_MAX, take};
 use crate::recipients::list_len;
 
-/// What stands before the stanzas and behind them.
+/// Length of the fields before the stanzas.
 const HEAD_LEN: usize = 16;
 const BODY_AT: usize = HEAD_LEN + Signature::LEN;
 const MAC_LEN: usize = MacKey::TAG_LEN;
@@ -36,22 +36,22 @@ pub(crate) const RECORD_HEAD_LEN: usize = 4;
 
 const RECIPIENT: u16 = 1;
 const PASSWORD: u16 = 2;
-/// No stanza: whose the stanzas are.
+/// Not a stanza: the list of recipients.
 const LIST: u16 = 3;
 
 /// Label of the key that authenticates slots and everything before them.
 const MAC_LABEL: &str = "apr-sealed-v1 header";
 const SIGNED_TYPE: &str = "application/vnd.apr.sealed-recipients.v1";
 
-/// Who a stanza is for, as far as it says.
+/// The kind of key that a stanza is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StanzaKind {
-    /// Whoever has the secret half of some X25519 key. Which one, the file does not say.
+    /// An X25519 key. The file does not show which one.
     Recipient,
-    /// Whoever knows a password.
+    /// A password.
     Password,
-    /// A kind of later releases.
+    /// A kind that later releases define.
     Other(u16),
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn records_len(records: &[Record]) -> u64 {
     records.iter().map(|record| (RECORD_HEAD_LEN + record.body.len()) as u64).sum()
 }
 
-/// Length of a slot with room for so many recipients, and for a list of them if the file has one.
+/// Length of a slot with capacity for this many recipients, and for a list of them if the file has one.
 pub(crate) fn len_for(recipients: usize, is_listed: bool) -> Result<u32, Error> {
     let stanza = (RECORD_HEAD_LEN + RecipientStanza::LEN) as u64;
     let needed = |recipients: usize| {
@@ -172,7 +172,7 @@ impl NewSlot<'_> {
         bytes.extend_from_slice(&self.revision.to_le_bytes());
         bytes.extend_from_slice(&count.to_le_bytes());
         bytes.extend_from_slice(&[0; 2]);
-        // Not more than the room.
+        // At most `available`.
         bytes.extend_from_slice(&(needed as u32).to_le_bytes());
         bytes.extend_from_slice(&[0; Signature::LEN]);
         for record in self.records {
@@ -195,7 +195,7 @@ impl NewSlot<'_> {
     }
 }
 
-/// A slot that is whole, which says nothing about who wrote it.
+/// A slot with a valid checksum, not authenticated.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot<'f> {
     bytes: &'f [u8],

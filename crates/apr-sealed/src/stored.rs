@@ -1,4 +1,4 @@
-//! The payload as it is stored, verified where the file is signed.
+//! The stored payload, verified if the file is signed.
 
 use alloc::vec::Vec;
 use core::cell::RefCell;

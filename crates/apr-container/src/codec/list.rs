@@ -1,13 +1,13 @@
-//! Lists on their way out of a payload, whatever they are of.
+//! Lists that a payload is decoded into, independent of the element type.
 
 use alloc::vec::Vec;
 
-/// A list that gets its room at once.
+/// A list whose memory is reserved once.
 pub(super) trait List {
     /// Bytes of memory that an element takes.
     fn element_size(&self) -> usize;
 
-    /// Makes room for so many elements; whether there is memory for them.
+    /// Reserves memory for this many elements; `false` if there is none.
     fn reserve(&mut self, count: usize) -> bool;
 }
 
@@ -21,11 +21,11 @@ impl<T> List for Vec<T> {
     }
 }
 
-/// A list that is made from bytes.
+/// A list that is decoded from bytes.
 pub(super) trait Pieces {
     fn as_list(&mut self) -> &mut dyn List;
 
-    /// Appends what these bytes are, which are those of whole elements.
+    /// Decodes and appends these bytes, which are whole elements.
     fn take(&mut self, bytes: &[u8]);
 }
 

@@ -1,4 +1,4 @@
-//! Which release of the format's first implementation a payload is laid out for.
+//! Payload layouts of the releases of aprender.
 
 use core::fmt;
 
@@ -21,7 +21,7 @@ impl PayloadLayout {
     /// All, oldest first.
     pub const ALL: [Self; 3] = [Self::V0_10, Self::V0_15, Self::V0_72];
 
-    /// The version that stands in the metadata of files with this layout.
+    /// The version in the metadata of files with this layout.
     #[must_use]
     pub const fn version(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl PayloadLayout {
         }
     }
 
-    /// The layout that the given version writes, `None` for versions nobody has looked at.
+    /// The layout that the given version writes, `None` for versions whose layout is not known.
     #[must_use]
     pub fn from_version(version: &str) -> Option<Self> {
         let mut parts = version.split('.');

@@ -1,4 +1,4 @@
-//! Bytes to values.
+//! Decoding of payloads.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ pub(crate) struct Context {
     pub(crate) model_type: ModelType,
     pub(crate) model_name: Option<String>,
     pub(crate) options: ReadOptions,
-    /// Most memory the values may take.
+    /// Maximum memory of the values.
     pub(crate) memory: u64,
 }
 
@@ -35,21 +35,21 @@ impl Context {
     }
 }
 
-/// Reads a payload's values in order, and refuses what its bytes cannot hold.
+/// Reads a payload's values in order, and refuses counts that its bytes cannot hold.
 ///
-/// Lists are given memory for no more elements than there are bytes left for them.
+/// A list never gets memory for more elements than the remaining bytes can hold.
 pub struct PayloadReader<'r> {
     source: Input<'r>,
     context: &'r Context,
     /// Bytes read.
     offset: u64,
-    /// Bytes the payload has at most.
+    /// Maximum length of the payload.
     end: u64,
-    /// Memory asked for so far.
+    /// Memory charged so far.
     charged: u64,
 }
 
-/// Where the bytes come from. Those in memory need no call to be had.
+/// The source of the bytes. Bytes in memory are read without a call.
 enum Input<'r> {
     Memory(&'r [u8]),
     Source(&'r mut dyn Source),
@@ -77,7 +77,7 @@ macro_rules! scalars {
         ///
         /// # Errors
         ///
-        /// [`ErrorKind::PayloadEnd`], and what the source of the bytes says.
+        /// [`ErrorKind::PayloadEnd`], and errors of the source.
         #[inline]
         pub fn $name(&mut self) -> Result<$name, Error> {
             Ok($name::from_le_bytes(self.array()?))
@@ -92,8 +92,7 @@ macro_rules! lists {
         ///
         /// # Errors
         ///
-        /// [`ErrorKind::Count`], [`ErrorKind::PayloadEnd`], [`ErrorKind::OutOfMemory`], and what the source of the
-        /// bytes says.
+        /// [`ErrorKind::Count`], [`ErrorKind::PayloadEnd`], [`ErrorKind::OutOfMemory`], and errors of the source.
         pub fn $name(&mut self) -> Result<Vec<$element>, Error> {
             let count = self.count(size_of::<$element>() as u64)?;
             self.$raw(count)
@@ -103,8 +102,7 @@ macro_rules! lists {
         ///
         /// # Errors
         ///
-        /// [`ErrorKind::Count`], [`ErrorKind::PayloadEnd`], [`ErrorKind::OutOfMemory`], and what the source of the
-        /// bytes says.
+        /// [`ErrorKind::Count`], [`ErrorKind::PayloadEnd`], [`ErrorKind::OutOfMemory`], and errors of the source.
         pub fn $raw(&mut self, count: usize) -> Result<Vec<$element>, Error> {
             self.numbers(count, |bytes| <$element>::from_le_bytes(*bytes))
         })*
@@ -112,7 +110,7 @@ macro_rules! lists {
 }
 
 impl<'r> PayloadReader<'r> {
-    /// Reads up to `len` bytes of `source`; that many are there or are allowed to come.
+    /// Reads up to `len` bytes of `source`.
     pub(crate) fn new(source: &'r mut dyn Source, len: u64, context: &'r Context) -> Self {
         let source = match source.in_memory().is_some() {
             true => Input::Memory(source.in_memory().unwrap_or_default()),
@@ -133,8 +131,7 @@ impl<'r> PayloadReader<'r> {
         self.context.model_type
     }
 
-    /// The name under which the writer filed the model within its type: `custom["apr.model"]` of the metadata. It is
-    /// a hint and can lie.
+    /// The model's name within its type, `custom["apr.model"]` of the metadata: a hint, not validated.
     #[must_use]
     pub fn model_name(&self) -> Option<&str> {
         self.context.model_name.as_deref()
@@ -146,7 +143,7 @@ impl<'r> PayloadReader<'r> {
         self.context.options.strictness
     }
 
-    /// What the payload may ask for.
+    /// The resource limits.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.context.options.limits
@@ -191,7 +188,7 @@ impl<'r> PayloadReader<'r> {
         f64;
     }
 
-    /// A truth value.
+    /// A Boolean value.
     ///
     /// # Errors
     ///
@@ -219,7 +216,7 @@ impl<'r> PayloadReader<'r> {
         }
     }
 
-    /// The number of an alternative below `n_variants`.
+    /// A variant index below `n_variants`.
     ///
     /// # Errors
     ///
@@ -261,8 +258,8 @@ impl<'r> PayloadReader<'r> {
         }
     }
 
-    /// A list of structures that take at least `min_element_len` bytes each: its length, then what `read` makes of each
-    /// element. There is room for all before the first is read; what they point to is not charged.
+    /// A list of structs that take at least `min_element_len` bytes each: its length, then each element as `read` decodes it.
+    /// Memory for all of them is reserved before the first is read; memory that they point to is not charged.
     ///
     /// # Errors
     ///
@@ -294,8 +291,7 @@ impl<'r> PayloadReader<'r> {
         Ok(())
     }
 
-    /// What `decode` makes of bytes that were read from here, as the whole of a payload in the same layout. What it takes
-    /// counts here as well.
+    /// Decodes bytes that were read from here as a whole payload in the same layout. Its memory is charged here as well.
     ///
     /// # Errors
     ///
@@ -316,14 +312,14 @@ impl<'r> PayloadReader<'r> {
         }
     }
 
-    /// The length of a list, which gets room for so many elements.
+    /// The length of a list, for which memory is reserved.
     fn begin_list(&mut self, min_element_len: u64, list: &mut dyn List) -> Result<usize, Error> {
         let count = self.count(min_element_len)?;
-        self.make_room_for(count, list)?;
+        self.reserve_list(count, list)?;
         Ok(count)
     }
 
-    fn make_room_for(&mut self, count: usize, list: &mut dyn List) -> Result<(), Error> {
+    fn reserve_list(&mut self, count: usize, list: &mut dyn List) -> Result<(), Error> {
         let bytes = (count as u64).saturating_mul(list.element_size() as u64);
         self.charge(bytes)?;
         if list.reserve(count) { Ok(()) } else { Err(ErrorKind::OutOfMemory { bytes }.at(self.offset)) }
@@ -333,7 +329,7 @@ impl<'r> PayloadReader<'r> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PayloadEnd`], and what the source of the bytes says.
+    /// [`ErrorKind::PayloadEnd`], and errors of the source.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         if let Input::Memory(rest) = &mut self.source
@@ -362,7 +358,7 @@ impl<'r> PayloadReader<'r> {
         Ok(bytes)
     }
 
-    /// Text: its length in bytes, then UTF-8.
+    /// A string: its length in bytes, then UTF-8.
     ///
     /// # Errors
     ///
@@ -372,12 +368,11 @@ impl<'r> PayloadReader<'r> {
         String::from_utf8(self.bytes()?).map_err(|_| ErrorKind::InvalidUtf8.at(at))
     }
 
-    /// Bytes: their number, then themselves.
+    /// Bytes: their number, then the bytes.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Count`], [`ErrorKind::PayloadEnd`], [`ErrorKind::OutOfMemory`], and what the source of the bytes
-    /// says.
+    /// [`ErrorKind::Count`], [`ErrorKind::PayloadEnd`], [`ErrorKind::OutOfMemory`], and errors of the source.
     pub fn bytes(&mut self) -> Result<Vec<u8>, Error> {
         let count = self.count(1)?;
         self.bytes_raw(count)
@@ -421,14 +416,14 @@ impl<'r> PayloadReader<'r> {
         self.numbers(count, |bytes: &[u8; 1]| bytes[0])
     }
 
-    /// All bytes that are left.
+    /// All remaining bytes.
     ///
     /// # Errors
     ///
-    /// As [`charge`](Self::charge), [`ErrorKind::OutOfMemory`], and what the source of the bytes says.
+    /// As [`charge`](Self::charge), [`ErrorKind::OutOfMemory`], and errors of the source.
     pub fn rest(&mut self) -> Result<Vec<u8>, Error> {
         if self.context.options.is_strict() {
-            // As many come as are left.
+            // The number of remaining bytes is known.
             let left = self.remaining();
             self.charge(left)?;
             let bytes = collect(&mut self.source, left)?;
@@ -441,15 +436,15 @@ impl<'r> PayloadReader<'r> {
             if taken == 0 {
                 return Ok(bytes);
             }
-            self.make_room(&mut bytes, taken)?;
+            self.reserve(&mut bytes, taken)?;
             bytes.extend_from_slice(self.source.fill()?);
             self.source.consume(taken);
             self.offset += taken as u64;
         }
     }
 
-    /// Makes room for `count` more bytes. Room doubles; while a block of memory moves, it exists twice.
-    fn make_room(&mut self, bytes: &mut Vec<u8>, count: usize) -> Result<(), Error> {
+    /// Reserves memory for `count` more bytes. The capacity doubles; while a block of memory moves, it exists twice.
+    fn reserve(&mut self, bytes: &mut Vec<u8>, count: usize) -> Result<(), Error> {
         let (len, old) = (bytes.len(), bytes.capacity());
         if old - len >= count {
             return Ok(());
@@ -461,11 +456,11 @@ impl<'r> PayloadReader<'r> {
         made.map_err(|_| ErrorKind::OutOfMemory { bytes: new as u64 }.at(self.offset))
     }
 
-    /// Passes over `count` bytes.
+    /// Skips `count` bytes.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PayloadEnd`], and what the source of the bytes says.
+    /// [`ErrorKind::PayloadEnd`], and errors of the source.
     pub fn skip(&mut self, count: u64) -> Result<(), Error> {
         self.prove(count)?;
         let mut left = count;
@@ -499,19 +494,19 @@ impl<'r> PayloadReader<'r> {
         Ok(numbers.values)
     }
 
-    /// Hands the next `count` elements of `len` bytes each, at most 8, to a list, as many at a time as lie together.
+    /// Appends the next `count` elements of `len` bytes each, at most 8, to a list, as many at a time as are contiguous.
     fn pieces(&mut self, count: usize, len: usize, list: &mut dyn Pieces) -> Result<(), Error> {
         let available = self.remaining();
         if count as u64 > available / len as u64 {
             return Err(ErrorKind::Count { count: count as u64, available }.at(self.offset));
         }
-        self.make_room_for(count, list.as_list())?;
+        self.reserve_list(count, list.as_list())?;
         let mut left = count;
         while left > 0 {
             let chunk = self.source.fill()?;
             let whole = (chunk.len() / len).min(left);
             if whole == 0 {
-                // An element that lies across two chunks, or the end.
+                // An element that spans two chunks, or the end.
                 let mut bytes = [0; 8];
                 let bytes = bytes.get_mut(..len).unwrap_or_default();
                 self.fill_across_chunks(bytes)?;
@@ -531,15 +526,15 @@ impl<'r> PayloadReader<'r> {
     fn fill_across_chunks(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
         self.prove(bytes.len() as u64)?;
         let (at, mut filled) = (self.offset, 0);
-        while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
+        while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             let chunk = self.source.fill()?;
-            let step = chunk.len().min(room.len());
+            let step = chunk.len().min(rest.len());
             if step == 0 {
-                let needed = (filled + room.len()) as u64;
+                let needed = (filled + rest.len()) as u64;
                 return Err(ErrorKind::PayloadEnd { needed, available: filled as u64 }.at(at));
             }
-            let (Some(room), Some(chunk)) = (room.get_mut(..step), chunk.get(..step)) else { break };
-            room.copy_from_slice(chunk);
+            let (Some(rest), Some(chunk)) = (rest.get_mut(..step), chunk.get(..step)) else { break };
+            rest.copy_from_slice(chunk);
             self.source.consume(step);
             self.offset += step as u64;
             filled += step;
@@ -555,7 +550,7 @@ impl<'r> PayloadReader<'r> {
         }
     }
 
-    /// Proves that nothing is left over (strict), or passes over what is left. Returns the bytes the payload had.
+    /// Checks that no bytes are left over (strict), or skips them. Returns the length of the payload.
     pub(crate) fn finish(&mut self) -> Result<u64, Error> {
         let read = self.offset;
         let mut left_over = 0;

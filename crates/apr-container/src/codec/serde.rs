@@ -21,9 +21,9 @@ use crate::error::Error;
 ///   number of your own as the first field, or a new alternative at the end of an enum.
 /// - `skip_serializing_if` loses the place of what follows. `flatten` and lists of unknown length are refused when
 ///   saving; `untagged` and internally tagged enums are refused when loading.
-/// - Borrowed text and bytes (`&str`) cannot be loaded.
+/// - Borrowed strings and bytes (`&str`) cannot be loaded.
 ///
-/// Loading is bounded by the bytes that are there, whatever lengths they claim, by [`Limits::payload_depth`] levels of
+/// Loading is bounded by the available bytes, whatever lengths they declare, by [`Limits::payload_depth`] levels of
 /// values within each other, and by [`Limits::empty_elements`] list elements that take no bytes.
 ///
 /// [`Limits::payload_depth`]: crate::Limits::payload_depth
@@ -62,7 +62,7 @@ impl<T: Serialize> EncodePayload for Serde<T> {
     /// # Errors
     ///
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for lists and maps of unknown length,
-    /// [`ErrorKind::Custom`](crate::ErrorKind::Custom) with what the type says, and what the destination says.
+    /// [`ErrorKind::Custom`](crate::ErrorKind::Custom) with the type's own message, and errors of the destination.
     fn encode_payload(&self, out: &mut PayloadWriter<'_>) -> Result<(), Error> {
         self.0.serialize(Encoder::new(out)).map_err(|refusal| refusal.0)
     }
@@ -71,14 +71,14 @@ impl<T: Serialize> EncodePayload for Serde<T> {
 impl<T: DeserializeOwned> DecodePayload for Serde<T> {
     /// # Errors
     ///
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for types that ask what comes next,
-    /// [`ErrorKind::Custom`](crate::ErrorKind::Custom) with what the type says, [`ErrorKind::Limit`](crate::ErrorKind::Limit),
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for types that need self-describing input,
+    /// [`ErrorKind::Custom`](crate::ErrorKind::Custom) with the type's own message, [`ErrorKind::Limit`](crate::ErrorKind::Limit),
     /// and what the reader refuses.
     fn decode_payload(input: &mut PayloadReader<'_>) -> Result<Self, Error> {
         let mut decoder = Decoder::new(input);
         match T::deserialize(&mut decoder) {
             Ok(value) => Ok(Self(value)),
-            // What the type itself says has no place yet.
+            // An error of the type itself has no offset yet.
             Err(refusal) if refusal.0.offset().is_none() => Err(refusal.0.at(decoder.offset())),
             Err(refusal) => Err(refusal.0),
         }

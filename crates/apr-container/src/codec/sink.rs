@@ -1,4 +1,4 @@
-//! Where a payload's bytes go.
+//! Sinks of a payload's bytes.
 
 use alloc::vec::Vec;
 
@@ -20,7 +20,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Forgets the bytes: for their number, which the writer counts.
+/// Discards the bytes: used where only their number matters, which the writer counts.
 #[derive(Debug)]
 pub(crate) struct Counting;
 

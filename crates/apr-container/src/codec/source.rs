@@ -1,30 +1,29 @@
-//! Where a payload's bytes come from.
+//! Sources of a payload's bytes.
 
 use alloc::vec::Vec;
 
 use crate::codec::sink::Sink;
 use crate::error::{Error, ErrorKind};
 
-/// Gives bytes in order, in pieces of its own choice.
+/// Provides bytes in order, in pieces whose length it chooses.
 pub(crate) trait Source {
-    /// The next bytes, none only at the end. The same ones until some are consumed.
+    /// The next bytes, empty only at the end. Repeated calls return the same bytes until some are consumed.
     fn fill(&mut self) -> Result<&[u8], Error>;
 
-    /// Passes over the first `len` of the bytes that [`fill`](Self::fill) gave.
+    /// Consumes the first `len` of the bytes that [`fill`](Self::fill) returned.
     fn consume(&mut self, len: usize);
 
-    /// All bytes that are left, if they are in memory.
+    /// All remaining bytes, if they are in memory.
     fn in_memory(&self) -> Option<&[u8]> {
         None
     }
 }
 
-/// All bytes of a source that has at most `len`. Room is made for all at once: while a block of memory grows, it may
-/// exist twice.
+/// All bytes of a source that has at most `len`. Memory is reserved once: a block that grows may exist twice.
 pub(crate) fn collect(source: &mut dyn Source, len: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    let room = usize::try_from(len).ok().filter(|&len| bytes.try_reserve_exact(len).is_ok());
-    if room.is_none() {
+    let reserved = usize::try_from(len).ok().filter(|&len| bytes.try_reserve_exact(len).is_ok());
+    if reserved.is_none() {
         return Err(ErrorKind::OutOfMemory { bytes: len }.into());
     }
     loop {

@@ -1,4 +1,4 @@
-//! Values where they lie: models that are read in place.
+//! Views: models that are read in place.
 
 use core::fmt;
 
@@ -10,13 +10,13 @@ pub trait ViewPayload: DecodePayload {
     /// The model over a payload that lives as long as `'data`.
     type View<'data>;
 
-    /// Finds the model's parts in `payload`, which `input` reads from its first byte to its last, and proves of what
-    /// predictions need all that [`decode_payload`](DecodePayload::decode_payload) proves. Lists stay where they are
+    /// Finds the model's parts in `payload`, which `input` reads from its first byte to its last, and validates what
+    /// predictions need as [`decode_payload`](DecodePayload::decode_payload) does. Lists stay in place
     /// ([`PayloadReader::f32s_in`]).
     ///
     /// # Errors
     ///
-    /// As [`decode_payload`](DecodePayload::decode_payload); [`Error::model`] for a model that can predict nothing.
+    /// As [`decode_payload`](DecodePayload::decode_payload); [`Error::model`] for a model that cannot predict.
     fn view_payload<'data>(
         input: &mut PayloadReader<'_>,
         payload: &'data [u8],
@@ -30,30 +30,30 @@ pub struct F32s<'data> {
 }
 
 impl<'data> F32s<'data> {
-    /// How many.
+    /// The number of values.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// One of them, `None` behind the last.
+    /// The value at an index, `None` beyond the end.
     #[must_use]
     pub fn get(&self, idx: usize) -> Option<f32> {
         self.bytes.get(idx).copied().map(f32::from_le_bytes)
     }
 
-    /// All of them in order.
+    /// The values in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = f32> + DoubleEndedIterator + Clone + use<'data> {
         self.bytes.iter().copied().map(f32::from_le_bytes)
     }
 
-    /// As many at a time, what is left over at the end not among them.
+    /// The values in chunks of `len`; a shorter rest is left out.
     ///
     /// # Panics
     ///
@@ -86,7 +86,7 @@ impl PayloadReader<'_> {
         let count = self.count(4)?;
         let begin = self.offset();
         self.skip((count as u64).saturating_mul(4))?;
-        // Both ends lie in the payload, which is in memory: they fit `usize`.
+        // Both ends are within the payload, which is in memory: they fit `usize`.
         let bytes = payload.get(begin as usize..self.offset() as usize).unwrap_or_default();
         Ok(F32s { bytes: bytes.as_chunks().0 })
     }
@@ -102,7 +102,7 @@ mod tests {
     use crate::limits::ReadOptions;
     use crate::model_type::ModelType;
 
-    /// The list in the payload behind its first byte.
+    /// The list in the payload after its first byte.
     fn list(payload: &[u8]) -> Result<F32s<'_>, Error> {
         let context = Context::new(PayloadLayout::default(), ModelType::Custom, ReadOptions::STRICT, 0);
         let mut source = SliceSource::new(payload);

@@ -1,4 +1,4 @@
-//! Values to bytes.
+//! Encoding of payloads.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use super::sink::Sink;
 use crate::codec::payload_layout::PayloadLayout;
 use crate::error::Error;
 
-/// Bytes gathered before they are handed on: single values are a few bytes each.
+/// Length of the buffer: single values are a few bytes each.
 const BUFFER_LEN: usize = 2048;
 
 /// Writes a payload's values in order.
@@ -24,7 +24,7 @@ macro_rules! scalars {
         ///
         /// # Errors
         ///
-        /// What the destination says.
+        /// Errors of the destination.
         #[inline]
         pub fn $name(&mut self, value: $name) -> Result<(), Error> {
             self.bytes_raw(&value.to_le_bytes())
@@ -39,7 +39,7 @@ macro_rules! lists {
         ///
         /// # Errors
         ///
-        /// What the destination says.
+        /// Errors of the destination.
         pub fn $name(&mut self, values: &[$element]) -> Result<(), Error> {
             self.usize(values.len())?;
             self.$raw(values)
@@ -49,7 +49,7 @@ macro_rules! lists {
         ///
         /// # Errors
         ///
-        /// What the destination says.
+        /// Errors of the destination.
         pub fn $raw(&mut self, values: &[$element]) -> Result<(), Error> {
             if cfg!(target_endian = "little") {
                 return self.bytes_raw(bytemuck::cast_slice(values));
@@ -103,11 +103,11 @@ impl<'w> PayloadWriter<'w> {
         f64;
     }
 
-    /// A truth value: one byte, 0 or 1.
+    /// A Boolean value: one byte, 0 or 1.
     ///
     /// # Errors
     ///
-    /// What the destination says.
+    /// Errors of the destination.
     pub fn bool(&mut self, value: bool) -> Result<(), Error> {
         self.u8(value.into())
     }
@@ -116,16 +116,16 @@ impl<'w> PayloadWriter<'w> {
     ///
     /// # Errors
     ///
-    /// What the destination says.
+    /// Errors of the destination.
     pub fn usize(&mut self, value: usize) -> Result<(), Error> {
         self.u64(value as u64)
     }
 
-    /// The number of an alternative: four bytes.
+    /// A variant index: four bytes.
     ///
     /// # Errors
     ///
-    /// What the destination says.
+    /// Errors of the destination.
     pub fn variant(&mut self, variant: u32) -> Result<(), Error> {
         self.u32(variant)
     }
@@ -134,25 +134,25 @@ impl<'w> PayloadWriter<'w> {
     ///
     /// # Errors
     ///
-    /// What the destination says.
+    /// Errors of the destination.
     pub fn option(&mut self, is_some: bool) -> Result<(), Error> {
         self.bool(is_some)
     }
 
-    /// Text: its length in bytes, then UTF-8.
+    /// A string: its length in bytes, then UTF-8.
     ///
     /// # Errors
     ///
-    /// What the destination says.
+    /// Errors of the destination.
     pub fn str(&mut self, text: &str) -> Result<(), Error> {
         self.bytes(text.as_bytes())
     }
 
-    /// Bytes: their number, then themselves.
+    /// Bytes: their number, then the bytes.
     ///
     /// # Errors
     ///
-    /// What the destination says.
+    /// Errors of the destination.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.usize(bytes.len())?;
         self.bytes_raw(bytes)
@@ -162,7 +162,7 @@ impl<'w> PayloadWriter<'w> {
     ///
     /// # Errors
     ///
-    /// What the destination says.
+    /// Errors of the destination.
     pub fn usizes(&mut self, values: &[usize]) -> Result<(), Error> {
         self.usize(values.len())?;
         values.iter().try_for_each(|&value| self.usize(value))
@@ -176,15 +176,15 @@ impl<'w> PayloadWriter<'w> {
         u64s, u64s_raw, u64;
     }
 
-    /// Bytes as they are, without their number. Long runs are handed on from where they are, without a copy.
+    /// Bytes without their number. Long slices are written without a copy.
     ///
     /// # Errors
     ///
-    /// What the destination says.
+    /// Errors of the destination.
     #[inline]
     pub fn bytes_raw(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        if let Some(room) = self.buffer.get_mut(self.buffered..self.buffered + bytes.len()) {
-            room.copy_from_slice(bytes);
+        if let Some(space) = self.buffer.get_mut(self.buffered..self.buffered + bytes.len()) {
+            space.copy_from_slice(bytes);
             self.buffered += bytes.len();
             return Ok(());
         }
@@ -193,8 +193,8 @@ impl<'w> PayloadWriter<'w> {
 
     fn bytes_beyond_buffer(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.hand_on()?;
-        if let Some(room) = self.buffer.get_mut(..bytes.len()) {
-            room.copy_from_slice(bytes);
+        if let Some(space) = self.buffer.get_mut(..bytes.len()) {
+            space.copy_from_slice(bytes);
             self.buffered = bytes.len();
             return Ok(());
         }
@@ -209,7 +209,7 @@ impl<'w> PayloadWriter<'w> {
         self.sink.put(bytes)
     }
 
-    /// Hands on what is left; the number of bytes written.
+    /// Writes the rest of the buffer; returns the number of bytes written.
     pub(crate) fn finish(mut self) -> Result<u64, Error> {
         self.hand_on()?;
         Ok(self.handed_on)

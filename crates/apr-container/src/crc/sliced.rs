@@ -1,16 +1,16 @@
-//! The checksum eight bytes at a time, by tables that are made when they are first needed: WebAssembly has no instruction for it,
-//! and a module that is fetched has no room for tables.
+//! The checksum eight bytes at a time, with tables computed when they are first used: WebAssembly has no instruction for it, and
+//! tables would enlarge a module.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The polynomial, its coefficients from the lowest.
 const POLYNOMIAL: u32 = 0xEDB8_8320;
 
-/// What one byte becomes by being followed by none to seven others. Zeros take no room in a module.
+/// The effect of one byte followed by zero to seven others. Zeros take no space in a module.
 static TABLES: [[AtomicU32; 256]; 8] = [const { [const { AtomicU32::new(0) }; 256] }; 8];
 static ARE_MADE: AtomicBool = AtomicBool::new(false);
 
-/// The tables. Whoever comes while another thread makes them makes them too: of the same numbers.
+/// The tables. Threads that race to compute them store the same values.
 fn tables() -> &'static [[AtomicU32; 256]; 8] {
     if !ARE_MADE.load(Ordering::Acquire) {
         for byte in 0..=u8::MAX {
@@ -27,7 +27,7 @@ fn tables() -> &'static [[AtomicU32; 256]; 8] {
     &TABLES
 }
 
-/// A checksum that grows.
+/// A checksum that is computed incrementally.
 #[derive(Clone, Debug)]
 pub(super) struct Hasher {
     state: u32,
@@ -56,7 +56,7 @@ impl Hasher {
         self.len += bytes.len() as u64;
     }
 
-    /// Goes on with bytes whose own checksum is known: this one is multiplied by `x` to as many powers as they have bits.
+    /// Appends bytes whose own checksum is known: this one is multiplied by `x` to as many powers as they have bits.
     #[cfg(any(feature = "std", test))]
     pub(super) fn combine(&mut self, other: &Self) {
         let mut bits = other.len.wrapping_mul(8);

@@ -1,4 +1,4 @@
-//! Which model another was distilled from.
+//! Provenance of distilled models.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use super::record::{choice, record};
 
 choice! {
-    /// How knowledge was passed on.
+    /// Distillation method.
     pub enum DistillationMethod {
-        /// From the teacher's answers.
+        /// From the teacher's outputs.
         #[default]
         Standard,
         /// Layer by layer.
@@ -19,21 +19,21 @@ choice! {
 }
 
 record! {
-    /// Where a student model's knowledge comes from. Nobody vouches for it in a file that is not signed.
+    /// The teacher and the method of a distilled model. Not authenticated in a file that is not signed.
     pub struct DistillationInfo {
-        /// How it was passed on.
+        /// The method.
         pub method: DistillationMethod,
-        /// From whom.
+        /// The teacher.
         pub teacher: Teacher,
         /// Settings of the training.
         pub params: DistillationParams,
-        /// Which layer learned from which, empty if that was not recorded.
+        /// Pairs of student and teacher layers, empty if they were not recorded.
         pub layer_mapping: Vec<LayerMapping>,
     }
 }
 
 record! {
-    /// A model that taught, or several as one.
+    /// The teacher model, or an ensemble of several.
     pub struct Teacher {
         /// Digest of its file.
         pub hash: String,
@@ -43,7 +43,7 @@ record! {
         pub model_type: String,
         /// Number of its parameters.
         pub param_count: u64,
-        /// The members, if it is several.
+        /// The members of an ensemble.
         pub ensemble_teachers: Vec<Teacher>,
     }
 }
@@ -53,19 +53,19 @@ record! {
     pub struct DistillationParams {
         /// Divides the logits before the softmax.
         pub temperature: f32,
-        /// Weight of the teacher's answers against the true labels.
+        /// Weight of the teacher's outputs relative to the true labels.
         pub alpha: f32,
-        /// Weight of the layers' likeness.
+        /// Weight of the similarity of layers.
         pub beta: Option<f32>,
-        /// Passes over the samples.
+        /// Epochs.
         pub epochs: u32,
-        /// Loss at the end.
+        /// Final loss.
         pub final_loss: Option<f32>,
     }
 }
 
 record! {
-    /// A layer and the one it learned from, both counted from 0.
+    /// Indices of a student layer and its teacher layer.
     pub struct LayerMapping {
         /// Of the student.
         pub student_layer: u64,

@@ -1,4 +1,4 @@
-//! Who may use a model, as its maker says.
+//! The license of a model, as its author declares it.
 
 use alloc::string::String;
 
@@ -8,7 +8,7 @@ use super::time::unix_seconds;
 choice! {
     /// Kind of license.
     pub enum LicenseTier {
-        /// One person, not for business.
+        /// One person, non-commercial.
         #[default]
         Personal,
         /// A small group.
@@ -21,18 +21,17 @@ choice! {
 }
 
 record! {
-    /// A label that says who may use the model. Nothing enforces it, and nobody vouches for it in a file that is not
-    /// signed.
+    /// The declared license of a model. Nothing enforces it, and it is not authenticated in a file that is not signed.
     pub struct License {
         /// Identifier of the license.
         pub uuid: String,
         /// Digest of the license key.
         pub hash: String,
-        /// Until when it holds, as ISO 8601.
+        /// Expiry, as ISO 8601.
         pub expiry: Option<String>,
-        /// How many may use it at a time.
+        /// Maximum number of concurrent users.
         pub seats: Option<u32>,
-        /// Whom it was given to.
+        /// The licensee.
         pub licensee: Option<String>,
         /// Kind of license.
         pub tier: LicenseTier,
@@ -40,8 +39,8 @@ record! {
 }
 
 impl License {
-    /// The second, since 1970, from which the license no longer holds. A date without a time counts to the end of its day,
-    /// UTC. `None` if there is no [`expiry`](Self::expiry), or it is no time: see [`has_expired`](Self::has_expired).
+    /// The time of expiry in seconds since 1970. A date without a time includes its whole day, UTC. `None` if there is no
+    /// [`expiry`](Self::expiry), or it is not a time: see [`has_expired`](Self::has_expired).
     #[must_use]
     pub fn expiry_unix(&self) -> Option<u64> {
         let expiry = self.expiry.as_deref()?;
@@ -51,7 +50,7 @@ impl License {
         }
     }
 
-    /// Whether the license has expired at a time in seconds since 1970. One whose expiry cannot be read has.
+    /// Whether the license has expired at a time in seconds since 1970. A license whose expiry cannot be parsed has expired.
     ///
     /// ```
     /// use apr_container::License;

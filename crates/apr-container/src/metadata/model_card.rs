@@ -1,4 +1,4 @@
-//! What people should know about a model.
+//! Model cards.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,39 +13,39 @@ record! {
     pub struct ModelCard {
         /// Identifier of the model.
         pub model_id: String,
-        /// Name for people.
+        /// Display name.
         pub name: String,
         /// Version of the model.
         pub version: String,
-        /// Who made it.
+        /// Author.
         pub author: Option<String>,
-        /// When, as ISO 8601.
+        /// Time of creation, as ISO 8601.
         pub created_at: String,
-        /// Library that made it, with its version.
+        /// Library that created it, with its version.
         pub framework_version: String,
         /// Compiler of that library.
         pub rust_version: Option<String>,
-        /// What it is for.
+        /// Description.
         pub description: Option<String>,
-        /// Under which terms it may be used.
+        /// License.
         pub license: Option<String>,
         /// What it was trained on.
         pub training_data: Option<TrainingData>,
-        /// Settings of the training.
+        /// Hyperparameters of the training.
         pub hyperparameters: Map<Value>,
-        /// How well it does.
+        /// Metrics of the model.
         pub metrics: Map<Value>,
-        /// Its kind, in words.
+        /// Architecture.
         pub architecture: Option<String>,
         /// Number of its parameters.
         pub param_count: Option<u64>,
-        /// Machines it is meant for, for example `cpu`.
+        /// Target hardware, for example `cpu`.
         pub target_hardware: Vec<String>,
     }
 }
 
 impl ModelCard {
-    /// Seconds since 1970 of [`created_at`](Self::created_at), `None` if that is no time or an earlier one.
+    /// Seconds since 1970 of [`created_at`](Self::created_at), `None` if that is not a time, or before 1970.
     #[must_use]
     pub fn created_at_unix(&self) -> Option<u64> {
         unix_seconds(&self.created_at)

@@ -1,6 +1,6 @@
-//! MessagePack to values.
+//! MessagePack reader.
 //!
-//! <https://github.com/msgpack/msgpack/blob/master/spec.md>. Every form of a number, text or list is read, not only the
+//! <https://github.com/msgpack/msgpack/blob/master/spec.md>. Every form of a number, string or list is read, not only the
 //! shortest: other writers use them.
 
 use alloc::borrow::ToOwned;
@@ -17,13 +17,13 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::{Limits, Strictness};
 use crate::map::Map;
 
-/// Deepest nesting whatever the limits say: reading and dropping values uses the stack.
+/// Maximum nesting whatever the limits are: reading and dropping values uses the stack.
 pub(super) const DEEPEST: usize = 256;
 
-/// The part of a file that errors speak of.
+/// The part of a file in error messages.
 const PART: &str = "metadata";
 
-/// What a value begins with: all of it, but for lists and maps.
+/// The head of a value: the whole value, except for lists and maps.
 enum Head<'data> {
     Nil,
     Bool(bool),
@@ -54,11 +54,11 @@ impl Head<'_> {
     }
 }
 
-/// How a structure stands in the bytes.
+/// How a struct is encoded.
 pub(super) enum Shape {
-    /// Fields by name, so many.
+    /// Fields by name, and their number.
     Named(usize),
-    /// Fields in order, so many: what [`Strictness::Compat`] tolerates.
+    /// Fields in order, and their number: accepted with [`Strictness::Compat`].
     Positional(usize),
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Reader<'data> {
     offset: u64,
     strictness: Strictness,
     budget: Budget,
-    /// Levels that may still be entered.
+    /// Remaining levels of nesting.
     levels_left: usize,
     deepest: usize,
 }
@@ -86,12 +86,12 @@ impl<'data> Reader<'data> {
         Ok(Self { rest: bytes, offset: 0, strictness, budget, levels_left: deepest, deepest })
     }
 
-    /// Where the next value begins.
+    /// Offset of the next value.
     pub(super) const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Proves that nothing is left over (strict).
+    /// Checks that no bytes are left over (strict).
     pub(super) fn finish(self) -> Result<(), Error> {
         match (self.rest.len() as u64, self.strictness) {
             (1.., Strictness::Strict) => {
@@ -101,7 +101,7 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// Passes over a nil, if one is next.
+    /// Skips a nil, if one is next.
     pub(super) fn nil(&mut self) -> bool {
         match self.rest {
             [0xC0, rest @ ..] => {
@@ -117,7 +117,7 @@ impl<'data> Reader<'data> {
         let at = self.offset;
         let text = match self.head()? {
             Head::Text(text) => text,
-            // The format's other readers take bytes for text.
+            // The format's other readers accept bytes as a string.
             Head::Bytes(bytes) if self.strictness == Strictness::Compat => bytes,
             head => return Err(wrong_type("text", &head, at)),
         };
@@ -151,7 +151,7 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// A list, into one that is empty.
+    /// A list, read into an empty one.
     pub(super) fn list(&mut self, list: &mut dyn List) -> Result<(), Error> {
         let at = self.offset;
         match self.head()? {
@@ -261,7 +261,7 @@ impl<'data> Reader<'data> {
         Ok(count as usize) // No truncation: there are as many bytes in memory.
     }
 
-    /// Text that was just read.
+    /// A string that was just read.
     fn checked_text(&mut self, bytes: &[u8]) -> Result<String, Error> {
         let start = self.offset - bytes.len() as u64;
         let text = core::str::from_utf8(bytes)
@@ -352,7 +352,7 @@ fn wrong_type(expected: &'static str, found: &Head<'_>, at: u64) -> Error {
     ErrorKind::MetadataType { expected, found: found.type_name() }.at(at)
 }
 
-/// The same error, its place within `key`.
+/// The same error, with its subject within `key`.
 pub(super) fn under(error: Error, key: &str) -> Error {
     match error.subject().map(Subject::name) {
         Some(inner) => {

@@ -13,7 +13,7 @@ use crate::map::Map;
 
 /// The type of a field.
 pub(super) trait Part: Written {
-    /// Reads a value into a part that was made by `default`.
+    /// Reads a value into a default part.
     fn read(&mut self, input: &mut Reader<'_>) -> Result<(), Error>;
 }
 
@@ -26,10 +26,10 @@ pub(super) trait List {
     /// Bytes of memory that an element takes.
     fn element_size(&self) -> usize;
 
-    /// Makes room for so many elements; whether there is memory for them.
+    /// Reserves memory for this many elements; `false` if there is none.
     fn reserve(&mut self, count: usize) -> bool;
 
-    /// Appends a part made by `default`.
+    /// Appends a default part.
     fn add(&mut self) -> &mut dyn Part;
 }
 
@@ -115,7 +115,7 @@ macro_rules! record {
 }
 pub(super) use record;
 
-/// Declares a choice that is written as its name, and how it is read and written.
+/// Declares an enum that is written as its name, and how it is read and written.
 macro_rules! choice {
     ($(#[$doc:meta])* pub enum $name:ident { $($(#[$variant_doc:meta])* $variant:ident,)* }) => {
         $(#[$doc])*
@@ -123,7 +123,7 @@ macro_rules! choice {
         #[non_exhaustive]
         pub enum $name {
             $($(#[$variant_doc])* $variant,)*
-            /// A name this version does not know, carried as it is.
+            /// A name that this version does not know, kept as it is.
             Other(alloc::string::String),
         }
 
@@ -138,7 +138,7 @@ macro_rules! choice {
             }
         }
 
-        /// The choice of that name.
+        /// The variant of that name.
         impl From<alloc::string::String> for $name {
             fn from(name: alloc::string::String) -> Self {
                 $(if name == stringify!($variant) {
@@ -148,7 +148,7 @@ macro_rules! choice {
             }
         }
 
-        /// The choice of that name.
+        /// The variant of that name.
         impl From<&str> for $name {
             fn from(name: &str) -> Self {
                 Self::from(alloc::string::String::from(name))

@@ -1,4 +1,4 @@
-//! The two ways in which times are written.
+//! Times as Unix seconds and as RFC 3339.
 
 /// Seconds since 1970 of a decimal number or of an RFC 3339 time; `None` for anything else and for earlier times.
 pub(super) fn unix_seconds(text: &str) -> Option<u64> {

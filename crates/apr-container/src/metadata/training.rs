@@ -5,13 +5,13 @@ use alloc::string::String;
 use super::record::record;
 
 record! {
-    /// What a model was trained on, and for how long.
+    /// The training of a model.
     pub struct Training {
         /// Number of samples.
         pub samples: Option<u64>,
-        /// Milliseconds it took.
+        /// Duration in milliseconds.
         pub duration_ms: Option<u64>,
-        /// Where the samples come from.
+        /// Source of the samples.
         pub source: Option<String>,
     }
 }

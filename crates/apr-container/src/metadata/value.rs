@@ -1,4 +1,4 @@
-//! Values of no fixed type, as they stand in hyperparameters, metrics and keys of one's own.
+//! Dynamically typed values of hyperparameters, metrics and custom entries.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -26,20 +26,20 @@ use crate::map::Map;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
-    /// Nothing.
+    /// Null.
     #[default]
     Nil,
-    /// A truth value.
+    /// A Boolean value.
     Bool(bool),
     /// An integer.
     Int(i64),
     /// An integer above [`i64::MAX`].
     UInt(u64),
-    /// A number of 32 bits.
+    /// A 32-bit float.
     F32(f32),
-    /// A number of 64 bits.
+    /// A 64-bit float.
     F64(f64),
-    /// Text.
+    /// A string.
     String(String),
     /// Bytes.
     Bytes(Vec<u8>),
@@ -52,7 +52,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The text.
+    /// The string.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -61,7 +61,7 @@ impl Value {
         }
     }
 
-    /// The truth value.
+    /// The Boolean value.
     #[must_use]
     pub const fn as_bool(&self) -> Option<bool> {
         match self {
@@ -129,7 +129,7 @@ impl Value {
         }
     }
 
-    /// What it is, for messages.
+    /// Name of the type, for messages.
     #[must_use]
     pub const fn type_name(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Values to MessagePack: every length and number in its shortest form, maps sorted by key.
+//! MessagePack writer: every length and number in its shortest form, maps sorted by key.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
 use crate::map::Map;
 
-/// What can be written.
+/// A value that can be written.
 pub(super) trait Written {
     /// Whether a structure leaves it out.
     fn is_absent(&self) -> bool {
@@ -36,7 +36,7 @@ impl Writer {
         Self { bytes: Vec::new(), budget: Budget::open(), levels_left: deepest, deepest }
     }
 
-    /// The bytes, if a reader with the same limits takes them.
+    /// The bytes, if a reader with the same limits accepts them.
     pub(super) fn finish(mut self, limits: &Limits) -> Result<Vec<u8>, Error> {
         let (found, limit) = (self.bytes.len() as u64, limits.metadata_bytes);
         if found > limit {
@@ -157,7 +157,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A length of one byte behind `short`, if there is such a form; of two behind `wide`, of four behind the next.
+    /// A length of one byte after the marker `short`, if there is such a form; of two after `wide`, of four after the next marker.
     fn long_len(&mut self, len: usize, short: Option<u8>, wide: u8) -> Result<(), Error> {
         match (u8::try_from(len), short, u16::try_from(len), u32::try_from(len)) {
             (Ok(len), Some(marker), ..) => self.bytes.extend_from_slice(&[marker, len]),

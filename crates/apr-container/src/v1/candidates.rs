@@ -1,4 +1,4 @@
-//! Which layout a payload has.
+//! Payload layouts to try.
 
 use alloc::string::{String, ToString};
 
@@ -14,7 +14,7 @@ use crate::v1::header::{HEADER_LEN, Header};
 /// What is known about a payload before it is decoded.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidates {
-    /// `None` if the metadata do not tell: each is tried.
+    /// `None` if the metadata do not state it: each is tried.
     layout: Option<PayloadLayout>,
     context: Context,
 }
@@ -29,7 +29,7 @@ impl Candidates {
                     metadata.custom.get(MODEL_NAME_KEY).and_then(|name| Some(name.as_str()?.to_string()));
             }
             Err(error) if options.is_strict() => return Err(error.shifted(HEADER_LEN as u64)),
-            // The known readers do not look at metadata when they load.
+            // The known readers ignore metadata when they load.
             Err(_) => {}
         }
         let mut context =
@@ -38,8 +38,8 @@ impl Candidates {
         Ok(Self { layout, context })
     }
 
-    /// Decodes the model in the layout the metadata name, or in the newest one that fits without a byte left over.
-    /// `open` calls the function it is given with the payload from its beginning.
+    /// Decodes the model in the layout that the metadata name, or in the newest one that fits exactly. `open` calls its argument
+    /// with the payload from its beginning.
     pub(crate) fn decode<M: DecodePayload>(
         self,
         bound: Bound,
@@ -48,7 +48,7 @@ impl Candidates {
         self.read(bound, M::decode_payload, open)
     }
 
-    /// As [`decode`](Self::decode), with whatever `read` makes of the payload.
+    /// As [`decode`](Self::decode), with `read` in place of the model's decoder.
     pub(crate) fn read<T>(
         mut self,
         bound: Bound,

@@ -11,9 +11,9 @@ use crate::metadata::Metadata;
 use crate::v1::candidates::Candidates;
 use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, Header, SIGNATURE_LEN, check_magic};
 
-/// A file whose parts lie where its header says, and whose checksum matches.
+/// A file whose parts are where its header declares them, and whose checksum matches.
 ///
-/// The checksum finds damage, not intent: whoever changes a file can compute it anew.
+/// The checksum detects corruption, not manipulation: anyone who modifies a file can recompute it.
 #[derive(Clone, Debug)]
 pub struct Container<'data> {
     header: Header,
@@ -35,7 +35,7 @@ impl<'data> Container<'data> {
         Self::from_bytes_with(file, &ReadOptions::STRICT)
     }
 
-    /// Finds the parts of a file and compares its checksum. Neither metadata nor payload are looked into.
+    /// Finds the parts of a file and compares its checksum. Neither metadata nor payload are parsed.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl<'data> Container<'data> {
         }
         let header = Header::from_bytes(header, options)?;
         let geometry = header.geometry(file.len() as u64, options);
-        // Of a damaged file the checksum says more than whichever length is wrong.
+        // In a corrupted file, a wrong checksum is more informative than a wrong length.
         let (expected, actual) = (u32::from_le_bytes(*checksum), crc32(sealed));
         if expected != actual
             && !matches!(geometry.as_ref().map_err(Error::kind), Err(ErrorKind::Truncated { .. }))
@@ -68,7 +68,7 @@ impl<'data> Container<'data> {
         }
         let geometry = geometry?;
         let part = |begin: u64, end: u64| {
-            // All ends lie in the file, which is in memory: they fit `usize`.
+            // All offsets are within the file, which is in memory: they fit `usize`.
             sealed.get(begin as usize..end as usize).unwrap_or_default()
         };
         let signature = part(geometry.payload_end, geometry.signature_end);
@@ -95,7 +95,7 @@ impl<'data> Container<'data> {
         self.metadata
     }
 
-    /// The metadata. Nobody vouches for them unless the file is signed and the signature was verified.
+    /// The metadata. Not authenticated unless the file is signed and the signature was verified.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl<'data> Container<'data> {
             .map_err(|error| error.shifted(HEADER_LEN as u64))
     }
 
-    /// The payload in the state it has.
+    /// The payload, encrypted or not.
     #[must_use]
     pub fn payload(&self) -> Payload<'data> {
         let (header, options, stored) = (self.header, self.options, self.payload);
@@ -115,7 +115,7 @@ impl<'data> Container<'data> {
         }
     }
 
-    /// The signature, which nobody has checked.
+    /// The signature, not verified.
     #[must_use]
     pub const fn signature(&self) -> Option<SignatureBlock<'data>> {
         self.signature
@@ -134,7 +134,7 @@ impl<'data> Container<'data> {
     }
 }
 
-/// A payload as the file has it. Only a [`PlainPayload`] can be decoded.
+/// A stored payload. Only a [`PlainPayload`] can be decoded.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Payload<'data> {
@@ -158,7 +158,7 @@ impl<'data> Payload<'data> {
     }
 }
 
-/// A payload nobody has decrypted.
+/// An encrypted payload.
 #[derive(Clone, Copy, Debug)]
 pub struct EncryptedPayload<'data> {
     header: Header,
@@ -172,7 +172,7 @@ impl<'data> EncryptedPayload<'data> {
         self.stored
     }
 
-    /// The compression below the encryption.
+    /// The compression of the plaintext.
     #[must_use]
     pub const fn compression(&self) -> Compression {
         self.header.compression
@@ -211,8 +211,8 @@ impl<'data> PlainPayload<'data> {
         compression::decompress(self.header.compression, self.stored, self.header.bound(&self.options)?)
     }
 
-    /// The model over the bytes as they lie, whatever type the header says. Its values are checked as
-    /// [`decode`](Self::decode) checks them and stay where they are; metadata take memory while they are read.
+    /// The model as a view of the payload, whatever type the header declares. Its values are validated as by
+    /// [`decode`](Self::decode) and stay in place; metadata take memory while they are read.
     ///
     /// # Errors
     ///
@@ -230,7 +230,7 @@ impl<'data> PlainPayload<'data> {
         )
     }
 
-    /// Decodes the model, whatever type the header says.
+    /// Decodes the model, whatever type the header declares.
     ///
     /// # Errors
     ///
@@ -251,9 +251,9 @@ impl<'data> PlainPayload<'data> {
     }
 }
 
-/// A signature and the public key that came with it.
+/// A signature and the public key stored with it.
 ///
-/// That key says nothing about who signed: anyone can sign with a key of their own.
+/// That key does not identify the signer: anyone can sign with a key of their own.
 #[derive(Clone, Copy, Debug)]
 pub struct SignatureBlock<'data> {
     block: &'data [u8; SIGNATURE_LEN],

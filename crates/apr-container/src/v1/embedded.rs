@@ -1,4 +1,4 @@
-//! Models inside programs: the header is read when the program is built.
+//! Models embedded in programs: the header is validated when the program is compiled.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,7 +10,7 @@ use crate::v1::flags::Flags;
 use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, MAGIC, SIGNATURE_LEN, VERSION};
 use crate::v1::load::{Expect, load_from_bytes_with, view_bytes_with};
 
-/// Bytes that begin at a multiple of 64.
+/// Bytes aligned to 64.
 #[doc(hidden)]
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -18,20 +18,20 @@ pub struct Aligned<const LEN: usize>(pub [u8; LEN]);
 
 /// A model file inside the program, in its read-only data.
 ///
-/// Made by [`embed_model!`](crate::embed_model), which reads the header while the program is built: a file that is no
-/// model, one of another type than `M`, or one that was cut off, does not compile.
+/// Created by [`embed_model!`](crate::embed_model), which reads the header at compile time: a file that is not a model, one of
+/// another type than `M`, or a truncated one does not compile.
 pub struct Embedded<M> {
     file: &'static [u8],
     model: PhantomData<fn() -> M>,
 }
 
 impl<M: DecodePayload> Embedded<M> {
-    /// Takes the bytes of a file, as `include_bytes!` gives them.
+    /// From the bytes of a file, as `include_bytes!` returns them.
     ///
     /// # Panics
     ///
     /// If the header is not that of a model of this type, or its lengths are not those of the file; in a constant or a static
-    /// that is an error of the compiler. What only the whole file can show, its checksum among it, [`load`](Self::load) finds.
+    /// that is a compile error. The rest of the file, including its checksum, is validated by [`load`](Self::load).
     #[must_use]
     pub const fn new(file: &'static [u8]) -> Self {
         let Some((header, rest)) = file.split_first_chunk::<HEADER_LEN>() else {
@@ -50,9 +50,9 @@ impl<M: DecodePayload> Embedded<M> {
         let signature = if flags.contains(Flags::SIGNED) { SIGNATURE_LEN } else { 0 };
         let metadata = u32::from_le_bytes([a0, a1, a2, a3]) as usize;
         let payload = u32::from_le_bytes([b0, b1, b2, b3]) as usize;
-        // Of a sum beyond the addresses no file is left.
-        let behind = metadata.saturating_add(payload).saturating_add(signature + CHECKSUM_LEN);
-        assert!(rest.len() == behind, "a model file that was cut off, or with bytes behind its end");
+        // A saturated sum is longer than any file.
+        let expected = metadata.saturating_add(payload).saturating_add(signature + CHECKSUM_LEN);
+        assert!(rest.len() == expected, "a model file that was cut off, or with bytes behind its end");
         Self { file, model: PhantomData }
     }
 
@@ -62,12 +62,12 @@ impl<M: DecodePayload> Embedded<M> {
     ///
     /// As [`load_from_bytes`](crate::load_from_bytes): the checksum among them, and
     /// [`ErrorKind::SignatureUnchecked`](crate::ErrorKind::SignatureUnchecked) for a file with a signature, which
-    /// [`load_with`](Self::load_with) can leave to whoever signed the program.
+    /// [`load_with`](Self::load_with) can accept where the program itself is signed.
     pub fn load(&self) -> Result<M, Error> {
         self.load_with(&ReadOptions::STRICT)
     }
 
-    /// The model, by rules of one's choice.
+    /// The model, with read options.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl<M: DecodePayload> Embedded<M> {
 }
 
 impl<M: ViewPayload> Embedded<M> {
-    /// The model where it lies, in the program's read-only data: no value is copied.
+    /// The model as a view of the program's read-only data: no value is copied.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl<M: ViewPayload> Embedded<M> {
         self.view_with(&ReadOptions::STRICT)
     }
 
-    /// The same by rules of one's choice.
+    /// The same with read options.
     ///
     /// # Errors
     ///
@@ -119,8 +119,8 @@ impl<M> fmt::Debug for Embedded<M> {
     }
 }
 
-/// Puts a model file into the program, beginning at a multiple of 64 bytes, and reads its header while the program is
-/// built. The path is as `include_bytes!` takes it.
+/// Embeds a model file in the program, aligned to 64 bytes, and validates its header at compile time. The path is as for
+/// `include_bytes!`.
 ///
 /// ```
 /// use apr_container::{Embedded, embed_model};
@@ -198,7 +198,7 @@ mod tests {
         to_vec(&Sample(7), ModelType::KMeans, &SaveOptions::default()).unwrap()
     }
 
-    /// What the compiler would say of a file.
+    /// The compile error for a file.
     fn refusal(file: Vec<u8>) -> Option<&'static str> {
         let file: &'static [u8] = Box::leak(file.into_boxed_slice());
         let error = std::panic::catch_unwind(|| Embedded::<Sample>::new(file)).err()?;
@@ -229,7 +229,7 @@ mod tests {
         assert!(changed(4, 2).contains("another version"));
         assert!(changed(6, 1).contains("another type"));
         assert!(changed(21, Flags::ENCRYPTED.0).contains("encrypted"));
-        // A signature that is not there.
+        // A missing signature.
         assert!(changed(21, Flags::SIGNED.0).contains("cut off"));
         for at in [8, 11, 12, 15] {
             assert!(changed(at, 0xFF).contains("cut off"));

@@ -1,4 +1,4 @@
-//! A file of version 1 on disk, read once from front to back.
+//! Streaming reader of a file of version 1.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use crate::limits::ReadOptions;
 use crate::v1::candidates::Candidates;
 use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, Header, check_magic};
 
-/// Longest file any of whose parts a header can describe.
+/// Maximum length of a file that a header can describe.
 pub(crate) const FILE_LEN_MAX: u64 = 1 << 34;
 
 /// The file at `path`, of at most `max_len` bytes.
@@ -51,12 +51,12 @@ pub(crate) fn load<M: DecodePayload>(
     let (geometry, bound) =
         match header.geometry(len, options).and_then(|it| Ok((it, header.bound(options)?))) {
             Ok(found) => found,
-            // A file whose end is missing has no checksum to speak of.
+            // The last bytes of a truncated file are not its checksum.
             Err(error) if matches!(error.kind(), ErrorKind::Truncated { .. }) => return Err(error),
             Err(error) => return Err(file.damage_or(error)),
         };
     let (metadata_end, payload_end) = (geometry.metadata_end, geometry.payload_end);
-    // Its length is below the limit: `geometry` checked.
+    // `geometry` has checked its length against the limit.
     let mut metadata = vec![0; header.metadata_len as usize];
     file.read_exact(&mut metadata)?;
     let candidates = match Candidates::new(&header, &metadata, options) {
@@ -82,10 +82,11 @@ pub(crate) fn load<M: DecodePayload>(
     }
 }
 
-/// Compares the checksum that ends a file, of either version, with the bytes before it, whatever these say; `None` if it matches.
+/// Compares the checksum at the end of a file, of either version, with the bytes before it, without parsing them; `None` if it
+/// matches.
 ///
-/// Of a file that a reader refuses, this tells damage from a file that was written wrongly. A file that is cut short does not match
-/// either, nor does one of version 2 that has no checksum.
+/// This distinguishes a corrupted file from one that was written wrongly. A truncated file does not match either, nor does one of
+/// version 2 without a checksum.
 ///
 /// # Errors
 ///
@@ -103,14 +104,14 @@ pub fn checksum_mismatch_from(source: &dyn ReadAt) -> Result<Option<Error>, Erro
     FileReader::new(source).damage()
 }
 
-/// Reads forward and keeps the checksum of what it read.
+/// Reads forward and computes the checksum of what it read.
 pub(crate) struct FileReader<'s> {
     source: &'s dyn ReadAt,
     len: u64,
     buffer: Vec<u8>,
     /// The bytes of `buffer` not yet consumed.
     ready: Range<usize>,
-    /// Where in the file the buffer ends.
+    /// Offset in the file of the end of the buffer.
     position: u64,
     crc: Crc32,
     last: [u8; CHECKSUM_LEN],
@@ -157,22 +158,24 @@ impl<'s> FileReader<'s> {
         Ok(())
     }
 
-    /// Has bytes ready unless the end is reached.
+    /// Reads more bytes if none are ready and the end is not reached.
     fn refill(&mut self) -> Result<(), Error> {
         if !self.ready.is_empty() {
             return Ok(());
         }
         let wanted = usize::try_from(self.len - self.position).unwrap_or(usize::MAX).min(self.buffer.len());
-        let Some(room) = self.buffer.get_mut(..wanted).filter(|room| !room.is_empty()) else { return Ok(()) };
-        let read = room.len();
-        if let Err(error) = self.source.read_exact_at(self.position, room) {
+        let Some(buffer) = self.buffer.get_mut(..wanted).filter(|buffer| !buffer.is_empty()) else {
+            return Ok(());
+        };
+        let read = buffer.len();
+        if let Err(error) = self.source.read_exact_at(self.position, buffer) {
             return Err(failed(error, self.len, self.position));
         }
         // The last four bytes are the checksum itself.
         let sealed_end = self.len.saturating_sub(CHECKSUM_LEN as u64);
         let covered =
             usize::try_from(sealed_end.saturating_sub(self.position)).unwrap_or(usize::MAX).min(read);
-        let (covered, checksum) = room.split_at(read).0.split_at(covered);
+        let (covered, checksum) = buffer.split_at(read).0.split_at(covered);
         self.crc.update(covered);
         let first = (self.position + covered.len() as u64).saturating_sub(sealed_end) as usize;
         for (place, byte) in self.last.iter_mut().skip(first).zip(checksum) {
@@ -183,7 +186,7 @@ impl<'s> FileReader<'s> {
         Ok(())
     }
 
-    /// Begins again at `offset`, which is behind the beginning of the file.
+    /// Starts again from the beginning and skips to `offset`.
     fn restart(&mut self, offset: u64) -> Result<(), Error> {
         (self.position, self.ready, self.crc) = (0, 0..0, Crc32::default());
         self.skip(offset)
@@ -210,7 +213,7 @@ impl<'s> FileReader<'s> {
         Ok((expected != actual).then(|| ErrorKind::ChecksumMismatch { expected, actual }.at(at)))
     }
 
-    /// Of a damaged file the checksum says more than the first value that makes no sense.
+    /// The checksum mismatch of a corrupted file, which is more informative than the first invalid value.
     fn damage_or(&mut self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::Io { .. } | ErrorKind::File(_) => error,
@@ -227,7 +230,7 @@ fn shrunk(needed: u64, available: u64) -> Error {
     ErrorKind::Truncated { part: "file", needed, available }.into()
 }
 
-/// The error of a source that could not be read at `position`.
+/// The error for a source that could not be read at `position`.
 #[cold]
 fn failed(error: read_at::Error, len: u64, position: u64) -> Error {
     if error.kind() != read_at::ErrorKind::Source {

@@ -1,4 +1,4 @@
-//! What a file of version 1 says about itself.
+//! Description of a file of version 1.
 
 #[cfg(feature = "std")]
 use alloc::vec;
@@ -22,7 +22,7 @@ use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, Header, VERSION, check_magic};
 #[cfg(feature = "crypto")]
 use crate::v1::protect::KeyHint;
 
-/// A file's header and metadata. Both are claims of whoever wrote the file.
+/// A file's header and metadata, neither of them authenticated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelInfo {
     /// Kind of model.
@@ -43,14 +43,14 @@ pub struct ModelInfo {
     pub file_size: u64,
     /// Whether the payload is encrypted.
     pub encrypted: bool,
-    /// Whether a signature follows the payload. Nobody has checked it.
+    /// Whether a signature follows the payload. It was not verified.
     pub signed: bool,
     /// Quality score from 1 to 100 that the writer gave.
     pub quality: Option<u8>,
     /// The metadata.
     pub metadata: Metadata,
     reserved_in_use: bool,
-    /// Most bytes the payload may become under the limits it was read with.
+    /// Maximum length of the decompressed payload under the limits it was read with.
     allowed_expansion: Option<u64>,
 }
 
@@ -75,13 +75,13 @@ impl ModelInfo {
         }
     }
 
-    /// The layout of the payload, if the metadata tell.
+    /// The layout of the payload, if the metadata state it.
     #[must_use]
     pub fn layout(&self) -> Option<PayloadLayout> {
         PayloadLayout::from_version(&self.metadata.aprender_version)
     }
 
-    /// The model's name within its type, if the writer filed one.
+    /// The model's name within its type, if the file has one.
     #[must_use]
     pub fn model_name(&self) -> Option<&str> {
         self.metadata.custom.get(MODEL_NAME_KEY)?.as_str()
@@ -93,23 +93,23 @@ impl ModelInfo {
         self.metadata.distillation_info.as_ref()
     }
 
-    /// How to come by the key of an encrypted payload, if the metadata say so. Nobody vouches for that until the payload is
-    /// opened.
+    /// How the key of an encrypted payload is obtained, if the metadata state it. Not authenticated until the payload is
+    /// decrypted.
     #[cfg(feature = "crypto")]
     #[must_use]
     pub fn key_hint(&self) -> Option<KeyHint> {
         KeyHint::of(&self.metadata)
     }
 
-    /// Whether the metadata hold a commitment to the key of the payload, as [`to_vec_with_rng`](crate::to_vec_with_rng) puts
-    /// it there. Whether it is that of the right key shows when the payload is opened.
+    /// Whether the metadata hold a commitment to the key of the payload, as [`to_vec_with_rng`](crate::to_vec_with_rng) writes
+    /// it. It is compared with the key when the payload is decrypted.
     #[cfg(feature = "crypto")]
     #[must_use]
     pub fn has_key_commitment(&self) -> bool {
         crate::v1::protect::has_commitment(&self.metadata)
     }
 
-    /// What a reader of this information should know.
+    /// Warnings about the file.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> {
         let mut found = Vec::new();
         if !self.model_type.is_known() {
@@ -138,23 +138,23 @@ impl ModelInfo {
     }
 }
 
-/// Something about a file that is no error.
+/// A property of a file that is not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// A model type that no specification lists: it cannot be loaded.
+    /// A model type that the specification does not list: the model cannot be loaded.
     UnknownModelType(ModelType),
     /// Written for a newer minor version.
     NewerVersion((u8, u8)),
     /// Reserved header bytes are in use.
     ReservedInUse,
-    /// The payload is encrypted, header and metadata are readable and can be changed unnoticed.
+    /// The payload is encrypted; header and metadata are plaintext and not authenticated.
     MetadataNotEncrypted,
-    /// The file is signed and nobody has checked the signature.
+    /// The file is signed and the signature was not verified.
     SignatureUnchecked,
-    /// The metadata do not tell which layout the payload has.
+    /// The metadata do not state the layout of the payload.
     UnknownLayout,
-    /// The payload expands further than the limits allow: it is described and not loaded.
+    /// The payload expands further than the limits allow: it is described, but cannot be loaded.
     Expansion {
         /// Bytes after decompression, as declared.
         declared: u64,
@@ -181,7 +181,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Whether to read a whole file for its checksum.
+/// Whether to read the whole file and compare its checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksum {
     /// Read header and metadata alone. The default.
@@ -210,18 +210,17 @@ pub fn inspect_bytes_with(file: &[u8], options: &ReadOptions) -> Result<ModelInf
     Ok(ModelInfo::new(container.header(), file.len() as u64, container.metadata()?, options))
 }
 
-/// Bytes that stand before the payload of a file of `file_len` bytes, by its first 32 (all of a shorter file): what
-/// [`inspect_prefix`] needs.
+/// The number of bytes before the payload of a file of `file_len` bytes, from its first 32 bytes (all of a shorter file): the
+/// length that [`inspect_prefix`] needs.
 ///
 /// # Errors
 ///
-/// Those of [`Container::from_bytes_with`] that the header can have.
+/// Those of [`Container::from_bytes_with`] that concern the header.
 pub fn prefix_len(first32: &[u8], file_len: u64, options: &ReadOptions) -> Result<u64, Error> {
     Ok(HEADER_LEN as u64 + u64::from(sound_header(first32, file_len, options)?.metadata_len))
 }
 
-/// Describes a file of `file_len` bytes by those before its payload, [`prefix_len`] or more of them: by a range of a remote
-/// file.
+/// Describes a file of `file_len` bytes from its first [`prefix_len`] bytes or more, for example a range of a remote file.
 ///
 /// # Errors
 ///
@@ -237,7 +236,7 @@ pub fn inspect_prefix(prefix: &[u8], file_len: u64, options: &ReadOptions) -> Re
     Ok(ModelInfo::new(&header, file_len, metadata, options))
 }
 
-/// The header of a file in which its parts have room.
+/// The header of a file that is long enough for its parts.
 fn sound_header(prefix: &[u8], file_len: u64, options: &ReadOptions) -> Result<Header, Error> {
     let needed = (HEADER_LEN + CHECKSUM_LEN) as u64;
     let header = prefix.first_chunk::<HEADER_LEN>().filter(|_| file_len >= needed);
@@ -304,8 +303,8 @@ pub fn inspect_with(
     Ok(info)
 }
 
-/// Describes a file of `file_len` bytes from a reader that stands at its beginning; reads header and metadata, not a
-/// byte more, so that the reader may be a range of a remote file.
+/// Describes a file of `file_len` bytes from a reader at its beginning; reads header and metadata and no further, so that the
+/// reader may be a range of a remote file.
 ///
 /// # Errors
 ///

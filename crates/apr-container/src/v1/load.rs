@@ -1,4 +1,4 @@
-//! Files of version 1 to models.
+//! Loading of models.
 
 #[cfg(feature = "std")]
 use std::path::Path;
@@ -133,7 +133,7 @@ pub fn load_from_bytes_with<'k, M: DecodePayload>(
     container.payload().plain()?.decode()
 }
 
-/// A model over the bytes of a file, for example from `include_bytes!`: its values stay where they are.
+/// A model over the bytes of a file, for example from `include_bytes!`: its values stay in place.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! Encrypted and signed files of version 1.
 //!
-//! The layouts are those that the format's known readers open. What those leave open is closed by additions they pass
-//! over: an encrypted payload ends with a binding of everything around it (`docs/apr-format.md`), and the metadata hold a commitment to
-//! the key, so that a ciphertext has one meaning.
+//! The layouts are those of the format's known readers, with two additions that these ignore: an encrypted payload ends with a
+//! binding to the file around it (`docs/apr-format.md`), and the metadata have a commitment to the key, so that a ciphertext
+//! decrypts under one key only.
 
 mod authentic;
 mod binding;

@@ -1,4 +1,4 @@
-//! Models to files of version 1.
+//! Saving of models.
 
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -83,7 +83,7 @@ impl<'k> SaveOptions<'k> {
         self
     }
 
-    /// With these metadata in place of all that was set before.
+    /// With these metadata in place of the previous ones.
     #[must_use]
     pub fn with_metadata(mut self, metadata: Metadata) -> Self {
         self.metadata = metadata;
@@ -229,7 +229,7 @@ pub fn save<M: EncodePayload + ?Sized>(
     Ok(replacement.commit()?)
 }
 
-/// Writes a model as a file of version 1, from the writer's present position on. The header is written
+/// Writes a model as a file of version 1, from the writer's current position. The header is written
 /// last. For a file that must survive a crash use [`save`].
 ///
 /// # Errors
@@ -345,14 +345,14 @@ pub fn save_signed<M: EncodePayload + ?Sized>(
     save(model, model_type, path, options.with_protection(protection))
 }
 
-/// What is known of a file before its payload is written.
+/// The parts of a file that are known before its payload is written.
 pub(crate) struct Plan {
     version: (u8, u8),
     model_type: ModelType,
     pub(crate) metadata: Vec<u8>,
-    /// Of the model alone.
+    /// Length of the model's values alone.
     payload_len: u64,
-    /// Bytes behind the model in the payload.
+    /// Bytes after the model in the payload.
     pub(crate) trailer_len: u64,
     pub(crate) flags: Flags,
 }
@@ -378,7 +378,7 @@ impl Plan {
         if metadata.created_at.is_empty() {
             metadata.created_at = now();
         }
-        // The version tells readers which layout the payload has: it follows the layout, not what was read once.
+        // Readers derive the layout from the version: it follows the layout, not the metadata of another file.
         metadata.aprender_version = options.layout.version().to_owned();
         match model.model_name() {
             Some(name) => metadata.custom.insert(MODEL_NAME_KEY.to_owned(), Value::from(name)),
@@ -393,7 +393,7 @@ impl Plan {
         Ok(Self { version: VERSION, model_type, metadata, payload_len, trailer_len: 0, flags })
     }
 
-    /// Of a file that takes its payload from another one with this header, and its metadata as they are given.
+    /// For a file with the payload of another one that has this header, and with these metadata.
     #[cfg(feature = "crypto")]
     pub(crate) fn like(header: &Header, metadata: &Metadata, payload_len: u64) -> Result<Self, Error> {
         let of_content = Flags::ENCRYPTED.with(Flags::SIGNED).with(Flags::LICENSED);
@@ -434,7 +434,7 @@ impl Plan {
         trailer: &[u8],
         out: &mut dyn Sink,
     ) -> Result<(), Error> {
-        // Before a byte is written: what does not fit is known already.
+        // Lengths that do not fit are refused before anything is written.
         self.header(0, options)?;
         compress(options.compression, self.uncompressed_len(), out, &mut |sink| {
             let mut out = PayloadWriter::new(&mut *sink, options.layout);
@@ -465,7 +465,7 @@ fn now() -> String {
     "0".to_owned()
 }
 
-/// Hands bytes to a writer, small pieces together, and keeps their checksum.
+/// Buffers small writes, and computes the checksum of all bytes.
 #[cfg(feature = "std")]
 struct WriteSink<'w, W> {
     out: &'w mut W,
@@ -479,7 +479,7 @@ struct WriteSink<'w, W> {
 #[cfg(feature = "std")]
 impl<'w, W: Write> WriteSink<'w, W> {
     const BUFFER_LEN: usize = 16 << 10;
-    /// Checksum and write go over the same bytes: in pieces that stay in the cache between the two.
+    /// The checksum and the write read the same bytes: in pieces that stay in the cache between the two.
     const PIECE_LEN: usize = 256 << 10;
 
     fn new(out: &'w mut W) -> Self {

@@ -5,11 +5,11 @@ use core::ops::Range;
 use crate::crc::{Crc32, crc32};
 use crate::v2::header::Header;
 
-/// A whole file, or all of it but a header that is elsewhere.
+/// A whole file, or the part after its header.
 #[derive(Clone, Copy)]
 pub(crate) struct Body<'data> {
     bytes: &'data [u8],
-    /// Where in the file they begin.
+    /// Their offset in the file.
     base: u64,
 }
 
@@ -18,8 +18,8 @@ impl<'data> Body<'data> {
         Self { bytes: file, base: 0 }
     }
 
-    /// What follows the header.
-    pub(crate) const fn behind_header(bytes: &'data [u8]) -> Self {
+    /// The part after the header.
+    pub(crate) const fn after_header(bytes: &'data [u8]) -> Self {
         Self { bytes, base: Header::LEN as u64 }
     }
 
@@ -34,8 +34,8 @@ impl<'data> Body<'data> {
         self.bytes.get(place(range.start)?..place(range.end)?)
     }
 
-    /// Checksum of everything but the last four bytes, and what these say. Bytes behind a header are summed up behind
-    /// `header`.
+    /// The checksum of everything but the last four bytes, and the one stored there. Without a header in the bytes, `header` is
+    /// included.
     pub(crate) fn checksums(self, header: &Header) -> Option<Checksums> {
         let (sealed, last) = self.bytes.split_last_chunk()?;
         let actual = if self.base == 0 {

@@ -17,26 +17,26 @@ use crate::v2::metadata::Metadata;
 use crate::v2::view::TensorView;
 use crate::v2::warning::Warning;
 
-/// What stands behind the tensors: the CRC-32 of everything before it.
+/// The checksum after the tensors: the CRC-32 of everything before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Footer {
-    /// There, and right.
+    /// Present, and it matches.
     Present(u32),
-    /// There, and wrong: the file is damaged (refused in strict reading).
+    /// Present, and it does not match: the file is corrupted (refused in strict reading).
     Wrong {
         /// Stored in the file.
         expected: u32,
         /// Computed over its bytes.
         actual: u32,
     },
-    /// Not there, as in some files in circulation: damage cannot be noticed, the loss of the footer itself included.
+    /// Absent, as in some files in circulation: corruption cannot be detected, including the loss of the footer itself.
     Absent,
-    /// Nobody has looked: see [`Container::without_checksum`].
+    /// Not compared: see [`Container::without_checksum`].
     Unchecked,
 }
 
-/// A whole file in memory: an [`Index`], the bytes it describes, and what their checksum says. Nothing is copied.
+/// A whole file in memory: an [`Index`], the bytes it describes, and the result of their checksum. Nothing is copied.
 ///
 /// ```
 /// use apr_container::v2::{Container, AprType, Footer, TensorView, WriteOptions, to_vec};
@@ -50,10 +50,10 @@ pub enum Footer {
 /// assert!(matches!(container.footer(), Footer::Present(_)));
 /// assert_eq!(container.tensor("b").expect_err("it is not there").code(), "ac-v2-not-found");
 ///
-/// // A single flipped bit does not go unnoticed.
+/// // A single flipped bit is detected.
 /// let last = file.len() - 70;
 /// file[last] ^= 1;
-/// assert_eq!(Container::from_bytes(&file).expect_err("damaged").code(), "ac-checksum");
+/// assert_eq!(Container::from_bytes(&file).expect_err("corrupted").code(), "ac-checksum");
 /// # Ok::<(), apr_container::Error>(())
 /// ```
 #[derive(Clone)]
@@ -75,13 +75,13 @@ impl<'data> Container<'data> {
 
     /// Reads a file.
     ///
-    /// A file marked as encrypted is accepted in compat mode to be described; its tensors are not handed out in any mode.
+    /// A file marked as encrypted is accepted in compat mode to be described; its tensors are not accessible in any mode.
     ///
     /// # Errors
     ///
     /// Those of [`Index::from_bytes`]; [`ErrorKind::SignatureUnchecked`] as
     /// [`ReadOptions::unchecked_signature`](crate::ReadOptions::unchecked_signature) says. Strict also: [`ErrorKind::Encrypted`],
-    /// [`ErrorKind::ChecksumMismatch`] (instead of what a damaged index would lead to), [`v2::ErrorKind::Padding`] for padding
+    /// [`ErrorKind::ChecksumMismatch`] (instead of the error of a corrupted index), [`v2::ErrorKind::Padding`] for padding
     /// between tensors that is not zero.
     pub fn from_bytes_with(file: &'data [u8], options: &ReadOptions) -> Result<Self, Error> {
         let body = Body::whole(file);
@@ -94,8 +94,8 @@ impl<'data> Container<'data> {
         Ok(container)
     }
 
-    /// Joins an index read before with the file it describes, without a look at footer and padding: for files so large
-    /// that reading all of them is not worth the damage it would notice.
+    /// Combines an index that was read before with the file it describes, without checking footer and padding: for files so large
+    /// that reading all of them takes too long.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl<'data> Container<'data> {
         Self { index: Cow::Borrowed(index), body, found }
     }
 
-    /// Strict reading knows that tensors follow each other: behind each there are at most 63 bytes of padding.
+    /// In strict reading tensors are contiguous: after each there are at most 63 bytes of padding.
     pub(crate) fn check_padding(&self) -> Result<(), Error> {
         for info in &*self.index {
             let end = info.file_range().end;
@@ -147,7 +147,7 @@ impl<'data> Container<'data> {
         Container::reopen(&self.index, self.body, self.found)
     }
 
-    /// Header, metadata and the places of the tensors.
+    /// Header, metadata and the offsets of the tensors.
     #[must_use]
     pub fn index(&self) -> &Index {
         &self.index
@@ -177,7 +177,7 @@ impl<'data> Container<'data> {
         self.index.is_empty()
     }
 
-    /// What stands behind the tensors.
+    /// The checksum after the tensors.
     #[must_use]
     pub const fn footer(&self) -> Footer {
         self.found.footer
@@ -220,7 +220,7 @@ impl<'data> Container<'data> {
         }))
     }
 
-    /// What a reader should know.
+    /// Warnings about the file.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> {
         let footer = match self.found.footer {
             Footer::Absent => Some(Warning::NoFooter),
@@ -249,7 +249,7 @@ impl fmt::Debug for Container<'_> {
     }
 }
 
-/// Decides whether a file may be opened after all that is known of it.
+/// Decides whether a file may be opened.
 pub(crate) fn admit(index: &Index, found: Found, options: &ReadOptions) -> Result<(), Error> {
     let flags = index.header().flags();
     if options.is_strict() && flags.intersects(Flags::ENCRYPTED) {
@@ -267,7 +267,7 @@ pub(crate) fn admit(index: &Index, found: Found, options: &ReadOptions) -> Resul
     }
 }
 
-/// What was found at the end of a file.
+/// The end of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) footer: Footer,
@@ -276,10 +276,10 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Nothing behind the tensors.
+    /// Nothing after the tensors.
     pub(crate) const ABSENT: Self = Self { footer: Footer::Absent, trailing: 0 };
 
-    /// Looks for a footer that was made for this header.
+    /// Looks for a footer that matches this header.
     ///
     /// A footer is certain where the file is exactly four bytes longer than the padded tensors. Elsewhere (compat mode
     /// only) the last four bytes are one if they are right.
@@ -292,14 +292,14 @@ impl Found {
 
     /// What the last four bytes are.
     pub(crate) fn judge(index: &Index, sums: Checksums) -> Self {
-        let behind = index.file_len().saturating_sub(index.data_end());
+        let trailing = index.file_len().saturating_sub(index.data_end());
         let Checksums { expected, actual } = sums;
-        match behind.checked_sub(FOOTER_LEN) {
+        match trailing.checked_sub(FOOTER_LEN) {
             trailing if sums.agree() => {
                 Self { footer: Footer::Present(expected), trailing: trailing.unwrap_or(0) }
             }
             Some(0) => Self { footer: Footer::Wrong { expected, actual }, trailing: 0 },
-            _ => Self { footer: Footer::Absent, trailing: behind },
+            _ => Self { footer: Footer::Absent, trailing },
         }
     }
 
@@ -308,7 +308,7 @@ impl Found {
     }
 }
 
-/// Of a damaged file, the checksum says more than the first entry that makes no sense.
+/// The checksum mismatch of a corrupted file, which is more informative than the first invalid entry.
 fn damage_or(error: Error, file: &[u8], options: &ReadOptions) -> Error {
     let in_content = !matches!(
         error.kind(),
@@ -327,7 +327,7 @@ fn damage_or(error: Error, file: &[u8], options: &ReadOptions) -> Error {
                 | v2::ErrorKind::WholeCompressed { .. }
         )
     );
-    // Sound files are a multiple of 64 bytes long, and four more with a footer.
+    // Valid files are a multiple of 64 bytes long, and four more with a footer.
     let has_footer = file.len() as u64 % ALIGN == FOOTER_LEN;
     match file.split_last_chunk() {
         Some((sealed, last)) if options.is_strict() && in_content && has_footer => {

@@ -16,16 +16,16 @@ pub(crate) const fn is_decodable(dtype: AprType) -> bool {
     matches!(dtype, AprType::F32 | AprType::F16 | AprType::Bf16 | AprType::AprQ4 | AprType::AprQ8)
 }
 
-/// Decodes a tensor of a decodable type whose length was proven into as many numbers as it has elements.
+/// Decodes a tensor of a decodable type and validated length into one value per element.
 pub(crate) fn to_f32(dtype: AprType, data: &[u8], out: &mut [f32]) {
     match dtype {
         AprType::F32 => each(Elements::<f32>::new(data), out, |value| value),
         AprType::F16 => match f16::slice_of(data) {
-            // Whole slices are converted by the machine's own instructions where it has them.
+            // Whole slices are converted by CPU instructions where they exist.
             Some(halves) if cfg!(target_endian = "little") => halves.convert_to_f32_slice(out),
             _ => each(Elements::<f16>::new(data), out, f16::to_f32),
         },
-        // By bits: a NaN keeps its payload, and signalling ones stay what they are.
+        // As bits: a NaN keeps its payload, also a signalling one.
         AprType::Bf16 => {
             each(Elements::<bf16>::new(data), out, |value| f32::from_bits(u32::from(value.to_bits()) << 16));
         }

@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// Sixteen flags. Readers act on the compression flags, [`ENCRYPTED`](Self::ENCRYPTED), [`SIGNED`](Self::SIGNED) and
-/// [`COLUMN_MAJOR`](Self::COLUMN_MAJOR); the rest says what is inside.
+/// [`COLUMN_MAJOR`](Self::COLUMN_MAJOR); the others describe the content.
 ///
 /// ```
 /// use apr_container::v2::Flags;
@@ -42,7 +42,7 @@ flags! {
     HAS_FILTERBANK = 6;
     /// The metadata has a model card.
     HAS_MODEL_CARD = 7;
-    /// Meant to be read in pieces.
+    /// Intended for streaming.
     STREAMING = 8;
     /// The metadata has a vocabulary.
     HAS_VOCAB = 9;
@@ -59,7 +59,7 @@ impl Flags {
     /// The bits that have no meaning yet.
     pub const RESERVED: Self = Self(0xF000);
 
-    /// What this crate does not write: flags that would promise what the file does not have.
+    /// Flags that this crate does not write, because it does not write what they announce.
     pub(crate) const NOT_WRITTEN: Self = Self::COMPRESSED
         .with(Self::ENCRYPTED)
         .with(Self::SIGNED)

@@ -13,11 +13,11 @@ pub(crate) const ALIGN: u64 = 64;
 /// Length of the checksum at the end.
 pub(crate) const FOOTER_LEN: u64 = 4;
 
-/// Which word a file begins with.
+/// The magic bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Magic {
-    /// `APR\0`: what is written.
+    /// `APR\0`, which is written.
     Apr,
     /// `APR2`: what writers of 2025 wrote; the rest of the file is the same.
     Apr2,
@@ -43,7 +43,7 @@ impl Magic {
 
 /// The header: where the parts of the file are.
 ///
-/// All numbers are little-endian. Offsets and counts are what the file declares; [`Index`](crate::v2::Index) proves them.
+/// All numbers are little-endian. Offsets and counts are what the file declares; [`Index`](crate::v2::Index) validates them.
 ///
 /// | offset | size | field |
 /// |---|---|---|
@@ -87,7 +87,7 @@ impl Header {
     /// Newest version known.
     pub const VERSION: (u8, u8) = (2, 0);
 
-    /// Reads the header a file begins with; nothing after it is looked at.
+    /// Reads the header at the beginning of a file, and nothing after it.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Header {
     /// version 2.0 does not define.
     pub fn from_bytes(file: &[u8], options: &ReadOptions) -> Result<Self, Error> {
         let Some(bytes) = file.first_chunk::<{ Self::LEN }>() else {
-            // Three bytes of something else are no short file of ours.
+            // Three other bytes are not a truncated file of this format.
             let available = file.len() as u64;
             return match (file.first_chunk::<4>(), Magic::of(file)) {
                 (Some(&found), None) => Err(ErrorKind::Magic { found }.at(0)),
@@ -159,7 +159,7 @@ impl Header {
         bytes
     }
 
-    /// Which word the file begins with.
+    /// The magic bytes.
     #[must_use]
     pub const fn magic(&self) -> Magic {
         self.magic
@@ -221,7 +221,7 @@ impl Header {
 
     /// The algorithm a compression flag names.
     pub(crate) const fn algorithm(&self) -> Option<&'static str> {
-        // The reader that knows compressed files looks at this flag first.
+        // The known reader of compressed files tests this flag first.
         if self.flags.intersects(Flags::LZ4) {
             Some("lz4")
         } else if self.flags.intersects(Flags::ZSTD) {
@@ -247,7 +247,7 @@ impl fmt::Debug for Header {
     }
 }
 
-/// The `N` bytes at a place that every header has.
+/// The `N` bytes at an offset within the header.
 fn field<const N: usize>(bytes: &[u8; Header::LEN], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }

@@ -1,4 +1,4 @@
-//! Header, metadata and tensor index, owned and proven sound.
+//! Header, metadata and tensor index, owned and validated.
 
 use alloc::borrow::Cow;
 use alloc::vec;
@@ -21,12 +21,12 @@ use crate::v2::view::TensorView;
 use crate::v2::warning::Warning;
 use tensor_dtype::AprType;
 
-/// What a file says before its tensors begin: header, metadata, and each tensor's name, type, shape and place.
+/// The part of a file before its tensors: header, metadata, and each tensor's name, type, shape and offset.
 ///
-/// An `Index` exists only for a file whose parts lie where they may: every tensor is inside the file, as long as its type
-/// and shape need, its name unlike all others. In strict reading the parts and the tensors also follow each other without
-/// hole or overlap, each aligned to 64 bytes. The tensors themselves are not looked at, so it costs nothing to describe a
-/// file of any size, marked as encrypted or not; [`Container`](crate::v2::Container) is for their bytes.
+/// An `Index` exists only for a valid file: every tensor is within the file, has the length that its type and shape require, and a
+/// unique name. In strict reading the parts and the tensors are also contiguous, without gaps or overlaps, each aligned to 64
+/// bytes. The tensor data are not read, so that a file of any size can be described, marked as encrypted or not;
+/// [`Container`](crate::v2::Container) gives access to them.
 ///
 /// ```
 /// use apr_container::ReadOptions;
@@ -35,7 +35,7 @@ use tensor_dtype::AprType;
 /// let view = TensorView::new("w", AprType::U8, &[3], b"abc")?;
 /// let file = to_vec(&[view], &WriteOptions::default())?;
 ///
-/// // A file larger than memory: only what is in front of the tensors is read.
+/// // A file larger than memory: only the part before the tensors is read.
 /// let mut read = 0;
 /// let index = Index::read(file.len() as u64, &ReadOptions::STRICT, |offset, bytes| {
 ///     read += bytes.len();
@@ -58,7 +58,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// Reads what a whole file in memory begins with.
+    /// Reads the index of a whole file in memory.
     ///
     /// # Errors
     ///
@@ -67,13 +67,13 @@ impl Index {
         Self::from_prefix(file, file.len() as u64, options)
     }
 
-    /// Length of the beginning of a file that [`from_prefix`](Self::from_prefix) needs, from its first 64 bytes (from fewer
-    /// if the file has fewer).
+    /// The length of the prefix that [`from_prefix`](Self::from_prefix) needs, from the first 64 bytes of a file (all of a shorter
+    /// file).
     ///
     /// # Errors
     ///
     /// Those of [`Header::from_bytes`]; [`ErrorKind::Limit`], [`v2::ErrorKind::Misplaced`], [`ErrorKind::Truncated`] for parts of
-    /// unacceptable length or place.
+    /// invalid length or offset.
     pub fn prefix_len(first64: &[u8], file_len: u64, options: &ReadOptions) -> Result<u64, Error> {
         let header = Header::from_bytes(first64, options)?;
         Ok(Sections::new(&header, file_len, options)?.index.end)
@@ -85,12 +85,12 @@ impl Index {
     ///
     /// Those of [`Header::from_bytes`]; [`v2::ErrorKind::ColumnMajor`], [`v2::ErrorKind::WholeCompressed`]; for the parts
     /// [`ErrorKind::Limit`], [`v2::ErrorKind::Misplaced`], [`ErrorKind::Truncated`] (also if `prefix` is too short); those of
-    /// [`Metadata::from_json`]; for the tensors, whose name is given, [`ErrorKind::InvalidUtf8`],
+    /// [`Metadata::from_json`]; for the tensors, with the name as subject, [`ErrorKind::InvalidUtf8`],
     /// [`v2::ErrorKind::DuplicateTensor`], [`v2::ErrorKind::IndexOrder`], [`v2::ErrorKind::SizeMismatch`], [`v2::ErrorKind::SizeOverflow`],
     /// [`v2::ErrorKind::Misaligned`], [`ErrorKind::Truncated`].
     ///
     /// Strict also: [`v2::ErrorKind::NameTooLong`], [`v2::ErrorKind::TooManyDimensions`], [`v2::ErrorKind::UnknownDtype`],
-    /// [`v2::ErrorKind::Misplaced`] for holes and overlaps, [`v2::ErrorKind::Padding`], [`v2::ErrorKind::TrailingBytes`].
+    /// [`v2::ErrorKind::Misplaced`] for gaps and overlaps, [`v2::ErrorKind::Padding`], [`v2::ErrorKind::TrailingBytes`].
     pub fn from_prefix(prefix: &[u8], file_len: u64, options: &ReadOptions) -> Result<Self, Error> {
         Self::parse(file_len, options, &mut |offset, len| {
             let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -100,8 +100,8 @@ impl Index {
         })
     }
 
-    /// Reads a file of `file_len` bytes through `read_at`, which fills a buffer with the bytes at an offset. Nothing behind
-    /// the tensor index is asked for.
+    /// Reads a file of `file_len` bytes through `read_at`, which fills a buffer with the bytes at an offset. Nothing after
+    /// the tensor index is read.
     ///
     /// # Errors
     ///
@@ -123,21 +123,17 @@ impl Index {
     fn parse(file_len: u64, options: &ReadOptions, fetch: &mut Fetch<'_, '_>) -> Result<Self, Error> {
         let header_len = file_len.min(Header::LEN as u64) as usize;
         let header = Header::from_bytes(&fetch(0, header_len)?, options)?;
-        Self::parse_behind(header, file_len, options, fetch)
+        Self::parse_after(header, file_len, options, fetch)
     }
 
-    /// Reads what was compressed behind a header.
-    pub(crate) fn behind_header(
-        header: Header,
-        body: Body<'_>,
-        options: &ReadOptions,
-    ) -> Result<Self, Error> {
+    /// Reads a decompressed body after its header.
+    pub(crate) fn after_header(header: Header, body: Body<'_>, options: &ReadOptions) -> Result<Self, Error> {
         let fetch = &mut |offset: u64, len: usize| {
             let part = body.get(offset..offset.saturating_add(len as u64));
             let (needed, available) = (offset.saturating_add(len as u64), body.file_len());
             part.map(Cow::Borrowed).ok_or(ErrorKind::Truncated { part: "block", needed, available }.into())
         };
-        let mut index = Self::parse_behind(header, body.file_len(), options, fetch)?;
+        let mut index = Self::parse_after(header, body.file_len(), options, fetch)?;
         for warning in &mut index.warnings {
             if let Warning::NotCompressed { algorithm } = *warning {
                 *warning = Warning::Inflated { algorithm };
@@ -146,7 +142,7 @@ impl Index {
         Ok(index)
     }
 
-    fn parse_behind(
+    fn parse_after(
         header: Header,
         file_len: u64,
         options: &ReadOptions,
@@ -156,7 +152,7 @@ impl Index {
             return Err(v2::ErrorKind::ColumnMajor.at(6));
         }
         match (Self::parse_parts(header, file_len, options, fetch), header.algorithm()) {
-            // What is not compressed begins with JSON there; no compressed block that is worth a try does.
+            // Uncompressed metadata begin with `{` there; no compressed block does.
             (Err(_), Some(algorithm))
                 if fetch(Header::LEN as u64, 1).is_ok_and(|byte| byte.first() != Some(&b'{')) =>
             {
@@ -194,7 +190,7 @@ impl Index {
                 return Err(v2::ErrorKind::Misplaced { part: "tensor data", found, expected }.at(32));
             }
             check_padding(bytes.get(used..).unwrap_or_default(), begin + used as u64)?;
-            // A later minor version may have given meaning to more numbers.
+            // A later minor version may define more types.
             let unknown = table.records.iter().find(|record| record.dtype.known().is_none());
             if let Some(record) = unknown.filter(|_| header.version <= Header::VERSION) {
                 let kind = v2::ErrorKind::UnknownDtype { found: record.stored_dtype };
@@ -261,13 +257,13 @@ impl Index {
         self.extent.padded_end
     }
 
-    /// Length of the file in bytes, as it was said to be.
+    /// Length of the file in bytes, as given by the caller.
     #[must_use]
     pub const fn file_len(&self) -> u64 {
         self.file_len
     }
 
-    /// What a reader should know. Nothing is said of the footer: nobody has looked at it.
+    /// Warnings about the file, except for its footer, which was not read.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
@@ -324,7 +320,7 @@ impl<'i> IntoIterator for &'i Index {
     }
 }
 
-/// What the index says about one tensor.
+/// The entry of one tensor in the index.
 #[derive(Clone, Copy)]
 pub struct TensorInfo<'i> {
     index: &'i Index,

@@ -73,7 +73,7 @@ pub enum Order {
 pub struct WriteOptions {
     /// Metadata.
     pub metadata: Metadata,
-    /// Flags that say what is inside. [`Flags::ROW_MAJOR`] is always set, [`Flags::SHARDED`] if the metadata tell of shards.
+    /// Flags that describe the content. [`Flags::ROW_MAJOR`] is always set, [`Flags::SHARDED`] if the metadata describe shards.
     pub flags: Flags,
     /// Order of the tensors.
     pub order: Order,
@@ -107,7 +107,7 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Zero bytes behind it.
+    /// Zero bytes after it.
     pub(crate) const fn padding(&self) -> usize {
         // Less than 64.
         (self.byte_len.next_multiple_of(ALIGN) - self.byte_len) as usize
@@ -273,7 +273,7 @@ fn sorted(specs: &[TensorSpec<'_>]) -> Result<Vec<usize>, Error> {
     }
 }
 
-/// Puts tensors behind each other, with offsets from the start of the data.
+/// Places tensors one after another, with offsets from the start of the data.
 fn place(specs: &[TensorSpec<'_>], by_name: &[usize], order: Order) -> Result<Vec<Planned>, Error> {
     let mut end = 0;
     let mut plan = |input_idx: usize| {

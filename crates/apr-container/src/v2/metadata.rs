@@ -18,7 +18,7 @@ mod sharding;
 
 pub use sharding::Sharding;
 
-/// What a file says about its model.
+/// The metadata of a model.
 ///
 /// Members the format gives a meaning to as text or count have a field; all others, the dimensions of a transformer
 /// among them, are in [`other`](Self::other) as JSON text and survive a rewrite as they are.
@@ -151,7 +151,7 @@ struct Known {
 #[derive(Default)]
 struct Others {
     /// Those without a field.
-    known_by_nobody: Map<Json>,
+    unknown: Map<Json>,
     /// Those whose value does not suit their field.
     unsuited: Vec<(String, Json)>,
     /// A bit for each field that was met.
@@ -160,7 +160,7 @@ struct Others {
 
 impl Others {
     fn finish(self) -> Map<Json> {
-        let mut all = self.known_by_nobody;
+        let mut all = self.unknown;
         for (key, json) in self.unsuited {
             all.insert(key, json);
         }
@@ -206,7 +206,7 @@ impl Reading<'_> {
                 }
                 again
             }
-            None => others.known_by_nobody.insert(key.to_owned(), Json::known(value)).is_some(),
+            None => others.unknown.insert(key.to_owned(), Json::known(value)).is_some(),
         };
         // Some trainers wrote a key twice; readers in circulation take the last.
         if again && self.options.is_strict() {

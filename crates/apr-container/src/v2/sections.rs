@@ -1,5 +1,4 @@
-//! Where the parts of a file are: the one place that compares what a header and an index claim with the length of the
-//! file. Nothing is addressed later that was not proven here.
+//! The offsets of the parts of a file: the only module that compares declared offsets and lengths with the length of the file.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -13,11 +12,11 @@ use crate::v2::dtype;
 use crate::v2::header::{ALIGN, FOOTER_LEN, Header, aligned};
 use crate::v2::table::{Record, Table};
 
-/// Metadata and tensor index, both inside the file, one behind the other.
+/// Metadata and tensor index, both within the file, one after the other.
 pub(crate) struct Sections {
-    /// With the padding behind it in strict reading.
+    /// In strict reading, with the padding after it.
     pub(crate) metadata: Range<u64>,
-    /// As much of the room before the data as the entries can fill, and the padding behind them.
+    /// The space before the data, as far as the entries can fill it, and the padding after them.
     pub(crate) index: Range<u64>,
 }
 
@@ -53,12 +52,12 @@ impl Sections {
         if data < index {
             return Err(v2::ErrorKind::Misplaced { part: "tensor data", found: data, expected: index }.at(32));
         }
-        let room = Table::len_max(header.n_tensors, options) + (ALIGN - 1);
-        Ok(Self { metadata, index: index..index + room.min(data - index) })
+        let len_max = Table::len_max(header.n_tensors, options) + (ALIGN - 1);
+        Ok(Self { metadata, index: index..index + len_max.min(data - index) })
     }
 }
 
-/// How far the tensors reach, from the start of the file.
+/// The extent of the tensors, from the start of the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     /// Where the last tensor ends.
@@ -69,7 +68,7 @@ pub(crate) struct Extent {
     pub(crate) overlaps: bool,
 }
 
-/// Proves that every tensor is inside the file and lies where it may.
+/// Checks that every tensor is within the file and at a valid offset.
 pub(crate) fn extent(
     header: &Header,
     table: &Table,
@@ -102,7 +101,7 @@ pub(crate) fn extent(
 }
 
 impl Extent {
-    /// Goes on with a tensor that begins behind the begin of the one before it.
+    /// Adds a tensor that begins after the previous one begins.
     fn append(
         &mut self,
         header: &Header,

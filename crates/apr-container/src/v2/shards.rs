@@ -1,4 +1,4 @@
-//! Models in several files: the manifest that says which tensor is where.
+//! Sharded models: the manifest that maps tensors to files.
 
 mod check;
 mod json;
@@ -17,7 +17,7 @@ use crate::v2::json::Json;
 
 pub use check::ShardProblem;
 
-/// The manifest of a model in several files.
+/// The manifest of a sharded model.
 ///
 /// ```text
 /// { "version": "2.0", "shard_count": 2, "total_size": <bytes of all files>, "tensor_count": 2,
@@ -25,7 +25,7 @@ pub use check::ShardProblem;
 ///   "weight_map": { "w": 0, ... } }
 /// ```
 ///
-/// A manifest exists only if it agrees with itself: the shards are numbered from 0 without a gap, their names are plain
+/// A manifest is always consistent: the shards are numbered from 0 without a gap, their names are plain
 /// file names, each different, and the lists of the shards name the tensors of the map, each once and in its shard.
 ///
 /// ```
@@ -53,7 +53,7 @@ pub struct ShardManifest {
     other: BTreeMap<String, Json>,
 }
 
-/// One file of several.
+/// One shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shard {
     /// Its name in the folder of the manifest.
@@ -62,7 +62,7 @@ pub struct Shard {
     pub size: u64,
     /// The tensors it holds.
     pub tensors: Vec<String>,
-    /// Members the format does not know, by key.
+    /// Members that the format does not define, by key.
     pub other: BTreeMap<String, Json>,
 }
 
@@ -106,7 +106,7 @@ impl ShardManifest {
     }
 
     /// The manifest as JSON, indented by two spaces, tensors of the map by name, no newline at the end: the bytes that the
-    /// format's other writer makes, whose map is in no order.
+    /// format's other writer writes, whose map is unordered.
     #[must_use]
     pub fn to_json(&self) -> String {
         json::write(self)
@@ -142,7 +142,7 @@ impl ShardManifest {
         self.weight_map.get(tensor).copied()
     }
 
-    /// Members the format does not know, by key.
+    /// Members that the format does not define, by key.
     #[must_use]
     pub const fn other(&self) -> &BTreeMap<String, Json> {
         &self.other
@@ -161,7 +161,7 @@ impl ShardManifest {
         }
     }
 
-    /// The lists of the shards and the map say the same.
+    /// Checks that the lists of the shards agree with the map.
     fn check_lists(&self) -> Result<(), Error> {
         let mut listed = 0;
         for (idx, shard) in self.shards.iter().enumerate() {
@@ -176,7 +176,7 @@ impl ShardManifest {
             }
             listed += names.len();
         }
-        // No name is listed twice in a shard, and each only in the shard the map says: equal counts mean equal sets.
+        // No name is listed twice in a shard, and each only in the shard that the map names: equal counts mean equal sets.
         if listed == self.weight_map.len() {
             Ok(())
         } else {

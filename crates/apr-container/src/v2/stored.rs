@@ -14,12 +14,12 @@ use crate::v2::flags::Flags;
 use crate::v2::header::Header;
 use crate::v2::index::Index;
 
-/// A file as it is stored: raw, or with everything behind its header in one compressed block.
+/// A stored file: raw, or with everything after its header in one compressed block.
 ///
-/// The flags [`LZ4`](Flags::LZ4) and [`ZSTD`](Flags::ZSTD) mean two things in circulation. One writer sets them and stores the
-/// bytes raw; one reader takes everything behind the header for one block (zstd, or an lz4 block behind its uncompressed
-/// length). So the bytes decide: a file that can be read raw is raw; any other with such a flag is decompressed, as far as
-/// [`Limits`](crate::Limits) allow, and then has to be sound. Nothing is written with these flags.
+/// The flags [`LZ4`](Flags::LZ4) and [`ZSTD`](Flags::ZSTD) have two meanings in circulation. One writer sets them and stores the
+/// bytes raw; one reader expects everything after the header to be one block (zstd, or the uncompressed length and an lz4
+/// block). So the bytes decide: a file that can be read raw is raw; any other with such a flag is decompressed, as far as
+/// [`Limits`](crate::Limits) allow, and then has to be valid. Nothing is written with these flags.
 ///
 /// ```
 /// use apr_container::ReadOptions;
@@ -33,9 +33,9 @@ use crate::v2::index::Index;
 /// ```
 #[derive(Clone, Debug)]
 pub enum Stored<'data> {
-    /// Readable where it lies.
+    /// Readable in place.
     Raw(Container<'data>),
-    /// Decompressed into memory of its own.
+    /// Decompressed.
     Inflated(Inflated),
 }
 
@@ -68,7 +68,7 @@ impl<'data> Stored<'data> {
 /// A file whose content was one compressed block, decompressed.
 #[derive(Clone, Debug)]
 pub struct Inflated {
-    /// Everything behind the header.
+    /// The part after the header.
     content: Vec<u8>,
     index: Index,
     found: Found,
@@ -93,7 +93,7 @@ impl Inflated {
             _ => return Err(ErrorKind::Reserved.at(6)),
         };
         if !cfg!(any(feature = "zstd", feature = "ruzstd", feature = "lz4")) {
-            // So that a build without decompressors has none of what follows.
+            // A build without decompressors leaves out the rest.
             let feature = if compression == Compression::LZ4 { "lz4" } else { "zstd" };
             return Err(ErrorKind::FeatureDisabled { feature }.into());
         }
@@ -103,8 +103,8 @@ impl Inflated {
         let content =
             inflate(compression, block, allowed).map_err(|error| error.shifted(Header::LEN as u64))?;
 
-        let body = Body::behind_header(&content);
-        let index = Index::behind_header(header, body, options)?;
+        let body = Body::after_header(&content);
+        let index = Index::after_header(header, body, options)?;
         let mut found = Found::at_end_of(body, &index, &header);
         if !found.is_right() {
             let raw = Header { flags: header.flags().without(Flags::COMPRESSED), ..header };
@@ -122,7 +122,7 @@ impl Inflated {
     /// The file, readable.
     #[must_use]
     pub fn container(&self) -> Container<'_> {
-        Container::reopen(&self.index, Body::behind_header(&self.content), self.found)
+        Container::reopen(&self.index, Body::after_header(&self.content), self.found)
     }
 }
 
@@ -132,8 +132,8 @@ fn inflate(compression: Compression, block: &[u8], allowed: u64) -> Result<Vec<u
     if compression == Compression::LZ4 {
         return compression::decompress(compression, block, bound);
     }
-    // Nothing says how long the content is. To count it first costs time; to let memory grow costs room, and of that
-    // there is a promise.
+    // The length of the content is not stored. It is counted first, which takes time: memory that grows would exceed the
+    // documented bound.
     let mut len = 0;
     pieces(compression, block, bound, |piece| len += piece.len())?;
     let mut content = Vec::new();

@@ -12,7 +12,7 @@ use crate::v2::view::TensorView;
 impl Layout {
     /// Writes the file. `data` holds each tensor's bytes in the order given to [`Layout::new`].
     ///
-    /// Tensors are handed to `w` whole, without a copy.
+    /// Each tensor is written with one call, without a copy.
     ///
     /// # Errors
     ///
@@ -24,7 +24,7 @@ impl Layout {
     }
 
     /// Writes the file, asking `pull` for each tensor's bytes when their turn comes: a model larger than memory is written
-    /// without ever being in memory, and in one pass, since the checksum grows on the way.
+    /// without ever being in memory, and in one pass, since the checksum is computed incrementally.
     ///
     /// `pull` writes into the sink, in pieces of any size, exactly the bytes that were declared.
     ///
@@ -59,7 +59,7 @@ impl Layout {
         for tensor in self.tensors() {
             let mut sink = TensorSink { w, crc: &mut crc, tensor, written: 0, excess: None };
             let pulled = pull(tensor, &mut sink);
-            // What the sink refused says more than the error that became of it on the way.
+            // The error of the sink is more informative than the one that it was converted to.
             if let Some(given) = sink.excess {
                 return Err(wrong_length(tensor, given));
             }
@@ -86,7 +86,7 @@ impl Layout {
         path: impl AsRef<Path>,
         pull: impl FnMut(&Planned, &mut TensorSink<'_, FileSink>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        // Small tensors share a call to the system, large ones pass through.
+        // Small tensors are buffered, large ones are written directly.
         let mut file =
             BufWriter::with_capacity(BUFFER_LEN, durable_file::Replacement::create(path.as_ref())?);
         self.write_streamed(&mut file, pull)?;
@@ -95,7 +95,7 @@ impl Layout {
     }
 }
 
-/// A file on its way to take another's place.
+/// A file that replaces another one when it is complete.
 pub type FileSink = BufWriter<durable_file::Replacement>;
 
 const BUFFER_LEN: usize = 128 << 10;
@@ -111,7 +111,7 @@ pub struct TensorSink<'a, W: ?Sized> {
     crc: &'a mut Crc32,
     tensor: &'a Planned,
     written: u64,
-    /// Bytes given in all when they became too many.
+    /// Bytes written when they exceeded the declared length.
     excess: Option<u64>,
 }
 

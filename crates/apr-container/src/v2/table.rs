@@ -11,13 +11,13 @@ use crate::v2;
 use crate::v2::dtype::check_len;
 use tensor_dtype::AprType;
 
-/// Longest name that readers in circulation keep, in bytes.
+/// Maximum length of a name that readers in circulation keep, in bytes.
 pub(crate) const MAX_NAME_LEN: usize = 256;
-/// Most dimensions that writers in circulation write.
+/// Maximum number of dimensions that writers in circulation write.
 pub(crate) const MAX_RANK: usize = 8;
 /// Length of an entry without name and dimensions.
 const MIN_ENTRY_LEN: u64 = 20;
-/// Longest index accepted, so that every place in it fits 32 bits.
+/// Longest index accepted, so that every offset in it fits 32 bits.
 const MAX_INDEX_LEN: u64 = 1 << 30;
 
 /// A tensor.
@@ -60,7 +60,7 @@ impl Table {
         self.records.binary_search_by(|record| self.name(record).cmp(name)).ok()
     }
 
-    /// Bytes that the entries of a sound index take at most.
+    /// Maximum length of the entries of a valid index.
     pub(crate) fn len_max(n_tensors: u32, options: &ReadOptions) -> u64 {
         let variable = match options.is_strict() {
             true => MAX_NAME_LEN + MAX_RANK * 8,
@@ -69,7 +69,7 @@ impl Table {
         u64::from(n_tensors) * (MIN_ENTRY_LEN + variable as u64)
     }
 
-    /// Reads the entries `bytes` begin with; also returns how long they are. Offsets of errors count from `bytes`.
+    /// Reads the entries at the beginning of `bytes`; also returns their length. Offsets of errors count from `bytes`.
     pub(crate) fn read(bytes: &[u8], n_tensors: u32, options: &ReadOptions) -> Result<(Self, usize), Error> {
         let (found, limit) = (u64::from(n_tensors), options.limits.tensors);
         if found > limit {
@@ -105,7 +105,7 @@ impl Table {
         let name_start = self.names.len();
         match core::str::from_utf8(name) {
             Ok(name) => self.names.push_str(name),
-            // A name cut by its writer in the middle of a character.
+            // A name that its writer truncated within a character.
             Err(_) if !options.is_strict() => push_lossy(&mut self.names, name),
             Err(error) => {
                 return Err(ErrorKind::InvalidUtf8.at((cursor.at - name.len() + error.valid_up_to()) as u64));
@@ -138,7 +138,7 @@ impl Table {
         self.records.push(Record {
             offset,
             len,
-            // Both places fit: lossy names are at most three times as long as the index.
+            // Both offsets fit: lossy names are at most three times as long as the index.
             name_start: name_start as u32,
             name_len: name.len() as u32,
             shape_start: shape_start as u32,
@@ -165,7 +165,7 @@ pub(crate) fn push_entry(
     shape.iter().chain([&offset, &len]).for_each(|field| out.extend_from_slice(&field.to_le_bytes()));
 }
 
-/// Appends text with a replacement character for each piece of it that is not UTF-8.
+/// Appends a string, with a replacement character for each invalid UTF-8 sequence.
 fn push_lossy(out: &mut String, mut text: &[u8]) {
     while let Err(error) = core::str::from_utf8(text) {
         let (sound, rest) = text.split_at(error.valid_up_to());
@@ -176,7 +176,7 @@ fn push_lossy(out: &mut String, mut text: &[u8]) {
     out.push_str(core::str::from_utf8(text).unwrap_or_default());
 }
 
-/// Reads fields and remembers where it is.
+/// Reads fields and keeps the offset.
 struct Cursor<'b> {
     rest: &'b [u8],
     at: usize,
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_entries_have_room() {
+    fn the_longest_entries_fit() {
         for (options, name_len, rank) in [(BOTH[0], 256, 8), (BOTH[1], 65_535, 255)] {
             let mut bytes = Vec::new();
             push_entry(&mut bytes, &"n".repeat(name_len), AprType::U8, &vec![1; rank], 0, 1);

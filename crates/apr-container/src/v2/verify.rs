@@ -1,4 +1,4 @@
-//! Files larger than memory, read once to find damage.
+//! Streaming verification of files larger than memory.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -45,16 +45,16 @@ impl Index {
         let mut buffer = vec![0; BUFFER_LEN.min(self.file_len()) as usize];
         let mut position = 0;
         while position < self.file_len() {
-            // Sealed bytes first, then the last four on their own.
+            // First the bytes that the checksum covers, then the last four.
             let end = if position < sealed_end { sealed_end } else { self.file_len() };
             let len = (end - position).min(buffer.len() as u64) as usize;
-            let room = buffer.get_mut(..len).unwrap_or_default();
-            let read = read_some(&mut reader, room)?;
+            let buffer = buffer.get_mut(..len).unwrap_or_default();
+            let read = read_some(&mut reader, buffer)?;
             if read == 0 {
                 let (needed, available) = (self.file_len(), position);
                 return Err(ErrorKind::Truncated { part: "file", needed, available }.into());
             }
-            let bytes = room.get(..read).unwrap_or_default();
+            let bytes = buffer.get(..read).unwrap_or_default();
             if position < sealed_end {
                 crc.update(bytes);
             } else {
@@ -81,18 +81,18 @@ impl Index {
     }
 }
 
-fn read_some(reader: &mut impl Read, room: &mut [u8]) -> Result<usize, Error> {
+fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> Result<usize, Error> {
     loop {
-        match reader.read(room) {
+        match reader.read(buffer) {
             Err(error) if error.kind() == IoErrorKind::Interrupted => {}
             result => return Ok(result?),
         }
     }
 }
 
-/// The padding behind tensors, in the order of the file. None in compat mode, which does not look at it.
+/// The padding after tensors, in the order of the file. Empty in compat mode, which ignores it.
 struct Gaps {
-    /// Ranges of the file, and whose tensor's they are.
+    /// Ranges of the file, and the index of the tensor before each.
     ranges: Vec<(Range<u64>, usize)>,
     passed: usize,
     first_filled: Option<(u64, usize)>,
@@ -110,7 +110,7 @@ impl Gaps {
         Self { ranges, passed: 0, first_filled: None }
     }
 
-    /// Looks at the bytes of the file from `position` on; they follow those of the last call.
+    /// Checks the bytes of the file from `position` on, which follow those of the last call.
     fn look_at(&mut self, position: u64, bytes: &[u8]) {
         let end = position + bytes.len() as u64;
         while let Some((range, idx)) = self.ranges.get(self.passed)

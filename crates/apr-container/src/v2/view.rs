@@ -34,7 +34,7 @@ pub struct TensorView<'a> {
 impl<'a> TensorView<'a> {
     /// Views bytes as a tensor.
     ///
-    /// Super-blocks (`Q4_K`, `Q6_K`) of a matrix may begin anew with each row or run through the whole tensor; for a type
+    /// Super-blocks (`Q4_K`, `Q6_K`) of a matrix may restart with each row or span the whole tensor; for a type
     /// the specification does not list, any length will do.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl<'a> TensorView<'a> {
         Ok(Self { name, dtype, shape, data })
     }
 
-    /// Views bytes whose length an index has proven.
+    /// Views bytes whose length an index has validated.
     pub(crate) const fn proven(name: &'a str, dtype: AprType, shape: &'a [u64], data: &'a [u8]) -> Self {
         Self { name, dtype, shape, data }
     }
@@ -75,13 +75,13 @@ impl<'a> TensorView<'a> {
         self.data
     }
 
-    /// Number of elements; `u64::MAX` if a type nobody knows claims more than that.
+    /// Number of elements; `u64::MAX` if a tensor of an unknown type declares more than that.
     #[must_use]
     pub fn element_count(&self) -> u64 {
         element_count(self.shape).unwrap_or(u64::MAX)
     }
 
-    /// The elements where they lie, without a copy.
+    /// The elements in place, without a copy.
     ///
     /// # Errors
     ///
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_types_are_carried_whatever_their_shape_says() {
+    fn unknown_types_are_kept_whatever_their_shape_is() {
         let shape = [u64::MAX, 2];
         let view = TensorView::new("new", AprType(99), &shape, &[1]).unwrap();
         assert_eq!((view.element_count(), view.to_f32().is_err()), (u64::MAX, true));

@@ -1,8 +1,8 @@
-//! What a reader should know about a file that is no error.
+//! Warnings about a file of version 2.
 
 use core::fmt;
 
-/// Something about a file that is no error.
+/// A property of a file that is not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
@@ -15,29 +15,29 @@ pub enum Warning {
         /// The algorithm the flag names.
         algorithm: &'static str,
     },
-    /// Everything behind the header was one compressed block, which most readers do not know.
+    /// Everything after the header was one compressed block, which most readers do not support.
     Inflated {
         /// The algorithm.
         algorithm: &'static str,
     },
-    /// The file is marked as encrypted: its tensors are not handed out.
+    /// The file is marked as encrypted: its tensors are not accessible.
     Encrypted,
-    /// The file is marked as signed; the format has no place for a signature.
+    /// The file is marked as signed; the format does not define a signature.
     SignatureUnchecked,
-    /// Tensors of a type nobody knows, which can only be carried.
+    /// Tensors of an unknown type, which can only be copied.
     UnknownDtypes,
     /// Tensors share bytes.
     OverlappingTensors,
-    /// The file ends without a checksum: damage to it cannot be noticed.
+    /// The file has no checksum: corruption cannot be detected.
     NoFooter,
-    /// The checksum at the end does not match: the file is damaged.
+    /// The checksum at the end does not match: the file is corrupted.
     WrongFooter {
         /// Stored in the file.
         expected: u32,
         /// Computed over its bytes.
         actual: u32,
     },
-    /// Bytes between the tensor data and the end that belong to nothing.
+    /// Bytes between the tensor data and the end that belong to no part.
     TrailingBytes {
         /// How many.
         count: u64,

@@ -1,5 +1,4 @@
-//! Metadata that somebody trusted vouches for: whose inference key a client may use, and that what is made anew for each
-//! file is new.
+//! Authenticated metadata: the inference key that a client may use, and freshness of the values generated for each file.
 
 use std::collections::HashSet;
 
@@ -35,7 +34,7 @@ fn code<T>(result: Result<T, Error>) -> &'static str {
 }
 
 #[test]
-fn a_trusted_signature_vouches_for_the_key_also_over_what_cannot_be_read() {
+fn a_trusted_signature_authenticates_the_key_also_of_a_file_that_cannot_be_decrypted() {
     let (maker, buyer) = (SigningKey::from_seed(&[1; 32]), RecipientSecret::from_bytes(&[7; 32]).public());
     let known = maker.verifying_key();
     let mut trusted = TrustedKeys::new();
@@ -57,8 +56,8 @@ fn a_trusted_signature_vouches_for_the_key_also_over_what_cannot_be_read() {
 }
 
 #[test]
-fn a_password_vouches_for_the_key() {
-    let (password, stranger) = (Password::from("x"), SigningKey::from_seed(&[2; 32]));
+fn a_password_authenticates_the_key() {
+    let (password, untrusted) = (Password::from("x"), SigningKey::from_seed(&[2; 32]));
     let access = Access::default().with_password(&password);
     let file = protected(&Protection::default().with_password(&password));
     let opened = authentic(&file, &access).unwrap();
@@ -68,22 +67,22 @@ fn a_password_vouches_for_the_key() {
         code(authentic(&file, &Access::default().with_password(&Password::from("y")))),
         "ac-decryption"
     );
-    // A stranger's signature over it neither adds nor takes anything away.
-    let file = protected(&Protection::default().with_password(&password).signed_by(&stranger));
+    // The signature of an untrusted key makes no difference.
+    let file = protected(&Protection::default().with_password(&password).signed_by(&untrusted));
     assert_eq!(authentic(&file, &access.with_trust(Trust::Anyone)).unwrap().signer(), None);
     assert_eq!(code(authentic(&file, &access)), "ac-signed");
 }
 
-/// Everybody who could have written the key.
+/// Every other author of the entry.
 #[test]
-fn nothing_else_vouches_for_the_key() {
-    let (maker, stranger) = (SigningKey::from_seed(&[1; 32]), SigningKey::from_seed(&[2; 32]));
+fn nothing_else_authenticates_the_key() {
+    let (maker, untrusted) = (SigningKey::from_seed(&[1; 32]), SigningKey::from_seed(&[2; 32]));
     let buyer = RecipientSecret::from_bytes(&[7; 32]);
     let (to, known, password) = (buyer.public(), maker.verifying_key(), Password::from("x"));
     let none = Access::default();
     let plain = to_vec(&Sample::new(3), KIND, &options()).unwrap();
     let for_buyer = protected(&Protection::default().for_recipient(&to));
-    let by_stranger = protected(&Protection::default().signed_by(&stranger));
+    let by_untrusted = protected(&Protection::default().signed_by(&untrusted));
     let by_maker = protected(&Protection::default().signed_by(&maker));
     let cases = [
         (&plain, none, "ac-unauthenticated"),
@@ -93,14 +92,14 @@ fn nothing_else_vouches_for_the_key() {
         (&for_buyer, none, "ac-unauthenticated"),
         (&for_buyer, none.with_recipient(&buyer), "ac-unauthenticated"),
         (&for_buyer, none.with_trust(&known), "ac-not-signed"),
-        (&by_stranger, none.with_trust(Trust::Anyone), "ac-unauthenticated"),
-        (&by_stranger, none.with_trust(&known), "ac-untrusted-signer"),
+        (&by_untrusted, none.with_trust(Trust::Anyone), "ac-unauthenticated"),
+        (&by_untrusted, none.with_trust(&known), "ac-untrusted-signer"),
         (&by_maker, none, "ac-signed"),
     ];
     for (idx, (file, access, expected)) in cases.into_iter().enumerate() {
         assert_eq!(code(authentic(file, &access)), expected, "{idx}");
     }
-    // Unchecked is not vouched for, however tolerant the reader.
+    // An unverified signature authenticates nothing, in compat mode neither.
     for tolerant in
         [ReadOptions::COMPAT, ReadOptions::STRICT.with_unchecked_signature(UncheckedSignature::Allow)]
     {
@@ -135,9 +134,9 @@ fn an_exchanged_key_is_refused() {
 }
 
 /// A file of another maker's, encrypted with the password but bound to nothing: its payload opens in compat mode, its
-/// metadata are anybody's.
+/// metadata are not authenticated.
 #[test]
-fn a_password_vouches_for_nothing_it_is_not_bound_to() {
+fn a_password_authenticates_nothing_it_is_not_bound_to() {
     let file = include_bytes!("../../../conformance/vectors/apr/a0150_linreg_none_password.apr");
     let password = Password::from("my-strong-password");
     let access = Access::default().with_password(&password);

@@ -1,4 +1,4 @@
-//! Encrypted and signed files: opened by whom they are for, refused after any change.
+//! Encrypted and signed files: decrypted with the right key, refused after any change.
 
 use std::fs;
 
@@ -97,7 +97,7 @@ fn what_is_protected_is_opened_in_every_compression() {
 }
 
 #[test]
-fn the_doors_of_files_bring_the_model_back() {
+fn functions_on_files_return_the_model() {
     let keys = keys();
     let model = Sample::new(40);
     let folder = std::env::temp_dir().join(format!("apr-protect-{}", std::process::id()));
@@ -179,10 +179,10 @@ fn a_demand_that_a_file_does_not_meet_is_an_error_of_its_own() {
     assert_eq!(open(&locked, &none.with_password(&password)).unwrap().model, model);
 }
 
-/// Every bit of a file, with the checksum made right again by whoever changed it. Every length, with and without a new
+/// Every bit of a file, with a recomputed checksum. Every length, with and without a new
 /// checksum.
 #[test]
-fn no_bit_can_be_changed_by_whoever_recomputes_the_checksum() {
+fn no_bit_can_be_changed_by_recomputing_the_checksum() {
     let keys = keys();
     let (to, by) = (keys.recipient.public(), keys.signer.verifying_key());
     let key = Access::default().with_recipient(&keys.recipient);
@@ -256,7 +256,7 @@ impl Parts {
         self
     }
 
-    /// Signed anew by someone else.
+    /// Signed again by another key.
     fn signed_by(mut self, key: &SigningKey) -> Self {
         self.set_flags(|flags| flags | Flags::SIGNED.0);
         self.signature.clear();

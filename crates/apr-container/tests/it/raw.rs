@@ -61,7 +61,7 @@ fn a_file_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn what_nobody_can_decode_travels_too() {
+fn a_payload_of_an_unknown_type_is_protected_too() {
     let mut file = to_vec(&Sample::new(3), KIND, &options(Compression::None)).unwrap();
     // A type that no specification lists, flags without effect.
     file[6..8].copy_from_slice(&0x7777_u16.to_le_bytes());
@@ -106,7 +106,7 @@ fn metadata_can_be_changed_on_the_way() {
 }
 
 #[test]
-fn demands_are_those_of_every_door() {
+fn requirements_are_those_of_loading() {
     let (recipient, signer) = (RecipientSecret::from_bytes(&[7; 32]), SigningKey::from_seed(&[1; 32]));
     let by = signer.verifying_key();
     let file = to_vec(&Sample::new(3), KIND, &options(Compression::None)).unwrap();

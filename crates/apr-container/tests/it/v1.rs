@@ -27,7 +27,7 @@ fn refused<T>(result: Result<T, Error>) -> Error {
     result.err().expect("a refusal")
 }
 
-/// Whether both doors refuse for the same reason. From disk, what the header says is looked at before the rest of the
+/// Whether loading from memory and from disk refuse for the same reason. From disk, the header is validated before the rest of the
 /// file is read.
 fn agree(memory: &Error, disk: &Error) -> bool {
     let early = ["ac-wrong-type", "ac-unknown-type", "ac-encrypted", "ac-signed"];
@@ -415,7 +415,7 @@ fn no_single_bit_and_no_missing_tail_goes_unnoticed() {
 
 proptest! {
     #[test]
-    fn any_change_behind_a_right_checksum_is_an_answer_and_no_panic(
+    fn any_change_with_a_recomputed_checksum_is_a_result_and_no_panic(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         compression in 0_u8..4,
     ) {

@@ -49,7 +49,7 @@ fn edited(file: &[u8], edit: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     file
 }
 
-/// The checksum, bit by bit.
+/// The checksum, one bit at a time.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))

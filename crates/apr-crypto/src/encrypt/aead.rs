@@ -1,16 +1,16 @@
-//! One message, one key, one tag: AES-256-GCM.
+//! AES-256-GCM of single messages.
 
 use alloc::vec::Vec;
-use core::fmt;
 
+use crate::array::stored_bytes;
 use crate::encrypt::cipher::{CautiousCipher, Cipher};
 use crate::encrypt::kdf::Commitment;
 use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
-use crate::secret::Secret;
+use crate::secret::{Secret, redacted};
 
-/// The number used once with a key. Sealing makes it; a reader takes it from the file. There is no way to seal with a
-/// nonce of the caller's choice, so none is used twice by mistake.
+/// A nonce. Sealing generates it; a reader takes it from the file. There is no way to seal with a nonce of the caller's choice,
+/// so that none is reused by mistake.
 ///
 /// ```
 /// # let rng = &mut apr_crypto::OsRandom;
@@ -24,43 +24,13 @@ use crate::secret::Secret;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonce([u8; Self::LEN]);
 
-impl Nonce {
-    /// Length in bytes.
-    pub const LEN: usize = 12;
+stored_bytes!(Nonce, 12);
 
-    /// A nonce that a file holds.
-    #[must_use]
-    pub const fn from_file(bytes: [u8; Self::LEN]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes to store.
-    #[must_use]
-    pub const fn to_bytes(self) -> [u8; Self::LEN] {
-        self.0
-    }
-}
-
-/// What proves that a ciphertext was made with a key.
+/// An authentication tag of AES-256-GCM.
 #[derive(Clone, Copy, Debug)]
 pub struct Tag([u8; Self::LEN]);
 
-impl Tag {
-    /// Length in bytes.
-    pub const LEN: usize = 16;
-
-    /// A tag that a file holds.
-    #[must_use]
-    pub const fn from_file(bytes: [u8; Self::LEN]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes to store.
-    #[must_use]
-    pub const fn to_bytes(self) -> [u8; Self::LEN] {
-        self.0
-    }
-}
+stored_bytes!(Tag, 16);
 
 /// A key for AES-256-GCM (NIST SP 800-38D: nonce of 96 bits, tag of 128).
 ///
@@ -175,7 +145,7 @@ impl AesKey {
         associated_data: &[u8],
         plaintext: &[u8],
     ) -> Result<Vec<u8>, Error> {
-        let mut sealed = room_for(plaintext.len().saturating_add(Self::OVERHEAD))?;
+        let mut sealed = try_with_capacity(plaintext.len().saturating_add(Self::OVERHEAD))?;
         sealed.extend_from_slice(&[0; Nonce::LEN]);
         sealed.extend_from_slice(plaintext);
         let (head, buffer) = sealed.split_at_mut(Nonce::LEN);
@@ -198,24 +168,20 @@ impl AesKey {
         };
         let (nonce, rest) = sealed.split_first_chunk().ok_or(truncated)?;
         let (ciphertext, tag) = rest.split_last_chunk().ok_or(truncated)?;
-        let mut plaintext = room_for(ciphertext.len())?;
+        let mut plaintext = try_with_capacity(ciphertext.len())?;
         plaintext.extend_from_slice(ciphertext);
         Cipher::new(self.0.bytes()).open(nonce, associated_data, &mut plaintext, tag)?;
         Ok(plaintext)
     }
 }
 
-impl fmt::Debug for AesKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AesKey(..)")
-    }
-}
+redacted!(AesKey);
 
-/// An empty vector with room for `len` bytes.
-pub(crate) fn room_for(len: usize) -> Result<Vec<u8>, Error> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(len).map_err(|_| ErrorKind::OutOfMemory { len: len as u64 })?;
-    Ok(room)
+/// An empty vector with capacity for `len` bytes.
+pub(crate) fn try_with_capacity(len: usize) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| ErrorKind::OutOfMemory { len: len as u64 })?;
+    Ok(bytes)
 }
 
 /// `len` zeros, written by all cores: each touches a part of the memory for the first time, or again.

@@ -1,4 +1,4 @@
-//! Messages of any size in chunks that can be read one by one: C2SP chunked-encryption, the instance Cobblestone-256.
+//! Chunked encryption with random access: C2SP chunked-encryption, the instance Cobblestone-256.
 //!
 //! <https://c2sp.org/chunked-encryption>: HKDF-Expand-SHA-512 and AES-256-GCM. A sealed message is
 //!
@@ -23,7 +23,7 @@ pub use reader::{ChunkedMessage, ChunkedReader};
 #[cfg(feature = "std")]
 pub use writer::ChunkedWriter;
 
-use crate::encrypt::aead::room_for;
+use crate::encrypt::aead::try_with_capacity;
 use crate::encrypt::file_key::FileKey;
 use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
@@ -68,7 +68,7 @@ impl FileKey {
             self.seal_chunked_into(rng, context, plaintext, &mut sealed)?;
             return Ok(sealed);
         }
-        let mut sealed = room_for(len)?;
+        let mut sealed = try_with_capacity(len)?;
         let mut encryptor = ChunkedEncryptor::new(self, rng, context, &mut sealed)?;
         encryptor.update(plaintext, &mut sealed)?;
         encryptor.finish(&mut sealed)?;
@@ -85,7 +85,7 @@ impl FileKey {
         ChunkedReader::open(sealed, self, context)?.into_vec()
     }
 
-    /// Seals a message into room that is there: `out` is exactly as long as [`ChunkedLayout::sealed_len`] says.
+    /// Seals a message into a buffer of the caller: `out` is exactly as long as [`ChunkedLayout::sealed_len`] says.
     ///
     /// ```
     /// # let rng = &mut apr_crypto::OsRandom;

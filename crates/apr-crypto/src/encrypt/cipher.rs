@@ -1,4 +1,4 @@
-//! AES-256-GCM itself: in Rust, or with the feature `ring` in the assembler of BoringSSL. Same bytes, same errors.
+//! AES-256-GCM implementations: Rust, or with the feature `ring` the assembler of BoringSSL, with the same results and errors.
 
 #[cfg(feature = "ring")]
 mod native;

@@ -1,6 +1,4 @@
-//! The key of one file, and how it reaches those who may have it.
-
-use core::fmt;
+//! The file key, and its encryption to recipients and with passwords.
 
 use crate::array::split;
 use crate::encrypt::aead::{Nonce, Tag};
@@ -11,7 +9,7 @@ use crate::encrypt::password::{Argon2Cost, Argon2Limits, Password, Salt};
 use crate::encrypt::recipient::{EphemeralPublic, RecipientPublic, RecipientSecret};
 use crate::error::Error;
 use crate::random::Rng;
-use crate::secret::Secret;
+use crate::secret::{Secret, redacted};
 
 /// Info of the wrapping key for a recipient.
 const RECIPIENT_INFO: &[u8] = b"apr-wrap-v1 X25519 HKDF-SHA-256 AES-256-GCM\0";
@@ -19,7 +17,7 @@ const RECIPIENT_INFO: &[u8] = b"apr-wrap-v1 X25519 HKDF-SHA-256 AES-256-GCM\0";
 /// Info of the wrapping key for a file's password.
 const PASSWORD_INFO: &[u8] = b"apr-wrap-v1 Argon2id HKDF-SHA-256 AES-256-GCM\0";
 
-/// Info of the wrapping key for a key line's password: a locked key that somebody puts into a file as its stanza must not
+/// Info of the wrapping key for a key line's password: a locked key that an attacker puts into a file as its stanza must not
 /// open there.
 const KEY_LINE_INFO: &[u8] = b"apr-lock-v1 Argon2id HKDF-SHA-256 AES-256-GCM\0";
 
@@ -121,11 +119,7 @@ impl FileKey {
     }
 }
 
-impl fmt::Debug for FileKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FileKey(..)")
-    }
-}
+redacted!(FileKey);
 
 /// A file key encrypted to one recipient.
 ///
@@ -372,7 +366,7 @@ mod tests {
             bytes[bit / 8] ^= 1 << (bit % 8);
             let opened = RecipientStanza::from_bytes(&bytes).and_then(|stanza| stanza.unwrap(&bob, b"id"));
             let kind = *opened.unwrap_err().kind();
-            // The highest bit of the point leaves its canonical spelling.
+            // The highest bit of the point leaves its canonical encoding.
             assert_eq!(kind, if bit == 255 { ErrorKind::InvalidKey } else { ErrorKind::Open }, "bit {bit}");
         }
     }
@@ -417,7 +411,7 @@ mod tests {
                 "bit {bit}: {kind}"
             );
         }
-        // A stranger's cost is refused before anything is done about it.
+        // An excessive cost is refused before any of it is spent.
         let refused = PasswordStanza::from_bytes(&good, &Argon2Limits::default());
         assert_eq!(refused.unwrap_err().code(), "cy-cost");
     }

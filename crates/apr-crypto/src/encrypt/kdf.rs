@@ -1,6 +1,4 @@
-//! Keys from keys: HKDF, and the commitment to a key.
-
-use core::fmt;
+//! HKDF, and key commitments.
 
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
@@ -8,7 +6,7 @@ use sha2::{Sha256, Sha512};
 use zeroize::Zeroize;
 
 use crate::error::{Error, ErrorKind};
-use crate::secret::{Secret, constant_time_eq};
+use crate::secret::{Secret, constant_time_eq, redacted};
 
 /// HKDF-SHA-256 (RFC 5869), both steps. An empty salt is what the RFC means by none.
 pub(crate) fn hkdf_sha256(salt: &[u8], secret: &[u8], info: &[&[u8]], out: &mut [u8]) -> Result<(), Error> {
@@ -68,16 +66,16 @@ fn hmac_sha512(key: &[u8]) -> Hmac<Sha512> {
     <Hmac<Sha512> as KeyInit>::new_from_slice(key).expect("HMAC takes keys of any length")
 }
 
-/// HKDF makes 255 hashes and no more.
+/// HKDF produces at most 255 hashes.
 fn too_long(len: usize, hash_len: usize) -> Error {
     ErrorKind::TooLong { what: "key material", len: len as u64, limit: 255 * hash_len as u64 }.into()
 }
 
-/// A promise which key a ciphertext belongs to.
+/// A commitment to the key of a ciphertext.
 ///
-/// AES-GCM does not fix the key: ciphertexts can be made that open under two, to something else each time. A commitment
-/// stored beside the ciphertext and compared before opening leaves one. It says nothing about the key; it does let
-/// anybody who holds it try passwords, as the ciphertext's own tag does.
+/// AES-GCM does not commit to its key: a ciphertext can be constructed that decrypts under two keys, to different plaintexts. A
+/// commitment stored with the ciphertext and compared before decryption prevents that. It reveals nothing about the key; it does let
+/// anyone who has it try passwords, as the ciphertext's own tag does.
 ///
 /// ```
 /// use apr_crypto::AesKey;
@@ -114,11 +112,7 @@ impl Commitment {
     }
 }
 
-impl fmt::Debug for Commitment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Commitment(..)")
-    }
-}
+redacted!(Commitment);
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,10 @@
 //! Authentication codes: HMAC-SHA-256.
 
-use core::fmt;
-
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use crate::error::{Error, ErrorKind};
-use crate::secret::Secret;
+use crate::secret::{Secret, redacted};
 
 /// A key for authentication codes (HMAC-SHA-256, RFC 2104), derived from a [`FileKey`](crate::FileKey) or an
 /// [`Agreement`](crate::Agreement).
@@ -59,11 +57,7 @@ impl MacKey {
     }
 }
 
-impl fmt::Debug for MacKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MacKey(..)")
-    }
-}
+redacted!(MacKey);
 
 #[cfg(test)]
 mod tests {

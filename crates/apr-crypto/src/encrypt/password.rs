@@ -1,18 +1,18 @@
-//! Passwords, and what it costs to try one: Argon2id.
+//! Passwords, and key derivation with Argon2id.
 
 use alloc::vec::Vec;
-use core::fmt;
 use core::ops::RangeInclusive;
 
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::array::stored_bytes;
 use crate::encrypt::aead::AesKey;
 use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
-use crate::secret::Secret;
+use crate::secret::{Secret, redacted};
 
-/// A password, wiped when dropped. Its bytes are used as they are; no normalization.
+/// A password, zeroized on drop. Its bytes are used as they are, without normalization.
 ///
 /// ```
 /// # let rng = &mut apr_crypto::OsRandom;
@@ -52,7 +52,7 @@ impl Password {
         self.0.is_empty()
     }
 
-    /// The key of this password (Argon2id, version 0x13, 32 bytes). Takes as long and as much memory as `cost` says.
+    /// The key of this password (Argon2id, version 0x13, 32 bytes). Takes the time and memory of `cost`.
     ///
     /// # Errors
     ///
@@ -107,11 +107,7 @@ impl Drop for Password {
 
 impl ZeroizeOnDrop for Password {}
 
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Password(..)")
-    }
-}
+redacted!(Password);
 
 /// Argon2's working memory; the last block is the key.
 struct Memory(Vec<Block>);
@@ -122,14 +118,11 @@ impl Drop for Memory {
     }
 }
 
-/// What makes the same password a different key in every file.
+/// A salt of the key derivation, different in every file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Salt([u8; Self::LEN]);
 
 impl Salt {
-    /// Length in bytes.
-    pub const LEN: usize = 16;
-
     /// A new salt.
     ///
     /// # Errors
@@ -140,22 +133,12 @@ impl Salt {
         rng.fill(&mut bytes)?;
         Ok(Self(bytes))
     }
-
-    /// A salt that a file holds.
-    #[must_use]
-    pub const fn from_file(bytes: [u8; Self::LEN]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes to store.
-    #[must_use]
-    pub const fn to_bytes(self) -> [u8; Self::LEN] {
-        self.0
-    }
 }
 
-/// What trying one password costs: memory in KiB, passes over it, lanes. Exists only within [`Argon2Limits`], so that
-/// a file cannot ask for a terabyte or a year.
+stored_bytes!(Salt, 16);
+
+/// Cost of the key derivation: memory in KiB, passes over it, lanes. Always within [`Argon2Limits`], so that a file cannot demand
+/// a terabyte or a year.
 ///
 /// ```
 /// use apr_crypto::{Argon2Cost, Argon2Limits};
@@ -251,7 +234,7 @@ fn within(a: RangeInclusive<u64>, b: RangeInclusive<u64>) -> RangeInclusive<u64>
     *a.start().max(b.start())..=*a.end().min(b.end())
 }
 
-/// Which costs are accepted. The default is meant for costs that strangers wrote into files: 8 MiB to 1 GiB, at most 16
+/// Which costs are accepted. The default is meant for costs from untrusted files: 8 MiB to 1 GiB, at most 16
 /// passes, 8 lanes, and 4 GiB filled in all (a few seconds on one core).
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! X25519 recipients: key agreement, and what is derived from the shared secret.
+//! X25519 recipients: key agreement and the keys derived from it.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -10,19 +10,19 @@ use crate::encrypt::kdf::{expand_sha256, extract_sha256, key_sha256};
 use crate::encrypt::mac::MacKey;
 use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
-use crate::secret::{Secret, constant_time_eq};
+use crate::secret::{Secret, constant_time_eq, redacted};
 
-/// What HKDF gets to know in `.apr` version 1.
+/// Info of HKDF in `.apr` version 1.
 const V1_INFO: &[u8] = b"apr-v1-encrypt";
 
-/// What stands before the caller's text, so that one text never yields the same key for two algorithms.
+/// Prefixes of the info, so that the same caller's info never gives the same key for two algorithms.
 const AES_INFO: &[u8] = b"apr-agree-v1 AES-256-GCM\0";
 const MAC_INFO: &[u8] = b"apr-agree-v1 HMAC-SHA-256\0";
 
-/// The public half of a recipient's key: it encrypts to the recipient.
+/// A recipient's public key: encrypts to the recipient.
 ///
-/// Exists only for a point that contributes to the shared secret, in its one canonical spelling (RFC 7748, section 5:
-/// less than 2^255 - 19); the points of small order, with which everybody knows the secret, are refused.
+/// Exists only for a point that contributes to the shared secret, in its canonical encoding (RFC 7748, section 5:
+/// less than 2^255 - 19); points of small order, whose shared secret is public, are refused.
 /// `Display` and [`FromStr`](core::str::FromStr) are the key line `apr-public-1...`.
 ///
 /// ```
@@ -44,7 +44,7 @@ impl RecipientPublic {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::WeakKey`] for a point of small order, [`ErrorKind::InvalidKey`] for a spelling that is not canonical.
+    /// [`ErrorKind::WeakKey`] for a point of small order, [`ErrorKind::InvalidKey`] for an encoding that is not canonical.
     pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Result<Self, Error> {
         check_point(bytes)?;
         Ok(Self(*bytes))
@@ -56,8 +56,7 @@ impl RecipientPublic {
         &self.0
     }
 
-    /// How files of version 1 name their recipient: the first eight bytes of the key. It makes files of one
-    /// recipient recognizable as such.
+    /// The recipient id in files of version 1: the first eight bytes of the key. Files to the same recipient can be linked by it.
     #[must_use]
     pub fn id(&self) -> [u8; Self::ID_LEN] {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
@@ -131,7 +130,7 @@ impl EphemeralPublic {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::WeakKey`] for a point of small order, [`ErrorKind::InvalidKey`] for a spelling that is not canonical.
+    /// [`ErrorKind::WeakKey`] for a point of small order, [`ErrorKind::InvalidKey`] for an encoding that is not canonical.
     pub fn from_file(bytes: [u8; RecipientPublic::LEN]) -> Result<Self, Error> {
         check_point(&bytes)?;
         Ok(Self(bytes))
@@ -144,14 +143,14 @@ impl EphemeralPublic {
     }
 }
 
-/// A recipient's secret key (X25519, RFC 7748). Kept as it was made and clamped where it is used, as RFC 7748 says.
+/// A recipient's secret key (X25519, RFC 7748). Stored as generated and clamped where it is used, as RFC 7748 specifies.
 ///
 /// ```
 /// # let rng = &mut apr_crypto::OsRandom;
 /// use apr_crypto::RecipientSecret;
 ///
 /// let recipient = RecipientSecret::generate(rng)?;
-/// // The sender needs the public half.
+/// // The sender needs the public key.
 /// let (ephemeral, agreement) = recipient.public().agree(rng)?;
 /// let sealed = agreement.aes_key(b"example message").seal(rng, b"", b"weights")?;
 /// // The recipient gets the ephemeral key with the message.
@@ -198,13 +197,13 @@ impl RecipientSecret {
         Self { secret, public }
     }
 
-    /// Hands the key itself out: whoever has these bytes opens everything encrypted to it, past and future.
+    /// The bytes of the secret key: anyone who has them decrypts everything encrypted to it, past and future.
     #[must_use]
     pub fn expose(&self) -> &[u8; Self::LEN] {
         self.secret.as_bytes()
     }
 
-    /// The public half.
+    /// The public key.
     #[must_use]
     pub const fn public(&self) -> RecipientPublic {
         self.public
@@ -239,14 +238,10 @@ impl RecipientSecret {
     }
 }
 
-impl fmt::Debug for RecipientSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RecipientSecret(..)")
-    }
-}
+redacted!(RecipientSecret);
 
-/// What sender and recipient of one message have in common: HKDF-Extract-SHA-256 of the shared secret, salted with both
-/// public keys, the ephemeral one first. Any number of keys can be made from it, each under a text of its own: their info is
+/// The shared secret of sender and recipient of one message: HKDF-Extract-SHA-256 of the shared secret, salted with both
+/// public keys, the ephemeral one first. Any number of keys can be derived from it, each with its own info:
 /// `apr-agree-v1 AES-256-GCM` or `apr-agree-v1 HMAC-SHA-256`, a zero byte, the text.
 ///
 /// ```compile_fail,E0599
@@ -289,17 +284,13 @@ impl Agreement {
     }
 }
 
-impl fmt::Debug for Agreement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Agreement(..)")
-    }
-}
+redacted!(Agreement);
 
 fn v1_key(shared: &Secret<32>) -> AesKey {
     AesKey::new(key_sha256(shared.bytes(), &[V1_INFO]))
 }
 
-/// The points of order 1, 2, 4 and 8 on the curve and on its twist, in each spelling below 2^255: 0, 1, the two of order 8,
+/// The points of order 1, 2, 4 and 8 on the curve and on its twist, in each encoding below 2^255: 0, 1, the two of order 8,
 /// p - 1, p, p + 1. The list of libsodium's `crypto_scalarmult_curve25519`.
 const SMALL_ORDER: [[u8; 32]; 7] = [
     [0; 32],
@@ -325,7 +316,7 @@ const fn number(first: u8, middle: u8, last: u8) -> [u8; 32] {
     bytes
 }
 
-/// Refuses points of small order and spellings that are not canonical.
+/// Refuses points of small order and encodings that are not canonical.
 fn check_point(bytes: &[u8; 32]) -> Result<(), Error> {
     // A public key is no secret: comparing it need not take constant time. RFC 7748 ignores the highest bit.
     let mut masked = *bytes;
@@ -414,7 +405,7 @@ mod tests {
     }
 
     /// All vectors. The function itself gives every shared secret but the zero ones; the key types refuse points of small
-    /// order and spellings that are not canonical, and nothing else.
+    /// order and encodings that are not canonical, and nothing else.
     #[test]
     fn wycheproof_x25519() {
         let (mut count, mut weak, mut not_canonical) = (0, 0, 0);
@@ -532,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_agree_and_nobody_else() {
+    fn both_sides_agree_and_no_one_else() {
         let rng = &mut Seeded(3);
         let (bob, eve) = (RecipientSecret::generate(rng).unwrap(), RecipientSecret::generate(rng).unwrap());
         let (ephemeral, agreement) = bob.public().agree(rng).unwrap();

@@ -1,4 +1,4 @@
-//! The encrypted part of requests and responses: fields, length, content, zeros.
+//! The encrypted part of requests and responses: fields, length, content, padding.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
@@ -6,7 +6,7 @@ use core::ops::Range;
 
 use zeroize::Zeroizing;
 
-use crate::encrypt::aead::{AesKey, Nonce, Tag, room_for};
+use crate::encrypt::aead::{AesKey, Nonce, Tag, try_with_capacity};
 use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
 
@@ -41,7 +41,7 @@ impl Padding {
 
 /// A message before it is encrypted.
 pub(super) struct Draft<'a> {
-    /// What stands in front in the clear.
+    /// The plaintext prefix.
     pub(super) front: &'a [&'a [u8]],
     pub(super) fields: &'a [u8],
     pub(super) content: &'a [u8],
@@ -61,7 +61,7 @@ impl Draft<'_> {
         let body_len = self.content.len().checked_add(self.fields.len() + LENGTH_LEN);
         let body_len = body_len.and_then(|len| self.padding.padded(len)).ok_or(too_long)?;
         let len = body_len.checked_add(front_len + AesKey::OVERHEAD).ok_or(too_long)?;
-        let mut out = room_for(len)?;
+        let mut out = try_with_capacity(len)?;
         self.front.iter().for_each(|part| out.extend_from_slice(part));
         out.extend_from_slice(&[0; Nonce::LEN]);
         out.extend_from_slice(self.fields);

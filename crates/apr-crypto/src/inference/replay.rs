@@ -1,4 +1,4 @@
-//! Requests that were recorded and are sent again.
+//! Protection against replayed requests.
 
 use alloc::collections::BTreeSet;
 use core::fmt;
@@ -6,7 +6,7 @@ use core::fmt;
 use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
 
-/// What tells a request from every other: a random number, and when it was made if the client says so. Both are encrypted
+/// The unique id of a request: a random number, and when it was made if the client says so. Both are encrypted
 /// and authenticated with the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReplayToken {

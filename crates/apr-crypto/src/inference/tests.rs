@@ -67,7 +67,7 @@ fn every_bit_and_every_length_counts() {
             let kind = kind(open(&bytes));
             let right = match bit / 8 {
                 0..8 => kind == ErrorKind::Message { expected },
-                // A changed ephemeral key can leave its canonical spelling.
+                // A changed ephemeral key can leave its canonical encoding.
                 8..40 if expected == REQUEST => matches!(kind, ErrorKind::Open | ErrorKind::InvalidKey),
                 _ => kind == ErrorKind::Open,
             };
@@ -146,7 +146,7 @@ fn lengths_and_padding_inside_are_checked() {
     ] {
         assert!(Body::new(bytes, 24).is_none());
     }
-    // The same through the door.
+    // The same through the public function.
     let rng = &mut Seeded(5);
     let (ephemeral, agreement) = owner().public().agree(rng).unwrap();
     let key = direction(&agreement, REQUEST_INFO, CONTEXT);

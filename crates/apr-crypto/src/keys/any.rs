@@ -1,11 +1,11 @@
-//! Keys as people have them: a key line, PEM, or a file of minisign's.
+//! Keys in any supported format: key line, PEM, minisign.
 
 use crate::encrypt::password::{Argon2Limits, Password};
 use crate::error::{Error, ErrorKind};
 use crate::keys::stored::{PREFIXES, PublicKey, SecretKey, StoredKey};
 use crate::minisign;
 
-/// How a text spells a key.
+/// The text format of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyFormat {
@@ -71,13 +71,13 @@ pub fn is_key_text(text: &str) -> bool {
         || minisign::PublicKey::from_text(text).is_ok()
 }
 
-/// A public key in any spelling.
+/// A public key in any format.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct AnyPublicKey {
     /// The key.
     pub key: PublicKey,
-    /// How it was spelled.
+    /// Its format.
     pub format: KeyFormat,
     /// What minisign calls it, if it is one of minisign's.
     pub key_id: Option<minisign::KeyId>,
@@ -97,7 +97,7 @@ impl AnyPublicKey {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::KeyKind`] for a secret key; what the spelling has wrong otherwise, as
+    /// [`ErrorKind::KeyKind`] for a secret key; otherwise the error of the format, as
     /// [`PublicKey::from_file_text`], [`PublicKey::from_spki_pem`] and [`minisign::PublicKey::from_text`] say it.
     pub fn from_text(text: &str) -> Result<Self, Error> {
         // Of minisign's files only those of secret keys have a line as long as this.
@@ -121,13 +121,13 @@ impl AnyPublicKey {
     }
 }
 
-/// A secret key in any spelling, unlocked.
+/// A secret key in any format, unlocked.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AnySecretKey {
     /// The key.
     pub key: SecretKey,
-    /// How it was spelled.
+    /// Its format.
     pub format: KeyFormat,
     /// What minisign calls it, if it is one of minisign's.
     pub key_id: Option<minisign::KeyId>,
@@ -136,12 +136,12 @@ pub struct AnySecretKey {
 }
 
 impl AnySecretKey {
-    /// Reads a key line, PKCS#8 in PEM, or a secret key of minisign's; `ask` is asked for the password of one that has one.
+    /// Reads a key line, PKCS#8 in PEM, or a secret key of minisign's; `ask` provides the password of an encrypted one.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::KeyKind`] for a public key, which may be known; what `ask` says; [`ErrorKind::Open`] for a wrong password;
-    /// [`ErrorKind::MinisignPassword`] without the feature `scrypt`; what the spelling has wrong otherwise.
+    /// [`ErrorKind::KeyKind`] for a public key, which may be known; errors of `ask`; [`ErrorKind::Open`] for a wrong password;
+    /// [`ErrorKind::MinisignPassword`] without the feature `scrypt`; otherwise the error of the format.
     pub fn from_text_with<E: From<Error>>(
         text: &str,
         limits: &Argon2Limits,

@@ -1,4 +1,4 @@
-//! Key lines: bech32 (BIP 173), a prefix that says what it is, data in 32 letters, a checksum that notices typing errors.
+//! Key lines in bech32 (BIP 173): a prefix for the kind of key, data in 32 letters, a checksum that detects typing errors.
 //!
 //! Lines may be longer than the 90 characters of BIP 173, as those of age are. Data of each prefix have one length, so
 //! that the checksum's blindness for certain insertions before a final `p` does not matter. Letters are looked up without
@@ -9,14 +9,14 @@ use alloc::vec::Vec;
 
 use zeroize::Zeroizing;
 
-use crate::encrypt::aead::room_for;
+use crate::encrypt::aead::try_with_capacity;
 use crate::error::{Error, ErrorKind};
 use crate::secret::SecretText;
 
 const CHARSET: [u8; 32] = *b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 const CHECKSUM_LEN: usize = 6;
 
-/// Longest line that is looked at.
+/// Maximum length of a line.
 const MAX_LEN: usize = 1024;
 
 /// The line of `data` under the prefix `hrp`, which is in lower case.
@@ -78,7 +78,7 @@ pub(crate) fn decode(line: &str) -> Result<(String, Zeroizing<Vec<u8>>), Error> 
         letters.len().checked_sub(CHECKSUM_LEN).ok_or_else(|| wrong("too short for a checksum"))?;
 
     let mut checksum = Checksum::of_prefix(&hrp);
-    let mut data = Zeroizing::new(room_for(n_letters * 5 / 8)?);
+    let mut data = Zeroizing::new(try_with_capacity(n_letters * 5 / 8)?);
     let (mut bits, mut n_bits, mut outside) = (0_u32, 0, 0);
     for (idx, letter) in letters.bytes().enumerate() {
         let value = position(letter);

@@ -1,4 +1,4 @@
-//! Key files: created once, for their owner alone.
+//! Key files: never overwritten, private to their owner.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -21,12 +21,12 @@ pub(crate) enum Access {
     Secret,
     /// Its owner alone may change it.
     Trusted,
-    /// Anybody may do anything.
+    /// No restriction.
     Any,
 }
 
 impl SecretKey {
-    /// Creates a key file, mode 0600, and brings it to the medium. A file that exists is never replaced.
+    /// Creates a key file, mode 0600, and syncs it to disk. A file that exists is never replaced.
     ///
     /// ```
     /// # let rng = &mut apr_crypto::OsRandom;
@@ -53,7 +53,7 @@ impl SecretKey {
 }
 
 impl LockedKey {
-    /// Creates a key file, mode 0600, and brings it to the medium. A file that exists is never replaced.
+    /// Creates a key file, mode 0600, and syncs it to disk. A file that exists is never replaced.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl StoredKey {
 }
 
 impl PublicKey {
-    /// Creates a key file that everybody may read, and brings it to the medium. A file that exists is never replaced.
+    /// Creates a key file that anyone may read, and syncs it to disk. A file that exists is never replaced.
     ///
     /// # Errors
     ///

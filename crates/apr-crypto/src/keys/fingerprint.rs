@@ -9,7 +9,7 @@ use crate::encrypt::recipient::RecipientPublic;
 use crate::error::{Error, ErrorKind};
 use crate::sign::ed25519::VerifyingKey;
 
-/// A short name of a public key that two people can compare: the first 16 bytes of the SHA-256 of the key line's prefix
+/// A short form of a public key, compared over a second channel: the first 16 bytes of the SHA-256 of the key line's prefix
 /// and the key's 32 bytes. Shown in base32 (RFC 4648, lower case), in groups of four.
 ///
 /// ```

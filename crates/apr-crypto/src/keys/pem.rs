@@ -1,6 +1,6 @@
-//! Keys as other programs keep them: PKCS#8 and SubjectPublicKeyInfo in PEM (RFC 8410, RFC 7468).
+//! PKCS#8 and SubjectPublicKeyInfo in PEM (RFC 8410, RFC 7468).
 //!
-//! The structures of these two kinds of key have one spelling each; they are compared byte for byte, nothing is parsed.
+//! The DER of these two kinds of key has one encoding each; it is compared byte for byte, not parsed.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use base64ct::{Base64, Encoding};
 use zeroize::Zeroizing;
 
-use crate::encrypt::aead::room_for;
+use crate::encrypt::aead::try_with_capacity;
 use crate::encrypt::recipient::{RecipientPublic, RecipientSecret};
 use crate::error::{Error, ErrorKind};
 use crate::keys::stored::{PublicKey, SecretKey};
@@ -18,7 +18,7 @@ use crate::sign::ed25519::{SigningKey, VerifyingKey};
 const PRIVATE: &str = "PRIVATE KEY";
 const PUBLIC: &str = "PUBLIC KEY";
 
-/// Longest text that is looked at.
+/// Maximum length of the text.
 pub(crate) const MAX_TEXT_LEN: usize = 4096;
 
 /// Last byte of the object identifier: 1.3.101.110 is X25519, 1.3.101.112 Ed25519.
@@ -193,7 +193,7 @@ pub(crate) fn decode(text: &str, label: &'static str) -> Result<Zeroizing<Vec<u8
     if lines.any(|line| !line.is_empty()) {
         return Err(wrong("text after the `-----END` line"));
     }
-    let mut der = Zeroizing::new(room_for(base64.len())?);
+    let mut der = Zeroizing::new(try_with_capacity(base64.len())?);
     der.resize(base64.len(), 0);
     let len = Base64::decode(base64.as_str(), &mut der).map_err(|_| wrong("not base64"))?.len();
     der.truncate(len);

@@ -1,4 +1,4 @@
-//! Keys as one line of text each.
+//! Key lines: one line of bech32 per key.
 //!
 //! | prefix | key | data |
 //! |---|---|---|
@@ -182,7 +182,7 @@ impl SecretKey {
         }
     }
 
-    /// The public half.
+    /// The public key.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         match self {
@@ -331,11 +331,11 @@ impl StoredKey {
         }
     }
 
-    /// The key, with `ask` asked for the password if there is one.
+    /// The key, with the password from `ask` if it is encrypted.
     ///
     /// # Errors
     ///
-    /// What `ask` says; [`ErrorKind::Open`] for a wrong password.
+    /// Errors of `ask`; [`ErrorKind::Open`] for a wrong password.
     pub fn unlock_with<E: From<Error>>(
         self,
         ask: impl FnOnce() -> Result<Password, E>,

@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::keys::stored::{LockedKey, PublicKey, SecretKey, StoredKey};
 use crate::secret::SecretText;
 
-/// Longest text of a key file that is looked at.
+/// Maximum length of a key file.
 pub(crate) const MAX_TEXT_LEN: usize = 64 * 1024;
 
 impl PublicKey {
@@ -117,7 +117,7 @@ pub(crate) fn lines_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(lines).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The one line of a text that says something.
+/// The only line of a text that is neither empty nor a comment.
 fn key_line<'a>(text: &'a str, expected: &'static str) -> Result<(usize, &'a str), Error> {
     if text.len() > MAX_TEXT_LEN {
         let (len, limit) = (text.len() as u64, MAX_TEXT_LEN as u64);

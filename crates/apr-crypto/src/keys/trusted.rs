@@ -27,7 +27,7 @@ pub struct TrustedKeys {
 }
 
 impl TrustedKeys {
-    /// Longest text that is looked at.
+    /// Maximum length of the text.
     pub const MAX_TEXT_LEN: usize = 1 << 20;
     /// Longest name.
     pub const MAX_NAME_LEN: usize = 64;
@@ -130,7 +130,7 @@ impl TrustedKeys {
         self.entries.len()
     }
 
-    /// Whether nobody is trusted.
+    /// Whether no key is trusted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

@@ -12,7 +12,7 @@ use ed25519_dalek::ed25519::signature::MultipartSigner;
 use crate::array::split;
 use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
-use crate::secret::Secret;
+use crate::secret::{Secret, redacted};
 
 /// A signing key (Ed25519, RFC 8032).
 ///
@@ -65,7 +65,7 @@ impl SigningKey {
         self.0.as_bytes()
     }
 
-    /// The public half.
+    /// The public key.
     #[must_use]
     pub fn verifying_key(&self) -> VerifyingKey {
         VerifyingKey(self.0.verifying_key())
@@ -77,18 +77,14 @@ impl SigningKey {
         self.sign_parts(&[message])
     }
 
-    /// Signs a message that lies in several places. Where one part ends is not signed.
+    /// Signs the concatenation of `parts`. The boundaries of the parts are not signed.
     #[must_use]
     pub fn sign_parts(&self, parts: &[&[u8]]) -> Signature {
         Signature(sign(&self.0, parts))
     }
 }
 
-impl fmt::Debug for SigningKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SigningKey(..)")
-    }
-}
+redacted!(SigningKey);
 
 impl From<dalek::SigningKey> for SigningKey {
     fn from(key: dalek::SigningKey) -> Self {
@@ -96,13 +92,13 @@ impl From<dalek::SigningKey> for SigningKey {
     }
 }
 
-/// The public half of a signing key: it verifies the key's signatures.
+/// A public key that verifies Ed25519 signatures.
 ///
-/// Exists only for a point of the large prime order in its one canonical spelling, as every secret key makes one. With
+/// Exists only for a point of the large prime order in its canonical encoding, as every secret key makes one. With
 /// points of small order, signatures can be forged for any message; with sums of both kinds, verifiers disagree about
 /// certain signatures: what is accepted here is accepted by all. `Display` and [`FromStr`](core::str::FromStr) are the key line `apr-verify-1...`.
 ///
-/// A valid signature says that the holder of this key signed the message. Whose key it is has to be known from
+/// A valid signature proves that the holder of this key signed the message. The owner of the key has to be known from
 /// elsewhere: see [`TrustedKeys`](crate::TrustedKeys).
 ///
 /// ```
@@ -139,7 +135,7 @@ impl VerifyingKey {
     /// # Errors
     ///
     /// [`ErrorKind::WeakKey`] for a point of small order, [`ErrorKind::InvalidKey`] if there is no such point, its order is
-    /// not the large prime, or this is not its canonical spelling.
+    /// not the large prime, or this is not its canonical encoding.
     pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Result<Self, Error> {
         let key = dalek::VerifyingKey::from_bytes(bytes).map_err(|_| ErrorKind::InvalidKey)?;
         if key.is_weak() {
@@ -168,7 +164,7 @@ impl VerifyingKey {
         self.0.verify_strict(message, &signature).map_err(|_| ErrorKind::Signature.into())
     }
 
-    /// Checks the signature of a message that lies in several places.
+    /// Verifies the signature of the concatenation of `parts`.
     ///
     /// # Errors
     ///
@@ -234,11 +230,7 @@ impl Verification {
     }
 }
 
-impl fmt::Debug for Verification {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Verification(..)")
-    }
-}
+redacted!(Verification);
 
 /// A signature: 64 bytes, not checked against anything yet.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Signatures that minisign makes and checks, and its keys.
+//! Signatures and keys of minisign.
 //!
 //! Formats: <https://jedisct1.github.io/minisign/>. A signature is a text of four lines: a comment, the signature, a second
 //! comment, and a signature over the first signature and the second comment, which is therefore *trusted*. What is
@@ -39,16 +39,15 @@ mod signature;
 pub use key::{FileVerification, KeyId, PublicKey, SecretKey};
 pub use signature::Signature;
 
-use core::fmt;
-
 use alloc::vec::Vec;
 use base64ct::{Base64, Encoding};
 use blake2::{Blake2b512, Digest};
 use zeroize::Zeroizing;
 
 use crate::error::{Error, ErrorKind};
+use crate::secret::redacted;
 
-/// Longest text that is looked at.
+/// Maximum length of the text.
 const MAX_TEXT_LEN: usize = 16 * 1024;
 
 const UNTRUSTED: &str = "untrusted comment: ";
@@ -86,11 +85,7 @@ impl Default for Prehash {
     }
 }
 
-impl fmt::Debug for Prehash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Prehash(..)")
-    }
-}
+redacted!(Prehash);
 
 fn wrong(format: &'static str, what: &'static str) -> Error {
     ErrorKind::Text { format, what }.into()

@@ -1,4 +1,4 @@
-//! ECDSA over the curve P-256 with SHA-256 (FIPS 186-5): for formats that ask for it. Ours sign with Ed25519.
+//! ECDSA over the curve P-256 with SHA-256 (FIPS 186-5): for formats that require it. The formats of this project use Ed25519.
 //!
 //! Keys are read and written as OpenSSL keeps them, in PEM. Signatures are made without randomness (RFC 6979): equal
 //! input gives equal bytes.
@@ -10,7 +10,7 @@
 //! let key = SigningKey::generate(rng)?;
 //! let signature = key.sign(b"weights").to_der();
 //!
-//! // The public half travels as PEM.
+//! // The public key is exchanged as PEM.
 //! let known = VerifyingKey::from_pem(&key.verifying_key().to_pem())?;
 //! known.verify(b"weights", &Signature::from_der(&signature)?)?;
 //! # Ok::<(), apr_crypto::Error>(())
@@ -80,7 +80,7 @@ impl SigningKey {
         Ok(Self(Box::new(key)))
     }
 
-    /// The public half.
+    /// The public key.
     #[must_use]
     pub fn verifying_key(&self) -> VerifyingKey {
         VerifyingKey(*self.0.verifying_key())
@@ -92,7 +92,7 @@ impl SigningKey {
         self.sign_parts(&[message])
     }
 
-    /// Signs a message that lies in several places. Where one part ends is not signed.
+    /// Signs the concatenation of `parts`. The boundaries of the parts are not signed.
     #[must_use]
     pub fn sign_parts(&self, parts: &[&[u8]]) -> Signature {
         sign(&self.0, parts)
@@ -111,9 +111,9 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// The public half of a signing key: a point of the curve other than infinity.
+/// A public key: a point of the curve other than infinity.
 ///
-/// A valid signature says that the holder of this key signed the message. Whose key it is has to be known from
+/// A valid signature proves that the holder of this key signed the message. The owner of the key has to be known from
 /// elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct VerifyingKey(ecdsa::VerifyingKey);
@@ -155,7 +155,7 @@ impl VerifyingKey {
         self.verify_parts(&[message], signature)
     }
 
-    /// Checks the signature of a message that lies in several places.
+    /// Verifies the signature of the concatenation of `parts`.
     ///
     /// # Errors
     ///
@@ -171,10 +171,10 @@ impl fmt::Debug for VerifyingKey {
     }
 }
 
-/// A signature: two numbers from 1 to below the group's order, not checked against anything yet.
+/// A signature: two integers from 1 to the group's order minus 1, not verified yet.
 ///
-/// Of every signature there is a second one, which anybody can compute: with the group's order minus the second
-/// number. Both match, so a signature is no name for what it signs.
+/// Every signature has a second valid form, which anyone can compute: the second integer subtracted from the group's order. So
+/// signatures cannot identify what they sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signature(ecdsa::Signature);
 

@@ -1,4 +1,4 @@
-//! Hashing content as it goes by.
+//! Streaming tree hasher.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -40,13 +40,13 @@ pub struct TreeHasher {
 }
 
 impl TreeHasher {
-    /// A hasher that makes root and outboard.
+    /// A hasher that computes root and outboard.
     #[must_use]
     pub fn new(algorithm: TreeAlgorithm, leaf_len: LeafLen) -> Self {
         Self { outboard: Some(Vec::new()), ..Self::root_only(algorithm, leaf_len) }
     }
 
-    /// A hasher that makes the root alone.
+    /// A hasher that computes the root alone.
     #[must_use]
     pub fn root_only(algorithm: TreeAlgorithm, leaf_len: LeafLen) -> Self {
         Self {

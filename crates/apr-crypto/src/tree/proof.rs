@@ -47,7 +47,7 @@ impl TreeRoot {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutOfRange`] if `leaves` are not whole leaves of the content; what the source says.
+    /// [`ErrorKind::OutOfRange`] if `leaves` are not whole leaves of the content; errors of the source.
     pub fn prove(&self, leaves: Range<u64>, outboard: &(impl ReadAt + ?Sized)) -> Result<Vec<u8>, Error> {
         let mut proof = Vec::with_capacity(self.proof_len(leaves.clone())?);
         if leaves.is_empty() {

@@ -13,7 +13,7 @@ const BATCH_LEN: u64 = 1 << 20;
 
 /// Content over any source, verified against its root where it is read.
 ///
-/// Reading `[a, b)` reads the leaves it touches and the hashes beside their way to the root, and hands out no byte that
+/// Reading `[a, b)` reads the leaves it touches and the hashes beside their way to the root, and returns no byte that
 /// was not verified. The outboard need not be trusted; keep it in memory (`Vec<u8>`) where single small reads are slow.
 /// The reader is itself a [`ReadAt`].
 ///

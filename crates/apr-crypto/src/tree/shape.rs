@@ -1,4 +1,4 @@
-//! Which node stands where.
+//! Positions of nodes in the outboard.
 
 use core::ops::Range;
 

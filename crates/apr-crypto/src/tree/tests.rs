@@ -1,4 +1,4 @@
-//! Trees against BLAKE3 itself, against RFC 6962 written down again, and against tampering.
+//! Trees compared with BLAKE3 and with a second implementation of RFC 6962, and under tampering.
 
 use alloc::string::ToString;
 use alloc::vec;

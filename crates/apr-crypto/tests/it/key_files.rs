@@ -61,7 +61,7 @@ fn secret_files_are_for_their_owner() {
     }
     chmod(&path, 0o400);
     open(&path).unwrap();
-    // A public key's file may be read by anybody.
+    // A public key's file may be readable by anyone.
     let public = folder.path("a.pub");
     key().public().create_file(&public, "").unwrap();
     assert_eq!(PublicKey::open_file(&public).unwrap(), key().public());

@@ -1,4 +1,4 @@
-//! What strangers may ask for.
+//! Limits for untrusted files.
 
 use apr_manifest::{Bundle, Limits, Manifest, Method, SignOptions, Subject};
 use proptest::prelude::*;
@@ -78,7 +78,7 @@ fn a_file_that_changes_meanwhile_is_an_error() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// One byte of a bundle changed: refused, or read as the same list (white space, a field nobody looks at).
+    /// One byte of a bundle changed: refused, or read as the same list (white space, a field that is not read).
     #[test]
     fn changed_bundles_never_mean_something_else(at: prop::sample::Index, byte: u8) {
         let json = text("sharded.sig");

@@ -225,7 +225,7 @@ fn links_and_devices_are_refused() {
     fs::remove_file(folder.join("config.json")).unwrap();
     fs::rename(&moved, folder.join("config.json")).unwrap();
     verify(folder.path(), &signature).unwrap();
-    // Whoever names a folder may name it by a link; below what is ignored nobody looks.
+    // The caller may name the folder by a link; ignored folders are not read.
     let link = Folder::new("links-named").join("link");
     fs::create_dir_all(link.parent().unwrap()).unwrap();
     symlink(folder.path(), &link).unwrap();

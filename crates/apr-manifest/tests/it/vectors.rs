@@ -71,7 +71,7 @@ fn wrong_bundles_are_refused_each_for_its_cause() {
         let read = bundle.and_then(|bundle| bundle.verify(&public_key(), &limits()));
         let error = read.err().unwrap_or_else(|| panic!("{name} was read"));
         assert_eq!(error.code(), code, "{name}: {error}");
-        // The door says the same, and which file it means.
+        // The entry point returns the same error, with the file.
         let error =
             verify_model(&vector("model"), &signature, &public_key(), &limits(), &|_, _| ()).unwrap_err();
         assert_eq!((error.code(), error.path()), (code, Some(&*signature)), "{name}");
@@ -86,7 +86,7 @@ fn wrong_bundles_are_refused_each_for_its_cause() {
     assert_eq!(names, there);
 }
 
-/// Nothing of a bundle is secret, but nobody has checked it either.
+/// A bundle has no secrets, but its content is not verified.
 #[test]
 fn nothing_unchecked_is_shown() {
     let bundle = Bundle::from_json(text("model.sig").as_bytes(), &limits()).unwrap();

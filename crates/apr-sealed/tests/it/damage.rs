@@ -31,7 +31,7 @@ fn every_bit(file: &[u8], content: &[u8], access: &Access<'_>, spared: &[Range<u
 fn every_flipped_bit_of_an_encrypted_and_signed_file_is_refused() {
     let keys = keys();
     let (plan, content) = sample(1);
-    let options = SealOptions::default().for_recipient(keys.alice.public()).with_room_for(1);
+    let options = SealOptions::default().for_recipient(keys.alice.public()).with_capacity_for(1);
     let options = options.with_public("name", "m").with_private("file.name", "m.gguf");
     let file = seal(&plan, &content, &options.clone().signed_by(&keys.signer));
     let access = Access::default().with_recipient(&keys.alice);
@@ -51,7 +51,7 @@ fn every_flipped_bit_of_a_signed_file_is_refused() {
     let options = SealOptions::default().signed_by(&keys.signer).with_public("name", "m");
     let file = seal(&plan, &content, &options);
     every_bit(&file, &content, &Access::default().with_trust(&keys.verifying), &[]);
-    // Whoever trusts the key in the file notices as well, unless it is the key that was changed and signed with: it is not.
+    // A caller who trusts the key in the file notices as well, unless it is the key that was changed and signed with: it is not.
     every_bit(&file, &content, &Access::default().with_trust(Trust::Anyone), &[]);
     for bit in 0..file.len() * 8 {
         assert!(apr_sealed::verify(&flip(&file, bit), &keys.verifying, &limits()).is_err(), "bit {bit}");
@@ -62,13 +62,13 @@ fn every_flipped_bit_of_a_signed_file_is_refused() {
 fn every_flipped_bit_of_a_password_file_is_refused() {
     let keys = keys();
     let (plan, content) = sample(1);
-    let options = SealOptions::default().with_password_at(&keys.password, cheap()).with_room_for(0);
+    let options = SealOptions::default().with_password_at(&keys.password, cheap()).with_capacity_for(0);
     let file = seal(&plan, &content, &options);
     let unused = map(&file).slots[1].clone();
     every_bit(&file, &content, &Access::default().with_password(&keys.password), &[unused]);
 }
 
-/// Of a larger file with many leaves and chunks: damage is found by whoever reads it, also where a single part is read.
+/// Of a larger file with many leaves and chunks: damage is found when it is read, also where a single part is read.
 #[test]
 fn damage_in_the_payload_stops_the_reads_that_touch_it() {
     let keys = keys();

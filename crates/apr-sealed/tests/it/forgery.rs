@@ -35,7 +35,7 @@ pub(crate) fn context(file: &[u8], purpose: &str) -> [u8; 32] {
     Sha256::digest([label.as_bytes(), &file[..64], &file[112..144], public].concat()).into()
 }
 
-/// The file key, which every recipient can come by.
+/// The file key, which every recipient can obtain.
 pub(crate) fn file_key(file: &[u8], secret: &RecipientSecret) -> FileKey {
     let slot = map(file).slots[0].start;
     let stanza: [u8; 80] = file[slot + 84..slot + 164].try_into().unwrap();
@@ -168,7 +168,7 @@ fn another_signature_shows() {
     let forged = Access::default().with_recipient(&keys.alice).with_trust(&keys.forged);
     assert_eq!(code(open(&both, &forged)), "ac-decryption");
 
-    // What is in the clear, anyone can sign: whoever asks for no key in particular learns whose it is, no more.
+    // What is in the clear, anyone can sign: a caller who accepts any key learns which key it was, and nothing else.
     sign(&mut signed, &keys.forger);
     assert_eq!(code(open(&signed, &trust)), "ac-untrusted-signer");
     assert_eq!(open(&signed, &anyone).unwrap().signer(), Some(Signer::Unknown(keys.forged)));

@@ -88,7 +88,7 @@ fn one_of_several_recipients_is_removed_by_name() {
 }
 
 #[test]
-fn a_file_without_a_list_removes_nobody_by_name() {
+fn a_file_without_a_list_removes_no_recipient_by_name() {
     let keys = keys();
     let (plan, content) = sample(1);
     let [alice, bob] = keys.public();

@@ -21,7 +21,7 @@ fn options_that_protect_nothing_or_contradict_each_other_are_refused() {
         (none().with_password(&empty), "ac-limit"),
         (none().with_bound_recipients().signed_by(&keys.signer), "ac-value"),
         (none().with_bound_recipients().for_recipient(alice), "ac-value"),
-        (none().for_recipient(alice).with_room_for(20_000), "ac-limit"),
+        (none().for_recipient(alice).with_capacity_for(20_000), "ac-limit"),
         (none().for_recipient(alice).with_public("", "x"), "ac-value"),
         (none().for_recipient(alice).with_private("", "x"), "ac-value"),
     ];
@@ -62,13 +62,13 @@ fn demands_that_a_file_does_not_meet_are_errors_of_their_own() {
     assert_eq!(code(apr_sealed::verify(&recipient, &keys.verifying, &limits())), "ac-not-signed");
     assert_eq!(code(apr_sealed::verify(&signed, Trust::NoSignature, &limits())), "ac-signed");
     let reader = open(&signed, &trust).unwrap();
-    assert_eq!(code(reader.tensor("nobody")), "ac-v2-not-found");
+    assert_eq!(code(reader.tensor("missing")), "ac-v2-not-found");
     for (part, offset, len) in [(0, 5, 1), (0, u64::MAX, 1), (9, 0, 1), (1, 0, 17)] {
         assert_eq!(code(reader.read_part(part, offset, &mut vec![0; len])), "cy-range");
     }
 }
 
-/// A file of somebody who wants the machine to work hard.
+/// A malicious file that asks for an expensive key derivation.
 #[test]
 fn a_password_may_not_cost_more_than_the_reader_allows() {
     let keys = keys();

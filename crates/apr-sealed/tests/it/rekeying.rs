@@ -83,7 +83,7 @@ fn a_password_stands_alone() {
     assert_eq!(header(&file).stanzas(), [StanzaKind::Recipient]);
     let bob = Access::default().with_recipient(&keys.bob);
     assert_eq!(read_all(&file, &bob).unwrap(), content);
-    // Nothing to add and nobody to remove is a list of its own.
+    // No recipient to add and none to remove is a valid change.
     apply(prepare(&file, &bob, &RekeyOptions::default().without_others()), &mut file);
     assert_eq!(header(&file).revision_declared(), 4);
     assert_eq!(read_all(&file, &bob).unwrap(), content);
@@ -124,7 +124,7 @@ fn what_cannot_be_rekeyed_says_why() {
     let trust = Access::default().with_trust(&keys.verifying);
     assert_eq!(code(prepare(&signed, &trust, &more)), "ac-not-encrypted");
 
-    let small = SealOptions::default().for_recipient(keys.alice.public()).with_room_for(1);
+    let small = SealOptions::default().for_recipient(keys.alice.public()).with_capacity_for(1);
     let file = seal(&plan, &content, &small);
     let alice = Access::default().with_recipient(&keys.alice);
     assert_eq!(code(prepare(&file, &Access::default().with_recipient(&keys.eve), &more)), "ac-decryption");

@@ -178,7 +178,7 @@ pub(crate) fn seal(
     if !extras.hide_recipients && !to.is_empty() {
         options = options.with_listed_recipients();
     }
-    let (room, most) = (options.room().max(to.len()), SealedLimits::default().stanzas);
+    let (room, most) = (options.capacity().max(to.len()), SealedLimits::default().stanzas);
     if !to.is_empty() && room > most {
         console.remark(format_args!(
             "space for {}: a file with more than {} is opened only with --max-recipients",
@@ -265,7 +265,7 @@ fn options<'k>(extras: &Extras, path: &Path) -> Result<SealOptions<'k>, Failure>
         options = options.with_private(NAME_KEY, &name);
     }
     if let Some(room) = extras.room {
-        options = options.with_room_for(room.into());
+        options = options.with_capacity_for(room.into());
     }
     for (arg, pairs, target) in [
         ("metadata", &extras.metadata, &mut options.private),

@@ -60,7 +60,7 @@ const LONG: Model = Model { len: 3 * CHUNK, ..GOOD };
 
 impl Make {
     fn file(self, model: Model, People { maker, reader, password, .. }: &People, seed: u32) -> Vec<u8> {
-        let options = SealOptions::default().with_room_for(1).with_public("name", model.name);
+        let options = SealOptions::default().with_capacity_for(1).with_public("name", model.name);
         let options = match self.lock {
             Lock::None => options,
             Lock::Password => options.with_password_at(password, cheapest()),

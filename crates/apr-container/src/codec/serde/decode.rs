@@ -9,7 +9,7 @@ use super::refusal::Refusal;
 use crate::codec::PayloadReader;
 use crate::error::{Error, ErrorKind};
 
-/// What no payload says.
+/// Reason of errors for types that need self-describing input.
 const NO_TYPES: ErrorKind = ErrorKind::Unsupported {
     what: "types of values, which untagged, internally tagged and flattened types ask for",
 };
@@ -21,12 +21,12 @@ const NO_SKIPPING: ErrorKind =
 #[derive(Debug)]
 pub(super) struct Decoder<'i, 'r> {
     input: &'i mut PayloadReader<'r>,
-    /// Levels that may still be entered: a type that contains itself recurses for each.
+    /// Remaining levels of nesting: a recursive type recurses for each.
     levels_left: usize,
-    /// Elements without bytes that may still come: nothing else bounds them.
+    /// Remaining elements without bytes: nothing else bounds their number.
     empty_left: u64,
-    /// Elements that all open lists have announced in their hints. A type may allocate for them, so there are never more
-    /// of them than bytes, though every list within another may claim all the bytes for itself.
+    /// Elements that all open lists have announced in their size hints. A type may allocate for them, so their sum never exceeds
+    /// the number of bytes, although each nested list alone could declare that many.
     hinted: u64,
 }
 
@@ -41,7 +41,7 @@ impl<'i, 'r> Decoder<'i, 'r> {
         self.input.offset()
     }
 
-    /// Reads what lies one level deeper.
+    /// Reads values one level deeper.
     fn deeper<V>(&mut self, read: impl FnOnce(&mut Self) -> Result<V, Refusal>) -> Result<V, Refusal> {
         let Some(levels_left) = self.levels_left.checked_sub(1) else {
             let limit = self.input.limits().payload_depth as u64;
@@ -249,7 +249,7 @@ impl<'de> VariantAccess<'de> for &mut Decoder<'_, '_> {
     }
 }
 
-/// The fields of a structure: their number is the type's, not the file's.
+/// The fields of a struct: their number is given by the type, not by the file.
 struct Fields<'d, 'i, 'r> {
     decoder: &'d mut Decoder<'i, 'r>,
     left: usize,
@@ -269,7 +269,7 @@ impl<'de> SeqAccess<'de> for Fields<'_, '_, '_> {
     }
 }
 
-/// The elements of a list, or the entries of a map: their number is the file's claim.
+/// The elements of a list, or the entries of a map: their number is declared by the file.
 struct Elements<'d, 'i, 'r> {
     decoder: &'d mut Decoder<'i, 'r>,
     left: u64,

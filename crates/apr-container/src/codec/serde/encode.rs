@@ -19,7 +19,7 @@ impl<'o, 'w> Encoder<'o, 'w> {
         Self { out }
     }
 
-    /// A structure, whose number of fields its type knows.
+    /// A struct, whose number of fields its type gives.
     const fn fields(self) -> Elements<'o, 'w> {
         Elements { out: self.out, announced: None, written: 0 }
     }
@@ -182,7 +182,7 @@ impl Elements<'_, '_> {
         value.serialize(Encoder::new(self.out))
     }
 
-    /// A reader would take what follows for missing elements, or elements for what follows.
+    /// A reader would misinterpret the following bytes as elements, or elements as the following bytes.
     fn finish(self) -> Result<(), Refusal> {
         match self.announced {
             Some(len) if len != self.written => Err(ErrorKind::InvalidValue {

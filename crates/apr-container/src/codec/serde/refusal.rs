@@ -1,4 +1,4 @@
-//! This crate's error in serde's clothes.
+//! Adapter that implements serde's error traits.
 
 use alloc::string::String;
 use core::fmt::{self, Write};
@@ -15,7 +15,7 @@ pub(super) struct Refusal(pub(super) Error);
 impl Refusal {
     fn custom(message: &dyn fmt::Display) -> Self {
         let mut kept = Message(String::new());
-        // It fails when there is more than is kept.
+        // Fails when the message is longer than what is kept.
         let _ = write!(kept, "{message}");
         Self(ErrorKind::Custom { message: kept.0.into() }.into())
     }
@@ -58,8 +58,8 @@ struct Message(String);
 
 impl Write for Message {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = KEPT - self.0.len();
-        let kept = text.get(..text.floor_char_boundary(room)).unwrap_or_default();
+        let space = KEPT - self.0.len();
+        let kept = text.get(..text.floor_char_boundary(space)).unwrap_or_default();
         self.0.push_str(kept);
         if kept.len() < text.len() { Err(fmt::Error) } else { Ok(()) }
     }

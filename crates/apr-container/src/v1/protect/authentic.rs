@@ -1,4 +1,4 @@
-//! Metadata that somebody trusted vouches for, and what may be taken from no others.
+//! Authenticated metadata, and the inference key, which is read from no others.
 
 use apr_crypto::{Access, DecryptionKey, RecipientPublic, Signer};
 
@@ -9,11 +9,11 @@ use crate::metadata::{Metadata, Value};
 use crate::v1::container::Container;
 use crate::v1::save::SaveOptions;
 
-/// Key of the custom metadata with the public key to which questions to the model are encrypted.
+/// Key of the custom metadata with the public key that requests to the model are encrypted to.
 const INFERENCE_KEY: &str = "inference_pub_key";
 
-/// Metadata of a file that a trusted key signed, or that a password ties to its encrypted payload. Only [`authenticate`]
-/// makes them.
+/// Metadata of a file that a trusted key signed, or that are bound to a payload encrypted with a password. Only
+/// [`authenticate`] returns them.
 ///
 /// ```compile_fail,E0451
 /// # use apr_container::{AuthenticMetadata, Metadata};
@@ -32,18 +32,18 @@ impl<'k> AuthenticMetadata<'k> {
         &self.metadata
     }
 
-    /// The trusted key that signed them; `None` if a password vouches for them.
+    /// The trusted key that signed them; `None` if a password authenticates them.
     #[must_use]
     pub const fn signer(&self) -> Option<Signer<'k>> {
         self.signer
     }
 
-    /// The public key to which questions to this model are encrypted: what [`SaveOptions::with_inference_key`] wrote, or
+    /// The public key that requests to this model are encrypted to: what [`SaveOptions::with_inference_key`] wrote, or
     /// its bytes as 64 hexadecimal digits.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InferenceKey`] if there is none, or something else in its place.
+    /// [`ErrorKind::InferenceKey`] if there is none, or the entry is not a public key.
     pub fn inference_key(&self) -> Result<InferenceKey, Error> {
         let wrong = |what| Error::from(ErrorKind::InferenceKey { what });
         let value = self.metadata.custom.get(INFERENCE_KEY);
@@ -57,8 +57,8 @@ impl<'k> AuthenticMetadata<'k> {
     }
 }
 
-/// The public key of a model's owner, out of metadata that a trusted key or a password authenticates. There is no other way to one: a key
-/// that anybody can have put into a file lets them read the questions.
+/// The public key of a model's owner, out of metadata that a trusted key or a password authenticates. There is no other way to obtain one: the
+/// author of a forged key could decrypt the requests.
 ///
 /// ```
 /// use apr_container::{ModelType, Protection, ReadOptions, SaveOptions, authenticate, to_vec};
@@ -77,7 +77,7 @@ impl<'k> AuthenticMetadata<'k> {
 ///     .with_protection(Protection::default().signed_by(&maker));
 /// let file = to_vec(&Weights, ModelType::Custom, &options)?;
 ///
-/// // The client knows the maker's key from elsewhere.
+/// // The client has the maker's key from a trusted channel.
 /// let known = maker.verifying_key();
 /// let authentic = authenticate(&file, &Access::default().with_trust(&known), &ReadOptions::STRICT)?;
 /// let key = authentic.inference_key()?;
@@ -87,7 +87,7 @@ impl<'k> AuthenticMetadata<'k> {
 /// # Ok::<(), apr_container::Error>(())
 /// ```
 ///
-/// Neither a key nor a text nor bytes become one:
+/// It cannot be created from a key, a string or bytes:
 ///
 /// ```compile_fail,E0423
 /// # let owner = apr_crypto::RecipientSecret::from_bytes(&[1; 32]).public();
@@ -114,7 +114,7 @@ impl InferenceKey {
 }
 
 impl SaveOptions<'_> {
-    /// With the public key to which questions to the model are encrypted. Readers take it from a signed file, or from one
+    /// With the public key that requests to the model are encrypted to. Readers take it from a signed file, or from one
     /// encrypted with a password: see [`authenticate`].
     #[must_use]
     pub fn with_inference_key(mut self, key: &RecipientPublic) -> Self {
@@ -124,17 +124,17 @@ impl SaveOptions<'_> {
     }
 }
 
-/// The metadata of a file, if somebody trusted vouches for them: a signature by a trusted key, whether or not the payload is
-/// encrypted and can be read; or the binding inside a payload that this password opens.
+/// The metadata of a file, if they are authenticated: by the signature of a trusted key, whether or not the payload can be
+/// decrypted; or by the binding inside a payload that the password decrypts.
 ///
 /// A key in the file that the caller did not trust proves nothing ([`Trust::Anyone`](apr_crypto::Trust::Anyone)), nor does a payload
-/// encrypted to a recipient: everybody can encrypt to a public key.
+/// encrypted to a recipient: anyone can encrypt to a public key.
 ///
 /// # Errors
 ///
-/// Those of [`Container::from_bytes_with`] and of the metadata; [`ErrorKind::Unauthenticated`]; of a demanded signature
+/// Those of [`Container::from_bytes_with`] and of the metadata; [`ErrorKind::Unauthenticated`]; of a required signature
 /// [`ErrorKind::NotSigned`], [`ErrorKind::SignatureInvalid`], [`ErrorKind::UntrustedSigner`]; of a password
-/// [`ErrorKind::NotEncrypted`], [`ErrorKind::DecryptionFailed`], [`ErrorKind::Rebound`] and, however strict the reading,
+/// [`ErrorKind::NotEncrypted`], [`ErrorKind::DecryptionFailed`], [`ErrorKind::Rebound`] and, in strict and in compat mode,
 /// [`ErrorKind::Unbound`]; [`ErrorKind::SignatureUnchecked`].
 pub fn authenticate<'k>(
     file: &[u8],
@@ -146,7 +146,7 @@ pub fn authenticate<'k>(
     match (signer, access.key()) {
         (Some(Signer::Trusted(_)), _) => {}
         (_, Some(key @ DecryptionKey::Password(_))) => {
-            // What is tolerated in a model's payload, that it is bound to nothing, vouches for nothing.
+            // Compat mode accepts a payload without a binding, which authenticates nothing.
             let strict = ReadOptions { strictness: Strictness::Strict, ..*options };
             plaintext(&container, key, &strict)?;
         }

@@ -1,4 +1,4 @@
-//! What ties an encrypted payload to the file around it.
+//! The binding of an encrypted payload to the file around it.
 //!
 //! | offset from the payload's end | length | field |
 //! |---:|---:|---|
@@ -7,8 +7,7 @@
 //! | 64 | 4 | layout of the binding, 1 |
 //! | 68 | 8 | `aprbind` and a zero |
 //!
-//! It stands inside the plaintext, before compression, where readers of other makes pass over it: whoever cannot encrypt
-//! cannot change it.
+//! It is part of the plaintext before compression, where other readers ignore it, and is authenticated with the payload.
 
 use sha2::{Digest as _, Sha256};
 
@@ -40,8 +39,8 @@ impl Surroundings<'_> {
         bytes
     }
 
-    /// The compressed length is known only when the binding is compressed: it does not count. All other lengths do, so the
-    /// parts cannot be cut elsewhere.
+    /// The compressed length is not covered, because it is known only after the binding was compressed. All other lengths are, so
+    /// that the boundaries of the parts cannot be moved.
     fn digest(&self) -> [u8; 32] {
         let header = Header { payload_len: 0, ..*self.header };
         let mut hash = Sha256::new();
@@ -54,8 +53,8 @@ impl Surroundings<'_> {
         hash.finalize().into()
     }
 
-    /// The payload in front of its binding, which has to be that of these surroundings. Without a binding the whole, if
-    /// that is acceptable.
+    /// The payload without its binding, which has to match these surroundings. Without a binding, all of the plaintext, unless
+    /// reading is strict.
     pub(super) fn unbind<'p>(&self, plaintext: &'p [u8], is_strict: bool) -> Result<&'p [u8], Error> {
         let Some((payload, binding)) =
             plaintext.split_last_chunk::<LEN>().filter(|(_, binding)| binding.ends_with(&MAGIC))

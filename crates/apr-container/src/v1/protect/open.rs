@@ -18,7 +18,7 @@ use crate::v1::candidates::Candidates;
 use crate::v1::container::{Container, Payload};
 use crate::v1::header::HEADER_LEN;
 
-/// Verifies the signature that is demanded; one that is there and not demanded is an error in strict reading.
+/// Verifies the signature if one is required; an unverified one is refused unless the options allow it.
 pub(super) fn verified<'k>(
     container: &Container<'_>,
     access: &Access<'k>,
@@ -71,7 +71,7 @@ pub(super) fn plaintext(
     let at = (HEADER_LEN + metadata.len()) as u64;
     let commitment = commitment(container, options)?;
     let (key, key_block, sealed) = unlock(key, payload.stored(), at)?;
-    // Before the ciphertext is touched: one that two keys open has one meaning here.
+    // Compared before decryption: a ciphertext that two keys could decrypt is accepted under one of them only.
     let agrees = match &commitment {
         Some(stored) => key.commitment(COMMITMENT_LABEL).matches(stored),
         None if options.is_strict() => return Err(ErrorKind::Unbound.at(HEADER_LEN as u64)),
@@ -91,7 +91,7 @@ pub(super) fn plaintext(
     Ok(Plaintext { bytes: plaintext, payload_len })
 }
 
-/// The commitment that the metadata hold.
+/// The commitment in the metadata.
 fn commitment(container: &Container<'_>, options: &ReadOptions) -> Result<Option<Vec<u8>>, Error> {
     let metadata = match container.metadata() {
         Ok(metadata) => metadata,
@@ -99,13 +99,13 @@ fn commitment(container: &Container<'_>, options: &ReadOptions) -> Result<Option
         Err(_) => return Ok(None),
     };
     let stored = metadata.custom.get(COMMITMENT_KEY);
-    // Something else under this key is no commitment to any key.
+    // A value of another type is a commitment that matches no key.
     Ok(stored.map(|value| {
         value.as_str().and_then(|text| base16ct::mixed::decode_vec(text).ok()).unwrap_or_default()
     }))
 }
 
-/// Wrong keys and damage are one error. What is wrong with this machine is another.
+/// A wrong key and a modified file are one error. Lack of memory is another.
 fn hide(error: apr_crypto::Error, at: u64) -> Error {
     match error.kind() {
         CryptoErrorKind::OutOfMemory { .. } => error.into(),
@@ -113,7 +113,7 @@ fn hide(error: apr_crypto::Error, at: u64) -> Error {
     }
 }
 
-/// The key of the payload, the key block it begins with, and what follows.
+/// The key of the payload, the key block at its beginning, and the rest.
 fn unlock<'f>(
     key: DecryptionKey<'_>,
     stored: &'f [u8],

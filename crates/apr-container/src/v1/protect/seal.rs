@@ -1,4 +1,4 @@
-//! Models to encrypted and signed files.
+//! Writing of encrypted and signed files.
 
 use alloc::vec::Vec;
 
@@ -14,8 +14,8 @@ use crate::v1::flags::Flags;
 use crate::v1::header::HEADER_LEN;
 use crate::v1::save::{Plan, SaveOptions};
 
-/// How to protect a file: encrypted for a password or a recipient, signed, or both. What is signed is the file with the
-/// encrypted payload, so that it can be verified without the key to read it.
+/// How to protect a file: encrypted with a password or to a recipient, signed, or both. The signature covers the encrypted
+/// payload, so that it can be verified without a decryption key.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Protection<'k> {
     lock: Option<Lock<'k>>,
@@ -77,7 +77,7 @@ impl<'k> Protection<'k> {
     }
 }
 
-/// A new key and what the file says of it.
+/// A new encryption key and its entries in the file.
 pub(crate) struct Locked {
     key: AesKey,
     /// Salt, or ephemeral key and recipient: the beginning of the stored payload.

@@ -11,16 +11,16 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
 use crate::v1::header::{CHECKSUM_LEN, Geometry, HEADER_LEN, Header, SIGNATURE_LEN};
 
-/// Longest file that is read as a whole, whatever its header says: of a damaged one the checksum then says more than the
-/// first length that is wrong.
+/// Maximum length of a file that is read as a whole, whatever its header declares: in a corrupted file, the checksum mismatch is
+/// more informative than a wrong length.
 const SHORT_LEN: u64 = 16 << 20;
 
-/// What is held of a longer file at a time.
+/// Length of the buffer for longer files.
 const BUFFER_LEN: usize = 256 << 10;
 
-/// Who signed a file that is read once, piece by piece: memory does not grow with it. `None` for [`Trust::NoSignature`].
+/// The signer of a file that is read once, in pieces: memory does not grow with its length. `None` for [`Trust::NoSignature`].
 ///
-/// The verdicts are those of [`verify_signature`]. A file longer than 16 MiB is refused before more than its header and its
+/// The results are those of [`verify_signature`]. A file longer than 16 MiB is refused before more than its header and its
 /// signature are read if its lengths do not fit, it is not signed, or the signer is not trusted.
 ///
 /// ```
@@ -113,7 +113,7 @@ pub fn check_source<'k>(
     Claim::read(source, trust.into(), options).map(drop)
 }
 
-/// What a long file says of itself: lengths that fit, and a signature whose key is acceptable if one is demanded.
+/// The checked lengths of a long file, and its signature, whose key is accepted, if one is required.
 struct Claim<'k> {
     geometry: Geometry,
     signed: Option<(VerifyingKey, Signature, Signer<'k>)>,

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::ReadOptions;
 use crate::v1::container::{Container, SignatureBlock};
 
-/// Who signed a file, encrypted or not; nothing of it is decrypted or decoded. `None` for [`Trust::NoSignature`].
+/// The signer of a file, encrypted or not; nothing of it is decrypted or decoded. `None` for [`Trust::NoSignature`].
 ///
 /// # Errors
 ///

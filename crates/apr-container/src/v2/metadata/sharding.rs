@@ -1,4 +1,4 @@
-//! The metadata member `sharding` of a model in several files.
+//! The metadata member `sharding` of a sharded model.
 
 use alloc::string::String;
 
@@ -10,7 +10,7 @@ use crate::map::Map;
 use crate::v2;
 use crate::v2::json::{self, Json};
 
-/// Which of several files this is.
+/// The shard that a file is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sharding {
     /// Number of files.

@@ -12,12 +12,12 @@ use crate::v2::index::Index;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShardProblem {
-    /// A shard is not there, or not readable.
+    /// A shard is missing or unreadable.
     MissingShard {
         /// Its file name.
         shard: String,
     },
-    /// A shard is not as long as the manifest says.
+    /// A shard has another length than the manifest declares.
     WrongSize {
         /// Its file name.
         shard: String,
@@ -26,7 +26,7 @@ pub enum ShardProblem {
         /// Bytes of the file.
         actual: u64,
     },
-    /// A shard's metadata say that it is another shard, or one of another number of shards.
+    /// A shard's metadata declare another shard index, or another number of shards.
     WrongPlace {
         /// Its file name.
         shard: String,

@@ -47,7 +47,7 @@ fn what_is_tolerated_is_reported() {
     assert_eq!(found[0], Warning::OtherVersion((3, 0)));
 }
 
-/// Nobody knows what encrypted tensors would look like: they are described and not handed out.
+/// The format does not define encrypted tensors: they are described, and not accessible.
 #[test]
 fn encrypted_files_are_described_and_not_read() {
     let file = vector("hostile/v2h10_ENCRYPTED-flag-set.bin");
@@ -175,7 +175,7 @@ fn unknown_types_are_carried_where_they_may_be() {
 }
 
 #[test]
-fn bytes_behind_the_end_are_for_compat() {
+fn trailing_bytes_are_accepted_in_compat_mode() {
     let mut file = sample();
     let footer = file.split_off(file.len() - 4);
     for count in [1, 3, 5, 60, 64] {

@@ -7,7 +7,7 @@ use apr_container::{Error, ErrorKind, Limits, ReadOptions};
 use super::{BOTH, header, sample};
 
 #[test]
-fn an_index_reads_nothing_behind_itself() {
+fn an_index_reads_nothing_after_itself() {
     let file = sample();
     let data_offset = header(&file).data_offset_declared();
     for options in &BOTH {

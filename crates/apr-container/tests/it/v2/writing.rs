@@ -78,7 +78,7 @@ fn data_has_to_be_what_was_declared() {
 }
 
 #[test]
-fn all_doors_write_the_same_bytes() {
+fn all_functions_write_the_same_bytes() {
     let bytes = [1u8; 200];
     let views = [
         TensorView::new("z", AprType::U8, &[100], &bytes[..100]).unwrap(),
@@ -137,8 +137,8 @@ fn a_file_that_was_read_is_written_with_what_it_had() {
     let views: Vec<_> = container.tensors().unwrap().collect();
     let mut options = WriteOptions::like(container.index());
     assert!(to_vec(&views, &options).unwrap() == file);
-    options.metadata.author = Some("somebody".into());
+    options.metadata.author = Some("someone".into());
     let changed = to_vec(&views, &options).unwrap();
     let container = Container::from_bytes_with(&changed, &ReadOptions::STRICT).unwrap();
-    assert_eq!(container.metadata().author.as_deref(), Some("somebody"));
+    assert_eq!(container.metadata().author.as_deref(), Some("someone"));
 }

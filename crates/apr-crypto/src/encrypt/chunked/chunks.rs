@@ -1,4 +1,4 @@
-//! Keys of a message, and runs of full chunks under them.
+//! Keys of a message, and encryption of full chunks with them.
 
 use alloc::vec::Vec;
 
@@ -78,7 +78,7 @@ impl MessageKey {
         Ok(())
     }
 
-    /// Seals one chunk behind what `out` holds: the plaintext is copied and encrypted in place. That is faster than to fill the
+    /// Seals one chunk and appends it to `out`: the plaintext is copied and encrypted in place. That is faster than to fill the
     /// place with zeros first, and than to encrypt from one place to another, by a third where both are in main memory.
     pub(super) fn append(&self, idx: u64, plaintext: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let begin = out.len();
@@ -102,7 +102,7 @@ impl MessageKey {
         self.cipher.open(&self.nonce(idx), &[], out, tag)
     }
 
-    /// Opens one chunk behind what `out` holds.
+    /// Opens one chunk and appends it to `out`.
     pub(super) fn append_open(&self, idx: u64, sealed: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let (body, tag) = sealed.split_last_chunk::<{ Tag::LEN }>().ok_or(ErrorKind::Open)?;
         let begin = out.len();
@@ -110,7 +110,7 @@ impl MessageKey {
         self.cipher.open(&self.nonce(idx), &[], out.split_at_mut(begin).1, tag)
     }
 
-    /// Seals full chunks behind what `out` has room for, on all cores if there are many.
+    /// Seals full chunks and appends them to `out`, whose capacity suffices, on all cores if there are many.
     pub(super) fn append_run(&self, first: u64, plaintext: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         #[cfg(feature = "rayon")]
         if is_parallel(plaintext.len()) {
@@ -138,8 +138,8 @@ impl MessageKey {
         (first..).zip(chunks).try_for_each(|(idx, (plaintext, out))| self.seal(idx, plaintext, out))
     }
 
-    /// Opens full chunks into new memory with room for one more, on all cores: each copies a part, so that nobody has to fill the
-    /// memory with zeros first, and opens it there.
+    /// Opens full chunks into new memory with capacity for one more, on all cores: each core copies a part and opens it in place, so
+    /// that the memory need not be zeroed first.
     #[cfg(feature = "rayon")]
     pub(super) fn open_new(&self, sealed: &[u8]) -> Result<Vec<u8>, Error> {
         use rayon::prelude::*;

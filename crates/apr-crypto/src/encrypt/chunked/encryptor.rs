@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::chunks::MessageKey;
 use super::{CHUNK_LEN, ChunkedLayout, SEALED_CHUNK_LEN};
@@ -10,7 +9,7 @@ use crate::encrypt::aead::Tag;
 use crate::encrypt::file_key::FileKey;
 use crate::error::{Error, ErrorKind};
 use crate::random::Rng;
-use crate::secret::Secret;
+use crate::secret::{Secret, redacted};
 
 /// Seals a message that comes in pieces of any size; keeps less than one chunk of it.
 ///
@@ -109,11 +108,7 @@ impl ChunkedEncryptor {
     }
 }
 
-impl fmt::Debug for ChunkedEncryptor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ChunkedEncryptor(..)")
-    }
-}
+redacted!(ChunkedEncryptor);
 
 fn reserve(out: &mut Vec<u8>, len: usize) -> Result<(), Error> {
     out.try_reserve(len).map_err(|_| ErrorKind::OutOfMemory { len: len as u64 }.into())

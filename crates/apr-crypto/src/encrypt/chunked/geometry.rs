@@ -1,4 +1,4 @@
-//! Which byte lies where.
+//! Geometry of a sealed message: offsets of chunks.
 
 use core::ops::Range;
 
@@ -101,7 +101,7 @@ impl ChunkedLayout {
         Ok(begin..(HEADER + end.div_ceil(CHUNK) * SEALED_CHUNK).min(self.sealed_len()))
     }
 
-    /// Where chunk `idx` lies in the sealed message; empty past the last.
+    /// The range of chunk `idx` in the sealed message; empty past the last.
     pub(super) fn chunk(&self, idx: u64) -> Range<u64> {
         let end = self.sealed_len();
         let place = |idx: u64| idx.saturating_mul(SEALED_CHUNK).saturating_add(HEADER).min(end);

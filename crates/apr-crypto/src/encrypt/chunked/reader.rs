@@ -1,4 +1,4 @@
-//! Opening any part of a message.
+//! Random access to a sealed message.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use read_at::{ReadAt, check_range};
 use super::chunks::MessageKey;
 use super::{CHUNK_LEN, COMMITMENT_LEN, ChunkedLayout, HEADER_LEN, SALT_LEN, SEALED_CHUNK_LEN};
 use crate::array::split;
-use crate::encrypt::aead::room_for;
+use crate::encrypt::aead::try_with_capacity;
 use crate::encrypt::file_key::FileKey;
 use crate::error::{Error, ErrorKind};
 use crate::secret::{Secret, constant_time_eq};
@@ -24,7 +24,7 @@ const PARALLEL_BATCH: usize = 64;
 /// A sealed message over any source, opened where it is read.
 ///
 /// Opening it reads the header and the last chunk, so that the key is the right one and the length is authentic.
-/// Reading `[a, b)` reads and opens the chunks this range touches and no other, and hands out no byte whose chunk is
+/// Reading `[a, b)` reads and opens the chunks this range touches and no other, and returns no byte whose chunk is
 /// not authentic. A chunk cannot be moved, left out, doubled or taken from another message. The reader is itself a
 /// [`ReadAt`], of the plaintext.
 ///
@@ -54,7 +54,7 @@ impl<R: ReadAt> ChunkedReader<R> {
     /// # Errors
     ///
     /// [`ErrorKind::ChunkedLength`] for a length that no message has; [`ErrorKind::Open`] if key or context is another
-    /// one or the header, the length or the last chunk was changed; what the source says.
+    /// one or the header, the length or the last chunk was changed; errors of the source.
     pub fn open(source: R, file_key: &FileKey, context: &[u8]) -> Result<Self, Error> {
         let layout = ChunkedLayout::of_sealed(source.total_len())?;
         let mut header = [0; HEADER_LEN];
@@ -84,7 +84,7 @@ impl<R: ReadAt> ChunkedReader<R> {
     /// Opens one chunk and lets `look` see its plaintext.
     fn with_chunk<T>(&self, idx: u64, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
         let place = self.layout.chunk(idx);
-        let (mut sealed, mut plain) = (room_for(SEALED_CHUNK_LEN)?, Secret::<CHUNK_LEN>::zeroed());
+        let (mut sealed, mut plain) = (try_with_capacity(SEALED_CHUNK_LEN)?, Secret::<CHUNK_LEN>::zeroed());
         // A chunk is no longer than that, and no shorter than its tag.
         let len = usize::try_from(place.end - place.start).unwrap_or(SEALED_CHUNK_LEN);
         sealed.resize(len.min(SEALED_CHUNK_LEN), 0);
@@ -117,7 +117,7 @@ impl<R: ReadAt> ChunkedReader<R> {
         let batch = if super::chunks::is_parallel(out.len()) { PARALLEL_BATCH } else { BATCH };
         #[cfg(not(feature = "rayon"))]
         let batch = BATCH;
-        let mut sealed = room_for(batch.min(out.len() / CHUNK_LEN) * SEALED_CHUNK_LEN)?;
+        let mut sealed = try_with_capacity(batch.min(out.len() / CHUNK_LEN) * SEALED_CHUNK_LEN)?;
         for run in out.chunks_mut(batch * CHUNK_LEN) {
             let n_chunks = run.len() / CHUNK_LEN;
             sealed.resize(n_chunks * SEALED_CHUNK_LEN, 0);
@@ -171,7 +171,7 @@ impl ChunkedReader<&[u8]> {
             self.key.append_open(full as u64, last, &mut plaintext)?;
             return Ok(plaintext);
         }
-        let mut plaintext = room_for(len)?;
+        let mut plaintext = try_with_capacity(len)?;
         let mut chunks = (0..).zip(sealed.chunks(SEALED_CHUNK_LEN));
         chunks.try_for_each(|(idx, chunk)| self.key.append_open(idx, chunk, &mut plaintext))?;
         Ok(plaintext)

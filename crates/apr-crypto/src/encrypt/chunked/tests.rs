@@ -258,15 +258,15 @@ fn nothing_is_handed_out_beside_an_error() {
 fn sealing_into_room_equals_sealing() {
     for len in [0, 1, CHUNK_LEN - 1, CHUNK_LEN, 9 * CHUNK_LEN + 3, 20 * CHUNK_LEN] {
         let (plain, sealed) = sealed(len);
-        let mut room = vec![0xaa; sealed.len()];
-        key().seal_chunked_into(&mut Seeded(9), b"ctx", &plain, &mut room).unwrap();
-        assert_eq!(room, sealed);
-        assert_eq!(open(&room).unwrap(), plain);
+        let mut out = vec![0xaa; sealed.len()];
+        key().seal_chunked_into(&mut Seeded(9), b"ctx", &plain, &mut out).unwrap();
+        assert_eq!(out, sealed);
+        assert_eq!(open(&out).unwrap(), plain);
         for len in [0, sealed.len() - 1, sealed.len() + 1] {
-            let mut room = vec![0xaa; len];
-            let refused = key().seal_chunked_into(&mut Seeded(9), b"ctx", &plain, &mut room).unwrap_err();
+            let mut out = vec![0xaa; len];
+            let refused = key().seal_chunked_into(&mut Seeded(9), b"ctx", &plain, &mut out).unwrap_err();
             assert_eq!(refused.kind(), &ErrorKind::ChunkedLength { len: len as u64 });
-            assert!(room.iter().all(|byte| *byte == 0xaa));
+            assert!(out.iter().all(|byte| *byte == 0xaa));
         }
     }
 }

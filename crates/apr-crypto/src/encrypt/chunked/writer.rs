@@ -1,4 +1,4 @@
-//! Sealing on the way to a writer.
+//! Sealing into a writer.
 
 use alloc::vec::Vec;
 use std::io::{self, Write};
@@ -60,7 +60,7 @@ impl<W: Write> ChunkedWriter<W> {
     ///
     /// # Errors
     ///
-    /// What the writer says.
+    /// Errors of the writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.drain()?;
         self.encryptor.finish(&mut self.ready)?;

@@ -1,4 +1,4 @@
-//! RustCrypto's implementation: the processor's instructions where it has them, bit-sliced elsewhere.
+//! RustCrypto's implementation: AES instructions where the CPU has them, bit-sliced elsewhere.
 
 use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_gcm::{Aes256Gcm, P_MAX};

@@ -45,7 +45,7 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// A key and an id of one's choice.
+    /// A key with the given id.
     #[must_use]
     pub const fn new(id: KeyId, key: VerifyingKey) -> Self {
         Self { id, key }
@@ -98,7 +98,7 @@ impl PublicKey {
         signature.verify_comment(&self.key)
     }
 
-    /// Checks a signature of a file that lies in memory, of either kind, and of its comment.
+    /// Checks a signature of a file in memory, of either kind, and of its comment.
     ///
     /// # Errors
     ///
@@ -211,13 +211,13 @@ pub struct SecretKey {
 }
 
 impl SecretKey {
-    /// A key and an id of one's choice.
+    /// A key with the given id.
     #[must_use]
     pub const fn new(id: KeyId, key: SigningKey) -> Self {
         Self { id, key }
     }
 
-    /// The public half.
+    /// The public key.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         PublicKey { id: self.id, key: self.key.verifying_key() }
@@ -274,7 +274,7 @@ impl SecretKey {
         text
     }
 
-    /// Signs the file with this hash, and the trusted comment with it. Everybody can change the untrusted one.
+    /// Signs the file with this hash, and the trusted comment with it. Anyone can change the untrusted one.
     ///
     /// # Errors
     ///

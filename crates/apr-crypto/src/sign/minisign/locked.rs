@@ -1,4 +1,4 @@
-//! minisign's secret keys under a password: scrypt, XOR, and a checksum that tells whether it was the right one.
+//! Encrypted secret keys of minisign: scrypt, XOR, and a checksum that detects a wrong password.
 
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest};
@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::SecretKey;
 use super::key::Fields;
 use crate::array::split;
-use crate::encrypt::aead::room_for;
+use crate::encrypt::aead::try_with_capacity;
 use crate::encrypt::password::{Argon2Cost, Argon2Limits, Password};
 use crate::error::{Error, ErrorKind};
 use crate::secret::constant_time_eq;
@@ -17,14 +17,14 @@ use crate::secret::constant_time_eq;
 const R: u32 = 8;
 
 impl SecretKey {
-    /// Reads a secret key's file, with `ask` asked for the password if there is one.
+    /// Reads a secret key's file, with the password from `ask` if it is encrypted.
     ///
     /// `limits` bound what the password may cost, as they do for keys of ours: memory, and memory times passes. What `minisign
     /// -G` writes takes 1 GiB, which is the most that the default allows, and some seconds.
     ///
     /// # Errors
     ///
-    /// What `ask` says; [`ErrorKind::Open`] for a wrong password or a changed file; [`ErrorKind::Cost`],
+    /// Errors of `ask`; [`ErrorKind::Open`] for a wrong password or a changed file; [`ErrorKind::Cost`],
     /// [`ErrorKind::OutOfMemory`]; [`ErrorKind::KeyMismatch`] if its halves do not belong together; [`ErrorKind::Text`].
     pub fn from_text_with<E: From<Error>>(
         text: &str,
@@ -35,7 +35,7 @@ impl SecretKey {
         if fields.kdf() != *b"Sc" {
             return Ok(Self::from_fields(&fields)?);
         }
-        // Nobody is asked for a password that will not be used.
+        // The cost is checked before the password is asked for.
         let (salt, cost) = split::<48, 32, 16>(fields.cost());
         let params = params(cost, limits)?;
         Ok(Self::unlock(&fields, &ask()?, salt, &params)?)
@@ -46,7 +46,7 @@ impl SecretKey {
         let mut mask = Zeroizing::new([0; 104]);
         // The crate below asks for this memory in a way that cannot fail.
         let len = params.n() * 128 * u64::from(R);
-        drop(room_for(usize::try_from(len).map_err(|_| ErrorKind::OutOfMemory { len })?)?);
+        drop(try_with_capacity(usize::try_from(len).map_err(|_| ErrorKind::OutOfMemory { len })?)?);
         scrypt::scrypt(password.bytes(), salt, params, &mut *mask)
             .expect("104 bytes are neither none nor too many");
         secret.iter_mut().zip(&*mask).for_each(|(byte, mask)| *byte ^= mask);

@@ -82,7 +82,7 @@ impl Signature {
         self.is_prehashed
     }
 
-    /// The comment that everybody can change.
+    /// The untrusted comment: anyone can change it.
     #[must_use]
     pub fn untrusted_comment(&self) -> &str {
         &self.untrusted

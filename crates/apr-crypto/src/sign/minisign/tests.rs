@@ -1,4 +1,4 @@
-//! minisign's own files, and everything that is not quite one.
+//! Files of minisign, and malformed variants of them.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -100,7 +100,7 @@ fn changed_signatures_are_refused() {
         &ErrorKind::Signature
     );
     assert_eq!(check(&PREHASHED.replace("ünï\n", "ünï \n")).unwrap_err().kind(), &ErrorKind::Signature);
-    // The untrusted comment is nobody's.
+    // The untrusted comment is not signed.
     assert!(check(&PREHASHED.replace("my comment", "yours")).is_ok());
     // Another key's id; another key under this id.
     let other = SecretKey::from(SigningKey::from_seed(&[1; 32]));

@@ -1,6 +1,6 @@
-//! P-256 keys as OpenSSL keeps them (RFC 5915, RFC 5958, RFC 5480).
+//! P-256 keys in the formats of OpenSSL (RFC 5915, RFC 5958, RFC 5480).
 //!
-//! The structures of these keys are compared byte for byte, nothing is parsed.
+//! The DER of these keys is compared byte for byte, not parsed.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -131,7 +131,7 @@ mod files {
             text_of(&text).and_then(Self::from_pem).map_err(|error| error.in_file(path))
         }
 
-        /// Creates a private key's file, mode 0600, and brings it to the medium. A file that exists is never replaced.
+        /// Creates a private key's file, mode 0600, and syncs it to disk. A file that exists is never replaced.
         ///
         /// # Errors
         ///
@@ -153,7 +153,7 @@ mod files {
             text_of(&text).and_then(Self::from_pem).map_err(|error| error.in_file(path))
         }
 
-        /// Creates a public key's file, and brings it to the medium. A file that exists is never replaced.
+        /// Creates a public key's file, and syncs it to disk. A file that exists is never replaced.
         ///
         /// # Errors
         ///
