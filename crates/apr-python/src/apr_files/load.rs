@@ -108,12 +108,7 @@ fn version_1(file: &[u8], keys: &Keys, options: &ReadOptions) -> Result<Loaded, 
     let model = load_from_bytes_with(file, Expect::AnyKnown, LoadOptions { read: *options, access })?;
     let signer = verify_signature(file, access.trust(), options)?;
     let info = inspect_reader(file, file.len() as u64, options)?;
-    Ok(Loaded {
-        model,
-        metadata: info.metadata,
-        signer: signer.map(|signer| keys.signed_by(signer)),
-        was_encrypted: info.encrypted,
-    })
+    Ok(Loaded { model, metadata: info.metadata, signer: signer.map(|signer| keys.signed_by(signer)) })
 }
 
 fn of_safetensors(file: &[u8]) -> Result<Loaded, Refusal> {
@@ -128,5 +123,5 @@ fn of_safetensors(file: &[u8]) -> Result<Loaded, Refusal> {
 }
 
 fn of_tensors(tensors: &Tensors, metadata: Metadata) -> Result<Loaded, Refusal> {
-    Ok(Loaded { model: AnyModel::from_tensors(tensors)?, metadata, signer: None, was_encrypted: false })
+    Ok(Loaded { model: AnyModel::from_tensors(tensors)?, metadata, signer: None })
 }

@@ -10,6 +10,4 @@ pub(crate) struct Loaded {
     pub(crate) model: AnyModel,
     pub(crate) metadata: Metadata,
     pub(crate) signer: Option<SignedBy>,
-    /// Whether the payload was decrypted.
-    pub(crate) was_encrypted: bool,
 }
