@@ -126,8 +126,12 @@ fn fuzz_one(session: &Session, tool: &Path, target: &str, seconds: u64) -> Resul
     fs::create_dir_all(&learned).map_err(|error| format!("{}: {error}", learned.display()))?;
     let mut command = nightly(session, tool, &["fuzz", "run", target])?;
     command.arg(&learned);
-    let seeds = [vectors_of(target), Path::new("fuzz/corpus").join(target)];
-    command.args(seeds.iter().filter(|seed| session.root().join(seed).is_dir()));
+    let seeds = session.scratch("fuzz").join("seeds").join(target);
+    copy_seeds(&session.root().join(vectors_of(target)), &seeds)
+        .map_err(|error| format!("{}: {error}", seeds.display()))?;
+    command.arg(&seeds);
+    let corpus = Path::new("fuzz/corpus").join(target);
+    command.args(session.root().join(&corpus).is_dir().then_some(corpus));
     command.arg("--").args(FLAGS).arg(format!("-max_total_time={seconds}"));
     command.args(longest_input(target).map(|len| format!("-max_len={len}")));
     let dictionary = dictionary_of(target);
@@ -194,8 +198,41 @@ fn vectors_of(target: &str) -> PathBuf {
     Path::new("crates/conformance/vectors").join(folder)
 }
 
-/// Bytes of the longest input worth trying, where the vectors' own manifest, longer than any of them, would decide. Numbers
-/// need space for a few of the longest blocks.
+/// What the name of a sidecar adds to the name of its vector: what is known about it, and no seed.
+const SIDECAR: &str = ".vector.json";
+
+/// Copies the vectors below a folder into an empty one: the files with a sidecar, and those in folders with one.
+fn copy_seeds(vectors: &Path, seeds: &Path) -> std::io::Result<()> {
+    if seeds.exists() {
+        fs::remove_dir_all(seeds)?;
+    }
+    fs::create_dir_all(seeds)?;
+    let mut found = Vec::new();
+    find_vectors(vectors, false, &mut found);
+    for (number, vector) in found.iter().enumerate() {
+        fs::copy(vector, seeds.join(number.to_string()))?;
+    }
+    Ok(())
+}
+
+/// The vectors below a folder, or all files of a folder that is one vector.
+fn find_vectors(folder: &Path, is_vector: bool, found: &mut Vec<PathBuf>) {
+    let mut entries = entries(folder);
+    entries.sort();
+    for path in entries {
+        let mut sidecar = path.clone().into_os_string();
+        sidecar.push(SIDECAR);
+        let is_vector = is_vector || Path::new(&sidecar).is_file();
+        if path.is_dir() {
+            find_vectors(&path, is_vector, found);
+        } else if is_vector {
+            found.push(path);
+        }
+    }
+}
+
+/// Bytes of the longest input worth trying, where the longest vector would decide. Numbers need space for a few of the longest
+/// blocks.
 fn longest_input(target: &str) -> Option<u32> {
     ["apr", "decrypt", "gguf", "model", "pipeline", "quant", "serve", "structures"]
         .contains(&format_of(target))
@@ -239,6 +276,21 @@ mod tests {
         assert_eq!(vectors_of("decrypt"), vectors_of("apr_v1"));
         assert_eq!(vectors_of("apr_v1"), Path::new("crates/conformance/vectors/apr"));
         assert!(vectors_of("st_slice").ends_with("safetensors"));
+    }
+
+    #[test]
+    fn seeds_are_the_vectors_without_what_is_known_about_them() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/conformance/vectors");
+        let mut found = Vec::new();
+        find_vectors(&folder, false, &mut found);
+        assert!(found.len() > 900, "{}", found.len());
+        for path in found {
+            let name = path.to_string_lossy();
+            assert!(
+                !name.ends_with(SIDECAR) && !name.ends_with(".md") && !name.contains("payloads"),
+                "{name}"
+            );
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! | command | what it prints |
 //! |---|---|
 //! | `check FOLDER...` | a line for each `.gguf` file there: keys, names, shapes, places and numbers as we read them, or how not |
-//! | `verdicts [--write]` | whether candle still answers to the vectors as `candle.json` beside them says; or writes that |
+//! | `verdicts [--write]` | whether candle still answers to the vectors as their sidecars say; or writes that |
 
 #![forbid(unsafe_code)]
 

@@ -16,6 +16,26 @@ def vectors() -> Path:
     return VECTORS
 
 
+def sidecars(folder: str) -> list[dict]:
+    """What is known about the vectors of a folder, each with its path below the folder as `file`."""
+    root, suffix = VECTORS / folder, ".vector.json"
+    found = []
+    for path in sorted(root.rglob(f"*{suffix}")):
+        file = path.relative_to(root).as_posix().removesuffix(suffix)
+        found.append({"file": file, **json.loads(path.read_text(encoding="utf-8"))})
+    assert found, f"no vectors in {root}"
+    return found
+
+
 def manifest() -> dict:
-    """What the official package said about the safetensors vectors."""
-    return json.loads((VECTORS / "safetensors" / "MANIFEST.json").read_text())
+    """The safetensors vectors that the official package has judged, by kind."""
+    kinds = ("valid", "quirk", "invalid", "sharded")
+    found = {kind: [] for kind in kinds}
+    for entry in sidecars("safetensors"):
+        kind = entry["file"].split("/")[0]
+        if kind in found:
+            found[kind].append(entry)
+    found["slices"] = [
+        {"file": entry["file"], **case} for entry in found["valid"] for case in entry.get("slices", [])
+    ]
+    return found

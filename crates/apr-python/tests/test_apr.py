@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import sidecars
 
 import apr
 
 VECTORS = Path(__file__).parents[2] / "conformance" / "vectors"
 FILES = VECTORS / "apr"
-MANIFEST = json.loads((FILES / "manifest.json").read_text())
-VERDICTS = json.loads((FILES / "verdicts.json").read_text())
-ROWS = np.array(MANIFEST["rows"], dtype=np.float32)
-KEYS = MANIFEST["keys"]
+INPUTS = json.loads((FILES / "inputs.json").read_text())
+ROWS = np.array(INPUTS["rows"], dtype=np.float32)
+KEYS = INPUTS["keys"]
 # In front of 32 bytes: PKCS #8 of X25519 and Ed25519, SubjectPublicKeyInfo of the same.
 PEM = {
     "x25519_secret_hex": ("PRIVATE", "302e020100300506032b656e04220420"),
@@ -46,7 +46,7 @@ OTHER_IDENTITY = pem("recipient", "x25519_secret_hex", bytes(range(32)).hex())
 
 FIRST = [
     entry
-    for entry in MANIFEST["files"]
+    for entry in sidecars("apr")
     if entry["container"] == "apr-v1" and entry["file"].endswith(".apr")
 ]
 # What opens the files of each kind. Those of the peers do not bind their header to what is encrypted.
@@ -91,7 +91,7 @@ def test_there_are_vectors_of_all_kinds() -> None:
 
 @pytest.mark.parametrize("entry", FIRST, ids=lambda entry: entry["file"])
 def test_models_of_peers_predict_what_the_peers_predicted(entry: dict[str, Any]) -> None:
-    payload = MANIFEST["payloads"][entry["payload"]]
+    payload = json.loads((FILES / "payloads" / f"{entry['payload']}.json").read_text())
     if payload["type"] in FOREIGN:
         with refused("am-unknown-model"):
             opened(entry)
@@ -124,11 +124,14 @@ def test_models_of_peers_predict_what_the_peers_predicted(entry: dict[str, Any])
 # What others broke.
 
 
-@pytest.mark.parametrize("name", [name for name in VERDICTS if name.startswith("hostile/")])
+HOSTILE = {entry["file"]: entry for entry in sidecars("apr/hostile")}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("compat", [False, True])
 def test_hostile_files_are_refused_with_the_codes_of_the_rust_reader(name: str, compat: bool) -> None:
-    verdict = VERDICTS[name]["compat" if compat else "strict"]
-    file = FILES / name
+    verdict = HOSTILE[name]["compat" if compat else "strict"]
+    file = FILES / "hostile" / name
     for load, expected in ((apr.inspect, verdict["inspect"]), (apr.load, verdict["load"])):
         for source in (file, file.read_bytes()):
             try:
@@ -136,7 +139,7 @@ def test_hostile_files_are_refused_with_the_codes_of_the_rust_reader(name: str, 
             except apr.AprError as error:
                 assert error.code and str(error)
                 # Files of tensors are checked tensor by tensor there, and as a model here.
-                if expected != "accept" and not name.startswith("hostile/v2"):
+                if expected != "accept" and not name.startswith("v2"):
                     # A bomb is refused for what it expands to or for what its model takes.
                     bombs = {"ac-expansion", "ac-model-memory"}
                     assert error.code == expected["code"] or {error.code, expected["code"]} == bombs

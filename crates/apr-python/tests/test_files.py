@@ -18,9 +18,9 @@ from apr.safetensors.numpy import load_file, save, save_file
 SHARDED = manifest()["sharded"]
 
 
-@pytest.mark.parametrize("entry", [e for e in SHARDED if "rule" not in e], ids=lambda e: e["dir"])
+@pytest.mark.parametrize("entry", [e for e in SHARDED if "rule" not in e], ids=lambda e: e["file"])
 def test_a_set_of_files_is_one_mapping(entry):
-    folder = VECTORS / "safetensors" / entry["dir"]
+    folder = VECTORS / "safetensors" / entry["file"]
     with apr.open(folder) as model:
         assert set(model) == set(entry["tensors"])
         assert len(model.shards) == len(entry["filename_to_tensors"])
@@ -39,10 +39,10 @@ def test_a_set_of_files_is_one_mapping(entry):
         model[first]
 
 
-@pytest.mark.parametrize("entry", [e for e in SHARDED if "rule" in e], ids=lambda e: e["dir"])
+@pytest.mark.parametrize("entry", [e for e in SHARDED if "rule" in e], ids=lambda e: e["file"])
 def test_a_set_that_does_not_fit_its_index_is_refused(entry):
     with pytest.raises((SafetensorError, OSError)) as caught:
-        apr.open(VECTORS / "safetensors" / entry["dir"])
+        apr.open(VECTORS / "safetensors" / entry["file"])
     assert str(caught.value)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 import struct
 
 import numpy as np
 import pytest
-from conftest import VECTORS
+from conftest import VECTORS, sidecars
 from test_damage import damaged
 from test_program import program
 
@@ -17,7 +16,7 @@ from apr import gguf
 
 FOLDER = VECTORS / "gguf"
 FILES = FOLDER / "files"
-VERDICTS = {name: both for name, both in json.loads((FOLDER / "verdicts.json").read_text()).items() if name != "about"}
+VERDICTS = {entry["file"]: entry for entry in sidecars("gguf")}
 
 
 def verdict(path, **options):

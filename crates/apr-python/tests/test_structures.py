@@ -27,14 +27,14 @@ from apr.structures import (
     save,
     save_file,
 )
+from conftest import sidecars
 
 VECTORS = Path(__file__).resolve().parents[2] / "conformance/vectors/structures"
-MANIFEST = json.loads((VECTORS / "manifest.json").read_text())["files"]
 SCHEMA, VERSION = "_safestructures_schema_", "_safestructures_schema_version_"
 
 
 def facts(value):
-    """A value in the form of the manifest."""
+    """A value in the form of the sidecars."""
     if value is None:
         return {"none": None}
     if isinstance(value, np.ndarray):
@@ -83,7 +83,7 @@ def same(a, b):
         assert a == b
 
 
-@pytest.mark.parametrize("entry", MANIFEST, ids=lambda entry: entry["file"])
+@pytest.mark.parametrize("entry", sidecars("structures"), ids=lambda entry: entry["file"])
 def test_vectors_are_read_to_their_values_and_written_again(entry, tmp_path):
     path = VECTORS / entry["file"]
     value = load_file(path)

@@ -6,9 +6,9 @@ import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { writeFileSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { MODELS, VECTORS, files, json, load, record, recipientPem, refusal, sha256, transcript, vector, verifyingPem } from "./support.mjs";
+import { MODELS, VECTORS, files, json, load, record, recipientPem, refusal, sha256, sidecars, transcript, vector, verifyingPem } from "./support.mjs";
 
-const manifest = json(join(VECTORS, "apr/manifest.json"));
+const inputs = json(join(VECTORS, "apr/inputs.json"));
 const counts = {};
 const count = (what, by = 1) => (counts[what] = (counts[what] ?? 0) + by);
 
@@ -30,10 +30,7 @@ function verdict(error) {
 }
 
 async function safetensors(api, entries) {
-  const verdicts = json(join(VECTORS, "safetensors/verdicts.json"));
-  const known = [json(join(VECTORS, "safetensors/MANIFEST.json")), json(join(VECTORS, "safetensors/OWN.json"))];
-  const listed = known.flatMap(({ valid = [], quirk = [], invalid = [] }) => [...valid, ...quirk, ...invalid]);
-  for (const entry of listed.filter(({ file }) => file.endsWith(".safetensors"))) {
+  for (const entry of sidecars("safetensors").filter(({ file }) => file.endsWith(".safetensors"))) {
     const bytes = vector(join("safetensors", entry.file));
     const before = entries.length;
     let format = "safetensors";
@@ -46,16 +43,16 @@ async function safetensors(api, entries) {
       count(`safetensors: files of another format, opened as ${format}`);
       continue;
     }
-    if (!isDeepStrictEqual(found, verdicts[entry.file]) && isNarrow(found, bytes)) {
+    if (!isDeepStrictEqual(found, entry.strict) && isNarrow(found, bytes)) {
       count("safetensors: dimensions beyond 32 bits, refused as such");
       entries.length = before;
       continue;
     }
     if (found.code === "aw-foreign-format") {
-      assert.notEqual(verdicts[entry.file], "accept", entry.file);
+      assert.notEqual(entry.strict, "accept", entry.file);
       count("safetensors: files of another format, refused by its name");
     } else {
-      assert.deepEqual(found, verdicts[entry.file], entry.file);
+      assert.deepEqual(found, entry.strict, entry.file);
       count("safetensors: verdicts");
     }
     for (const level of ["strict", "compat"]) {
@@ -77,7 +74,7 @@ async function safetensors(api, entries) {
 
 /** What opens the files of the other writers. */
 function keysFor(protection) {
-  const { password, recipient, signed } = manifest.keys;
+  const { password, recipient, signed } = inputs.keys;
   if (protection === "password") return { password: password.password };
   if (protection === "recipient") return { identity: recipientPem(recipient.x25519_secret_hex) };
   if (protection === "signed") return { signer: verifyingPem(signed.ed25519_public_hex) };
@@ -85,7 +82,7 @@ function keysFor(protection) {
 }
 
 async function apr(api) {
-  for (const { file: name, protection, container, requested } of manifest.files) {
+  for (const { file: name, protection, container, requested } of sidecars("apr")) {
     if (!name.endsWith(".apr")) continue;
     const bytes = vector(join("apr", name));
     const isFirst = container === "apr-v1";
@@ -103,8 +100,8 @@ async function apr(api) {
       const error = await refusal(async () => {
         const model = await file.loadModel();
         if (model.takesNothing || model.inputs !== 3) return model.free();
-        model.predict(manifest.rows);
-        if (model.givesProbabilities) model.predictProba(manifest.rows);
+        model.predict(inputs.rows);
+        if (model.givesProbabilities) model.predictProba(inputs.rows);
         count("apr: models asked");
         return model.free();
       });
@@ -122,11 +119,11 @@ async function apr(api) {
     count(`apr: files ${requested ?? ""}`.trim());
     file.close();
   }
-  const verdicts = json(join(VECTORS, "apr/verdicts.json"));
-  for (const { file: name, container } of manifest.hostile) {
-    const bytes = vector(join("apr", name));
+  for (const entry of sidecars("apr/hostile")) {
+    const { file: name, container } = entry;
+    const bytes = vector(join("apr/hostile", name));
     for (const level of ["strict", "compat"]) {
-      const expected = verdicts[name][level];
+      const expected = entry[level];
       let file = null;
       const inspected = await refusal(async () => (file = await api.open(bytes, { level })));
       if (isElse(inspected?.code)) {
@@ -157,8 +154,8 @@ async function apr(api) {
 }
 
 async function gguf(api) {
-  const verdicts = json(join(VECTORS, "gguf/verdicts.json"));
-  for (const [name, expected] of Object.entries(verdicts).filter(([name]) => name.endsWith(".gguf"))) {
+  for (const expected of sidecars("gguf")) {
+    const name = expected.file;
     const bytes = vector(join("gguf", name));
     for (const level of ["strict", "compat"]) {
       let file = null;
@@ -187,16 +184,11 @@ async function gguf(api) {
 }
 
 async function quantization(api) {
-  const sections = readFileSync(join(VECTORS, "quantization/sections.tsv"), "utf8").split("\n").filter((line) => line && !line.startsWith("#"));
-  const packs = new Map();
-  for (const line of sections) {
-    const [pack, kind, section, form, offset, length] = line.split("\t");
-    const bytes = vector(join("quantization", pack)).slice(Number(offset), Number(offset) + Number(length));
-    if (!packs.has(pack)) packs.set(pack, { kind, sections: new Map() });
-    packs.get(pack).sections.set(section, { form, bytes });
-  }
   const types = api.quantTypes();
-  for (const [pack, { kind, sections: parts }] of packs) {
+  for (const { file: pack, class: kind, sections } of sidecars("quantization")) {
+    const file = vector(join("quantization", pack));
+    const part = ({ name, kind: form, offset, len }) => [name, { form, bytes: file.slice(offset, offset + len) }];
+    const parts = new Map(sections.map(part));
     const input = parts.get("input") && new Float32Array(parts.get("input").bytes.buffer);
     const importance = parts.get("imatrix") && new Float32Array(parts.get("imatrix").bytes.buffer);
     for (const [section, { form, bytes }] of parts) {
@@ -235,8 +227,7 @@ async function quantization(api) {
 }
 
 async function rest(api) {
-  const { files: structures } = json(join(VECTORS, "structures/manifest.json"));
-  for (const { file: name, schema } of structures) {
+  for (const { file: name, schema } of sidecars("structures")) {
     const file = await api.open(vector(join("structures", name)));
     if (schema) assert.ok(Object.values(file.metadata).includes(schema), name);
     file.close();

@@ -23,6 +23,14 @@ export function load(name = "index.js", copy = "") {
 
 export const vector = (name) => new Uint8Array(readFileSync(join(VECTORS, name)));
 export const json = (path) => JSON.parse(readFileSync(path, "utf8"));
+/** What is known about the vectors of a folder: path below the folder and the sidecar's fields, by path. */
+export function sidecars(folder) {
+  const root = join(VECTORS, folder);
+  const suffix = ".vector.json";
+  const names = readdirSync(root, { recursive: true }).map((name) => name.replaceAll("\\", "/"));
+  const found = names.filter((name) => name.endsWith(suffix)).sort();
+  return found.map((name) => ({ file: name.slice(0, -suffix.length), ...json(join(root, name)) }));
+}
 export const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 export const files = (folder) => readdirSync(folder).filter((name) => statSync(join(folder, name)).isFile()).sort();
 

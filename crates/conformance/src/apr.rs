@@ -4,7 +4,7 @@ pub mod exports;
 pub mod v1;
 pub mod hostile;
 pub mod kitchen;
-pub mod manifest;
+pub mod vectors;
 pub mod models;
 pub mod protected;
 pub mod recorded;

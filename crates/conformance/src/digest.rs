@@ -1,4 +1,4 @@
-//! SHA-256 as the manifests write it.
+//! SHA-256 as the sidecars write it.
 
 use sha2::{Digest, Sha256};
 

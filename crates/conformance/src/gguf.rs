@@ -7,10 +7,16 @@ use gguf_core::{Error as GgufError, Gguf, GgufBuilder, Header, ReadOptions, Stri
 use serde_json::{Value as Json, json};
 
 use crate::digest::sha256_hex;
-use crate::manifest::{self, Error, Field, Missing, StrictVerdict as Verdict, folder, strict_verdict};
 use crate::matrix::{Outcome, Suite};
+use crate::vectors::{
+    Error, Field, Missing, Sidecar, StrictVerdict as Verdict, folder, sidecars, strict_verdict,
+};
 
 const FORMAT: &str = "gguf";
+
+/// Field of a sidecar with what candle answers to the file: `read`, with every tensor; `refused`, by an error; or `panics`.
+/// `cargo xtask candle --write` writes it.
+pub const CANDLE: &str = "candle_0_11_1";
 
 const COLUMNS: &[&str] = &[
     "llama.cpp",
@@ -53,47 +59,32 @@ pub struct Vector {
 ///
 /// [`Error`] names the file and the entry that is missing or malformed.
 pub fn vectors() -> Result<Vec<Vector>, Error> {
-    let [manifest, verdicts, candle] =
-        ["MANIFEST.json", "verdicts.json", "candle.json"].map(|name| manifest::json(FORMAT, name));
-    let (manifest, verdicts, candle) = (manifest?, verdicts?, candle?);
-    from_values(&Field::root(&manifest), &Field::root(&verdicts), &Field::root(&candle))
-        .map_err(|missing| Error::missing(FORMAT, missing))
-}
-
-fn from_values(
-    manifest: &Field<'_>,
-    verdicts: &Field<'_>,
-    candle: &Field<'_>,
-) -> Result<Vec<Vector>, Missing> {
-    let lists = [manifest.get("files")?.items()?, manifest.get("parser")?.items()?];
-    let candle = candle.get("answers")?;
-    lists.iter().flatten().map(|entry| Vector::from_value(entry, verdicts, &candle)).collect()
+    let read = |sidecar: Sidecar| sidecar.read(|facts| Vector::from_facts(&sidecar.vector, facts));
+    sidecars(FORMAT)?.into_iter().map(read).collect()
 }
 
 impl Vector {
-    fn from_value(entry: &Field<'_>, verdicts: &Field<'_>, candle: &Field<'_>) -> Result<Self, Missing> {
-        let file = entry.get("file")?.text()?;
-        let accepts = |key: &str| entry.find(key).map(|field| field.value == "accept");
-        let gguf_py = entry.find("gguf_py_0_19").map(|field| field.text()).transpose()?;
+    fn from_facts(file: &str, facts: &Field<'_>) -> Result<Self, Missing> {
+        let accepts = |key: &str| facts.find(key).map(|field| field.value == "accept");
+        let gguf_py = facts.find("gguf_py_0_19").map(|field| field.text()).transpose()?;
         let gguf_py = gguf_py.map(|verdict| match verdict.as_str() {
             "accept" => "read",
             hangs if hangs.starts_with("timeout") => "hangs",
             _ => "refused",
         });
-        let candle = candle.find(&file).map(|field| field.text()).transpose()?;
+        let candle = facts.find(CANDLE).map(|field| field.text()).transpose()?;
         let candle = candle.map(|answer| match answer.as_str() {
             "read" => "read",
             "panics" => "panics",
             _ => "refused",
         });
-        let ours = verdicts.get(&file)?;
         Ok(Self {
-            sha256: entry.get("sha256")?.text()?,
+            file: file.to_owned(),
+            sha256: facts.get("sha256")?.text()?,
             llama: accepts("llama_metadata_only").zip(accepts("llama_with_data")).map(|(a, b)| [a, b]),
             gguf_py,
             candle,
-            verdicts: [strict_verdict(&ours.get("strict")?)?, strict_verdict(&ours.get("compat")?)?],
-            file,
+            verdicts: [strict_verdict(&facts.get("strict")?)?, strict_verdict(&facts.get("compat")?)?],
         })
     }
 }
@@ -292,21 +283,20 @@ fn text(value: &gguf_core::Value<'_>) -> String {
     }
 }
 
-/// What the manifest and `verdicts.json` have to say about a file, as far as we can tell.
+/// The sidecar of a new file, as far as our readers know it.
 ///
 /// # Examples
 ///
 /// ```
-/// let [entry, verdict] = conformance::gguf::entries("parser/own_empty.gguf", b"");
-/// assert_eq!(entry["bytes"], 0);
-/// assert_eq!(verdict["parser/own_empty.gguf"]["strict"]["code"], "gg-truncated");
+/// let sidecar = conformance::gguf::sidecar(b"");
+/// assert_eq!(sidecar["size"], 0);
+/// assert_eq!(sidecar["strict"]["code"], "gg-truncated");
 /// ```
 #[must_use]
-pub fn entries(name: &str, file: &[u8]) -> [Json; 2] {
+pub fn sidecar(file: &[u8]) -> Json {
     let [strict, compat] = read_both(file).map(|found| match found {
         Ok(()) => "accept".into(),
         Err(error) => json!({"code": error.code(), "offset": error.offset()}),
     });
-    let entry = json!({"file": name, "bytes": file.len(), "sha256": sha256_hex(file)});
-    [entry, json!({ name: {"strict": strict, "compat": compat} })]
+    json!({"size": file.len(), "sha256": sha256_hex(file), "strict": strict, "compat": compat})
 }

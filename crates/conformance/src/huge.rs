@@ -1,21 +1,21 @@
-//! Files too large to store, built in memory from their recipes in the manifest.
+//! Files too large to store, built in memory from their recipes among the vectors.
 
 use core::fmt::Write as _;
 
-use crate::manifest::{Manifest, OfficialVerdict, Recipe};
 use crate::matrix::{Outcome, Suite};
+use crate::vectors::{OfficialVerdict, Recipe, Vectors};
 use crate::{official, reading};
 
 const ABOUT: &str = "\
-Headers of 40 to 100 MB, built in memory from the recipes in the manifest. The strict verdict is that of the
+Headers of 40 to 100 MB, built in memory from the recipes among the vectors. The strict verdict is that of the
 default limits.";
 
 /// Runs every recipe: half a minute in a release build, and 1 GiB.
 #[must_use]
-pub fn suite(manifest: &Manifest) -> Suite {
+pub fn suite(vectors: &Vectors) -> Suite {
     let mut suite =
         Suite::new("safetensors: huge headers", ABOUT, &["ours, strict", "ours, compat", "crate 0.8.0"]);
-    for recipe in &manifest.recipes {
+    for recipe in &vectors.recipes {
         let Some(file) = build(&recipe.name) else {
             let unknown = || Outcome::Wrong("no builder for this recipe".to_owned());
             suite.record(&recipe.name, &recipe.name, [unknown(), unknown(), unknown()]);

@@ -1,4 +1,4 @@
-//! Manifest entries for new vectors.
+//! Sidecars of new vectors.
 
 use serde_json::{Map, Value, json};
 use st_core::ReadOptions;
@@ -7,23 +7,24 @@ use crate::content::Tensor;
 use crate::digest::sha256_hex;
 use crate::{official, ours};
 
-/// What the official crate and our strict reader say about a file, in the form of `OWN.json` and
-/// `verdicts.json`. To be reviewed before it is kept: a judge can be wrong.
+/// The sidecar of a new safetensors file: what the official crate and our strict reader say. To be reviewed before it is kept:
+/// a judge can be wrong.
 ///
 /// Ask a release build where the crate's own overflow matters: with overflow checks it panics instead.
 ///
 /// # Examples
 ///
 /// ```
-/// let [entry, verdict] = conformance::judge::entries("own/invalid/short.safetensors", b"short");
-/// assert_eq!(entry["official"]["crate_0_8_0"]["variant"], "HeaderTooSmall");
-/// assert_eq!(verdict["own/invalid/short.safetensors"]["code"], "st-header-too-small");
+/// let sidecar = conformance::judge::sidecar(b"short");
+/// assert_eq!(sidecar["official"]["crate_0_8_0"]["variant"], "HeaderTooSmall");
+/// assert_eq!(sidecar["strict"]["code"], "st-header-too-small");
 /// ```
 #[must_use]
-pub fn entries(file: &str, bytes: &[u8]) -> [Value; 2] {
+pub fn sidecar(bytes: &[u8]) -> Value {
     let mut entry = Map::new();
     let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
-    put("file", file.into());
+    put("category", "".into());
+    put("note", "".into());
     put("size", bytes.len().into());
     put("sha256", sha256_hex(bytes).into());
     put("writer", "hand".into());
@@ -39,7 +40,7 @@ pub fn entries(file: &str, bytes: &[u8]) -> [Value; 2] {
             tensors.sort_by_key(|(name, tensor)| (tensor.begin, tensor.data.len(), *name));
             let tensors: Value =
                 tensors.iter().map(|(name, tensor)| tensor_facts(name, tensor, start)).collect();
-            // A manifest is read by people too.
+            // A sidecar is read by people too.
             if tensors.to_string().len() <= 4096 {
                 put("tensors", tensors);
             }
@@ -51,14 +52,15 @@ pub fn entries(file: &str, bytes: &[u8]) -> [Value; 2] {
             put("official", json!({"crate_0_8_0_overflow_checks_on": {"verdict": "panic"}}));
         }
     }
-    let verdict = match ours::read(bytes, &ReadOptions::STRICT) {
+    let strict = match ours::read(bytes, &ReadOptions::STRICT) {
         Ok(_) => "accept".into(),
         Err(error) => match error.offset() {
             Some(offset) => json!({"code": error.code(), "offset": offset}),
             None => json!({"code": error.code()}),
         },
     };
-    [entry.into(), json!({ file: verdict })]
+    put("strict", strict);
+    entry.into()
 }
 
 fn tensor_facts(name: &str, tensor: &Tensor<'_>, start: u64) -> Value {

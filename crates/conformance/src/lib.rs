@@ -1,15 +1,15 @@
 //! Our readers and writers beside the peers, over the test vectors.
 //!
 //! `cargo run -p conformance` prints the matrix and writes `docs/conformance.md`; with `--check` it fails if
-//! that page is not up to date. Every cell that is not what the manifests say fails the run. The same
+//! that page is not up to date. Every cell that is not what the sidecars say fails the run. The same
 //! checks run as tests; the fuzz targets use the judges and oracles of this crate.
 //!
 //! ```
-//! use conformance::manifest::Manifest;
+//! use conformance::vectors::Vectors;
 //!
-//! let manifest = Manifest::load()?;
-//! assert!(manifest.files.len() > 200);
-//! # Ok::<(), conformance::manifest::Error>(())
+//! let vectors = Vectors::load()?;
+//! assert!(vectors.files.len() > 200);
+//! # Ok::<(), conformance::vectors::Error>(())
 //! ```
 //!
 //! The vectors are untrusted by design: whatever reads them may refuse, and may not panic. The one unsafe
@@ -21,7 +21,7 @@ extern crate alloc;
 
 pub mod apr;
 pub mod gguf;
-pub mod manifest;
+pub mod vectors;
 pub mod matrix;
 
 pub mod content;

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, panic};
 
-use conformance::manifest::{Manifest, folder};
 use conformance::matrix::Suite;
+use conformance::vectors::{Vectors, folder, text};
 use conformance::{apr, gguf, huge, judge, official, reading, sharded, slices};
 
 const USAGE: &str = "\
 usage: conformance [--check] [--huge]    run the matrix, write docs/conformance.md
-       conformance judge FILE...         print manifest entries of new vectors
+       conformance judge FILE...         print the sidecars of new vectors
 
   --check   do not write; fail if docs/conformance.md differs from what would be written
   --huge    also run the headers of 40 to 100 MB (half a minute in a release build, 1 GiB); not on the page";
@@ -21,23 +21,12 @@ const INTRO: &str = "\
 # Conformance
 
 Written by `cargo run -p conformance`; do not edit. Each cell counts the vectors for which a reader or
-writer gave the result that the manifest in `crates/conformance/vectors` expects, and shows that result. Any other
+writer gave the result that the sidecar of the vector in `crates/conformance/vectors` expects, and shows that result. Any other
 result fails the run, so every cell on this page is as expected. Headers of 40 to 100 MB are generated and tested by
 `cargo run --release -p conformance -- --huge`.
 
-Where strict and compat differ, `verdicts.json` next to the vectors has the result of the strict reader.
-
-## Adding a vector
-
-1. Put the file into `crates/conformance/vectors/safetensors/own/valid` or `own/invalid`; a malicious `.apr`
-   file into `vectors/apr/hostile`, with a name that begins with `own_`; a GGUF file into `vectors/gguf/parser`.
-2. `cargo run -p conformance -- judge FILE` prints its two entries: what the file is, for `OWN.json` (`.apr`: the list `hostile` of
-   `manifest.json`), and the result of our reader, for `verdicts.json`. Review them: each reader can be wrong, ours too.
-   The entry of a malicious file needs two more fields: what a reader should do, and why.
-3. `cargo run -p conformance` writes this page; `cargo test -p conformance` also checks the heap bound.
-
-Files of reference implementations are not added by hand: `vectors/apr/make_manifest.py` copies them with the facts that their
-writer recorded, and keeps the entries of `own_` files. An unlisted file, or one with another digest, fails the tests.
+Where strict and compat differ, the field `strict` of the sidecar has the result of the strict reader.
+[README.md](../crates/conformance/README.md) describes the sidecars and how to add a vector.
 ";
 
 fn main() -> ExitCode {
@@ -52,7 +41,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["judge", files @ ..] if !files.is_empty() => print_entries(files),
+        ["judge", files @ ..] if !files.is_empty() => print_sidecars(files),
         flags if flags.iter().all(|flag| ["--check", "--huge"].contains(flag)) => {
             run(flags.contains(&"--check"), flags.contains(&"--huge"))
         }
@@ -64,8 +53,8 @@ fn main() -> ExitCode {
 }
 
 fn run(check: bool, with_huge: bool) -> ExitCode {
-    let ran = Manifest::load().and_then(|manifest| Ok((suites(&manifest)?, manifest)));
-    let (suites, manifest) = match ran {
+    let ran = Vectors::load().and_then(|vectors| Ok((suites(&vectors)?, vectors)));
+    let (suites, vectors) = match ran {
         Ok(ran) => ran,
         Err(error) => {
             eprintln!("{error}");
@@ -75,7 +64,7 @@ fn run(check: bool, with_huge: bool) -> ExitCode {
     let mut failed = show(&suites);
     let page = page(&suites);
     if with_huge {
-        failed |= show(&[huge::suite(&manifest)]);
+        failed |= show(&[huge::suite(&vectors)]);
     }
     let path = page_path();
     if failed {
@@ -93,16 +82,16 @@ fn run(check: bool, with_huge: bool) -> ExitCode {
 }
 
 /// Every table of the page; a format adds its own here.
-fn suites(manifest: &Manifest) -> Result<Vec<Suite>, conformance::manifest::Error> {
-    let mut suites = vec![reading::suite(manifest)?, slices::suite(manifest)?, sharded::suite(manifest)?];
-    let manifest = apr::manifest::Manifest::load()?;
+fn suites(vectors: &Vectors) -> Result<Vec<Suite>, conformance::vectors::Error> {
+    let mut suites = vec![reading::suite(vectors)?, slices::suite(vectors)?, sharded::suite(vectors)?];
+    let vectors = apr::vectors::Vectors::load()?;
     suites.extend([
-        apr::v1::suite(&manifest)?,
-        apr::protected::suite(&manifest)?,
-        apr::models::suite(&manifest)?,
-        apr::exports::suite(&manifest)?,
-        apr::v2::suite(&manifest)?,
-        apr::hostile::suite(&manifest)?,
+        apr::v1::suite(&vectors)?,
+        apr::protected::suite(&vectors)?,
+        apr::models::suite(&vectors)?,
+        apr::exports::suite(&vectors)?,
+        apr::v2::suite(&vectors)?,
+        apr::hostile::suite(&vectors)?,
         gguf::suite()?,
     ]);
     Ok(suites)
@@ -131,8 +120,8 @@ fn page_path() -> PathBuf {
     root.join("docs").join("conformance.md")
 }
 
-/// Prints what the official crate and ours say about files, in the manifests' form, to be reviewed and kept.
-fn print_entries(files: &[&str]) -> ExitCode {
+/// Prints the sidecars of files, as far as the official crate and our readers know them, to be reviewed and kept.
+fn print_sidecars(files: &[&str]) -> ExitCode {
     for file in files {
         let bytes = match fs::read(file) {
             Ok(bytes) => bytes,
@@ -141,15 +130,12 @@ fn print_entries(files: &[&str]) -> ExitCode {
                 return ExitCode::FAILURE;
             }
         };
-        let name = relative(file);
-        let entries = match name.split_once('/') {
-            Some(("hostile", _)) => apr::hostile::entries(&name, &bytes),
-            Some(("files" | "parser", _)) => gguf::entries(&name, &bytes),
-            _ => judge::entries(&name, &bytes),
+        let sidecar = match relative(file).split_once('/') {
+            Some(("hostile", _)) => apr::hostile::sidecar(&bytes),
+            Some(("files" | "parser", _)) => gguf::sidecar(&bytes),
+            _ => judge::sidecar(&bytes),
         };
-        for entry in entries {
-            println!("{entry}");
-        }
+        print!("{}", sidecar.as_object().map(text).unwrap_or_default());
     }
     ExitCode::SUCCESS
 }

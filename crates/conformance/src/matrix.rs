@@ -32,7 +32,7 @@ struct Cell {
 pub enum Outcome {
     /// The column has nothing to say about this vector.
     NotApplicable,
-    /// What the manifest says, in a word for the cell, such as `read` or `refused`.
+    /// What the vectors says, in a word for the cell, such as `read` or `refused`.
     Expected(&'static str),
     /// Something else.
     Wrong(String),
@@ -75,7 +75,7 @@ impl Suite {
         }
     }
 
-    /// Every cell that is not what the manifest says: row, column, vector and what happened.
+    /// Every cell that is not what its sidecar says: row, column, vector and what happened.
     pub fn failures(&self) -> impl Iterator<Item = String> + '_ {
         self.rows.iter().flat_map(move |row| {
             row.cells.iter().zip(self.columns).flat_map(move |(cell, column)| {

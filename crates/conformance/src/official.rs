@@ -127,7 +127,7 @@ pub fn ours(dtype: safetensors::Dtype) -> Dtype {
     Dtype::element_from_name(&dtype.to_string()).expect("both know the same 22 names")
 }
 
-/// Name of the variant, as the manifests write it.
+/// Name of the variant, as the sidecars write it.
 #[must_use]
 pub fn variant(error: &SafeTensorError) -> &'static str {
     match error {

@@ -1,4 +1,4 @@
-//! Our reader and writer in the terms of the manifests.
+//! Our reader and writer in the terms of the sidecars.
 
 use st_core::{Error, ErrorKind, ReadOptions, SafeTensors, TensorView, WriteOptions};
 

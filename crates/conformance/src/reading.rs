@@ -5,9 +5,9 @@ use alloc::collections::BTreeSet;
 use st_core::{Alignment, ErrorKind, Limits, Order, ReadOptions, WriteOptions};
 
 use crate::content::Content;
-use crate::manifest::{self, Kind, Manifest, OfficialVerdict, StrictVerdict, Vector};
 use crate::matrix::{Outcome, Suite};
 use crate::official::Refusal;
+use crate::vectors::{self, Kind, OfficialVerdict, StrictVerdict, Vector, Vectors};
 use crate::{official, ours};
 
 const COLUMNS: &[&str] = &[
@@ -28,15 +28,15 @@ a file holds is then written by us in every order and several alignments and rea
 the crate and read by us, and, where the crate's own output is reproducible, written by us with the same
 bytes.";
 
-/// Runs every file of the manifest.
+/// Runs every file of the vectors.
 ///
 /// # Errors
 ///
 /// A vector that cannot be read from disk.
-pub fn suite(manifest: &Manifest) -> Result<Suite, manifest::Error> {
+pub fn suite(vectors: &Vectors) -> Result<Suite, vectors::Error> {
     let mut suite = Suite::new("safetensors: files", ABOUT, COLUMNS);
-    for vector in &manifest.files {
-        let file = manifest::read(&vector.file)?;
+    for vector in &vectors.files {
+        let file = vectors::read(&vector.file)?;
         let row = match vector.kind {
             Kind::Quirk => "quirk".to_owned(),
             kind => format!("{}: {}", kind.name(), vector.category.replace('_', " ")),
@@ -153,7 +153,7 @@ pub fn find_disagrees(file: &[u8]) -> Option<String> {
 const NEAR_THE_EDGE: f64 = f64::MAX * (1.0 - 64.0 * f64::EPSILON);
 
 /// Whether a number was refused that is just below the greatest one. The JSON parser under the crate refuses it too, unless it is
-/// built to read every digit, as the manifests of this workspace need.
+/// built to read every digit, as the sidecars of this workspace need.
 fn is_at_the_edge(file: &[u8], error: &st_core::Error) -> bool {
     let place = (error.kind(), error.offset().and_then(|at| usize::try_from(at).ok()));
     let (ErrorKind::NumberOutOfRange, Some(at)) = place else { return false };

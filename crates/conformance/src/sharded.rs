@@ -4,8 +4,8 @@ use alloc::collections::BTreeMap;
 
 use st_core::{Header, ReadOptions, ShardIndex, ShardPlan, ShardProblem};
 
-use crate::manifest::{self, Manifest, Sharded, Split, StrictVerdict};
 use crate::matrix::{Outcome, Suite};
+use crate::vectors::{self, Sharded, Split, StrictVerdict, Vectors};
 use crate::{official, ours};
 
 /// Name of the index in a folder.
@@ -19,19 +19,19 @@ shards, and our plan for the same tensors and limit has to give the same files a
 byte. Broken ones have to be refused or reported with the recorded fault; there is no official judge of
 these.";
 
-/// Runs every folder of the manifest.
+/// Runs every sharded folder of the vectors.
 ///
 /// # Errors
 ///
 /// A file of a folder that cannot be read from disk.
-pub fn suite(manifest: &Manifest) -> Result<Suite, manifest::Error> {
+pub fn suite(vectors: &Vectors) -> Result<Suite, vectors::Error> {
     let mut suite = Suite::new("safetensors: shards", ABOUT, COLUMNS);
-    for folder in &manifest.sharded {
-        let index = manifest::read(&format!("{}/{INDEX_FILE}", folder.dir))?;
+    for folder in &vectors.sharded {
+        let index = vectors::read(&format!("{}/{INDEX_FILE}", folder.dir))?;
         let mut shards = BTreeMap::new();
-        for file in manifest::list(&folder.dir)? {
+        for file in vectors::list(&folder.dir)? {
             if file.ends_with(".safetensors") {
-                shards.insert(file.clone(), manifest::read(&format!("{}/{file}", folder.dir))?);
+                shards.insert(file.clone(), vectors::read(&format!("{}/{file}", folder.dir))?);
             }
         }
         let row = folder.rule.as_ref().map_or_else(|| "good".to_owned(), |rule| format!("broken: {rule}"));
@@ -85,7 +85,7 @@ fn check(index: &ShardIndex, shards: &BTreeMap<String, Vec<u8>>, expected: &Stri
     }
 }
 
-/// The name of a problem in `verdicts.json`.
+/// The name of a problem in a sidecar.
 #[must_use]
 pub fn problem_name(problem: &ShardProblem) -> &'static str {
     match problem {

@@ -4,8 +4,8 @@ use safetensors::slice::TensorIndexer;
 use st_core::{Bounds, Index, SafeTensors, TensorView};
 
 use crate::index::{self, Item, Refusal};
-use crate::manifest::{self, Manifest, SliceAnswer, SliceCase};
 use crate::matrix::{Outcome, Suite};
+use crate::vectors::{self, SliceAnswer, SliceCase, Vectors};
 use crate::{digest, official};
 
 const COLUMNS: &[&str] = &["ours, `Bounds::Exact`", "ours, `Bounds::Clamp`", "crate 0.8.0"];
@@ -15,7 +15,7 @@ Index expressions in Python's notation. `Bounds::Exact` gives the official libra
 what it refuses; `Bounds::Clamp` gives NumPy's. Negative steps and lists of indices, which NumPy knows and
 we do not, are refused by type before a plan is made.";
 
-/// Runs every expression of the manifest.
+/// Runs every index expression of the vectors.
 ///
 /// # Errors
 ///
@@ -24,13 +24,13 @@ we do not, are refused by type before a plan is made.";
 /// # Panics
 ///
 /// If the file of an expression is not a valid one.
-pub fn suite(manifest: &Manifest) -> Result<Suite, manifest::Error> {
+pub fn suite(vectors: &Vectors) -> Result<Suite, vectors::Error> {
     let mut suite = Suite::new("safetensors: slices", ABOUT, COLUMNS);
-    for case in &manifest.slices {
-        let file = manifest::read(&case.file)?;
+    for case in &vectors.slices {
+        let file = vectors::read(&case.file)?;
         let tensors = SafeTensors::from_bytes(&file).expect("slices are taken of valid files");
         let view = tensors.tensor(&case.tensor).expect("the tensor is in the file");
-        let items = index::parse(&case.index).expect("the manifest's notation is known");
+        let items = index::parse(&case.index).expect("the notation of the sidecars is known");
         let row = match (&case.official, &case.numpy) {
             (Some(_), _) => "both know",
             (None, Some(_)) => "only NumPy knows",
@@ -74,7 +74,7 @@ fn judge(view: &TensorView<'_>, items: &[Item], case: &SliceCase) -> Outcome {
 }
 
 fn official_slice(view: &TensorView<'_>, index: &[TensorIndexer]) -> Result<SliceAnswer, String> {
-    // The crate panics on reversed ranges: to the manifest that is a refusal.
+    // The crate panics on reversed ranges: to the sidecar that is a refusal.
     official::call(|| {
         let view = safetensors::tensor::TensorView::new(
             official::theirs(view.dtype()),

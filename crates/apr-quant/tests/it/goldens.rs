@@ -1,10 +1,10 @@
 //! Every section of every pack that the reference filled.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use apr_quant::{Dtype, NonFinite, Quantizer, SimdLevel, dequantize_on};
+use serde_json::Value;
 
 /// Formats that the reference quantizes and this crate only reads.
 const READ_ONLY: [Dtype; 7] =
@@ -43,24 +43,28 @@ impl Pack {
 
 fn packs() -> Vec<Pack> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/quantization");
-    let table = fs::read_to_string(folder.join("sections.tsv")).unwrap();
-    let mut packs: BTreeMap<&str, Pack> = BTreeMap::new();
-    for line in table.lines().skip(1) {
-        let fields: Vec<&str> = line.split('\t').collect();
-        let [pack, class, name, kind, offset, len] = fields[..] else { panic!("{line}") };
-        let (offset, len): (usize, usize) = (offset.parse().unwrap(), len.parse().unwrap());
-        let file = fs::read(folder.join(pack)).unwrap();
-        packs
-            .entry(pack)
-            .or_insert_with(|| Pack { name: pack.into(), class: class.into(), sections: Vec::new() })
-            .sections
-            .push(Section {
-                name: name.into(),
-                kind: kind.into(),
-                bytes: file[offset..offset + len].to_vec(),
-            });
-    }
-    packs.into_values().collect()
+    let entries =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> =
+        entries.filter_map(|name| name.strip_suffix(".vector.json").map(str::to_owned)).collect();
+    names.sort();
+    // More may be added.
+    assert!(names.len() >= 22, "{}", names.len());
+    names.into_iter().map(|name| pack(&folder, name)).collect()
+}
+
+fn pack(folder: &Path, name: String) -> Pack {
+    let sidecar = fs::read(folder.join(format!("{name}.vector.json"))).unwrap();
+    let sidecar: Value = serde_json::from_slice(&sidecar).unwrap();
+    let file = fs::read(folder.join(&name)).unwrap();
+    let section = |entry: &Value| {
+        let number = |key: &str| usize::try_from(entry[key].as_u64().unwrap()).unwrap();
+        let text = |key: &str| entry[key].as_str().unwrap().to_owned();
+        let bytes = file[number("offset")..][..number("len")].to_vec();
+        Section { name: text("name"), kind: text("kind"), bytes }
+    };
+    let sections = sidecar["sections"].as_array().unwrap().iter().map(section).collect();
+    Pack { name, class: sidecar["class"].as_str().unwrap().into(), sections }
 }
 
 /// Sections that nothing defines, and why.

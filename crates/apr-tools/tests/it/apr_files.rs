@@ -7,13 +7,10 @@ use apr_container::{Compression, SaveOptions};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, linear};
+use crate::vectors::sidecars;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/apr")
-}
-
-fn manifest(name: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(folder().join(name)).unwrap()).unwrap()
 }
 
 /// Paths of the vectors that the programs of others wrote.
@@ -75,10 +72,8 @@ fn everything_that_others_wrote_is_accepted() {
 #[test]
 fn inspecting_gives_header_and_metadata_as_they_were_written() {
     let sandbox = Sandbox::empty();
-    let manifest = manifest("manifest.json");
     let mut seen = 0;
-    for file in manifest["files"].as_array().unwrap() {
-        let file_name = file["file"].as_str().unwrap();
+    for (file_name, file) in &sidecars("apr") {
         if !file_name.starts_with("a0") || !file_name.ends_with(".apr") || seen % 4 > 0 {
             seen += 1;
             continue;
@@ -111,10 +106,7 @@ fn rounded(value: &Value) -> Value {
 #[test]
 fn hostile_files_get_the_reviewed_verdicts() {
     let sandbox = Sandbox::empty();
-    let verdicts = manifest("verdicts.json");
-    for (file_name, verdict) in
-        verdicts.as_object().unwrap().iter().filter(|(_, verdict)| verdict.is_object())
-    {
+    for (file_name, verdict) in sidecars("apr").iter().filter(|(name, _)| name.starts_with("hostile/")) {
         let path = folder().join(file_name);
         let path = path.to_str().unwrap();
         let (exit, value) = sandbox.json(&["check", path]);

@@ -11,16 +11,14 @@ use gguf_core::GgufBuilder;
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
+use crate::vectors::sidecars;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/gguf")
 }
 
 fn verdicts() -> BTreeMap<String, Value> {
-    let text = fs::read_to_string(folder().join("verdicts.json")).unwrap();
-    let mut all: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap();
-    all.retain(|name, _| name.ends_with(".gguf"));
-    all
+    sidecars("gguf")
 }
 
 /// A vector by its name.

@@ -7,6 +7,7 @@ use apr_crypto::{RecipientSecret, SecretKey, SigningKey, VerifyingKey};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, buyer, licensed, line, maker, protected};
+use crate::vectors::sidecars;
 
 /// The checksum made right again, as anybody can.
 pub(crate) fn reseal(mut file: Vec<u8>) -> Vec<u8> {
@@ -87,10 +88,9 @@ fn every_type_of_model_can_be_encrypted() {
 fn files_of_other_programs_open_in_compat_mode() {
     let sandbox = Sandbox::empty();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/apr");
-    let manifest: Value =
-        serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).unwrap()).unwrap();
+    let inputs: Value = serde_json::from_slice(&std::fs::read(folder.join("inputs.json")).unwrap()).unwrap();
     let bytes = |of: &str, key: &str| -> [u8; 32] {
-        let text = manifest["keys"][of][key].as_str().unwrap_or_else(|| panic!("{key}"));
+        let text = inputs["keys"][of][key].as_str().unwrap_or_else(|| panic!("{key}"));
         let digits = text
             .as_bytes()
             .chunks(2)
@@ -100,12 +100,11 @@ fn files_of_other_programs_open_in_compat_mode() {
     let secret = RecipientSecret::from_bytes(&bytes("recipient", "x25519_secret_hex"));
     SecretKey::from(secret).create_file(&sandbox.path("r.key"), "").unwrap();
     let signer = VerifyingKey::from_bytes(&bytes("signed", "ed25519_public_hex")).unwrap().to_string();
-    sandbox.write("p.txt", manifest["keys"]["password"]["password"].as_str().unwrap().as_bytes());
+    sandbox.write("p.txt", inputs["keys"]["password"]["password"].as_str().unwrap().as_bytes());
     sandbox.close("p.txt");
     let mut n_files = 0;
-    for file in manifest["files"].as_array().unwrap() {
-        let (name, protection) =
-            (file["file"].as_str().unwrap(), file["protection"].as_str().unwrap_or("plain"));
+    for (name, facts) in &sidecars("apr") {
+        let protection = facts["protection"].as_str().unwrap_or("plain");
         if !name.starts_with("a0723") || !["password", "recipient", "signed"].contains(&protection) {
             continue;
         }

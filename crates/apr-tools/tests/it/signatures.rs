@@ -9,6 +9,7 @@ use apr_manifest::{Manifest, Method, SignOptions, minisign_path, sign_file, sign
 
 use crate::protection::reseal;
 use crate::sandbox::{Sandbox, protected};
+use crate::vectors::sidecars;
 
 /// Of `a0150_linreg_none_signed.apr`: 0x11, then seven more each time.
 fn release() -> SigningKey {
@@ -322,9 +323,11 @@ fn signatures_of_other_programs_verify() {
         let ran = sandbox.run(&["verify", &model, "--signature", &signature, "--key", &key]);
         assert_eq!(ran.exit, 0, "{signature}: {}", ran.stderr);
     }
-    for line in fs::read_to_string(vector("refused/expected.txt")).unwrap().lines() {
-        let (name, code) = line.split_once(' ').unwrap();
-        let signature = vector(&format!("refused/{name}.sig"));
+    let refused = sidecars("signatures");
+    // More may be added.
+    assert!(refused.len() >= 67, "{}", refused.len());
+    for (name, facts) in refused {
+        let (code, signature) = (facts["strict"]["code"].as_str().unwrap(), vector(&name));
         let (model, key) = (vector("model"), vector("p256.pub"));
         let (exit, value) = sandbox.json(&["verify", &model, "--signature", &signature, "--key", &key]);
         assert_eq!(value["error"]["code"], code, "{name}");

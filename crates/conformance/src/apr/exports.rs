@@ -11,12 +11,12 @@ use apr_models::{
 };
 use serde_json::Value;
 
-use super::manifest::{self, Content, File, Manifest};
 use super::models::{compare, difference, layout, rows};
 use super::recorded::Recorded;
+use super::vectors::{self, Content, File, Vectors};
 use crate::digest::sha256_hex;
-use crate::manifest::Error;
 use crate::matrix::{Outcome, Suite};
+use crate::vectors::Error;
 
 const COLUMNS: &[&str] = &["read", "values", "written again", "predictions"];
 
@@ -31,24 +31,24 @@ predict what the peers' model predicts.";
 /// # Errors
 ///
 /// A vector that cannot be read from disk.
-pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
+pub fn suite(vectors: &Vectors) -> Result<Suite, Error> {
     let mut suite = Suite::new("apr: payloads alone and exports", ABOUT, COLUMNS);
-    for file in &manifest.files {
-        let bytes = manifest::read(&file.name)?;
+    for file in &vectors.files {
+        let bytes = vectors::read(&file.name)?;
         let (row, outcomes) = match &file.content {
             Content::Bincode { payload } => {
-                let kind = manifest.payload(payload)?.kind.as_str();
+                let kind = vectors.payload(payload)?.kind.as_str();
                 let outcomes = match kind {
-                    "LinearRegression" => bincode::<LinearRegression>(manifest, file, payload, &bytes)?,
+                    "LinearRegression" => bincode::<LinearRegression>(vectors, file, payload, &bytes)?,
                     "MixtureOfExperts" => {
-                        bincode::<MixtureOfExperts<LinearRegression>>(manifest, file, payload, &bytes)?
+                        bincode::<MixtureOfExperts<LinearRegression>>(vectors, file, payload, &bytes)?
                     }
                     _ => unknown(kind),
                 };
                 (format!("payload alone: {kind}"), outcomes)
             }
             Content::SafeTensors { kind, model, expected } => {
-                let case = Export { manifest, bytes: &bytes, model, expected };
+                let case = Export { vectors, bytes: &bytes, model, expected };
                 let outcomes = match kind.as_str() {
                     "LinearRegression" => case.check(LinearRegression::from_tensors, &[]),
                     "Ridge" => case.check(Ridge::from_tensors, &[]),
@@ -91,12 +91,12 @@ fn refused(file: &[u8]) -> Outcome {
 }
 
 fn bincode<M: Recorded>(
-    manifest: &Manifest,
+    vectors: &Vectors,
     file: &File,
     payload: &str,
     bytes: &[u8],
 ) -> Result<[Outcome; 4], Error> {
-    let facts = manifest.payload(payload)?;
+    let facts = vectors.payload(payload)?;
     let layout = layout(&file.peer);
     let model_type = <M as DecodePayload>::MODEL_TYPE.unwrap_or(ModelType::Custom);
     let model = match decode_payload_from_slice::<M>(bytes, layout, model_type) {
@@ -115,12 +115,12 @@ fn bincode<M: Recorded>(
             Ok(again) if again == bytes => Outcome::Expected("same bytes"),
             other => Outcome::Wrong(format!("{other:?}")),
         },
-        predictions(&model, manifest, &facts.expected),
+        predictions(&model, vectors, &facts.expected),
     ])
 }
 
-fn predictions<M: Recorded>(model: &M, manifest: &Manifest, expected: &Value) -> Outcome {
-    match model.computed(&rows(manifest)) {
+fn predictions<M: Recorded>(model: &M, vectors: &Vectors, expected: &Value) -> Outcome {
+    match model.computed(&rows(vectors)) {
         Ok(computed) => compare(&computed, expected),
         Err(error) => Outcome::Wrong(error.to_string()),
     }
@@ -128,7 +128,7 @@ fn predictions<M: Recorded>(model: &M, manifest: &Manifest, expected: &Value) ->
 
 /// A model exported as safetensors.
 struct Export<'a> {
-    manifest: &'a Manifest,
+    vectors: &'a Vectors,
     bytes: &'a [u8],
     model: &'a Value,
     expected: &'a Value,
@@ -165,7 +165,7 @@ impl Export<'_> {
                 Ok(again) => Outcome::Wrong(again.facts(PayloadLayout::V0_72).to_string()),
                 Err(error) => Outcome::Wrong(error.to_string()),
             },
-            predictions(&model, self.manifest, self.expected),
+            predictions(&model, self.vectors, self.expected),
         ]
     }
 }

@@ -7,10 +7,10 @@ use apr_container::{Error as AprError, Expect, ReadOptions, inspect_reader, load
 use apr_models::LinearRegression;
 use serde_json::{Value, json};
 
-use super::manifest::{self, Manifest};
+use super::vectors::{self, Vectors};
 use crate::digest::sha256_hex;
-use crate::manifest::{Error, StrictVerdict as Verdict};
 use crate::matrix::{Outcome, Suite};
+use crate::vectors::{Error, StrictVerdict as Verdict};
 
 const COLUMNS: &[&str] = &["load, strict", "load, compat", "inspect, strict", "inspect, compat"];
 
@@ -24,10 +24,10 @@ heap by 8 MiB and 24 times the file for each of them.";
 /// # Errors
 ///
 /// A vector that cannot be read from disk.
-pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
+pub fn suite(vectors: &Vectors) -> Result<Suite, Error> {
     let mut suite = Suite::new("apr: hostile files", ABOUT, COLUMNS);
-    for vector in &manifest.hostile {
-        let bytes = manifest::read(&vector.name)?;
+    for vector in &vectors.hostile {
+        let bytes = vectors::read(&vector.name)?;
         let version = if vector.second { 2 } else { 1 };
         let row = format!("version {version}: {}", vector.suggested);
         let (strict, compat) = (&ReadOptions::STRICT, &ReadOptions::COMPAT);
@@ -91,18 +91,17 @@ fn judge(expected: &Verdict, found: Result<(), AprError>) -> Outcome {
     }
 }
 
-/// What `manifest.json` says about a hostile file, but for the verdict a reader should give and the reason, and what we
-/// answer, in the form of `verdicts.json`. To be reviewed before it is kept.
+/// The sidecar of a new malicious file, but for what a reader should do and why. To be reviewed before it is kept.
 ///
 /// # Examples
 ///
 /// ```
-/// let [entry, verdict] = conformance::apr::hostile::entries("hostile/own_empty.bin", b"");
-/// assert_eq!((&entry["size"], &entry["container"]), (&0.into(), &"apr-v1".into()));
-/// assert_eq!(verdict["hostile/own_empty.bin"]["strict"]["load"]["code"], "ac-too-small");
+/// let sidecar = conformance::apr::hostile::sidecar(b"");
+/// assert_eq!((&sidecar["size"], &sidecar["container"]), (&0.into(), &"apr-v1".into()));
+/// assert_eq!(sidecar["strict"]["load"]["code"], "ac-too-small");
 /// ```
 #[must_use]
-pub fn entries(name: &str, file: &[u8]) -> [Value; 2] {
+pub fn sidecar(file: &[u8]) -> Value {
     let verdict = |found: Result<(), AprError>| match found {
         Ok(()) => "accept".into(),
         Err(error) => match error.offset() {
@@ -112,14 +111,13 @@ pub fn entries(name: &str, file: &[u8]) -> [Value; 2] {
     };
     let level = |options: ReadOptions| json!({"load": verdict(load(file, &options)), "inspect": verdict(inspect(file, &options))});
     let container = if Magic::of(file).is_some() { "apr-v2" } else { "apr-v1" };
-    let entry = json!({
-        "file": name,
+    json!({
         "size": file.len(),
         "sha256": sha256_hex(file),
         "container": container,
         "suggested": "",
         "why": "",
-    });
-    let answers = json!({"strict": level(ReadOptions::STRICT), "compat": level(ReadOptions::COMPAT)});
-    [entry, json!({ name: answers })]
+        "strict": level(ReadOptions::STRICT),
+        "compat": level(ReadOptions::COMPAT),
+    })
 }

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The fields in the manifest's order.
+/// The fields in the order of the payload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kitchen {
     unsigned: (u8, u16, u32, u64),

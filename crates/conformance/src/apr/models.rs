@@ -17,11 +17,11 @@ use apr_models::{
 use serde_json::Value;
 
 use super::kitchen::Kitchen;
-use super::manifest::{self, Content, Manifest, Payload, Protection, V1File, float_bits};
 use super::recorded::Recorded;
+use super::vectors::{self, Content, Payload, Protection, V1File, Vectors, float_bits};
 use crate::digest::sha256_hex;
-use crate::manifest::Error;
 use crate::matrix::{Outcome, Suite};
+use crate::vectors::Error;
 
 const COLUMNS: &[&str] = &[
     "load, strict",
@@ -46,13 +46,13 @@ transformed samples have to be the peer's, to the bit or within a relative 1e-6.
 /// # Errors
 ///
 /// A vector that cannot be read from disk.
-pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
+pub fn suite(vectors: &Vectors) -> Result<Suite, Error> {
     let mut suite = Suite::new("apr, version 1: models", ABOUT, COLUMNS);
-    let rows = rows(manifest);
-    for file in &manifest.files {
+    let rows = rows(vectors);
+    for file in &vectors.files {
         let Content::V1(facts) = &file.content else { continue };
-        let payload = manifest.payload(&facts.payload)?;
-        let bytes = manifest::read(&file.name)?;
+        let payload = vectors.payload(&facts.payload)?;
+        let bytes = vectors::read(&file.name)?;
         let case = Case { file: &bytes, facts, payload, layout: layout(&file.peer), rows: &rows };
         let encrypted = if facts.protection.is_encrypted() { ", encrypted" } else { "" };
         let row = format!("{}{encrypted}", payload.kind);
@@ -64,9 +64,9 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
 }
 
 /// The samples of every list of predictions.
-pub(super) fn rows(manifest: &Manifest) -> Matrix {
-    let n_cols = manifest.rows.first().map_or(0, Vec::len);
-    Matrix::from_vec(manifest.rows.len(), n_cols, manifest.rows.concat()).expect("rows of one length")
+pub(super) fn rows(vectors: &Vectors) -> Matrix {
+    let n_cols = vectors.rows.first().map_or(0, Vec::len);
+    Matrix::from_vec(vectors.rows.len(), n_cols, vectors.rows.concat()).expect("rows of one length")
 }
 
 /// The layout that a peer writes.
@@ -86,7 +86,7 @@ struct Case<'a> {
 
 type Check = fn(&Case<'_>) -> [Outcome; 8];
 
-/// The Rust type of each name in the manifest.
+/// The Rust type of each name of a payload.
 const KINDS: &[(&str, Check)] = &[
     ("LinearRegression", check::<LinearRegression>),
     ("Ridge", check::<Ridge>),

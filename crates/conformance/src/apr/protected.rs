@@ -1,4 +1,4 @@
-//! Encrypted and signed files of the peers, opened with the keys the manifest has.
+//! Encrypted and signed files of the peers, opened with the keys of the vectors.
 
 use apr_container::v1::Container;
 use apr_container::{
@@ -7,13 +7,12 @@ use apr_container::{
 };
 use apr_crypto::{Access, Password, RecipientSecret, Signer, Trust, VerifyingKey};
 use apr_models::AnyModel;
-use serde_json::Value;
 
-use super::manifest::{Content, File, Manifest, Protection, V1File, read};
 use super::seal::seal;
+use super::vectors::{Content, File, Protection, V1File, Vectors, inputs, read};
 use crate::digest::sha256_hex;
-use crate::manifest::{Error, Missing};
 use crate::matrix::{Outcome, Suite};
+use crate::vectors::{Error, Missing};
 
 const COLUMNS: &[&str] = &["strict", "compat", "payload", "signer", "another key", "a bit changed"];
 
@@ -22,7 +21,7 @@ The same files, opened with the keys they were made for. The payload, decoded an
 digest. Strict reading misses what the peers do not write, the binding of an encrypted payload to the file around it. Another
 key, and one bit of the payload changed with the checksum made right again, have to be refused in either mode.";
 
-/// The keys of the manifest, as test data shows them.
+/// The keys of the vectors, as test data shows them.
 struct Keys {
     password: Password,
     recipient: RecipientSecret,
@@ -33,8 +32,8 @@ struct Keys {
 ///
 /// # Errors
 ///
-/// A vector that cannot be read from disk, or a manifest without keys.
-pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
+/// A vector that cannot be read from disk, or inputs without keys.
+pub fn suite(vectors: &Vectors) -> Result<Suite, Error> {
     let keys = keys()?;
     let other = Keys {
         password: Password::from("another"),
@@ -42,13 +41,13 @@ pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
         signer: apr_crypto::SigningKey::from_seed(&[1; 32]).verifying_key(),
     };
     let mut suite = Suite::new("apr, version 1: encrypted and signed", ABOUT, COLUMNS);
-    for file in &manifest.files {
+    for file in &vectors.files {
         let Content::V1(facts) = &file.content else { continue };
         let (Some(access), Some(other)) = (keys.access(facts.protection), other.access(facts.protection))
         else {
             continue;
         };
-        let case = Case { manifest, file, facts, keys: &keys, bytes: read(&file.name)? };
+        let case = Case { vectors, file, facts, keys: &keys, bytes: read(&file.name)? };
         let row = format!("{}: {}", file.peer, facts.protection.name());
         suite.record(&row, &file.name, case.outcomes(access, other));
     }
@@ -68,24 +67,24 @@ impl Keys {
 }
 
 fn keys() -> Result<Keys, Error> {
-    let bytes = read("manifest.json")?;
-    let wrong = || Error::missing("apr", Missing("keys".to_owned()));
-    let manifest: Value = serde_json::from_slice(&bytes).map_err(|_| wrong())?;
-    let text = |kind: &str, name: &str| manifest["keys"][kind][name].as_str().ok_or_else(wrong);
-    let bytes = |kind, name| -> Result<[u8; 32], Error> {
-        let bytes = base16ct::mixed::decode_vec(text(kind, name)?).map_err(|_| wrong())?;
-        bytes.try_into().map_err(|_| wrong())
-    };
-    let signer = VerifyingKey::from_bytes(&bytes("signed", "ed25519_public_hex")?).map_err(|_| wrong())?;
-    Ok(Keys {
-        password: Password::from(text("password", "password")?),
-        recipient: RecipientSecret::from_bytes(&bytes("recipient", "x25519_secret_hex")?),
-        signer,
+    inputs(|inputs| {
+        let keys = inputs.get("keys")?;
+        let key = |kind: &str, name: &str| -> Result<[u8; 32], Missing> {
+            let of = keys.get(kind)?;
+            let bytes = base16ct::mixed::decode_vec(of.get(name)?.text()?).ok();
+            bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| of.missing(name))
+        };
+        let signer = VerifyingKey::from_bytes(&key("signed", "ed25519_public_hex")?);
+        Ok(Keys {
+            password: Password::from(&*keys.get("password")?.get("password")?.text()?),
+            recipient: RecipientSecret::from_bytes(&key("recipient", "x25519_secret_hex")?),
+            signer: signer.map_err(|_| keys.missing("signed"))?,
+        })
     })
 }
 
 struct Case<'a> {
-    manifest: &'a Manifest,
+    vectors: &'a Vectors,
     file: &'a File,
     facts: &'a V1File,
     keys: &'a Keys,
@@ -116,7 +115,7 @@ impl Case<'_> {
 
     fn payload(&self, model: &AnyModel) -> Outcome {
         let check = || -> Result<(), String> {
-            let expected = self.manifest.payload(&self.facts.payload).map_err(|error| error.to_string())?;
+            let expected = self.vectors.payload(&self.facts.payload).map_err(|error| error.to_string())?;
             let version = self.file.peer.rsplit(' ').next().unwrap_or_default();
             let layout = PayloadLayout::from_version(version).ok_or("which layout?")?;
             let found = encode_payload_to_vec(model, layout).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Models in the terms of the manifest: what they hold as the peers' JSON, and what they compute.
+//! Models in the terms of the sidecars: what they hold as the peers' JSON, and what they compute.
 
 use apr_container::{DecodePayload, EncodePayload, PayloadLayout, Serde};
 use apr_models::{
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use super::kitchen::Kitchen;
 
-/// A model the manifest knows.
+/// A model that the vectors know.
 pub trait Recorded: EncodePayload + DecodePayload {
     /// What it holds, under the names of the peers' JSON and in the layout of one of them; every accessor is used.
     fn facts(&self, layout: PayloadLayout) -> Value;
 
-    /// What it computes, under the names of the manifest's expectations.
+    /// What it computes, under the names of the expectations.
     ///
     /// # Errors
     ///

@@ -27,16 +27,16 @@ pub fn crc32(parts: &[&[u8]]) -> u32 {
 /// # Examples
 ///
 /// ```
-/// use conformance::apr::{manifest, seal};
+/// use conformance::apr::{vectors, seal};
 ///
-/// let mut file = manifest::read("hostile/v2h00_good.bin")?;
+/// let mut file = vectors::read("hostile/v2h00_good.bin")?;
 /// let good = file.clone();
 /// let last = file.len() - 1;
 /// file[40] ^= 1;
 /// file[last] ^= 1;
 /// seal::seal(&mut file);
 /// assert_eq!(file, good);
-/// # Ok::<(), conformance::manifest::Error>(())
+/// # Ok::<(), conformance::vectors::Error>(())
 /// ```
 pub fn seal(file: &mut [u8]) {
     if Magic::of(file).is_some() {

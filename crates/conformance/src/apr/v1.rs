@@ -9,15 +9,15 @@ use apr_container::{
 };
 use serde_json::Value;
 
-use super::manifest::{self, Content, File, HeaderFacts, Manifest, Protection, V1File};
+use super::vectors::{self, Content, File, HeaderFacts, Protection, V1File, Vectors};
 use crate::digest::sha256_hex;
-use crate::manifest::Error;
 use crate::matrix::{Outcome, Suite};
+use crate::vectors::Error;
 
 const COLUMNS: &[&str] = &["header", "metadata", "`inspect`", "payload", "signature"];
 
 const ABOUT: &str = "\
-Files of three releases of aprender, by the compression they really have. The header has to say what the manifest says; the metadata, read and
+Files of three releases of aprender, by the compression they really have. The header has to say what its sidecar says; the metadata, read and
 written again by us, have to be what the peers' own library reads there, value by value; `inspect` has to
 give the same without reading a byte of the payload; the payload, decompressed, has to have the recorded
 digest, an encrypted one has to stay encrypted, and a signature block has to lie where it was put.";
@@ -27,13 +27,13 @@ digest, an encrypted one has to stay encrypted, and a signature block has to lie
 /// # Errors
 ///
 /// A vector that cannot be read from disk.
-pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
+pub fn suite(vectors: &Vectors) -> Result<Suite, Error> {
     let mut suite = Suite::new("apr, version 1: containers", ABOUT, COLUMNS);
-    for file in &manifest.files {
+    for file in &vectors.files {
         let Content::V1(facts) = &file.content else { continue };
-        let bytes = manifest::read(&file.name)?;
+        let bytes = vectors::read(&file.name)?;
         let row = format!("{}: {}", file.peer, Compression(facts.header.compression));
-        let payload = manifest.payload(&facts.payload)?;
+        let payload = vectors.payload(&facts.payload)?;
         let options = ReadOptions::STRICT.with_unchecked_signature(UncheckedSignature::Allow);
         let outcomes = match Container::from_bytes_with(&bytes, &options) {
             Ok(container) => [
@@ -140,7 +140,7 @@ fn inspect_differs(bytes: &[u8], file: &File, facts: &V1File) -> Option<String> 
     }
 }
 
-fn payload_outcome(container: &Container<'_>, protection: Protection, facts: &manifest::Payload) -> Outcome {
+fn payload_outcome(container: &Container<'_>, protection: Protection, facts: &vectors::Payload) -> Outcome {
     match container.payload() {
         Payload::Plain(payload) if !protection.is_encrypted() => Outcome::from_failure(
             "equal",

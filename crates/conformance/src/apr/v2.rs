@@ -6,10 +6,10 @@ use apr_container::v2::{
 use apr_container::{Error as AprError, ReadOptions};
 use serde_json::Value;
 
-use super::manifest::{self, Content, Manifest, TensorFacts, V2File, V2Header};
+use super::vectors::{self, Content, TensorFacts, V2File, V2Header, Vectors};
 use crate::digest::sha256_hex;
-use crate::manifest::Error;
 use crate::matrix::{Outcome, Suite};
+use crate::vectors::Error;
 
 const COLUMNS: &[&str] = &["read", "header", "metadata", "tensors", "values", "index alone", "written again"];
 
@@ -25,14 +25,14 @@ appended unsorted, the same content. The manifest of the shards has to agree wit
 /// # Errors
 ///
 /// A vector that cannot be read from disk.
-pub fn suite(manifest: &Manifest) -> Result<Suite, Error> {
+pub fn suite(vectors: &Vectors) -> Result<Suite, Error> {
     let mut suite = Suite::new("apr, version 2: containers", ABOUT, COLUMNS);
-    for file in &manifest.files {
-        let bytes = || manifest::read(&file.name);
+    for file in &vectors.files {
+        let bytes = || vectors::read(&file.name);
         match &file.content {
             Content::V2(facts) => suite.record("container", &file.name, outcomes(&bytes()?, facts)),
             Content::ShardManifest => {
-                let outcome = Outcome::from_failure("equal", shards_differ(&bytes()?, manifest)?);
+                let outcome = Outcome::from_failure("equal", shards_differ(&bytes()?, vectors)?);
                 let mut outcomes = [(); 7].map(|()| Outcome::NotApplicable);
                 outcomes[0] = outcome;
                 suite.record("shard manifest", &file.name, outcomes);
@@ -195,7 +195,7 @@ fn rewritten(container: &Container<'_>, file: &[u8]) -> Result<Outcome, AprError
     Ok(if same { Outcome::Expected("same content") } else { Outcome::Wrong("other content".to_owned()) })
 }
 
-fn shards_differ(text: &[u8], manifest: &Manifest) -> Result<Option<String>, Error> {
+fn shards_differ(text: &[u8], vectors: &Vectors) -> Result<Option<String>, Error> {
     let shards = match ShardManifest::from_json(text, &ReadOptions::STRICT) {
         Ok(shards) => shards,
         Err(error) => return Ok(Some(error.to_string())),
@@ -204,7 +204,7 @@ fn shards_differ(text: &[u8], manifest: &Manifest) -> Result<Option<String>, Err
         return Ok(Some(format!("written again: {}", shards.to_json())));
     }
     for (number, shard) in shards.shards().iter().enumerate() {
-        let Some(file) = manifest.files.iter().find(|file| file.name == shard.filename) else {
+        let Some(file) = vectors.files.iter().find(|file| file.name == shard.filename) else {
             return Ok(Some(format!("{} is no vector", shard.filename)));
         };
         let Content::V2(facts) = &file.content else { continue };
@@ -213,7 +213,7 @@ fn shards_differ(text: &[u8], manifest: &Manifest) -> Result<Option<String>, Err
         if shard.size != file.size || shard.tensors != names || !placed {
             return Ok(Some(format!("{shard:?}")));
         }
-        let bytes = manifest::read(&file.name)?;
+        let bytes = vectors::read(&file.name)?;
         let sharding = Container::from_bytes(&bytes).ok().and_then(|shard| shard.metadata().sharding.clone());
         if sharding.is_none_or(|sharding| sharding.shard_index != number as u64) {
             return Ok(Some(format!("{} does not know its number", shard.filename)));

@@ -1,60 +1,36 @@
 //! The `.apr` matrix, and the vectors it stands on.
 
-use std::collections::BTreeSet;
-use std::fs;
-
 use apr_container::ErrorKind;
-use conformance::apr::manifest::{self, Manifest, Verdicts};
+use conformance::apr::vectors::{Vectors, Verdicts};
 use conformance::apr::{exports, hostile, models, v1, v2};
-use conformance::digest;
-use conformance::manifest::{StrictVerdict as Verdict, folder};
 use conformance::matrix::Suite;
+use conformance::vectors::StrictVerdict as Verdict;
 
 #[test]
-fn every_cell_is_what_the_manifest_says() {
-    let manifest = Manifest::load().unwrap();
+fn every_cell_is_what_the_sidecars_say() {
+    let vectors = Vectors::load().unwrap();
     let suites = [
-        v1::suite(&manifest).unwrap(),
-        models::suite(&manifest).unwrap(),
-        exports::suite(&manifest).unwrap(),
-        v2::suite(&manifest).unwrap(),
-        hostile::suite(&manifest).unwrap(),
+        v1::suite(&vectors).unwrap(),
+        models::suite(&vectors).unwrap(),
+        exports::suite(&vectors).unwrap(),
+        v2::suite(&vectors).unwrap(),
+        hostile::suite(&vectors).unwrap(),
     ];
     let failures: Vec<String> =
         suites.iter().flat_map(|suite| suite.failures().collect::<Vec<_>>()).collect();
     assert!(failures.is_empty(), "{failures:#?}");
-    let vectors: Vec<usize> = suites.iter().map(Suite::vectors).collect();
-    assert_eq!(vectors, [205, 205, 26, 10, manifest.hostile.len()]);
+    let counts: Vec<usize> = suites.iter().map(Suite::vectors).collect();
+    assert_eq!(counts, [205, 205, 26, 10, vectors.hostile.len()]);
     // More may be added.
-    assert!(manifest.hostile.len() >= 39);
-    assert_eq!(manifest.files.len(), 205 + 26 + 10);
+    assert!(vectors.hostile.len() >= 39);
+    assert_eq!(vectors.files.len(), 205 + 26 + 10);
 }
 
-#[test]
-fn files_are_the_recorded_ones_and_none_is_unrecorded() {
-    let manifest = Manifest::load().unwrap();
-    let files = manifest.files.iter().map(|file| (&file.name, file.size, &file.sha256));
-    let hostile = manifest.hostile.iter().map(|file| (&file.name, file.size, &file.sha256));
-    let mut known: BTreeSet<&str> =
-        ["README.md", "make_manifest.py", "manifest.json", "verdicts.json", "hostile"].into();
-    for (name, size, sha256) in files.chain(hostile) {
-        let bytes = manifest::read(name).unwrap();
-        assert_eq!((bytes.len() as u64, digest::sha256_hex(&bytes)), (size, sha256.clone()), "{name}");
-        assert!(known.insert(name), "{name} is listed twice");
-    }
-    for dir in ["", "hostile/"] {
-        for entry in fs::read_dir(folder("apr").join(dir)).unwrap() {
-            let name = format!("{dir}{}", entry.unwrap().file_name().to_str().unwrap());
-            assert!(known.contains(name.as_str()), "{name} is in no manifest");
-        }
-    }
-}
-
-/// Our verdicts are those the manifest suggests.
+/// Our verdicts are those the sidecars suggest.
 #[test]
 fn verdicts_agree_with_what_a_reader_should_do() {
-    let manifest = Manifest::load().unwrap();
-    for vector in &manifest.hostile {
+    let vectors = Vectors::load().unwrap();
+    for vector in &vectors.hostile {
         let name = &vector.name;
         let Verdicts { load, inspect } = &vector.strict;
         let compat = &vector.compat;
@@ -79,15 +55,5 @@ fn verdicts_agree_with_what_a_reader_should_do() {
             _ => false,
         };
         assert!(as_stated, "{name}: {}", vector.suggested);
-    }
-}
-
-#[test]
-fn manifests_name_no_place_outside_the_vectors() {
-    for file in ["manifest.json", "verdicts.json", "README.md", "make_manifest.py"] {
-        let text = String::from_utf8(manifest::read(file).unwrap()).unwrap();
-        for place in ["/home", "/root", "/tmp", "/usr", "://"] {
-            assert!(!text.contains(place), "{file} mentions {place}");
-        }
     }
 }

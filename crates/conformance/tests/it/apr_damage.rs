@@ -11,19 +11,19 @@ use apr_container::{
     inspect_reader, load_from_bytes_with, load_with,
 };
 use apr_models::{AnyModel, Model};
-use conformance::apr::manifest::{self, Content, Manifest, Protection};
 use conformance::apr::seal::{seal, seal_header};
+use conformance::apr::vectors::{self, Content, Protection, Vectors};
 
 const LEVELS: [ReadOptions; 2] = [ReadOptions::STRICT, ReadOptions::COMPAT];
 
 /// Plain files that the peers wrote, of less than 400 bytes, which load.
 fn plain_files() -> Vec<(String, u8, Vec<u8>)> {
-    let files = Manifest::load().unwrap().files;
+    let files = Vectors::load().unwrap().files;
     let mut found = Vec::new();
     for file in files.into_iter().filter(|file| file.size < 400) {
         let Content::V1(facts) = &file.content else { continue };
         if facts.protection == Protection::Plain && !file.name.contains("kitchen") {
-            let bytes = manifest::read(&file.name).unwrap();
+            let bytes = vectors::read(&file.name).unwrap();
             assert!(load(&bytes, &ReadOptions::STRICT), "{}", file.name);
             found.push((file.name, facts.header.compression, bytes));
         }
@@ -40,10 +40,10 @@ fn one_of_each() -> Vec<(String, u8, Vec<u8>)> {
 }
 
 fn second_files() -> Vec<(String, Vec<u8>)> {
-    let files = Manifest::load().unwrap().files.into_iter();
+    let files = Vectors::load().unwrap().files.into_iter();
     let names = files.filter(|file| matches!(file.content, Content::V2(_))).map(|file| file.name);
     let names = names.chain(["hostile/v2h00_good.bin".to_owned()]);
-    names.map(|name| (manifest::read(&name).unwrap(), name)).map(|(bytes, name)| (name, bytes)).collect()
+    names.map(|name| (vectors::read(&name).unwrap(), name)).map(|(bytes, name)| (name, bytes)).collect()
 }
 
 fn load(file: &[u8], options: &ReadOptions) -> bool {

@@ -1,7 +1,7 @@
 //! Encrypted and signed files of the peers.
 
-use conformance::apr::manifest::Manifest;
 use conformance::apr::protected;
+use conformance::apr::vectors::Vectors;
 
 use apr_container::{Expect, ReadOptions, Serde, inspect_bytes, load_from_bytes_with};
 use apr_crypto::{OsRandom, SigningKey};
@@ -9,7 +9,7 @@ use apr_sealed::{Part, Plan, SealOptions};
 
 #[test]
 fn every_protected_file_of_the_peers_is_opened_and_no_changed_one() {
-    let suite = protected::suite(&Manifest::load().unwrap()).unwrap();
+    let suite = protected::suite(&Vectors::load().unwrap()).unwrap();
     assert_eq!(suite.failures().collect::<Vec<_>>(), [] as [&str; 0]);
     assert_eq!(suite.vectors(), 26 + 21 + 33);
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use conformance::manifest::folder;
+use conformance::vectors::folder;
 use serde_json::Value;
 use st_core::{Dtype, TensorView};
 

@@ -1,13 +1,13 @@
 //! Files that are mapped, read by position or loaded give the results of the same bytes in memory.
 
-use conformance::manifest::{Manifest, StrictVerdict, folder};
 use conformance::sharded::problem_name;
+use conformance::vectors::{StrictVerdict, Vectors, folder};
 use st_core::{Bounds, Index, ReadOptions, SafeTensors, ShardIndex, SlicePlan};
 use st_mmap::{Arena, ErrorKind, MappedSafeTensors, SafeTensorsFile, ShardedSafeTensors};
 
 #[test]
 fn files_give_the_result_of_their_bytes() {
-    for vector in Manifest::load().unwrap().files {
+    for vector in Vectors::load().unwrap().files {
         let path = folder("safetensors").join(&vector.file);
         let bytes = std::fs::read(&path).unwrap();
         for options in [ReadOptions::STRICT, ReadOptions::COMPAT] {
@@ -68,7 +68,7 @@ fn slices_read_by_position_are_those_of_memory() {
 
 #[test]
 fn shard_folders_open_or_are_refused_as_recorded() {
-    for shards in Manifest::load().unwrap().sharded {
+    for shards in Vectors::load().unwrap().sharded {
         let opened = ShardedSafeTensors::open(folder("safetensors").join(&shards.dir));
         let found = match opened {
             Ok(opened) => match opened.check().unwrap().as_slice() {
@@ -89,7 +89,7 @@ fn shard_folders_open_or_are_refused_as_recorded() {
 
 #[test]
 fn shards_hold_the_recorded_tensors() {
-    for shards in Manifest::load().unwrap().sharded {
+    for shards in Vectors::load().unwrap().sharded {
         let Some(split) = shards.split else { continue };
         let model = ShardedSafeTensors::open(folder("safetensors").join(&shards.dir)).unwrap();
         assert_eq!(model.index().and_then(ShardIndex::total_size), Some(split.total_size), "{}", shards.dir);

@@ -1,16 +1,16 @@
-//! What the manifests know about the content of each file.
+//! What the sidecars know about the content of each file.
 
-use conformance::manifest::{self, Manifest, StrictVerdict, TensorFacts, Vector};
+use conformance::vectors::{self, StrictVerdict, TensorFacts, Vector, Vectors};
 use conformance::{digest, ours};
 use serde_json::Value;
 use st_core::{Dtype, Element, Header, ReadOptions, SafeTensors, TensorView};
 
 #[test]
 fn content_of_every_accepted_file_is_as_recorded() {
-    let manifest = Manifest::load().unwrap();
+    let vectors = Vectors::load().unwrap();
     let mut tensors = 0;
-    for vector in manifest.files.iter().filter(|vector| vector.n_tensors.is_some()) {
-        let file = manifest::read(&vector.file).unwrap();
+    for vector in vectors.files.iter().filter(|vector| vector.n_tensors.is_some()) {
+        let file = vectors::read(&vector.file).unwrap();
         let mut levels = vec![ReadOptions::COMPAT];
         if vector.strict == StrictVerdict::Accept {
             levels.push(ReadOptions::STRICT);
@@ -146,8 +146,8 @@ fn check_typed_slices(context: &str, view: &TensorView<'_>) {
 
 #[test]
 fn both_levels_read_the_same_where_both_read() {
-    for vector in Manifest::load().unwrap().files {
-        let file = manifest::read(&vector.file).unwrap();
+    for vector in Vectors::load().unwrap().files {
+        let file = vectors::read(&vector.file).unwrap();
         if let Ok(strict) = ours::read(&file, &ReadOptions::STRICT) {
             assert_eq!(Ok(strict), ours::read(&file, &ReadOptions::COMPAT), "{}", vector.file);
         }
@@ -156,8 +156,8 @@ fn both_levels_read_the_same_where_both_read() {
 
 #[test]
 fn a_prefix_is_enough_for_the_header() {
-    for vector in Manifest::load().unwrap().files {
-        let file = manifest::read(&vector.file).unwrap();
+    for vector in Vectors::load().unwrap().files {
+        let file = vectors::read(&vector.file).unwrap();
         let whole = Header::from_bytes(&file, &ReadOptions::STRICT);
         let Some(first8) = file.first_chunk() else { continue };
         let len = match Header::declared_len(*first8, file.len() as u64, &ReadOptions::STRICT) {
@@ -178,10 +178,10 @@ fn a_prefix_is_enough_for_the_header() {
 /// The file format of NumPy, version 1: a text of the length at bytes 8 and 9, then the elements.
 #[test]
 fn tensors_are_the_arrays_numpy_kept() {
-    let file = manifest::read("valid/slice_source.safetensors").unwrap();
+    let file = vectors::read("valid/slice_source.safetensors").unwrap();
     let tensors = SafeTensors::from_bytes(&file).unwrap();
     for name in ["f", "i"] {
-        let npy = manifest::read(&format!("npy/slice_source.{name}.npy")).unwrap();
+        let npy = vectors::read(&format!("npy/slice_source.{name}.npy")).unwrap();
         let text_len = usize::from(u16::from_le_bytes([npy[8], npy[9]]));
         assert_eq!(tensors.tensor(name).unwrap().data(), &npy[10 + text_len..], "{name}");
     }

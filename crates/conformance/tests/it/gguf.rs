@@ -1,33 +1,15 @@
 //! GGUF: every vector as recorded, every truncation and every changed byte of the small ones survived.
 
-use std::collections::BTreeSet;
-use std::fs;
-
-use conformance::manifest::{StrictVerdict, folder};
-use conformance::{digest, gguf};
+use conformance::gguf;
+use conformance::vectors::StrictVerdict;
 use gguf_core::{ErrorKind, Gguf, Header, Prefix, ReadOptions};
 
 #[test]
-fn every_cell_is_what_the_manifests_say() {
+fn every_cell_is_what_the_sidecars_say() {
     let suite = gguf::suite().unwrap();
     assert_eq!(suite.failures().collect::<Vec<_>>(), Vec::<String>::new());
-    assert_eq!(suite.vectors(), 100);
-}
-
-#[test]
-fn files_are_the_recorded_ones_and_none_is_unrecorded() {
-    let mut known = BTreeSet::new();
-    for vector in gguf::vectors().unwrap() {
-        let file = gguf::read(&vector).unwrap();
-        assert_eq!(digest::sha256_hex(&file), vector.sha256, "{}", vector.file);
-        assert!(known.insert(vector.file.clone()), "{} is listed twice", vector.file);
-    }
-    for dir in ["files", "parser"] {
-        for entry in fs::read_dir(folder("gguf").join(dir)).unwrap() {
-            let name = format!("{dir}/{}", entry.unwrap().file_name().to_string_lossy());
-            assert!(known.contains(&name), "{name} is not in the manifest");
-        }
-    }
+    // More may be added.
+    assert!(suite.vectors() >= 100, "{}", suite.vectors());
 }
 
 /// Compat refuses less, and what both read means the same to both.

@@ -14,4 +14,5 @@ mod matrix;
 mod mutations;
 mod protection;
 mod shards;
+mod sidecars;
 mod slices;

@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
-use conformance::manifest::{self, Manifest};
 use conformance::reading::{compat_disagrees, find_disagrees};
+use conformance::vectors::{self, Vectors};
 use st_core::{Bounds, Index, ReadOptions, SafeTensors};
 
 /// Bytes that mean something in a header, and some that never do.
@@ -11,9 +11,9 @@ const BYTES: &[u8] = b"\0\x01\t \"',-.0129:EFU[\\]_e{}\x7f\x80\xc3\xff";
 
 /// Files small enough to be damaged at every byte.
 fn small_files() -> Vec<(String, Vec<u8>)> {
-    let files = Manifest::load().unwrap().files;
+    let files = Vectors::load().unwrap().files;
     let files = files.into_iter().filter(|vector| vector.size <= 320);
-    let files: Vec<_> = files.map(|vector| (manifest::read(&vector.file).unwrap(), vector.file)).collect();
+    let files: Vec<_> = files.map(|vector| (vectors::read(&vector.file).unwrap(), vector.file)).collect();
     assert!(files.len() > 300);
     files.into_iter().map(|(bytes, name)| (name, bytes)).collect()
 }

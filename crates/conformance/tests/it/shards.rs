@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use conformance::manifest::{self, Manifest};
 use conformance::sharded::{INDEX_FILE, problem_name};
+use conformance::vectors::{self, Vectors};
 use st_core::{ErrorKind, Header, ReadOptions, ShardIndex};
 
 #[test]
@@ -40,11 +40,11 @@ fn paths_that_leave_the_folder_are_refused() {
 
 #[test]
 fn a_missing_shard_is_reported_once_and_hides_the_total() {
-    let index = manifest::read(&format!("sharded/ten_256/{INDEX_FILE}")).unwrap();
+    let index = vectors::read(&format!("sharded/ten_256/{INDEX_FILE}")).unwrap();
     let index = ShardIndex::from_json(&index).unwrap();
     let mut headers = BTreeMap::new();
     for shard in index.shard_names().skip(1) {
-        let file = manifest::read(&format!("sharded/ten_256/{shard}")).unwrap();
+        let file = vectors::read(&format!("sharded/ten_256/{shard}")).unwrap();
         headers.insert(shard.to_owned(), Header::from_bytes(&file, &ReadOptions::STRICT).unwrap());
     }
     let problems = index.check(|shard| headers.get(shard));
@@ -54,8 +54,8 @@ fn a_missing_shard_is_reported_once_and_hides_the_total() {
 
 #[test]
 fn indices_survive_a_round_trip() {
-    for folder in Manifest::load().unwrap().sharded {
-        let bytes = manifest::read(&format!("{}/{INDEX_FILE}", folder.dir)).unwrap();
+    for folder in Vectors::load().unwrap().sharded {
+        let bytes = vectors::read(&format!("{}/{INDEX_FILE}", folder.dir)).unwrap();
         let Ok(index) = ShardIndex::from_json(&bytes) else { continue };
         assert_eq!(index.to_json().as_bytes(), bytes, "{}", folder.dir);
     }
@@ -63,7 +63,7 @@ fn indices_survive_a_round_trip() {
 
 #[test]
 fn damaged_indices_do_not_panic() {
-    let bytes = manifest::read(&format!("sharded/exact_fit/{INDEX_FILE}")).unwrap();
+    let bytes = vectors::read(&format!("sharded/exact_fit/{INDEX_FILE}")).unwrap();
     for at in 0..bytes.len() {
         let _ = ShardIndex::from_json(&bytes[..at]);
         for byte in *b"\0\"\\{}[]:,0-e\xff/." {

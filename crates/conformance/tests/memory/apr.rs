@@ -7,25 +7,25 @@ use apr_container::{
 };
 use apr_models::AnyModel;
 use conformance::apr::hostile;
-use conformance::apr::manifest::{self, Content, Manifest};
+use conformance::apr::vectors::{self, Content, Vectors};
 
 use super::{HEAP, Worst};
 
 pub(crate) fn heap_is_bounded() {
-    let manifest = Manifest::load().unwrap();
+    let vectors = Vectors::load().unwrap();
     let mut worst = Worst::default();
     let mut describing = Worst::default();
-    for vector in &manifest.hostile {
-        let file = manifest::read(&vector.name).unwrap();
+    for vector in &vectors.hostile {
+        let file = vectors::read(&vector.name).unwrap();
         judge(&vector.name, &file, &mut worst, &mut describing);
     }
     worst.print("hostile .apr files");
     describing.print("inspecting them");
 
     let (mut worst, mut describing) = (Worst::default(), Worst::default());
-    for file in &manifest.files {
+    for file in &vectors.files {
         if matches!(file.content, Content::V1(_) | Content::V2(_)) {
-            let bytes = manifest::read(&file.name).unwrap();
+            let bytes = vectors::read(&file.name).unwrap();
             judge(&file.name, &bytes, &mut worst, &mut describing);
         }
     }

@@ -8,7 +8,7 @@ use apr_crypto::SigningKey;
 use apr_models::{
     AnyModel, Classifier, KMeans, LinearRegression, Matrix, Model as _, RandomForestClassifier,
 };
-use conformance::apr::manifest;
+use conformance::apr::vectors;
 use conformance::heap::Usage;
 use gguf_core::Gguf;
 use st_core::{Dtype, TensorView, WriteOptions};
@@ -101,7 +101,7 @@ fn models_and_their_predictions() {
 
 /// A node takes less in memory than in the file.
 fn forests() {
-    let stored = manifest::read("a0723_rforest_zstd-default_plain.apr").unwrap();
+    let stored = vectors::read("a0723_rforest_zstd-default_plain.apr").unwrap();
     let AnyModel::RandomForestClassifier(forest) = AnyModel::from_bytes(&stored).unwrap() else {
         panic!("no forest")
     };

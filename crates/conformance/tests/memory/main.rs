@@ -10,7 +10,7 @@ mod sealed;
 
 use conformance::heap::{CountingAllocator, Usage};
 use conformance::huge;
-use conformance::manifest::{self, Manifest};
+use conformance::vectors::{self, Vectors};
 use st_core::{Bounds, Dtype, Header, Index, ReadOptions, SlicePlan};
 
 #[global_allocator]
@@ -21,10 +21,10 @@ const PER_BYTE: usize = 24;
 
 #[test]
 fn heap_is_bounded_by_the_size_of_the_file() {
-    let manifest = Manifest::load().unwrap();
+    let vectors = Vectors::load().unwrap();
     let mut worst = Worst::default();
-    for vector in &manifest.files {
-        let file = manifest::read(&vector.file).unwrap();
+    for vector in &vectors.files {
+        let file = vectors::read(&vector.file).unwrap();
         for options in [ReadOptions::STRICT, ReadOptions::COMPAT] {
             let (_, usage) = HEAP.measure(|| Header::from_bytes(&file, &options).is_ok());
             worst.judge(&vector.file, usage, file.len());
@@ -59,7 +59,7 @@ fn heap_is_bounded_by_the_size_of_the_file() {
     worst.print("uneven headers");
 
     let mut worst = Worst::default();
-    for recipe in &manifest.recipes {
+    for recipe in &vectors.recipes {
         let file = huge::build(&recipe.name).unwrap();
         for options in [ReadOptions::STRICT, ReadOptions::COMPAT] {
             let (header, usage) = HEAP.measure(|| Header::from_bytes(&file, &options));

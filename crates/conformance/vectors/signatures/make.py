@@ -120,14 +120,15 @@ def signed(payload, key="p256", hint="p256"):
 
 
 def refused():
-    """One cause each; the code of our error stands beside the name."""
+    """One cause each; its sidecar names the code of our error."""
     shutil.rmtree(HERE / "refused", ignore_errors=True)
-    table = []
 
     def keep(name, code, bundle):
         text = bundle if isinstance(bundle, str) else json.dumps(bundle)
         write(f"refused/{name}.sig", text.encode())
-        table.append(f"{name} {code}\n")
+        facts = {"sha256": hashlib.sha256(text.encode()).hexdigest(), "size": len(text.encode()), "strict": {"code": code}}
+        lines = [f'  "{key}": {json.dumps(value, separators=(",", ":"))}' for key, value in facts.items()]
+        write(f"refused/{name}.sig.vector.json", ("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
     good = json.loads((HERE / "model.sig").read_text())
     payload = base64.b64decode(good["dsseEnvelope"]["payload"])
@@ -259,7 +260,6 @@ def refused():
         ("zeros-before", ".:00:100"),
     ]:
         statement(f"shard-{name}", "mf-statement", place(*first, "name", value=value))
-    write("refused/expected.txt", "".join(table).encode())
 
 
 if __name__ == "__main__":
