@@ -224,32 +224,32 @@ pub fn sealed() -> Family {
         Some(file)
     });
     let attacks = vec![
-        ("public metadata of another file of its maker", from_other(&["public metadata"])),
+        ("public metadata of another file by the same author", from_other(&["public metadata"])),
         ("key slot of another file for the same reader", from_other(&["key slot in use"])),
         ("directory and payload of another file", from_other(&["directory", "payload"])),
         ("the same with its signer block", from_other(&["signer block", "directory", "payload"])),
         ("two chunks exchanged", exchanged),
-        ("a chunk less, lengths made right", without_chunk),
-        ("signature taken off", unsigned),
+        ("one chunk removed, lengths corrected", without_chunk),
+        ("signature removed", unsigned),
         ("signature replaced by the attacker's", re_signed),
-        ("encryption taken off, content the attacker's", opened),
-        ("passed off as a file of version 1", renamed),
+        ("encryption removed, content by the attacker", opened),
+        ("presented as a file of version 1", renamed),
         (
-            "made by the attacker, signed with their key",
+            "written and signed by the attacker",
             each(&|make| (make.lock != Lock::Password).then(|| make.file(OTHER, &villain, 3))),
         ),
-        ("replaced by another file of its maker", each(&|make| Some(make.file(OTHER, &people, 1)))),
+        ("replaced by another file by the same author", each(&|make| Some(make.file(OTHER, &people, 1)))),
     ];
     Family {
         profiles: MAKES.iter().map(|make| make.profile()).collect(),
         attacks,
         limits: &[
             (
-                "made by the attacker, signed with their key",
+                "written and signed by the attacker",
                 &["for a recipient", "for a recipient, signed, by anyone"],
             ),
             (
-                "replaced by another file of its maker",
+                "replaced by another file by the same author",
                 &[
                     "signed",
                     "for a recipient",

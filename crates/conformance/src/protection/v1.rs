@@ -172,11 +172,11 @@ pub fn v1() -> Family {
         body
     };
     let attacks = vec![
-        ("metadata of another file of its maker", from_other("metadata")),
-        ("payload of another file of its maker", from_other("payload")),
-        ("signature of another file of its maker", from_other("signature")),
+        ("metadata of another file by the same author", from_other("metadata")),
+        ("payload of another file by the same author", from_other("payload")),
+        ("signature of another file by the same author", from_other("signature")),
         (
-            "signature taken off",
+            "signature removed",
             each(&|make, good, _| {
                 make.is_signed.then(|| sealed([without_signature(&good), vec![0; 4]].concat()))
             }),
@@ -194,31 +194,31 @@ pub fn v1() -> Family {
             }),
         ),
         (
-            "encryption taken off, payload the attacker's",
+            "encryption removed, payload by the attacker",
             each(&|make, _, _| {
                 let bare = Make { lock: Lock::None, ..make };
                 (make.lock != Lock::None).then(|| bare.file(OTHER, &attacker, 2))
             }),
         ),
         (
-            "made by the attacker, signed with their key",
+            "written and signed by the attacker",
             each(&|make, _, _| (make.lock != Lock::Password).then(|| make.file(OTHER, &attacker, 3))),
         ),
-        ("replaced by another file of its maker", each(&|_, _, other| Some(other))),
+        ("replaced by another file by the same author", each(&|_, _, other| Some(other))),
     ];
     Family {
         profiles: MAKES.iter().map(|make| make.profile()).collect(),
         attacks,
         limits: &[
-            ("metadata of another file of its maker", &["plain"]),
-            ("payload of another file of its maker", &["plain"]),
+            ("metadata of another file by the same author", &["plain"]),
+            ("payload of another file by the same author", &["plain"]),
             ("signature replaced by the attacker's", &["signed, by anyone"]),
             (
-                "made by the attacker, signed with their key",
+                "written and signed by the attacker",
                 &["plain", "signed, by anyone", "for a recipient", "for a recipient, signed, by anyone"],
             ),
             (
-                "replaced by another file of its maker",
+                "replaced by another file by the same author",
                 &[
                     "plain",
                     "signed",
