@@ -10,6 +10,9 @@ use crate::terms;
 /// Longest Rust file; past it, look for the seam. Tests, fuzz targets and vectors may be longer.
 const MAX_LINES: usize = 600;
 
+/// Longest table cell of a page, in characters.
+const MAX_CELL: usize = 200;
+
 /// The crates with one unsafe module: one maps files, one reads memory of Python objects, one gives functions the names under
 /// which JavaScript finds them, one counts what an allocator is asked for.
 const UNSAFE_CRATES: [&str; 4] =
@@ -106,6 +109,10 @@ pub(crate) fn check(session: &Session) -> Outcome {
                 missing
                     .map(|(line, target)| format!("{name}:{line}: link to `{target}`, which is not there")),
             );
+            let long = long_cells(&text);
+            problems.extend(long.map(|(line, len)| {
+                format!("{name}:{line}: a table cell of {len} characters: write sentences under the table")
+            }));
         }
     }
     if problems.is_empty() {
@@ -181,15 +188,30 @@ fn problems_in(name: &str, text: &str) -> Vec<String> {
     problems
 }
 
-/// The relative link targets of a Markdown page, without their fragments, and the lines they stand on.
-fn links(page: &str) -> impl Iterator<Item = (usize, &str)> {
+/// The lines of a Markdown page outside of code blocks, by index.
+fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
-    let lines = page.lines().enumerate().filter(move |(_, line)| {
+    page.lines().enumerate().filter(move |(_, line)| {
         let fence = line.trim_start().starts_with("```");
         fenced ^= fence;
         !fenced && !fence
-    });
-    lines.flat_map(|(idx, line)| {
+    })
+}
+
+/// The table cells that are longer than [`MAX_CELL`], by line. Lists of code spans are exempt.
+fn long_cells(page: &str) -> impl Iterator<Item = (usize, usize)> {
+    let rows = prose(page).filter(|(_, line)| line.starts_with('|'));
+    rows.flat_map(|(idx, row)| {
+        let is_list = |cell: &str| cell.split('`').step_by(2).all(|text| matches!(text, "" | ", " | " | "));
+        let cells = row.split(" | ").map(|cell| cell.trim_matches(['|', ' ']));
+        let long = cells.filter(move |cell| cell.chars().count() > MAX_CELL && !is_list(cell));
+        long.map(move |cell| (idx + 1, cell.chars().count()))
+    })
+}
+
+/// The relative link targets of a Markdown page, without their fragments, and their lines.
+fn links(page: &str) -> impl Iterator<Item = (usize, &str)> {
+    prose(page).flat_map(|(idx, line)| {
         let targets =
             line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
         let files = targets.map(|target| target.split_once('#').map_or(target, |(file, _)| file));
@@ -244,6 +266,14 @@ mod tests {
         assert_eq!(problems_in("crates/a/src/lib.rs", forbid), [""; 0]);
         assert_eq!(problems_in("crates/st-mmap/src/lib.rs", deny), [""; 0]);
         assert_eq!(problems_in("crates/st-mmap/src/lib.rs", "").len(), 1);
+    }
+
+    #[test]
+    fn long_table_cells_are_reported() {
+        let long = "word ".repeat(41);
+        let code = "`code`, ".repeat(30);
+        let page = format!("{long}\n| a | {long} |\n| a | {code}`b` |\n```\n| {long} |\n```\n");
+        assert_eq!(long_cells(&page).collect::<Vec<_>>(), [(2, 204)]);
     }
 
     #[test]
