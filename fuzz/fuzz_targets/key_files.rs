@@ -96,7 +96,7 @@ fn secret(key: &SecretKey) {
     let file = key.to_file_text("a comment").expect("one line");
     match StoredKey::from_file_text(file.as_str(), &CHEAP()).expect("what we write we read") {
         StoredKey::Open(again) => same(again),
-        StoredKey::Locked(_) => panic!("nobody locked it"),
+        StoredKey::Locked(_) => panic!("it was not locked"),
     }
 }
 

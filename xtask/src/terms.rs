@@ -1,7 +1,8 @@
-//! `lint`: words that the glossary replaces must not occur in pages, messages and help.
+//! `lint`: words that the glossary replaces must not occur in pages, messages, help and comments.
 //!
-//! Pages and the sources of the web page and the Python package are checked as a whole, Rust sources in their string literals:
-//! those are what users read. Code spans of a page (between backquotes) and the column "instead of" of the glossary are exempt.
+//! Pages and the sources of the web page and the Python package are checked as a whole, Rust sources in their comments, those
+//! of libraries and programs also in their string literals. Code spans (between backquotes) and the column "instead of" of the
+//! glossary are exempt.
 
 use core::ops::Range;
 
@@ -20,8 +21,15 @@ const REPLACED: &[(&str, &str)] = &[
 
 /// The problems of one file: `name:line: ...`, one for each replaced word.
 pub(crate) fn problems_in(name: &str, text: &str) -> Vec<String> {
-    let spans: Vec<(usize, String)> = if is_rust_with_messages(name) {
-        string_literals(text)
+    let spans: Vec<(usize, String)> = if name.ends_with(".rs") {
+        let Rust { mut comments, literals } = rust(text);
+        // The comments of kernels and of tests on rounding are about `floor` of numbers.
+        comments.iter_mut().for_each(|(_, text)| *text = text.replace("floor", ""));
+        if is_rust_with_messages(name) {
+            comments.extend(literals);
+            comments.sort_by_key(|(line, _)| *line);
+        }
+        comments
     } else if name.ends_with(".md") {
         prose(name, text)
     } else if is_front_end(name) {
@@ -41,7 +49,7 @@ pub(crate) fn problems_in(name: &str, text: &str) -> Vec<String> {
 }
 
 fn is_rust_with_messages(name: &str) -> bool {
-    name.ends_with(".rs") && name.starts_with("crates/") && name.contains("/src/")
+    name.starts_with("crates/") && name.contains("/src/")
 }
 
 /// Text of the web page and of the two packages that users see.
@@ -82,7 +90,7 @@ fn prose(name: &str, page: &str) -> Vec<(usize, String)> {
         if fenced {
             continue;
         }
-        let mut shown: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
+        let mut shown = without_code(line);
         if is_glossary && line.starts_with('|') {
             shown = shown.split('|').take(3).collect();
         }
@@ -96,23 +104,36 @@ fn prose(name: &str, page: &str) -> Vec<(usize, String)> {
     lines
 }
 
-/// The string literals of Rust source, line by line, each with the index of its line. Comments and characters are skipped.
-fn string_literals(source: &str) -> Vec<(usize, String)> {
+/// A line without its code spans.
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect::<Vec<_>>().join("`")
+}
+
+/// Comments and string literals of Rust source, line by line, each with the index of its line.
+struct Rust {
+    comments: Vec<(usize, String)>,
+    literals: Vec<(usize, String)>,
+}
+
+fn rust(source: &str) -> Rust {
     let bytes = source.as_bytes();
-    let mut found = Vec::new();
+    let mut found = Rust { comments: Vec::new(), literals: Vec::new() };
     let mut at = 0;
     while at < bytes.len() {
         let rest = &source[at..];
+        let line = || source[..at].matches('\n').count();
         if rest.starts_with("//") {
-            at += rest.find('\n').unwrap_or(rest.len());
+            let end = rest.find('\n').unwrap_or(rest.len());
+            found.comments.push((line(), without_code(&rest[..end])));
+            at += end;
         } else if rest.starts_with("'\"'") || rest.starts_with("b'\"'") {
             at += rest.find("\"'").map_or(1, |quote| quote + 2);
         } else if let Some((start, end)) = literal(rest) {
-            let line = source[..at].matches('\n').count();
-            let text = &rest[start..end];
+            let (line, text) = (line(), &rest[start..end]);
             // A single word is a name: of an option, a key, a column.
             if text.contains(' ') {
-                found.extend(text.split('\n').enumerate().map(|(idx, part)| (line + idx, part.to_owned())));
+                let parts = text.split('\n').enumerate();
+                found.literals.extend(parts.map(|(idx, part)| (line + idx, part.to_owned())));
             }
             at += end + 1;
         } else {
@@ -158,12 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn of_rust_sources_only_messages_count() {
-        let source = "// a door\nlet room = '\"';\nlet a = \"fine \\\" door\";\nlet b = r#\"x y\nnobody\"#;\nlet c = \"room\";\n";
+    fn of_rust_sources_comments_and_messages_count() {
+        let source = "// a door\nlet room = '\"';\nlet a = \"fine \\\" door\";\nlet b = r#\"x y\nnobody\"#;\nlet c = \"room\"; // `room`\n";
         let found = problems_in("crates/a/src/b.rs", source);
-        assert_eq!(found.len(), 2);
-        assert!(found[0].starts_with("crates/a/src/b.rs:3: `door`"), "{found:?}");
-        assert!(found[1].starts_with("crates/a/src/b.rs:5: `nobody`"), "{found:?}");
-        assert_eq!(problems_in("crates/a/tests/it/b.rs", source), [""; 0]);
+        assert_eq!(found.len(), 3);
+        assert!(found[0].starts_with("crates/a/src/b.rs:1: `door`"), "{found:?}");
+        assert!(found[1].starts_with("crates/a/src/b.rs:3: `door`"), "{found:?}");
+        assert!(found[2].starts_with("crates/a/src/b.rs:5: `nobody`"), "{found:?}");
+        assert_eq!(problems_in("crates/a/tests/it/b.rs", source).len(), 1);
     }
 }

@@ -9,7 +9,7 @@
 
 extern crate alloc;
 
-mod door;
+mod ffi;
 pub mod wire;
 mod failure;
 mod json;

@@ -128,7 +128,7 @@ fn forged_lists_are_refused_before_anything_is_made_of_them() {
         (walks(&[5, 1], &good, &limits, &[0, 1, 3, 1]), "am-part", "a leaf row that is not there"),
         (walks(&[5, 1], &good, &limits, &[0, 1, u32::MAX, 1]), "am-part", "the farthest leaf row"),
         (walks(&[5, 1], &good, &limits, &[1, 0, 2, 1]), "ac-value", "leaf rows in another order"),
-        (walks(&[5, 1], &good, &limits, &[0, 1, 0, 1]), "ac-value", "a leaf row that nobody names"),
+        (walks(&[5, 1], &good, &limits, &[0, 1, 0, 1]), "ac-value", "a leaf row without a leaf"),
         (walks(&[4, 2], &good, &limits, &all), "am-part", "a tree that ends too early"),
         (walks(&[6], &good, &limits, &all), "am-part", "a tree that goes on behind its end"),
         (walks(&[5, 1, 0], &good, &limits, &all), "am-part", "a tree of no nodes"),

@@ -1,4 +1,4 @@
-//! Every way to compute against the scalar one, on numbers that nobody quantizes.
+//! Every SIMD level against the scalar code, on unusual values.
 
 use apr_quant::{Dtype, NonFinite, Quantizer, SimdLevel, dequantize_on, dtypes};
 

@@ -135,7 +135,7 @@ pub(super) fn decode(
 ) -> Result<Decoded, Outcome> {
     let file = whole(pages)?;
     let mut rules = *rules;
-    // Who looks is told that nobody checked the signature; who uses the model has to say that they want it so.
+    // Inspection reports that the signature is unchecked; using the model needs an explicit option.
     if args.u8()? != 0 {
         rules.apr.unchecked_signature = UncheckedSignature::Allow;
     }

@@ -102,9 +102,9 @@ pub(super) fn content(
     let beyond = || Failure::new("aw-range", "bytes beyond the end of the file");
     let end = from.checked_add(len).filter(|&end| end <= reader.content_len()).ok_or_else(beyond)?;
     let mut out = Vec::new();
-    let room = usize::try_from(len).map_err(|_| values::too_many())?;
-    out.try_reserve_exact(room).map_err(|_| values::too_many())?;
-    out.resize(room, 0);
+    let len = usize::try_from(len).map_err(|_| values::too_many())?;
+    out.try_reserve_exact(len).map_err(|_| values::too_many())?;
+    out.resize(len, 0);
     let mut begin = 0_u64;
     for (idx, part) in reader.parts().iter().enumerate() {
         let part_end = begin + part.len();

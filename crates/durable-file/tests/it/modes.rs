@@ -113,7 +113,7 @@ fn who_cannot_keep_the_owner_gives_nobody_more_than_before() {
         return;
     }
     fs::set_permissions(scratch.path(), Permissions::from_mode(0o777)).unwrap();
-    // Old owner, old group and mode; then what the new file has after a save by NOBODY, no member of SOME_GROUP.
+    // Old owner, old group and mode; then what the new file has after a save by `NOBODY`, who is not a member of `SOME_GROUP`.
     let cases = [
         ((0, SOME_GROUP, 0o640), (NOBODY, NOBODY, 0o600)),
         ((0, SOME_GROUP, 0o664), (NOBODY, NOBODY, 0o644)),

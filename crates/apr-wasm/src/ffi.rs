@@ -14,16 +14,16 @@ use crate::session::Session;
 
 thread_local! {
     /// One instance of the module, one session: there are no threads in its memory.
-    static DOOR: RefCell<Door> = const { RefCell::new(Door { session: Session::new(), question: Vec::new(), answer: Vec::new() }) };
+    static STATE: RefCell<State> = const { RefCell::new(State { session: Session::new(), question: Vec::new(), answer: Vec::new() }) };
 }
 
-struct Door {
+struct State {
     session: Session,
     question: Vec<u8>,
     answer: Vec<u8>,
 }
 
-impl Door {
+impl State {
     /// The question, which is wiped when it is dropped.
     fn take_question(&mut self) -> Zeroizing<Vec<u8>> {
         Zeroizing::new(core::mem::take(&mut self.question))
@@ -34,15 +34,15 @@ impl Door {
 // SAFETY: the name is this package's own, and no other library has it.
 #[unsafe(no_mangle)]
 extern "C" fn apr_alloc(len: usize) -> usize {
-    DOOR.with_borrow_mut(|door| {
-        drop(door.take_question());
-        door.answer = Vec::new();
+    STATE.with_borrow_mut(|state| {
+        drop(state.take_question());
+        state.answer = Vec::new();
         // So that there is a place even for no bytes.
-        if door.question.try_reserve_exact(len.max(1)).is_err() {
+        if state.question.try_reserve_exact(len.max(1)).is_err() {
             return 0;
         }
-        door.question.resize(len, 0);
-        door.question.as_mut_ptr() as usize
+        state.question.resize(len, 0);
+        state.question.as_mut_ptr() as usize
     })
 }
 
@@ -50,10 +50,10 @@ extern "C" fn apr_alloc(len: usize) -> usize {
 // SAFETY: as `apr_alloc`.
 #[unsafe(no_mangle)]
 extern "C" fn apr_call(operation: u32) -> usize {
-    DOOR.with_borrow_mut(|door| {
-        let question = door.take_question();
-        door.answer = door.session.answer(operation, &question);
-        door.answer.len()
+    STATE.with_borrow_mut(|state| {
+        let question = state.take_question();
+        state.answer = state.session.answer(operation, &question);
+        state.answer.len()
     })
 }
 
@@ -61,12 +61,12 @@ extern "C" fn apr_call(operation: u32) -> usize {
 // SAFETY: as `apr_alloc`.
 #[unsafe(no_mangle)]
 extern "C" fn apr_answer() -> usize {
-    DOOR.with_borrow(|door| door.answer.as_ptr() as usize)
+    STATE.with_borrow(|state| state.answer.as_ptr() as usize)
 }
 
 /// Gives the memory of the answer back.
 // SAFETY: as `apr_alloc`.
 #[unsafe(no_mangle)]
 extern "C" fn apr_done() {
-    DOOR.with_borrow_mut(|door| door.answer = Vec::new());
+    STATE.with_borrow_mut(|state| state.answer = Vec::new());
 }
