@@ -1,4 +1,4 @@
-//! `ci`: every check worth a change's wait, the most telling first.
+//! `ci`: the checks of a change, the most informative first.
 
 use core::time::Duration;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `coldstart`: programs of `apr embed` from their start to their first prediction, beside Python with scikit-learn.
+//! `coldstart`: programs of `apr embed` from start to first prediction, compared with Python and scikit-learn.
 
 use std::fs;
 

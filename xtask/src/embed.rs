@@ -1,4 +1,5 @@
-//! `embed`: projects of `apr embed` around models of every type build, are tidy, and say what was recorded.
+//! `embed`: projects of `apr embed` around models of every type build, pass rustfmt and clippy, and give the recorded
+//! predictions.
 
 mod size;
 

@@ -1,4 +1,4 @@
-//! `ggml`: the reference library judges the blocks of apr-quant.
+//! `ggml`: compares blocks of `apr-quant` with the reference library.
 
 use crate::models;
 use crate::process::{cargo, command, step};

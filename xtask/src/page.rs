@@ -1,4 +1,4 @@
-//! `page`: puts the page together from `crates/apr-wasm/www` and the npm package, and tests it in Chromium.
+//! `page`: builds the page from `crates/apr-wasm/www` and the npm package, and tests it in Chromium.
 
 use core::fmt::Write as _;
 use std::fs;

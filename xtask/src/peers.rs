@@ -1,4 +1,4 @@
-//! `peers`: the programs that made the `.apr` format read what we write.
+//! `peers`: the releases of aprender read the files that we write.
 
 use crate::process::{Captured, capture, cargo, step};
 use crate::task::{Failure, Outcome, Session, skipped};

@@ -1,4 +1,4 @@
-//! `deny`, `coverage` and `mutants`: tools that look at the project from outside.
+//! `deny`, `coverage` and `mutants`: external tools.
 
 use std::path::{Path, PathBuf};
 

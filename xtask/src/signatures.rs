@@ -1,4 +1,4 @@
-//! `signatures`: minisign and model-signing judge what `apr sign` writes, and `apr verify` what they write.
+//! `signatures`: minisign and model-signing verify signatures of `apr sign`, and `apr verify` theirs.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a task is: a function from a [`Session`] and its arguments to an [`Outcome`].
+//! Tasks: functions from a [`Session`] and arguments to an [`Outcome`].
 
 use core::fmt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Rules about the text of the project that no compiler knows.
+//! Rules for the text of the project.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What cargo knows about the crates of a workspace.
+//! The crates of a workspace, as cargo reports them.
 
 use std::path::{Path, PathBuf};
 

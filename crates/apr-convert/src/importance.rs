@@ -1,4 +1,4 @@
-//! Which columns matter: the files of `llama-imatrix`, of both kinds.
+//! Importance matrices: the files of `llama-imatrix`, in both formats.
 
 use alloc::collections::BTreeMap;
 

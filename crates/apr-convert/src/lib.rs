@@ -2,16 +2,16 @@
 //!
 //! # Overview
 //!
-//! - [`quantize::Plan`]: a pure function from names, shapes and formats to a decision for each tensor, with its reason.
-//! - [`Importance`]: which columns matter, from the files of `llama-imatrix`.
-//! - [`Transcoder`]: the numbers of one tensor in another format; memory does not grow with the tensor.
+//! - [`quantize::Plan`]: a pure function from names, shapes and types to a decision for each tensor, with its reason.
+//! - [`Importance`]: importance of columns, from the files of `llama-imatrix`.
+//! - [`Transcoder`]: converts the values of one tensor to another type, in constant memory.
 //!
-//! `docs/quantize.md` says which tensor becomes what, and why.
+//! `docs/quantize.md` specifies the type of each tensor, with reasons.
 //!
 //! # Security
 //!
-//! Counts in files of importance are compared with the bytes that are there before anything is allocated. Expressions of
-//! users run in time linear in the name. Input that no format can hold is an error that names the tensor's element.
+//! Counts in importance files are compared with the length of the file before memory is allocated. User-defined expressions run
+//! in time linear in the name. A value that no type can hold is an error that names the element of the tensor.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! Which tensor becomes what.
+//! The type of each tensor after quantization.
 //!
-//! [`Plan::new`] is a pure function. On a model of a known architecture it decides as llama-quantize does: the order of the tensors, what is
-//! left alone, which tensors get more bits, and what happens to rows that are no whole number of blocks. On anything else
-//! every matrix becomes the target.
+//! [`Plan::new`] is a pure function. For a model of a known architecture it decides as llama-quantize does: the order of the
+//! tensors, tensors that are kept, tensors with more bits, and the treatment of rows that are not a whole number of blocks. In
+//! other models every matrix gets the target type.
 
 mod facts;
 mod kept;

@@ -1,4 +1,4 @@
-//! Formats that tensors are written into.
+//! Formats of output files.
 
 use core::fmt;
 

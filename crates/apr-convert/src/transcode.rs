@@ -1,4 +1,4 @@
-//! The numbers of one tensor in another format, a piece at a time.
+//! Converts the values of one tensor to another type, in pieces.
 
 use apr_quant::{
     Dtype, ErrorKind as QuantErrorKind, ErrorMeter, ErrorReport, Quantizer, Repack, dequantize_parallel,

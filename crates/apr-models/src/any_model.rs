@@ -1,4 +1,4 @@
-//! Whatever model a file holds.
+//! A model of any type, as a file determines it.
 
 mod predict;
 
@@ -254,7 +254,7 @@ any_model! {
     Lasso(crate::Lasso) "Lasso" [LinearRegression] regressor;
     /// A linear regression trained with both penalties.
     ElasticNet(crate::ElasticNet) "ElasticNet" [LinearRegression] regressor;
-    /// Two classes by a linear function.
+    /// Logistic regression with two classes.
     LogisticRegression(crate::LogisticRegression) "LogisticRegression" [LogisticRegression] classifier;
     /// Decision tree classifier (Breiman, Friedman, Olshen and Stone, *Classification and Regression Trees*, 1984):
     /// each split tests `x[feature] <= threshold`, each leaf has a class. It is read or made from nodes, not grown
@@ -276,7 +276,7 @@ any_model! {
     MinMaxScaler(crate::MinMaxScaler) "MinMaxScaler" [Custom] transformer;
     /// Clusters by density.
     Dbscan(crate::Dbscan) "DBSCAN" [Custom] other;
-    /// Clusters with the shape of normal distributions.
+    /// Gaussian mixture models.
     GaussianMixture(crate::GaussianMixture) "GaussianMixture" [Custom] classifier;
     /// Outliers by random cuts.
     IsolationForest(crate::IsolationForest) "IsolationForest" [Custom] outlier_detector;
@@ -284,9 +284,9 @@ any_model! {
     Pca(crate::Pca) "Pca" [Pca] transformer;
     /// Normal distributions of features in classes.
     NaiveBayes(crate::NaiveBayes) "NaiveBayes" [NaiveBayes] classifier;
-    /// The class most neighbours have.
+    /// Classification by the majority of neighbours.
     KnnClassifier(crate::KnnClassifier) "KnnClassifier" [Knn] classifier;
-    /// The mean of the neighbours' targets.
+    /// Regression by the mean of the neighbours' targets.
     KnnRegressor(crate::KnnRegressor) "KnnRegressor" [Knn] regressor;
     /// Classes by planes or support vectors.
     Svm(crate::Svm) "Svm" [Svm] classifier;
@@ -296,13 +296,13 @@ any_model! {
     GradientBoostingClassifier(crate::GradientBoostingClassifier) "GradientBoostingClassifier" [GradientBoosting] classifier;
     /// Words after words.
     NgramLm(crate::NgramLm) "NgramLm" [NgramLm] language_model;
-    /// Documents to weighted counts of terms.
+    /// TF-IDF weights of terms in documents.
     TfIdf(crate::TfIdf) "TfIdf" [TfIdf] vectorizer;
-    /// Documents to counts of terms.
+    /// Counts of terms in documents.
     CountVectorizer(crate::CountVectorizer) "CountVectorizer" [CountVectorizer] vectorizer;
     /// Dense layers.
     NeuralSequential(crate::NeuralSequential) "NeuralSequential" [NeuralSequential] transformer;
-    /// Items that are alike.
+    /// Content-based recommendation: similar items.
     ContentRecommender(crate::ContentRecommender) "ContentRecommender" [ContentRecommender] other;
     /// Numbers in few bits.
     QuantizedBlock(crate::QuantizedBlock) "QuantizedBlock" [NeuralSequential] other;

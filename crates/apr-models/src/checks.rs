@@ -1,4 +1,4 @@
-//! Checks of the parts a model is made from.
+//! Checks of the parameters of a model.
 
 use alloc::vec::Vec;
 

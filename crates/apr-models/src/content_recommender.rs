@@ -1,4 +1,4 @@
-//! Items that are alike.
+//! Content-based recommendation: similar items.
 
 mod stored;
 

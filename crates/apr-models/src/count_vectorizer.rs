@@ -1,4 +1,4 @@
-//! Documents to counts of terms.
+//! Counts of terms in documents.
 
 mod stored;
 pub(crate) mod fit;

@@ -1,4 +1,4 @@
-//! Models of the user's own types.
+//! User-defined model types.
 
 use apr_container::{DecodePayload, EncodePayload, Error, ModelType, PayloadReader, PayloadWriter};
 

@@ -1,4 +1,4 @@
-//! Clusters by density: what training found, for the samples it saw.
+//! DBSCAN: the labels of the training samples.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! Decision trees: one threshold test after the other until a leaf says the class or the value.
+//! Decision trees: threshold tests down to a leaf with a class or a value.
 
 use apr_container::{PayloadLayout, PayloadReader, PayloadWriter};
 

@@ -1,4 +1,4 @@
-//! What can be wrong with data, with a model or with its file.
+//! Kinds of errors in data, models and files.
 
 mod text;
 

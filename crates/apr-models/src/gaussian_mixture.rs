@@ -1,4 +1,4 @@
-//! Clusters with the shape of normal distributions.
+//! Gaussian mixture models.
 
 use alloc::vec;
 use alloc::vec::Vec;

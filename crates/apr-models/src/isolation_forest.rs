@@ -1,4 +1,4 @@
-//! Outliers: samples that a few random cuts set apart.
+//! Isolation forest: outliers are samples that few random splits isolate.
 
 use alloc::format;
 use alloc::vec;

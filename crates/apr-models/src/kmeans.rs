@@ -1,4 +1,4 @@
-//! Clusters: each sample belongs to the nearest of a few centres.
+//! K-means: each sample belongs to the nearest centroid.
 
 use alloc::vec::Vec;
 

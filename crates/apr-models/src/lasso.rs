@@ -1,4 +1,4 @@
-//! Linear regressions that were trained with a penalty on the sizes of the coefficients.
+//! Linear regressions with an L1 penalty: Lasso and ElasticNet.
 
 use apr_container::{PayloadReader, PayloadWriter};
 

@@ -1,4 +1,4 @@
-//! What all linear models are made of: a coefficient for each feature and an intercept.
+//! The parameters of linear models: a coefficient for each feature and an intercept.
 
 use apr_container::{PayloadReader, PayloadWriter};
 

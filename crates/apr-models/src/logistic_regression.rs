@@ -1,4 +1,4 @@
-//! Two classes by a linear function.
+//! Logistic regression with two classes.
 
 use alloc::vec;
 use alloc::vec::Vec;

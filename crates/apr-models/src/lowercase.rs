@@ -1,4 +1,4 @@
-//! Texts in lower case, by the same rules everywhere.
+//! Lower case of strings, by the same rules on every platform.
 
 #[cfg(any(apr_small, test))]
 mod packed;

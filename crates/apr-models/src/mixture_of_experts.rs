@@ -1,4 +1,4 @@
-//! Several models, and a gate that decides which of them to ask.
+//! Mixtures of experts: models and a gate that selects among them.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! What models have in common.
+//! The traits of models.
 
 use alloc::vec;
 use alloc::vec::Vec;

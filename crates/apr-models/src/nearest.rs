@@ -1,4 +1,4 @@
-//! The nearest of many.
+//! Selection of the nearest candidates.
 
 use core::cmp::Ordering;
 

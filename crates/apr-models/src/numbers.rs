@@ -1,4 +1,4 @@
-//! A plain list of numbers as a model.
+//! A plain list of values as a model.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! What the payload layouts of several models have in common.
+//! Code shared by the payload layouts of several models.
 
 pub(crate) mod fields;
 pub(crate) mod header;

@@ -1,4 +1,4 @@
-//! Steps one after the other that turn samples into scores, and what the scores mean.
+//! Pipelines: steps that transform samples into scores, and a head that turns scores into outputs.
 
 #[cfg(test)]
 mod alone;

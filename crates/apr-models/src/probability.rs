@@ -1,4 +1,4 @@
-//! Scores to probabilities.
+//! Converts scores to probabilities.
 
 use alloc::vec;
 

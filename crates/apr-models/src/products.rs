@@ -1,4 +1,4 @@
-//! Sums over two rows of numbers, in `f64`.
+//! Sums over two rows of values, in `f64`.
 //!
 //! Several partial sums are kept side by side, so that the processor adds more than one at a time; their order is fixed,
 //! so the result has the same bits everywhere.

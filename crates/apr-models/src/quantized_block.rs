@@ -1,4 +1,4 @@
-//! Values in 8 or 4 bits each.
+//! Values quantized to 8 or 4 bits.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! Models whose weights are held in 8 or 4 bits.
+//! Models with weights quantized to 8 or 4 bits.
 
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;

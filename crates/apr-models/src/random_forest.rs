@@ -1,4 +1,4 @@
-//! Forests: many trees, whose classes are voted on and whose values are averaged.
+//! Random forests: majority vote of classes, mean of values.
 
 use alloc::vec::Vec;
 

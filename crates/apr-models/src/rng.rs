@@ -1,4 +1,4 @@
-//! Random numbers that are the same everywhere for the same seed.
+//! A random number generator with the same sequence on every platform for a seed.
 //!
 //! xoshiro256++ (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", ACM TOMS 47, 2021), its state
 //! filled by SplitMix64 from the seed as its authors recommend. Good for shuffles, starting points and mini-batches;

@@ -1,4 +1,4 @@
-//! Scalers: each feature moved and stretched on its own.
+//! Scalers: each feature is shifted and scaled independently.
 
 use alloc::vec::Vec;
 

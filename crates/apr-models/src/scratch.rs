@@ -1,4 +1,4 @@
-//! Working memory of predictions.
+//! Scratch memory of predictions.
 
 use alloc::vec;
 

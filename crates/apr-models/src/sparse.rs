@@ -1,4 +1,4 @@
-//! Rows of which most values are zero.
+//! Sparse rows.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! How a model is stored: what its traits of payloads and tensors have in common.
+//! How a model is stored: implements the payload and tensor traits from one description.
 
 /// Implements [`Model`](crate::Model), `EncodePayload` and `DecodePayload` by the methods `push_tensors`, `encode_fields` and
 /// `decode_fields` of the model. The declaration begins with the name in files and the container type; `or any` accepts a

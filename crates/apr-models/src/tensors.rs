@@ -1,4 +1,4 @@
-//! A model's numbers as named tensors, the form in which safetensors files carry them.
+//! The parameters of a model as named tensors, as in safetensors files.
 
 mod apr;
 mod parts;

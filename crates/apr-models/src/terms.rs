@@ -1,4 +1,4 @@
-//! Text to terms: tokens and runs of tokens.
+//! Splits strings into terms: tokens and n-grams.
 
 use alloc::string::String;
 use alloc::vec::Vec;

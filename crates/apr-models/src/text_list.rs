@@ -1,4 +1,4 @@
-//! Texts in one piece of memory.
+//! Strings in one allocation.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Documents to weighted counts of terms.
+//! TF-IDF weights of terms in documents.
 
 mod stored;
 

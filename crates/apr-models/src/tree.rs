@@ -1,4 +1,4 @@
-//! Binary trees of threshold tests, stored flat: no tree is too deep to read, use or drop.
+//! Binary decision trees, stored flat, so that depth is not limited by the stack.
 
 use alloc::collections::TryReserveError;
 use alloc::vec;

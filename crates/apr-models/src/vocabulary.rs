@@ -1,4 +1,4 @@
-//! Sorted texts with numbers.
+//! Sorted strings and their indices.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;

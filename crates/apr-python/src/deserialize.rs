@@ -1,4 +1,4 @@
-//! Bytes to tensors.
+//! Parses bytes into tensors.
 
 use pyo3::intern;
 use pyo3::prelude::*;

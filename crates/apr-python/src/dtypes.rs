@@ -1,4 +1,4 @@
-//! The names by which Python's frameworks know the format's element types.
+//! Names of the element types in Python's frameworks.
 
 use st_core::Dtype;
 

@@ -1,4 +1,4 @@
-//! Errors as Python knows them: the official package's class and wording first, then what, where and which code.
+//! Python exceptions: the class and message of the official package, then subject, position and code.
 
 use alloc::borrow::Cow;
 use std::io;

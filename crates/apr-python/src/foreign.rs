@@ -1,4 +1,4 @@
-//! Files of other formats, named as the program names them.
+//! Files of unsupported formats, with the same names as in the program.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! GGUF files: what their headers say, blocks to numbers and back, new files. `apr/gguf.py` makes objects of it.
+//! GGUF files: headers, quantization and dequantization, writing. `apr/gguf.py` has the Python classes.
 
 mod entries;
 

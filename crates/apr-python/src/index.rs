@@ -1,4 +1,4 @@
-//! Python's indices, checked against a shape: what numpy accepts of integers, slices and an ellipsis.
+//! Python indices, checked against a shape: integers, slices and an ellipsis, as numpy accepts them.
 
 use core::fmt;
 use core::num::NonZeroU64;

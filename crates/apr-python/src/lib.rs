@@ -1,4 +1,4 @@
-//! The native half of the Python package `apr`: files, headers and bytes. What needs a framework is in Python.
+//! The native module of the Python package `apr`: files, headers and bytes. Code that needs a framework is in Python.
 //!
 //! `docs/python.md` specifies what is here: the surface of `safetensors` 0.8.0, and what goes beyond it.
 

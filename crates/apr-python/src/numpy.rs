@@ -1,4 +1,4 @@
-//! numpy's part in it: arrays as views of memory, and memory of arrays.
+//! numpy: arrays as views of memory, and memory of arrays.
 
 use pyo3::intern;
 use pyo3::prelude::*;

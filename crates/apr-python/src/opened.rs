@@ -1,4 +1,4 @@
-//! An open file and how its bytes become a framework's tensors.
+//! An open file, and the conversion of its bytes to a framework's tensors.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What callers choose when they open a file.
+//! Options for opening a file.
 
 use core::fmt;
 

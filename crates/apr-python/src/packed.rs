@@ -1,4 +1,4 @@
-//! Elements of four and six bits, of which several share a byte: the first in the lowest bits, as in OCP MX and torch.
+//! Packed elements of four and six bits: the first in the lowest bits, as in OCP MX and torch.
 
 use st_core::Dtype;
 

@@ -1,4 +1,4 @@
-//! Pipelines out of plans: what `apr.sklearn` finds in an estimator, as the bytes of a file.
+//! Builds pipelines from the plans of `apr.sklearn`, as the bytes of a file.
 
 mod part;
 mod steps;

@@ -1,4 +1,4 @@
-//! Files that give tensors when they are asked.
+//! Open files that read tensors on access.
 
 use alloc::sync::Arc;
 use std::path::PathBuf;

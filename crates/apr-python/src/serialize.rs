@@ -1,4 +1,4 @@
-//! Tensors to bytes and files.
+//! Writes tensors to bytes and files.
 
 use alloc::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Tensors that are read when they are indexed.
+//! Tensors that are read on indexing.
 
 use alloc::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Arrays as what files hold: a type, a shape and bytes.
+//! Arrays as type, shape and bytes.
 
 use pyo3::intern;
 use pyo3::prelude::*;

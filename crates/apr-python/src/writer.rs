@@ -1,4 +1,4 @@
-//! A file that is written a tensor, or part of a tensor, at a time.
+//! Writes a file one tensor, or part of a tensor, at a time.
 
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;

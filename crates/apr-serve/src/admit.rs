@@ -1,5 +1,5 @@
-//! Which requests are answered at all: HTTP/1.1 demands a Host field, a browser's page must not reach a local server under a name
-//! of its own, and no page of another site asks.
+//! Checks of requests: HTTP/1.1 requires a Host field, a web page must not reach a local server under another host name (DNS
+//! rebinding), and requests of pages from other sites are refused.
 
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! The memory that all requests in progress may use together.
+//! The memory budget shared by all requests in progress.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 

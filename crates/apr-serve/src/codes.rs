@@ -1,4 +1,4 @@
-//! The table of error codes: of a server that does not start, and of error responses.
+//! The table of error codes: of a server that fails to start, and of error responses.
 
 use located_error::Category::{Invalid, Io, Usage};
 use located_error::{Category, Entry};

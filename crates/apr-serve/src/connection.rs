@@ -1,4 +1,4 @@
-//! One connection: bytes in and out, and how long each step may take.
+//! One connection: input, output and timeouts.
 //!
 //! Responses are collected until the input that has arrived is used up, then written together: pipelined requests are answered with
 //! one system call. No response waits for input that has not arrived.

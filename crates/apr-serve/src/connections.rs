@@ -1,4 +1,4 @@
-//! The connections that are open, how many of them an address may have, and which one gives way to a new one.
+//! The open connections, their limit per address, and the choice of the one that is closed for a new one.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

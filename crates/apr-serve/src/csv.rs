@@ -1,6 +1,7 @@
-//! Rows out of comma-separated values (RFC 4180).
+//! Parses rows of comma-separated values (RFC 4180).
 //!
-//! The first line names the columns if the media type says so (`header=present`), or says nothing and no cell of the line is a number.
+//! The first line is a header if the media type has `header=present`, or if it has no `header` parameter and no cell of the
+//! line is a number.
 
 use alloc::borrow::Cow;
 use core::str;

@@ -1,4 +1,4 @@
-//! Rows out of a JSON text, without a tree: each number goes from its digits into the row.
+//! Parses rows of JSON without a tree: each number is parsed directly into the row.
 //!
 //! ```text
 //! body  := rows | { "rows": rows }

@@ -1,4 +1,4 @@
-//! One call for each request that was answered.
+//! The log: one call for each request.
 
 use core::fmt;
 use core::time::Duration;

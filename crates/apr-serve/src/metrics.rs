@@ -1,4 +1,4 @@
-//! What is counted, and how Prometheus reads it (text format 0.0.4).
+//! Metrics in the text format 0.0.4 of Prometheus.
 
 use alloc::collections::BTreeMap;
 use core::sync::atomic::{AtomicU64, Ordering};

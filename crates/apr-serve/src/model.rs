@@ -1,4 +1,4 @@
-//! A model and what is told about it.
+//! The served model and its description.
 
 use apr_container::inspect_bytes;
 use apr_models::{

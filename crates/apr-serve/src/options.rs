@@ -1,4 +1,4 @@
-//! What a server may use.
+//! Options and limits of a server.
 
 use core::time::Duration;
 use std::thread;

@@ -1,4 +1,4 @@
-//! From a body of rows or texts to a body of predictions, in batches.
+//! Computes predictions for the rows or strings of a request body, in batches.
 
 use alloc::borrow::Cow;
 use std::time::Instant;

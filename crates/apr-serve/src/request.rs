@@ -1,4 +1,4 @@
-//! What a request for predictions says about its body and its response.
+//! Media types and options of a prediction request.
 
 use apr_models::OutputKind;
 

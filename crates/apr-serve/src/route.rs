@@ -1,4 +1,4 @@
-//! From a request to a response.
+//! Routes a request to its handler.
 
 use alloc::sync::Arc;
 use core::convert::Infallible;

@@ -1,4 +1,4 @@
-//! Which model may take over from one whose signature was demanded.
+//! Rules for replacing a model whose signature is required.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! The file that a model comes from, and whether it has changed.
+//! Watches the file of a model for changes.
 
 use core::time::Duration;
 use std::fs;

@@ -1,4 +1,4 @@
-//! State of a server: what its threads share, and what each of them has.
+//! State of a server: shared by its threads, and per thread.
 
 use alloc::sync::Arc;
 use core::net::SocketAddr;

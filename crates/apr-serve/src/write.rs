@@ -1,4 +1,4 @@
-//! JSON text into memory.
+//! Writes JSON to memory.
 
 use core::fmt::Display;
 use std::io::Write as _;

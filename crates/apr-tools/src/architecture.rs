@@ -1,4 +1,4 @@
-//! Which programs run a GGUF file, by the architecture that it names.
+//! Programs that run a GGUF file, by its architecture.
 
 use gguf_core::Header;
 use model_file::entries::{ARCHITECTURE, UNKNOWN_ARCHITECTURE};

@@ -1,4 +1,4 @@
-//! The tree of commands and what all of them share.
+//! The tree of commands and their common options.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What every error code means. The table also decides the exit code of a failure.
+//! The meaning of every error code. The table also determines the exit code of a failure.
 
 mod cli;
 mod model;

@@ -1,4 +1,4 @@
-//! `--key` and `--signature`: files that are used only if the signature beside them is right.
+//! `--key` and `--signature`: files that are used only if their detached signature is valid.
 //!
 //! Others may change a file between a look that verifies it and a second one that uses it. It is therefore copied once, to a
 //! file that only this process can open; the copy is verified, and the copy is used.

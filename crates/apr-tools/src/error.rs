@@ -1,4 +1,4 @@
-//! How a run of `apr` ends: exit codes, and failures as one block of text or one JSON object.
+//! Exit codes, and failures as a block of text or a JSON object.
 
 mod libraries;
 

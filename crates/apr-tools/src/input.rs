@@ -1,4 +1,4 @@
-//! Where a model comes from: a file, a set of shards, or standard input.
+//! The input of a command: a file, a set of shards, or standard input.
 
 mod apr_model;
 mod folder;

@@ -1,4 +1,4 @@
-//! Interruption: what a signal does to the program.
+//! Interruption by signals.
 //!
 //! Everything unfinished is removed, one line on standard error says what stays, and the process ends by the signal itself: a
 //! shell reports 130, 143 or 129, and a loop around the program ends too. A second signal ends the process at once.

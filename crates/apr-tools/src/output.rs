@@ -1,4 +1,4 @@
-//! Where a model goes: a file replaced as a whole, or standard output.
+//! The output of a command: a file, replaced atomically, or standard output.
 
 pub(crate) mod ending;
 pub(crate) mod gguf_stream;

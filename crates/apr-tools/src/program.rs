@@ -1,4 +1,4 @@
-//! One run: from arguments to an exit code.
+//! Runs the program: from arguments to an exit code.
 
 use alloc::rc::Rc;
 use core::cell::RefCell;

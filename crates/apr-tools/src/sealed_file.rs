@@ -1,4 +1,4 @@
-//! Sealed files: what seal, open, rekey and inspect share.
+//! Sealed files: code shared by `seal`, `open`, `rekey` and `inspect`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Keys and passwords: how they reach the program, and how they do not.
+//! Keys and passwords, and the ways to pass them.
 //!
 //! A password comes from the terminal, from a file that only its owner can read, or from a file descriptor; a secret key from
 //! a file. Neither is ever taken from the command line, which other users and the shell's history can see.

@@ -1,4 +1,4 @@
-//! The terminal: where a command may write, and how values become text: escaping, sizes, tables and trees.
+//! The terminal: output streams, escaping, sizes, tables and trees.
 
 mod console;
 

@@ -1,4 +1,5 @@
-//! `.apr` files of version 1 that are read and written as a whole: what encrypts, decrypts and labels them shares.
+//! `.apr` files of version 1 that are read and written as a whole: shared by the commands that encrypt, decrypt and license
+//! them.
 
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;

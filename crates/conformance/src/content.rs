@@ -1,4 +1,4 @@
-//! What a file says, in a form two readers can be compared in.
+//! The content of a file in a form that can be compared between readers.
 
 use alloc::collections::BTreeMap;
 

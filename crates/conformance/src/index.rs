@@ -1,4 +1,4 @@
-//! Index expressions in Python's notation, and what each reader makes of them.
+//! Index expressions in Python's notation, and the result of each reader.
 
 use core::fmt;
 use core::num::{NonZeroU64, NonZeroUsize};

@@ -1,4 +1,4 @@
-//! The `safetensors` crate 0.8.0 as a judge.
+//! The `safetensors` crate 0.8.0 as reference implementation.
 
 use core::cell::Cell;
 use core::fmt;

@@ -1,4 +1,4 @@
-//! Slicing element by element: slow, obvious, and independent of the code it judges.
+//! Slicing element by element: slow, simple, and independent of the tested code.
 
 use core::ops::Range;
 

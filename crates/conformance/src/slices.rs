@@ -1,4 +1,4 @@
-//! Index expressions: our plan beside the official library and NumPy.
+//! Index expressions: our plan compared with the official library and NumPy.
 
 use safetensors::slice::TensorIndexer;
 use st_core::{Bounds, Index, SafeTensors, TensorView};

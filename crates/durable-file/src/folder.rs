@@ -1,4 +1,4 @@
-//! An open folder, and the few things a save does in it: the seam between this crate and the operating system.
+//! An open folder and the operations of a save in it: the interface between this crate and the operating system.
 
 use std::path::Path;
 

@@ -3,9 +3,9 @@
 //! # Overview
 //!
 //! - [`write()`] and [`Replacement`] replace a file, or create one that must not exist yet.
-//! - [`StagedDir`] does the same for a folder full of files.
-//! - [`Scratch`] is a temporary file that is never put in place.
-//! - [`abandon_all`] removes everything unfinished, for a program that was interrupted.
+//! - [`StagedDir`] does the same for a folder.
+//! - [`Scratch`] is a temporary file without a final name.
+//! - [`abandon_all`] removes all unfinished files, for a program that is interrupted.
 //! - [`open_regular`] and [`read`] open regular files only, with a cap: a named pipe or `/dev/zero` is an error within
 //!   milliseconds, not a hang.
 //!

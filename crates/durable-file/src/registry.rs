@@ -1,8 +1,8 @@
-//! What is unfinished in this process, and how an interrupted program abandons all of it.
+//! The unfinished files of this process, and their removal by an interrupted program.
 //!
-//! Two locks. The gate is held for reading while something unfinished is created or put in place, and for writing by
-//! [`abandon_all`], for ever: whatever is in progress is completed first, and nothing begins afterwards. The table of
-//! unfinished names is locked for moments only.
+//! There are two locks. The gate is held for reading while an unfinished file is created or put in place, and for writing by
+//! [`abandon_all`], which never releases it: operations in progress complete first, and none begins afterwards. The table of
+//! unfinished names is locked only briefly.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

@@ -1,4 +1,4 @@
-//! Opening and reading regular files only, never more than the caller allows.
+//! Opens and reads regular files only, up to the caller's limit.
 
 use std::fs::File;
 use std::io::Read as _;

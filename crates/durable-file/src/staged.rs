@@ -1,4 +1,4 @@
-//! A folder that appears whole or not at all.
+//! A folder that appears atomically.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,6 +1,6 @@
-//! Who is alive: locks on what is being written, and removal of what dead writers left.
+//! Locks on files that are being written, and removal of files that terminated writers left.
 //!
-//! Nothing here fails: what cannot be looked at, locked or removed is left alone.
+//! Nothing here fails: files that cannot be inspected, locked or removed are kept.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};

@@ -1,4 +1,4 @@
-//! Where a name leads: the folder and the name in it that a save will replace.
+//! Resolves a path to the folder and the name in it that a save replaces.
 
 use std::ffi::OsString;
 use std::fs;

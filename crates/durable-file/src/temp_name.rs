@@ -1,4 +1,4 @@
-//! Names of what exists only during a save: recognisable, unique, and short enough for any target name.
+//! Names of temporary files: recognizable, unique, and short enough for any target name.
 
 use core::fmt;
 use core::hash::{Hash as _, Hasher as _};

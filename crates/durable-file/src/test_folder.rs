@@ -1,4 +1,4 @@
-//! A folder of its own for each unit test.
+//! A separate folder for each unit test.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::env;

@@ -1,4 +1,4 @@
-//! The formats and what is said about each.
+//! The formats, with a title and help for each.
 
 macro_rules! formats {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $title:literal, $help:expr;)*) => {

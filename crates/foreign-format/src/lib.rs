@@ -2,9 +2,9 @@
 //!
 //! # Overview
 //!
-//! - [`sniff()`] looks at the first [`PREFIX`] bytes alone.
-//! - [`identify`] also reads the directory at the end of a ZIP archive, which tells PyTorch, TorchScript, NumPy and Keras
-//!   archives apart with certainty; it takes a function that reads bytes at an offset.
+//! - [`sniff()`] checks the first [`PREFIX`] bytes only.
+//! - [`identify`] also reads the directory at the end of a ZIP archive, which distinguishes PyTorch, TorchScript, NumPy and
+//!   Keras archives; it takes a function that reads bytes at an offset.
 //!
 //! A safetensors file has no magic number: `None` is returned for a file that may be one, and for every unknown format.
 //!

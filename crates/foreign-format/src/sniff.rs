@@ -1,4 +1,4 @@
-//! Formats told by the first bytes.
+//! Formats recognized by their first bytes.
 
 use crate::Format;
 use crate::zip;

@@ -1,4 +1,4 @@
-//! Kinds of ZIP archives, told by the names of their members.
+//! Kinds of ZIP archives, recognized by the names of their members.
 
 use crate::Format;
 

@@ -1,4 +1,4 @@
-//! Writing, before the first phase: what a file is to hold.
+//! Writing, before the first phase: the content of a file.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! Fields in either byte order, out of a file of which only the beginning may be at hand.
+//! Reads fields in either byte order from a file of which only the beginning may be available.
 
 use crate::error::{Error, ErrorKind};
 

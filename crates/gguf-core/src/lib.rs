@@ -3,7 +3,7 @@
 //! # Overview
 //!
 //! - Reading: [`Gguf`] for a file in memory, [`Header`] for what precedes the data, from the first
-//!   bytes of a large file. [`ReadOptions`] choose between llama.cpp's rules and more lenient ones, and set [`Limits`].
+//!   bytes of a large file. [`ReadOptions`] choose between llama.cpp's rules and more permissive ones, and set [`Limits`].
 //! - Values: [`Value`] borrows from the file; an [`Array`] is decoded while it is iterated over.
 //! - Writing: [`GgufBuilder`] collects, [`Layout`] fixes every offset, then [`Layout::to_vec`] or
 //!   [`Layout::write_streamed`] puts the bytes in place.
@@ -12,10 +12,10 @@
 //!
 //! # Security
 //!
-//! The crate is made for untrusted input: no input makes it panic, loop or ask for memory out of proportion to
-//! the header (24 times its length at most). A [`Header`] is proof that every string and array is inside the file and that no
-//! tensor's size overflows, a [`Gguf`] that every tensor does too. Strings may hold any bytes, and must be escaped where they
-//! are shown or used as paths. Nothing is said about the values of tensors; the format has no checksum.
+//! The crate is made for untrusted input: no input makes it panic, loop or allocate memory out of proportion to the header (24
+//! times its length at most). A [`Header`] is proof that every string and array is inside the file and that no tensor's size
+//! overflows, a [`Gguf`] that every tensor does too. Strings may hold any bytes, and must be escaped where they are shown or
+//! used as paths. Values of tensors are not checked; the format has no checksum.
 
 #![no_std]
 #![forbid(unsafe_code)]

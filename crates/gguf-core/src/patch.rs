@@ -1,4 +1,4 @@
-//! A value replaced where it stands.
+//! Replaces a value in place.
 
 use alloc::vec::Vec;
 

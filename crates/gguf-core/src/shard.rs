@@ -1,4 +1,4 @@
-//! One model in several files, and back.
+//! Splits a model into several files, and merges them.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,4 +1,4 @@
-//! Writing, second phase: bytes into a sink, one tensor at a time.
+//! Writing, second phase: writes the bytes to a sink, one tensor at a time.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! One row of the table of tensors.
+//! An entry of the table of tensors.
 
 use alloc::vec::Vec;
 use core::fmt;

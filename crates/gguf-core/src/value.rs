@@ -1,4 +1,4 @@
-//! Values of the metadata: numbers, texts, and arrays that are read when they are asked for.
+//! Values of the metadata: numbers, strings, and arrays that are decoded on access.
 
 mod array;
 mod encode;

@@ -1,7 +1,7 @@
-//! Tensor entries exactly as official writers put them, several bytes at a time.
+//! Parses tensor entries exactly as official writers write them, several bytes at a time.
 //!
-//! Nothing is refused here: what does not look like the text below, down to the last space, is left to the
-//! general grammar, which reads the same from it or words the error. Small builds have the general grammar alone.
+//! Nothing is refused here: an entry that differs from the form below, even by a space, is parsed by the general grammar, which
+//! returns the same result or the error. Small builds have only the general grammar.
 //!
 //! ```text
 //! :{"dtype":"BF16","shape":[4096,4096],"data_offsets":[0,33554432]}

@@ -1,4 +1,4 @@
-//! Sizes of tensors of the element types that the format has.
+//! Sizes of tensors of the format's element types.
 
 use tensor_dtype::{Dtype, SizeError};
 

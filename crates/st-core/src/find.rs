@@ -1,4 +1,4 @@
-//! One tensor of a file, without a table and without the allocator: for hosts that have little of it.
+//! Finds one tensor of a file, without a table and without allocation: for systems with little memory.
 
 use core::iter::FusedIterator;
 

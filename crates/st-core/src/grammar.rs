@@ -1,4 +1,4 @@
-//! The one JSON shape a header has: an object of tensor entries and at most one `__metadata__`.
+//! The JSON grammar of a header: an object of tensor entries and at most one `__metadata__`.
 //!
 //! ```text
 //! header   = "{" [ member *( "," member ) ] "}"
@@ -7,7 +7,7 @@
 //! entry    = { "dtype": string, "shape": [ integer ... ], "data_offsets": [ integer, integer ], ... }
 //! ```
 //!
-//! One pass over the text reports what it meets to a [`Visit`]; nothing is kept here.
+//! One pass over the text reports each member to a [`Visit`]; nothing is stored here.
 
 use json_scan::{Check, RawStr, Scanner};
 

@@ -1,4 +1,4 @@
-//! The table of tensors, owned and proven sound.
+//! The owned, validated table of tensors.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;

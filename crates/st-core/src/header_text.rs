@@ -1,4 +1,4 @@
-//! Writing header texts, byte for byte as the official writer does, metadata in key order.
+//! Writes headers, byte-identical to the official writer, with metadata in key order.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;

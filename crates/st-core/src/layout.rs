@@ -1,4 +1,4 @@
-//! Writing, first phase: pure arithmetic that fixes every byte but the tensors' own.
+//! Writing, first phase: pure arithmetic that determines every byte except the tensor data.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;

@@ -13,11 +13,10 @@
 //!
 //! # Security
 //!
-//! The crate is made for untrusted input: no input makes it panic, loop or ask for memory out of
-//! proportion to the header (24 times its length at most). A [`Header`] is proof that the tensors cover the
-//! data section exactly. The values are not checked: NaN and infinities pass, `BOOL` bytes may hold
-//! anything, names and metadata are any UTF-8 text and must be escaped where they are shown or used as paths.
-//! The format has no checksum.
+//! The crate is made for untrusted input: no input makes it panic, loop or allocate memory out of proportion to the header (24
+//! times its length at most). A [`Header`] is proof that the tensors cover the data section exactly. The values are not
+//! checked: NaN and infinities pass, `BOOL` bytes may hold anything, names and metadata are any UTF-8 text and must be escaped
+//! where they are shown or used as paths. The format has no checksum.
 
 #![no_std]
 #![forbid(unsafe_code)]

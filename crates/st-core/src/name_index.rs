@@ -1,8 +1,8 @@
-//! Finds a name among many in constant time, whatever the names are.
+//! Finds a name among many in constant time, also for adversarial names.
 //!
-//! An open-addressing table of (hash, index) pairs, half full at most. Names chosen to collide would turn
-//! its probes into a walk, and a secret hash key needs a source of randomness that not every host has; so
-//! when a probe grows beyond what honest names cause, the index becomes a sorted list instead.
+//! An open-addressing table of (hash, index) pairs, half full at most. Colliding names would make probes long, and a secret
+//! hash key needs a source of randomness that not every system has. So if a probe becomes longer than ordinary names cause, the
+//! index becomes a sorted list instead.
 
 use alloc::vec;
 use alloc::vec::Vec;

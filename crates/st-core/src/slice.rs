@@ -1,6 +1,6 @@
-//! Parts of tensors, as byte ranges.
+//! Slices of tensors, as byte ranges.
 //!
-//! The same ranges serve a buffer, a mapped file, positioned reads and range requests over a network.
+//! The same ranges apply to a buffer, a mapped file, positioned reads and HTTP range requests.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU64;

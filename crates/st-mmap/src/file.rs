@@ -1,4 +1,4 @@
-//! Reading by position: never maps, so a file that shrinks is an error and not a signal.
+//! Positioned reads without mapping: a file that shrinks causes an error, not a signal.
 
 use alloc::sync::Arc;
 use core::ops::Range;

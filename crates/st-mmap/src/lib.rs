@@ -5,8 +5,8 @@
 //! A mapped file is not a copy: if another program shortens it, the reader dies of SIGBUS, and if one writes
 //! into it, views change. See [`Mapping`]; [`SafeTensorsFile`] never maps and turns both into errors or
 //! into bytes that were there. Headers are always parsed from a private copy. Names in shard indexes and
-//! manifests cannot leave their folder. Checkpoints never unpickle anything; their manifest finds damage, it
-//! is not a signature.
+//! manifests cannot leave their folder. Checkpoints never unpickle anything; their manifest detects corruption, it is not a
+//! signature.
 
 #![deny(unsafe_code)]
 

@@ -1,7 +1,6 @@
 //! Maps a file read-only. The only module of the crate with `unsafe`.
 //!
-//! What a map of a file cannot promise is written at [`Mapping`]; everything else in the crate only sees a
-//! `&[u8]`.
+//! The limits of mapped files are documented at [`Mapping`]; the rest of the crate only sees a `&[u8]`.
 
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Makes folders that survive a power cut.
+//! Creates folders durably.
 
 use std::fs;
 use std::io;

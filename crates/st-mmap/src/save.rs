@@ -1,4 +1,4 @@
-//! Writes safetensors files that are whole or not there.
+//! Writes safetensors files atomically.
 
 use alloc::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

@@ -1,4 +1,4 @@
-//! The JSON text of a schema, read into a tree that borrows it.
+//! Parses the JSON of a schema into a borrowing tree.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;

@@ -4,12 +4,12 @@
 //!
 //! - [`to_vec`] and [`from_bytes`] turn values of serde types into files and back; [`Tensor`] among their fields is a tensor of
 //!   the file, borrowed as [`Tensor<&[u8]>`](Tensor).
-//! - [`Structure`] and its [`Node`]s are the data without a type of their own: every type of Python that the layout knows.
-//! - [`Limits`] bound what a file may ask for.
+//! - [`Structure`] and its [`Node`]s are the data without Rust types: every Python type of the layout.
+//! - [`Limits`] bound the resources that a file may use.
 //!
 //! # Security
 //!
-//! Names in a file are compared with a fixed list and never looked up elsewhere. No input makes the crate panic or ask for
+//! Names in a file are compared with a fixed list and never looked up elsewhere. No input makes the crate panic or allocate
 //! memory out of proportion to the file; trees are at most 128 levels deep. Numbers and strings are those of the file.
 
 #![no_std]

@@ -1,4 +1,4 @@
-//! What a file may ask for.
+//! Resource limits.
 
 /// Deepest nesting of nodes, and the default.
 pub(crate) const MAX_DEPTH: u8 = 128;

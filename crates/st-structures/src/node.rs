@@ -1,4 +1,4 @@
-//! The data of a structure without types of its own.
+//! The data of a structure as a tree of nodes.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;

@@ -1,4 +1,4 @@
-//! Numbers as Python writes them in text.
+//! Numbers in Python's notation.
 
 use alloc::format;
 use alloc::string::{String, ToString};

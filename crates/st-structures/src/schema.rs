@@ -1,4 +1,4 @@
-//! The words of the schema, and the way between its text and [`Node`](crate::Node)s.
+//! The keywords of the schema, and the conversion between its JSON and [`Node`](crate::Node)s.
 
 pub(crate) mod read;
 pub(crate) mod write;

@@ -1,4 +1,4 @@
-//! Tensors inside a structure, and how they pass through serde.
+//! Tensors inside a structure, and their representation in serde.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! `embed size`: what programs of `apr embed` take, by model, by feature and by target.
+//! `embed size`: sizes of programs of `apr embed` by model, feature and target.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Runs a command, sends it a signal, and looks at what is left.
+//! Runs a command, sends it a signal, and checks the remaining files.
 
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};

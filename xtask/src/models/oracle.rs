@@ -1,4 +1,4 @@
-//! Whether `apr` reads the real models as plain Python does.
+//! Compares `apr`'s reading of real models with plain Python.
 
 use crate::json::Value;
 use crate::process::{cargo, command, stdout_of, step};

@@ -1,4 +1,4 @@
-//! `python valgrind`: our tests under memcheck, which looks at every access to memory.
+//! `python valgrind`: our tests under memcheck, which checks every memory access.
 
 use std::fs;
 use std::path::Path;

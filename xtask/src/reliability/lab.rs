@@ -1,4 +1,4 @@
-//! Where savers run: the program, a folder of their own, and what they ended with.
+//! Runs the saving program in a separate folder, and collects its result.
 
 use core::time::Duration;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What came of each part: on the terminal, and in `docs/reliability.md`.
+//! Results of each part: on the terminal, and in `docs/reliability.md`.
 
 use core::fmt::Write as _;
 use std::fs;

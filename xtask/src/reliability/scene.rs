@@ -1,4 +1,4 @@
-//! What a saver finds, and what may be there afterwards.
+//! The state of a folder before a save, and the permitted states afterwards.
 
 use std::fs::{self, Permissions};
 use std::io;

@@ -1,4 +1,4 @@
-//! Which system calls a save makes, read from strace.
+//! The system calls of a save, read from strace.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Good requests, bad ones beside, and another model every second.
+//! Valid and invalid requests, and a new model every second.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;

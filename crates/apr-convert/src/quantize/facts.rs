@@ -1,4 +1,4 @@
-//! What the mixtures ask about a model.
+//! Facts about a model that the mixtures depend on.
 
 use gguf_core::{Header, Value};
 

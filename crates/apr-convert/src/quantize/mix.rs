@@ -1,7 +1,7 @@
-//! The mixtures: which tensors of a language model get other bits than most.
+//! Mixtures: tensors of a language model that get another type than most.
 //!
-//! The choices are those of llama-quantize (llama.cpp 0c1e57098), counted as it counts: values and feed-forward tensors in the order of the
-//! output, quotients rounded down.
+//! The choices are those of llama-quantize (llama.cpp 0c1e57098), with the same counting: attention-value and feed-forward
+//! tensors in the order of the output, quotients rounded down.
 
 use tensor_dtype::Dtype;
 use tensor_dtype::Dtype::{MXFP4, Q3_K, Q4_1, Q4_K, Q5_1, Q5_K, Q6_K, Q8_0};

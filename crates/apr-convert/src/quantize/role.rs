@@ -1,4 +1,4 @@
-//! What a tensor does in a language model, by the names that GGUF files use.
+//! The role of a tensor in a language model, by its GGUF name.
 
 /// What a tensor of a language model does. Others than these are treated alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! What a whole model is quantized to, by the names that people use.
+//! Targets of quantization, by their usual names (`q4_k_m`).
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! One way to predict with models of all types, and what each of them can do.
+//! Predictions of models of all types, and their capabilities.
 
 use alloc::vec;
 use alloc::vec::Vec;

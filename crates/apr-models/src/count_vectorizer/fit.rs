@@ -1,4 +1,4 @@
-//! Choosing the terms.
+//! Fits the vocabulary.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;

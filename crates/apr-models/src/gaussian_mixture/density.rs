@@ -1,4 +1,4 @@
-//! Logarithms of the densities of normal distributions.
+//! Log densities of normal distributions.
 
 use alloc::vec;
 use alloc::vec::Vec;

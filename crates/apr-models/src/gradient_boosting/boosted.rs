@@ -1,4 +1,4 @@
-//! Sums of trees.
+//! Sums over boosted trees.
 
 use alloc::vec::Vec;
 

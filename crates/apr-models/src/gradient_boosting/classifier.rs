@@ -1,4 +1,4 @@
-//! Boosted trees that predict a class.
+//! Boosted trees for classification.
 
 use alloc::vec::Vec;
 

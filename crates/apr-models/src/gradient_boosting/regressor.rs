@@ -1,4 +1,4 @@
-//! Boosted trees that predict a number.
+//! Boosted trees for regression.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Finding centres.
+//! Fits the centroids.
 
 use alloc::vec;
 use alloc::vec::Vec;

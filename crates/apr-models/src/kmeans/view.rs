@@ -1,4 +1,4 @@
-//! The model over the bytes of its payload.
+//! A view of the model over the bytes of its payload.
 
 use apr_container::{F32s, PayloadReader, ViewPayload};
 

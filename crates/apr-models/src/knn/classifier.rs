@@ -1,4 +1,4 @@
-//! The class most neighbours have.
+//! Classification by the majority of neighbours.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! Finding the nearest of many samples.
+//! Search for the nearest samples.
 
 use alloc::vec::Vec;
 

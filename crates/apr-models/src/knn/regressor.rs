@@ -1,4 +1,4 @@
-//! The mean of the neighbours' targets.
+//! Regression by the mean of the neighbours' targets.
 
 use alloc::vec::Vec;
 

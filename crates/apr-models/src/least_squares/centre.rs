@@ -1,4 +1,4 @@
-//! Taking the mean out of each column.
+//! Subtracts the mean of each column.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Which features carry information, and the shortest solution.
+//! Column-pivoted QR: the choice of independent features, and the minimum-norm solution.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! From a table of any height to one of few rows with the same least-squares solution.
+//! Reduces a table to few rows with the same least-squares solution (sequential TSQR).
 
 use nalgebra::DMatrix;
 

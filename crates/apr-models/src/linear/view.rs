@@ -1,4 +1,4 @@
-//! Linear models over the bytes of a payload.
+//! Views of linear models over the bytes of a payload.
 
 use apr_container::{F32s, PayloadReader, ViewPayload};
 

@@ -1,4 +1,4 @@
-//! Gates: which expert knows about a sample.
+//! Gates: probabilities of the experts for a sample.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! Means and variances of the classes.
+//! Fits the means and variances of the classes.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Learning by batches.
+//! Training by mini-batches.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Steps of training.
+//! Optimizers.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Drawing words.
+//! Sampling of words.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! What the payload layouts of several models have in common: optional values, vectors and matrices.
+//! Optional values, vectors and matrices in payloads.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! Finding the directions.
+//! Fits the components.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Parts of pipelines as payloads of their own, for their tests.
+//! Parts of pipelines as separate payloads, for tests.
 
 use alloc::vec::Vec;
 use core::fmt::Debug;

@@ -1,4 +1,4 @@
-//! Characters without their accents.
+//! Removal of accents.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! What the nearest of many known samples say.
+//! Predictions from the nearest training samples.
 
 mod heap;
 mod metric;

@@ -1,4 +1,4 @@
-//! Steps that need a number or two for each column: scalers, activations, distances from centres.
+//! Steps with at most two parameters per column: scalers, activations, distances from centroids.
 
 use apr_container::{PayloadReader, PayloadWriter};
 

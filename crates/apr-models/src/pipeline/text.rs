@@ -1,4 +1,4 @@
-//! Texts to the counts of known terms.
+//! Counts of known terms in strings.
 
 mod payload;
 

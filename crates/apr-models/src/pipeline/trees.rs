@@ -1,4 +1,4 @@
-//! Sums of what decision trees say: single trees, forests, boosted trees.
+//! Sums over decision trees: single trees, forests, boosted trees.
 
 mod arena;
 mod payload;

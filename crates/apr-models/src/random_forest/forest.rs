@@ -1,4 +1,4 @@
-//! What both forests are made of.
+//! Code shared by the two forests.
 
 use alloc::format;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Support vectors, one class against one other.
+//! Kernel support vector machines, one-vs-one.
 
 use alloc::vec::Vec;
 

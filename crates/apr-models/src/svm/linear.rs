@@ -1,4 +1,4 @@
-//! Planes.
+//! Linear support vector machines.
 
 use alloc::vec::Vec;
 

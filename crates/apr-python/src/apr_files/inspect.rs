@@ -1,4 +1,4 @@
-//! What files say about themselves, without their payload.
+//! Descriptions of files, without reading their payload.
 
 use alloc::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Passwords and keys, as callers give them.
+//! Passwords and keys from arguments.
 
 use std::path::{Path, PathBuf};
 

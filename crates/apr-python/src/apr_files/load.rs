@@ -1,4 +1,4 @@
-//! Files to models.
+//! Loads models from files.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! A model that predicts, as Python's object.
+//! The Python class of a model.
 
 use std::path::PathBuf;
 

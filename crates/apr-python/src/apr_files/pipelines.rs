@@ -1,4 +1,4 @@
-//! What pipelines answer: in float64, many rows by several threads.
+//! Outputs of pipelines: in float64, many rows on several threads.
 
 use core::num::NonZeroUsize;
 use core::ops::Range;

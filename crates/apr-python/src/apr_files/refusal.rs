@@ -1,4 +1,4 @@
-//! Why a file or a question was refused, in one class for Python.
+//! Errors of files and predictions, as one Python class.
 
 use alloc::boxed::Box;
 use std::io;

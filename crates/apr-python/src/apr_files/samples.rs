@@ -1,4 +1,4 @@
-//! Samples from Python, and numbers back.
+//! Samples from Python, and arrays for Python.
 
 use core::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Models to files.
+//! Saves models.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Files of any format to sealed files.
+//! Seals files of any format.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

@@ -1,4 +1,4 @@
-//! Sealed files: tensors that are decrypted and verified when they are asked for.
+//! Sealed files: tensors are decrypted and verified on access.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Where the bytes of a file are, and which format they begin like.
+//! The bytes of a file, and its format.
 
 use alloc::borrow::Cow;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! Metadata, to and from Python's own types.
+//! Converts metadata from and to Python's types.
 
 use apr_container::{Limits, Map, Metadata, Value, v2};
 use pyo3::exceptions::{PyTypeError, PyValueError};

@@ -1,4 +1,4 @@
-//! Keys of GGUF files as Python's values, with the types that the values have in files.
+//! Keys of GGUF files as Python values, with their types in files.
 
 use gguf_core::{Error, GgufBuilder, Header, Number, Text, Value, ValueType};
 use pyo3::conversion::FromPyObjectOwned;

@@ -1,4 +1,4 @@
-//! A value of a plan, and where it stands: plain values, lists, and arrays by their buffers.
+//! A value of a plan, and its position: plain values, lists, and arrays by their buffers.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;

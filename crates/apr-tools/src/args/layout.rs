@@ -1,4 +1,4 @@
-//! What is in an output besides the tensors.
+//! Options of the layout of outputs.
 
 use apr_container::Compression;
 use clap::{Args, ValueEnum};

@@ -1,4 +1,4 @@
-//! Values that are completed and not restricted.
+//! Values with completions that are not restricted to them.
 
 use std::ffi::OsStr;
 

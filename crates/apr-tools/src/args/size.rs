@@ -1,4 +1,4 @@
-//! Sizes that people type.
+//! Sizes on the command line.
 
 use crate::error::{CODE_USAGE, Failure};
 

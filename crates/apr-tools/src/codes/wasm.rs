@@ -1,4 +1,4 @@
-//! Codes of the npm package `apr-wasm`: those of its own errors, and of its notes on what it did otherwise than asked.
+//! Codes of the npm package `apr-wasm`: its errors, and its notes about deviations from a request.
 
 use located_error::Category::{Internal, Invalid, Io, Unsupported, Usage};
 use located_error::Entry;

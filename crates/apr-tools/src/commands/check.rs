@@ -1,4 +1,4 @@
-//! `apr check`: accepts or refuses.
+//! `apr check`: validates files.
 
 mod apr;
 mod gguf;

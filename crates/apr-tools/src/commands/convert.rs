@@ -1,5 +1,4 @@
-//! `apr convert`: a model rewritten in another format, or with other order, alignment, names, metadata or a part of its
-//! tensors.
+//! `apr convert`: writes a model in another format, or with other order, alignment, names, metadata or a part of its tensors.
 
 mod apr;
 mod blocks;

@@ -1,4 +1,4 @@
-//! `apr decrypt`: what was encrypted, as it was: an `.apr` model, or what is inside a sealed file.
+//! `apr decrypt`: restores the content of an encrypted `.apr` model or of a sealed file.
 
 use alloc::borrow::Cow;
 use std::path::PathBuf;

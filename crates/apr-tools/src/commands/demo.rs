@@ -1,4 +1,4 @@
-//! `apr demo`: a model trained, saved, reloaded, verified, and refused when damaged, in a second.
+//! `apr demo`: trains, saves, reloads and verifies a model, and shows that damaged files are refused.
 
 mod apr;
 mod data;

@@ -1,4 +1,4 @@
-//! `apr diff`: two models, tensor by tensor, in bounded memory.
+//! `apr diff`: compares two models, tensor by tensor, in bounded memory.
 
 mod compare;
 mod report;

@@ -1,4 +1,4 @@
-//! `apr embed`: a model as a program of its own.
+//! `apr embed`: writes the project of a program that contains a model.
 
 mod answer;
 mod file;

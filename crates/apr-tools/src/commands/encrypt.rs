@@ -1,4 +1,5 @@
-//! `apr encrypt`: an `.apr` model for one recipient or under a password; every other file, or for several, as `apr seal` does it.
+//! `apr encrypt`: encrypts an `.apr` model for one recipient or with a password; other files, or for several recipients, as
+//! `apr seal`.
 
 use alloc::borrow::Cow;
 use std::path::PathBuf;

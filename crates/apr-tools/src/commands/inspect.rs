@@ -1,4 +1,4 @@
-//! `apr inspect`: what a model file holds, from its header alone.
+//! `apr inspect`: describes a model file from its header.
 
 mod apr_model;
 mod apr_tensors;

@@ -1,4 +1,4 @@
-//! `apr key`: what a key file holds, without its secret.
+//! `apr key`: describes a key file without its secret.
 
 use alloc::borrow::Cow;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! `apr license`: what a model says about who may use it. A label, not a lock.
+//! `apr license`: the license of a model, which is a label and not enforced.
 
 mod report;
 

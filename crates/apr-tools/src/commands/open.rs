@@ -1,4 +1,4 @@
-//! `apr open`: a sealed file, or one tensor of it, verified and decrypted.
+//! `apr open`: verifies and decrypts a sealed file, or one tensor of it.
 
 use alloc::borrow::Cow;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! `apr predict`: what a model says about the rows of a table, or about lines of text.
+//! `apr predict`: predictions for the rows of a table or for lines of text.
 
 mod answer;
 mod report;

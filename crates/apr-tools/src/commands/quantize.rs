@@ -1,4 +1,4 @@
-//! `apr quantize`: a model in fewer bits.
+//! `apr quantize`: writes a model with fewer bits per value.
 
 mod file;
 mod keys;

@@ -1,4 +1,4 @@
-//! `apr rekey`: other recipients for a sealed file, in place.
+//! `apr rekey`: changes the recipients of a sealed file in place.
 
 use alloc::borrow::Cow;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `apr seal`: any model, encrypted or signed or both, in a file of which single tensors can be read.
+//! `apr seal`: writes a model of any format as a sealed file: encrypted, signed or both, readable tensor by tensor.
 
 use alloc::borrow::Cow;
 use std::fs::File;

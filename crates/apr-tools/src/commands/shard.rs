@@ -1,4 +1,4 @@
-//! `apr shard`: a model divided into files of limited size, with an index.
+//! `apr shard`: splits a model into files of limited size, with an index.
 
 pub(crate) mod gguf;
 

@@ -1,4 +1,4 @@
-//! `apr sign`: a signature beside a file or a folder, or inside a model.
+//! `apr sign`: signs a file, a folder or a model, in a separate file or inside the model.
 
 mod inside;
 

@@ -1,4 +1,4 @@
-//! `apr size`: what a program of `apr embed` takes, and what each feature adds.
+//! `apr size`: the size of a program of `apr embed`, and of each feature.
 
 mod measured;
 

@@ -1,4 +1,4 @@
-//! `apr train`: a model from a table or from texts, saved with what is known about its training.
+//! `apr train`: trains a model on a table or on texts, and saves it with metadata of its training.
 
 mod algorithms;
 mod data;

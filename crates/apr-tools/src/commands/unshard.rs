@@ -1,4 +1,4 @@
-//! `apr unshard`: a sharded model joined into one file.
+//! `apr unshard`: joins a sharded model into one file.
 
 mod gguf;
 

@@ -1,4 +1,4 @@
-//! Failures made of the errors of the libraries.
+//! Conversion of the libraries' errors to failures.
 
 use core::error::Error;
 use std::io;

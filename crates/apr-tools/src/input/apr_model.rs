@@ -1,4 +1,4 @@
-//! An `.apr` file of version 1: a payload that becomes a model.
+//! `.apr` files of version 1 as input: the payload is decoded to a model.
 
 use apr_container::{
     Checksum, Error, Expect, LoadOptions, ModelInfo, ReadOptions, UncheckedSignature, check_source,

@@ -1,4 +1,4 @@
-//! Folders that are named where a model is expected.
+//! Folders given where a model is expected.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What FILE names, before anything but its first bytes has been read.
+//! The kind of FILE, by its first bytes.
 
 use alloc::rc::Rc;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! Standard input in a temporary file, because a model is read in any order.
+//! Standard input is copied to a temporary file, because models are read at any offset.
 
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the ending of a file's name says about its format.
+//! The format of an output by its file extension.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The bytes of a GGUF file whose every offset is fixed, from tensors wherever they are.
+//! Writes a GGUF file with a given layout from tensors of any source.
 
 use std::io::{self, BufWriter, Write};
 

@@ -1,4 +1,4 @@
-//! Writes tensors of one model into one new file: the work that `convert`, `shard` and `unshard` share.
+//! Writes tensors of a model to a new file: shared by `convert`, `shard` and `unshard`.
 
 use alloc::borrow::Cow;
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! How JSON text is laid out: indented by two spaces, lists of numbers on one line.
+//! Formatting of JSON: indented by two spaces, lists of numbers on one line.
 //!
 //! What [`escape`](crate::terminal::escape) calls a hazard is escaped, so that the text is safe on a terminal too.
 

@@ -29,7 +29,7 @@ pub(crate) struct IdentityArgs {
     password: PasswordArgs,
 }
 
-/// What a command brings for encrypted and signed files.
+/// The keys of a command for encrypted and signed files.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct KeysArgs {
     #[command(flatten)]

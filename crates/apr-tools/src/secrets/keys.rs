@@ -1,4 +1,4 @@
-//! What a command brings for encrypted and signed files.
+//! The keys of a command for encrypted and signed files.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What files that are opened may ask for: `--max-password-cost` and `--max-recipients`.
+//! Limits for opened files: `--max-password-cost` and `--max-recipients`.
 
 use apr_crypto::Argon2Limits;
 use apr_sealed::SealedLimits;

@@ -1,4 +1,4 @@
-//! Where a password comes from.
+//! Sources of passwords.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};

@@ -1,4 +1,4 @@
-//! Keys for signatures beside files: Ed25519 or P-256.
+//! Keys for detached signatures: Ed25519 or P-256.
 
 use std::path::Path;
 

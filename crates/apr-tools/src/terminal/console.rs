@@ -1,4 +1,4 @@
-//! Where a command may speak: data on standard output, narration on standard error.
+//! The output streams of a command: data on standard output, progress and notes on standard error.
 
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};

@@ -1,4 +1,4 @@
-//! How far the work is: one line on standard error, on terminals only.
+//! Progress: one line on standard error, on terminals only.
 
 use core::time::Duration;
 use std::io::{self, Write};

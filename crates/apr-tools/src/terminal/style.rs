@@ -1,4 +1,4 @@
-//! How text is shown: colours, characters, width.
+//! Style of text: colours, characters, width.
 
 use std::env;
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! What was probably meant: names close to a wrong one, and what to do about a file that is not there.
+//! Suggestions: similar names, and help for files that do not exist.
 
 use std::fs;
 use std::path::Path;

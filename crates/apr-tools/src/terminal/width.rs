@@ -1,4 +1,4 @@
-//! How many columns of a terminal text takes.
+//! Width of text in terminal columns.
 
 /// Columns of a text whose control characters are escaped.
 pub(crate) fn of(text: &str) -> usize {

@@ -1,4 +1,4 @@
-//! Models in other clothes: payloads without a container, exports as safetensors and GGUF.
+//! Models without their container: bare payloads, exports as safetensors and GGUF.
 
 use apr_container::v1::Container;
 use apr_container::{

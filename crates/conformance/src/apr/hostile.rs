@@ -1,4 +1,4 @@
-//! Files made to break readers.
+//! Malicious files.
 
 use core::hint::black_box;
 

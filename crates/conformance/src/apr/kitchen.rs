@@ -1,4 +1,4 @@
-//! A user's type with every shape serde knows, as the peers stored it.
+//! A user-defined type with every construct of serde's data model, as the reference implementations stored it.
 
 use alloc::collections::BTreeMap;
 

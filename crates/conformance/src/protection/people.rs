@@ -1,4 +1,4 @@
-//! Who takes part.
+//! The keys of author, recipients and attacker.
 
 use apr_crypto::{Password, RecipientSecret, SigningKey};
 

@@ -1,4 +1,4 @@
-//! Where there are no folder handles: the same steps through paths, without owners, modes and folder syncs.
+//! Systems without folder handles: the same steps through paths, without owners, modes and folder syncs.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, TryLockError};

@@ -1,4 +1,4 @@
-//! Unix: every name is looked up relative to the open folder, so that renaming the folder diverts nothing.
+//! Unix: every name is looked up relative to the open folder, so that renaming the folder does not redirect a save.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};

@@ -1,4 +1,4 @@
-//! Arrays, read when they are asked for.
+//! Arrays, decoded on access.
 
 use core::fmt;
 use core::iter::FusedIterator;

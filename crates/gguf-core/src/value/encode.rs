@@ -1,4 +1,4 @@
-//! Values as bytes.
+//! Encodes values as bytes.
 
 use alloc::vec::Vec;
 

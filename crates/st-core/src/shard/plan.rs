@@ -1,4 +1,4 @@
-//! Which tensor goes to which shard.
+//! Assigns tensors to shards.
 
 use alloc::format;
 use alloc::string::String;

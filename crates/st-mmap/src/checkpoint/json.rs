@@ -1,4 +1,4 @@
-//! JSON of checkpoints: the numbers that JSON does not have and Python writes.
+//! JSON of checkpoints, with the non-finite numbers that Python writes.
 
 use alloc::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! `meta.json`: the step and what is worth remembering about it.
+//! `meta.json`: the step and its metadata.
 
 use alloc::collections::BTreeMap;
 

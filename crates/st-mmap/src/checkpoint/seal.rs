@@ -1,4 +1,4 @@
-//! Digests of files: while they are written, and of what is handed out.
+//! Digests of files while they are written and read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};

@@ -1,4 +1,4 @@
-//! From the text of a schema to nodes.
+//! Parses a schema into nodes.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;

@@ -1,4 +1,4 @@
-//! From nodes to the text of a schema and the tensors beside it.
+//! Writes nodes as a schema and its tensors.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! The nearest so far.
+//! The nearest samples so far.
 
 /// A sample that may be among the nearest: how far it is, and its row.
 pub(super) type Candidate = (f64, u32);

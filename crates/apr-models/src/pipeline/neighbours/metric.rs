@@ -1,8 +1,8 @@
-//! How far two samples are from each other.
+//! Distances between samples.
 
 use apr_container::{Error, PayloadReader, PayloadWriter};
 
-/// How far two samples are from each other.
+/// Distances between samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum NeighbourMetric {
     /// The length of the difference.

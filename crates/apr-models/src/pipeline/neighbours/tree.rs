@@ -1,4 +1,4 @@
-//! A tree over samples, as scikit-learn makes it.
+//! A tree over samples, as scikit-learn builds it.
 //!
 //! Only the order of the samples is stored. Node `i` has the children `2 i + 1` and `2 i + 2`; each has half of its
 //! samples, the first one less if their number is odd. What is near is found in the same order as there, so that of equally

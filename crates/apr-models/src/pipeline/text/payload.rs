@@ -1,4 +1,4 @@
-//! What is done to texts, in payloads (`docs/payloads.md`, section 21).
+//! Processing of strings, in payloads (`docs/payloads.md`, section 21).
 
 use apr_container::{PayloadReader, PayloadWriter};
 

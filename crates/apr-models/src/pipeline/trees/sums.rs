@@ -1,4 +1,4 @@
-//! What leaves say, and the sums of it.
+//! Values of leaves, and their sums.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! From roots to leaves.
+//! Walks from roots to leaves.
 
 use super::arena::{MISSING_LEFT, Node, Number};
 

@@ -1,4 +1,4 @@
-//! Verdicts about `.apr` files.
+//! Results for `.apr` files.
 
 use apr_container::Checksum;
 use apr_models::Model as _;

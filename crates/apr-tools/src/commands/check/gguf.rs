@@ -1,4 +1,4 @@
-//! Verdicts about GGUF files: header, places, and whether the numbers are numbers.
+//! Results for GGUF files: header, offsets, and values that are not finite.
 
 use apr_quant::Dtype;
 

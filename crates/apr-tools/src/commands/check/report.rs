@@ -1,4 +1,4 @@
-//! The verdicts as text and as JSON.
+//! The results as text and as JSON.
 
 use alloc::borrow::Cow;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! Outputs that are `.apr` files.
+//! `.apr` files as output.
 
 use std::io::{BufWriter, Write};
 

@@ -1,4 +1,4 @@
-//! Quantized tensors on their way into a format that has other blocks, or none.
+//! Conversion of quantized tensors to a format with other blocks, or none.
 
 use apr_quant::Dtype;
 

@@ -1,4 +1,4 @@
-//! Outputs that are GGUF files.
+//! GGUF files as output.
 
 use gguf_core::{GgufBuilder, Layout};
 use model_file::entries::{self, ARCHITECTURE, Entries};

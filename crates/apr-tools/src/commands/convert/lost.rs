@@ -1,4 +1,4 @@
-//! What of a model another format does not hold, so that nothing goes missing in silence.
+//! Content of a model that another format cannot store, so that nothing is lost silently.
 
 use apr_container::v1::Flags;
 use apr_container::{

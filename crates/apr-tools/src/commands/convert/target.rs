@@ -1,4 +1,4 @@
-//! What the output is to be.
+//! The output of `apr convert`.
 
 use apr_container::v1::Header;
 use apr_container::{Compression, PayloadLayout, ReadOptions};
@@ -14,7 +14,7 @@ use crate::output::ending::Ending;
 use crate::terminal::Console;
 use crate::terminal::human::exact_bytes;
 
-/// What the output is to be.
+/// The output of `apr convert`.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct TargetArgs {
     /// Format of OUT, whatever its name: safetensors, .apr with a model (1) or with tensors (2), GGUF.

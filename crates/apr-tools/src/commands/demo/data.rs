@@ -1,4 +1,4 @@
-//! The table the demonstration learns from.
+//! The training data of the demonstration.
 
 use apr_models::{Matrix, Vector};
 

@@ -1,4 +1,4 @@
-//! The story of the demonstration as text and as JSON.
+//! The report of the demonstration as text and as JSON.
 
 use alloc::borrow::Cow;
 use std::env;

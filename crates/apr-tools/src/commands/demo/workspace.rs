@@ -1,4 +1,4 @@
-//! The folder the demonstration works in.
+//! The folder of the demonstration.
 
 use std::path::Path;
 use std::process;

@@ -1,4 +1,4 @@
-//! Two tensors as numbers, a chunk at a time.
+//! Compares the values of two tensors, in chunks.
 
 use st_core::{Dtype, TensorView};
 

@@ -1,4 +1,4 @@
-//! Which of the templates answers for a model.
+//! The template for a model.
 
 use apr_models::{AnyModel, InputKind, Model as _, PredictionKind};
 

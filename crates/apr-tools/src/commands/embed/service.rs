@@ -1,4 +1,4 @@
-//! What the test of a service asks it, and what it has to answer.
+//! Requests and expected responses for the test of a service.
 
 use super::answer::Line;
 use super::file::ModelFile;

@@ -1,4 +1,4 @@
-//! Text with places for values and parts that are left out: `{{name}}`, and lines `//@if name` to `//@end`.
+//! Templates: values `{{name}}`, and optional parts from `//@if name` to `//@end`.
 
 /// What a template is filled with.
 #[derive(Debug, Default)]

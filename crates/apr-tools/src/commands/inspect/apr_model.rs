@@ -1,4 +1,4 @@
-//! What an `.apr` file of version 1 says about itself, and, if asked to verify, what its payload holds.
+//! The description of an `.apr` file of version 1, with `--verify` including its payload.
 
 use alloc::borrow::Cow;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What an `.apr` file of version 2 says about itself.
+//! The description of an `.apr` file of version 2.
 
 use alloc::borrow::Cow;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What a GGUF file says about itself.
+//! The description of a GGUF file.
 
 use alloc::borrow::Cow;
 use std::io::{self, Write};

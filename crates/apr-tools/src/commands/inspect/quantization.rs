@@ -1,4 +1,4 @@
-//! What the tensors of a model are stored as: types, blocks, bits.
+//! The types, blocks and bits of a model's tensors.
 
 use alloc::borrow::Cow;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! `apr inspect` of a sealed file: what anyone can see, and with its key what is inside.
+//! `apr inspect` of a sealed file: public content, and with a key the encrypted content.
 
 use alloc::borrow::Cow;
 use std::io::{self, Write};

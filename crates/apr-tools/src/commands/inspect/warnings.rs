@@ -1,4 +1,4 @@
-//! What is allowed and still worth knowing.
+//! Warnings about valid files.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A model, and the output that is wanted of it.
+//! A model and the requested output.
 
 use apr_models::{AnyModel, InputKind, Model as _, OutputKind, Predictions, Samples, Terms};
 

@@ -1,4 +1,4 @@
-//! The new file: every offset, then the bytes.
+//! Writes the new file: first all offsets, then the bytes.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;

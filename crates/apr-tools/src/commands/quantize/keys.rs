@@ -1,4 +1,4 @@
-//! What the new file says besides its tensors.
+//! The keys of the new file.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What became of each tensor, and of all together.
+//! The report per tensor and in total.
 
 use alloc::borrow::Cow;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! The tensors on their way.
+//! Conversion of the tensors.
 
 use apr_convert::quantize::{Decision, Options, Plan, TensorSpec};
 use apr_convert::{Importance, Piece, Transcoder};

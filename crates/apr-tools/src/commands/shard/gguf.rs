@@ -1,4 +1,4 @@
-//! GGUF models, divided as `llama-gguf-split` divides them.
+//! Splits GGUF models as `llama-gguf-split` does.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `apr sign --inside`: the signature that an `.apr` model of version 1 carries.
+//! `apr sign --inside`: the signature inside an `.apr` model of version 1.
 
 use apr_container::{Protection, inspect_bytes_with};
 use apr_crypto::OsRandom;

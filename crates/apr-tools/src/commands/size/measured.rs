@@ -1,4 +1,4 @@
-//! What programs were measured, and what that says about others.
+//! Measured programs, and estimates for others.
 
 /// The table, which `cargo xtask embed size --write` writes.
 const TABLE: &str = include_str!("measured.txt");

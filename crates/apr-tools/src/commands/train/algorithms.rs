@@ -1,4 +1,4 @@
-//! Every algorithm: its settings, and how it trains.
+//! The algorithms, their settings and their training.
 
 use apr_container::{Map, Value};
 use apr_models::{

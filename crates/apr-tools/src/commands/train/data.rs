@@ -1,4 +1,4 @@
-//! What is learned from: samples with or without targets, or texts.
+//! Training data: samples with or without targets, or texts.
 
 use apr_models::{Matrix, Vector};
 

@@ -1,4 +1,4 @@
-//! A neural network: scaled data in training, plain data in use.
+//! Neural networks: scaled data in training, unscaled data in predictions.
 
 use apr_models::{
     Activation, Dense, Matrix, NeuralLoss, NeuralOptions, NeuralSequential, NeuralTargets, Optimizer,

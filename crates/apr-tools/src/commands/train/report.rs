@@ -1,4 +1,4 @@
-//! What was trained, as text and as JSON.
+//! The report of the training as text and as JSON.
 
 use alloc::borrow::Cow;
 use core::time::Duration;

@@ -1,4 +1,4 @@
-//! Shards of a GGUF model, joined as `llama-gguf-split` joins them.
+//! Joins shards of a GGUF model as `llama-gguf-split` does.
 
 use alloc::borrow::Cow;
 use std::fs;
