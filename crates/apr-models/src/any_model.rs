@@ -22,8 +22,8 @@ use crate::tensors::Tensors;
 /// tensors of many small parts, made to ask, would take more memory than a file of this length may.
 const SHORT: usize = 1 << 14;
 
-/// Whether `AnyModel` may be a pipeline. Without the feature one is neither read nor written nor asked, and what would do it
-/// is not compiled: constants decide, not whatever an optimizer makes of a function.
+/// Whether `AnyModel` may be a pipeline. Without the feature none is read, written or used, and the code that would do it is
+/// not compiled: constants decide, not whatever an optimizer makes of a function.
 const PIPELINES: bool = cfg!(feature = "pipelines");
 
 const fn is_built_in(name: &str) -> bool {
@@ -62,7 +62,7 @@ macro_rules! predictions {
     };
 }
 
-/// What a model of the table below predicts, by its role there.
+/// The prediction of a model, by its role in the table below.
 macro_rules! prediction_kind {
     (regressor) => {
         Some(PredictionKind::Value)
@@ -150,7 +150,7 @@ macro_rules! any_model {
                 }
             }
 
-            /// What the model predicts, by the table alone.
+            /// The prediction of the model, by the table only.
             const fn prediction_kind(&self) -> Option<PredictionKind> {
                 match self {
                     $(Self::$variant(_) => prediction_kind!($role),)*
@@ -178,7 +178,7 @@ macro_rules! any_model {
             ///
             /// # Errors
             ///
-            /// [`ErrorKind::UnknownModel`], and what the named model refuses.
+            /// [`ErrorKind::UnknownModel`], and the errors of the named model.
             pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
                 if let Some(name) = tensors.model() {
                     let place = Self::NAMES.iter().position(|&known| known == name);
@@ -225,7 +225,7 @@ macro_rules! any_model {
             }
         }
 
-        /// What a file held can be written again, also a model that was not fitted.
+        /// The model of a file can be written again, also an unfitted one.
         impl EncodePayload for AnyModel {
             fn model_name(&self) -> Option<&str> {
                 match self {
@@ -290,9 +290,9 @@ any_model! {
     KnnRegressor(crate::KnnRegressor) "KnnRegressor" [Knn] regressor;
     /// Classes by planes or support vectors.
     Svm(crate::Svm) "Svm" [Svm] classifier;
-    /// Boosted trees that say a value.
+    /// Boosted trees for regression.
     GradientBoostingRegressor(crate::GradientBoostingRegressor) "GradientBoostingRegressor" [GradientBoosting] regressor;
-    /// Boosted trees that say a class.
+    /// Boosted trees for classification.
     GradientBoostingClassifier(crate::GradientBoostingClassifier) "GradientBoostingClassifier" [GradientBoosting] classifier;
     /// Words after words.
     NgramLm(crate::NgramLm) "NgramLm" [NgramLm] language_model;

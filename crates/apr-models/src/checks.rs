@@ -53,7 +53,7 @@ pub(crate) fn expect_finite_f64(part: &'static str, values: &[f64]) -> Result<()
     }
 }
 
-/// Proves what `holds`; `problem` says what the part should be.
+/// Checks that `holds` is true; `problem` describes the requirement.
 pub(crate) fn expect(part: &'static str, holds: bool, problem: &'static str) -> Result<(), Error> {
     match holds {
         true => Ok(()),

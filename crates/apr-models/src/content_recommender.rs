@@ -16,8 +16,8 @@ use crate::sparse::{SparseRow, SparseRows};
 use crate::text_list::TextList;
 use crate::tf_idf::{TfIdf, TfIdfOptions};
 
-/// Content-based recommender: the items of the largest cosine similarity to a vector, a text or another item
-/// (Manning, Raghavan and Schütze, *Introduction to Information Retrieval*, 2008, section 6.3).
+/// Content-based recommender: the items with the largest cosine similarity to a vector, a text or another item (Manning,
+/// Raghavan and Schütze, *Introduction to Information Retrieval*, 2008, section 6.3).
 ///
 /// Similarities are computed in `f64`; that of a zero vector is 0. Ties keep the order of the items.
 ///
@@ -49,7 +49,7 @@ enum Items {
     Dense(Matrix),
     Sparse {
         rows: SparseRows,
-        /// What made the rows of texts.
+        /// The vectorizer of the items' texts.
         text: Option<TfIdf>,
     },
 }
@@ -85,7 +85,8 @@ impl ContentRecommender {
         Self::new(ids.into_iter().collect(), Items::Sparse { rows, text: None })
     }
 
-    /// Items with a text each. Trains a [`TfIdf`] on the texts and keeps it, so that texts can be asked for.
+    /// Creates the model from items with one text each. Fits a [`TfIdf`] on the texts and stores it for
+    /// [`recommend_text`](Self::recommend_text).
     ///
     /// # Errors
     ///
@@ -173,7 +174,7 @@ impl ContentRecommender {
         }
     }
 
-    /// What made the vectors from texts.
+    /// The vectorizer of the items' texts.
     #[must_use]
     pub const fn text(&self) -> Option<&TfIdf> {
         match &self.items {
@@ -230,7 +231,7 @@ impl ContentRecommender {
         Ok(self.like_sparse(row, count, None))
     }
 
-    /// The `count` items most like a text, fewer if there are fewer. Words that no item has do not matter; of a text of
+    /// The `count` items most similar to a text, or all if there are fewer. Words that no item has are ignored; of a text of
     /// only such words all items are equally unlike.
     ///
     /// # Errors

@@ -194,7 +194,7 @@ fn check_features(tree: &Tree, n_features: usize) -> Result<(), Error> {
 }
 
 /// Values of a sample among `n_rows` in `rows`, proven to be the features of a model: exactly `n_features` of them, or,
-/// where the model does not say, at least the ones it tests.
+/// if the model does not state it, at least the features it tests.
 pub(crate) fn tree_row_width(
     rows: &[f32],
     n_rows: usize,

@@ -82,7 +82,7 @@ impl From<apr_container::Error> for Error {
     }
 }
 
-/// What a constructor says of parts that a payload held.
+/// The error of a constructor for parameters of a payload.
 impl From<Error> for apr_container::Error {
     fn from(error: Error) -> Self {
         match *error.0 {
@@ -123,11 +123,11 @@ impl fmt::Display for Error {
     }
 }
 
-/// No `source`: the text of an error inside, and of the operating system's inside that, is part of `Display`, so that a
-/// printed chain says everything once. [`Error::kind`] gives access to both.
+/// No `source`: the message of the wrapped error, and of the operating system's error in it, is part of `Display`, so that a
+/// printed chain contains everything once. [`Error::kind`] gives access to both.
 impl core::error::Error for Error {}
 
-/// What a model without coefficients was asked to do.
+/// The operation of a model without coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Write itself to a file.
@@ -154,15 +154,15 @@ impl fmt::Display for Parameter {
     }
 }
 
-/// What was wrong. Rows, columns and features count from 0.
+/// The kind of an error. Rows, columns and features count from 0.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A matrix without rows or without columns.
     EmptyMatrix {
-        /// Rows asked for.
+        /// Requested rows.
         n_rows: usize,
-        /// Columns asked for.
+        /// Requested columns.
         n_cols: usize,
     },
     /// A matrix whose number of values, or whose working copy in 64-bit floats, this machine cannot address.
@@ -174,9 +174,9 @@ pub enum ErrorKind {
     },
     /// Not as many values as the shape needs.
     MatrixLength {
-        /// Rows asked for.
+        /// Requested rows.
         n_rows: usize,
-        /// Columns asked for.
+        /// Requested columns.
         n_cols: usize,
         /// Values given.
         given: usize,
@@ -199,7 +199,7 @@ pub enum ErrorKind {
     BeyondSingle {
         /// The sample.
         row: usize,
-        /// The column of what the step gets: of the first step the feature.
+        /// The column of the step's input: for the first step the feature.
         col: usize,
         /// The step with the trees, counted from 0.
         step: usize,
@@ -218,7 +218,7 @@ pub enum ErrorKind {
     },
     /// The model has not been fitted.
     NotFitted {
-        /// What it was asked to do.
+        /// The operation.
         operation: Operation,
     },
     /// Samples with another number of features than the model was fitted on.
@@ -256,7 +256,7 @@ pub enum ErrorKind {
     },
     /// A tensor of another shape than its part of the model has.
     TensorShape {
-        /// What is needed.
+        /// The requirement.
         expected: &'static str,
         /// Its dimensions.
         found: Vec<usize>,

@@ -59,7 +59,7 @@ impl Default for IsolationForest {
 }
 
 impl IsolationForest {
-    /// A forest of these trees, whose leaves know their numbers of samples, grown on `max_samples` samples each.
+    /// Creates a forest from trees whose leaves store their numbers of samples, each fitted on `max_samples` samples.
     /// Impurities, which such trees do not have, are not kept.
     ///
     /// # Errors

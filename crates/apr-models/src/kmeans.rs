@@ -16,7 +16,7 @@ mod view;
 
 pub use self::view::KMeansView;
 
-/// Times that [`KMeans::fit`] starts anew.
+/// Initializations of [`KMeans::fit`] (`n_init`).
 const RESTARTS: usize = 10;
 
 /// k-means clustering: each sample belongs to the nearest centre by Euclidean distance, to the first one in a tie.

@@ -151,7 +151,7 @@ impl ElasticNet {
     }
 }
 
-/// What both say about their training.
+/// Training settings of both.
 macro_rules! trained_with {
     ($model:ident) => {
         impl $model {

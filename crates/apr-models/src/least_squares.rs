@@ -20,13 +20,13 @@ mod centre;
 mod pivoted;
 mod reduce;
 
-/// Share of a penalized feature's norm below which what is left of it is rounding.
+/// Fraction of a penalized feature's norm below which its residual is rounding error.
 const RIDGE_ROUNDING: f64 = 1e-13;
 
 /// Largest relative error of rounding a number to `f32`.
 const F32_ROUNDING: f64 = 1.0 / (1_u64 << 24) as f64;
 
-/// Finds the plane with the least sum of squared residuals, of those the one whose coefficients have the least norm.
+/// Finds the coefficients with the least sum of squared residuals, and among those the ones with the least norm.
 pub(crate) fn fit(x: &Matrix, y: &Vector, rule: Intercept) -> Result<Plane, Error> {
     let (problem, table) = Problem::new(x, y, origin(rule), None)?;
     let solution = Pivoted::new(table, &problem.features).minimum_norm();
@@ -72,7 +72,7 @@ fn origin(rule: Intercept) -> Origin<'static> {
     }
 }
 
-/// What a solution is measured by, and turned into a plane with.
+/// Means and scales for evaluating a solution and converting it to coefficients.
 struct Problem {
     features: Centre,
     target: Centre,

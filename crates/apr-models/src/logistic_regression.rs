@@ -125,7 +125,7 @@ impl LogisticRegression {
         self
     }
 
-    /// Sets what the training of other implementations uses.
+    /// Sets the training options of other implementations.
     #[must_use]
     pub const fn with_descent(mut self, learning_rate: f32, fit_mode: FitMode) -> Self {
         self.learning_rate = learning_rate;

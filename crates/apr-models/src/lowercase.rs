@@ -6,7 +6,7 @@ mod packed;
 #[cfg(apr_small)]
 pub(crate) use self::packed::lowercase;
 
-/// The text in lower case.
+/// The string in lower case.
 #[cfg(not(apr_small))]
 pub(crate) fn lowercase(text: &str) -> alloc::string::String {
     text.to_lowercase()

@@ -21,7 +21,7 @@ mod fit;
 pub use self::fit::{MoeTraining, WeightedRegressor};
 pub use self::gating::{GatingNetwork, SoftmaxGating};
 
-/// Experts whose scores take no memory from the heap.
+/// Number of experts whose scores are kept on the stack.
 const FEW: usize = 64;
 
 /// Configuration of the experts.
@@ -45,7 +45,7 @@ impl Default for MoeConfig {
 }
 
 impl MoeConfig {
-    /// With this many experts asked for a sample.
+    /// Sets the number of experts per sample.
     #[must_use]
     pub const fn with_top_k(mut self, top_k: usize) -> Self {
         self.top_k = top_k;
@@ -89,10 +89,8 @@ impl MoeConfig {
 ///     .config(MoeConfig::default().with_top_k(1))
 ///     .build()?;
 ///
-/// // The first expert is asked where the first feature is positive: together they are its absolute value.
-/// let mut out = [0.0; 2];
-/// moe.predict_into(&[3.0, 1.0, -4.0, 1.0], &mut out)?;
-/// assert_eq!(out, [3.0, 4.0]);
+/// // The first expert is selected where the first feature is positive: together they compute its absolute value. let mut out =
+/// [0.0; 2]; moe.predict_into(&[3.0, 1.0, -4.0, 1.0], &mut out)?; assert_eq!(out, [3.0, 4.0]);
 /// # Ok::<(), apr_models::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -157,7 +155,7 @@ impl<E: Model, G: GatingNetwork> MoeBuilder<E, G> {
         self
     }
 
-    /// With the experts asked in this way.
+    /// Sets how experts are selected.
     #[must_use]
     pub fn config(mut self, config: MoeConfig) -> Self {
         self.config = config;
@@ -206,7 +204,7 @@ impl<E: Regressor, G: GatingNetwork> MixtureOfExperts<E, G> {
         Ok(scores.iter().map(|weight| (weight / sum) as f32).collect())
     }
 
-    /// Asks the experts of the greatest scores; the scores are used up.
+    /// Predicts with the experts of the largest scores; modifies the scores.
     fn ask(&self, row: &[f32], scores: &mut [f64]) -> Result<f32, Error> {
         self.gating.scores_into(row, scores);
         let (mut sum, mut total, mut greatest) = (0.0, 0.0, None);

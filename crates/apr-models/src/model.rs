@@ -18,7 +18,7 @@ pub trait Model {
     /// The container's type for it; several models share one.
     fn model_type(&self) -> ModelType;
 
-    /// Features of a sample, `n_features`; `None` if the model is unfitted or does not say.
+    /// Features of a sample, `n_features`; `None` if the model is unfitted or does not store it.
     fn n_features(&self) -> Option<usize>;
 
     /// The model as named tensors.

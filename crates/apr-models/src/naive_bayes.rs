@@ -13,7 +13,7 @@ use crate::model::{self, Classifier};
 use crate::probability::{self, check_probabilities};
 use crate::scratch::with_scratch;
 
-/// Classes whose scores of one sample fit the stack.
+/// Number of classes whose scores are kept on the stack.
 const CLASSES_ON_STACK: usize = 64;
 
 /// Gaussian naive Bayes: a normal distribution for each feature in each class, fitted and smoothed as by
@@ -42,7 +42,7 @@ pub struct NaiveBayes {
     peak: Vec<f64>,
 }
 
-/// What a [`NaiveBayes`] is made of; tables have a row for each class and stand row by row.
+/// Parameters of a [`NaiveBayes`]; tables have a row for each class and are row-major.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NaiveBayesParts {
     /// Labels, strictly increasing.

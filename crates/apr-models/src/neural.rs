@@ -20,7 +20,7 @@ use crate::probability::{check_outputs, table};
 use crate::rng::Rng;
 use crate::scratch::with_scratch;
 
-/// Values of hidden layers whose memory is on the stack.
+/// Number of hidden values that are kept on the stack.
 const ON_STACK: usize = 2048;
 
 /// Most samples that go through one layer before the next: weights are read once for several of them.

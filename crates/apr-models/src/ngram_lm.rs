@@ -24,15 +24,15 @@ const MAX_K: f64 = (1_u64 << 53) as f64;
 const UNKNOWN: u32 = 0;
 /// What stands before the first word of a sentence.
 const START: u32 = 1;
-/// What comes after the last word of a sentence.
+/// The token after the last word of a sentence.
 const END: u32 = 2;
 /// The first word of the vocabulary.
 const FIRST_WORD: u32 = 3;
 
 /// n-gram language model: the probability of a token after the tokens before it, from counts.
 ///
-/// A sentence is a list of tokens; how text becomes tokens is the caller's choice. The model sees the last `order - 1`
-/// tokens, the start of the sentence included, and predicts a word, the end of the sentence, or a word it does not know
+/// A sentence is a list of tokens; tokenization is the caller's choice. The model sees the last `order - 1` tokens, the start
+/// of the sentence included, and predicts a word, the end of the sentence, or a word it does not know
 /// ([`UNKNOWN`](Self::UNKNOWN)). Whatever came before, the probabilities of all these add up to 1.
 ///
 /// ```
@@ -58,12 +58,12 @@ pub struct NgramLm {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Smoothing {
     /// Every n-gram counts that much more than it was seen: `(count + k) / (all after the same context + k * outcomes)`.
-    /// Only n-grams of full length are asked. Above 0 and at most 2^53; 1 is Laplace's rule.
+    /// Add-k smoothing of n-grams of full length. Above 0 and at most 2^53; 1 is Laplace smoothing.
     AddK(f64),
-    /// Every n-gram that was seen counts that much less; what is saved goes to the distribution after one token less
-    /// of context, which is built in the same way, the shortest one from equal probabilities (interpolated absolute
-    /// discounting: Ney, Essen and Kneser, Computer Speech and Language 8, 1994). A context never seen backs off
-    /// altogether. Above 0 and below 1.
+    /// Absolute discounting: the count of every observed n-gram is reduced by this; the remainder goes to the distribution with
+    /// one token less of context of context, which is built in the same way, the shortest one from equal probabilities
+    /// (interpolated absolute discounting: Ney, Essen and Kneser, Computer Speech and Language 8, 1994). A context never seen
+    /// backs off altogether. Above 0 and below 1.
     AbsoluteDiscount(f64),
 }
 

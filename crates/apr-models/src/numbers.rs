@@ -7,7 +7,7 @@ use apr_container::{PayloadReader, PayloadWriter};
 use crate::error::Error;
 use crate::tensors::Tensors;
 
-/// A list of `f32`: what people store under a model type whose model has no layout in the implementation they use.
+/// A list of `f32`, as stored under a model type without a layout in the writing implementation.
 ///
 /// ```
 /// use apr_container::{PayloadLayout, ModelType, decode_payload_from_slice, encode_payload_to_vec};

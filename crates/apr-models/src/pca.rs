@@ -43,7 +43,7 @@ pub struct Pca {
     scales: Vec<f64>,
 }
 
-/// What a [`Pca`] is made of.
+/// Parameters of a [`Pca`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PcaParts {
     /// Mean of each feature.

@@ -50,7 +50,7 @@ fn zeros<T: Clone + Default>(n_rows: usize, n_cols: usize) -> Result<Vec<T>, Err
     Ok(vec![T::default(); len])
 }
 
-/// The terms that a model of texts counts.
+/// The terms that a text model counts.
 #[derive(Clone, Debug)]
 pub struct Terms<'m>(TermList<'m>);
 
@@ -77,7 +77,7 @@ impl<'m> Terms<'m> {
 }
 
 impl AnyModel {
-    /// What the model can do.
+    /// The outputs and the input that the model supports.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         if let Self::Pipeline(pipeline) = self
@@ -112,8 +112,8 @@ impl AnyModel {
         }
     }
 
-    /// Predicts `n_samples` samples, of the type that [`Capabilities::input`] says; 64-bit floats are rounded for models that
-    /// take 32 bits.
+    /// Predicts `n_samples` samples, of the type [`Capabilities::input`]; 64-bit floats are rounded for models that take 32
+    /// bits.
     ///
     /// Rows are row-major: `[n_samples, n_features]`. A network whose last layer gives probabilities predicts classes;
     /// [`OutputKind::Transformed`] are its outputs.

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::terms::{TermCount, Work};
 use crate::vocabulary::Vocabulary;
 
-/// A vectorizer and what was counted on the way.
+/// A vectorizer and the counts from its fit.
 pub(crate) struct Trained {
     pub(crate) vectorizer: CountVectorizer,
     /// Documents that each term is in.

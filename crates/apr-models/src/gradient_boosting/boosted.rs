@@ -8,7 +8,7 @@ use crate::model;
 use crate::scratch::with_scratch;
 use crate::tree::{Tree, TreeNode};
 
-/// Scores whose memory is on the stack.
+/// Number of scores that are kept on the stack.
 const ON_STACK: usize = 512;
 
 /// Most samples that go through one tree before the next: the nodes of a tree stay near meanwhile.
@@ -44,7 +44,7 @@ impl Boosted {
         Ok(Self { n_features, learning_rate, start, trees })
     }
 
-    /// As [`new`](Self::new) from nodes; what was counted in training is not kept.
+    /// As [`new`](Self::new) from nodes; counts from training are not kept.
     pub(crate) fn from_nodes(
         n_features: usize,
         learning_rate: f64,

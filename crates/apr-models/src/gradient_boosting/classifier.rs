@@ -40,7 +40,7 @@ pub struct GradientBoostingClassifier {
     pub(crate) boosted: Boosted,
 }
 
-/// What a [`GradientBoostingClassifier`] is made of.
+/// Parameters of a [`GradientBoostingClassifier`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoostedClassifierParts {
     /// Labels, strictly increasing, at least two.

@@ -34,7 +34,7 @@ pub struct GradientBoostingRegressor {
     pub(crate) boosted: Boosted,
 }
 
-/// What a [`GradientBoostingRegressor`] is made of.
+/// Parameters of a [`GradientBoostingRegressor`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoostedRegressorParts {
     /// Features of a sample.

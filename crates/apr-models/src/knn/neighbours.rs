@@ -10,10 +10,10 @@ use crate::nearest::{Candidate, offer};
 use crate::products::squared_distance;
 use crate::scratch::with_scratch;
 
-/// Candidates whose memory is on the stack.
+/// Number of candidates that are kept on the stack.
 const ON_STACK: usize = 512;
 
-/// Most samples asked about at once.
+/// Maximum number of samples per batch.
 const MAX_BLOCK: usize = 16;
 
 /// Values of known samples compared with a block before the next ones: they stay in the innermost cache meanwhile.

@@ -38,7 +38,7 @@ pub(crate) struct Column {
     /// The mean rounded to `f32`. Subtracting it from an `f32` is exact unless their magnitudes are very different, so
     /// that columns which differ by a constant stay equal and constant columns become zero.
     shift: f64,
-    /// Mean of what is left.
+    /// Mean of the rest.
     rest: f64,
     /// Sum of the squares of the values as given.
     squares: f64,

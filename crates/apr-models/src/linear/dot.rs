@@ -7,7 +7,7 @@
 #[cfg(any(test, not(apr_small)))]
 const UNROLLED: usize = 16;
 
-/// Rows taken at once where the number of features is not known at compile time.
+/// Rows per batch where the number of features is not known at compile time.
 const ROWS: usize = 4;
 
 /// Coefficients in memory, or in the bytes of a payload.

@@ -1,7 +1,7 @@
 //! The interface that the four linear regressions share.
 
-/// Implements what a regression does with its field `plane`: the types differ in how they are trained and in what they
-/// store beside it.
+/// Implements the methods of a regression with a field `plane`: the types differ in their training and in what they store
+/// beside it.
 macro_rules! linear_regressor {
     ($model:ident) => {
         impl $model {

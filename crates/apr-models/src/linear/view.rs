@@ -121,7 +121,7 @@ impl<'data> LinearView<'data> {
     }
 }
 
-/// `before` and `after` pass over what the payload has beside the plane.
+/// `before` and `after` skip the other fields of the payload.
 fn view<'data>(
     input: &mut PayloadReader<'_>,
     payload: &'data [u8],

@@ -19,7 +19,7 @@ pub(super) struct Settings<'s> {
     pub(super) class_weight: &'s ClassWeight,
 }
 
-/// What a step must gain, as a share of what the slope promises.
+/// Required decrease of a step as a fraction of that predicted by the slope (Armijo condition).
 const GAIN: f64 = 1e-4;
 
 /// Halvings of a step before rounding is all there is to gain.

@@ -10,7 +10,7 @@ use alloc::string::String;
 #[rustfmt::skip]
 mod tables;
 
-/// The text in lower case.
+/// The string in lower case.
 pub(crate) fn lowercase(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, character) in text.char_indices() {

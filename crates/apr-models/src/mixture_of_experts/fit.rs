@@ -27,7 +27,7 @@ pub trait WeightedRegressor: Regressor {
     ///
     /// # Errors
     ///
-    /// What the model refuses to be trained on.
+    /// Errors of training data and options.
     fn fit_weighted(&mut self, x: &Matrix, y: &Vector, weights: &[f64]) -> Result<(), Error>;
 }
 
@@ -69,7 +69,7 @@ impl Default for MoeTraining {
 /// Least variance of an expert's errors, as a share of the variance of the targets.
 const LEAST_VARIANCE: f64 = 1e-8;
 
-/// What a sample counts at least for every expert: none is ever without samples.
+/// Minimum weight of a sample for every expert, so that no expert is without samples.
 const LEAST_SHARE: f64 = 1e-9;
 
 /// Steps of the gate in a round.
@@ -88,7 +88,7 @@ impl<E: WeightedRegressor + Clone> MixtureOfExperts<E, SoftmaxGating> {
     /// # Errors
     ///
     /// [`ErrorKind::TargetLength`], [`ErrorKind::FeatureCount`], [`ErrorKind::TooFewSamples`] for fewer samples than
-    /// experts, [`ErrorKind::FeatureNotFinite`], [`ErrorKind::TargetNotFinite`], and what the experts refuse.
+    /// experts, [`ErrorKind::FeatureNotFinite`], [`ErrorKind::TargetNotFinite`], and the errors of the experts.
     pub fn fit(&mut self, x: &Matrix, y: &Vector, training: &MoeTraining) -> Result<(), Error> {
         if y.len() != x.n_rows() {
             return Err(ErrorKind::TargetLength { n_rows: x.n_rows(), given: y.len() }.into());
@@ -258,7 +258,7 @@ impl Gate {
         scores
     }
 
-    /// Steps towards the weights whose shares are nearest to `shares`.
+    /// Steps towards the gate weights whose probabilities are nearest to `shares`.
     ///
     /// The curvature is at most half the samples' products for each expert (Boehning, Ann. Inst. Statist. Math. 44,
     /// 1992), so that a Newton step with that bound never goes too far.

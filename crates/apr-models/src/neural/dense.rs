@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::rng::Rng;
 
-/// Inputs whose weights are read together.
+/// Inputs per block of weights.
 pub(crate) const GROUP: usize = 4;
 
 /// Activation function of a layer.

@@ -10,10 +10,10 @@ use crate::neural::dense::{Activation, Dense, GROUP, add_products};
 use crate::neural::optimizer::{Optimizer, Steps};
 use crate::rng::Rng;
 
-/// Smallest probability whose logarithm is taken.
+/// Lower bound of probabilities before the logarithm.
 const LEAST_PROBABILITY: f64 = 1e-38;
 
-/// What a network should say for each sample.
+/// Targets of a network for each sample.
 #[derive(Clone, Copy, Debug)]
 pub enum NeuralTargets<'t> {
     /// These outputs: a row for each sample.
@@ -41,7 +41,7 @@ pub struct NeuralOptions {
     pub optimizer: Optimizer,
     /// Passes over the samples: at least 1. Default 100.
     pub epochs: usize,
-    /// Samples learned from at once: at least 1. Default 32.
+    /// Samples per batch: at least 1. Default 32.
     pub batch_size: usize,
     /// Times each weight, added to its gradient. Default 0; constants have none.
     pub weight_decay: f32,
@@ -308,7 +308,7 @@ fn clear_to(values: &mut Vec<f32>, len: usize) {
     values.resize(len, 0.0);
 }
 
-/// Sum of products with as many partial sums as the processor adds at once, in a fixed order.
+/// Dot product with as many partial sums as the processor has lanes, in a fixed order.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0.0_f32; 8];
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());

@@ -24,7 +24,7 @@ pub(crate) fn sample(model: &NgramLm, mut context: Vec<u32>, max_tokens: usize, 
     words
 }
 
-/// Draws one token: first which distribution says it, then what that says.
+/// Draws one token: first the order of the distribution, then a token from it.
 fn draw(model: &NgramLm, context: &[u32], rng: &mut Rng) -> u32 {
     match model.smoothing {
         Smoothing::AddK(k) => {

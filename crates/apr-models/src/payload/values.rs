@@ -64,7 +64,7 @@ pub(crate) fn skip_matrix(input: &mut PayloadReader<'_>) -> Result<(), Error> {
     input.skip(16)
 }
 
-/// Passes over a list whose elements take `element_len` bytes each.
+/// Skips a list of elements of `element_len` bytes.
 pub(crate) fn skip_list(input: &mut PayloadReader<'_>, element_len: u64) -> Result<(), Error> {
     let count = input.count(element_len)?;
     input.skip((count as u64).saturating_mul(element_len))

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::pca::{Pca, PcaOptions, PcaParts};
 
-/// A direction whose variance is smaller than the square of this share of the largest one's is rounding error.
+/// A component whose standard deviation is below this fraction of the largest one is rounding error.
 const LEAST_LENGTH: f64 = 1e-7;
 
 /// Directions (one after the other) and variances, by falling variance.

@@ -27,7 +27,7 @@ pub enum HangulRule {
     Letters,
 }
 
-/// What becomes of characters that nothing else is said of.
+/// Treatment of the other characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OtherCharacters {
     /// They stay.
@@ -86,7 +86,7 @@ impl AccentFold {
         Ok(self)
     }
 
-    /// The text in which every character is replaced.
+    /// The string with every character replaced.
     #[must_use]
     pub fn apply(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());

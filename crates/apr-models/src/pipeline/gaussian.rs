@@ -8,7 +8,7 @@ use crate::pipeline::reals::{Reals, with_slice};
 use crate::pipeline::rows::Block;
 use crate::scratch::with_scratch;
 
-/// Columns whose distances fit the stack.
+/// Number of columns whose distances are kept on the stack.
 const COLUMNS_ON_STACK: usize = 64;
 
 /// Natural logarithms of weighted normal densities, one for each distribution: its peak minus half the squared

@@ -17,9 +17,9 @@ const PART: &str = "head";
 pub enum Head {
     /// The scores themselves.
     Values {
-        /// What they are.
+        /// The kind of values.
         kind: ValueKind,
-        /// What is done to each first.
+        /// Function applied to each value.
         link: Link,
         /// How many a row has.
         shape: OutputShape,
@@ -32,7 +32,7 @@ pub enum Head {
     Outliers(OutlierHead),
 }
 
-/// What the values are.
+/// The kind of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// Predictions, one for each target.

@@ -24,7 +24,7 @@ pub enum StepKernel {
     Polynomial {
         /// Not negative.
         gamma: f64,
-        /// What is added before the power is taken.
+        /// Added before the power is computed.
         coef0: f64,
         /// The power.
         degree: u32,
@@ -33,7 +33,7 @@ pub enum StepKernel {
     Sigmoid {
         /// Not negative.
         gamma: f64,
-        /// What is added before the tangent is taken.
+        /// Added before the tangent is computed.
         coef0: f64,
     },
 }
@@ -99,9 +99,9 @@ pub struct KernelStep {
 }
 
 impl KernelStep {
-    /// Support vectors class by class, as many of each as `n_support` says. `dual` has a column for each of them and
-    /// `k - 1` rows, one after the other: the coefficient of a vector of class `i` against class `j` is in row `j` if `j < i`,
-    /// in row `j - 1` if `j > i`. `intercepts` has a constant for each pair.
+    /// Support vectors grouped by class, `n_support` of each. `dual` has a column for each of them and `k - 1` rows, one after
+    /// the other: the coefficient of a vector of class `i` against class `j` is in row `j` if `j < i`, in row `j - 1` if `j >
+    /// i`. `intercepts` has a constant for each pair.
     ///
     /// # Errors
     ///

@@ -30,7 +30,7 @@ pub enum Labels {
 pub enum Label<'p> {
     /// An integer.
     Integer(i64),
-    /// A text.
+    /// A string.
     Text(&'p str),
     /// A boolean.
     Boolean(bool),

@@ -33,7 +33,7 @@ pub enum NeighbourSearch {
     },
 }
 
-/// What the known samples say.
+/// Outputs of the training samples.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NeighbourOutput {
     /// Each is of a class. A row becomes the sum of weights for every class.
@@ -52,7 +52,7 @@ pub enum NeighbourOutput {
     },
 }
 
-/// What a [`NeighboursStep`] is made from.
+/// Parameters of a [`NeighboursStep`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct NeighboursParts {
     /// Number of neighbours, `k`: at least 1, at most all samples.
@@ -65,11 +65,11 @@ pub struct NeighboursParts {
     pub samples: Table,
     /// How the nearest are found.
     pub search: NeighbourSearch,
-    /// What the known samples say.
+    /// Outputs of the training samples.
     pub answer: NeighbourOutput,
 }
 
-/// A step that asks the nearest of many known samples. Of samples that are equally far it keeps those that scikit-learn
+/// A step that predicts from the nearest training samples. Among samples at equal distance it keeps those that scikit-learn
 /// keeps.
 ///
 /// ```
@@ -201,7 +201,7 @@ impl NeighboursStep {
         }
     }
 
-    /// Writes what the nearest say. They become their weights, nearest first.
+    /// Writes the output of the nearest samples. Their distances are replaced with weights, nearest first.
     fn answer(&self, nearest: &mut [Candidate], out: &mut [f64]) {
         nearest.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         match self.weights {

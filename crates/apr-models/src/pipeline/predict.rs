@@ -11,7 +11,7 @@ use crate::predictions::{
 };
 
 impl Pipeline {
-    /// What the pipeline can do.
+    /// The outputs and the input that the pipeline supports.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         let (input, accepts, n_features) = match &self.input {

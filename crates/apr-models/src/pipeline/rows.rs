@@ -27,7 +27,7 @@ impl Samples<'_> {
         }
     }
 
-    /// Copies the values from `start` on; texts are none.
+    /// Copies the values from `start` on; strings have none.
     pub(crate) fn copy_to(&self, start: usize, out: &mut [f64]) {
         match self {
             Self::F64(values) => {
@@ -135,7 +135,7 @@ impl SparseRows64 {
 
 /// Rows between two steps, which change or replace them.
 ///
-/// They are dense, but for those of texts, which stay sparse until a step needs all of their values.
+/// They are dense, except for those of strings, which stay sparse until a step needs all of their values.
 #[derive(Debug)]
 pub(crate) struct Block<'s> {
     n_rows: usize,

@@ -78,7 +78,7 @@ pub struct ScaleAdd {
 }
 
 impl ScaleAdd {
-    /// A number for each column in both lists. What is not a number stays that, also between bounds.
+    /// Both lists have a value for each column. NaN stays NaN, also with bounds.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ impl ScaleAdd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepActivation {
-    /// 0 for what is below it.
+    /// 0 for negative values.
     Relu,
     /// The hyperbolic tangent.
     Tanh,

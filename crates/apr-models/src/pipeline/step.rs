@@ -42,7 +42,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// What it is called in `docs/payloads.md`, section 21.
+    /// Its name in `docs/payloads.md`, section 21.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

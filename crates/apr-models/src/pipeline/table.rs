@@ -176,7 +176,7 @@ fn gathered<T: Copy + Into<f64>>(columns: &[u32], row: &[T], sample: &[f64]) -> 
     terms.sum()
 }
 
-/// The sum over all columns of a sample; what the row lacks is 0.
+/// The sum over all columns of a sample; missing entries of the row are 0.
 fn filled<T: Copy + Into<f64>>(
     columns: &[u32],
     row: &[T],
@@ -191,7 +191,7 @@ fn filled<T: Copy + Into<f64>>(
     terms.sum()
 }
 
-/// The sum over the columns that either of two rows has; what a row lacks is 0, and a term of two zeros is.
+/// The sum over the columns that either of two rows has; missing entries are 0, and terms of two zeros are 0.
 fn merged<T: Copy + Into<f64>>(
     columns: Option<&[u32]>,
     row: &[T],

@@ -16,17 +16,17 @@ use crate::pipeline::rows::SparseRows64;
 use crate::terms::{LetterCase, TermCount};
 use crate::vocabulary::Vocabulary;
 
-/// Most tokens, or characters, of one term.
+/// Maximum number of tokens, or characters, of a term.
 const MAX_TOKENS: usize = 64;
 
-/// What terms are made of.
+/// The unit of terms: words or characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextTerms {
-    /// Words, joined by spaces. A word is a run of characters of one class, as long as it can be.
+    /// Words, joined by spaces. A word is a maximal sequence of characters of one class.
     Words {
         /// The characters of words.
         class: CharacterClass,
-        /// Characters of the shortest word: at least 1.
+        /// Minimum length of a word: at least 1.
         least: usize,
         /// If there is such a class, a run between two characters is a word only if neither is of it: what `\b` on both
         /// sides of a regular expression asks for.
@@ -38,26 +38,26 @@ pub enum TextTerms {
     CharactersInWords,
 }
 
-/// What a [`TextInput`] is made from.
+/// Parameters of a [`TextInput`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextParts {
-    /// What becomes of capital letters, before anything else.
+    /// Treatment of capital letters, the first step.
     pub case: LetterCase,
-    /// What becomes of accents, next.
+    /// Treatment of accents, the second step.
     pub accents: Option<AccentFold>,
-    /// What terms are made of.
+    /// The unit of terms: words or characters.
     pub terms: TextTerms,
-    /// Words or characters of the shortest term: at least 1.
+    /// Minimum words or characters of a term: at least 1.
     pub ngram_min: usize,
-    /// Words or characters of the longest term: at most 64.
+    /// Maximum words or characters of a term: at most 64.
     pub ngram_max: usize,
-    /// Words that are dropped before terms are formed; none where terms are made of characters.
+    /// Words that are removed before terms are formed; empty if terms are made of characters.
     pub stop_words: Vocabulary,
-    /// The terms that count.
+    /// The known terms.
     pub vocabulary: Vocabulary,
     /// The column of each term; `None` if they are in the order of the terms.
     pub columns: Option<Vec<u32>>,
-    /// How often a term counts that is in a text more than once.
+    /// How repeated terms are counted.
     pub counts: TermCount,
 }
 

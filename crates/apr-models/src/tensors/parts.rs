@@ -101,7 +101,7 @@ impl<'t> Parts<'t> {
         nothing()
     }
 
-    /// Proves what `holds`; `problem` says what the part should be.
+    /// Checks that `holds` is true; `problem` describes the requirement.
     pub(crate) fn check(&mut self, part: &'static str, holds: bool, problem: &'static str) {
         if !holds {
             self.refuse(|| ErrorKind::PartInvalid { part, problem });

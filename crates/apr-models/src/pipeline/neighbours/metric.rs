@@ -8,7 +8,7 @@ pub enum NeighbourMetric {
     /// The length of the difference.
     #[default]
     Euclidean,
-    /// The sum of what the values differ.
+    /// The sum of absolute differences.
     Manhattan,
     /// The largest that a value differs.
     Chebyshev,

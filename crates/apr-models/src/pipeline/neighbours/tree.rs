@@ -24,7 +24,7 @@ pub(super) struct KdTree {
     boxes: Vec<f64>,
 }
 
-/// A search for what is near one sample.
+/// A search for the neighbours of one sample.
 struct Search<'s, T> {
     tree: &'s KdTree,
     metric: NeighbourMetric,
@@ -167,7 +167,7 @@ fn row_of<T>(values: &[T], row: u32, width: usize) -> &[T] {
     values.get(start..start + width).unwrap_or_default()
 }
 
-/// A level more each time the leaves would be twice as large as asked for: never more nodes than twice the samples.
+/// Adds a level while leaves would be twice as large as requested: at most twice as many nodes as samples.
 const fn n_nodes(n_rows: usize, leaf_size: usize) -> usize {
     let halvings = match n_rows.saturating_sub(1).checked_div(leaf_size) {
         Some(times @ 1..) => times.ilog2(),
