@@ -22,8 +22,8 @@ const SIGNATURE_LEN: u64 = 64;
 /// Of a file that does not begin as any of them does.
 const UNKNOWN: &str = "not an .apr, sealed, safetensors or GGUF file";
 
-/// What a model file says about itself, as a dict, from its header alone: nothing is decrypted or decoded, no checksum or
-/// signature is compared, and everything is unauthenticated information from the file.
+/// Describes a model file as a dict, from its header: nothing is decrypted or decoded, no checksum or signature is compared,
+/// and everything is unauthenticated information from the file.
 ///
 /// file: the path (str, os.PathLike) or the bytes of an `.apr` file of either version, a sealed file, a safetensors file or
 /// a GGUF file. compat: accept what other programs accept.

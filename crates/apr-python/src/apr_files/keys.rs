@@ -17,7 +17,7 @@ use crate::buffer::{Buffer, Wanted};
 /// Longest key file that is looked at.
 const MAX_LEN: u64 = 64 << 10;
 
-/// What opens files, and whose signature they must have.
+/// Keys for opening files, and the signatures that are required.
 #[derive(Default)]
 pub(crate) struct Keys {
     identity: Option<Identity>,
@@ -137,7 +137,7 @@ impl Keys {
     }
 }
 
-/// The keys whose signatures count.
+/// The keys whose signatures are accepted.
 fn trusted(
     py: Python<'_>,
     verify_key: Option<&Bound<'_, PyAny>>,

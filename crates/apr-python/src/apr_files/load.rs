@@ -21,20 +21,20 @@ use super::values::metadata_of_v2;
 /// Longest file that is taken for a model: none that version 1 can describe is longer.
 const MAX_LEN: u64 = 1 << 34;
 
-/// The model in an `.apr` file of either version, or in a safetensors file that holds one. The file is read once; its
+/// Loads the model of an `.apr` file of either version, or of a safetensors file that holds one. The file is read once; its
 /// signature is verified first, then it is decrypted, then decoded.
 ///
 /// file: its path (str, os.PathLike), or its bytes.
-/// password: str or bytes, for files encrypted with a password. identity: a recipient's secret key, for files encrypted for it:
-/// the path of the key's file, which only its owner may be able
-///     to read, or the text of the key. key_password: the password that the key itself is under.
-/// verify_key: the public key, or a list of them, one of which must have signed the file: text or path of each.
-/// trusted_keys: the path of a list of such keys, `NAME KEY` a line. any_signer: any signature will do; it shows damage and
-///     says nothing of the file's origin.
-/// allow_unverified: load a signed file without verifying who signed it; without this and without a key it is refused.
-/// compat: accept what other programs accept, quirks included; among them encrypted files whose header could have been
-///     exchanged, and signed files, unverified.
-/// trusted: let a small file become a large model, with whatever memory that takes.
+/// password: str or bytes, for files encrypted with a password.
+/// identity: a recipient's secret key, for files encrypted for it: the path of the key's file, which only its owner may be able
+///     to read, or the text of the key. key_password: the password of the key itself.
+/// verify_key: the public key that must have signed the file, or a list of accepted ones: text or path of each.
+/// trusted_keys: the path of a list of such keys, one `NAME KEY` per line. any_signer: accept a valid signature by any key; it
+///     detects changes and does not show the origin of the file.
+/// allow_unverified: load a signed file without verifying its signature; without this option and without a key it is refused.
+/// compat: accept what other programs accept; among that encrypted files whose header is not authenticated, and signed files
+///     without verification.
+/// trusted: no limit for the memory of a model that a small file expands to.
 ///
 /// Raises AprError with a code, for example "ac-encrypted", "ac-decryption" (a wrong key, or a changed file), "ac-not-signed",
 /// "ac-signature", "ac-untrusted-signer", "ac-signed", "ac-checksum"; OSError; ValueError for arguments that exclude each

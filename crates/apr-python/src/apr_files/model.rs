@@ -16,13 +16,13 @@ use super::save::{Saving, to_bytes, to_file};
 use super::values::metadata_to_python;
 use crate::numpy::Numpy;
 
-/// A trained model out of a file: apr.load makes it. It cannot be changed, and any number of threads may ask it at once.
+/// A fitted model, loaded from a file by apr.load. It is immutable, and any number of threads may use it at once.
 ///
-/// Samples are a table of numbers with a row for each: a numpy array of any type, byte order and strides, anything else with
-/// the buffer protocol, or what numpy makes an array of. Models compute with float32; float32 in row-major order is taken
-/// as it is, everything else is converted. A Pipeline, which apr.sklearn.export makes, computes with float64: rows of float64
-/// or float32 are taken as they are, many rows are shared by as many threads as there are processors, and one that begins
-/// with texts takes a list of str. The interpreter is free for other threads meanwhile.
+/// Samples are an array of shape (n_samples, n_features): a numpy array of any type, byte order and strides, any other object
+/// with the buffer protocol, or anything that numpy converts to an array. Models compute with float32; float32 in row-major
+/// order is used without a copy, everything else is converted. A Pipeline, written by apr.sklearn.export, computes with
+/// float64: rows of float64 or float32 are used without a copy, many rows are computed on all processors, and a pipeline of
+/// texts takes a list of str. The interpreter lock is released during predictions.
 #[pyclass(frozen, module = "apr", name = "Model")]
 pub struct Model {
     loaded: Loaded,
@@ -58,33 +58,33 @@ impl Model {
 #[pymethods]
 #[expect(non_snake_case, reason = "keyword arguments are called as in scikit-learn")]
 impl Model {
-    /// What kind of model it is, for example "RandomForestClassifier".
+    /// The type of the model, for example "RandomForestClassifier".
     #[getter]
     fn model_type(&self) -> &'static str {
         self.loaded.model.name()
     }
 
-    /// Columns that samples have; None if the model does not say.
+    /// Number of features of a sample; None if the model does not store it.
     #[getter]
     fn n_features(&self) -> Option<usize> {
         self.loaded.model.n_features()
     }
 
-    /// What the file says about the model, a new dict each time: "model_name", "description", "hyperparameters", "metrics",
-    /// "custom" and so on, as far as they are there. Of a file that is encrypted and not signed, they are what anyone could read.
+    /// The metadata of the file as a new dict: "model_name", "description", "hyperparameters", "metrics", "custom" and so on,
+    /// as far as they are present. They are not encrypted, also in an encrypted file.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         metadata_to_python(py, &self.loaded.metadata)
     }
 
-    /// Who signed the file, if a signature was demanded: {"name": str or None, "fingerprint": str, "trusted": bool}.
+    /// The signer of the file, if a signature was required: {"name": str or None, "fingerprint": str, "trusted": bool}.
     #[getter]
     fn signer<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.loaded.signer.as_ref().map(|signer| signer.to_dict(py)).transpose()
     }
 
-    /// The labels that the columns of predict_proba stand for, a list of int, of a Pipeline also of str, bool or float; None if
-    /// they are counted from 0.
+    /// The labels of the columns of predict_proba, a list of int, of a Pipeline also of str, bool or float; None if classes
+    /// count from 0.
     #[getter]
     fn classes<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
         if let AnyModel::Pipeline(pipeline) = &self.loaded.model {
@@ -99,20 +99,20 @@ impl Model {
         self.loaded.model.classes().map(|classes| PyList::new(py, classes)).transpose()
     }
 
-    /// The terms that the columns of `terms` stand for, a list of str; None of models that have none.
+    /// The terms of the columns of `terms`, a list of str; None for models without terms.
     #[getter]
     fn vocabulary<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
         let terms = self.loaded.model.terms();
         terms.map(|terms| PyList::new(py, terms.iter().collect::<Vec<_>>())).transpose()
     }
 
-    /// What the model predicts for each of n samples: float32 of shape (n,) of a regression, int64 of shape (n,) of a
-    /// classification or a clustering (for outliers -1, for others 1), float32 of shape (n, k) of a transformation or a network
-    /// without classes. A Pipeline gives what scikit-learn gives: labels as int64, str, bool or float64 of shape (n,), numbers as
-    /// float64 of shape (n,) or (n, k).
+    /// The predictions for n samples: float32 of shape (n,) of a regression, int64 of shape (n,) of a classification or a
+    /// clustering (-1 for outliers, 1 for others), float32 of shape (n, k) of a transformation or a network without classes. A
+    /// Pipeline returns what scikit-learn returns: labels as int64, str, bool or float64 of shape (n,), values as float64 of
+    /// shape (n,) or (n, k).
     ///
     /// Raises AprError ("am-feature-count", "am-no-predictions", "am-empty-matrix", "am-not-fitted", "am-feature-not-finite"),
-    /// TypeError and ValueError for what is no table of numbers.
+    /// TypeError and ValueError for anything but an array of numbers.
     fn predict<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.compute(py, X, Method::Predict)
     }
@@ -122,28 +122,29 @@ impl Model {
         self.compute(py, X, Method::PredictProba)
     }
 
-    /// The n samples as a scaler, a projection or a network makes them, float32 of shape (n, k), float64 of a Pipeline; as
-    /// clusters do, the distances from their centres; as a vectorizer does, a column for each term (`terms` leaves the zeros
-    /// out). Raises as predict.
+    /// The n samples transformed by a scaler, a projection or a network, float32 of shape (n, k), float64 of a Pipeline; of
+    /// clusters, the distances from their centroids; of a vectorizer, a column for each term (`terms` returns them sparse).
+    /// Raises as predict.
     fn transform<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.compute(py, X, Method::Transform)
     }
 
-    /// What scikit-learn's method of this name gives for n samples: float64 of shape (n,) for two classes and for outliers, of
-    /// shape (n, k) otherwise. Of a Pipeline; other models have `scores`. Raises as predict.
+    /// As scikit-learn's method of this name for n samples: float64 of shape (n,) for two classes and for outliers, of shape
+    /// (n, k) otherwise. Of a Pipeline; other models have `scores`. Raises as predict.
     fn decision_function<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.compute(py, X, Method::DecisionFunction)
     }
 
-    /// What scikit-learn's method of this name gives for n samples, logarithms of densities or how little of an outlier each is:
-    /// float64 of shape (n,). Of a Pipeline; other models have `scores`. Raises as predict.
+    /// As scikit-learn's method of this name for n samples, log densities or scores that are lower for outliers: float64 of
+    /// shape (n,). Of a Pipeline; other models have `scores`. Raises as predict.
     fn score_samples<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.compute(py, X, Method::ScoreSamples)
     }
 
-    /// What predictions are decided by: float32 of shape (n,) of an isolation forest and a Gaussian mixture, float64 of shape
-    /// (n, k) of support vectors and boosted classes, and what leaves the last step of a Pipeline. Of a language model, X is a
-    /// list of n texts, and the scores are the logarithms of their probabilities, float64 of shape (n,). Raises as predict.
+    /// The scores that predictions are computed from: float32 of shape (n,) of an isolation forest and a Gaussian mixture,
+    /// float64 of shape (n, k) of support vectors and boosted classes, and the output of the last step of a Pipeline. Of a
+    /// language model, X is a list of n texts, and the scores are the logarithms of their probabilities, float64 of shape (n,).
+    /// Raises as predict.
     fn scores<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let model = &self.loaded.model;
         if !answers::reads_texts(model) {
@@ -155,7 +156,7 @@ impl Model {
     }
 
     /// The weighted terms of a list of n texts: (data, indices, indptr) as scipy.sparse.csr_array takes them, with shape
-    /// (n, len(vocabulary)); float32 (of a Pipeline float64), int64, int64. Raises AprError of models that count no terms.
+    /// (n, len(vocabulary)); float32 (of a Pipeline float64), int64, int64. Raises AprError for models without terms.
     fn terms<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let texts = self::texts(texts)?;
         let model = &self.loaded.model;
@@ -169,7 +170,7 @@ impl Model {
         sparse(py, &rows)?.into_pyobject(py)
     }
 
-    /// The model as numpy arrays by name: what a safetensors file of it holds. Raises AprError ("am-not-fitted").
+    /// The model as numpy arrays by name, as in a safetensors file of it. Raises AprError ("am-not-fitted").
     fn tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let raise = |error: apr_models::Error| Refusal::from(error).raise(py, None);
         let tensors = self.loaded.model.to_tensors().map_err(raise)?;
@@ -229,19 +230,17 @@ impl Model {
     }
 }
 
-/// Saves a model as an `.apr` file of version 1, replacing an old file in one step: whatever happens, the name leads
-/// to the old file or to the new one.
+/// Saves a model as an `.apr` file of version 1, replacing an existing file atomically.
 ///
 /// compression: None, "zstd", "zstd-max" or "lz4".
-/// metadata: a dict with what to say about the model, in the fields of the format ("model_name", "description",
-///     "hyperparameters", "metrics", "custom", ...); without it, what the model's own file said. "created_at" is filled in where it
-///     is missing: from SOURCE_DATE_EPOCH, or the clock.
-/// password: encrypt under this str or bytes. recipients: encrypt for the owner of this public key (text or path); the format
-///     supports one recipient. sign_key: sign with this key: the path of the key's file, which only its owner may be able to
-/// read, or the text of the key.
-///     key_password: the password that the key itself is under.
+/// metadata: a dict with the fields of the format ("model_name", "description", "hyperparameters", "metrics", "custom", ...);
+///     by default that of the file the model was loaded from. A missing "created_at" is set from SOURCE_DATE_EPOCH or the clock.
+/// password: encrypt with this str or bytes. recipients: encrypt for the owner of this public key (text or path); the format
+///     supports one recipient.
+/// sign_key: sign with this key: the path of the key's file, which only its owner may be able to read, or the text of the key.
+///     key_password: the password of the key itself.
 ///
-/// What is encrypted is the payload: the metadata stay readable for everybody. Raises AprError, OSError, ValueError, TypeError.
+/// Only the payload is encrypted: anyone can read the metadata. Raises AprError, OSError, ValueError, TypeError.
 #[pyfunction]
 #[pyo3(signature = (
     model, path, *, compression=None, metadata=None, password=None, recipients=None, sign_key=None, key_password=None

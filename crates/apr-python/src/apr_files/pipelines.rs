@@ -12,13 +12,13 @@ use super::method::Method;
 use super::refusal::Refusal;
 use super::samples::{Numbers, SampleBuffer, Values};
 
-/// Rows that are worth a thread. Its start takes as long as a few of them.
+/// Minimum rows per thread, whose start takes as long as a few rows.
 const ROWS_OF_THREAD: usize = 1024;
 
-/// Rows that are asked about together: as many as a pipeline with trees takes at once.
+/// Rows per batch: as many as a pipeline with trees computes at once.
 const ROWS_AT_ONCE: usize = 4096;
 
-/// What a pipeline is asked about.
+/// The samples of a prediction.
 pub(crate) enum Rows {
     Numbers(SampleBuffer),
     Texts(Vec<String>),
@@ -52,12 +52,12 @@ impl Rows {
     }
 }
 
-/// Whether the pipeline is asked about texts.
+/// Whether the input of the pipeline is strings.
 pub(crate) const fn reads_texts(model: &Pipeline) -> bool {
     matches!(model.input(), Input::Texts(_))
 }
 
-/// What the pipeline says to a method.
+/// Computes the output of a method.
 pub(crate) fn answer(model: &Pipeline, method: Method, rows: &Rows) -> Result<Numbers, Refusal> {
     expect_width(model, rows)?;
     match method {

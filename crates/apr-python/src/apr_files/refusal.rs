@@ -39,7 +39,7 @@ pub(crate) enum Refusal {
         place: String,
         error: Box<apr_models::Error>,
     },
-    /// A kind of a crate below, said of what only this one knows.
+    /// A kind of a lower crate, with a subject that only this crate knows.
     Said {
         code: &'static str,
         text: String,
@@ -91,7 +91,7 @@ impl From<model_file::Error> for Refusal {
     }
 }
 
-/// What an error says of itself.
+/// The fields of an error.
 struct Told<'e> {
     code: &'e str,
     text: String,
@@ -100,7 +100,7 @@ struct Told<'e> {
 }
 
 impl Refusal {
-    /// Of a model that has no answer of the kind that is asked for.
+    /// Of a model without the requested output.
     pub(crate) fn no_answer(text: String) -> Self {
         Self::Said { code: "am-no-predictions", text }
     }
@@ -115,7 +115,7 @@ impl Refusal {
         self.raise_of(py, path, path.map(Refused::File))
     }
 
-    /// The same of a file, whose format is named if it is another one.
+    /// The same of a file, with its format if that is the cause.
     pub(crate) fn raise_of(
         &self,
         py: Python<'_>,
@@ -204,7 +204,7 @@ impl Refusal {
     }
 }
 
-/// What an error of a library says of itself.
+/// The fields of a library's error.
 fn located(error: &dyn Located) -> Told<'_> {
     let location = error.location();
     Told {

@@ -26,10 +26,9 @@ type Texts = BTreeMap<String, String>;
 /// Seals a file: encrypted, signed or both, replacing `out` in one step. Of safetensors and GGUF files each tensor can be read
 /// alone afterwards; files of other formats are restored as a whole.
 ///
-/// path, out: str or os.PathLike. password: encrypt under this str or bytes. recipients: encrypt for the owners of these public
-/// keys (one, or a list; text or path of each). sign_key: sign with this key (path or text); key_password: the password that
-/// the key itself is under.
-/// metadata: texts by name that anyone can read; private_metadata: texts for those who can open the file.
+/// path, out: str or os.PathLike. password: encrypt with this str or bytes. recipients: encrypt for the owners of these public
+/// keys (one, or a list; text or path of each). sign_key: sign with this key (path or text); key_password: the password of the
+/// key itself. metadata: texts by name that anyone can read; private_metadata: texts for those who can open the file.
 ///
 /// Raises AprError, OSError, ValueError if the file would be neither encrypted nor signed.
 #[pyfunction]

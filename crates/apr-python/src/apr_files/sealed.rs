@@ -18,7 +18,7 @@ use crate::opened::unpacked;
 use crate::packed::is_packed;
 
 /// An open sealed file: apr.open_sealed makes it. Its header was verified; a tensor is read, decrypted and verified when it is
-/// asked for, and nothing of a tensor that was changed is given out. Any number of threads may read at once.
+/// accessed, and nothing of a modified tensor is returned. Any number of threads may read at once.
 ///
 /// `reader[name]` is a new numpy array, of the tensor's type and shape; of a type that arrays do not have, such as the blocks of
 /// a GGUF file, its bytes.
@@ -33,7 +33,7 @@ pub struct SealedFile {
 /// anything is decrypted.
 ///
 /// path: str or os.PathLike. The keys are those of apr.load: password or identity for an encrypted file, and of a signed one
-/// whose signature counts, at least any_signer=True.
+/// whose signature is accepted, or any_signer=True.
 ///
 /// Returns SealedFile. Raises AprError ("ac-encrypted", "ac-decryption", "ac-signed", "ac-signature", ...), OSError.
 #[pyfunction]

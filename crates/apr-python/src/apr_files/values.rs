@@ -95,7 +95,7 @@ fn map_of(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<Map<Value>> {
     dict.iter().map(entry).collect()
 }
 
-/// The metadata that a dict with the format's fields stands for; the time and the version are filled in when the file is written.
+/// Converts a dict with the fields of the format to metadata; the time and the version are set when the file is written.
 pub(crate) fn metadata_of(dict: &Bound<'_, PyDict>) -> PyResult<Metadata> {
     let mut fields = map_of(dict, Limits::DEFAULT.metadata_depth)?;
     // A field without a value is one that is left out.

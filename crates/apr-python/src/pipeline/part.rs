@@ -199,7 +199,7 @@ impl<'py> Part<'py> {
         Ok(array.values)
     }
 
-    /// Proves that the first dimension is what another part of the plan says.
+    /// Checks that the first dimension agrees with another part of the plan.
     pub(crate) fn expect_rows(&self, expected: usize, shape: &[usize]) -> PyResult<()> {
         let found = shape.first().copied().unwrap_or_default();
         if found == expected {

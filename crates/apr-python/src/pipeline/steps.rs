@@ -129,7 +129,7 @@ fn table(part: &Part<'_>) -> PyResult<Rows> {
     }
 }
 
-/// Whole numbers that this machine can count to.
+/// Integers that fit `usize`.
 fn sizes(part: &Part<'_>) -> PyResult<Vec<usize>> {
     let sizes = part.list::<u64>()?.into_iter().map(usize::try_from);
     sizes.collect::<Result<_, _>>().map_err(|_| part.invalid("has numbers beyond this machine"))
