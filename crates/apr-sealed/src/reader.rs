@@ -229,6 +229,18 @@ impl<'k, R: ReadAt> SealedReader<'k, R> {
         SealedReader { source, header, signer, private, recipients, plan, message }
     }
 
+    /// What the file is read from.
+    #[must_use]
+    pub const fn source(&self) -> &R {
+        &self.source
+    }
+
+    /// What the file is read from, for a cache that is filled between reads. Bytes that were read must not change.
+    #[must_use]
+    pub const fn source_mut(&mut self) -> &mut R {
+        &mut self.source
+    }
+
     /// Gives the source back.
     #[must_use]
     pub fn into_source(self) -> R {

@@ -9,13 +9,15 @@ use apr_container::{
     DecodePayload, Expect, ModelInfo, ModelType, PayloadLayout, PayloadReader, ReadOptions, inspect_prefix,
     load_from_bytes_with, prefix_len,
 };
-use apr_models::{AnyModel, Model as _, QuantType, Tensors};
-use apr_quant::Dtype;
+use apr_models::{AnyModel, QuantType};
+#[cfg(feature = "tensor-models")]
+use apr_models::{Model as _, Tensors};
 use read_at::ReadAt;
-use tensor_dtype::TensorType;
+use tensor_dtype::{Dtype, TensorType};
 
 use crate::content::Content;
 use crate::error::{Error, ErrorKind};
+use crate::named_model::NamedModel;
 use crate::options::OpenOptions;
 use crate::tensor::Tensor;
 
@@ -47,6 +49,7 @@ pub struct Payload {
 #[derive(Debug)]
 struct Decoded {
     payload: Payload,
+    #[cfg(feature = "tensor-models")]
     tensors: Option<Tensors>,
 }
 
@@ -119,7 +122,7 @@ impl AprV1 {
         prefix_len(&content.prefix(32)?, content.total_len(), options)?;
         // Of a long file, before the rest of it is read.
         apr_container::check_source(content, access.trust(), options)?;
-        let file = content.read_all()?;
+        let file = content.bytes()?;
         let signer = apr_container::verify_signature(&file, access.trust(), options)?;
         let mut options = *options;
         if signer.is_some() {
@@ -143,13 +146,12 @@ impl AprV1 {
             return Ok(decoded);
         }
         let payload = match content.in_memory() {
-            Some(file) => load_from_bytes_with(file, Expect::AnyKnown, &self.options)?,
             // Read once, a piece at a time.
             #[cfg(feature = "std")]
             None if !content.is_sealed() => {
                 apr_container::load_from(content, Expect::AnyKnown, &self.options)?
             }
-            None => load_from_bytes_with(&content.read_all()?, Expect::AnyKnown, &self.options)?,
+            _ => load_from_bytes_with(&content.bytes()?, Expect::AnyKnown, &self.options)?,
         };
         let decoded = Decoded::new(payload)?;
         Ok(self.decoded.get_or_init(|| decoded))
@@ -194,12 +196,14 @@ impl AprV1 {
     }
 
     /// The name in the metadata of the model's tensors, if the payload was decoded.
+    #[cfg(feature = "tensor-models")]
     #[must_use]
     pub fn model_entry(&self) -> Option<&str> {
         self.decoded.get()?.tensors.as_ref()?.model()
     }
 
     /// Whether the payload was decoded and its model was fitted.
+    #[cfg(feature = "tensor-models")]
     #[must_use]
     pub fn is_fitted(&self) -> bool {
         self.decoded.get().is_some_and(|decoded| decoded.tensors.is_some())
@@ -227,12 +231,47 @@ impl AprV1 {
         }
     }
 
+    /// Compares the checksum.
+    #[cfg(not(feature = "std"))]
+    pub(crate) fn verify<R: ReadAt>(&self, content: &Content<R>) -> Result<(), Error> {
+        apr_container::v1::Container::from_bytes_with(&content.bytes()?, &self.options)?;
+        Ok(())
+    }
+
+    /// Verifies the signature, if `trust` asks for one, and compares the checksum.
+    #[cfg(feature = "sealed")]
+    pub(crate) fn verify_signature<'k, R: ReadAt>(
+        &self,
+        content: &Content<R>,
+        trust: apr_crypto::Trust<'k>,
+    ) -> Result<Option<apr_crypto::Signer<'k>>, Error> {
+        Ok(apr_container::verify_signature(&content.bytes()?, trust, &self.options)?)
+    }
+
+    /// The model, decoded if it is not yet.
+    pub(crate) fn into_model<R: ReadAt>(self, content: &Content<R>) -> Result<NamedModel, Error> {
+        self.decoded(content)?;
+        let Self { info, decoded, .. } = self;
+        let model = decoded.into_inner().and_then(|decoded| decoded.payload.model);
+        let foreign = || ErrorKind::ForeignPayload { model_type: info.model_type };
+        Ok(NamedModel::new(*model.ok_or_else(foreign)?, info.metadata))
+    }
+
     /// Decodes the payload, which has to be of a known model.
     pub(crate) fn decode<R: ReadAt>(&self, content: &Content<R>) -> Result<&AnyModel, Error> {
         let foreign = || ErrorKind::ForeignPayload { model_type: self.info.model_type };
         Ok(self.decoded(content)?.payload.model.as_deref().ok_or_else(foreign)?)
     }
 
+    #[cfg(not(feature = "tensor-models"))]
+    pub(crate) fn tensors<R: ReadAt>(
+        &self,
+        content: &Content<R>,
+    ) -> Result<alloc::vec::Vec<Tensor<'_>>, Error> {
+        self.decode(content).map(|_| alloc::vec::Vec::new())
+    }
+
+    #[cfg(feature = "tensor-models")]
     pub(crate) fn tensors<R: ReadAt>(
         &self,
         content: &Content<R>,
@@ -249,12 +288,17 @@ impl AprV1 {
 
 impl Decoded {
     fn new(payload: Payload) -> Result<Self, Error> {
+        #[cfg(feature = "tensor-models")]
         let tensors = match payload.model.as_ref().map(|model| model.to_tensors()) {
             None => None,
             Some(Ok(tensors)) => Some(tensors),
             Some(Err(error)) if error.code() == "am-not-fitted" => None,
             Some(Err(error)) => return Err(error.into()),
         };
-        Ok(Self { payload, tensors })
+        Ok(Self {
+            payload,
+            #[cfg(feature = "tensor-models")]
+            tensors,
+        })
     }
 }

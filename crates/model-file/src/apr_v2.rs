@@ -9,23 +9,41 @@ use read_at::ReadAt;
 
 use crate::content::Content;
 use crate::error::{Error, ErrorKind};
+use crate::options::{Inflation, OpenOptions};
 use crate::tensor::Tensor;
 
 /// Header, metadata and index of an `.apr` file of version 2.
 #[derive(Debug)]
 pub struct AprV2 {
-    /// The tensors of a file that is compressed as a whole; otherwise they are read from the file.
-    inflated: Option<Box<Inflated>>,
-    index: Index,
-    #[cfg(feature = "std")]
+    stored: Stored,
     pub(crate) options: ReadOptions,
     /// Shapes in the order of the index.
     shapes: Vec<Vec<usize>>,
 }
 
+/// Where the tensors are.
+#[derive(Debug)]
+enum Stored {
+    /// In the file.
+    InFile(Index),
+    /// In memory: the file is compressed as a whole.
+    Inflated(Box<Inflated>),
+}
+
+impl Stored {
+    const fn index(&self) -> &Index {
+        match self {
+            Self::InFile(index) => index,
+            Self::Inflated(inflated) => inflated.index(),
+        }
+    }
+}
+
 impl AprV2 {
     /// Reads what is before the tensors; of a file that is compressed as a whole, everything.
-    pub(crate) fn read<R: ReadAt>(content: &Content<R>, options: &ReadOptions) -> Result<Self, Error> {
+    pub(crate) fn read<R: ReadAt>(content: &Content<R>, options: &OpenOptions<'_>) -> Result<Self, Error> {
+        let inflation = options.inflation;
+        let options = &options.read_options().apr;
         let mut failed = None;
         let index = Index::read(content.total_len(), options, |offset, bytes| {
             content.read_exact_at(offset, bytes).map_err(|error| {
@@ -37,39 +55,31 @@ impl AprV2 {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        let (inflated, index) = match index {
-            Ok(index) => (None, index),
-            Err(error) if error.code() == "ac-v2-compressed" => {
-                let inflated = Inflated::from_bytes(&content.read_all()?, options)?;
-                let index = inflated.container().index().clone();
-                (Some(Box::new(inflated)), index)
+        let stored = match index {
+            Ok(index) => Stored::InFile(index),
+            Err(error) if inflation == Inflation::OnOpen && error.code() == "ac-v2-compressed" => {
+                Stored::Inflated(Box::new(Inflated::from_bytes(&content.bytes()?, options)?))
             }
             Err(error) => return Err(error.into()),
         };
-        let shapes = index.iter().map(|info| {
+        let shapes = stored.index().iter().map(|info| {
             let shape = info.shape().iter().map(|&dim| usize::try_from(dim)).collect::<Result<_, _>>();
             shape.map_err(|_| Error::from(ErrorKind::Dimension { code: "ac-limit" }).of_tensor(info.name()))
         });
         let shapes = shapes.collect::<Result<_, Error>>()?;
-        Ok(Self {
-            inflated,
-            index,
-            #[cfg(feature = "std")]
-            options: *options,
-            shapes,
-        })
+        Ok(Self { stored, options: *options, shapes })
     }
 
     /// Header, metadata and tensor index.
     #[must_use]
     pub const fn index(&self) -> &Index {
-        &self.index
+        self.stored.index()
     }
 
     /// Whether the file is compressed as a whole, so that its tensors are in memory.
     #[must_use]
     pub const fn is_inflated(&self) -> bool {
-        self.inflated.is_some()
+        matches!(self.stored, Stored::Inflated(_))
     }
 
     /// Reads everything: the checksum at the end, the padding.
@@ -79,9 +89,27 @@ impl AprV2 {
         content: &Content<R>,
         options: &ReadOptions,
     ) -> Result<Footer, Error> {
-        match &self.inflated {
-            Some(inflated) => Ok(inflated.container().footer()),
-            None => Ok(self.index.verify(crate::content::Reader::new(content), options)?),
+        match &self.stored {
+            Stored::Inflated(inflated) => Ok(inflated.container().footer()),
+            Stored::InFile(index) => Ok(index.verify(crate::content::Reader::new(content), options)?),
+        }
+    }
+
+    /// Reads everything: the checksum at the end, the padding.
+    #[cfg(not(feature = "std"))]
+    pub(crate) fn verify<R: ReadAt>(
+        &self,
+        content: &Content<R>,
+        options: &ReadOptions,
+    ) -> Result<Footer, Error> {
+        match &self.stored {
+            Stored::Inflated(inflated) => Ok(inflated.container().footer()),
+            Stored::InFile(_) => {
+                let bytes = content.bytes()?;
+                let container = apr_container::v2::Container::from_bytes_with(&bytes, options)?;
+                container.tensors().map(drop)?;
+                Ok(container.footer())
+            }
         }
     }
 
@@ -93,14 +121,14 @@ impl AprV2 {
             Some(Footer::Wrong { expected, actual }) => Some(Warning::WrongFooter { expected, actual }),
             _ => None,
         };
-        self.index.warnings().iter().copied().chain(at_end).collect()
+        self.index().warnings().iter().copied().chain(at_end).collect()
     }
 
     pub(crate) fn tensors<'m>(&'m self, content: &'m dyn ReadAt) -> Result<Vec<Tensor<'m>>, Error> {
-        let tensors = self.index.iter().zip(&self.shapes);
-        let tensors = tensors.map(|(info, shape)| match &self.inflated {
-            None => Ok(Tensor::stored(info, shape, content)),
-            Some(inflated) => {
+        let tensors = self.index().iter().zip(&self.shapes);
+        let tensors = tensors.map(|(info, shape)| match &self.stored {
+            Stored::InFile(_) => Ok(Tensor::stored(info, shape, content)),
+            Stored::Inflated(inflated) => {
                 let data = inflated.container().data(info.name())?;
                 Ok(Tensor::inflated(info, shape, data))
             }

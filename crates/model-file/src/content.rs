@@ -1,5 +1,6 @@
 //! The bytes of a model file: its source, or the original inside a sealed source.
 
+use alloc::borrow::Cow;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -68,9 +69,12 @@ impl<R: ReadAt> Content<R> {
         return false;
     }
 
-    /// All bytes.
-    pub(crate) fn read_all(&self) -> Result<Vec<u8>, Error> {
-        read_vec(self, 0, self.total_len())
+    /// All bytes, without a copy of those in memory.
+    pub(crate) fn bytes(&self) -> Result<Cow<'_, [u8]>, Error> {
+        match self.in_memory() {
+            Some(bytes) => Ok(Cow::Borrowed(bytes)),
+            None => read_vec(self, 0, self.total_len()).map(Cow::Owned),
+        }
     }
 }
 
@@ -88,7 +92,7 @@ pub(crate) fn read_vec(source: &(impl ReadAt + ?Sized), offset: u64, len: u64) -
 #[cfg(feature = "sealed")]
 #[derive(Debug)]
 pub(crate) struct SealedContent<R> {
-    reader: SealedReader<'static, R>,
+    pub(crate) reader: SealedReader<'static, R>,
     /// Where each part begins in the original.
     starts: Vec<u64>,
 }

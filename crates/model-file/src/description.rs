@@ -12,6 +12,7 @@ use crate::model_file::{Contents, ModelFile};
 use crate::tensor::Tensor;
 
 /// Elements of an array that a description shows.
+#[cfg(feature = "gguf")]
 const SHOWN: usize = 8;
 
 /// What a file says about itself: claims of its writer, read without decoding a payload.
@@ -172,6 +173,7 @@ impl<R: ReadAt> ModelFile<R> {
                 };
                 present.map(entry).collect()
             }
+            #[cfg(feature = "gguf")]
             Contents::Gguf(file) => match file.header() {
                 Ok(header) => {
                     let entries = header.entries();
@@ -190,6 +192,7 @@ impl<R: ReadAt> ModelFile<R> {
     }
 }
 
+#[cfg(feature = "gguf")]
 fn gguf_value(value: gguf_core::Value<'_>) -> MetadataValue {
     match value.as_array() {
         Some(array) => MetadataValue::Array {
@@ -201,8 +204,10 @@ fn gguf_value(value: gguf_core::Value<'_>) -> MetadataValue {
     }
 }
 
-/// A value that is no array; of an array, the length.
-fn gguf_scalar(value: gguf_core::Value<'_>) -> Value {
+/// A value of a GGUF file that is no array; of an array, its length.
+#[cfg(feature = "gguf")]
+#[must_use]
+pub fn gguf_scalar(value: gguf_core::Value<'_>) -> Value {
     if let Some(value) = value.as_bool() {
         Value::Bool(value)
     } else if let Some(text) = value.as_text() {

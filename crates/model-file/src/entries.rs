@@ -9,6 +9,7 @@
 //!
 //! [`to_apr_v1`], [`to_apr_v2`] and [`to_gguf`] convert entries to the metadata of a format. [`Exported`] names what JSON cannot represent.
 
+#[cfg(feature = "gguf")]
 mod gguf;
 
 use alloc::borrow::ToOwned as _;
@@ -22,6 +23,7 @@ use apr_models::MODEL_KEY;
 use json_scan::{Escape, JsonStr};
 use read_at::ReadAt;
 
+#[cfg(feature = "gguf")]
 pub use self::gguf::{ARCHITECTURE, OF_GGUF, UNKNOWN_ARCHITECTURE, remove, set_dequantized, to_gguf};
 use crate::apr_v1::AprV1;
 use crate::error::{Error, ErrorKind};
@@ -75,6 +77,7 @@ impl<R: ReadAt> ModelFile<R> {
                 let totals = Totals::of(&self.tensors()?);
                 Exported { entries: of_apr_v2(file.index().metadata(), totals), lost: Vec::new() }
             }
+            #[cfg(feature = "gguf")]
             Contents::Gguf(file) => gguf::of_header(&file.header()?),
             #[cfg(feature = "sealed")]
             Contents::Sealed(_) => Exported::default(),
@@ -92,6 +95,7 @@ pub fn expand(entries: &mut Entries) {
             entries.entry(path.to_owned()).or_insert(text);
         });
     }
+    #[cfg(feature = "gguf")]
     gguf::expand(entries);
 }
 

@@ -30,8 +30,10 @@ pub enum ErrorKind {
     /// An `.apr` file.
     Apr(apr_container::Error),
     /// A GGUF file.
+    #[cfg(feature = "gguf")]
     Gguf(gguf_core::Error),
     /// A sealed file.
+    #[cfg(feature = "sealed")]
     Sealed(apr_sealed::Error),
     /// A model and its tensors.
     Model(apr_models::Error),
@@ -43,7 +45,7 @@ pub enum ErrorKind {
     /// A safetensors file, or a set of them, on disk.
     #[cfg(feature = "std")]
     Files(st_mmap::Error),
-    /// A format that is recognized and not opened.
+    /// A format that is recognized and not opened: one of other programs, or one whose feature is not enabled.
     ForeignFormat {
         /// What the file is.
         found: FileKind,
@@ -71,6 +73,7 @@ pub enum ErrorKind {
         found: TensorType,
     },
     /// A value that the requested element type cannot represent.
+    #[cfg(feature = "quantize")]
     NotRepresentable {
         /// The stored type.
         from: TensorType,
@@ -145,7 +148,9 @@ impl Error {
         match &self.0.kind {
             ErrorKind::SafeTensors(error) => error.code(),
             ErrorKind::Apr(error) => error.code(),
+            #[cfg(feature = "gguf")]
             ErrorKind::Gguf(error) => error.code(),
+            #[cfg(feature = "sealed")]
             ErrorKind::Sealed(error) => error.code(),
             ErrorKind::Model(error) => error.code(),
             ErrorKind::Read(_) => "mo-read",
@@ -159,6 +164,7 @@ impl Error {
             ErrorKind::ModelDtype { .. } => "mo-model-dtype",
             ErrorKind::UnknownEncoding { .. } => "mo-unknown-encoding",
             ErrorKind::ByteOrder { .. } => "mo-byte-order",
+            #[cfg(feature = "quantize")]
             ErrorKind::NotRepresentable { .. } => "mo-not-representable",
             ErrorKind::Dimension { code } => code,
             ErrorKind::OutOfRange { .. } => "mo-range",
@@ -195,7 +201,9 @@ macro_rules! wraps {
 wraps! {
     st_core::Error => SafeTensors,
     apr_container::Error => Apr,
+    #[cfg(feature = "gguf")]
     gguf_core::Error => Gguf,
+    #[cfg(feature = "sealed")]
     apr_sealed::Error => Sealed,
     apr_models::Error => Model,
     #[cfg(feature = "std")]
@@ -207,13 +215,13 @@ wraps! {
 /// Of the content of a sealed file, the error of the sealed file.
 impl From<read_at::Error> for Error {
     fn from(error: read_at::Error) -> Self {
-        use core::error::Error as _;
-        if error.source().is_none_or(|source| !source.is::<apr_sealed::Error>()) {
-            return ErrorKind::Read(error).into();
+        #[cfg(feature = "sealed")]
+        if core::error::Error::source(&error).is_some_and(|source| source.is::<apr_sealed::Error>()) {
+            let kind = error.kind();
+            let sealed = error.into_source().and_then(|source| source.downcast::<apr_sealed::Error>().ok());
+            return sealed.map_or(ErrorKind::Read(kind.into()), |sealed| ErrorKind::Sealed(*sealed)).into();
         }
-        let kind = error.kind();
-        let sealed = error.into_source().and_then(|source| source.downcast::<apr_sealed::Error>().ok());
-        sealed.map_or(ErrorKind::Read(kind.into()), |sealed| ErrorKind::Sealed(*sealed)).into()
+        ErrorKind::Read(error).into()
     }
 }
 
@@ -222,7 +230,9 @@ impl fmt::Display for ErrorKind {
         match self {
             Self::SafeTensors(error) => error.fmt(f),
             Self::Apr(error) => error.fmt(f),
+            #[cfg(feature = "gguf")]
             Self::Gguf(error) => error.fmt(f),
+            #[cfg(feature = "sealed")]
             Self::Sealed(error) => error.fmt(f),
             Self::Model(error) => error.fmt(f),
             Self::Read(error) => error.fmt(f),
@@ -242,6 +252,7 @@ impl fmt::Display for ErrorKind {
             Self::ByteOrder { found } => {
                 write!(f, "big-endian blocks of type {found} are not turned round here")
             }
+            #[cfg(feature = "quantize")]
             Self::NotRepresentable { from, to, .. } => write!(f, "{from} cannot become {to}"),
             Self::Dimension { .. } => f.write_str("a dimension is beyond what this machine can count"),
             Self::OutOfRange { offset, len, available } => {
@@ -262,6 +273,7 @@ impl fmt::Display for ErrorKind {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.kind.fmt(f)?;
+        #[cfg(feature = "quantize")]
         if let ErrorKind::NotRepresentable { element: Some(element), value, .. } = self.0.kind {
             write!(f, ": element {element} is {value}")?;
         }
@@ -278,7 +290,9 @@ impl core::error::Error for Error {
         match &self.0.kind {
             ErrorKind::SafeTensors(error) => error.source(),
             ErrorKind::Apr(error) => error.source(),
+            #[cfg(feature = "gguf")]
             ErrorKind::Gguf(error) => error.source(),
+            #[cfg(feature = "sealed")]
             ErrorKind::Sealed(error) => error.source(),
             ErrorKind::Model(error) => error.source(),
             // So that a missing range is found in the chain.

@@ -155,6 +155,7 @@ impl ModelFormat {
     }
 
     fn of_magic(first: &[u8]) -> Option<Self> {
+        #[cfg(feature = "sealed")]
         if first.starts_with(&apr_sealed::MAGIC) {
             return Some(Self::Sealed);
         }
@@ -204,6 +205,7 @@ mod tests {
             (&Magic::Apr.bytes(), ModelFormat::AprV2),
             (&Magic::Apr2.bytes(), ModelFormat::AprV2),
             (b"GGUF", ModelFormat::Gguf),
+            #[cfg(feature = "sealed")]
             (&apr_sealed::MAGIC, ModelFormat::Sealed),
         ];
         for (magic, format) in magics {

@@ -16,15 +16,23 @@ extern crate std;
 mod kind;
 mod options;
 mod error;
+#[cfg_attr(
+    not(all(feature = "tensor-models", feature = "gguf")),
+    allow(dead_code, reason = "some of it is for entries and for GGUF alone")
+)]
 mod json;
 mod content;
+#[cfg(feature = "quantize")]
+#[cfg_attr(not(feature = "gguf"), allow(dead_code, reason = "the other byte order is for GGUF alone"))]
 mod blocks;
 mod tensor;
 mod safetensors;
 mod apr_v1;
 mod apr_v2;
+#[cfg(feature = "gguf")]
 mod gguf;
 mod model_file;
+#[cfg(feature = "tensor-models")]
 pub mod entries;
 mod named_model;
 mod description;
@@ -35,17 +43,23 @@ mod serialize;
 pub use crate::apr_v1::SignedBy;
 pub use crate::apr_v1::{AprV1, Payload};
 pub use crate::apr_v2::AprV2;
+#[cfg(feature = "quantize")]
 pub use crate::blocks::halves;
+#[cfg(feature = "gguf")]
+pub use crate::description::gguf_scalar;
 pub use crate::description::{Description, MetadataValue, TensorDescription, Warning};
 pub use crate::error::{Error, ErrorKind};
+#[cfg(feature = "gguf")]
 pub use crate::gguf::Gguf;
 pub use crate::kind::{FileKind, ModelFormat};
-#[cfg(feature = "std")]
-pub use crate::model_file::Verification;
-pub use crate::model_file::{Contents, ModelFile};
-pub use crate::named_model::{NamedModel, gather};
+pub use crate::model_file::{Contents, ModelFile, Verification};
+#[cfg(feature = "tensor-models")]
+pub use crate::named_model::gather;
+pub use crate::named_model::{NamedModel, class_names, feature_names};
 pub use crate::options::{OpenOptions, ReadOptions};
 pub use crate::safetensors::SafeTensors;
 #[cfg(feature = "std")]
 pub use crate::tensor::Part;
-pub use crate::tensor::{Tensor, Totals, common_name, decodable};
+#[cfg(feature = "quantize")]
+pub use crate::tensor::decodable;
+pub use crate::tensor::{Tensor, Totals, common_name};

@@ -6,11 +6,13 @@ use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use std::path::Path;
 
-#[cfg(feature = "std")]
 use apr_container::v2::Footer;
+#[cfg(feature = "sealed")]
+use apr_crypto::{Signer, Trust};
+#[cfg(feature = "tensor-models")]
 use apr_models::AnyModel;
 #[cfg(feature = "sealed")]
-use apr_sealed::{SealedHeader, SealedReader};
+use apr_sealed::{SealedHeader, SealedLimits, SealedReader};
 #[cfg(feature = "std")]
 use read_at::FileSource;
 use read_at::ReadAt;
@@ -25,7 +27,9 @@ use crate::content::Content;
 #[cfg(feature = "sealed")]
 use crate::content::SealedContent;
 use crate::error::{Error, ErrorKind};
+#[cfg(feature = "gguf")]
 use crate::gguf::Gguf;
+use crate::named_model::NamedModel;
 use crate::options::OpenOptions;
 use crate::safetensors::SafeTensors;
 use crate::tensor::Tensor;
@@ -64,6 +68,7 @@ pub enum Contents {
     /// `.apr` version 2.
     AprV2(Box<AprV2>),
     /// GGUF.
+    #[cfg(feature = "gguf")]
     Gguf(Box<Gguf>),
     /// A sealed file for which no keys were given.
     #[cfg(feature = "sealed")]
@@ -142,13 +147,14 @@ impl<R: ReadAt> ModelFile<R> {
 
     #[cfg(feature = "sealed")]
     fn of_sealed(content: Content<R>, options: &OpenOptions<'_>) -> Result<Self, Error> {
-        let (Some(access), Content::Source(source)) = (options.access(), &content) else {
-            let header = SealedHeader::read(&content, options.sealed_limits())?;
-            let contents = Contents::Sealed(Box::new(header));
-            return Ok(Self { content, contents, is_sealed: true });
+        let (source, access) = match (content, options.access()) {
+            (Content::Source(source), Some(access)) => (source, access),
+            (content, _) => {
+                let header = SealedHeader::read(&content, options.sealed_limits())?;
+                let contents = Contents::Sealed(Box::new(header));
+                return Ok(Self { content, contents, is_sealed: true });
+            }
         };
-        let _ = source;
-        let Content::Source(source) = content else { unreachable!("matched above") };
         let reader = SealedReader::open(source, &access, options.sealed_limits())?;
         let content = Content::Sealed(Box::new(SealedContent::new(reader.forget_names())));
         let kind = FileKind::of(&content.prefix(FileKind::PREFIX as u64)?);
@@ -167,17 +173,22 @@ impl<R: ReadAt> ModelFile<R> {
         let read = options.read_options();
         Ok(match kind {
             FileKind::Model(ModelFormat::AprV1) => Contents::AprV1(Box::new(AprV1::read(content, options)?)),
-            FileKind::Model(ModelFormat::AprV2) => {
-                Contents::AprV2(Box::new(AprV2::read(content, &read.apr)?))
-            }
+            FileKind::Model(ModelFormat::AprV2) => Contents::AprV2(Box::new(AprV2::read(content, options)?)),
+            #[cfg(feature = "gguf")]
             FileKind::Model(ModelFormat::Gguf) => Contents::Gguf(Box::new(Gguf::read(content, &read.gguf)?)),
-            FileKind::Model(ModelFormat::Sealed) => {
+            #[allow(unreachable_patterns, reason = "GGUF without its feature")]
+            FileKind::Model(ModelFormat::Sealed | ModelFormat::Gguf) => {
                 return Err(ErrorKind::ForeignFormat { found: kind }.into());
             }
             FileKind::Foreign(format) => {
+                let found = FileKind::Foreign(format);
+                #[cfg(feature = "archives")]
                 let found =
-                    FileKind::identify(content.total_len(), |offset, out| content.read_exact_at(offset, out));
-                let found = found.unwrap_or(FileKind::Foreign(format));
+                    FileKind::identify(content.total_len(), |offset, out| content.read_exact_at(offset, out))
+                        .or_else(|error| match read_at::missing_range(&error) {
+                            Some(_) => Err(error),
+                            None => Ok(found),
+                        })?;
                 return Err(ErrorKind::ForeignFormat { found }.into());
             }
             FileKind::Model(ModelFormat::SafeTensors) | FileKind::Unknown => {
@@ -193,6 +204,7 @@ impl<R: ReadAt> ModelFile<R> {
             Contents::SafeTensors(_) => ModelFormat::SafeTensors,
             Contents::AprV1(_) => ModelFormat::AprV1,
             Contents::AprV2(_) => ModelFormat::AprV2,
+            #[cfg(feature = "gguf")]
             Contents::Gguf(_) => ModelFormat::Gguf,
             #[cfg(feature = "sealed")]
             Contents::Sealed(_) => ModelFormat::Sealed,
@@ -203,6 +215,46 @@ impl<R: ReadAt> ModelFile<R> {
     #[must_use]
     pub const fn is_sealed(&self) -> bool {
         self.is_sealed
+    }
+
+    /// The bytes of the file, or of the file inside a sealed one; none of a set of files.
+    #[must_use]
+    pub const fn content(&self) -> &impl ReadAt {
+        &self.content
+    }
+
+    /// What the file is read from; `None` of files that were opened by their paths.
+    #[must_use]
+    pub const fn source(&self) -> Option<&R> {
+        match &self.content {
+            Content::Source(source) => Some(source),
+            #[cfg(feature = "sealed")]
+            Content::Sealed(content) => Some(content.reader.source()),
+            #[cfg(feature = "std")]
+            Content::Files => None,
+        }
+    }
+
+    /// What the file is read from, for a cache that is filled between reads. Bytes that were read must not change.
+    #[must_use]
+    pub const fn source_mut(&mut self) -> Option<&mut R> {
+        match &mut self.content {
+            Content::Source(source) => Some(source),
+            #[cfg(feature = "sealed")]
+            Content::Sealed(content) => Some(content.reader.source_mut()),
+            #[cfg(feature = "std")]
+            Content::Files => None,
+        }
+    }
+
+    /// The reader of a sealed file that was opened with keys.
+    #[cfg(feature = "sealed")]
+    #[must_use]
+    pub const fn sealed(&self) -> Option<&SealedReader<'static, R>> {
+        match &self.content {
+            Content::Sealed(content) => Some(&content.reader),
+            _ => None,
+        }
     }
 
     /// What was read of the file.
@@ -253,6 +305,7 @@ impl<R: ReadAt> ModelFile<R> {
             Contents::SafeTensors(files) => files.tensors(&self.content),
             Contents::AprV1(file) => file.tensors(&self.content),
             Contents::AprV2(file) => file.tensors(&self.content),
+            #[cfg(feature = "gguf")]
             Contents::Gguf(file) => Ok(file.tensors(&self.content)),
             #[cfg(feature = "sealed")]
             Contents::Sealed(_) => Ok(Vec::new()),
@@ -282,8 +335,43 @@ impl<R: ReadAt> ModelFile<R> {
     }
 
     /// The model of an `.apr` file of version 1, decoded now unless it was before.
+    #[cfg(feature = "tensor-models")]
     pub(crate) fn decoded<'f>(&self, file: &'f AprV1) -> Result<&'f AnyModel, Error> {
         file.decode(&self.content)
+    }
+
+    /// As [`model`](Self::model), without a copy of a model that was decoded.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`model`](Self::model).
+    pub fn into_model(self) -> Result<NamedModel, Error> {
+        match self.contents {
+            Contents::AprV1(file) => file.into_model(&self.content),
+            #[cfg(feature = "tensor-models")]
+            _ => self.model(),
+            #[cfg(not(feature = "tensor-models"))]
+            _ => Err(ErrorKind::NoModel.into()),
+        }
+    }
+
+    /// Verifies the signature in the file, and with it every signed byte: of a sealed file, opened or not, and of an `.apr` file of
+    /// version 1. `None` if `trust` asks for no signature and the `.apr` file has none, and of other formats.
+    ///
+    /// # Errors
+    ///
+    /// If the signature is invalid or not by a trusted key, if there is none, and those of reading.
+    #[cfg(feature = "sealed")]
+    pub fn verify_signature<'k>(&self, trust: Trust<'k>) -> Result<Option<Signer<'k>>, Error> {
+        let limits = SealedLimits::default();
+        if let Some(reader) = self.sealed() {
+            return Ok(Some(apr_sealed::verify(reader.source(), trust, &limits)?));
+        }
+        match &self.contents {
+            Contents::AprV1(file) => file.verify_signature(&self.content, trust),
+            Contents::Sealed(_) => Ok(Some(apr_sealed::verify(&self.content, trust, &limits)?)),
+            _ => Ok(None),
+        }
     }
 
     /// Reads everything that the format can verify: the checksum of an `.apr` file. Signatures are verified when a file is opened with
@@ -292,7 +380,6 @@ impl<R: ReadAt> ModelFile<R> {
     /// # Errors
     ///
     /// If the checksum does not match, and those of reading.
-    #[cfg(feature = "std")]
     pub fn verify(&self) -> Result<Verification, Error> {
         match &self.contents {
             Contents::AprV1(file) => {
@@ -310,7 +397,6 @@ impl<R: ReadAt> ModelFile<R> {
         }
     }
 
-    #[cfg(feature = "std")]
     fn footer(&self, file: &AprV2) -> Result<Footer, Error> {
         let options = apr_container::ReadOptions {
             unchecked_signature: apr_container::UncheckedSignature::Allow,
@@ -324,7 +410,6 @@ impl<R: ReadAt> ModelFile<R> {
     /// # Errors
     ///
     /// If a strictly read file is damaged, and those of reading.
-    #[cfg(feature = "std")]
     pub fn checksum(&self) -> Result<Option<Footer>, Error> {
         match &self.contents {
             Contents::AprV2(file) => self.footer(file).map(Some),
@@ -334,7 +419,6 @@ impl<R: ReadAt> ModelFile<R> {
 }
 
 /// What [`ModelFile::verify`] could verify.
-#[cfg(feature = "std")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verification {
     /// The checksum matches.
@@ -376,6 +460,7 @@ impl<R: ReadAt> ModelFile<R> {
         Ok(crate::Description {
             format: self.format().name().to_string(),
             version: match &self.contents {
+                #[cfg(feature = "gguf")]
                 Contents::Gguf(file) => Some(file.header()?.version()),
                 _ => self.format().version(),
             },

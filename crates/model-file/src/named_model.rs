@@ -5,15 +5,21 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use apr_container::Metadata;
-use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Label, MODEL_KEY, Model as _, Tensors};
+#[cfg(feature = "tensor-models")]
+use apr_models::Tensors;
+use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Label, MODEL_KEY, Model as _};
 use read_at::ReadAt;
 
+#[cfg(feature = "tensor-models")]
 use crate::entries;
+#[cfg(feature = "tensor-models")]
 use crate::error::{Error, ErrorKind};
 use crate::model_file::{Contents, ModelFile};
+#[cfg(feature = "tensor-models")]
 use crate::tensor::Tensor;
 
 /// Most bytes of tensors that are taken for a model if the metadata name none.
+#[cfg(feature = "tensor-models")]
 const MAX_UNNAMED: u64 = 1 << 30;
 
 /// A loaded model with the metadata of its file.
@@ -30,9 +36,9 @@ pub struct NamedModel {
 }
 
 impl NamedModel {
-    fn new(model: AnyModel, metadata: Metadata) -> Self {
-        let features = texts(&metadata, FEATURES_KEY);
-        let classes = texts(&metadata, CLASSES_KEY);
+    pub(crate) fn new(model: AnyModel, metadata: Metadata) -> Self {
+        let features = feature_names(&metadata);
+        let classes = class_names(&metadata);
         Self { model, features, classes, metadata }
     }
 
@@ -55,6 +61,18 @@ impl NamedModel {
     }
 }
 
+/// The names of the features in their order, by the metadata of an `.apr` file of version 1.
+#[must_use]
+pub fn feature_names(metadata: &Metadata) -> Option<Vec<String>> {
+    texts(metadata, FEATURES_KEY)
+}
+
+/// The names of the classes by their indices, by the metadata of an `.apr` file of version 1.
+#[must_use]
+pub fn class_names(metadata: &Metadata) -> Option<Vec<String>> {
+    texts(metadata, CLASSES_KEY)
+}
+
 /// An array of strings in the custom metadata.
 fn texts(metadata: &Metadata, key: &str) -> Option<Vec<String>> {
     let values = metadata.custom.get(key)?.as_array()?;
@@ -75,6 +93,7 @@ impl<R: ReadAt> ModelFile<R> {
                 let name = file.index().metadata().other.get(MODEL_KEY)?.as_str()?;
                 Some(name.into_owned())
             }
+            #[cfg(feature = "gguf")]
             Contents::Gguf(file) => file.header().ok()?.get(MODEL_KEY)?.as_str().map(Into::into),
             #[cfg(feature = "sealed")]
             Contents::Sealed(_) => None,
@@ -84,6 +103,7 @@ impl<R: ReadAt> ModelFile<R> {
     /// Whether the tensors are those of a model that this library predicts with, by the metadata; of `.apr` version 1, whether the
     /// payload was decoded and its model was fitted.
     #[must_use]
+    #[cfg(feature = "tensor-models")]
     pub fn declares_known_model(&self) -> bool {
         match self.contents() {
             Contents::AprV1(file) => file.is_fitted(),
@@ -98,6 +118,7 @@ impl<R: ReadAt> ModelFile<R> {
     ///
     /// [`ErrorKind::NoModel`], [`ErrorKind::ModelDtype`], [`ErrorKind::ForeignPayload`], [`ErrorKind::Model`] if the tensors are of no
     /// known model, and those of [`entries`](Self::entries) and of reading.
+    #[cfg(feature = "tensor-models")]
     pub fn model(&self) -> Result<NamedModel, Error> {
         if let Contents::AprV1(file) = self.contents() {
             let model = self.decoded(file)?.clone();
@@ -111,8 +132,9 @@ impl<R: ReadAt> ModelFile<R> {
             return Err(ErrorKind::NoModel.into());
         }
         let tensors = tensors.into_iter().map(|tensor| {
-            let widened = if name.is_some() { tensor.widened()? } else { tensor };
-            Ok((tensor.name(), widened))
+            #[cfg(feature = "quantize")]
+            let tensor = if name.is_some() { tensor.widened()? } else { tensor };
+            Ok((tensor.name(), tensor))
         });
         let tensors = tensors.collect::<Result<Vec<_>, Error>>()?;
         let model = AnyModel::from_tensors(&gather(tensors, name.map(String::as_str))?)?;
@@ -126,6 +148,7 @@ impl<R: ReadAt> ModelFile<R> {
 /// # Errors
 ///
 /// [`ErrorKind::ModelDtype`], and those of reading.
+#[cfg(feature = "tensor-models")]
 pub fn gather<'n>(
     tensors: impl IntoIterator<Item = (&'n str, Tensor<'n>)>,
     model: Option<&str>,

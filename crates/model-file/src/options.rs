@@ -15,6 +15,7 @@ pub struct ReadOptions {
     /// Of `.apr`, both versions.
     pub apr: apr_container::ReadOptions,
     /// Of GGUF.
+    #[cfg(feature = "gguf")]
     pub gguf: gguf_core::ReadOptions,
 }
 
@@ -23,6 +24,7 @@ impl ReadOptions {
     pub const STRICT: Self = Self {
         safetensors: st_core::ReadOptions::STRICT,
         apr: apr_container::ReadOptions::STRICT,
+        #[cfg(feature = "gguf")]
         gguf: gguf_core::ReadOptions::STRICT,
     };
 
@@ -30,6 +32,7 @@ impl ReadOptions {
     pub const COMPAT: Self = Self {
         safetensors: st_core::ReadOptions::COMPAT,
         apr: apr_container::ReadOptions::COMPAT,
+        #[cfg(feature = "gguf")]
         gguf: gguf_core::ReadOptions::COMPAT,
     };
 
@@ -71,12 +74,21 @@ impl ReadOptions {
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions<'k> {
     read: ReadOptions,
+    pub(crate) inflation: Inflation,
     #[cfg(feature = "sealed")]
     access: Option<Access<'k>>,
     #[cfg(feature = "sealed")]
     sealed_limits: SealedLimits,
     #[cfg(not(feature = "sealed"))]
     keys: core::marker::PhantomData<&'k ()>,
+}
+
+/// What opening does with an `.apr` file of version 2 that is compressed as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Inflation {
+    #[default]
+    OnOpen,
+    Refused,
 }
 
 impl<'k> OpenOptions<'k> {
@@ -107,6 +119,14 @@ impl<'k> OpenOptions<'k> {
     #[must_use]
     pub fn with_sealed_limits(mut self, limits: SealedLimits) -> Self {
         self.sealed_limits = limits;
+        self
+    }
+
+    /// Refuses an `.apr` file of version 2 that is compressed as a whole (`ac-v2-compressed`) instead of reading all of it: for
+    /// programs that show what they know of a remote file before they fetch it.
+    #[must_use]
+    pub const fn without_inflation(mut self) -> Self {
+        self.inflation = Inflation::Refused;
         self
     }
 

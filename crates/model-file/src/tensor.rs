@@ -4,21 +4,30 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use apr_container::v2;
-use apr_quant::{Dtype, Quantizer, dequantize, repack};
+#[cfg(feature = "quantize")]
+use apr_quant::{Quantizer, dequantize, repack};
+#[cfg(feature = "gguf")]
 use gguf_core::Endian;
 use read_at::ReadAt;
-use st_core::{Bounds, Index, SlicePlan, TensorInfo, TensorView};
+#[cfg(feature = "quantize")]
+use st_core::TensorView;
+use st_core::{Bounds, Index, SlicePlan, TensorInfo};
 #[cfg(feature = "std")]
 use st_mmap::SafeTensorsFile;
-use tensor_dtype::TensorType;
+use tensor_dtype::{Dtype, TensorType};
 
-use crate::blocks::{APR_Q8_SCALE, Decoded, Shown, Swap};
+#[cfg(feature = "gguf")]
+use crate::blocks::Swap;
+#[cfg(feature = "quantize")]
+use crate::blocks::{APR_Q8_SCALE, Decoded, Shown};
 use crate::error::{Error, ErrorKind};
 
 /// Bytes read from a tensor at once.
 const CHUNK: u64 = 1 << 20;
 /// The smallest number that a half holds with all of its digits, and the first that rounds to infinity.
+#[cfg(feature = "quantize")]
 const HALF_MIN_NORMAL: f32 = 1.0 / 16_384.0;
+#[cfg(feature = "quantize")]
 const HALF_OVERFLOW: f32 = 65_520.0;
 
 /// A tensor of a model file: name, type and shape, and access to its bytes, which are read on demand.
@@ -33,6 +42,7 @@ pub struct Tensor<'m> {
     byte_len: u64,
     place: Place<'m>,
     /// If this shows other bytes than are stored.
+    #[cfg(feature = "quantize")]
     shown: Option<Shown>,
 }
 
@@ -81,6 +91,7 @@ enum Place<'m> {
     Part(Part<'m>, TensorInfo<'m>),
     Stored(Origin<'m>),
     /// In the other byte order; `None` if the layout of the blocks is not known in it.
+    #[cfg(feature = "gguf")]
     Swapped(Origin<'m>, Option<Swap>),
     Memory(&'m [u8]),
 }
@@ -118,6 +129,7 @@ impl<'m> Tensor<'m> {
             elements: info.element_count(),
             byte_len: info.byte_len(),
             place,
+            #[cfg(feature = "quantize")]
             shown: None,
         }
     }
@@ -126,7 +138,16 @@ impl<'m> Tensor<'m> {
         let elements = shape.iter().fold(1_u64, |count, &dim| count.saturating_mul(dim as u64));
         let byte_len = data.len() as u64;
         let place = Place::Memory(data);
-        Self { name, dtype, shape, elements, byte_len, place, shown: None }
+        Self {
+            name,
+            dtype,
+            shape,
+            elements,
+            byte_len,
+            place,
+            #[cfg(feature = "quantize")]
+            shown: None,
+        }
     }
 
     pub(crate) fn stored(info: v2::TensorInfo<'m>, shape: &'m [usize], content: &'m dyn ReadAt) -> Self {
@@ -146,12 +167,14 @@ impl<'m> Tensor<'m> {
             elements: info.shape().iter().fold(1, |count: u64, &dim| count.saturating_mul(dim)),
             byte_len: info.byte_len(),
             place,
+            #[cfg(feature = "quantize")]
             shown: None,
         }
     }
 
     /// Of a GGUF file. Its bytes are read as little-endian, whatever the byte order of the file; block types without a big-endian
     /// layout are not converted.
+    #[cfg(feature = "gguf")]
     pub(crate) fn of_gguf(
         (name, dtype): (&'m str, TensorType),
         (shape, elements): (&'m [usize], u64),
@@ -168,9 +191,21 @@ impl<'m> Tensor<'m> {
             Endian::Little => Place::Stored(origin),
             Endian::Big => Place::Swapped(origin, swap),
         };
-        Self { name, dtype, shape, elements, byte_len, place, shown: None }
+        Self {
+            name,
+            dtype,
+            shape,
+            elements,
+            byte_len,
+            place,
+            #[cfg(feature = "quantize")]
+            shown: None,
+        }
     }
+}
 
+#[cfg(feature = "quantize")]
+impl<'m> Tensor<'m> {
     /// The same tensor as plain numbers, `F32` or `F16`, made of its blocks as they are read; of plain numbers themselves,
     /// nothing else.
     ///
@@ -264,11 +299,14 @@ impl<'m> Tensor<'m> {
         let shown = Some(Shown::Plain(Decoded { from, to, elements: self.elements }));
         Ok(Self { dtype: TensorType::Known(to), byte_len, shown, ..self })
     }
+}
 
+impl<'m> Tensor<'m> {
     /// The same tensor with its bytes as they lie, in whatever order its file has them.
     #[must_use]
     pub fn as_stored(self) -> Self {
         match self.place {
+            #[cfg(feature = "gguf")]
             Place::Swapped(origin, _) => Self { place: Place::Stored(origin), ..self },
             _ => self,
         }
@@ -280,10 +318,13 @@ impl<'m> Tensor<'m> {
     ///
     /// If its byte order is the other one and its type cannot be byte-swapped here.
     pub fn check_order(&self) -> Result<(), Error> {
-        if !matches!(self.place, Place::Swapped(_, None)) {
-            return Ok(());
+        match self.place {
+            #[cfg(feature = "gguf")]
+            Place::Swapped(_, None) => {
+                Err(Error::from(ErrorKind::ByteOrder { found: self.dtype }).of_tensor(self.name))
+            }
+            _ => Ok(()),
         }
-        Err(Error::from(ErrorKind::ByteOrder { found: self.dtype }).of_tensor(self.name))
     }
 
     /// Its name.
@@ -322,7 +363,9 @@ impl<'m> Tensor<'m> {
         match &self.place {
             #[cfg(feature = "std")]
             Place::Part(_, info) => Some(info.file_range().start),
-            Place::Stored(origin) | Place::Swapped(origin, _) => Some(origin.offset),
+            #[cfg(feature = "gguf")]
+            Place::Swapped(origin, _) => Some(origin.offset),
+            Place::Stored(origin) => Some(origin.offset),
             Place::Memory(_) => None,
         }
     }
@@ -333,7 +376,7 @@ impl<'m> Tensor<'m> {
         match &self.place {
             #[cfg(feature = "std")]
             Place::Part(part, _) => part.shard,
-            Place::Stored(_) | Place::Swapped(..) | Place::Memory(_) => None,
+            _ => None,
         }
     }
 
@@ -347,9 +390,12 @@ impl<'m> Tensor<'m> {
         if offset.checked_add(len).is_none_or(|end| end > available) {
             return Err(Error::from(ErrorKind::OutOfRange { offset, len, available }).of_tensor(self.name));
         }
-        let Some(shown) = self.shown else { return self.read_stored(offset, buf) };
-        let read = shown.read(offset, buf, self.byte_len, |offset, buf| self.read_stored(offset, buf));
-        read.map_err(|error| error.of_tensor(self.name))
+        #[cfg(feature = "quantize")]
+        if let Some(shown) = self.shown {
+            let read = shown.read(offset, buf, self.byte_len, |offset, buf| self.read_stored(offset, buf));
+            return read.map_err(|error| error.of_tensor(self.name));
+        }
+        self.read_stored(offset, buf)
     }
 
     fn read_stored(&self, offset: u64, buf: &mut [u8]) -> Result<(), Error> {
@@ -359,7 +405,10 @@ impl<'m> Tensor<'m> {
                 let range = offset..offset + buf.len() as u64;
                 Ok(part.file.read_range(self.name, range, buf)?)
             }
-            Place::Stored(origin) | Place::Swapped(origin, None) => origin.read(offset, buf, self.name),
+            Place::Stored(origin) => origin.read(offset, buf, self.name),
+            #[cfg(feature = "gguf")]
+            Place::Swapped(origin, None) => origin.read(offset, buf, self.name),
+            #[cfg(feature = "gguf")]
             Place::Swapped(origin, Some(swap)) => {
                 swap.read(offset, buf, self.byte_len, |offset, buf| origin.read(offset, buf, self.name))
             }
@@ -394,6 +443,7 @@ impl<'m> Tensor<'m> {
     /// # Errors
     ///
     /// [`ErrorKind::UnknownEncoding`] for types without an `f32` conversion, and those of [`to_vec`](Self::to_vec).
+    #[cfg(feature = "quantize")]
     pub fn to_f32(&self) -> Result<Vec<f32>, Error> {
         let widened = self.widened()?;
         let unknown = || Error::from(ErrorKind::UnknownEncoding { found: self.dtype }).of_tensor(self.name);
@@ -468,6 +518,7 @@ pub fn common_name(dtype: TensorType) -> &'static str {
 }
 
 /// The type, if `apr-quant` decodes it.
+#[cfg(feature = "quantize")]
 #[must_use]
 pub fn decodable(dtype: TensorType) -> Option<Dtype> {
     dtype.known().filter(|&dtype| apr_quant::is_decodable(dtype))

@@ -119,6 +119,12 @@ impl Inflated {
         Ok(Self { content, index, found })
     }
 
+    /// Header, metadata and tensor index.
+    #[must_use]
+    pub const fn index(&self) -> &Index {
+        &self.index
+    }
+
     /// The file, readable.
     #[must_use]
     pub fn container(&self) -> Container<'_> {
