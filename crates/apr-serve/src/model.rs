@@ -1,9 +1,7 @@
 //! The served model and its description.
 
-use apr_container::inspect_bytes;
-use apr_models::{
-    Accepts, AnyModel, CLASSES_KEY, Error, ErrorKind, FEATURES_KEY, InputKind, Label, Model as _, OutputKind,
-};
+use apr_models::{Accepts, AnyModel, Error, ErrorKind, InputKind, Label, Model as _, OutputKind};
+use model_file::{ModelFile, OpenOptions};
 use sha2::{Digest as _, Sha256};
 
 use crate::features::Features;
@@ -42,28 +40,22 @@ impl Model {
         })
     }
 
-    /// Reads the model of an `.apr` file of version 1 or 2, for example from `include_bytes!`; the names of features and
-    /// classes in its metadata and its digest go with it.
+    /// Reads the model of an `.apr` or safetensors file, for example from `include_bytes!`, with the names of features and classes in its
+    /// metadata, and computes the digest of the file.
     ///
     /// # Errors
     ///
-    /// Those of [`AnyModel::from_bytes`] and [`new`](Self::new).
-    pub fn from_bytes(file: &[u8]) -> Result<Self, Error> {
-        let model = Self::new(AnyModel::from_bytes(file)?)?.with_digest(Sha256::digest(file).into());
-        // A file of version 2 has other metadata.
-        let custom = inspect_bytes(file).ok().map(|info| info.metadata.custom);
-        let names = |key: &str| {
-            let names = custom.as_ref()?.get(key)?.as_array()?.iter();
-            names.map(|name| name.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
-        };
-        let model = match names(FEATURES_KEY) {
-            Some(names) => model.with_features(names),
-            None => model,
-        };
-        Ok(match names(CLASSES_KEY) {
-            Some(names) => model.with_classes(names),
-            None => model,
-        })
+    /// Those of [`ModelFile::from_bytes`], [`ModelFile::into_model`] and [`new`](Self::new).
+    pub fn from_bytes(file: &[u8]) -> Result<Self, model_file::Error> {
+        let named = ModelFile::from_bytes(file, &OpenOptions::new())?.into_model()?;
+        let mut model = Self::new(named.model)?.with_digest(Sha256::digest(file).into());
+        if let Some(names) = named.features {
+            model = model.with_features(names);
+        }
+        if let Some(names) = named.classes {
+            model = model.with_classes(names);
+        }
+        Ok(model)
     }
 
     /// Sets the names of the features, so that rows may be objects. Names are ignored if they are not one for each feature, or
