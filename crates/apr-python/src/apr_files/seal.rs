@@ -27,8 +27,9 @@ type Texts = BTreeMap<String, String>;
 /// alone afterwards; files of other formats are restored as a whole.
 ///
 /// path, out: str or os.PathLike. password: encrypt with this str or bytes. recipients: encrypt for the owners of these public
-/// keys (one, or a list; text or path of each). sign_key: sign with this key (path or text); key_password: the password of the
-/// key itself. metadata: texts by name that anyone can read; private_metadata: texts for those who can open the file.
+///     keys (one, or a list; text or path of each).
+/// sign_key: sign with this key (path or text); key_password: the password of the key itself.
+/// metadata: texts by name that anyone can read; private_metadata: texts for those who can open the file.
 ///
 /// Raises AprError, OSError, ValueError if the file would be neither encrypted nor signed.
 #[pyfunction]
