@@ -12,7 +12,7 @@ use crate::code_files::{self, Contents};
 use crate::error::Failure;
 use crate::input;
 
-/// What a trainer calls its folders, before the step.
+/// Prefix of the names of a trainer's folders, before the step.
 const TRAINER_PREFIX: &str = "checkpoint-";
 
 /// The state that a trainer keeps beside the weights.
@@ -40,7 +40,7 @@ impl Layout {
     }
 }
 
-/// A checkpoint, told by the name of its folder.
+/// A checkpoint, recognized by the name of its folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
     pub(crate) layout: Layout,
@@ -51,7 +51,7 @@ pub(crate) struct Checkpoint {
     parent: PathBuf,
 }
 
-/// What a checkpoint says about itself, and what is in its folder.
+/// The metadata of a checkpoint, and the files in its folder.
 #[derive(Debug, Default)]
 pub(crate) struct About {
     pub(crate) metrics: BTreeMap<String, f64>,
@@ -60,7 +60,7 @@ pub(crate) struct About {
     pub(crate) has_manifest: bool,
     /// The files in its folder.
     pub(crate) contents: Contents,
-    /// Why metrics and class names cannot be told.
+    /// Why metrics and class names are unknown.
     pub(crate) problem: Option<Failure>,
 }
 
@@ -118,7 +118,7 @@ impl Checkpoint {
         Checkpoints::new(&self.parent)
     }
 
-    /// What it says about itself; nothing of it is verified.
+    /// Its metadata, not verified.
     pub(crate) fn about(&self) -> About {
         let mut about = About { contents: code_files::scan(&self.path), ..About::default() };
         match self.layout {
@@ -154,7 +154,7 @@ fn trainer_metrics(path: &Path) -> BTreeMap<String, f64> {
     numbers.collect()
 }
 
-/// What the name of a folder stands for.
+/// The meaning of a folder's name.
 fn meaning(name: &str) -> Option<(Layout, u64)> {
     let (layout, digits) = match name.strip_prefix("step_") {
         Some(digits) => (Layout::Steps, digits),

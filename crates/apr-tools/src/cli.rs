@@ -141,7 +141,7 @@ const HELP_STYLES: Styles = Styles::plain()
 const ALIASES: &[(&str, &str)] =
     &[("info", "inspect"), ("stat", "inspect"), ("list", "tensors"), ("ls", "tensors")];
 
-/// Words that people type for what no command does, and what comes close.
+/// Words that are not commands, and the related command.
 const ELSEWHERE: &[(&str, &str)] = &[
     (
         "cat",
@@ -194,7 +194,7 @@ impl GlobalArgs {
     }
 }
 
-/// A console for when the command line could not be understood: what can be told of the global options from the words.
+/// A console for an invalid command line, with the global options that can be recognized in it.
 pub(crate) fn fallback_console(args: &[OsString], data: &Data) -> Console {
     let has = |word: &str| args.iter().any(|arg| arg == word);
     let format = if has("--json") { OutputFormat::Json } else { OutputFormat::Text };

@@ -11,13 +11,13 @@ use serde::Serialize;
 use crate::error::Failure;
 use crate::terminal::human::{grouped, plural};
 
-/// Most files that are looked at; folders of models have a few dozen.
+/// Maximum number of files that are checked; folders of models have a few dozen.
 const MAX_FILES: u64 = 10_000;
 
 /// Most files that are named in text.
 const NAMED: usize = 5;
 
-/// Endings that stand for pickles where the content does not say what it is, or is compressed.
+/// Extensions of pickles, for content that is not recognized or compressed.
 const PICKLE_ENDINGS: [&str; 3] = ["pkl", "pickle", "joblib"];
 
 /// A file that can run code when it is loaded.
@@ -27,14 +27,14 @@ pub(crate) struct CodeFile {
     pub(crate) format: Format,
 }
 
-/// What is in a folder.
+/// The content of a folder.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
     /// By path.
     pub(crate) code: Vec<CodeFile>,
-    /// Sentences about what could not be looked at.
+    /// Notes about files that could not be checked.
     skipped: Vec<String>,
 }
 

@@ -88,7 +88,7 @@ impl Glob {
     }
 }
 
-/// A rule `FROM=TO`; the n-th `*` of TO is what the n-th `*` of FROM stood for.
+/// A rule `FROM=TO`; the n-th `*` of TO is the text matched by the n-th `*` of FROM.
 #[derive(Clone, Debug)]
 pub(crate) struct Rename {
     from: Glob,

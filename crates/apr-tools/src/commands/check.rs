@@ -21,16 +21,16 @@ use crate::output::ending::Ending;
 use crate::secrets::{Keys, KeysArgs, SignedBy};
 use crate::terminal::Console;
 
-/// What was found about one FILE.
+/// The result for one FILE.
 struct Verdict {
     path: PathBuf,
     outcome: Result<Sound, Refusal>,
 }
 
-/// What there is to say about an accepted file.
+/// The properties of a valid file.
 struct Sound {
     content: Content,
-    /// What is no reason to refuse it, and worth knowing.
+    /// Warnings.
     warnings: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ enum Content {
         payload: Payload,
         /// Whether the payload had to be decrypted.
         is_decrypted: bool,
-        /// Whose signature was verified, if one was demanded.
+        /// The signer, if a signature was required.
         signer: Option<SignedBy>,
     },
 }
@@ -156,7 +156,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
 }
 
-/// What a file must be to be accepted.
+/// The requirements for a valid file.
 struct Judge<'a> {
     /// The format that it must have.
     expected: Option<Format>,

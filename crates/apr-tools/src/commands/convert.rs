@@ -118,7 +118,7 @@ impl MetadataEdit {
     }
 }
 
-/// What is written where, as `apr convert` and `apr export` ask for it.
+/// The output of `apr convert` and `apr export`.
 pub(crate) struct Request<'a> {
     pub(crate) input: &'a Path,
     pub(crate) rules: Rules,
@@ -189,7 +189,7 @@ pub(crate) fn rewrite(request: Request<'_>, console: &mut Console) -> Result<Exi
     }
     let Edited { mut metadata, mut lost } = request.metadata.apply(&model, &rules, console)?;
     if let Some(entries) = metadata.as_mut().filter(|_| table.is_some()) {
-        // One tensor of numbers is what the model was made of, and not that model.
+        // A single tensor of values is not the model that stores such a list.
         entries.remove(apr_models::MODEL_KEY);
     }
     if let Some(to) = dequantize {

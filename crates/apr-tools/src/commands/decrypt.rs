@@ -45,7 +45,7 @@ pub(crate) struct Args {
     keys: KeysArgs,
 }
 
-/// What was decrypted.
+/// The report.
 #[derive(Serialize)]
 struct DecryptReport<'a> {
     input: Cow<'a, str>,
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         whole_file::refused(error.into(), &bytes, &source, rules)
     };
 
-    // The signature first, then what the file says of itself, then the question for the password.
+    // The signature is verified first, then the metadata are read, then the user is asked for the password.
     let signer = verify_signature(&bytes, keys.trusted().trust(), &rules.apr)
         .map_err(|error| refused(error, &rules))?
         .map(|signer| keys.signed_by(signer));

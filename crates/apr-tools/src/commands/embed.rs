@@ -169,11 +169,11 @@ fn check_serves(file: &ModelFile) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a model that a program would have nothing to say about.
+/// Refuses a model without predictions.
 ///
 /// # Errors
 ///
-/// If it predicts nothing.
+/// If the model has no predictions.
 pub(crate) fn check_predicts(known: &NamedModel) -> Result<(), Failure> {
     Answer::of(known).map(|_| ())
 }
@@ -193,7 +193,7 @@ pub(crate) fn refuse_sealed(path: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// Says what to do about a model that needs a key to be read.
+/// Adds help for a model that needs a key.
 pub(crate) fn not_encrypted(failure: Failure) -> Failure {
     match failure.code() {
         "ac-encrypted" => failure.help(
@@ -307,7 +307,7 @@ const RESERVED: &[&str] = &[
     "apr_serve",
 ];
 
-/// Writes all files, and lets the model say what the project's test will compare with.
+/// Writes all files, and records the predictions that the project's test compares with.
 fn write(folder: &Path, project: &Project, known: &NamedModel, console: &Console) -> Result<(), Failure> {
     let staged = StagedDir::create(folder)?;
     let fill = |base: &Path| -> Result<(), Failure> {

@@ -57,7 +57,7 @@ pub(crate) struct Args {
     signing: SigningArgs,
 }
 
-/// What was encrypted, and for whom.
+/// The report, with the recipients.
 #[derive(Serialize)]
 struct EncryptReport<'a> {
     input: Cow<'a, str>,
@@ -166,7 +166,7 @@ fn already_protected(failure: Failure) -> Failure {
     }
 }
 
-/// Whether the metadata say more than when and for what the file was made.
+/// Whether the metadata have more than the time and the type of the file.
 fn tells_much(metadata: &Metadata) -> bool {
     metadata.description.is_some()
         || metadata.training.is_some()

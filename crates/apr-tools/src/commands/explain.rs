@@ -24,7 +24,7 @@ pub(crate) struct Args {
     code: Option<String>,
 }
 
-/// What is known of a code.
+/// The entry of a code.
 #[derive(Serialize)]
 struct Explanation<'a> {
     code: &'a str,

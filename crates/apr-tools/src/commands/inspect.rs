@@ -223,7 +223,7 @@ impl<'m> FileSummary<'m> {
         let metadata = header
             .metadata()
             .map(|metadata| metadata.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect());
-        // The same header, written again, says how long it has to be and in which order a writer would put it.
+        // The header, written again, shows its minimal length and the canonical order.
         let as_given = WriteOptions { metadata, order: Order::AsGiven, ..WriteOptions::default() };
         let needed = Layout::new(specs(), &as_given).map(|layout| layout.header_bytes().len() as u64);
         let official = Layout::new(specs(), &WriteOptions::default());

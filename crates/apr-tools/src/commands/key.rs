@@ -139,7 +139,7 @@ fn p256_key(path: &Path) -> Option<(p256::VerifyingKey, bool)> {
     }
 }
 
-/// What is told of a key.
+/// The report of a key.
 struct Shown {
     kind: &'static str,
     what: &'static str,
@@ -149,7 +149,7 @@ struct Shown {
     key_id: Option<String>,
     is_secret: bool,
     is_locked: bool,
-    /// The file that was asked for.
+    /// The requested file.
     text: Option<String>,
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     keep_secrets();
     let public_path = beside(path);
     for path in [path, &public_path] {
-        // With --force nothing changes: what a lost key opened stays closed.
+        // `--force` does not apply: files for a lost key cannot be opened any more.
         output::check_file(path, Overwrite::Refuse)
             .map_err(|failure| failure.help("keys are never replaced: choose another name"))?;
     }
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     };
     let public = key.public();
     let comment = args.comment.as_deref();
-    // Checked before anything is made of it.
+    // Checked before it is used.
     let public_text = public.to_file_text(comment.unwrap_or_default())?;
     let secret_comment = comment.map_or_else(|| format!("public key: {public}"), str::to_owned);
     let is_locked = args.password.is_given();
@@ -174,7 +174,7 @@ fn write_pair(
     })
 }
 
-/// What can be told of a new pair.
+/// The report of a new key pair.
 struct Made {
     kind: &'static str,
     /// The line, or the PEM.

@@ -190,7 +190,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
 }
 
-/// The license of a file, and what is known of the file; its signature first if one is demanded.
+/// The license of a file and the state of the file; verifies its signature first if one is required.
 fn read(
     path: &Path,
     compat: CompatArg,
@@ -207,7 +207,7 @@ fn read(
     let signer = verify_signature(&bytes, keys.trusted().trust(), &rules.apr)
         .map_err(|error| refused(error, &rules))?;
     let signer: Option<SignedBy> = signer.map(|signer| keys.signed_by(signer));
-    // To look is no use: whether the signature was checked is a part of the answer.
+    // The report states whether the signature was verified, so it cannot be skipped.
     rules.apr.unchecked_signature = UncheckedSignature::Allow;
     let info = inspect_bytes_with(&bytes, &rules.apr).map_err(|error| refused(error, &rules))?;
     let report = Report { path: path.to_owned(), is_signed: info.signed, signer };

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     write: WriteArgs,
 }
 
-/// What was opened.
+/// The report.
 #[derive(Serialize)]
 struct OpenReport<'a> {
     input: Cow<'a, str>,
@@ -83,12 +83,12 @@ impl Report for OpenReport<'_> {
 /// written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     refuse_shared_stdin(args.keys.takes_stdin(), &args.input)?;
-    // What cannot be written is told before anything is read from standard input.
+    // The output is checked before standard input is read.
     let output = args.write.output(&args.output, console)?;
     open(&Source::open(&args.input)?, output, args.tensor.as_deref(), &args.keys, console)
 }
 
-/// Opens a sealed file as the options say, those of `apr decrypt` as well.
+/// Opens a sealed file; also used by `apr decrypt`.
 ///
 /// # Errors
 ///
@@ -202,7 +202,7 @@ fn find<R: ReadAt>(reader: &SealedReader<'_, R>, name: &str, path: &Path) -> Res
     })
 }
 
-/// What is to be written.
+/// The requested part.
 #[derive(Clone, Copy, Debug)]
 enum Wanted {
     All,
@@ -230,7 +230,7 @@ impl Wanted {
         refused: impl Fn(apr_sealed::Error) -> Failure,
     ) -> Result<(), Failure> {
         let Self::Tensor(idx) = self else {
-            // What `take` says has to pass through the reader.
+            // Errors of `take` have to pass through the reader.
             let mut failure = None;
             let restored = reader.restore_with(|piece| {
                 take(piece).map_err(|stop| {

@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Passes the answers to `take`, as many at a time as have arrived.
+/// Passes predictions to `take`, in batches of the rows that have arrived.
 fn ask(
     known: &NamedModel,
     asked: &Asked<'_>,
@@ -137,7 +137,7 @@ fn ask(
     rows::ask(known, asked, input, dialect, console, take)
 }
 
-/// Writes what the model says about the rows, or the texts, of a file, a line each.
+/// Writes the predictions for the rows or texts of a file, one per line.
 ///
 /// # Errors
 ///
@@ -152,7 +152,7 @@ pub(crate) fn record(known: &NamedModel, rows: &Path, to: &Path, console: &Conso
     Ok(())
 }
 
-/// What is printed for each of the first classes, clusters or marks, by their numbers.
+/// The output for the first classes, clusters or outlier flags, by index.
 ///
 /// # Errors
 ///

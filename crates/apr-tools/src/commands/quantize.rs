@@ -135,7 +135,7 @@ fn target(name: &str) -> Result<Target, Failure> {
     })
 }
 
-/// What the options mean.
+/// The parsed options.
 struct Wanted {
     target: Target,
     format: Option<TargetFormat>,
@@ -279,7 +279,7 @@ fn nothing_converted(plan: &Plan, target: Target) -> Failure {
         .because(reasons.collect::<Vec<_>>().join("; "))
 }
 
-/// What is worth knowing of the new file before it is written.
+/// Notes about the new file before it is written.
 fn remarks(work: &Work<'_>, console: &Console) -> Result<(), Failure> {
     match (work.model.contents(), work.options.format) {
         (Contents::AprV1(_), TargetFormat::Apr) => console.remark(
@@ -318,7 +318,7 @@ fn importance(path: &Path) -> Result<Importance, Failure> {
     Importance::from_bytes(&file).map_err(|error| Failure::from(error).in_file(path))
 }
 
-/// A tensor as plans know it. Blocks that are laid out otherwise than by rows are left to those who made them.
+/// A tensor for the plan. Blocks that are not laid out by rows are kept.
 fn spec<'a>(tensor: &Tensor<'a>, shape: &'a [u64]) -> TensorSpec<'a> {
     let (&columns, rest) = shape.split_last().unwrap_or((&1, &[]));
     let rows = rest.iter().try_fold(1_u64, |count, dim| count.checked_mul(*dim));

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     sign: Option<PathBuf>,
 }
 
-/// What was changed.
+/// The report.
 #[derive(Serialize)]
 struct RekeyReport<'a> {
     file: Cow<'a, str>,

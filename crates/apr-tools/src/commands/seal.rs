@@ -57,7 +57,7 @@ pub(crate) struct Args {
     write: WriteArgs,
 }
 
-/// What is in a sealed file besides the model.
+/// Content of a sealed file besides the model.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Extras {
     /// Sign the list of recipients too: no one else can change it.
@@ -107,7 +107,7 @@ impl Report for SealReport<'_> {
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let Args { input, recipients, signing, .. } = args;
     refuse_shared_stdin(recipients.takes_stdin() || signing.takes_stdin(), input)?;
-    // What cannot be written is told before anything is read from standard input.
+    // The output is checked before standard input is read.
     let output = args.write.output(&args.output, console)?;
     seal(Source::open(input)?, input, output, recipients, signing, &args.extras, console)
 }

@@ -38,7 +38,7 @@ pub(crate) struct Protected {
     pub(crate) info: ModelInfo,
     /// `None` if it is encrypted and there is nothing to decrypt it with.
     pub(crate) payload: Option<Payload>,
-    /// Whose signature was verified, if one was demanded.
+    /// The signer, if a signature was required.
     pub(crate) signer: Option<SignedBy>,
     /// Whether the payload was decrypted.
     pub(crate) is_decrypted: bool,

@@ -49,7 +49,7 @@ pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Resul
     Ok(Sound { content: Content::Gguf { tensors: count, bytes, version }, warnings })
 }
 
-/// Scales or numbers of a tensor that are infinite or none: what ggml refuses where it validates data.
+/// Scales or values of a tensor that are infinite or NaN, which ggml refuses when it validates data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fault {
     /// `scales` or `numbers`.
@@ -98,7 +98,7 @@ impl Fault {
 /// Whether everything in one period of a tensor's bytes is finite.
 type IsFinite = Box<dyn Fn(&[u8]) -> bool>;
 
-/// What is looked at in a tensor.
+/// The values of a tensor that are checked.
 struct Probe {
     what: &'static str,
     /// Bytes after which everything repeats.
@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// The decoder judges: where it gives numbers that are not finite, a fault is found.
+    /// The decoded values: those that are not finite are faults.
     #[test]
     fn what_decodes_to_no_number_is_found() {
         for format in apr_quant::dtypes() {

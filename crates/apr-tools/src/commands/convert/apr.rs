@@ -191,7 +191,7 @@ pub(super) fn write_model(
         PayloadLayout::from_version(&metadata.aprender_version),
     );
     if let Contents::AprV1(file) = job.model.contents() {
-        // Several types can hold plain numbers: the file keeps its own.
+        // Several model types can hold bare values: the file keeps its type.
         model_type = file.info().model_type;
         (compression, layout) = (file.info().compression, file.layout());
     }
@@ -235,7 +235,7 @@ pub(super) fn write_model(
     job.tell(&text, console)
 }
 
-/// Refuses a layout that was asked for if the releases it is for do not read the model at all.
+/// Refuses a requested layout if the releases that use it do not read the model.
 fn check_readers(content: &AnyModel, layout: Option<PayloadLayout>) -> Result<(), Failure> {
     let Some(layout) = layout.filter(|layout| content.oldest_reader().is_none_or(|oldest| *layout < oldest))
     else {

@@ -15,12 +15,12 @@ pub(crate) enum Blocks {
     Nearest,
 }
 
-/// Gives quantized tensors a type that the format has. Says which of them are not what they were; a tensor whose numbers are
-/// the same in other blocks is.
+/// Chooses a type of the format for quantized tensors, and reports which of them change; a tensor whose values are the same in
+/// other blocks is.
 ///
 /// # Errors
 ///
-/// If a tensor cannot be read, or has blocks whose numbers are not known.
+/// If a tensor cannot be read, or has blocks that cannot be decoded.
 pub(super) fn fit(tensors: &mut [Tensor<'_>], to: Format, blocks: Blocks) -> Result<Vec<String>, Failure> {
     let mut changed = Vec::new();
     for tensor in tensors {

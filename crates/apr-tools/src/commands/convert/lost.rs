@@ -57,7 +57,7 @@ fn of_model(file: &AprV1, to: Format) -> Result<Vec<String>, Failure> {
     Ok(lost)
 }
 
-/// What is missing if the model is made of its tensors again.
+/// Content that is lost if the model is loaded from its tensors.
 ///
 /// # Errors
 ///
@@ -78,7 +78,7 @@ fn not_in_tensors(model: &AnyModel, file: &AprV1) -> Result<Option<String>, Fail
     }))
 }
 
-/// What of tensors is missing in the model that was made of them.
+/// Content of tensors that is missing in the model loaded from them.
 ///
 /// # Errors
 ///
@@ -97,7 +97,7 @@ pub(super) fn in_model(tensors: &Tensors, model: &AnyModel) -> Result<Vec<String
     Ok(lost.collect())
 }
 
-/// What of a model an older layout has no place for, seen from the file that was made.
+/// Content of a model that an older layout cannot store, by reading back the written file.
 ///
 /// # Errors
 ///

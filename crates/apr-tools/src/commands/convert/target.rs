@@ -53,7 +53,7 @@ impl From<FormatArg> for Format {
     }
 }
 
-/// Says if a compression that was asked for does not make the payload of this `.apr` model smaller.
+/// Notes that a requested compression does not reduce the payload of this `.apr` model.
 pub(crate) fn remark_on_size(file: &[u8], console: &Console) {
     let header = file.first_chunk().and_then(|head| Header::from_bytes(head, &ReadOptions::COMPAT).ok());
     let Some(header) = header.filter(|header| header.compression != Compression::None) else { return };
@@ -68,7 +68,7 @@ pub(crate) fn remark_on_size(file: &[u8], console: &Console) {
     }
 }
 
-/// What the command line says about the output.
+/// The options of the output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     format: Option<Format>,
@@ -81,7 +81,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// What the command line and the name of the output say.
+    /// The format by the command line and the name of the output.
     ///
     /// # Errors
     ///

@@ -31,11 +31,11 @@ pub(super) struct Copy {
 
 /// What happened.
 pub(super) struct Chapter {
-    /// What the first file says about itself.
+    /// The description of the first file.
     pub(super) info: ModelInfo,
     /// Lengths of the files, in the order of [`COPIES`].
     pub(super) bytes: Vec<u64>,
-    /// What is said of the damaged copy.
+    /// The error for the damaged copy.
     pub(super) refusal: Failure,
 }
 

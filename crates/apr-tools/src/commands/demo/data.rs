@@ -12,7 +12,7 @@ const LONGLEY: &str = include_str!("../../../data/longley.csv");
 /// Name of the file the table is kept in.
 pub(super) const NAME: &str = "longley.csv";
 
-/// The table, its last column being what is to be predicted.
+/// The table; its last column is the target.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) features: Vec<&'static str>,

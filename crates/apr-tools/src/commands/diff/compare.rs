@@ -40,7 +40,7 @@ impl Change {
 }
 
 /// Compares two tensors of any types and shapes; `None` if type, number of elements and bytes are equal. Quantized ones are
-/// compared by the numbers in them. `advance` hears of the bytes of `a` as they are done.
+/// compared by the numbers in them. `advance` is called with the number of processed bytes of `a`.
 ///
 /// # Errors
 ///
@@ -54,7 +54,7 @@ pub(crate) fn compare(
         && a.elements() == b.elements()
         && a.byte_len() == b.byte_len()
         && a.check_order().is_ok() == b.check_order().is_ok();
-    // Most tensors of two versions of a model are equal, and equal bytes need no numbers.
+    // Most tensors of two versions of a model are equal, and equal bytes need no decoding.
     let (len, mut counted) = (a.byte_len(), 0);
     let compared = |bytes: usize| {
         counted += bytes as u64;
@@ -63,7 +63,7 @@ pub(crate) fn compare(
     if may_be_same && equal_bytes(a, b, compared)? {
         return Ok(None);
     }
-    // What was compared as bytes is not counted again.
+    // Bytes that were compared are not counted again.
     let compared = |done: u64, count: u64| {
         let bytes = (u128::from(len) * u128::from(done) / u128::from(count.max(1))) as u64;
         advance(usize::try_from(bytes.saturating_sub(counted)).unwrap_or(usize::MAX));
@@ -164,7 +164,7 @@ impl Tally {
             let width = dtype_a.bits() as usize / 8;
             a.chunks_exact(width).zip(b.chunks_exact(width)).filter(|(a, b)| a != b).count()
         } else {
-            // Different codes of a packed type are different numbers, zeros apart, whose signs show in the bits.
+            // Different codes of a packed type are different values, except for zeros, whose signs differ in the bits.
             pairs()?.filter(|(a, b)| a.to_bits() != b.to_bits()).count()
         };
         self.differing += differing as u64;

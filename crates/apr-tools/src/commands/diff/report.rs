@@ -157,7 +157,7 @@ pub(super) fn text(comparison: &Comparison<'_>, shown: Shown, console: &mut Cons
         let counts = counts(comparison.tensors.iter());
         let told = Status::ALL.into_iter().filter_map(|status| {
             let count = counts.get(&status).copied().unwrap_or(0);
-            // What is rarely there is told only then.
+            // Rare counts are shown only if they are not zero.
             (count > 0 || status != Status::Stored).then(|| format!("{count} {}", status.title()))
         });
         let tensors = told.collect::<Vec<_>>().join(", ");

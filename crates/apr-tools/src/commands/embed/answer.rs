@@ -5,19 +5,19 @@ use apr_models::{AnyModel, InputKind, Model as _, PredictionKind};
 use crate::error::{CODE_NO_PREDICTION, Failure};
 use crate::input::NamedModel;
 
-/// A template, and what it needs of the others.
+/// A template and its requirements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) template: &'static str,
-    /// What a line is.
+    /// The kind of an input line.
     pub(super) line: Line,
-    /// What is said of it.
+    /// The kind of output.
     pub(super) says: Says,
     /// The view that the model has in place, if any.
     pub(super) view: Option<&'static str>,
 }
 
-/// What is read.
+/// The input of the template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// 32-bit floats.
@@ -27,11 +27,11 @@ pub(super) enum Line {
     Text,
 }
 
-/// What is printed.
+/// The output of the template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Says {
     Numbers,
-    /// A class, cluster or mark by its number.
+    /// A class, cluster or outlier flag by its index.
     Class,
     /// One of these many names.
     Place(usize),
@@ -54,7 +54,7 @@ impl Answer {
     ///
     /// # Errors
     ///
-    /// If it predicts nothing.
+    /// If the model has no predictions.
     pub(super) fn of(known: &NamedModel) -> Result<Self, Failure> {
         use AnyModel as M;
         use PredictionKind::{Class, LogProbability, Outlier, Row, Terms, Value};

@@ -37,7 +37,7 @@ const MAX_NAME_CHARS: usize = 60;
 /// Rows whose predictions are recorded.
 const N_ROWS: usize = 5;
 
-/// What the program is.
+/// The kind of program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A filter of lines.
@@ -73,7 +73,7 @@ impl Checkout {
         Ok(Self(place))
     }
 
-    /// What a dependency says of where a crate is.
+    /// The source of a crate in a dependency.
     fn of(&self, name: &str) -> String {
         format!("path = {}", toml(&self.0.join(name).to_string_lossy()))
     }
@@ -90,10 +90,10 @@ pub(super) struct Project {
     pub(super) name: String,
     pub(super) model: &'static str,
     pub(super) model_bytes: u64,
-    /// Paths within the project, and what is there.
+    /// Paths and contents of the files of the project.
     pub(super) files: Vec<(&'static str, Vec<u8>)>,
     pub(super) recorded: Option<Recorded>,
-    /// Whether predictions are made from the file's bytes where they lie.
+    /// Whether predictions use the bytes of the file without a copy.
     pub(super) is_view: bool,
     pub(super) is_verified: bool,
     /// Features of apr-container.
@@ -102,7 +102,7 @@ pub(super) struct Project {
     pub(super) argument: String,
 }
 
-/// Rows, and the place for what the model says of them.
+/// Rows, and a buffer for their predictions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recorded {
     pub(super) rows: &'static str,
@@ -222,7 +222,7 @@ impl Loader {
             Compression::LZ4 => features.push("lz4"),
             _ => features.push("ruzstd"),
         }
-        // A model that was never trained says so when it is asked, and is no view.
+        // An unfitted model fails when it predicts, and has no view.
         let is_view = *compression == Compression::None && known.model.n_features().is_some();
         Self {
             view: answer.view.filter(|_| is_view),
@@ -234,7 +234,7 @@ impl Loader {
     }
 }
 
-/// What the templates are told.
+/// The values of the templates.
 struct Filling<'p> {
     values: Values,
     known: &'p NamedModel,
@@ -331,7 +331,7 @@ impl Filling<'_> {
         values.part("number_file", uses_numbers(answer));
     }
 
-    /// The lines that bring what the module of the model uses.
+    /// The `use` lines of the module of the model.
     fn imports(&self) -> String {
         let loader = self.loader;
         let mut out = String::new();
@@ -393,7 +393,7 @@ fn toml(text: &str) -> String {
     format!("{text:?}")
 }
 
-/// What the program prints for each class or place, if that is not its number.
+/// The output for each class or index, if that is not the index.
 fn names(known: &NamedModel, answer: Answer) -> Result<Option<Vec<String>>, Failure> {
     match answer.says {
         Says::Place(count) => predict::names(known, count).map(Some),
@@ -402,7 +402,7 @@ fn names(known: &NamedModel, answer: Answer) -> Result<Option<Vec<String>>, Fail
     }
 }
 
-/// What the program's help says about its input.
+/// The description of the input in the program's help.
 fn input(known: &NamedModel, line: Line) -> String {
     if line == Line::Text {
         return "Each TEXT is an argument. Without arguments, each line of standard input is a text."
@@ -428,7 +428,7 @@ fn input(known: &NamedModel, line: Line) -> String {
     out + "Without arguments, rows are read from standard input, one per line."
 }
 
-/// Rows of any values whose predictions are worth recording; `None` for a model that does not say how long they are.
+/// Rows of any values whose predictions are worth recording; `None` for a model that does not store their length.
 fn rows(known: &NamedModel, line: Line) -> Option<Vec<String>> {
     if line == Line::Text {
         let words = match &known.model {

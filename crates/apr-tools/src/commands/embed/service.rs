@@ -14,7 +14,7 @@ pub(super) fn request(rows: &[String], line: Line) -> String {
     format!("{{\"rows\": [{}]}}", rows.join(", "))
 }
 
-/// What the service answers, by the crate that it is made of. This also proves that the service can be started.
+/// The response of the service, computed with its crate. This also checks that the service can be started.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 //! Templates: values `{{name}}`, and optional parts from `//@if name` to `//@end`.
 
-/// What a template is filled with.
+/// The values of a template.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     texts: Vec<(&'static str, String)>,

@@ -26,13 +26,13 @@ struct Summary<'s> {
     rules: Rules,
     info: ModelInfo,
     metadata: Value,
-    /// What verifying found; `None` if it was not asked for.
+    /// The result of verification; `None` if it was not requested.
     payload: Option<Payload>,
     protection: Protection,
     warnings: Vec<Warning>,
 }
 
-/// What the payload holds.
+/// The content of the payload.
 enum Payload {
     /// Encrypted: it cannot be read without the key.
     Encrypted,
@@ -46,7 +46,7 @@ enum Payload {
     },
 }
 
-/// What is worth knowing about a decoded model.
+/// Warnings about a decoded model.
 struct Facts {
     name: &'static str,
     n_features: Option<usize>,
@@ -54,7 +54,7 @@ struct Facts {
     stored_samples: Option<usize>,
     /// Number of tensors it becomes and of their elements; `None` for a model without any.
     tensors: Option<(u64, u64)>,
-    /// What a pipeline does to its samples.
+    /// The steps of a pipeline.
     steps: Option<Vec<&'static str>>,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn run(
     verify: bool,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    // With keys everything is read: what they protect is the whole file.
+    // With keys everything is read: signature and encryption cover the whole file.
     let verify = verify || source.keys().is_given();
     // Beside a question for a password no line is drawn.
     let busy = (verify && !source.keys().is_given()).then(|| console.busy("verifying"));
@@ -85,7 +85,7 @@ pub(super) fn run(
     };
     let mut warnings = warnings(source, &info, payload.as_ref(), rules);
     warnings.extend(Warning::misnamed(source.format(), source.label()));
-    // What the keys have settled.
+    // The results of the keys.
     warnings.retain(|warning| match warning.kind {
         "signature-unchecked" => signer.is_none(),
         "metadata-not-encrypted" => !is_decrypted,
@@ -161,10 +161,10 @@ fn warnings(source: &Source, info: &ModelInfo, payload: Option<&Payload>, rules:
     warnings
 }
 
-/// What it means that a signature was accepted from anyone.
+/// The note for a signature by any key.
 pub(crate) const ANYONE: &str = "the signature is by the key in the file, which is not trusted: it shows that the file was not modified, not who signed it";
 
-/// What it means that training data are inside.
+/// The note for training data in the file.
 pub(crate) fn stored(rows: usize) -> String {
     format!(
         "{} of training data are stored in the file: anyone who has the model has them",

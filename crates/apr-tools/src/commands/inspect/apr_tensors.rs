@@ -258,7 +258,7 @@ struct HeaderFields {
     reserved_in_use: bool,
 }
 
-/// What is known of the checksum at the end, as JSON calls it.
+/// The state of the checksum at the end, as in JSON.
 pub(crate) fn footer_state(footer: Option<Footer>) -> &'static str {
     match footer {
         None | Some(Footer::Unchecked) => "not-compared",

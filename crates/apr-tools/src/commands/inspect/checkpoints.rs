@@ -20,7 +20,7 @@ use serde::Serialize;
 /// Most metrics in a line.
 const METRICS: usize = 4;
 
-/// A checkpoint and what was found out about it.
+/// A checkpoint and its properties.
 struct Row {
     checkpoint: Checkpoint,
     about: About,
@@ -66,7 +66,7 @@ fn compare(checkpoint: &Checkpoint, rules: &Rules) -> Result<(), Failure> {
 }
 
 impl Row {
-    /// What is known of the digests of its files.
+    /// The state of the digests of its files.
     fn state(&self) -> &'static str {
         match &self.verified {
             Some(Ok(())) => "verified",
@@ -131,7 +131,7 @@ fn metrics(about: &About, most: usize) -> String {
     shown.join(", ")
 }
 
-/// The part of a report about a model that says which checkpoint it is.
+/// The part of a model's report about its checkpoint.
 pub(super) fn section(
     checkpoint: &Checkpoint,
     about: &About,

@@ -14,7 +14,7 @@ const HEADER_LEN: u64 = 32;
 
 /// What protects a file from modification.
 pub(super) struct Protection {
-    /// Whether the checksum was compared. It detects corruption; an attacker can compute it anew.
+    /// Whether the checksum was compared. It detects corruption; an attacker can recompute it.
     is_compared: bool,
     signature: Option<Signature>,
     encryption: Option<Encryption>,
@@ -23,7 +23,7 @@ pub(super) struct Protection {
 struct Signature {
     /// The key in the file; `None` if its bytes are none.
     key: Option<VerifyingKey>,
-    /// Whose it is, once it was checked.
+    /// The signer, once the signature was verified.
     signer: Option<SignedBy>,
 }
 
@@ -34,7 +34,7 @@ struct Encryption {
     recipient: Option<String>,
     /// Whether the metadata hold a commitment to the key.
     has_commitment: bool,
-    /// Whether the payload was decrypted and says that it belongs to this header and these metadata; `None` if it was not read.
+    /// Whether the payload was decrypted and is bound to this header and these metadata; `None` if it was not read.
     is_bound: Option<bool>,
     /// Whether it was a password that opened it.
     is_by_password: bool,

@@ -43,7 +43,7 @@ fn bits(totals: Totals) -> Option<f64> {
 ///
 /// # Errors
 ///
-/// If its tensors cannot be told.
+/// If its tensors cannot be listed.
 pub(super) fn run(model: &Model, console: &mut Console) -> Result<(), Failure> {
     let tensors = match model.table() {
         Some(table) => vec![table],

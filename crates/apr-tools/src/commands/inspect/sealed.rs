@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, source: &Source, console: &mut Console) -> Result
     let mut seen = Seen { header: file.header(), label: source.label(), signer: None, inside: None };
     let (inside, signer);
     if keys.has_identity() || (!file.header().is_encrypted() && (demands || verify)) {
-        // Who opens a signed file without saying whose signature it must have is told whose it is.
+        // Without a required signer, the signer is reported.
         if matches!(trusted, Trusted::Unasked) && file.header().is_signed() {
             trusted = Trusted::Anyone;
         }
@@ -260,7 +260,7 @@ struct SignatureFields<'a> {
     signer: Option<&'a SignedBy>,
 }
 
-/// What is inside.
+/// The content.
 #[derive(Serialize)]
 struct InsideFields<'a> {
     bytes: u64,

@@ -48,7 +48,7 @@ pub(super) fn all(
     warn("quirk", quirk(files, rules));
     warn("unaligned", unaligned(tensors));
     warn("order", order(files));
-    // What a checkpoint is, its own files say.
+    // A checkpoint is described by its own files.
     warn("no-metadata", if checkpoint.is_none() { no_metadata(files) } else { None });
     warn("header-padding", padding(files));
     warn("zero-size", zero_size(tensors));

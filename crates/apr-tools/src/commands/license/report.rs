@@ -16,11 +16,11 @@ use crate::terminal::escape::{self, escaped};
 use crate::terminal::human;
 use crate::terminal::table::{Align, Table};
 
-/// What is known of the file that the license is in.
+/// The state of the file with the license.
 pub(super) struct Report {
     pub(super) path: PathBuf,
     pub(super) is_signed: bool,
-    /// Whose signature was verified, if one was demanded.
+    /// The signer, if a signature was required.
     pub(super) signer: Option<SignedBy>,
 }
 

@@ -5,7 +5,7 @@ use apr_models::{AnyModel, InputKind, Model as _, OutputKind, Predictions, Sampl
 use crate::error::{CODE_NO_PREDICTION, Failure};
 use crate::input::NamedModel;
 
-/// A model that has the output that is wanted of it.
+/// A model that has the requested output.
 pub(super) struct Asked<'k> {
     known: &'k NamedModel,
     /// Type of the samples.
@@ -19,7 +19,7 @@ impl<'k> Asked<'k> {
     ///
     /// # Errors
     ///
-    /// If it takes no samples, or has no probabilities and they are wanted.
+    /// If it has no predictions, or no probabilities and they are requested.
     pub(super) fn new(known: &'k NamedModel, wanted: OutputKind) -> Result<Self, Failure> {
         let model = &known.model;
         let capabilities = model.capabilities();
@@ -47,7 +47,7 @@ impl<'k> Asked<'k> {
         self.known.model.predict(samples, n_samples, self.wanted)
     }
 
-    /// What the predictions are, as JSON calls it.
+    /// The kind of the predictions, as in JSON.
     pub(super) fn kind(&self) -> Option<&'static str> {
         self.known.model.capabilities().prediction().map(apr_models::PredictionKind::name)
     }

@@ -172,7 +172,7 @@ impl<'k> Report<'k> {
     }
 }
 
-/// What was predicted.
+/// The report.
 #[derive(Serialize)]
 struct PredictReport<'a> {
     file: Cow<'a, str>,
@@ -304,7 +304,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// What a label is called.
+/// The text of a label.
 fn name(label: Option<Label<'_>>) -> String {
     match label {
         Some(Label::Integer(value)) => value.to_string(),
@@ -324,7 +324,7 @@ fn separated(between: char, parts: impl Iterator<Item = impl fmt::Display>, out:
     Ok(())
 }
 
-/// Says where the predictions are.
+/// Reports the path of the predictions.
 pub(super) fn wrote(destination: &Destination, n_rows: u64, console: &Console) {
     let label = escape::path(destination.label());
     console.wrote(format_args!("{label}: {}", plural(n_rows, "prediction")));

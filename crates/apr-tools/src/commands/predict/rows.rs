@@ -10,10 +10,10 @@ use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::plural;
 
-/// Most rows asked about at once.
+/// Maximum rows per batch.
 const BATCH: usize = 1024;
 
-/// Reads the table and passes the answers on, as many at a time as have arrived.
+/// Reads the table and passes predictions on, in batches of the rows that have arrived.
 ///
 /// # Errors
 ///
@@ -109,8 +109,8 @@ fn columns(known: &NamedModel, table: &CsvTable, console: &Console) -> Result<Ve
     }
 }
 
-/// The number in a cell of a table for a pipeline, or what is wrong with it. Where the model takes missing values, a cell may be
-/// empty or say so.
+/// The number in a cell of a table for a pipeline, or its error. If the model accepts missing values, a cell may be empty or a
+/// marker of a missing value ([`csv::is_missing`]).
 fn wide_number(cell: &str, accepts: Accepts) -> Result<f64, String> {
     let text = cell.trim();
     if accepts != Accepts::Finite && csv::is_missing(text) {

@@ -8,13 +8,13 @@ use super::answer::Asked;
 use crate::csv::{CsvTable, Dialect, Input};
 use crate::error::{CODE_IO, CODE_TABLE_SYNTAX, Failure, Place};
 
-/// Most texts asked about at once.
+/// Maximum texts per batch.
 const BATCH: usize = 256;
 
 /// Longest line in bytes.
 const MAX_LINE: u64 = 16 << 20;
 
-/// Reads the texts and passes the answers on, as many at a time as have arrived.
+/// Reads the texts and passes predictions on, in batches of the lines that have arrived.
 ///
 /// # Errors
 ///

@@ -19,7 +19,7 @@ use crate::terminal::Console;
 /// Bytes that are collected before they are written.
 const BUFFER_LEN: usize = 256 << 10;
 
-/// A file whose every length and offset is fixed.
+/// A file with all lengths and offsets fixed.
 #[derive(Debug)]
 pub(super) enum NewFile {
     Gguf(gguf_core::Layout),
@@ -28,7 +28,7 @@ pub(super) enum NewFile {
 }
 
 impl NewFile {
-    /// Lays the file out. Says what of the model it does not hold.
+    /// Computes the layout, and reports content that the file cannot store.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// If a tensor cannot be read or made, or the output not be written; an old output stays as it was.
+    /// If a tensor cannot be read or converted, or the output cannot be written; an existing output is not changed.
     pub(super) fn write(
         &self,
         work: &Work<'_>,
@@ -209,7 +209,7 @@ impl NewFile {
     }
 }
 
-/// Metadata as text, with what is recorded.
+/// Metadata as text, with the recorded origin.
 fn entries(
     work: &Work<'_>,
     provenance: &[(&'static str, String)],

@@ -20,7 +20,7 @@ const VERSION: &str = "general.quantization_version";
 const FILE_TYPE: &str = "general.file_type";
 /// The version of ggml's blocks.
 const BLOCKS_VERSION: u32 = 2;
-/// Most bytes of a text that llama-quantize puts into a key of its own.
+/// Maximum bytes of a string that llama-quantize writes to a key.
 const MAX_OVERRIDE: usize = 127;
 
 /// Refuses one file of several: tensors of the others would be missing.
@@ -92,7 +92,7 @@ pub(super) fn options_text(args: &Args) -> String {
     words.join(" ")
 }
 
-/// What is recorded of where a file comes from. Of a dry run the length counts: its digests are zeros.
+/// The recorded origin of a file. A dry run needs only its length: the digests are zeros.
 ///
 /// # Errors
 ///

@@ -30,7 +30,7 @@ pub(super) struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Tells it: a table on standard output unless the model goes there, the sums on standard error.
+    /// Prints the report: a table on standard output unless the model is written there, the totals on standard error.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Report<'_> {
         }
     }
 
-    /// The rows with what was found about them.
+    /// The rows with their results.
     fn rows(&self) -> impl Iterator<Item = (&Decision, &TensorSpec<'_>, &Tensor<'_>, Option<&ErrorReport>)> {
         self.work
             .rows()
@@ -188,7 +188,7 @@ impl Report<'_> {
     }
 }
 
-/// What was quantized, and how.
+/// The report.
 #[derive(Serialize)]
 struct QuantizeReport<'a, T> {
     input: Cow<'a, str>,

@@ -9,7 +9,7 @@ use crate::error::Failure;
 use crate::input::{Model, Tensor};
 use crate::terminal::Console;
 
-/// What is made of what.
+/// Input, output and plan.
 pub(super) struct Work<'a> {
     pub(super) model: &'a Model,
     pub(super) tensors: &'a [Tensor<'a>],
@@ -19,7 +19,7 @@ pub(super) struct Work<'a> {
     pub(super) plan: &'a Plan,
 }
 
-/// What was found about each decision; nothing about copies.
+/// The result of each decision; none for copies.
 pub(super) type Errors = Vec<Option<ErrorReport>>;
 
 impl<'a> Work<'a> {
