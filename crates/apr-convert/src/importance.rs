@@ -40,11 +40,12 @@ pub struct Importance {
 }
 
 impl Importance {
-    /// Reads a file of either kind: GGUF, or the older one without a mark of its own.
+    /// Reads a file of either format: GGUF, or the older one, which has no magic number.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Importance`] with the offset for what is not sound, [`ErrorKind::Gguf`] for a GGUF file that is not.
+    /// [`ErrorKind::Importance`] with the offset for an invalid file of the older format, [`ErrorKind::Gguf`] for an invalid
+    /// GGUF file.
     pub fn from_bytes(file: &[u8]) -> Result<Self, Error> {
         let found =
             if file.starts_with(&gguf_core::MAGIC) { Self::of_gguf(file)? } else { Self::of_legacy(file)? };

@@ -21,11 +21,11 @@ const SCALE: usize = 4;
 pub struct Piece<'a> {
     /// Its bytes, to be written after those of the piece before.
     pub bytes: &'a [u8],
-    /// How many bytes of the old tensor it was made of.
+    /// Number of bytes of the old tensor that were read.
     pub consumed: u64,
 }
 
-/// How much of a tensor is looked at for the report of errors.
+/// The part of a tensor that the error report is computed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sample {
@@ -39,7 +39,7 @@ pub enum Sample {
 }
 
 impl Sample {
-    /// Every how many pieces one is looked at.
+    /// Interval of the pieces that are measured.
     const fn stride(self, n_pieces: u64) -> Option<u64> {
         match self {
             Self::Spread => Some(n_pieces.div_ceil(16)),
@@ -74,12 +74,12 @@ struct Buffers {
     blocks: Vec<u8>,
 }
 
-/// What a piece of `AprQ8` needs to know of the others.
+/// The scale of `AprQ8`, which depends on all pieces.
 #[derive(Clone, Copy, Debug, Default)]
 struct Whole {
     /// The largest magnitude.
     largest: f32,
-    /// The scale that follows from it, as it is stored.
+    /// The scale computed from it, as stored.
     scale: [u8; SCALE],
 }
 
@@ -130,7 +130,7 @@ impl<'w> Transcoder<'w> {
         Ok(self)
     }
 
-    /// How much of the tensor is looked at for the report.
+    /// The part of the tensor that the report is computed from.
     #[must_use]
     pub const fn sample(mut self, sample: Sample) -> Self {
         self.sample = sample;
@@ -151,7 +151,8 @@ impl<'w> Transcoder<'w> {
     ///
     /// # Errors
     ///
-    /// Those of `read` and `write`; [`ErrorKind::Quant`] for numbers that the format cannot hold, by their place in the tensor.
+    /// Those of `read` and `write`; [`ErrorKind::Quant`] for values that the type cannot represent, by their index in the
+    /// tensor.
     pub fn run<E: From<Error>>(
         &mut self,
         mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -183,7 +184,7 @@ impl<'w> Transcoder<'w> {
         Ok(stride.map(|_| meter.report()))
     }
 
-    /// What [`run`](Self::run) would report, from as much of the tensor as the [`Sample`] says; nothing of a copy.
+    /// The report of [`run`](Self::run), from the part of the tensor that [`Sample`] selects; none for a copy.
     ///
     /// # Errors
     ///
@@ -203,7 +204,7 @@ impl<'w> Transcoder<'w> {
             self.load(begin, len, &mut read)?;
             self.encode(begin, len, whole)?;
             self.measure(&mut meter, len).map_err(E::from)?;
-            // Pieces that end with a matrix are shorter: the next one is looked for from where this one would have ended.
+            // Pieces that end with a matrix are shorter: the next measured one is chosen from the end of a full piece.
             begin = begin.saturating_add(len).saturating_add((stride - 1).saturating_mul(piece_len));
         }
         Ok(Some(meter.report()))
@@ -254,7 +255,7 @@ impl<'w> Transcoder<'w> {
         piece_len.min(end - begin)
     }
 
-    /// The numbers that do not show in a piece.
+    /// The scale of `AprQ8` from all pieces; the default for other types.
     fn whole<E: From<Error>>(
         &mut self,
         read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -288,7 +289,7 @@ impl<'w> Transcoder<'w> {
         Ok(Whole { largest, scale })
     }
 
-    /// Reads and decodes `len` elements from `begin` on; says how many bytes they were.
+    /// Reads and decodes `len` elements from `begin` on; returns their number of bytes.
     fn load<E: From<Error>>(
         &mut self,
         begin: u64,
@@ -315,7 +316,7 @@ impl<'w> Transcoder<'w> {
         Ok(bytes + with_scale)
     }
 
-    /// Quantizes the numbers at hand.
+    /// Quantizes the decoded values.
     fn encode(&mut self, begin: u64, len: u64, whole: Whole) -> Result<(), Error> {
         let mut quantizer = Quantizer::new(self.to)?;
         let Buffers { values, blocks, .. } = &mut self.buffers;
@@ -346,7 +347,7 @@ impl<'w> Transcoder<'w> {
         Ok(made.map_err(|error| error.offset_elements(begin))?)
     }
 
-    /// The blocks at hand, without what was written before.
+    /// The blocks of this piece, without those written before.
     fn new_bytes(&self) -> &[u8] {
         let head = if self.to == Dtype::AprQ8 { SCALE } else { 0 };
         self.buffers.blocks.get(head..).unwrap_or_default()
@@ -364,7 +365,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers that no format finds easy, without being out of reach for any.
+    /// Values that are difficult for every type, but within the range of each.
     fn numbers(count: usize) -> Vec<f32> {
         let mut state = 0x9e37_79b9_u32;
         let mut next = || {
@@ -454,7 +455,7 @@ mod tests {
         assert!(before == after);
         let mut back = Transcoder::new(Dtype::Q4_0, Dtype::AprQ4, &shape).unwrap();
         assert!(made(&mut back, &blocks).0 == own);
-        // Blocks that cross rows have no place in the other layout.
+        // Blocks that cross rows do not exist in the other layout.
         assert!(Transcoder::new(Dtype::AprQ4, Dtype::Q4_0, &[3, 33]).is_err());
     }
 

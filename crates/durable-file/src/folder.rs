@@ -14,7 +14,7 @@ mod other;
 #[cfg(not(unix))]
 pub(crate) use other::{Entry, Folder, is_link_loop, open_without_waiting};
 
-/// What a file is opened for.
+/// Access to an opened file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,

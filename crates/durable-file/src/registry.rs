@@ -16,7 +16,7 @@ use std::thread;
 use crate::folder::{Entry, Folder};
 use crate::temp::discard;
 
-/// Most paths that are remembered as put in place.
+/// Maximum number of completed paths that are remembered.
 const MAX_PLACED: usize = 64;
 /// Attempts to remove a folder that other threads may still write into, and the time between them.
 const FOLDER_ATTEMPTS: u32 = 50;
@@ -44,7 +44,7 @@ pub(crate) enum Unfinished {
 ///
 /// Temporary files and staged folders are removed. A commit that has begun to put its file in place is completed first,
 /// so that every file is the old or the new one, whole. Afterwards nothing can be created or committed any more: other
-/// threads that try wait for ever. Call it from a thread of its own, never from a signal handler, and end the process.
+/// threads that try block forever. Call it from a separate thread, never from a signal handler, and then exit the process.
 ///
 /// Returns what was put in place since the process began: at most the last 64 files and folders, oldest first.
 ///
@@ -77,13 +77,13 @@ pub fn abandon_all() -> Vec<PathBuf> {
     placed
 }
 
-/// Permission to create something unfinished, or to put it in place, while this lives.
+/// Permission to create an unfinished file or to put it in place, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Pass {
     _gate: RwLockReadGuard<'static, ()>,
 }
 
-/// Waits for ever if the process is ending. A thread that holds a pass must not ask for another.
+/// Blocks forever if the process is ending. A thread that holds a pass must not request another.
 pub(crate) fn enter() -> Pass {
     Pass { _gate: GATE.read().unwrap_or_else(PoisonError::into_inner) }
 }

@@ -36,7 +36,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replacement.commit()
 }
 
-/// The new content of a file, on its way to take the old one's place.
+/// The new content of a file, until it replaces the old one.
 ///
 /// Write to it (each call is a system call: put a [`BufWriter`](std::io::BufWriter) around it for small pieces), then
 /// [`commit`](Self::commit). Until then, and after any error, the old file is untouched; dropping removes everything.
@@ -145,13 +145,13 @@ impl Replacement {
         Error::io(Operation::Write, &self.target.shown, source)
     }
 
-    /// Brings the content to the medium and puts it in place; after success it survives a power cut.
+    /// Syncs the content and puts it in place; after success it survives a power cut.
     ///
     /// # Errors
     ///
     /// - [`ErrorKind::Incomplete`] if a write failed before.
     /// - [`ErrorKind::Exists`] after [`Self::create_new`], if the name was taken meanwhile.
-    /// - [`ErrorKind::NotRegular`] if something else took the target's place meanwhile.
+    /// - [`ErrorKind::NotRegular`] if the target was replaced by something else meanwhile.
     /// - [`ErrorKind::Io`] if the operating system refused a step.
     ///
     /// After each of these the old file is in place, byte for byte, and no temp is left. Only
@@ -161,7 +161,7 @@ impl Replacement {
         self.temp.file.sync_all().map_err(|e| self.fail(Operation::SyncFile, e))?;
         let pass = registry::enter();
         if now.is_some() {
-            // The name of the temp tells sweepers that the way back is in use.
+            // The name of the temp shows sweepers that the backup is in use.
             self.name_temp(&pass)?;
         }
         let way_back = now.and_then(|_| WayBack::create(&self.temp, &self.target.name));
@@ -235,7 +235,7 @@ impl Replacement {
             Existing::Refuse => self.temp.folder.place_file(&temp, name),
         };
         placed.or_else(|error| match error.kind() {
-            // A network file system may repeat a request that was carried out and report the second answer.
+            // A network file system may repeat a completed request and report the second result.
             _ if self.temp.is_at(name).unwrap_or(false) => Ok(()),
             io::ErrorKind::AlreadyExists => Err(Error::new(ErrorKind::Exists, &self.target.shown)),
             _ => Err(self.fail(Operation::Rename, error)),
@@ -250,7 +250,7 @@ impl Replacement {
                 Some(way_back) => folder.rename(&way_back.name, name).is_ok(),
                 None => !had_old && folder.remove(name).is_ok(),
             },
-            // Another writer was faster; what it put there is not ours to touch.
+            // Another writer was faster; its file is kept.
             Ok(false) => true,
             Err(_) => false,
         }

@@ -24,14 +24,14 @@ pub(crate) fn claim(
     }
 }
 
-/// Removes temps and ways back of the target with this stem, whose final name is `target`.
+/// Removes temps and backups of the target with this stem, whose final name is `target`.
 pub(crate) fn sweep_files(folder: &Folder, stem: &str, target: &OsStr) {
     for name in leftovers(folder) {
         if name.stem != stem || name.role == Role::Folder {
             continue;
         }
         let new = name.with_role(Role::New).to_os_string();
-        // The order counts: a living writer whose temp is gone has renamed it, so its lock is on the target.
+        // The order matters: an active writer whose temp is gone has renamed it, so its lock is on the target.
         let dead = match (writer(folder, &new), name.role) {
             (Writer::Dead(lock), _) => Some(Some(lock)),
             (Writer::Gone, Role::Old) => match writer(folder, target) {
@@ -68,7 +68,7 @@ fn leftovers(folder: &Folder) -> impl Iterator<Item = TempName> {
     folder.names().unwrap_or_default().into_iter().filter_map(|name| TempName::parse(&name))
 }
 
-/// What is known of the writer of a file.
+/// The state of the writer of a file.
 enum Writer {
     /// It holds the lock, or nothing can be known.
     Alive,

@@ -12,7 +12,7 @@ use crate::temp_name::TempName;
 /// Links that are followed before the chain counts as a circle; the kernel's own limit on Linux.
 const MAX_LINKS: u32 = 40;
 
-/// The place of a file or folder that a save will create or replace.
+/// The folder and name that a save creates or replaces.
 #[derive(Debug)]
 pub(crate) struct Target {
     /// The path as the caller named it, for errors.
@@ -26,7 +26,7 @@ pub(crate) struct Target {
 impl Target {
     /// Follows symbolic links; the end of the path must be a regular file or nothing.
     pub(crate) fn follow(shown: &Path) -> Result<Self, Error> {
-        // The kernel is asked first because it may refuse: a link that another user put into a sticky folder.
+        // The kernel resolves the link first because it may refuse one that another user created in a sticky folder.
         match Entry::behind(shown) {
             Ok(entry) => {
                 if let Some(what) = entry.irregular() {

@@ -11,12 +11,12 @@ use std::time::SystemTime;
 /// The longest part of a temp name that identifies the target. With the other parts that makes 121 bytes, below
 /// the 143 of eCryptfs and the 255 of most file systems.
 const MAX_STEM: usize = 96;
-/// What is left of a longer name, before `~` and 16 digits.
+/// The kept part of a longer name, before `~` and 16 digits.
 const MAX_PREFIX: usize = MAX_STEM - 17;
 /// Hexadecimal digits of the random part.
 const ID_DIGITS: usize = 16;
 
-/// What a temporary name is for.
+/// The purpose of a temporary name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The file being written.
@@ -107,9 +107,8 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 
 /// Differs from every other save's, in this process, beside it and after it.
 ///
-/// Not from the system's random numbers: asking for them is one more thing that can fail, and the standard library
-/// panics when it does. A guess does no harm, since creation is exclusive: a process that hits the nanosecond and the address
-/// makes us try once more.
+/// Not from the system's random number generator: it could fail, and the standard library panics when it does. A guess does no
+/// harm, since creation is exclusive: a process that hits the nanosecond and the address makes us try once more.
 fn fresh_id() -> u64 {
     static SAVES: AtomicU64 = AtomicU64::new(0);
     let mut hasher = DefaultHasher::new();

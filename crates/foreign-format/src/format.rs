@@ -121,7 +121,7 @@ formats! {
     Xml, "xml", "XML text", DOWNLOAD;
     /// What servers send as JSON instead of a file.
     ErrorReply, "error-reply", "the error message of a server", DOWNLOAD;
-    /// What Git stores in the place of a large file.
+    /// A Git LFS pointer, stored in place of a large file.
     GitLfs, "git-lfs", "a Git LFS pointer, not the model itself", "download the model it stands for: git lfs pull";
     /// Zeros only.
     Zeros, "zeros", "a file of zeros", "the download was started and did not finish: download it again";
@@ -170,7 +170,7 @@ impl Format {
         )
     }
 
-    /// Whether the usual way of loading it runs what the file says: it carries a pickle or a program.
+    /// Whether loading it with its usual library can execute code from the file: it contains a pickle or a program.
     #[must_use]
     pub const fn can_run_code(self) -> bool {
         matches!(

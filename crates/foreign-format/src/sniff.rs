@@ -163,7 +163,7 @@ fn readable(first: &[u8]) -> Option<&str> {
     text.chars().all(is_readable).then_some(text)
 }
 
-/// The format of text, told by its first words.
+/// The format of a text file, by its first words.
 fn text(readable: &str) -> Format {
     let text = readable.trim_ascii_start();
     let begins = |word: &str| {

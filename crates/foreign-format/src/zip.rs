@@ -2,16 +2,16 @@
 
 use crate::Format;
 
-/// Most entries of a directory that are looked at.
+/// Maximum number of directory entries that are read.
 pub const MAX_MEMBERS: usize = 4096;
 
-/// Longest part of a member's name that is looked at.
+/// Maximum length of the part of a member's name that is read.
 const NAME: usize = 128;
 /// Bytes of an entry of the directory before its name.
 const ENTRY: usize = 46;
 /// Bytes of the record at the end of an archive, without its comment.
 const END: usize = 22;
-/// Bytes of the record that precedes it where numbers need 64 bits.
+/// Length of the ZIP64 locator before it.
 const LOCATOR: usize = 20;
 
 /// Whether a file begins as an archive.
@@ -19,7 +19,7 @@ pub(crate) fn is_archive(first: &[u8]) -> bool {
     first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06")
 }
 
-/// What the names so far say.
+/// The kind by the names so far.
 #[derive(Debug, Default)]
 struct Members {
     has_pickle: bool,
@@ -73,7 +73,7 @@ impl Members {
     }
 }
 
-/// What the first member says; the directory at the end of the file says more.
+/// The kind by the first member; the directory at the end of the file is more precise.
 pub(crate) fn by_first_member(first: &[u8]) -> Format {
     let mut members = Members::default();
     let len = first.get(26..28).map_or(0, |len| usize::from(u16::from_le_bytes([len[0], len[1]])));
@@ -86,7 +86,7 @@ pub(crate) fn by_first_member(first: &[u8]) -> Format {
     }
 }
 
-/// What the directory says; `None` if there is none, or it is damaged.
+/// The kind by the directory; `None` if there is none or it is invalid.
 pub(crate) fn by_directory<E>(
     len: u64,
     read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use crate::identify;
 
-    /// An archive of empty members, with the 64-bit records if asked for.
+    /// An archive of empty members, optionally with ZIP64 records.
     fn archive(names: &[&str], has_64_bits: bool) -> Vec<u8> {
         let mut file = Vec::new();
         let mut entries = Vec::new();

@@ -163,7 +163,7 @@ impl GgufBuilder {
         self.set_encoded(key, out)
     }
 
-    /// Takes a key away; says whether it was there.
+    /// Removes a key; returns whether it existed.
     pub fn remove(&mut self, key: &str) -> bool {
         let place = self.place(key.as_bytes());
         place.map(|place| self.entries.remove(place)).is_some()
@@ -211,7 +211,7 @@ impl GgufBuilder {
         Layout::new(self.form(), self.alignment()?, &self.entries, &self.tensors)
     }
 
-    /// What `general.alignment` says, or 32.
+    /// The value of `general.alignment`, or 32.
     fn alignment(&self) -> Result<u32, Error> {
         let Some(place) = self.place(ALIGNMENT_KEY.as_bytes()) else { return Ok(DEFAULT_ALIGNMENT) };
         let (value_type, value) = self.entries[place].value.split_at_checked(4).unwrap_or_default();

@@ -12,7 +12,7 @@ pub enum Endian {
     Big,
 }
 
-/// How numbers and lengths of a file are written.
+/// Byte order and width of lengths in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
     pub(crate) endian: Endian,
@@ -39,9 +39,9 @@ impl Form {
 /// Why reading stopped.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The file is not sound.
+    /// The file is invalid.
     Refused(Error),
-    /// The file may be sound: this many of its bytes have to be at hand to say more.
+    /// The input is a valid prefix; this many bytes are needed to continue.
     More(u64),
 }
 

@@ -8,7 +8,7 @@ use crate::header::Header;
 use crate::options::ReadOptions;
 use crate::tensor::TensorInfo;
 
-/// A file in memory: a [`Header`], whose methods it has, and the tensors' bytes. Nothing is copied.
+/// A file in memory: a [`Header`], to which it dereferences, and the tensor data. Nothing is copied.
 ///
 /// ```
 /// use gguf_core::Dtype;
@@ -26,9 +26,8 @@ use crate::tensor::TensorInfo;
 /// assert!(info.shape().eq([1, 2]));
 /// assert_eq!(gguf.tensor_data(info), Some(&[0; 8][..]));
 ///
-/// // Damaged or hostile input is an error that says what is wrong and where.
-/// let error = Gguf::from_bytes(&file[..file.len() - 1]).expect_err("one byte is missing");
-/// assert_eq!(error.code(), "gg-data-end");
+/// // Invalid input is an error with its kind and offset. let error = Gguf::from_bytes(&file[..file.len() - 1]).expect_err("one
+/// byte is missing"); assert_eq!(error.code(), "gg-data-end");
 /// # Ok::<(), gguf_core::Error>(())
 /// ```
 #[derive(Clone)]

@@ -11,9 +11,9 @@ use crate::value::{Text, Value, ValueType};
 
 /// The first four bytes of every file, in both byte orders.
 pub const MAGIC: [u8; 4] = *b"GGUF";
-/// The key that says what tensors are aligned to.
+/// The key of the alignment of tensors.
 pub(crate) const ALIGNMENT_KEY: &str = "general.alignment";
-/// What they are aligned to without it.
+/// The default alignment.
 pub(crate) const DEFAULT_ALIGNMENT: u32 = 32;
 /// The newest version, the one written.
 pub(crate) const VERSION: u32 = 3;
@@ -46,7 +46,7 @@ impl<'data> Entry<'data> {
     }
 }
 
-/// What [`Header::from_prefix`] made of the beginning of a file.
+/// The result of [`Header::from_prefix`].
 #[derive(Clone, Debug)]
 pub enum Prefix<'data> {
     /// The whole header was there.
@@ -60,7 +60,7 @@ pub enum Prefix<'data> {
 
 /// The metadata and the table of tensors: proof that every string, array and tensor is within the file.
 ///
-/// Borrows the bytes it was read from. Whether the file is long enough for the tensors is a question of its own,
+/// Borrows the bytes it was read from. Whether the file is long enough for the tensors is checked separately,
 /// [`check_file_len`](Self::check_file_len): a header can be read without the data after it.
 ///
 /// ```
@@ -71,9 +71,7 @@ pub enum Prefix<'data> {
 /// builder.set_numbers("demo.list", &[1u32; 1000])?;
 /// let file = builder.layout()?.to_vec(&[])?;
 ///
-/// // As a program reads a large file: a little, then as much as is asked for.
-/// let mut at_hand = 64;
-/// let header = loop {
+/// // Reading a large file: a prefix first, then as many bytes as required. let mut at_hand = 64; let header = loop {
 ///     match Header::from_prefix(&file[..at_hand], file.len() as u64, &ReadOptions::STRICT)? {
 ///         Prefix::Header(header) => break header,
 ///         Prefix::More { needed } => at_hand = file.len().min(needed as usize * 2),
@@ -106,7 +104,7 @@ impl<'data> Header<'data> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind`] lists what can be wrong; the table of `docs/gguf.md` says in which order it is looked at.
+    /// [`ErrorKind`] lists the errors; `docs/gguf.md` specifies the order of the checks.
     pub fn from_prefix(
         prefix: &'data [u8],
         file_len: u64,
@@ -141,7 +139,7 @@ impl<'data> Header<'data> {
         let version = preamble(cursor, options)?;
         let (n_tensors, n_entries) = counts(cursor, &options.limits)?;
 
-        // What is reserved is bounded by the bytes at hand, not by what they claim.
+        // Reserved memory is bounded by the available bytes, not by the stated count.
         let mut entries = Vec::with_capacity(capacity(cursor, n_entries, MIN_ENTRY));
         for _ in 0..n_entries {
             entries.push(entry(cursor, options)?);
@@ -366,7 +364,7 @@ fn capacity(cursor: &Cursor<'_>, count: u64, fixed: u64) -> usize {
     most.min(count) as usize
 }
 
-/// Numbers of tensors and entries, in this order.
+/// The numbers of tensors and of entries.
 fn counts(cursor: &mut Cursor<'_>, limits: &Limits) -> Result<(u64, u64), Stop> {
     let offset = cursor.offset();
     let n_tensors = cursor.len()?;
@@ -408,7 +406,7 @@ fn entry<'data>(cursor: &mut Cursor<'data>, options: &ReadOptions) -> Result<Ent
     Ok(Entry { key: Text::new(key), value, value_offset })
 }
 
-/// What the metadata say tensors are aligned to.
+/// The alignment of tensors by the metadata.
 fn alignment(entries: &[Entry<'_>], by_key: &[u32]) -> Result<u32, Error> {
     let order = |idx: &u32| entries[*idx as usize].key.as_bytes().cmp(ALIGNMENT_KEY.as_bytes());
     let Ok(place) = by_key.binary_search_by(order) else { return Ok(DEFAULT_ALIGNMENT) };
@@ -427,7 +425,7 @@ pub(crate) fn before_nul(name: &[u8]) -> &[u8] {
     name.split(|byte| *byte == 0).next().unwrap_or(name)
 }
 
-/// Indices of the items sorted by name, or the first item whose name was there before.
+/// Indices of the items sorted by name, or the first item with a repeated name.
 pub(crate) fn index<'a, T, N: Ord + ?Sized + 'a>(
     items: &'a [T],
     name: impl Fn(&'a T) -> &'a N,

@@ -21,7 +21,7 @@ pub struct Planned {
     pub padding: u64,
 }
 
-/// A file whose every length and offset is fixed, before a byte of it is written.
+/// A file with all lengths and offsets determined, before it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     header: Vec<u8>,
@@ -109,7 +109,7 @@ impl Layout {
         let len = usize::try_from(self.file_len).ok();
         len.and_then(|len| out.try_reserve_exact(len).ok()).ok_or(ErrorKind::SizeOverflow)?;
         out.extend_from_slice(&self.header);
-        // Every place is below the length, which fits memory.
+        // Every index is below the length, which fits memory.
         out.resize(self.data_start as usize, 0);
         for (tensor, data) in self.tensors.iter().zip(data) {
             out.extend_from_slice(data);

@@ -16,7 +16,7 @@ pub struct Patch {
 }
 
 impl Header<'_> {
-    /// How to change a value without writing the file anew: the new one has to be of the type and length of the old one.
+    /// Changes a value without rewriting the file: the new value must have the type and length of the old one.
     ///
     /// A crash while the patch is written can leave half of it; a copy ([`GgufBuilder::copy_of`]) cannot.
     ///

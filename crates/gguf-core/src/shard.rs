@@ -49,7 +49,7 @@ impl ShardLimit {
     }
 }
 
-/// What the first shard holds.
+/// The content of the first shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FirstShard {
     /// Keys and tensors.
@@ -62,9 +62,9 @@ pub enum FirstShard {
 /// Name of a shard: `PREFIX-00001-of-00003.gguf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardName<'a> {
-    /// What stands before the numbers.
+    /// The prefix before the numbers.
     pub prefix: &'a str,
-    /// Which shard it is, from 0.
+    /// Index of the shard, from 0.
     pub idx: u16,
     /// How many there are.
     pub count: u16,
@@ -158,7 +158,7 @@ impl SplitPlan {
         Ok(Self { shards, n_tensors: n_tensors_declared })
     }
 
-    /// The tensors of each shard, by their place in the file that is split.
+    /// The tensors of each shard, by their index in the file that is split.
     #[must_use]
     pub fn shards(&self) -> &[Range<usize>] {
         &self.shards
@@ -198,7 +198,7 @@ impl SplitPlan {
     }
 }
 
-/// What a merged file keeps of the keys of its shards.
+/// The keys of the shards that a merged file keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SplitKeys {
     /// All three, `split.count` being 0: what llama-gguf-split leaves.
@@ -267,7 +267,7 @@ impl MergePlan {
         &self.builder
     }
 
-    /// Where each tensor of the merged file comes from: shard, and place within it.
+    /// The source of each tensor of the merged file: shard, and index within it.
     #[must_use]
     pub fn sources(&self) -> &[(usize, usize)] {
         &self.sources

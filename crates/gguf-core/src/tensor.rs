@@ -17,7 +17,7 @@ pub(crate) const MAX_RANK: usize = 4;
 /// Longest tensor name in llama.cpp.
 pub(crate) const MAX_NAME: usize = 63;
 
-/// A tensor: name, format, dimensions and place.
+/// A tensor: name, type, dimensions and offset.
 #[derive(Clone, Copy, PartialEq)]
 pub struct TensorInfo<'data> {
     name: Text<'data>,
@@ -90,7 +90,7 @@ impl<'data> TensorInfo<'data> {
         self.byte_len
     }
 
-    /// Place of the data in the file.
+    /// Byte range of the data in the file.
     #[must_use]
     pub const fn file_range(&self) -> Range<u64> {
         // No overflow: proven when the table was read.
@@ -180,7 +180,7 @@ pub struct Dims<'data> {
 }
 
 impl Dims<'_> {
-    /// Proves that dimensions and elements fit 63 bits, by llama.cpp's rule; says how many rows there are.
+    /// Checks that dimensions and elements fit 63 bits, by llama.cpp's rule; returns the number of rows.
     fn check(self) -> Result<u64, Error> {
         const MAX: u64 = i64::MAX as u64;
         if let Some(dim) = { self }.find(|dim| *dim > MAX) {
@@ -196,7 +196,7 @@ impl Dims<'_> {
             if MAX / dim <= count {
                 return Err(ErrorKind::TooManyElements.into());
             }
-            // Both below 2^63: it was just looked at.
+            // Both are below 2^63, as just checked.
             count *= dim;
             n_rows *= dim;
         }

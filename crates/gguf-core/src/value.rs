@@ -114,7 +114,7 @@ impl<'data> Text<'data> {
         core::str::from_utf8(self.0)
     }
 
-    /// The text, with replacement characters for what is not UTF-8.
+    /// The string, with replacement characters for invalid UTF-8.
     #[must_use]
     pub fn to_str_lossy(self) -> Cow<'data, str> {
         String::from_utf8_lossy(self.0)

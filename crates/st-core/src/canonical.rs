@@ -23,7 +23,7 @@ pub(crate) fn entry<'h>(scanner: &mut Scanner<'h>, visit: &mut impl Visit<'h>) -
     let at = |rest: &[u8]| scanner.pos() + text.len() - rest.len();
 
     let rest = text.as_bytes().strip_prefix(br#":{"dtype":""#)?;
-    // The name with its closing quote, which tells `F32` from `F32` and a zero byte.
+    // The name with its closing quote, which distinguishes `F32` from `F32` followed by a zero byte.
     let word = load(rest, 0)?;
     let quotes = word ^ (ONES * u64::from(b'"'));
     let len = (quotes.wrapping_sub(ONES) & !quotes & HIGHS).trailing_zeros() / 8;
@@ -80,7 +80,7 @@ const fn leading_digits(word: u64) -> (usize, u64) {
     if count == 0 {
         return (0, 0);
     }
-    // Leading zeros take the place of what is not a digit; then neighbours are joined three times.
+    // Bytes that are not digits are replaced with leading zeros; then adjacent digits are combined three times.
     let mut value = digits << (64 - 8 * count);
     value = (value.wrapping_mul((10 << 8) + 1) >> 8) & 0x00ff_00ff_00ff_00ff;
     value = (value.wrapping_mul((100 << 16) + 1) >> 16) & 0x0000_ffff_0000_ffff;
@@ -150,7 +150,7 @@ mod tests {
         for other in ["\"F8_E4M3FNUZ\"", "\"f32\"", "\"\"", "\"I\\u0038\""] {
             assert_eq!(read(&text.replace("\"I8\"", other)), None);
         }
-        // What the visitor refuses is reported by the general grammar.
+        // The general grammar reports what the visitor refuses.
         assert_eq!(read(&text.replace("[]", "[1,100]")), None);
     }
 

@@ -60,7 +60,7 @@ pub(crate) struct Entry<'h> {
     pub(crate) text_len: usize,
 }
 
-/// What a pass over a header is for. All but tensors is passed over unless overridden.
+/// Receives the members of a header. Everything but tensors is ignored unless overridden.
 pub(crate) trait Visit<'h> {
     /// `__metadata__` is an object.
     fn metadata_begins(&mut self) {}

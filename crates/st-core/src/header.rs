@@ -17,7 +17,7 @@ use tensor_dtype::Dtype;
 /// Bytes of the length field every file begins with.
 pub(crate) const LENGTH_FIELD: u64 = 8;
 
-/// The header of a file: every tensor's name, type, shape and place, and the metadata.
+/// The header of a file: name, dtype, shape and offsets of every tensor, and the metadata.
 ///
 /// A `Header` exists only for a sound file: the tensors, taken in file order, cover the data section from
 /// its first byte to the end of the file without hole or overlap, and each one's size follows from its type
@@ -142,13 +142,13 @@ impl Header {
         self.data_start() + self.data_len()
     }
 
-    /// The tensor of this name, found in constant time (logarithmic if the names were made to collide).
+    /// The tensor of this name, found in constant time (logarithmic for names chosen to collide).
     #[must_use]
     pub fn tensor(&self, name: &str) -> Option<TensorInfo<'_>> {
         self.get(self.index.find(name, &self.table)? as usize)
     }
 
-    /// The tensor at this place in file order.
+    /// The tensor with this index in file order.
     #[must_use]
     pub fn get(&self, idx: usize) -> Option<TensorInfo<'_>> {
         let record = self.table.records.get(idx)?;
@@ -283,7 +283,7 @@ impl<'h> TensorInfo<'h> {
         self.byte_len() * 8 / u64::from(self.dtype().bits())
     }
 
-    /// Place in file order, from 0.
+    /// Index in file order, from 0.
     #[must_use]
     pub const fn index(&self) -> usize {
         self.idx

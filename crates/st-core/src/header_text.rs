@@ -9,7 +9,7 @@ use json_scan::{Escape, push_string_bytes};
 use crate::grammar::METADATA_KEY;
 use tensor_dtype::Dtype;
 
-/// What is written of a tensor.
+/// The written fields of a tensor.
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a str,
     pub(crate) dtype: Dtype,

@@ -25,7 +25,7 @@ pub struct TensorSpec<'a> {
     pub shape: &'a [usize],
 }
 
-/// What the start of the data section is aligned to, by padding the header with spaces.
+/// Alignment of the start of the data section, by padding the header with spaces.
 ///
 /// Tensors follow each other without gaps (the format allows none), so an alignment of the section is an
 /// alignment of a tensor only where all before it have sizes that are multiples of it.
@@ -97,7 +97,7 @@ pub struct Planned {
     pub byte_len: u64,
 }
 
-/// A file whose every length and offset is fixed, before a byte of it is written.
+/// A file with all lengths and offsets determined, before it is written.
 ///
 /// Equal input gives equal bytes; with default options they are the bytes of the official writer, whose
 /// order of metadata is random where ours is sorted.

@@ -13,7 +13,7 @@ pub enum Strictness {
     Compat,
 }
 
-/// Upper bounds on what a header may ask for.
+/// Upper bounds on the resources of a header.
 ///
 /// Every limit is checked before the memory it bounds is allocated. Memory used by a parsed header is
 /// proportional to the header itself whatever the limits are; they exist for callers with less memory.
@@ -45,7 +45,7 @@ impl Limits {
         metadata_bytes: 1 << 26,
     };
 
-    /// Only what the format itself limits: the length of the header.
+    /// Only the limit of the format: the length of the header.
     pub const OFFICIAL: Self = Self {
         header_bytes: MAX_HEADER_LEN,
         tensors: usize::MAX,
@@ -67,7 +67,7 @@ impl Default for Limits {
 pub struct ReadOptions {
     /// Which headers are accepted.
     pub strictness: Strictness,
-    /// How much they may ask for.
+    /// Resource limits.
     pub limits: Limits,
 }
 

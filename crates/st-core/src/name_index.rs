@@ -100,7 +100,7 @@ impl NameIndex {
     }
 }
 
-/// Indices of names, sorted by name and place. Rare, so one function for all kinds of names.
+/// Indices of names, sorted by name and index. Rarely used, so one function serves all types of names.
 pub(crate) fn in_order<'a>(count: u32, name: &dyn Fn(u32) -> &'a str) -> Vec<u32> {
     let mut order: Vec<u32> = (0..count).collect();
     order.sort_unstable_by(|&a, &b| name(a).cmp(name(b)).then(a.cmp(&b)));

@@ -12,10 +12,10 @@ use tensor_dtype::Dtype;
 
 /// What to take of one dimension.
 ///
-/// Made from a `usize` or any range of `usize`; dimensions without an index are taken whole.
+/// Made from a `usize` or any range of `usize`; dimensions without an index are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Index {
-    /// One place; the result loses the dimension. Negative numbers count from the end.
+    /// One index; the result loses the dimension. Negative indices count from the end.
     Select(i64),
     /// Every `step`-th place from `start` up to, not including, `stop`.
     Range {

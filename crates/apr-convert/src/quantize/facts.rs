@@ -5,7 +5,7 @@ use gguf_core::{Header, Value};
 /// `general.name` of a model without a name.
 const UNNAMED: &str = "unknown";
 
-/// What is known of a model besides its tensors. Without an architecture the generic rule holds.
+/// Properties of a model besides its tensors. Without an architecture the generic rule applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelFacts {
     /// `general.architecture`.

@@ -128,7 +128,7 @@ impl<'a> Mixer<'a> {
     fn down(&mut self, name: &str) -> Dtype {
         let seen = self.downs_seen;
         self.downs_seen += 1;
-        // Experts are spread over the file: there, only the name tells the layer.
+        // Experts are spread over the file, so the layer is taken from the name.
         let by_name = layer(name).filter(|_| self.facts.n_experts.is_some_and(|count| count > 1));
         let (idx, count, base) = (by_name.unwrap_or(seen), self.n_layers, self.target.base());
         let (falcon, first) = (self.facts.is("falcon"), idx < count / 8);

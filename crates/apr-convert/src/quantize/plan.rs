@@ -27,7 +27,7 @@ pub struct TensorSpec<'a> {
     pub dtype: Option<Dtype>,
 }
 
-/// Whether tensors get different bits by what they do.
+/// Whether tensors get different types by their role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mixture {
     /// As llama-quantize has it.
@@ -37,7 +37,7 @@ pub enum Mixture {
     Pure,
 }
 
-/// Whether what is quantized may be quantized again.
+/// Whether quantized tensors may be quantized again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Requantize {
     /// An error that names the tensor.
@@ -50,16 +50,16 @@ pub enum Requantize {
 /// What becomes of the output tensor (`output.weight`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutputTensor {
-    /// What the mixture says.
+    /// As the mixture determines.
     #[default]
     Mixture,
-    /// It is left as it is.
+    /// The type of the input is kept.
     Keep,
     /// This.
     Dtype(Dtype),
 }
 
-/// A format for all tensors whose name an expression finds.
+/// A type for all tensors whose name matches an expression.
 ///
 /// ```
 /// use apr_convert::quantize::Override;
@@ -83,7 +83,7 @@ impl Override {
         self.expression.is_match(name)
     }
 
-    /// What the tensors become.
+    /// The new type of the tensors.
     #[must_use]
     pub const fn dtype(&self) -> Dtype {
         self.dtype
@@ -105,7 +105,7 @@ impl core::str::FromStr for Override {
     }
 }
 
-/// The format of this name, ggml's or one that [`Target`] knows, if numbers can be turned into it.
+/// The type with this name, ggml's or one of [`Target`], if values can be quantized to it.
 ///
 /// # Errors
 ///
@@ -119,20 +119,20 @@ pub fn writable_dtype(name: &str) -> Result<Dtype, Error> {
     Ok(dtype)
 }
 
-/// What is asked for.
+/// Options of a quantization plan.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
-    /// What most tensors become.
+    /// The type of most tensors.
     pub target: Target,
     /// The file they are written into.
     pub format: TargetFormat,
-    /// Whether tensors get different bits by what they do.
+    /// Whether tensors get different types by their role.
     pub mixture: Mixture,
-    /// Whether what is quantized may be quantized again.
+    /// Whether quantized tensors may be quantized again.
     pub requantize: Requantize,
     /// What becomes of the output tensor.
     pub output_tensor: OutputTensor,
-    /// What becomes of the token embeddings, if not what the mixture says.
+    /// The type of the token embeddings, if it overrides the mixture.
     pub token_embedding: Option<Dtype>,
     /// Formats by name; the first that applies does. Tensors that are left as they are stay so.
     pub overrides: Vec<Override>,
@@ -160,7 +160,7 @@ impl Options<'_> {
     }
 }
 
-/// What a tensor becomes.
+/// The decision for a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// Which of the tensors given.
@@ -196,7 +196,7 @@ pub struct Totals {
     pub bytes_after: u64,
     /// Tensors whose bytes change.
     pub converted: u64,
-    /// Tensors whose rows do not fit what they should have become.
+    /// Tensors whose rows are not whole blocks of the chosen type.
     pub fallbacks: u64,
 }
 
@@ -377,7 +377,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What a tensor would become if its rows had the right length.
+    /// The type of a tensor if its rows had a suitable length.
     fn wanted(&self, spec: &TensorSpec<'_>, role: Role, mixer: &mut Mixer<'_>) -> (Dtype, Reason) {
         let options = self.options;
         if let Some(dtype) = options.token_embedding.filter(|_| role == Role::TokenEmbedding) {
@@ -406,7 +406,7 @@ impl<'a> Planner<'a> {
         (chosen, reason)
     }
 
-    /// A tensor that is left as it is, unless the file has no place for it.
+    /// A tensor that is kept, unless the file cannot store its type.
     fn keep(&self, spec: &TensorSpec<'_>, kept: Kept) -> Result<(Option<Dtype>, Reason), Error> {
         let format = self.options.format;
         match spec.dtype {
@@ -423,7 +423,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The file's own blocks in place of ggml's of the same bits, where it has those alone.
+/// The file's block type with the same bits, if it does not have ggml's.
 fn in_format(dtype: Dtype, format: TargetFormat) -> Dtype {
     match (format, dtype) {
         (TargetFormat::Apr, Dtype::Q4_0) => Dtype::AprQ4,
@@ -432,7 +432,7 @@ fn in_format(dtype: Dtype, format: TargetFormat) -> Dtype {
     }
 }
 
-/// What takes the place of a format whose blocks do not fit rows of this length; `None` if they do.
+/// The replacement of a type whose blocks do not fit rows of this length; `None` if they fit.
 fn fallback(
     wanted: Dtype,
     columns: u64,

@@ -1,6 +1,6 @@
 //! The role of a tensor in a language model, by its GGUF name.
 
-/// What a tensor of a language model does. Others than these are treated alike.
+/// The role of a tensor in a language model. All other tensors are treated alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
@@ -30,7 +30,7 @@ pub enum Role {
     Other,
 }
 
-/// What a name contains, the first that fits.
+/// Parts of names, of which the first match applies.
 const PARTS: &[(&str, Role)] = &[
     ("attn_qkv.weight", Role::AttentionQkv),
     ("attn_kv_b.weight", Role::AttentionKvB),

@@ -67,7 +67,7 @@ const ALIASES: &[(&str, FileType)] = &[
     ("FP32", FileType::F32),
 ];
 
-/// File types of llama-quantize whose tensors are read only here, with what comes next to them.
+/// File types of llama-quantize that are only decoded here, with the nearest alternative.
 const READ_ONLY: &[(&str, &str)] = &[
     ("IQ1_S", "TQ1_0"),
     ("IQ1_M", "TQ1_0"),
@@ -81,7 +81,7 @@ const READ_ONLY: &[(&str, &str)] = &[
     ("IQ3_M", "Q3_K_M"),
 ];
 
-/// What a model is to become: the format of most tensors, and the mixture it names.
+/// The target of quantization: the type of most tensors, and the mixture.
 ///
 /// ```
 /// use apr_convert::quantize::{FileType, Target};

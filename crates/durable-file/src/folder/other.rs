@@ -111,7 +111,7 @@ impl Folder {
     }
 }
 
-/// What a name or an open file is, at one moment.
+/// The state of a name or an open file at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     irregular: Option<FileKind>,

@@ -18,7 +18,7 @@ const CAUTIOUS: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CL
 
 /// The mode of a file while it is written.
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
-/// What the umask is taken from.
+/// Read and write access for everyone: the mode of new files before the umask is applied.
 const ANYONE: Mode = Mode::from_raw_mode(0o666);
 
 /// An open folder.
@@ -48,7 +48,7 @@ impl Folder {
         self.handle.try_lock()
     }
 
-    /// What the open folder is.
+    /// The state of the open folder.
     pub(crate) fn own_entry(&self) -> io::Result<Entry> {
         Entry::of(&self.handle)
     }
@@ -58,7 +58,7 @@ impl Folder {
         &self.path
     }
 
-    /// What a name leads to, without following a symbolic link; `None` if there is nothing.
+    /// The state of a name, without following a symbolic link; `None` if it does not exist.
     pub(crate) fn entry(&self, name: &OsStr) -> io::Result<Option<Entry>> {
         match fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Entry(stat))),
@@ -117,8 +117,8 @@ impl Folder {
         Ok(fs::linkat(fs::CWD, &path, &self.handle, name, AtFlags::SYMLINK_FOLLOW)?)
     }
 
-    /// Opens what a name leads to without following a symbolic link and without waiting, in order to lock it or to
-    /// sync it. For writing if possible: some network file systems lock nothing else exclusively.
+    /// Opens a name without following a symbolic link and without blocking, in order to lock or sync it. For writing if
+    /// possible: some network file systems lock nothing else exclusively.
     pub(crate) fn open_file(&self, name: &OsStr) -> io::Result<File> {
         let flags = CAUTIOUS | OFlags::NOFOLLOW;
         let open = |access| retry_on_intr(|| fs::openat(&self.handle, name, flags | access, Mode::empty()));
@@ -199,7 +199,7 @@ impl Folder {
     }
 }
 
-/// What a name or an open file is, at one moment.
+/// The state of a name or an open file at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry(Stat);
 
@@ -261,7 +261,7 @@ impl Entry {
     }
 }
 
-/// Tells "not allowed" (also: an owner that this user namespace does not know) from failures.
+/// Distinguishes missing permission (also an owner outside of this user namespace) from failures.
 fn allowed(result: Result<(), Errno>) -> io::Result<bool> {
     match result {
         Ok(()) => Ok(true),

@@ -62,7 +62,7 @@ impl<'data> Array<'data> {
         Values { array: *self }
     }
 
-    /// The element at `idx`: at once for numbers, by passing over those before it for strings and arrays.
+    /// The element at `idx`: in constant time for numbers, by skipping those before it for strings and arrays.
     #[must_use]
     pub fn get(&self, idx: usize) -> Option<Value<'data>> {
         let size = self.element.size();
@@ -187,7 +187,7 @@ impl<'data> IntoIterator for Array<'data> {
 /// Iterates over the elements of an [`Array`].
 #[derive(Clone, Debug)]
 pub struct Values<'data> {
-    /// What is left of it.
+    /// The rest of it.
     array: Array<'data>,
 }
 

@@ -18,9 +18,9 @@ pub struct PlannedShard {
 
 /// Tensors divided into files of limited size, by the rule and the names of `huggingface_hub`.
 ///
-/// Tensors are taken in order. One that exceeds the limit alone becomes a shard of its own at once, so it can
-/// come before the shard that is being filled; a tensor that would make the current shard exceed the limit
-/// begins the next. A single shard needs no index.
+/// Tensors are taken in order. One that exceeds the limit becomes a separate shard immediately, so it can come before the shard
+/// that is being filled; a tensor that would make the current shard exceed the limit begins the next. A single shard needs no
+/// index.
 ///
 /// ```
 /// use st_core::ShardPlan;
