@@ -1,4 +1,4 @@
-//! Any file of version 2: an error or sound tensors, the same through every function, written again unchanged.
+//! Any file of version 2: an error or valid tensors, the same through every function, written again unchanged.
 
 #![no_main]
 

@@ -60,7 +60,7 @@ impl Keys {
         assert!(authentic.is_err() || Container::from_bytes_with(file, &TOLERANT).is_ok());
     }
 
-    /// A sound file that was changed without the keys.
+    /// A valid file that was changed without the keys.
     fn refuse(&self, good: &[u8], choices: &mut Choices<'_>, signed: bool) {
         let file = changed(good, choices);
         let known = self.signer.verifying_key();

@@ -1,4 +1,4 @@
-//! Any bytes: an error or a sound file, in both levels, whole or from a prefix.
+//! Any bytes: an error or a valid file, in both levels, whole or from a prefix.
 
 #![no_main]
 

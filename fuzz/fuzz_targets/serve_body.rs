@@ -52,7 +52,7 @@ fuzz_target!(|body: &[u8]| {
     assert!(!sound || answer(&TEXTS, body, &options).is_some(), "{body:?}");
 });
 
-/// The predictions; `None` for a refusal, which is sound as well.
+/// The predictions; `None` for a refusal, which is valid as well.
 fn answer(model: &Model, body: &[u8], options: &Options) -> Option<Value> {
     match model.answer_json(body, OutputKind::Predictions, options) {
         Ok(answer) => {

@@ -1,5 +1,5 @@
 //! Any bytes: an error, or data that are written and read again the same. Each input is read as a file, and as the schema of
-//! a sound one.
+//! a valid one.
 
 #![no_main]
 

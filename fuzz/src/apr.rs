@@ -1,7 +1,7 @@
 //! How the fuzzer's bytes become `.apr` files, metadata and payloads.
 //!
 //! Each input is read as it is, with its lengths and checksums mended, and as the decisions of generators whose output is
-//! sound but for a rare, chosen fault.
+//! valid except for a rare, chosen fault.
 
 pub mod first;
 pub mod msgpack;

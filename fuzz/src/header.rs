@@ -1,4 +1,4 @@
-//! Writes header texts that are sound but for a rare, chosen fault.
+//! Writes header texts that are valid except for a rare, chosen fault.
 
 use st_core::Dtype;
 

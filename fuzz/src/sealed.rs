@@ -129,7 +129,7 @@ pub fn make(input: &[u8]) -> Made {
     Made { file, is_changed }
 }
 
-/// The fuzzer's own directory, or a sound one of a few tensors.
+/// The fuzzer's own directory, or a valid one of a few tensors.
 fn directory(choices: &mut Choices<'_>, content: &[u8]) -> Vec<u8> {
     if choices.rarely(3) {
         return content.to_vec();
@@ -145,7 +145,7 @@ fn directory(choices: &mut Choices<'_>, content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The length that the parts of a sound directory have, mostly.
+/// The length that the parts of a valid directory have, mostly.
 fn payload_len(choices: &mut Choices<'_>, directory: &[u8]) -> usize {
     let (mut rest, mut end) = (directory.get(1..).unwrap_or_default(), 0_usize);
     loop {

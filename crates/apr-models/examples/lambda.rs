@@ -49,7 +49,7 @@ fn main() -> Result<Infallible, Box<dyn Error>> {
 ///
 /// # Errors
 ///
-/// If the model is not sound, which is reported; those of [`step`].
+/// If the model is invalid, which is reported; those of [`step`].
 fn serve<'m>(
     address: &str,
     load: impl FnOnce() -> Result<LinearView<'m>, apr_container::Error>,

@@ -384,9 +384,9 @@ pub enum ErrorKind {
         /// Which.
         quant_type: QuantType,
     },
-    /// The bytes are not a sound `.apr` file, or not this model's.
+    /// The bytes are not a valid `.apr` file, or not this model's.
     Container(apr_container::Error),
-    /// The bytes are not a sound safetensors file.
+    /// The bytes are not a valid safetensors file.
     Format(st_core::Error),
     /// The numbers cannot be quantized.
     #[cfg(feature = "quantize")]

@@ -39,7 +39,7 @@ impl Intercept {
 /// Coefficients and intercept, as a model stores them.
 ///
 /// Payloads may hold a model that was never fitted, one without a single coefficient, or one with weights that are no
-/// numbers; [`from_parts`](Self::from_parts) makes only sound ones.
+/// numbers; [`from_parts`](Self::from_parts) makes only valid ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Plane {
     coefficients: Option<Vector>,

@@ -22,7 +22,7 @@ const MAX_K: f64 = (1_u64 << 53) as f64;
 
 /// Any word that is not in the vocabulary.
 const UNKNOWN: u32 = 0;
-/// What stands before the first word of a sentence.
+/// The token before the first word of a sentence.
 const START: u32 = 1;
 /// The token after the last word of a sentence.
 const END: u32 = 2;

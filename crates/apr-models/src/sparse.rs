@@ -88,7 +88,7 @@ impl SparseRows {
         Ok(())
     }
 
-    /// Adds a row that is sound by its making.
+    /// Adds a row that is valid by construction.
     pub(crate) fn extend_row(&mut self, row: impl Iterator<Item = (u32, f32)>) {
         for (column, value) in row {
             self.columns.push(column);

@@ -16,7 +16,7 @@ use crate::numpy::{MappedFile, Numpy};
 use crate::options::{Backend, Device, Framework};
 use crate::packed::{is_packed, unpack};
 
-/// What failed when the header is not sound, in the words of the official package.
+/// The error of an invalid header, with the message of the official package.
 const HEADER: &str = "Error while deserializing header";
 const READING: &str = "Error while reading";
 

@@ -47,7 +47,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, is of another format, is not sound, or is a set of shards that does not fit together.
+    /// If it cannot be read, is of another format, is invalid, or is a set of shards that does not fit together.
     pub(crate) fn open(path: &Path, rules: &Rules) -> Result<Self, Failure> {
         Self::from_source(Source::open(path)?, rules)
     }
@@ -202,7 +202,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is damaged or is not sound.
+    /// If the file cannot be read, is damaged or is invalid.
     pub(crate) fn checksum(&self) -> Result<apr_container::v2::Footer, Failure> {
         let footer = self.file.checksum().map_err(|error| self.source.failure_of(error))?;
         footer.ok_or_else(|| Failure::new(CODE_INTERNAL, "a file of tensors became something else"))

@@ -34,7 +34,7 @@ impl<'s> SealedFile<'s> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is of another format, or not sound.
+    /// If the file cannot be read, is of another format, or invalid.
     pub(crate) fn open(source: &'s Source, limits: Limits) -> Result<Self, Failure> {
         let limits = limits.of_sealed();
         let regular = durable_file::open_regular(source.path(), u64::MAX);

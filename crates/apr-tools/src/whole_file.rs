@@ -109,7 +109,7 @@ pub(crate) fn read(
 ///
 /// # Errors
 ///
-/// If it is not sound, encrypted, or signed and the rules do not let that pass.
+/// If it is invalid, encrypted, or signed and the rules do not let that pass.
 pub(crate) fn open_plain(file: &[u8], source: &Source, rules: &Rules) -> Result<RawModel, Failure> {
     RawModel::open(file, &Access::default(), &rules.apr)
         .map_err(|error| refused(error.into(), file, source, rules))

@@ -102,7 +102,7 @@ impl Profile {
             let mut changed = self.file.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
             (self.reseal)(&mut changed);
-            // A bit of the checksum is made right again itself.
+            // Recomputing the checksum restores a changed bit of it: change it again.
             if changed == self.file {
                 changed[bit / 8] ^= 1 << (bit % 8);
             }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 
-/// In which order the bytes of a number lie.
+/// Byte order of numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Endian {
     /// The least significant byte first: nearly every file.
@@ -88,7 +88,7 @@ impl<'data> Cursor<'data> {
         self.file_len - self.pos as u64
     }
 
-    /// Bytes at hand that are left.
+    /// Available bytes that are left.
     pub(crate) const fn left_at_hand(&self) -> usize {
         self.prefix.len() - self.pos
     }

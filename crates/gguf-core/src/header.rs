@@ -97,7 +97,7 @@ pub struct Header<'data> {
 }
 
 impl<'data> Header<'data> {
-    /// Reads the header of a file of which only the beginning is at hand: `prefix` of `file_len` bytes.
+    /// Reads the header of a file from its first bytes: `prefix` of `file_len` bytes.
     ///
     /// Strict and compat reading return what llama.cpp and `docs/gguf.md` say of a file's metadata: a file cut off in its data
     /// has a header.
@@ -128,7 +128,7 @@ impl<'data> Header<'data> {
     pub fn from_bytes(file: &'data [u8], options: &ReadOptions) -> Result<Self, Error> {
         match Self::from_prefix(file, file.len() as u64, options)? {
             Prefix::Header(header) => Ok(header),
-            // Every byte was at hand.
+            // Every byte was available.
             Prefix::More { needed } => {
                 Err(ErrorKind::Truncated { needed, available: file.len() as u64 }.into())
             }
@@ -358,7 +358,7 @@ const fn least(cursor: &Cursor<'_>, fixed: u64) -> u64 {
     fixed + cursor.form.len_bytes() as u64
 }
 
-/// How many to reserve for: as many as there are, or as the bytes at hand can hold.
+/// Capacity to reserve: the stated count, at most what the available bytes can hold.
 fn capacity(cursor: &Cursor<'_>, count: u64, fixed: u64) -> usize {
     let most = cursor.left_at_hand() as u64 / least(cursor, fixed);
     most.min(count) as usize

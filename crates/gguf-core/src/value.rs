@@ -87,7 +87,7 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// A string of a file: a key, a tensor name, a value. UTF-8 in sound files; llama.cpp takes any bytes, and so does
+/// A string of a file: a key, a tensor name, a value. UTF-8 in valid files; llama.cpp takes any bytes, and so does
 /// this type.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Text<'data>(&'data [u8]);

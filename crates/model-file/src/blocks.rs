@@ -189,7 +189,7 @@ impl Decoded {
         let (first, last) = (offset / width, (offset + buf.len() as u64).div_ceil(width));
         let (block_len, block_bytes) = (self.from.block_len() as u64, self.from.block_bytes() as u64);
         let (begin, end) = (first / block_len, last.div_ceil(block_len));
-        // One scale for the whole tensor stands before everything else.
+        // One scale for the whole tensor precedes everything else.
         let head = if self.from == Dtype::AprQ8 { 4 } else { 0 };
         // Little more than `buf`, which is in memory.
         let mut packed = vec![0; head + ((end - begin) * block_bytes) as usize];

@@ -19,7 +19,7 @@ pub(crate) const LENGTH_FIELD: u64 = 8;
 
 /// The header of a file: name, dtype, shape and offsets of every tensor, and the metadata.
 ///
-/// A `Header` exists only for a sound file: the tensors, taken in file order, cover the data section from
+/// A `Header` exists only for a valid file: the tensors, taken in file order, cover the data section from
 /// its first byte to the end of the file without hole or overlap, and each one's size follows from its type
 /// and shape. Memory is proportional to the header text; parsing takes time linear in it, except that
 /// tensors listed out of file order, or names chosen to collide, are sorted.

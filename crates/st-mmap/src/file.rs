@@ -57,7 +57,7 @@ impl SafeTensorsFile {
     /// # Errors
     ///
     /// [`ErrorKind::File`] if it cannot be opened or is not a regular file, [`ErrorKind::Format`] if the
-    /// header is not sound.
+    /// header is invalid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open_with(path, &ReadOptions::STRICT)
     }

@@ -59,7 +59,7 @@ impl MappedSafeTensors {
     /// # Errors
     ///
     /// [`ErrorKind::File`] if it cannot be opened or is not a regular file, [`ErrorKind::Format`] if the
-    /// header is not sound, [`ErrorKind::AddressSpace`], [`ErrorKind::Shrunk`] or [`ErrorKind::Io`] if it
+    /// header is invalid, [`ErrorKind::AddressSpace`], [`ErrorKind::Shrunk`] or [`ErrorKind::Io`] if it
     /// cannot be mapped.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open_with(path, &ReadOptions::STRICT)

@@ -159,7 +159,7 @@ impl ShardedSafeTensors {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Format`] if no shard has such a tensor or the shard's header is not sound,
+    /// [`ErrorKind::Format`] if no shard has such a tensor or the shard's header is invalid,
     /// [`ErrorKind::File`] if the shard cannot be opened, [`ErrorKind::Shard`] if it and the index disagree.
     pub fn file_of(&self, tensor: &str) -> Result<&SafeTensorsFile, Error> {
         let (name, shard) = self.locate(tensor)?;
@@ -203,7 +203,7 @@ impl ShardedSafeTensors {
     ///
     /// # Errors
     ///
-    /// Those of opening a shard that exists: it cannot be compared when its header is not sound.
+    /// Those of opening a shard that exists: it cannot be compared when its header is invalid.
     pub fn check(&self) -> Result<Vec<ShardProblem>, Error> {
         let Set::Indexed { index, shards } = &self.set else {
             return Ok(Vec::new());

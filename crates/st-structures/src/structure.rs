@@ -45,7 +45,7 @@ impl<'data> Structure<'data> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::File`] if the file is not sound; [`ErrorKind::NoSchema`], [`ErrorKind::NoVersion`] or
+    /// [`ErrorKind::File`] if the file is invalid; [`ErrorKind::NoSchema`], [`ErrorKind::NoVersion`] or
     /// [`ErrorKind::UnknownVersion`]; then, with its place, everything that a schema can have wrong.
     pub fn from_bytes(file: &'data [u8]) -> Result<Self, Error> {
         Self::from_bytes_with(file, &Limits::DEFAULT)

@@ -48,7 +48,7 @@ impl EncodePayload for Raw {
     }
 }
 
-/// A file that is sound but for rare faults.
+/// A file that is valid except for rare faults.
 fn built(choices: &mut Choices<'_>) -> Vec<u8> {
     let (model_type, layout, payload) = payload::any(choices);
     let compression = choices.pick([

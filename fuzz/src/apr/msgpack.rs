@@ -50,7 +50,7 @@ const KEYS: [&str; 44] = [
     "k",
 ];
 
-/// A map that is sound but for rare faults, with the two keys every writer writes.
+/// A map that is valid except for rare faults, with the two keys every writer writes.
 pub fn metadata(choices: &mut Choices<'_>) -> Vec<u8> {
     let mut writer = Writer { out: Vec::new() };
     let optional = choices.below(6);

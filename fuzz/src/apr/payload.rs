@@ -20,7 +20,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// A payload that is sound but for rare faults.
+    /// A payload that is valid except for rare faults.
     #[must_use]
     pub fn payload(&self, choices: &mut Choices<'_>, layout: PayloadLayout) -> Vec<u8> {
         let mut writer = Writer { choices, layout, out: Vec::new() };

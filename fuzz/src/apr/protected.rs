@@ -44,7 +44,7 @@ pub fn model() -> LinearRegression {
     LinearRegression::from_parts(Vector::from_vec(vec![0.5, -2.0, 3.25]), 1.5).expect("finite")
 }
 
-/// A sound file for the recipient, signed or not.
+/// A valid file for the recipient, signed or not.
 #[must_use]
 pub fn sound(compression: Compression, signed: bool) -> Vec<u8> {
     let (to, by) = (recipient().public(), signer());
@@ -61,7 +61,7 @@ pub fn sound(compression: Compression, signed: bool) -> Vec<u8> {
     to_vec_with_rng(&model(), ModelType::LinearRegression, &options, rng).expect("small")
 }
 
-/// What someone without the keys makes of a sound file: bytes changed, cut out, doubled, put in; lengths and checksum made
+/// What someone without the keys makes of a valid file: bytes changed, cut out, doubled, put in; lengths and checksum made
 /// to fit.
 #[must_use]
 pub fn changed(file: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {

@@ -41,7 +41,7 @@ struct Tensor {
     len: u64,
 }
 
-/// A file that is sound but for rare faults.
+/// A file that is valid except for rare faults.
 fn built(choices: &mut Choices<'_>) -> Vec<u8> {
     let mut tensors: Vec<Tensor> = (0..choices.below(5)).map(|idx| tensor(choices, idx)).collect();
     if !choices.rarely(32) {

@@ -104,7 +104,7 @@ impl Random {
     }
 }
 
-/// The edges of what a sound model can hold.
+/// The edges of what a valid model can hold.
 const EDGES: [f32; 8] =
     [0.0, -0.0, f32::MIN_POSITIVE, f32::from_bits(1), f32::MAX, f32::MIN, f32::EPSILON, 16_777_217.0];
 

@@ -42,7 +42,7 @@ fn code<T>(result: Result<T, Error>) -> &'static str {
     result.map(|_| ()).unwrap_err().code()
 }
 
-/// The checksum made right again, as any attacker can.
+/// Recomputes the checksum, as any attacker can.
 fn reseal(mut file: Vec<u8>) -> Vec<u8> {
     let body = file.len() - 4;
     let crc = crc32fast::hash(&file[..body]);

@@ -25,7 +25,7 @@ fn raw<'k>(file: &[u8], access: &Access<'k>) -> Result<(RawModel, Option<Signer<
     Ok((model, verify_signature(file, access.trust(), &ReadOptions::STRICT)?))
 }
 
-/// The checksum made right again.
+/// Recomputes the checksum.
 fn reseal(mut file: Vec<u8>) -> Vec<u8> {
     let body = file.len() - 4;
     let crc = crc32fast::hash(&file[..body]);

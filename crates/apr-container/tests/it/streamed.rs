@@ -34,7 +34,7 @@ fn streamed<'k>(file: &[u8], trust: Trust<'k>) -> (Result<Option<Signer<'k>>, &'
     (found, source.read.get())
 }
 
-/// The checksum made right again, as any attacker can.
+/// Recomputes the checksum, as any attacker can.
 fn reseal(file: &mut [u8]) {
     let body = file.len() - 4;
     let crc = crc32fast::hash(&file[..body]);

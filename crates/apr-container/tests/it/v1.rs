@@ -34,7 +34,7 @@ fn agree(memory: &Error, disk: &Error) -> bool {
     early.contains(&disk.code()) || memory.code() == disk.code()
 }
 
-/// The checksum made right again.
+/// Recomputes the checksum.
 fn reseal(file: &mut Vec<u8>) {
     let body = file.len() - 4;
     let crc = crc32fast::hash(&file[..body]);

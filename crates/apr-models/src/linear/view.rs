@@ -6,7 +6,7 @@ use super::dot;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::model::check_rows;
 
-/// Coefficients where they lie, and the intercept.
+/// Coefficients borrowed from the payload, and the intercept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlaneView<'data> {
     /// Never empty.

@@ -48,7 +48,7 @@ impl LinearRegression {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Format`](crate::ErrorKind::Format) if the bytes are not a sound safetensors file (strictly);
+    /// [`ErrorKind::Format`](crate::ErrorKind::Format) if the bytes are not a valid safetensors file (strictly);
     /// [`ErrorKind::MissingTensor`](crate::ErrorKind::MissingTensor),
     /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor),
     /// [`ErrorKind::WrongDtype`](crate::ErrorKind::WrongDtype), [`ErrorKind::WrongRank`](crate::ErrorKind::WrongRank),

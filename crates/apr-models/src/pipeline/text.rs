@@ -311,7 +311,7 @@ fn words(
         (Some(edges), Some(character)) => edges.contains(character),
         _ => false,
     };
-    // Where the run begins, what stands before it, and its length.
+    // Start of the sequence, the character before it, and its length.
     let (mut start, mut before, mut length) = (0, None, 0);
     let mut last = None;
     for (at, character) in text.char_indices() {

@@ -24,8 +24,8 @@ pub enum TreeOutputs {
     /// Each leaf has a number for every output.
     #[default]
     All,
-    /// Each leaf has one number: the first tree adds to the first output, the next to the next, and behind the last
-    /// output it begins again.
+    /// Each leaf has one value: the first tree adds to the first output, the next to the next, and after the last output it
+    /// begins again.
     InTurn,
 }
 

@@ -16,7 +16,7 @@ impl Tensors {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Container`]: the file is damaged or not sound, is compressed as a whole, or has tensors of a type whose
+    /// [`ErrorKind::Container`]: the file is damaged or invalid, is compressed as a whole, or has tensors of a type whose
     /// numbers are not known here; `Q4_K` and `Q6_K` are with the feature `quantize`.
     pub fn from_apr2(file: &[u8]) -> Result<Self, Error> {
         let container = v2::Container::from_bytes(file)?;

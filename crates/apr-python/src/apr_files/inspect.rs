@@ -264,7 +264,7 @@ fn of_gguf<'py>(py: Python<'py>, file: &Gguf) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict)
 }
 
-/// Texts that are not UTF-8 have replacement characters. Lists lie no deeper than the header's reader lets them.
+/// Texts that are not UTF-8 have replacement characters. Lists are no deeper than the header's reader permits.
 pub(crate) fn gguf_value<'py>(py: Python<'py>, value: GgufValue<'_>) -> PyResult<Bound<'py, PyAny>> {
     if let Some(text) = value.as_text() {
         return Ok(text.to_str_lossy().into_pyobject(py)?.into_any());

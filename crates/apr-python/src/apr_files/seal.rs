@@ -104,7 +104,7 @@ fn plan(file: &Bytes<'_>, len: u64) -> Result<Plan, Refusal> {
     // What its reader refuses may be sealed all the same.
     match Plan::of_file(len, tensors.unwrap_or_default()) {
         Ok(plan) => Ok(plan),
-        // Tensors that lie over each other: the file is a whole.
+        // Overlapping tensors: the file is sealed as a whole.
         Err(_) => Ok(Plan::of_file(len, [])?),
     }
 }

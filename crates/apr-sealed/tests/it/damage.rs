@@ -174,7 +174,7 @@ fn wrong_key_and_damage_are_one_error() {
     {
         assert_eq!(open(&flip(&file, at * 8), &access).unwrap_err().to_string(), wrong, "byte {at}");
     }
-    // A stanza changed under a checksum made right again.
+    // A changed stanza with a recomputed checksum.
     let mut changed = flip(&file, (places.slots[0].start + 130) * 8);
     super::forgery::mend(&mut changed);
     assert_eq!(open(&changed, &access).unwrap_err().to_string(), wrong);

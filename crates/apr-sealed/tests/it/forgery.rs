@@ -1,4 +1,4 @@
-//! What attackers do who can compute: checksums, codes and signatures made right again, parts of other files put in.
+//! Forgeries: recomputed checksums, codes and signatures, parts of other files inserted.
 
 use apr_crypto::{Access, FileKey, RecipientSecret, RecipientStanza, Signer, SigningKey, Trust, dsse_pae};
 use apr_sealed::{Part, Plan, SealOptions};
@@ -162,7 +162,7 @@ fn another_signature_shows() {
     let anyone = Access::default().with_trust(Trust::Anyone);
     sign(&mut both, &keys.forger);
     assert_eq!(code(open(&both, &access)), "ac-untrusted-signer");
-    // The signature is sound, but the content was encrypted for a file of another signer.
+    // The signature is valid, but the content was encrypted for a file of another signer.
     apr_sealed::verify(&both, &keys.forged, &limits()).unwrap();
     assert_eq!(code(open(&both, &anyone.with_recipient(&keys.alice))), "ac-decryption");
     let forged = Access::default().with_recipient(&keys.alice).with_trust(&keys.forged);

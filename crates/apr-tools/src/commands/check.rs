@@ -69,9 +69,9 @@ enum Payload {
 }
 
 enum Refusal {
-    /// It cannot be read, or a header is not sound.
+    /// It cannot be read, or a header is invalid.
     Unsound(Failure),
-    /// All headers are sound, but index and shards do not fit together.
+    /// All headers are valid, but index and shards do not fit together.
     Shards(Vec<ShardProblem>),
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct Args {
     keys: KeysArgs,
 }
 
-/// Runs `apr check`. A file of another format is refused like any that is not sound.
+/// Runs `apr check`. A file of another format is refused like an invalid file.
 ///
 /// # Errors
 ///
@@ -264,7 +264,7 @@ impl Verdict {
         match &self.outcome {
             Ok(_) => Exit::Success,
             Err(Refusal::Shards(_)) => Exit::Invalid,
-            // The question is whether this is a sound model file, and to that another format is a plain no.
+            // For `check`, a file of another format is an invalid model file.
             Err(Refusal::Unsound(failure)) => match failure.exit() {
                 Exit::Unsupported => Exit::Invalid,
                 exit => exit,

@@ -171,7 +171,7 @@ fn now() -> u64 {
 ///
 /// # Errors
 ///
-/// If the file cannot be read, is not sound, or is not signed by whom it must be; for `set`, if it cannot be written.
+/// If the file cannot be read, is invalid, or is not signed by whom it must be; for `set`, if it cannot be written.
 pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     match &args.command {
         LicenseCommand::Show(args) => {

@@ -180,7 +180,7 @@ fn check(
     }
 }
 
-/// Signatures that lie beside a file or folder.
+/// Detached signatures of a file or folder.
 struct Beside {
     bundle: Option<PathBuf>,
     minisig: Option<PathBuf>,

@@ -85,7 +85,7 @@ impl From<&apr_container::Error> for Failure {
         }
         let failure = match error.kind() {
             ErrorKind::File(inner) => Self::from(inner),
-            // The library's own names for limits say nothing here; the advice names the option.
+            // The library's names of limits are not options; the help names the option.
             kind @ (ErrorKind::Expansion { .. }
             | ErrorKind::ModelMemory { .. }
             | ErrorKind::MetadataTooDense { .. }) => {

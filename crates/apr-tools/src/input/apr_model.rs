@@ -16,7 +16,7 @@ use crate::whole_file::advised;
 ///
 /// # Errors
 ///
-/// If the file cannot be read, is not sound, or is damaged.
+/// If the file cannot be read, is invalid, or is damaged.
 pub(crate) fn info(source: &Source, checksum: Checksum, rules: &Rules) -> Result<ModelInfo, Failure> {
     let inspect = |rules: &Rules| inspect_with(source.path(), checksum, &rules.apr);
     inspect(rules).map_err(|error| advised(error.into(), source, rules, |compat| inspect(compat).is_ok()))
@@ -26,7 +26,7 @@ pub(crate) fn info(source: &Source, checksum: Checksum, rules: &Rules) -> Result
 ///
 /// # Errors
 ///
-/// If the file cannot be read, is not sound, is damaged, or needs a key or a permission.
+/// If the file cannot be read, is invalid, is damaged, or needs a key or a permission.
 pub(crate) fn payload(source: &Source, rules: &Rules) -> Result<Payload, Failure> {
     let load = |rules: &Rules| load_with::<Payload>(source.path(), Expect::AnyKnown, &rules.apr);
     load(rules).map_err(|error| advised(error.into(), source, rules, |compat| load(compat).is_ok()))
@@ -52,7 +52,7 @@ const FILE_LEN_MAX: u64 = 1 << 34;
 ///
 /// # Errors
 ///
-/// If the file cannot be read, is not sound or damaged; is not signed by whom it must be; cannot be decrypted.
+/// If the file cannot be read, is invalid or damaged; is not signed by whom it must be; cannot be decrypted.
 pub(crate) fn protected(source: &Source, rules: &Rules) -> Result<Protected, Failure> {
     let regular = durable_file::open_regular(source.path(), FILE_LEN_MAX)
         .map_err(|error| source.relabel(Failure::from(error)))?;

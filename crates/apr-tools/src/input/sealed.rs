@@ -37,7 +37,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// If the file is not signed by whom it must be, or does not open; if what is inside is no sound model.
+    /// If the file is not signed by whom it must be, or does not open; if what is inside is not a valid model.
     fn of_sealed(source: Source, rules: &Rules) -> Result<Self, Failure> {
         let sealed = SealedFile::open(&source, source.keys().limits())?;
         let options = OpenOptions::new()

@@ -76,7 +76,7 @@ impl Style {
         }
     }
 
-    /// What stands before an entry of a tree, and before what is below it.
+    /// The prefix of an entry of a tree, and of the entries below it.
     pub(crate) fn branch(self, is_last: bool) -> (&'static str, &'static str) {
         match is_last {
             true => (self.by_glyphs("└─ ", "`- "), "   "),

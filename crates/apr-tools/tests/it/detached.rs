@@ -21,7 +21,7 @@ fn signed() -> Sandbox {
     sandbox
 }
 
-/// Another bit near the end of a file, which a sound safetensors or GGUF file does not notice.
+/// Another bit near the end of a file, which a valid safetensors or GGUF file does not notice.
 fn tamper(sandbox: &Sandbox, name: &str) {
     let mut bytes = sandbox.read(name);
     let at = bytes.len() - 3;

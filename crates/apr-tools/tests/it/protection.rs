@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::sandbox::{Sandbox, buyer, licensed, line, maker, protected};
 use crate::vectors::sidecars;
 
-/// The checksum made right again, as anybody can.
+/// Recomputes the checksum, as anyone can.
 pub(crate) fn reseal(mut file: Vec<u8>) -> Vec<u8> {
     let body = file.len() - 4;
     let crc = crc32(&file[..body]);

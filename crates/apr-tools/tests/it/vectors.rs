@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 
-/// An invalid safetensors file, and a sound GGUF file, which is what its first bytes say.
+/// An invalid safetensors file that is a valid GGUF file by its first bytes.
 const GGUF: &str = "invalid/gguf_file.safetensors";
 
 fn folder() -> PathBuf {

@@ -1,4 +1,4 @@
-//! The `.apr` matrix, and the vectors it stands on.
+//! The `.apr` matrix and its vectors.
 
 use apr_container::ErrorKind;
 use conformance::apr::vectors::{Vectors, Verdicts};

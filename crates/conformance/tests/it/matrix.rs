@@ -1,4 +1,4 @@
-//! The matrix itself, and the vectors it stands on.
+//! The matrix and its vectors.
 
 use conformance::matrix::Suite;
 use conformance::vectors::{Kind, OfficialVerdict, StrictVerdict, Vectors};

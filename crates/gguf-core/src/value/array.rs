@@ -73,7 +73,7 @@ impl<'data> Array<'data> {
         Value::scalar(self.element, self.bytes.get(begin..)?.get(..size)?, self.form)
     }
 
-    /// The elements as they lie in the file.
+    /// The elements as in the file.
     pub(crate) const fn encoded(&self) -> (&'data [u8], Form) {
         (self.bytes, self.form)
     }

@@ -46,7 +46,7 @@ pub(super) fn of_header(header: &Header<'_>) -> Exported {
         let head = |kind: &str| format!("[{},\"{kind}\"", quoted(key));
         match value {
             Value::Text(text) => match text.to_str() {
-                // Its own name is taken, so the text stands in the list.
+                // Its own name is taken, so the string goes into the list.
                 Ok(text) if key == OF_GGUF => rows.push(format!("{},{}]", head("string"), quoted(text))),
                 Ok(text) => {
                     entries.insert(key.to_owned(), text.to_owned());

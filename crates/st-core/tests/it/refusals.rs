@@ -138,7 +138,7 @@ fn headers_are_refused_with_kind_and_offset() {
     }
 }
 
-/// A field of any form that numbers may take, beside a sound entry.
+/// A field of any form that numbers may take, beside a valid entry.
 #[test]
 fn numbers_of_unknown_fields_may_have_any_form() {
     for number in [

@@ -94,7 +94,7 @@ impl Hashed {
         options: &ReadOptions,
     ) -> Result<Option<Self>, Error> {
         let file = PositionedFile::open(path)?;
-        // The bytes that are hashed here are those that are parsed later. If not even their length is sound,
+        // The bytes that are hashed here are those that are parsed later. If not even their length is valid,
         // that is an error only if the digest shows that the file was like that from the beginning.
         let prefix = file.read_prefix(options);
         let Some(expected) = expected else {

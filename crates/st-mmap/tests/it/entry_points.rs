@@ -362,7 +362,7 @@ fn child_that_touches_a_shortened_map() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Slices read by position are those of the tensor in memory, whatever gaps lie between their ranges.
+    /// Slices read by position are those of the tensor in memory, whatever gaps are between their ranges.
     #[test]
     fn slices_equal_slices_in_memory(
         rows in 1usize..40, columns in 1usize..3000, depth in 1usize..20,

@@ -1,4 +1,4 @@
-//! Values of payloads, sound but for rare faults.
+//! Values of payloads, valid except for rare faults.
 
 use apr_container::PayloadLayout;
 

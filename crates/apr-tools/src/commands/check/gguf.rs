@@ -21,7 +21,7 @@ const CHUNK: u64 = 1 << 20;
 ///
 /// # Errors
 ///
-/// If it cannot be read or is not sound.
+/// If it cannot be read or is invalid.
 pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Result<Sound, Failure> {
     let model = Model::from_source(source, rules)?;
     let Contents::Gguf(file) = model.contents() else {

@@ -73,7 +73,7 @@ pub(super) fn tell(
 
     let path = folder.join(DAMAGED);
     let good = fs::read(&plain).map_err(|error| Failure::io("read", &plain, &error))?;
-    // The last byte of the payload stands before the four of the checksum.
+    // The last byte of the payload precedes the four bytes of the checksum.
     write(&path, &flipped(&good, good.len() - 5))?;
     let Err(refusal) = load::<LinearRegression>(&path, ModelType::LinearRegression) else {
         return Err(Failure::new(CODE_DEMO, "a damaged .apr file was accepted"));

@@ -62,7 +62,7 @@ struct Facts {
 ///
 /// # Errors
 ///
-/// If the file cannot be read or is not sound; when verifying, also if it is damaged or its payload is not sound.
+/// If the file cannot be read or is invalid; when verifying, also if it is damaged or its payload is invalid.
 pub(super) fn run(
     source: &Source,
     rules: &Rules,

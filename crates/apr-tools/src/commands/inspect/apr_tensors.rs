@@ -41,7 +41,7 @@ struct Summary<'m> {
 ///
 /// # Errors
 ///
-/// If the file cannot be read or is not sound; when verifying, also if it is damaged.
+/// If the file cannot be read or is invalid; when verifying, also if it is damaged.
 pub(super) fn run(
     source: Source,
     rules: &Rules,

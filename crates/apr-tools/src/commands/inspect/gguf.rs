@@ -40,7 +40,7 @@ struct Summary<'m> {
 ///
 /// # Errors
 ///
-/// If the file cannot be read or is not sound.
+/// If the file cannot be read or is invalid.
 pub(super) fn run(
     source: Source,
     rules: &Rules,

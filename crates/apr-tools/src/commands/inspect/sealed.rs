@@ -24,7 +24,7 @@ use serde::Serialize;
 ///
 /// # Errors
 ///
-/// If the file cannot be read or is not sound; with keys, if it does not open with them.
+/// If the file cannot be read or is invalid; with keys, if it does not open with them.
 pub(super) fn run(args: &Args, source: &Source, console: &mut Console) -> Result<Exit, Failure> {
     let keys = &args.keys;
     refuse_shared_stdin(keys.takes_stdin(), source.label())?;

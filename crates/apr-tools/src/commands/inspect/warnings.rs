@@ -19,7 +19,7 @@ const MUCH_SPARE: u64 = 64 << 10;
 /// Names longer than this are not meant for people.
 const LONG_NAME: usize = 256;
 
-/// A remark about a sound file.
+/// A remark about a valid file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Warning {
     /// Stable identifier.

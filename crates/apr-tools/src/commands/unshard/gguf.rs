@@ -73,7 +73,7 @@ fn siblings(folder: &Path, shard: ShardName<'_>) -> Vec<PathBuf> {
 ///
 /// # Errors
 ///
-/// If a shard is missing or not sound, or they are not those of one model; if the output cannot be written.
+/// If a shard is missing or invalid, or they are not those of one model; if the output cannot be written.
 pub(super) fn run(args: &Args, paths: &[PathBuf], console: &mut Console) -> Result<Exit, Failure> {
     refuse_options(&args.layout.given(), "GGUF files")?;
     let input = args.input.as_path();
