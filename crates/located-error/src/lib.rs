@@ -37,6 +37,8 @@ pub use self::context::{AnyCause, Cause, Context, NoCause};
 #[cfg(feature = "alloc")]
 pub use self::entry::problems;
 pub use self::entry::{Category, Entry};
+#[cfg(feature = "std")]
+pub use self::located::io_error;
 pub use self::located::{Located, Location};
 #[cfg(feature = "alloc")]
 pub use self::subject::Subject;

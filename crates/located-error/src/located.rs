@@ -72,6 +72,14 @@ pub trait Located: core::error::Error {
         Self: Sized;
 }
 
+/// The operating system's error among the sources of `error`.
+#[cfg(feature = "std")]
+#[must_use]
+pub fn io_error<'e>(error: &'e (dyn core::error::Error + 'static)) -> Option<&'e std::io::Error> {
+    core::iter::successors(error.source(), |error| error.source())
+        .find_map(<dyn core::error::Error>::downcast_ref)
+}
+
 #[cfg(feature = "alloc")]
 impl<E: Located> Located for Box<E> {
     fn code(&self) -> &'static str {

@@ -6,7 +6,7 @@
 /// located_error::errors! {
 ///     /// Doc comment of the error type.
 ///     #[derive(...)]                      // Clone, PartialEq, Eq, if the kinds have them; Debug is written here
-///     pub struct Error;                   // or: pub struct Error caused by located_error::AnyCause;
+///     pub struct Error;                   // or: pub struct Error caused by located_error::AnyCause, with path;
 ///
 ///     /// Doc comment of the enum.
 ///     #[derive(Debug, ...)]
@@ -27,18 +27,20 @@
 /// - `Category` is a variant of [`Category`](crate::Category), the remedy any constant expression of type `&'static str`.
 /// - A message either names each field of its kind once or more, or is followed by arguments, in which fields are references.
 /// - `if "feature"` compiles a kind only with that feature of the declaring crate.
+/// - `from field` makes the error in that field the source; the message need not show it.
 /// - A wrapped kind has the code, the message and the location of the error in it, whose type implements
 ///   [`Located`](crate::Located); `From` is implemented for it.
 ///
 /// The error type gets, besides `From<ErrorKind>`, `Display`, `Debug`, [`core::error::Error`] and [`Located`](crate::Located):
 /// `kind()`, `code()`, `offset()`, `subject()`, `entry()`, and for the crate itself `at(offset)`, `shifted(base)` and `of(subject)`,
-/// which leave what is known already: the innermost place is the exact one. A path, a line or a cause is set by functions that the
-/// crate writes, on the fields of [`Context`](crate::Context) (`self.0.path`).
+/// which leave what is known already: the innermost location is the exact one. `with path` adds `path()` and `in_file(path)`; it needs
+/// the feature `std` of this crate. A line or a cause is set by functions that the crate writes, on the fields of
+/// [`Context`](crate::Context) (`self.0.cause`).
 #[macro_export]
 macro_rules! errors {
     (
         $(#[$error_meta:meta])*
-        pub struct $Error:ident $(caused by $cause:ty)?;
+        pub struct $Error:ident $(caused by $cause:ty)? $(, with $path:ident)?;
 
         $(#[$kind_meta:meta])*
         pub enum $Kind:ident { $($kinds:tt)* }
@@ -53,6 +55,7 @@ macro_rules! errors {
         }
 
         $($crate::__from! { $Error $Kind $($wrapped)* })?
+        $($crate::__path! { $Error $path })?
 
         $(#[$error_meta])*
         pub struct $Error($crate::__Box<$crate::Context<$Kind $(, $cause)?>>);
@@ -103,7 +106,9 @@ macro_rules! errors {
 
             #[allow(dead_code, reason = "not every crate has subjects")]
             pub(crate) fn of(mut self, subject: $crate::Subject) -> Self {
-                self.0.subject.get_or_insert(subject);
+                if self.subject().is_none() {
+                    self.0.subject = Some(subject);
+                }
                 self
             }
         }
@@ -162,7 +167,7 @@ macro_rules! kinds {
             $(
                 $(#[doc = $meaning:literal])+
                 $variant:ident $({ $($(#[$field_meta:meta])* $field:ident: $ty:ty),* $(,)? })?
-                = $code:literal ($category:ident) $(if $feature:literal)?, $message:literal $(, $arg:expr)* => $remedy:expr;
+                = $code:literal ($category:ident) $(if $feature:literal)? $(from $source:ident)?, $message:literal $(, $arg:expr)* => $remedy:expr;
             )*
         }
 
@@ -238,8 +243,7 @@ macro_rules! kinds {
             pub(crate) fn inner_source(&self) -> ::core::option::Option<&(dyn ::core::error::Error + 'static)> {
                 match self {
                     $($($(#[cfg(feature = $wrapper_feature)])? Self::$wrapper(error) => ::core::error::Error::source(error),)*)?
-                    #[allow(unreachable_patterns, reason = "a crate may only wrap errors")]
-                    _ => ::core::option::Option::None,
+                    $($(#[cfg(feature = $feature)])? Self::$variant { $($source,)? .. } => $crate::__source!($($source)?),)*
                 }
             }
 
@@ -258,7 +262,7 @@ macro_rules! kinds {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 match self {
                     $($(#[cfg(feature = $feature)])? Self::$variant $({ $($field),* })? => {
-                        $crate::__write!(f, $message, [$($($field)*)?] $($arg),*)
+                        $crate::__write!(f, $message, [$($($field)*)?] [$($source)?] $($arg),*)
                     })*
                     $($($(#[cfg(feature = $wrapper_feature)])? Self::$wrapper(error) => ::core::fmt::Display::fmt(error, f),)*)?
                 }
@@ -284,15 +288,54 @@ macro_rules! __from {
     )*};
 }
 
+/// The field that is the cause of an error.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __source {
+    () => {
+        ::core::option::Option::None
+    };
+    ($source:ident) => {
+        ::core::option::Option::Some($source)
+    };
+}
+
+/// The path of an error type that has one.
+#[doc(hidden)]
+#[cfg(feature = "std")]
+#[macro_export]
+macro_rules! __path {
+    ($Error:ident path) => {
+        impl $Error {
+            /// The file or folder concerned, as the caller named it.
+            #[must_use]
+            pub fn path(&self) -> ::core::option::Option<&::std::path::Path> {
+                $crate::Located::location(self).path
+            }
+
+            pub(crate) fn in_file(mut self, path: &::std::path::Path) -> Self {
+                if self.path().is_none() {
+                    self.0.path = ::core::option::Option::Some(path.into());
+                }
+                self
+            }
+        }
+    };
+}
+
 /// Writes a message with the fields that it names, or with arguments of its own. The fields are references: dereferenced, or each
 /// argument would be a reference to one.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __write {
-    ($f:ident, $message:literal, [$($field:ident)*]) => {
+    ($f:ident, $message:literal, [$($field:ident)*] []) => {
         ::core::write!($f, $message, $($field = *$field),*)
     };
-    ($f:ident, $message:literal, [$($field:ident)*] $($arg:expr),+) => {{
+    ($f:ident, $message:literal, [$($field:ident)*] [$source:ident]) => {{
+        $(let _ = $field;)*
+        ::core::write!($f, $message)
+    }};
+    ($f:ident, $message:literal, [$($field:ident)*] [$($source:ident)?] $($arg:expr),+) => {{
         $(let _ = $field;)*
         ::core::write!($f, $message, $($arg),+)
     }};

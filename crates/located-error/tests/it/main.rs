@@ -34,13 +34,11 @@ mod lower {
 }
 
 mod upper {
-    use std::path::Path;
-
     use super::AnyCause;
 
     located_error::errors! {
         /// Of the upper crate.
-        pub struct Error caused by AnyCause;
+        pub struct Error caused by AnyCause, with path;
 
         /// Kinds of the upper crate.
         #[derive(Debug)]
@@ -50,20 +48,22 @@ mod upper {
                 /// What was attempted.
                 operation: &'static str,
             } = "up-io" (Io), "cannot {operation}" => "check the path";
+            /// A message could not be written.
+            Format {
+                /// What was attempted.
+                operation: &'static str,
+                /// The reason.
+                error: core::fmt::Error,
+            } = "up-format" (Internal) from error, "cannot {operation} the message" => "report it";
         }
 
         wrapped {
             /// The bytes are malformed.
-            Format(super::lower::Error);
+            Lower(super::lower::Error);
         }
     }
 
     impl Error {
-        pub(crate) fn in_file(mut self, path: &Path) -> Self {
-            self.0.path.get_or_insert_with(|| path.into());
-            self
-        }
-
         pub(crate) fn caused_by(mut self, cause: impl Into<AnyCause>) -> Self {
             self.0.cause = Some(cause.into());
             self
@@ -117,4 +117,17 @@ fn a_cause_is_the_source() {
     assert_eq!(error.to_string(), "cannot read");
     assert!(error.source().is_some_and(<dyn core::error::Error>::is::<core::fmt::Error>));
     assert_eq!(error.entry().map(|entry| entry.category), Some(Category::Io));
+    let error = upper::Error::from(upper::ErrorKind::Format { operation: "write", error: core::fmt::Error });
+    assert_eq!(error.to_string(), "cannot write the message");
+    assert!(error.source().is_some_and(<dyn core::error::Error>::is::<core::fmt::Error>));
+}
+
+#[test]
+fn the_innermost_location_is_kept() {
+    let inner =
+        lower::Error::from(lower::ErrorKind::Truncated { expected: 1, found: 0 }).of(Subject::tensor("a"));
+    let error =
+        upper::Error::from(inner).of(Subject::tensor("b")).in_file(Path::new("c")).in_file(Path::new("d"));
+    assert_eq!(error.to_string(), "c: expected 1 bytes, found 0, tensor \"a\"");
+    assert_eq!((error.subject().map(Subject::name), error.path()), (Some("a"), Some(Path::new("c"))));
 }
