@@ -1,216 +1,18 @@
 //! Kinds of errors, with the file concerned.
 
 use core::fmt;
-use std::path::{Path, PathBuf};
 
-use located_error::{Entry, Located, Location, Subject};
+use std::io;
+
+use located_error::{Subject, cut};
 
 const AGAIN: &str = "get the signature from the signer of the model again";
 const BY_HAND: &str = "put regular files in its place, or leave it out (`apr sign --ignore NAME`)";
 
-/// Why a signature was refused or not made, with the file concerned where there is one.
-#[derive(Debug)]
-pub struct Error(Box<Inner>);
+located_error::errors! {
+    /// Why a signature was refused or not made, with the file concerned where there is one.
+    pub struct Error, with path;
 
-#[derive(Debug)]
-struct Inner {
-    kind: ErrorKind,
-    path: Option<PathBuf>,
-    subject: Option<Subject>,
-    differences: Differences,
-    source: Option<Box<dyn core::error::Error + Send + Sync>>,
-}
-
-impl Error {
-    /// What was wrong.
-    #[must_use]
-    pub fn kind(&self) -> &ErrorKind {
-        &self.0.kind
-    }
-
-    /// Stable identifier: the wrapped error's own, or one of [`ErrorKind::CODES`].
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        self.0.kind.code()
-    }
-
-    /// The file or folder concerned.
-    #[must_use]
-    pub fn path(&self) -> Option<&Path> {
-        match &self.0.kind {
-            ErrorKind::File(error) => Some(error.path()),
-            ErrorKind::Crypto(error) => error.path().or(self.0.path.as_deref()),
-            _ => self.0.path.as_deref(),
-        }
-    }
-
-    /// The entry concerned, as the list or the folder names it.
-    #[must_use]
-    pub const fn subject(&self) -> Option<&Subject> {
-        self.0.subject.as_ref()
-    }
-
-    /// In what the files differ from the list; empty unless the kind is [`ErrorKind::Differs`].
-    #[must_use]
-    pub fn differences(&self) -> &Differences {
-        &self.0.differences
-    }
-
-    pub(crate) fn in_file(mut self, path: &Path) -> Self {
-        self.0.path.get_or_insert_with(|| path.to_path_buf());
-        self
-    }
-
-    pub(crate) fn of_name(mut self, name: &str) -> Self {
-        self.0.subject.get_or_insert_with(|| Subject::entry(name));
-        self
-    }
-
-    pub(crate) fn caused_by(mut self, source: impl core::error::Error + Send + Sync + 'static) -> Self {
-        self.0.source = Some(Box::new(source));
-        self
-    }
-}
-
-impl From<ErrorKind> for Error {
-    fn from(kind: ErrorKind) -> Self {
-        Self(Box::new(Inner {
-            kind,
-            path: None,
-            subject: None,
-            differences: Differences::default(),
-            source: None,
-        }))
-    }
-}
-
-impl From<Differences> for Error {
-    fn from(differences: Differences) -> Self {
-        let (missing, extra, changed) =
-            (differences.n_missing as u64, differences.n_extra as u64, differences.n_changed as u64);
-        let mut error = Self::from(ErrorKind::Differs { changed, missing, extra });
-        error.0.differences = differences;
-        error
-    }
-}
-
-impl From<apr_crypto::Error> for Error {
-    fn from(error: apr_crypto::Error) -> Self {
-        ErrorKind::Crypto(error).into()
-    }
-}
-
-impl From<durable_file::Error> for Error {
-    fn from(error: durable_file::Error) -> Self {
-        ErrorKind::File(error).into()
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.kind.fmt(f)?;
-        if let Some(subject) = &self.0.subject {
-            write!(f, ", {subject}")?;
-        }
-        match (&self.0.path, &self.0.kind) {
-            (None, _) | (_, ErrorKind::File(_)) => Ok(()),
-            (_, ErrorKind::Crypto(error)) if error.path().is_some() => Ok(()),
-            // `Debug` escapes control characters of a malicious name.
-            (Some(path), _) => write!(f, ", file {path:?}"),
-        }
-    }
-}
-
-impl Located for Error {
-    fn code(&self) -> &'static str {
-        self.0.kind.code()
-    }
-
-    fn message(&self) -> &dyn fmt::Display {
-        self.0.kind.message()
-    }
-
-    fn location(&self) -> Location<'_> {
-        let mut location = self.0.kind.inner_location();
-        location.subject = self.subject();
-        location.path = self.path();
-        location
-    }
-
-    fn entry(&self) -> Option<&'static Entry> {
-        self.0.kind.entry()
-    }
-}
-
-impl core::error::Error for Error {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match &self.0.kind {
-            // The text of a wrapped error is part of this one's; what comes next is its own source.
-            kind @ (ErrorKind::Crypto(_) | ErrorKind::File(_)) => kind.inner_source(),
-            _ => self.0.source.as_deref().map(|source| source as _),
-        }
-    }
-}
-
-/// How a folder differs from its list. Counts are of all; of the names, the first 1,000 of each kind are kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Differences {
-    missing: Vec<String>,
-    extra: Vec<String>,
-    changed: Vec<String>,
-    n_missing: usize,
-    n_extra: usize,
-    n_changed: usize,
-}
-
-impl Differences {
-    const MAX_NAMES: usize = 1000;
-
-    /// Listed files that are missing.
-    #[must_use]
-    pub fn missing(&self) -> &[String] {
-        &self.missing
-    }
-
-    /// Files that are not on the list.
-    #[must_use]
-    pub fn extra(&self) -> &[String] {
-        &self.extra
-    }
-
-    /// Files with another content than the listed one.
-    #[must_use]
-    pub fn changed(&self) -> &[String] {
-        &self.changed
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.n_missing + self.n_extra + self.n_changed == 0
-    }
-
-    pub(crate) fn add_missing(&mut self, name: &str) {
-        Self::add(&mut self.missing, &mut self.n_missing, name);
-    }
-
-    pub(crate) fn add_extra(&mut self, name: &str) {
-        Self::add(&mut self.extra, &mut self.n_extra, name);
-    }
-
-    pub(crate) fn add_changed(&mut self, name: &str) {
-        Self::add(&mut self.changed, &mut self.n_changed, name);
-    }
-
-    fn add(names: &mut Vec<String>, count: &mut usize, name: &str) {
-        *count += 1;
-        if names.len() < Self::MAX_NAMES {
-            names.push(name.to_owned());
-        }
-    }
-}
-
-located_error::kinds! {
     /// What was wrong.
     #[derive(Debug)]
     pub enum ErrorKind {
@@ -218,7 +20,9 @@ located_error::kinds! {
         Io {
             /// What was tried.
             operation: &'static str,
-        } = "mf-io" (Io),
+            /// The system's reason.
+            error: io::Error,
+        } = "mf-io" (Io) from error,
             "cannot {operation}"
             => "see the reason above";
         /// A model signature, or the list in it, is not the JSON it should be: it was cut off, changed, or is another kind of file.
@@ -281,14 +85,11 @@ located_error::kinds! {
         /// The files are not the signed ones: some were changed, are missing, or are there and not on the list. An added file can do
         /// harm as much as a changed one.
         Differs {
-            /// Files with another content.
-            changed: u64,
-            /// Files that are not there.
-            missing: u64,
-            /// Files that are not on the list.
-            extra: u64,
-        } = "mf-differs" (Verification),
-            "the files differ from the signed ones: {changed} changed, {missing} missing, {extra} not on the list"
+            /// In what they differ.
+            differences: Differences,
+        } = "mf-differs" (Verification) from differences,
+            "the files differ from the signed ones: {} changed, {} missing, {} not on the list",
+            differences.n_changed, differences.n_missing, differences.n_extra
             => "fetch the model again; take away files that do not belong to it";
         /// There is a symbolic link in the folder. What it points to can change without the folder, so no signature of the folder
         /// covers it.
@@ -321,8 +122,118 @@ located_error::kinds! {
     }
 }
 
+impl Error {
+    /// In what the files differ from the list; empty unless the kind is [`ErrorKind::Differs`].
+    #[must_use]
+    pub fn differences(&self) -> &Differences {
+        match self.kind() {
+            ErrorKind::Differs { differences } => differences,
+            _ => const { &Differences::NONE },
+        }
+    }
+
+    pub(crate) fn of_name(self, name: &str) -> Self {
+        self.of(Subject::entry(name))
+    }
+}
+
+/// How a folder differs from its list. Counts are of all; of the names, the first 1,000 of each kind are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Differences {
+    missing: Vec<String>,
+    extra: Vec<String>,
+    changed: Vec<String>,
+    n_missing: usize,
+    n_extra: usize,
+    n_changed: usize,
+}
+
+impl Differences {
+    const MAX_NAMES: usize = 1000;
+    const SHOWN: usize = 10;
+    const NONE: Self = Self {
+        missing: Vec::new(),
+        extra: Vec::new(),
+        changed: Vec::new(),
+        n_missing: 0,
+        n_extra: 0,
+        n_changed: 0,
+    };
+
+    /// Listed files that are missing.
+    #[must_use]
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// Files that are not on the list.
+    #[must_use]
+    pub fn extra(&self) -> &[String] {
+        &self.extra
+    }
+
+    /// Files with another content than the listed one.
+    #[must_use]
+    pub fn changed(&self) -> &[String] {
+        &self.changed
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.n_missing + self.n_extra + self.n_changed == 0
+    }
+
+    pub(crate) fn add_missing(&mut self, name: &str) {
+        Self::add(&mut self.missing, &mut self.n_missing, name);
+    }
+
+    pub(crate) fn add_extra(&mut self, name: &str) {
+        Self::add(&mut self.extra, &mut self.n_extra, name);
+    }
+
+    pub(crate) fn add_changed(&mut self, name: &str) {
+        Self::add(&mut self.changed, &mut self.n_changed, name);
+    }
+
+    fn add(names: &mut Vec<String>, count: &mut usize, name: &str) {
+        *count += 1;
+        if names.len() < Self::MAX_NAMES {
+            names.push(name.to_owned());
+        }
+    }
+}
+
+/// The first names of each kind: `changed: a, b; missing: c`.
+impl fmt::Display for Differences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lists = [
+            ("changed", &self.changed, self.n_changed),
+            ("missing", &self.missing, self.n_missing),
+            ("not on the list", &self.extra, self.n_extra),
+        ];
+        let mut separator = "";
+        for (label, names, count) in lists.into_iter().filter(|(_, names, _)| !names.is_empty()) {
+            write!(f, "{separator}{label}: ")?;
+            separator = "; ";
+            for (idx, name) in names.iter().take(Self::SHOWN).enumerate() {
+                // `Debug` escapes control characters of a malicious name.
+                write!(f, "{}{:?}", if idx == 0 { "" } else { ", " }, cut(name, 100))?;
+            }
+            if count > Self::SHOWN {
+                write!(f, " and {} more", count - Self::SHOWN)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for Differences {}
+
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -334,12 +245,15 @@ mod tests {
     #[test]
     fn names_and_files_are_shown_escaped() {
         let error = Error::from(ErrorKind::Symlink).of_name("a\n").in_file(Path::new("b\u{1b}"));
-        assert!(error.to_string().ends_with(", entry \"a\\n\", file \"b\\u{1b}\""), "{error}");
+        assert_eq!(
+            error.to_string(),
+            "b\\u{1b}: a symbolic link: what it points to is not part of the folder, entry \"a\\n\""
+        );
         assert_eq!(
             (error.subject().map(Subject::name), error.path()),
             (Some("a\n"), Some(Path::new("b\u{1b}")))
         );
-        // The innermost place is the one that helps.
+        // The innermost location is kept.
         let error = error.of_name("c").in_file(Path::new("d"));
         assert_eq!(
             (error.subject().map(Subject::name), error.path()),
@@ -359,7 +273,7 @@ mod tests {
         let error = Error::from(inner).in_file(Path::new("x"));
         assert_eq!((error.code(), error.path(), error.to_string()), (code, Some(missing), text));
         assert!(core::error::Error::source(&error).is_some());
-        let error = Error::from(ErrorKind::Empty).caused_by(fmt::Error);
+        let error = Error::from(ErrorKind::Io { operation: "read", error: io::ErrorKind::Other.into() });
         assert!(core::error::Error::source(&error).is_some());
     }
 
@@ -368,8 +282,13 @@ mod tests {
         let mut differences = Differences::default();
         (0..1500).for_each(|idx| differences.add_extra(&idx.to_string()));
         assert_eq!((differences.extra().len(), differences.is_empty()), (1000, false));
-        let error = Error::from(differences);
-        assert!(matches!(error.kind(), ErrorKind::Differs { changed: 0, missing: 0, extra: 1500 }));
+        let error = Error::from(ErrorKind::Differs { differences });
+        assert!(error.to_string().ends_with(": 0 changed, 0 missing, 1500 not on the list"), "{error}");
+        let listed = core::error::Error::source(&error).map(ToString::to_string);
+        assert!(
+            listed.is_some_and(|text| text.starts_with("not on the list: \"0\", ")
+                && text.ends_with(", \"9\" and 1490 more"))
+        );
         assert_eq!(error.differences().extra()[999], "999");
     }
 }

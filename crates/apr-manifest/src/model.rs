@@ -254,7 +254,7 @@ impl Manifest {
             }
         }
         if !differences.is_empty() {
-            return Err(Error::from(differences).in_file(path));
+            return Err(Error::from(ErrorKind::Differs { differences }).in_file(path));
         }
         let n_bytes = files.iter().map(|file| file.len).sum();
         Ok(Verified { manifest: self, not_covered: skipped, signature, n_bytes })

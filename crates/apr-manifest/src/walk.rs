@@ -89,5 +89,5 @@ pub(crate) fn name_below(root: &Path, file: &Path) -> Option<String> {
 }
 
 pub(crate) fn failed(operation: &'static str, error: std::io::Error) -> Error {
-    Error::from(ErrorKind::Io { operation }).caused_by(error)
+    ErrorKind::Io { operation, error }.into()
 }

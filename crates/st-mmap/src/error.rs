@@ -2,9 +2,9 @@
 
 use core::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use located_error::{Entry, Located, Location, Subject};
+use located_error::Subject;
 use st_core::ShardProblem;
 
 const QUIET: &str = "repeat when nothing else writes to the file";
@@ -13,156 +13,10 @@ const BUG: &str = "this is a defect in the calling program, not in the file: ple
 const MEND_SHARDS: &str = "`apr check FOLDER` lists every disagreement; fetch the files again, or make the set anew with `apr shard`";
 const OLDER: &str = "do not use this checkpoint: go back to an older one, or to the copy it came from";
 
-/// Why an operation was refused, with the file and the tensor concerned where there is one.
-#[derive(Debug)]
-pub struct Error(Box<Inner>);
+located_error::errors! {
+    /// Why an operation was refused, with the file and the tensor concerned where there is one.
+    pub struct Error, with path;
 
-#[derive(Debug)]
-struct Inner {
-    kind: ErrorKind,
-    path: Option<PathBuf>,
-    subject: Option<Subject>,
-}
-
-impl Error {
-    /// What was wrong.
-    #[must_use]
-    pub fn kind(&self) -> &ErrorKind {
-        &self.0.kind
-    }
-
-    /// The file or folder concerned.
-    #[must_use]
-    pub fn path(&self) -> Option<&Path> {
-        match &self.0.kind {
-            ErrorKind::File(error) => Some(error.path()),
-            _ => self.0.path.as_deref(),
-        }
-    }
-
-    /// The tensor concerned.
-    #[must_use]
-    pub fn subject(&self) -> Option<&Subject> {
-        self.location().subject
-    }
-
-    /// Byte offset of the problem in the file, if it has one.
-    #[must_use]
-    pub fn offset(&self) -> Option<u64> {
-        self.location().offset
-    }
-
-    /// Stable identifier: the wrapped error's own, or one of [`ErrorKind::CODES`].
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        self.0.kind.code()
-    }
-
-    /// Whether the cause is that a file or folder does not exist.
-    #[must_use]
-    pub fn is_not_found(&self) -> bool {
-        self.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
-    }
-
-    /// The system's error, if that is the cause.
-    #[must_use]
-    pub fn io_error(&self) -> Option<&io::Error> {
-        match &self.0.kind {
-            ErrorKind::File(error) => error.io_error(),
-            ErrorKind::Io { error, .. } => Some(error),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn in_file(mut self, path: &Path) -> Self {
-        self.0.path.get_or_insert_with(|| path.to_path_buf());
-        self
-    }
-
-    pub(crate) fn of_tensor(mut self, name: &str) -> Self {
-        self.0.subject.get_or_insert_with(|| Subject::tensor(name));
-        self
-    }
-}
-
-impl ErrorKind {
-    pub(crate) fn at(self, path: &Path) -> Error {
-        Error::from(self).in_file(path)
-    }
-}
-
-impl From<ErrorKind> for Error {
-    fn from(kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { kind, path: None, subject: None }))
-    }
-}
-
-impl From<st_core::Error> for Error {
-    fn from(error: st_core::Error) -> Self {
-        ErrorKind::Format(error).into()
-    }
-}
-
-impl From<durable_file::Error> for Error {
-    fn from(error: durable_file::Error) -> Self {
-        ErrorKind::File(error).into()
-    }
-}
-
-/// For use inside writers and readers; the whole [`Error`] is inside.
-impl From<Error> for io::Error {
-    fn from(error: Error) -> Self {
-        Self::new(error.io_error().map_or(io::ErrorKind::InvalidData, io::Error::kind), error)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, path, subject } = &*self.0;
-        // durable-file names the path itself.
-        if let (Some(path), false) = (path, matches!(kind, ErrorKind::File(_))) {
-            write!(f, "{}: ", path.display())?;
-        }
-        kind.fmt(f)?;
-        match subject {
-            Some(subject) if kind.inner_location().subject.is_none() => write!(f, ", {subject}"),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Located for Error {
-    fn code(&self) -> &'static str {
-        self.0.kind.code()
-    }
-
-    fn message(&self) -> &dyn fmt::Display {
-        self.0.kind.message()
-    }
-
-    fn location(&self) -> Location<'_> {
-        let mut location = self.0.kind.inner_location();
-        location.subject = location.subject.or(self.0.subject.as_ref());
-        location.path = self.path();
-        location
-    }
-
-    fn entry(&self) -> Option<&'static Entry> {
-        self.0.kind.entry()
-    }
-}
-
-impl core::error::Error for Error {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        // The text of a wrapped error is part of this one's; what comes next is its own source.
-        match &self.0.kind {
-            ErrorKind::Io { error, .. } => Some(error),
-            kind => kind.inner_source(),
-        }
-    }
-}
-
-located_error::kinds! {
     /// What was wrong.
     #[derive(Debug)]
     pub enum ErrorKind {
@@ -172,8 +26,8 @@ located_error::kinds! {
             operation: &'static str,
             /// The system's reason.
             error: io::Error,
-        } = "sm-io" (Io),
-            "cannot {}", operation
+        } = "sm-io" (Io) from error,
+            "cannot {operation}"
             => "check the disk or network share";
         /// The file became shorter after it was opened, so its tensors are no longer there.
         Shrunk {
@@ -329,6 +183,37 @@ located_error::kinds! {
         Format(st_core::Error);
         /// A file could not be opened, replaced or flushed.
         File(durable_file::Error);
+    }
+}
+
+impl Error {
+    /// Whether the cause is that a file or folder does not exist.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// The system's error, if that is the cause.
+    #[must_use]
+    pub fn io_error(&self) -> Option<&io::Error> {
+        located_error::io_error(self)
+    }
+
+    pub(crate) fn of_tensor(self, name: &str) -> Self {
+        self.of(Subject::tensor(name))
+    }
+}
+
+impl ErrorKind {
+    pub(crate) fn at(self, path: &Path) -> Error {
+        Error::from(self).in_file(path)
+    }
+}
+
+/// For use inside writers and readers; the whole [`Error`] is inside.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        Self::new(error.io_error().map_or(io::ErrorKind::InvalidData, io::Error::kind), error)
     }
 }
 
