@@ -367,8 +367,8 @@ located_error::errors! {
         Io {
             /// Its error.
             error: std::io::Error,
-        } = "ac-io" (Io) if "std",
-            "cannot read or write the file: {error}"
+        } = "ac-io" (Io) if "std" from error,
+            "cannot read or write the file"
             => "check the path, its permissions and the free space";
     }
 
@@ -385,10 +385,10 @@ located_error::errors! {
 }
 
 impl Error {
-    /// The error of a model's constructor about the values of a payload; `code` is that error's stable identifier.
+    /// The error of a model's constructor about the values of a payload.
     #[must_use]
-    pub fn model(code: &'static str, source: impl core::error::Error + Send + Sync + 'static) -> Self {
-        ModelError { code, source: Box::new(source) }.into()
+    pub fn model(error: impl located_error::Located + Send + Sync + 'static) -> Self {
+        ModelError(Box::new(error)).into()
     }
 
     /// The same error at another offset, in place of one that was relative to a part.

@@ -147,3 +147,4 @@ pub use crate::tf_idf::{InverseFrequency, RowNorm, TermFrequency, TfIdf, TfIdfOp
 pub use crate::tree::TreeNode;
 pub use crate::vector::Vector;
 pub use crate::vocabulary::Vocabulary;
+pub use located_error::Subject;

@@ -537,6 +537,8 @@ fn whole(value: f32) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
+    use located_error::Subject;
+
     use super::*;
 
     #[test]
@@ -570,7 +572,10 @@ mod tests {
         let mut tensors = Tensors::new();
         assert!(tensors.push_f32("a", &[2], &[1.0]).is_err());
         tensors.push_f32("a", &[1], &[1.0]).expect("one");
-        assert_eq!(tensors.push_f32("a", &[1], &[1.0]).expect_err("twice").tensor(), Some("a"));
+        assert_eq!(
+            tensors.push_f32("a", &[1], &[1.0]).expect_err("twice").subject().map(Subject::name),
+            Some("a")
+        );
         assert_eq!(tensors.number("b").expect_err("missing").code(), "am-missing-tensor");
         assert_eq!(tensors.matrix("a").expect_err("a vector").code(), "am-tensor-shape");
         assert_eq!(tensors.bytes("a").expect_err("floats").code(), "am-dtype");

@@ -197,8 +197,8 @@ located_error::errors! {
         Io {
             /// Its error.
             error: std::io::Error,
-        } = "ac-io" (Io) if "std",
-            "cannot read or write the file: {error}"
+        } = "ac-io" (Io) if "std" from error,
+            "cannot read or write the file"
             => "check the path, its permissions and the free space";
     }
 

@@ -1,4 +1,4 @@
-//! The table of error codes: of a server that fails to start, and of error responses.
+//! The table of the codes of error responses and reloads.
 
 use located_error::Category::{Invalid, Io, Usage};
 use located_error::{Category, Entry};
@@ -11,20 +11,8 @@ const fn entry(code: &'static str, category: Category, meaning: &'static str, re
     Entry::new(code, category, "", meaning, remedy)
 }
 
-/// Every code of this crate: of [`Error::code`](crate::Error::code), and of error responses.
+/// The codes of error responses, and of files that are not reloaded. Those of [`Error`](crate::Error) are in [`ErrorKind::TABLE`](crate::ErrorKind::TABLE).
 pub const TABLE: &[Entry] = &[
-    entry(
-        "sv-bind",
-        Io,
-        "The address cannot be listened on: another program does, it is not one of this machine, or its port needs rights.",
-        "choose another --addr; port 0 is any that is free",
-    ),
-    entry(
-        "sv-start",
-        Io,
-        "The operating system gives the server no thread, clock or signal handler.",
-        "see the reason above",
-    ),
     entry(
         "sv-shape",
         Usage,

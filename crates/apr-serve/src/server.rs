@@ -71,8 +71,8 @@ impl Server {
             let addr = listener.local_addr()?;
             Ok((listener, addr))
         });
-        let (listener, addr) = bound.map_err(|cause| {
-            Error::new(ErrorKind::Bind { addr: format!("{addr:?}").trim_matches('"').into() }, cause)
+        let (listener, addr) = bound.map_err(|error| {
+            Error::from(ErrorKind::Bind { addr: format!("{addr:?}").trim_matches('"').into(), error })
         })?;
         Ok(Self { listener, addr, options, log: None, handle: Handle::default() })
     }

@@ -1,7 +1,6 @@
 //! The meaning of every error code. The table also determines the exit code of a failure.
 
 mod cli;
-mod model;
 mod wasm;
 
 use located_error::Category;
@@ -24,9 +23,12 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
         apr_manifest::ErrorKind::TABLE,
         durable_file::ErrorKind::TABLE,
         st_mmap::ErrorKind::TABLE,
-        model::ENTRIES,
+        apr_models::ErrorKind::TABLE,
+        model_file::ErrorKind::TABLE,
         apr_convert::ErrorKind::TABLE,
         apr_quant::ErrorKind::TABLE,
+        #[cfg(feature = "serve")]
+        apr_serve::ErrorKind::TABLE,
         #[cfg(feature = "serve")]
         apr_serve::TABLE,
         wasm::ENTRIES,
@@ -60,10 +62,10 @@ mod tests {
 
     #[test]
     fn every_code_of_every_crate_is_explained_once() {
-        let lists: &[&[&str]] = &[apr_models::ErrorKind::CODES, crate::error::CODES];
+        let lists: &[&[&str]] = &[crate::error::CODES];
         let all: BTreeSet<&str> = entries().map(|entry| entry.code).collect();
         assert_eq!(all.len(), entries().count(), "a code is explained twice");
-        let here = [model::ENTRIES, wasm::ENTRIES, cli::ENTRIES];
+        let here = [wasm::ENTRIES, cli::ENTRIES];
         let known: BTreeSet<&str> = here.into_iter().flatten().map(|entry| entry.code).collect();
         let package = codes_of_package();
         let mut all: BTreeSet<&str> = lists.iter().copied().flatten().copied().collect();

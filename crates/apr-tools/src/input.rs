@@ -8,7 +8,6 @@ mod spool;
 mod tensor;
 
 use alloc::rc::Rc;
-use std::io;
 use std::path::Path;
 
 use model_file::entries::Exported;
@@ -26,13 +25,9 @@ pub(crate) use self::apr_model::{
 pub(crate) use self::folder::holds_model;
 pub(crate) use self::source::Source;
 pub(crate) use self::tensor::{Tensor, Totals, common_name, decodable};
-use crate::error::{
-    CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_NO_PREDICTION, CODE_NOT_CARRIED,
-    CODE_SHARDS, Exit, Failure,
-};
+use crate::error::{CODE_FOREIGN_FORMAT, CODE_INTERNAL, CODE_SHARDS, Exit, Failure};
 use crate::foreign;
 use crate::secrets::Keys;
-use crate::terminal::escape;
 use crate::whole_file::{advised, or_damage};
 
 /// An open model whose tensors can be read. Of every format but `.apr` version 1 only what precedes the tensors has been read.
@@ -300,67 +295,17 @@ fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> 
 
 /// The failure of an error of a model file; `operation` is what a failed read was for.
 pub(crate) fn failure_of(error: model_file::Error, operation: &str, label: &Path) -> Failure {
-    with_operation(error, operation, label).in_file(label)
-}
-
-impl From<model_file::Error> for Failure {
-    fn from(error: model_file::Error) -> Self {
-        with_operation(error, "read the file", Path::new(""))
-    }
-}
-
-fn with_operation(error: model_file::Error, operation: &str, label: &Path) -> Failure {
-    use core::error::Error as _;
-
-    let (text, tensor) = (error.kind().to_string(), error.tensor().map(str::to_owned));
-    let failure = match error.into_kind() {
-        ErrorKind::SafeTensors(error) => error.into(),
-        ErrorKind::Apr(error) => match error.kind() {
-            apr_container::ErrorKind::Io { error } => Failure::io(operation, label, error),
+    let failure = match error.kind() {
+        ErrorKind::ForeignFormat { found } => foreign::not_a_model(*found, label),
+        ErrorKind::Apr(_) | ErrorKind::Read { .. } => match located_error::io_error(&error) {
+            Some(cause) if matches!(error.code(), "ac-io" | "mo-read") => {
+                Failure::io(operation, label, cause)
+            }
             _ => error.into(),
         },
-        ErrorKind::Gguf(error) => error.into(),
-        ErrorKind::Sealed(error) => error.into(),
-        ErrorKind::Model(error) => error.into(),
-        ErrorKind::Read(error) => match error.source().and_then(<dyn core::error::Error>::downcast_ref) {
-            Some(cause) => Failure::io(operation, label, cause),
-            None => Failure::io(operation, label, &io::Error::from(error)),
-        },
-        ErrorKind::File(error) => return error.into(),
-        ErrorKind::Files(error) => return error.into(),
-        ErrorKind::ForeignFormat { found } => foreign::not_a_model(found, label),
-        ErrorKind::ForeignPayload { .. } => Failure::new(CODE_FOREIGN_PAYLOAD, text),
-        ErrorKind::NoModel => Failure::new(CODE_NO_PREDICTION, text)
-            .help("metadata with `apr.model` name it: see `apr convert --set`"),
-        ErrorKind::ModelDtype { .. } => Failure::new(CODE_NO_PREDICTION, text),
-        ErrorKind::InvalidEntry { key, reason } => {
-            let what = format!("the entry `{key}` is not what `apr` writes there");
-            let failure = Failure::new(CODE_NOT_CARRIED, what).because(reason);
-            failure.help(format!("remove it with --unset {key}, or set it correctly"))
-        }
-        ErrorKind::EntryType { key, expected, value } => {
-            let what = format!("expected a value of type {expected}, found `{}`", escape::cut(&value, 60));
-            Failure::new(CODE_NOT_CARRIED, what).of_key(Some(&key)).help(format!(
-                "set `{key}` to JSON of type {expected}, or --unset it first to make it a string"
-            ))
-        }
-        ErrorKind::UnknownEncoding { .. } | ErrorKind::ByteOrder { .. } => {
-            Failure::new(CODE_NOT_CARRIED, text)
-        }
-        ErrorKind::NotRepresentable { element, value, .. } => {
-            let failure = Failure::new(CODE_NOT_CARRIED, text);
-            match element {
-                Some(element) => {
-                    failure.because(format!("element {element} is {value}, which no half holds"))
-                }
-                None => failure,
-            }
-        }
-        ErrorKind::Dimension { code } => Failure::new(code, text),
-        ErrorKind::OutOfMemory { .. } => Failure::new("ac-memory", text),
-        _ => Failure::new(CODE_INTERNAL, text),
+        _ => error.into(),
     };
-    failure.of_tensor(tensor.as_deref())
+    failure.in_file(label)
 }
 
 /// The failure for problems of a set of shards.

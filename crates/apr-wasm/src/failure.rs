@@ -144,6 +144,7 @@ macro_rules! from_located {
 from_located! {
     st_core::Error;
     apr_container::Error;
+    apr_models::Error;
     #[cfg(feature = "crypto")]
     apr_sealed::Error;
     #[cfg(feature = "gguf")]
@@ -152,15 +153,4 @@ from_located! {
     apr_quant::Error;
     #[cfg(feature = "crypto")]
     apr_crypto::Error;
-}
-
-impl From<apr_models::Error> for Failure {
-    fn from(error: apr_models::Error) -> Self {
-        let offset = match error.kind() {
-            apr_models::ErrorKind::Format(inner) => inner.offset(),
-            apr_models::ErrorKind::Container(inner) => inner.offset(),
-            _ => None,
-        };
-        Self::told(error.code(), &error).at(offset).of_tensor(error.tensor())
-    }
 }

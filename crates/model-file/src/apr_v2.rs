@@ -8,7 +8,7 @@ use apr_container::v2::{Footer, Index, Inflated, Warning};
 use read_at::ReadAt;
 
 use crate::content::Content;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::options::{Inflation, OpenOptions};
 use crate::tensor::Tensor;
 
@@ -63,8 +63,16 @@ impl AprV2 {
             Err(error) => return Err(error.into()),
         };
         let shapes = stored.index().iter().map(|info| {
-            let shape = info.shape().iter().map(|&dim| usize::try_from(dim)).collect::<Result<_, _>>();
-            shape.map_err(|_| Error::from(ErrorKind::Dimension { code: "ac-limit" }).of_tensor(info.name()))
+            let limit = |&dim: &u64| {
+                let kind = apr_container::ErrorKind::Limit {
+                    what: "dimension",
+                    found: dim,
+                    limit: usize::MAX as u64,
+                };
+                usize::try_from(dim).map_err(|_| Error::from(apr_container::Error::from(kind)))
+            };
+            let shape = info.shape().iter().map(limit).collect::<Result<_, _>>();
+            shape.map_err(|error: Error| error.of_tensor(info.name()))
         });
         let shapes = shapes.collect::<Result<_, Error>>()?;
         Ok(Self { stored, options: *options, shapes })

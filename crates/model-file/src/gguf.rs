@@ -50,10 +50,11 @@ impl Gguf {
         let endian = header.endian();
         let tensors = header.tensors().iter().map(|info| {
             let name = info.name().to_str_lossy().into_owned();
-            let shape =
-                info.shape().map(usize::try_from).collect::<Result<_, _>>().map_err(|_| {
-                    Error::from(ErrorKind::Dimension { code: "gg-dimension" }).of_tensor(&name)
-                })?;
+            let count = |dim| {
+                let kind = gguf_core::ErrorKind::Dimension { dim };
+                usize::try_from(dim).map_err(|_| Error::from(gguf_core::Error::from(kind)).of_tensor(&name))
+            };
+            let shape = info.shape().map(count).collect::<Result<_, _>>()?;
             Ok(Row {
                 dtype: TensorType::from(info.dtype()),
                 shape,

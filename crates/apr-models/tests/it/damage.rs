@@ -1,6 +1,6 @@
 //! Files that are not, or no longer, a linear regression.
 
-use apr_models::{ErrorKind, LinearRegression, Parameter, Vector};
+use apr_models::{ErrorKind, LinearRegression, Parameter, Subject, Vector};
 
 use crate::data::TempFolder;
 
@@ -113,7 +113,7 @@ fn other_tensors_are_named_in_the_refusal() {
     ];
     for (header, data_len, code, tensor) in cases {
         let error = LinearRegression::from_safetensors(&file(&header, data_len)).unwrap_err();
-        assert_eq!((error.code(), error.tensor()), (code, Some(tensor)), "{header}");
+        assert_eq!((error.code(), error.subject().map(Subject::name)), (code, Some(tensor)), "{header}");
         assert!(!error.to_string().contains('\u{1b}'), "control characters are escaped");
     }
 }
@@ -156,7 +156,10 @@ fn weights_that_are_not_finite_are_refused() {
             assert!(
                 matches!(error.kind(), ErrorKind::WeightNotFinite { parameter } if *parameter == expected)
             );
-            assert_eq!(error.tensor(), Some(if weight < 3 { "coefficients" } else { "intercept" }));
+            assert_eq!(
+                error.subject().map(Subject::name),
+                Some(if weight < 3 { "coefficients" } else { "intercept" })
+            );
         }
     }
 }

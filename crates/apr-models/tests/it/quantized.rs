@@ -4,7 +4,8 @@ use apr_container::v2::{self, AprType};
 use apr_container::{ModelType, PayloadLayout, decode_payload_from_slice, encode_payload_to_vec};
 use apr_models::{
     Activation, AnyModel, CovarianceType, Floats, GaussianMixture, KMeans, LinearRegression, Matrix, Model,
-    NeuralSequential, OutputKind, Predictions, QuantType, QuantizedModel, Tensors, Vector, save_quantized,
+    NeuralSequential, OutputKind, Predictions, QuantType, QuantizedModel, Subject, Tensors, Vector,
+    save_quantized,
 };
 use apr_quant::{Dtype, Quantizer};
 
@@ -163,14 +164,22 @@ fn weights_that_no_block_holds_are_named() {
         decode_payload_from_slice(&payload, PayloadLayout::default(), ModelType::KMeans).unwrap();
     for quant_type in [QuantType::Q8_0, QuantType::Q4_0] {
         let error = model.quantize(quant_type).unwrap_err();
-        assert_eq!((error.code(), error.tensor()), ("q-non-finite", Some("centroids")), "{error}");
+        assert_eq!(
+            (error.code(), error.subject().map(Subject::name)),
+            ("q-non-finite", Some("centroids")),
+            "{error}"
+        );
         assert!(error.to_string().contains("element 2"), "{error}");
     }
     // A whole number that no `.apr` type holds.
     let mut clusters = KMeans::new(2).unwrap().with_random_state(u64::MAX);
     clusters.fit(&samples(8, 3)).unwrap();
     let error = clusters.quantize(QuantType::Q4_0).unwrap_err();
-    assert_eq!((error.code(), error.tensor()), ("am-part", Some("random_state")), "{error}");
+    assert_eq!(
+        (error.code(), error.subject().map(Subject::name)),
+        ("am-part", Some("random_state")),
+        "{error}"
+    );
 }
 
 /// A small quantized file.

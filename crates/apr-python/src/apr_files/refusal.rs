@@ -21,73 +21,22 @@ create_exception!(
      byte concerned, `name` the tensor or metadata key concerned, `path` the file; each is None where there is none."
 );
 
-/// A refusal that can be made while other threads run, and raised afterwards.
+/// An error that can be made while other threads run, and raised afterwards.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    Container(apr_container::Error),
-    Sealed(apr_sealed::Error),
-    Model(apr_models::Error),
-    Key(apr_crypto::Error),
-    File(durable_file::Error),
-    Format(st_core::Error),
-    Mapped(st_mmap::Error),
-    Gguf(gguf_core::Error),
-    Quant(apr_quant::Error),
+    /// An error of a library.
+    Library(Box<dyn Located + Send + Sync>),
+    /// An error of the operating system.
     Io(io::Error),
     /// A part of a model that Python describes, and its place in the description.
-    Part {
-        place: String,
-        error: Box<apr_models::Error>,
-    },
-    /// A kind of a lower crate, with a subject that only this crate knows.
-    Said {
-        code: &'static str,
-        text: String,
-    },
+    Part { place: String, error: Box<apr_models::Error> },
+    /// A code of a library with a message of this crate's own.
+    Said { code: &'static str, text: String },
 }
 
-macro_rules! from {
-    ($($variant:ident($error:ty);)*) => {
-        $(impl From<$error> for Refusal {
-            fn from(error: $error) -> Self {
-                Self::$variant(error)
-            }
-        })*
-    };
-}
-
-from! {
-    Container(apr_container::Error);
-    Sealed(apr_sealed::Error);
-    Model(apr_models::Error);
-    Key(apr_crypto::Error);
-    File(durable_file::Error);
-    Format(st_core::Error);
-    Mapped(st_mmap::Error);
-    Gguf(gguf_core::Error);
-    Quant(apr_quant::Error);
-    Io(io::Error);
-}
-
-impl From<model_file::Error> for Refusal {
-    fn from(error: model_file::Error) -> Self {
-        use model_file::ErrorKind;
-        let (code, text) = (error.code(), error.to_string());
-        match error.into_kind() {
-            ErrorKind::SafeTensors(error) => Self::Format(error),
-            ErrorKind::Apr(error) => Self::Container(error),
-            ErrorKind::Gguf(error) => Self::Gguf(error),
-            ErrorKind::Sealed(error) => Self::Sealed(error),
-            ErrorKind::Model(error) => Self::Model(error),
-            ErrorKind::File(error) => Self::File(error),
-            ErrorKind::Files(error) => Self::Mapped(error),
-            ErrorKind::Read(error) if error.kind() == read_at::ErrorKind::Source => {
-                let cause = error.into_source().and_then(|source| source.downcast::<io::Error>().ok());
-                cause.map_or(Self::Said { code, text }, |error| Self::Io(*error))
-            }
-            ErrorKind::Read(error) => Self::Io(error.into()),
-            _ => Self::Said { code, text },
-        }
+impl<E: Located + Send + Sync + 'static> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self::Library(Box::new(error))
     }
 }
 
@@ -140,7 +89,8 @@ impl Refusal {
             Some(file) if !told.text.contains(file.as_str()) => format!("{file}: "),
             _ => String::new(),
         };
-        if let Some(cause) = self.io_error() {
+        let read = self.read_error();
+        if let Some(cause) = self.io_error().or(read.as_ref()) {
             return of_system(py, cause, format!("{place}{}", told.text), path);
         }
         let error = match advice(told.code) {
@@ -159,20 +109,7 @@ impl Refusal {
     fn told(&self) -> Told<'_> {
         let bare = |code, text: String| Told { code, text, offset: None, name: None };
         match self {
-            Self::Container(error) => located(error),
-            Self::Model(error) => match error.kind() {
-                apr_models::ErrorKind::Container(inner) => located(inner),
-                _ => {
-                    Told { name: error.tensor().map(str::to_owned), ..bare(error.code(), error.to_string()) }
-                }
-            },
-            Self::Sealed(error) => located(error),
-            Self::Key(error) => located(error),
-            Self::File(error) => located(error),
-            Self::Format(error) => located(error),
-            Self::Mapped(error) => located(error),
-            Self::Gguf(error) => located(error),
-            Self::Quant(error) => located(error),
+            Self::Library(error) => located(&**error),
             Self::Io(error) => bare("ac-io", error.to_string()),
             Self::Part { place, error } => {
                 Told { name: Some(place.clone()), ..bare(error.code(), format!("{place}: {error}")) }
@@ -181,26 +118,20 @@ impl Refusal {
         }
     }
 
-    /// The system's own reason, if it is one.
+    /// The operating system's error, if that is the cause.
     fn io_error(&self) -> Option<&io::Error> {
         match self {
+            Self::Library(error) => located_error::io_error(&**error),
             Self::Io(error) => Some(error),
-            Self::File(error) => error.io_error(),
-            Self::Mapped(error) => error.io_error(),
-            Self::Container(error) => io_of_container(error),
-            Self::Model(error) => match error.kind() {
-                apr_models::ErrorKind::Container(inner) => io_of_container(inner),
-                apr_models::ErrorKind::File(inner) => inner.io_error(),
-                _ => None,
-            },
-            Self::Sealed(error) => match error.kind() {
-                apr_sealed::ErrorKind::Io { error: cause } => Some(cause),
-                apr_sealed::ErrorKind::File(cause) => cause.io_error(),
-                _ => None,
-            },
-            Self::Key(error) => core::error::Error::source(error)?.downcast_ref(),
-            Self::Format(_) | Self::Gguf(_) | Self::Quant(_) | Self::Part { .. } | Self::Said { .. } => None,
+            Self::Part { .. } | Self::Said { .. } => None,
         }
+    }
+
+    /// The error of a source that ended too early or is no file, as the operating system would report it.
+    fn read_error(&self) -> Option<io::Error> {
+        let Self::Library(error) = self else { return None };
+        let kind = error.source()?.downcast_ref::<read_at::Error>()?.kind();
+        (kind != read_at::ErrorKind::Source).then(|| read_at::Error::from(kind).into())
     }
 }
 
@@ -212,14 +143,6 @@ fn located(error: &dyn Located) -> Told<'_> {
         text: error.to_string(),
         offset: location.offset,
         name: location.subject.map(|subject| subject.name().to_owned()),
-    }
-}
-
-fn io_of_container(error: &apr_container::Error) -> Option<&io::Error> {
-    match error.kind() {
-        apr_container::ErrorKind::Io { error: cause } => Some(cause),
-        apr_container::ErrorKind::File(cause) => cause.io_error(),
-        _ => None,
     }
 }
 

@@ -3,111 +3,77 @@
 use core::error::Error;
 use std::io;
 
-use located_error::Located;
+use located_error::{Located, io_error};
 
-use super::{Failure, Place};
-use crate::terminal::escape;
+use super::{
+    CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_IO, CODE_NO_PREDICTION, CODE_NOT_CARRIED,
+    Failure, Place,
+};
 
-/// Upper limit of a decompressed payload, which no option raises.
-const MOST_EXPANDED: u64 = 1 << 30;
-
-/// An error of a library: offset, subject, line, file and cause have lines of their own.
-fn located(error: &impl Located) -> Failure {
-    let location = error.location();
-    let failure = Failure::new(error.code(), error.message().to_string()).at(location.offset);
-    let failure = failure.about(location.subject);
-    let failure = match location.line {
-        Some(line) => failure.placed(Place::line(line.into())),
-        None => failure,
-    };
-    let failure = match location.path {
-        Some(path) => failure.in_file(path),
-        None => failure,
-    };
-    match error.source() {
-        Some(cause) => failure.because(cause.to_string()),
-        None => failure,
+impl<E: Located + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::of(&error)
     }
 }
 
-macro_rules! from_located {
-    ($($error:ty),*) => {$(
-        impl From<$error> for Failure {
-            fn from(error: $error) -> Self {
-                located(&error)
+impl Failure {
+    /// The failure of a library's error: offset, subject, line, file and cause have lines of their own.
+    pub(crate) fn of(error: &(dyn Located + 'static)) -> Self {
+        let any: &(dyn Error + 'static) = error;
+        let system = io_error(any);
+        if let Some(sealed) = system.and_then(sealed_error) {
+            return Self::of(sealed);
+        }
+        let (location, message) = (error.location(), message(error, system));
+        let cause = any.source().map(ToString::to_string);
+        let cause = cause.filter(|cause| !message.contains(cause) && !is_missing(error.code(), system));
+        let mut failure =
+            Self::new(code_here(error.code()), message).at(location.offset).about(location.subject);
+        if let Some(line) = location.line {
+            failure = failure.placed(Place::line(line.into()));
+        }
+        if let Some(path) = location.path {
+            failure = failure.in_file(path);
+        }
+        if let Some(cause) = cause {
+            failure = failure.because(cause);
+        }
+        match any.downcast_ref::<model_file::Error>() {
+            Some(error) => failure.advised(error.kind()),
+            None => failure,
+        }
+    }
+
+    /// What to do with the options of this program.
+    fn advised(self, kind: &model_file::ErrorKind) -> Self {
+        use model_file::ErrorKind;
+        match kind {
+            ErrorKind::NoModel => self.help("metadata with `apr.model` name it: see `apr convert --set`"),
+            ErrorKind::InvalidEntry { key, .. } => {
+                self.help(format!("remove it with --unset {key}, or set it correctly"))
             }
-        }
-    )*};
-}
-
-from_located!(st_core::Error, apr_convert::Error, gguf_core::Error, apr_crypto::Error);
-
-#[cfg(feature = "serve")]
-from_located!(apr_serve::Error);
-
-impl From<&durable_file::Error> for Failure {
-    fn from(error: &durable_file::Error) -> Self {
-        let mut failure = located(error);
-        if error.io_error().is_some_and(|cause| cause.kind() == io::ErrorKind::NotFound) {
-            failure.0.what = "there is no such file or folder".to_owned();
-            failure.0.why = None;
-        }
-        failure
-    }
-}
-
-impl From<durable_file::Error> for Failure {
-    fn from(error: durable_file::Error) -> Self {
-        Self::from(&error)
-    }
-}
-
-impl From<st_mmap::Error> for Failure {
-    fn from(error: st_mmap::Error) -> Self {
-        let failure = match error.kind() {
-            st_mmap::ErrorKind::File(inner) => Self::from(inner),
-            _ => located(&error),
-        };
-        failure.of_tensor(error.subject().and_then(located_error::Subject::as_tensor))
-    }
-}
-
-/// Text of a signature that is present and was not verified.
-const UNCHECKED: &str = "the file is signed and its signature was not verified";
-
-impl From<&apr_container::Error> for Failure {
-    fn from(error: &apr_container::Error) -> Self {
-        use apr_container::ErrorKind;
-        if let ErrorKind::Io { error: inner } = error.kind()
-            && let Some(sealed) = sealed_error(inner)
-        {
-            return Self::from(sealed);
-        }
-        let failure = match error.kind() {
-            ErrorKind::File(inner) => Self::from(inner),
-            // The library's names of limits are not options; the help names the option.
-            kind @ (ErrorKind::Expansion { .. }
-            | ErrorKind::ModelMemory { .. }
-            | ErrorKind::MetadataTooDense { .. }) => {
-                let what = kind.to_string();
-                Self::new(error.code(), what.split("; raise `").next().unwrap_or_default())
-            }
-            ErrorKind::SignatureUnchecked => Self::new(error.code(), UNCHECKED),
-            kind => Self::new(error.code(), kind.to_string()),
-        };
-        let failure = failure.about(error.subject()).at(error.offset());
-        match error.kind() {
-            ErrorKind::Expansion { allowed: MOST_EXPANDED.., .. } => failure
-                .help("no reader takes a compressed payload beyond 1 GiB: store it without compression"),
-            _ => failure,
+            ErrorKind::EntryType { key, expected, .. } => self.of_key(Some(key)).help(format!(
+                "set `{key}` to JSON of type {expected}, or --unset it first to make it a string"
+            )),
+            _ => self,
         }
     }
 }
 
-impl From<apr_container::Error> for Failure {
-    fn from(error: apr_container::Error) -> Self {
-        Self::from(&error)
+fn message(error: &dyn Located, system: Option<&io::Error>) -> String {
+    match error.code() {
+        "ac-signed" => "the file is signed and its signature was not verified".to_owned(),
+        code if is_missing(code, system) => "there is no such file or folder".to_owned(),
+        _ => {
+            // The library's own names for limits say nothing here; the advice names the option.
+            let message = error.message().to_string();
+            message.split("; raise `").next().unwrap_or_default().to_owned()
+        }
     }
+}
+
+fn is_missing(code: &str, system: Option<&io::Error>) -> bool {
+    code == "df-io" && system.is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// The error of a sealed file inside an error of reading.
@@ -115,49 +81,20 @@ fn sealed_error(error: &io::Error) -> Option<&apr_sealed::Error> {
     error.get_ref()?.downcast_ref()
 }
 
-impl From<&apr_sealed::Error> for Failure {
-    fn from(error: &apr_sealed::Error) -> Self {
-        use apr_sealed::ErrorKind;
-        let failure = match error.kind() {
-            ErrorKind::File(inner) => Self::from(inner),
-            ErrorKind::SignatureUnchecked => Self::new(error.code(), UNCHECKED),
-            kind => Self::new(error.code(), kind.to_string()),
-        };
-        failure.about(error.subject()).at(error.offset())
-    }
-}
-
-impl From<apr_sealed::Error> for Failure {
-    fn from(error: apr_sealed::Error) -> Self {
-        Self::from(&error)
-    }
-}
-
-impl From<apr_manifest::Error> for Failure {
-    fn from(error: apr_manifest::Error) -> Self {
-        let failure = match error.kind() {
-            apr_manifest::ErrorKind::File(inner) => Self::from(inner),
-            _ => located(&error),
-        };
-        let differences = error.differences();
-        let lists = [
-            ("changed", differences.changed()),
-            ("missing", differences.missing()),
-            ("not on the list", differences.extra()),
-        ];
-        let lists = lists.iter().filter(|(_, names)| !names.is_empty());
-        let named: Vec<String> =
-            lists.map(|(what, names)| format!("{what}: {}", escape::some_of(names))).collect();
-        if named.is_empty() { failure } else { failure.because(named.join("; ")) }
-    }
-}
-
-impl From<apr_models::Error> for Failure {
-    fn from(error: apr_models::Error) -> Self {
-        let failure = Self::new(error.code(), error.to_string()).of_tensor(error.tensor());
-        match Error::source(&error) {
-            Some(cause) => failure.because(cause.to_string()),
-            None => failure,
-        }
+/// The code of this program for those of `model-file`, which do not say what the command was for.
+fn code_here(code: &'static str) -> &'static str {
+    match code {
+        "mo-read" => CODE_IO,
+        "mo-foreign-format" => CODE_FOREIGN_FORMAT,
+        "mo-foreign-payload" => CODE_FOREIGN_PAYLOAD,
+        "mo-no-model" | "mo-model-dtype" => CODE_NO_PREDICTION,
+        "mo-unknown-encoding"
+        | "mo-byte-order"
+        | "mo-not-representable"
+        | "mo-invalid-entry"
+        | "mo-entry-type" => CODE_NOT_CARRIED,
+        "mo-out-of-memory" => "ac-memory",
+        "mo-range" | "mo-no-tensor" => CODE_INTERNAL,
+        code => code,
     }
 }
