@@ -2,6 +2,8 @@
 
 use crate::encrypt::password::{Argon2Limits, Password};
 use crate::error::{Error, ErrorKind};
+#[cfg(feature = "std")]
+use crate::keys::file::{refuse_exposed, text_of};
 use crate::keys::stored::{PREFIXES, PublicKey, SecretKey, StoredKey};
 use crate::minisign;
 
@@ -119,6 +121,16 @@ impl AnyPublicKey {
         };
         Ok(Self { key, format, key_id })
     }
+
+    /// Reads the content of a public key's file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Text`] for bytes that are not UTF-8; those of [`from_text`](Self::from_text).
+    #[cfg(feature = "std")]
+    pub fn from_file_content(content: &[u8]) -> Result<Self, Error> {
+        text_of(content).and_then(Self::from_text)
+    }
 }
 
 /// A secret key in any format, unlocked.
@@ -170,6 +182,27 @@ impl AnySecretKey {
             }
         };
         Ok(Self { key, format, key_id, is_locked })
+    }
+
+    /// Reads the content of a secret key's file. On Unix, a file that group or others may access is refused, as by
+    /// [`refuse_exposed`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Text`] for bytes that are not UTF-8; [`ErrorKind::Exposed`]; those of [`from_text_with`](Self::from_text_with).
+    #[cfg(feature = "std")]
+    pub fn from_file_content_with<E: From<Error>>(
+        content: &[u8],
+        metadata: &std::fs::Metadata,
+        limits: &Argon2Limits,
+        ask: impl FnOnce() -> Result<Password, E>,
+    ) -> Result<Self, E> {
+        let text = text_of(content)?;
+        // Anyone may know a public key: what is wrong with it is its kind.
+        if AnyPublicKey::from_text(text).is_err() {
+            refuse_exposed(metadata)?;
+        }
+        Self::from_text_with(text, limits, ask)
     }
 }
 

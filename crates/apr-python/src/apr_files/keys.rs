@@ -105,8 +105,7 @@ impl Keys {
         }
     }
 
-    /// Refuses a file of a format in which there is neither encryption nor a signature: what was asked for cannot be had, and
-    /// must not be passed over.
+    /// Refuses a file of a format without encryption and signatures if either was required.
     pub(crate) fn refuse_for(&self, format: &str) -> Result<(), Refusal> {
         if !matches!(self.trusted, Trusted::Unasked) {
             let text = format!("a signature was demanded, and {format} holds none");
@@ -119,7 +118,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Who signed, as far as anybody knows.
+    /// The signer, with the name under which its key is trusted.
     pub(crate) fn signed_by(&self, signer: Signer<'_>) -> SignedBy {
         match signer {
             Signer::Trusted(name) => {
@@ -285,41 +284,29 @@ impl KeySource {
     /// The secret key, unlocked; only the owner may have permission to read its file.
     fn secret(&self, py: Python<'_>, password: Option<Password>) -> PyResult<SecretKey> {
         let missing = || Refusal::Said { code: "cy-open", text: "the key is under a password".to_owned() };
-        let open = |text: &str| {
-            let ask = || password.ok_or_else(missing);
-            Ok(AnySecretKey::from_text_with(text, &Argon2Limits::default(), ask)?.key)
-        };
+        let (limits, ask) = (Argon2Limits::default(), || password.ok_or_else(missing));
         let read = || match self {
-            Self::Text(text) => open(text),
+            Self::Text(text) => AnySecretKey::from_text_with(text, &limits, ask),
             Self::File(path) => {
                 let regular = durable_file::open_regular(path, MAX_LEN)?;
-                let exposed = apr_crypto::refuse_exposed(&regular.file().metadata()?);
-                let text = text_of(regular)?;
-                // A public key may be known: what is wrong with it is its kind.
-                if AnyPublicKey::from_text(&text).is_err() {
-                    exposed?;
-                }
-                open(&text)
+                let metadata = regular.file().metadata().map_err(Refusal::Io)?;
+                let content = Zeroizing::new(regular.into_bytes()?);
+                AnySecretKey::from_file_content_with(&content, &metadata, &limits, ask)
             }
         };
-        py.detach(read).map_err(|refusal: Refusal| refusal.raise(py, self.path()))
+        let key = py.detach(read).map_err(|refusal: Refusal| refusal.raise(py, self.path()))?;
+        Ok(key.key)
     }
 
     fn public(&self, py: Python<'_>) -> PyResult<PublicKey> {
         let read = || match self {
-            Self::Text(text) => Ok(AnyPublicKey::from_text(text)?.key),
+            Self::Text(text) => Ok(AnyPublicKey::from_text(text)?),
             Self::File(path) => {
-                Ok(AnyPublicKey::from_text(&text_of(durable_file::open_regular(path, MAX_LEN)?)?)?.key)
+                let content = durable_file::open_regular(path, MAX_LEN)?.into_bytes()?;
+                Ok(AnyPublicKey::from_file_content(&Zeroizing::new(content))?)
             }
         };
-        py.detach(read).map_err(|refusal: Refusal| refusal.raise(py, self.path()))
+        let key = py.detach(read).map_err(|refusal: Refusal| refusal.raise(py, self.path()))?;
+        Ok(key.key)
     }
-}
-
-fn text_of(file: durable_file::RegularFile) -> Result<Zeroizing<String>, Refusal> {
-    let mut bytes = Zeroizing::new(file.into_bytes()?);
-    String::from_utf8(core::mem::take(&mut *bytes)).map(Zeroizing::new).map_err(|error| {
-        drop(Zeroizing::new(error.into_bytes()));
-        Refusal::Said { code: "cy-text", text: "not a key file: bytes that are not UTF-8".to_owned() }
-    })
 }

@@ -1,6 +1,6 @@
 //! Key files of each format.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::path::Path;
 
 use apr_crypto::minisign;
@@ -53,14 +53,10 @@ pub(crate) fn load_any(key_or_file: &Path, password: &KeyPasswordArgs) -> Result
 pub(crate) fn load_secret(path: &Path, password: &KeyPasswordArgs) -> Result<AnySecretKey, Failure> {
     keep_secrets();
     let regular = durable_file::open_regular(path, MAX_LEN)?;
-    let exposed = refuse_exposed(regular.file(), path);
-    let text = text_of(Zeroizing::new(regular.into_bytes()?), path)?;
-    // A public key anybody may know: what is wrong with it is its kind.
-    if AnyPublicKey::from_text(&text).is_err() {
-        exposed?;
-    }
+    let metadata = inspected(regular.file(), path)?;
+    let content = Zeroizing::new(regular.into_bytes()?);
     let ask = || password.read(path);
-    AnySecretKey::from_text_with(&text, &password.limits(), ask)
+    AnySecretKey::from_file_content_with(&content, &metadata, &password.limits(), ask)
         .map_err(|failure: Failure| failure.in_file(path))
 }
 
@@ -74,24 +70,13 @@ pub(crate) fn load_public(key_or_file: &Path) -> Result<AnyPublicKey, Failure> {
         return Ok(AnyPublicKey::from_text(word)?);
     }
     let regular = durable_file::open_regular(key_or_file, MAX_LEN)?;
-    let text = text_of(Zeroizing::new(regular.into_bytes()?), key_or_file)?;
-    AnyPublicKey::from_text(&text).map_err(|error| Failure::from(error).in_file(key_or_file))
+    let content = Zeroizing::new(regular.into_bytes()?);
+    AnyPublicKey::from_file_content(&content).map_err(|error| Failure::from(error).in_file(key_or_file))
 }
 
 /// An argument that is a key itself.
 fn meant_as_key(key_or_file: &Path) -> Option<&str> {
     key_or_file.to_str().filter(|word| is_key_text(word) && key_or_file.symlink_metadata().is_err())
-}
-
-fn text_of(bytes: Zeroizing<Vec<u8>>, path: &Path) -> Result<Zeroizing<String>, Failure> {
-    let mut bytes = bytes;
-    match String::from_utf8(core::mem::take(&mut *bytes)) {
-        Ok(text) => Ok(Zeroizing::new(text)),
-        Err(error) => {
-            drop(Zeroizing::new(error.into_bytes()));
-            Err(Failure::new("cy-text", "not a key file: bytes that are not UTF-8").in_file(path))
-        }
-    }
 }
 
 /// Refuses a file with a secret in it to which group or others have any right.
@@ -100,6 +85,9 @@ fn text_of(bytes: Zeroizing<Vec<u8>>, path: &Path) -> Result<Zeroizing<String>, 
 ///
 /// If they have.
 pub(super) fn refuse_exposed(file: &File, path: &Path) -> Result<(), Failure> {
-    let metadata = file.metadata().map_err(|error| Failure::io("inspect", path, &error))?;
-    apr_crypto::refuse_exposed(&metadata).map_err(|error| Failure::from(error).in_file(path))
+    apr_crypto::refuse_exposed(&inspected(file, path)?).map_err(|error| Failure::from(error).in_file(path))
+}
+
+fn inspected(file: &File, path: &Path) -> Result<Metadata, Failure> {
+    file.metadata().map_err(|error| Failure::io("inspect", path, &error))
 }
