@@ -4,21 +4,17 @@ mod model;
 
 use alloc::boxed::Box;
 
-use located_error::Subject;
+use located_error::{Subject, remedy};
 
 pub use self::model::ModelError;
 use crate::compression::id::Compression;
 use crate::model_type::ModelType;
 
-pub(crate) const FETCH: &str = "fetch the file again and compare its SHA-256 with the publisher's";
 pub(crate) const WRITER: &str = "report it to the author of the program that wrote it; `apr check --compat` shows whether other readers accept the file";
-pub(crate) const BUG: &str = "this is a defect in the calling program, not in the file: please report it";
 const TRUSTED: &str = "if you trust the file, repeat with --trusted";
 const SAVED: &str = "save a smaller model, or one file for each part of it";
 const PAYLOAD: &str =
     "check with `apr check FILE`: if the checksum matches, the program that wrote the file is at fault";
-#[cfg(feature = "crypto")]
-const NOT_AS_SIGNED: &str = "do not use the file: get it from its publisher again, and compare the fingerprint of the key with the publisher's";
 
 located_error::errors! {
     /// Why an operation was refused. Offsets count from the start of the file; inside a payload, from the start of its uncompressed
@@ -36,7 +32,7 @@ located_error::errors! {
             needed: u64,
         } = "ac-too-small" (Invalid),
             "file too small: expected at least {needed} bytes, found {available}"
-            => FETCH;
+            => remedy::FETCH;
         /// An .apr file begins with `APRN` (version 1), or with `APR` and a zero byte or `APR2` (version 2). This one does not.
         Magic {
             /// The first four bytes.
@@ -95,7 +91,7 @@ located_error::errors! {
             available: u64,
         } = "ac-truncated" (Invalid),
             "{part}: expected {needed} bytes, {available} available"
-            => FETCH;
+            => remedy::FETCH;
         /// Bytes between the payload and the checksum belong to no part of the file. Other readers ignore them; strict readers refuse
         /// them, because they can carry anything.
         Unowned {
@@ -112,7 +108,7 @@ located_error::errors! {
             actual: u32,
         } = "ac-checksum" (Verification),
             "checksum mismatch: expected {expected:08X}, found {actual:08X}"
-            => FETCH;
+            => remedy::FETCH;
         /// The payload is encrypted. Header and metadata are readable, but not authenticated; the model needs its password or a
         /// recipient's key.
         Encrypted = "ac-encrypted" (Unsupported),
@@ -143,15 +139,15 @@ located_error::errors! {
         /// else.
         SignatureInvalid = "ac-signature" (Verification) if "crypto",
             "invalid signature: the file was modified, or signed by another key"
-            => NOT_AS_SIGNED;
+            => remedy::NOT_AS_SIGNED;
         /// The file is signed, but not by one of the trusted keys. Anyone can sign with a key of their own.
         UntrustedSigner = "ac-untrusted-signer" (Verification) if "crypto",
             "signed by an untrusted key"
-            => "get the publisher's public key over a channel you trust, and compare its fingerprint";
+            => remedy::PUBLISHER_KEY;
         /// The payload does not decrypt. Authenticated decryption cannot tell a wrong password or key from a modified file.
         DecryptionFailed = "ac-decryption" (Verification) if "crypto",
             "decryption failed: wrong password or key, or the file was modified"
-            => "try the password or key again, then fetch the file again";
+            => remedy::WRONG_KEY;
         /// The program that encrypted the payload did not bind it to its header and metadata: those could have been replaced, and the
         /// ciphertext could decrypt to something else under a second key.
         Unbound = "ac-unbound" (Verification) if "crypto",
@@ -160,7 +156,7 @@ located_error::errors! {
         /// The decrypted payload is bound to another header, other metadata or another signer than those in the file: they were replaced.
         Rebound = "ac-rebound" (Verification) if "crypto",
             "header, metadata or signer differ from those that the payload was encrypted with"
-            => FETCH;
+            => remedy::FETCH;
         /// The request needs authenticated metadata. These are neither signed by a trusted key nor bound to a payload that is encrypted
         /// with a password: anyone can have written them.
         Unauthenticated = "ac-unauthenticated" (Verification) if "crypto",
@@ -247,7 +243,7 @@ located_error::errors! {
             bytes: u64,
         } = "ac-memory" (Io),
             "not enough memory for {bytes} bytes"
-            => "free some memory, or use a machine with more of it";
+            => remedy::MEMORY;
         /// The payload ends inside a value. It is corrupted, has another layout than the metadata state, or does not hold the model type
         /// of the header.
         PayloadEnd {
@@ -315,7 +311,7 @@ located_error::errors! {
             found: u8,
         } = "ac-metadata-marker" (Invalid),
             "metadata: byte 0x{found:02X} is not a MessagePack marker"
-            => FETCH;
+            => remedy::FETCH;
         /// A field of the metadata has another type than the format specifies.
         MetadataType {
             /// What belongs there.
@@ -369,7 +365,7 @@ located_error::errors! {
             error: std::io::Error,
         } = "ac-io" (Io) if "std" from error,
             "cannot read or write the file"
-            => "check the path, its permissions and the free space";
+            => remedy::PATH;
     }
 
     wrapped {

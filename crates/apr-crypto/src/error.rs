@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 #[cfg(feature = "std")]
 use std::path::Path;
 
-const NOT_AS_SIGNED: &str = "do not use the file: get it from its maker again, and compare the fingerprint of the key with the maker's";
+use located_error::remedy;
+
 const SMALLER: &str = "free some memory, or process a smaller part";
 const KEY_TEXT: &str = "copy the key line again, as a whole: it begins with `apr-` and has no spaces";
 
@@ -18,20 +19,20 @@ located_error::errors! {
         /// Authenticated decryption failed. It cannot tell a wrong key or password from modified data, and must not.
         Open = "cy-open" (Verification),
             "wrong key or password, or the data was modified"
-            => "try the password or key again, then fetch the file again";
+            => remedy::WRONG_KEY;
         /// The signature does not belong to these bytes and this key: the data were changed after they were signed, or signed by
         /// someone else.
         Signature = "cy-signature" (Verification),
             "invalid signature: the data was modified, or another key signed it"
-            => NOT_AS_SIGNED;
+            => remedy::NOT_AS_SIGNED;
         /// The data do not belong to the tree hash that is trusted: they were changed, or are a part of another file.
         Tree = "cy-tree" (Verification),
             "tree hash mismatch: the data was modified"
-            => NOT_AS_SIGNED;
+            => remedy::NOT_AS_SIGNED;
         /// The header of the file has another authentication code than its key gives: it was changed, or the key is another one.
         Mac = "cy-mac" (Verification),
             "authentication code mismatch: wrong key, or the data was modified"
-            => NOT_AS_SIGNED;
+            => remedy::NOT_AS_SIGNED;
         /// The public key is one of the few with which anyone can forge signatures or compute the shared secret. No program generates
         /// such a key by accident.
         WeakKey = "cy-weak-key" (Verification),
@@ -81,7 +82,7 @@ located_error::errors! {
             available: u64,
         } = "cy-truncated" (Invalid),
             "{what} is truncated: expected at least {needed} bytes, found {available}"
-            => NOT_AS_SIGNED;
+            => remedy::NOT_AS_SIGNED;
         /// A text or message is longer than the format or the limit allows. Key files are short; a longer file is hardly one.
         TooLong {
             /// What is too long.
@@ -99,7 +100,7 @@ located_error::errors! {
             len: u64,
         } = "cy-chunked-length" (Invalid),
             "{len} bytes is not a possible length of an encrypted message: it was truncated or extended"
-            => NOT_AS_SIGNED;
+            => remedy::NOT_AS_SIGNED;
         /// The requested range is longer than the source.
         OutOfRange {
             /// First requested byte.
@@ -121,7 +122,7 @@ located_error::errors! {
             len: u64,
         } = "cy-leaf-len" (Invalid),
             "tree leaves of {len} bytes: expected a power of two from 1024 to 16777216"
-            => NOT_AS_SIGNED;
+            => remedy::NOT_AS_SIGNED;
         /// The file names an algorithm that this version does not know.
         UnknownAlgorithm = "cy-algorithm" (Unsupported),
             "unknown algorithm: a newer release may know it"
@@ -215,7 +216,7 @@ located_error::errors! {
             operation: &'static str,
         } = "cy-file" (Io),
             "cannot {operation}"
-            => "check the path, its permissions and the free space";
+            => remedy::PATH;
         /// The bytes are not a request to a model, or not a response: other magic bytes, another version, or too short.
         Message {
             /// What was expected.

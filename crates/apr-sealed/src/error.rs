@@ -2,8 +2,7 @@
 
 use alloc::boxed::Box;
 
-const FETCH: &str = "fetch the file again and compare its SHA-256 with the publisher's";
-const NOT_AS_SIGNED: &str = "do not use the file: get it from its publisher again, and compare the fingerprint of the key with the publisher's";
+use located_error::remedy;
 
 located_error::errors! {
     /// Why an operation was refused. Offsets count from the start of the sealed file.
@@ -46,14 +45,14 @@ located_error::errors! {
             available: u64,
         } = "ac-sealed-length" (Invalid),
             "the header describes a sealed file of {declared} bytes, found {available}"
-            => FETCH;
+            => remedy::FETCH;
         /// Fields in the header of the sealed file contradict each other.
         Header {
             /// What does not fit.
             what: &'static str,
         } = "ac-sealed-header" (Invalid),
             "header of the sealed file: {what}"
-            => FETCH;
+            => remedy::FETCH;
         /// The list of tensors and other parts is malformed: a name is missing or occurs twice, or the parts are not as long as the
         /// payload. In a file that opened, its author wrote it so.
         Directory {
@@ -66,7 +65,7 @@ located_error::errors! {
         /// valid, so the file was corrupted otherwise.
         KeySlots = "ac-sealed-slots" (Verification),
             "neither key slot of the sealed file is valid"
-            => FETCH;
+            => remedy::FETCH;
         /// A sealed file is encrypted, signed or both. With neither, no modification would be detected.
         Unprotected = "ac-sealed-unprotected" (Verification),
             "neither encrypted nor signed"
@@ -142,15 +141,15 @@ located_error::errors! {
         /// else.
         SignatureInvalid = "ac-signature" (Verification),
             "invalid signature: the file was modified, or signed by another key"
-            => NOT_AS_SIGNED;
+            => remedy::NOT_AS_SIGNED;
         /// The file is signed, but not by one of the trusted keys. Anyone can sign with a key of their own.
         UntrustedSigner = "ac-untrusted-signer" (Verification),
             "signed by an untrusted key"
-            => "get the publisher's public key over a channel you trust, and compare its fingerprint";
+            => remedy::PUBLISHER_KEY;
         /// The payload does not decrypt. Authenticated decryption cannot tell a wrong password or key from a modified file.
         DecryptionFailed = "ac-decryption" (Verification),
             "decryption failed: wrong password or key, or the file was modified"
-            => "try the password or key again, then fetch the file again";
+            => remedy::WRONG_KEY;
         /// The file needs more resources than any model is expected to. Limits keep a malicious file from exhausting memory.
         Limit {
             /// What is limited.
@@ -168,22 +167,22 @@ located_error::errors! {
             bytes: u64,
         } = "ac-memory" (Io),
             "not enough memory for {bytes} bytes"
-            => "free some memory, or use a machine with more of it";
+            => remedy::MEMORY;
         /// A value in the file contradicts others or is out of its range.
         InvalidValue {
             /// What is wrong.
             what: &'static str,
         } = "ac-value" (Invalid),
             "{what}"
-            => FETCH;
+            => remedy::FETCH;
         /// A size does not fit into 64 bits.
         SizeOverflow = "ac-v2-overflow" (Invalid),
             "size overflows 64 bits"
-            => FETCH;
+            => remedy::FETCH;
         /// No tensor has this name.
         TensorNotFound = "ac-v2-not-found" (Usage),
             "tensor not found"
-            => "`apr tensors FILE` lists the names";
+            => remedy::TENSOR_NAMES;
         /// The data of a tensor have another length than was laid out, or the file changed while it was read.
         DataLength {
             /// Needed.
@@ -192,14 +191,14 @@ located_error::errors! {
             given: u64,
         } = "ac-v2-data-length" (Invalid),
             "data length: expected {needed}, found {given}"
-            => "repeat when nothing else writes to the file";
+            => remedy::QUIET;
         /// The operating system refused to read or write the file.
         Io {
             /// Its error.
             error: std::io::Error,
         } = "ac-io" (Io) if "std" from error,
             "cannot read or write the file"
-            => "check the path, its permissions and the free space";
+            => remedy::PATH;
     }
 
     wrapped {

@@ -49,8 +49,6 @@ pub(crate) fn find(code: &str) -> Option<&'static Entry> {
 const SHARDS_DISAGREE: &str = "The index and the shards of a model do not agree: a shard is missing, a tensor is not where the index \
          says or is not listed, or the total size differs. A program that loads the model would miss tensors or \
          load stale ones.";
-/// Their remedy.
-const MEND_SHARDS: &str = "`apr check FOLDER` lists every disagreement; fetch the files again, or make the set anew with `apr shard`";
 
 #[cfg(test)]
 mod tests {

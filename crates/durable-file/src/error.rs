@@ -4,10 +4,8 @@ use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use located_error::{Entry, Located, Location};
+use located_error::{Entry, Located, Location, remedy};
 
-const QUIET: &str = "repeat when nothing else writes to the file";
-const MEMORY: &str = "free some memory, or use a machine with more of it";
 const SPACE: &str = "check permissions and free space, then repeat: the old file is as it was";
 
 /// Why a file could not be opened, read or replaced.
@@ -186,14 +184,14 @@ located_error::kinds! {
             found: u64,
         } = "df-changed" (Io),
             "the file had {expected} bytes when it was opened and {found} while it was read"
-            => QUIET;
+            => remedy::QUIET;
         /// There is no memory for the content of the file.
         OutOfMemory {
             /// Bytes needed.
             len: u64,
         } = "df-out-of-memory" (Io),
             "no memory for {len} bytes"
-            => MEMORY;
+            => remedy::MEMORY;
         /// The output is there already, or appeared while it was being written. Nothing is overwritten unless you say so.
         Exists = "df-exists" (Usage),
             "the output exists"
@@ -227,7 +225,7 @@ located_error::kinds! {
             operation: Operation,
         } = "df-io" (Io),
             "cannot {operation} the file"
-            => "check the path, its permissions and the free space";
+            => remedy::PATH;
     }
 }
 

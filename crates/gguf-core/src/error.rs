@@ -1,16 +1,13 @@
 //! Kinds of errors.
 
-use located_error::Subject;
+use located_error::{Subject, remedy};
 use tensor_dtype::{Dtype, GgmlType, SizeError};
 
 use crate::value::ValueType;
 
-const DOWNLOAD: &str =
-    "the file is damaged or cut short: fetch it again and compare its SHA-256 with the publisher's";
 const LOOSE: &str =
     "if you trust the file, repeat with --compat; a copy written from it is one that llama.cpp reads";
 const REWRITE: &str = "tell the author of the program that wrote the file";
-const BUG: &str = "this is a defect in the calling program, not in the file: please report it";
 const SHARDS: &str = "give all shards of one model, `NAME-00001-of-000NN.gguf` and so on";
 
 located_error::errors! {
@@ -29,7 +26,7 @@ located_error::errors! {
             available: u64,
         } = "gg-truncated" (Invalid),
             "truncated header: expected {needed} bytes, {available} left"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// A GGUF file begins with the letters `GGUF`, this one does not. Files that begin with `ggml`, `ggjt` or `lmgg` are of
         /// formats that came before.
         Magic {
@@ -64,7 +61,7 @@ located_error::errors! {
             max: u64,
         } = "gg-count" (Invalid),
             "{count} {what} declared, {max} at most fit into the bytes left"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// The header asks for more than the limits allow: the message names the limit.
         LimitExceeded {
             /// Name of the limit.
@@ -82,7 +79,7 @@ located_error::errors! {
             available: u64,
         } = "gg-string-length" (Invalid),
             "string of {len} bytes declared, {available} left"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// An array has more elements than fit into the rest of the file.
         ArrayLength {
             /// Declared elements.
@@ -91,7 +88,7 @@ located_error::errors! {
             available: u64,
         } = "gg-array-length" (Invalid),
             "array of {count} elements declared, {available} bytes left"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// An array has arrays as elements. The format allows that, llama.cpp does not read it, and it is not written.
         NestedArray = "gg-array-nested" (Invalid),
             "array of arrays"
@@ -102,7 +99,7 @@ located_error::errors! {
             id: u32,
         } = "gg-value-type" (Invalid),
             "unknown value type {id}"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// A key has no name. llama.cpp refuses such a file.
         EmptyKey = "gg-key-empty" (Invalid),
             "empty key"
@@ -153,11 +150,11 @@ located_error::errors! {
             dim: u64,
         } = "gg-dimension" (Invalid),
             "dimension {dim} does not fit 63 bits"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// The dimensions of a tensor multiply to more than 63 bits count. Such files were made to break programs.
         TooManyElements = "gg-elements" (Invalid),
             "number of elements does not fit 63 bits"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// The numbers of a tensor are stored in a way that this version does not know, so its size is not known either.
         UnknownTensorType {
             /// The number.
@@ -195,7 +192,7 @@ located_error::errors! {
         /// The size of a tensor, or of all of them, does not fit 64 bits.
         SizeOverflow = "gg-size" (Invalid),
             "size does not fit 64 bits"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// Tensors have to follow each other in the order of their table, each padded to the alignment. llama.cpp refuses a file in
         /// which they do not.
         Offset {
@@ -214,7 +211,7 @@ located_error::errors! {
             available: u64,
         } = "gg-data-end" (Invalid),
             "tensor data to byte {needed} declared, the file has {available}"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// There is no tensor of this name in the file.
         TensorNotFound = "gg-not-found" (Usage),
             "tensor not found"
@@ -239,7 +236,7 @@ located_error::errors! {
             given: u64,
         } = "gg-data-length" (Usage),
             "expected {needed} bytes of data, found {given}"
-            => BUG;
+            => remedy::BUG;
         /// Bytes of more or fewer tensors were given than there are.
         DataCount {
             /// Tensors laid out.
@@ -248,7 +245,7 @@ located_error::errors! {
             given: usize,
         } = "gg-data-count" (Usage),
             "expected data of {needed} tensors, found {given}"
-            => BUG;
+            => remedy::BUG;
         /// A value is changed where it stands only if the new one has its type and length; the alignment never is.
         NotInPlace = "gg-in-place" (Usage),
             "the new value has another size than the old one: write a copy"

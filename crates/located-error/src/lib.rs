@@ -23,6 +23,7 @@ mod context;
 mod entry;
 mod located;
 mod macros;
+pub mod remedy;
 #[cfg(feature = "alloc")]
 mod subject;
 #[cfg(feature = "alloc")]

@@ -6,13 +6,12 @@ use core::fmt;
 
 use apr_container::ModelType;
 use json_scan::{Quoted, Visible};
-use located_error::Subject;
+use located_error::{Subject, remedy};
 use tensor_dtype::TensorType;
 
 use crate::FileKind;
 
 const CONVERT: &str = "convert the file to another type with the program that wrote it";
-const RANGE: &str = "this is a defect in the calling program, not in the file: please report it";
 
 located_error::errors! {
     /// Why a model file was refused, with the tensor concerned.
@@ -90,7 +89,7 @@ located_error::errors! {
             available: u64,
         } = "mo-range" (Internal),
             "range of {len} bytes from byte {offset} is outside the {available} bytes of the tensor"
-            => RANGE;
+            => remedy::BUG;
         /// An [entry](crate::entries) with metadata of a format is not what this crate writes there.
         InvalidEntry {
             /// Key of the entry.
@@ -114,14 +113,14 @@ located_error::errors! {
         /// No tensor has this name.
         TensorNotFound = "mo-no-tensor" (Usage),
             "tensor not found"
-            => "`apr tensors FILE` lists the names";
+            => remedy::TENSOR_NAMES;
         /// There is not enough memory for the bytes of a tensor or file.
         OutOfMemory {
             /// Requested bytes.
             bytes: u64,
         } = "mo-out-of-memory" (Io),
             "no memory for {bytes} bytes"
-            => "free some memory, or use a machine with more of it";
+            => remedy::MEMORY;
     }
 
     wrapped {

@@ -1,16 +1,13 @@
 //! Kinds of errors.
 
-use located_error::Subject;
+use located_error::{Subject, remedy};
 use tensor_dtype::Dtype;
 
 use crate::grammar::MAX_DEPTH;
 
-const DOWNLOAD: &str =
-    "the file is damaged or cut short: fetch it again and compare its SHA-256 with the publisher's";
 const REWRITE: &str =
     "write the file again with a safetensors library; tell the author of the program that made it";
 const LOOSE: &str = "if you trust the file, repeat with --compat; `apr convert --compat` rewrites it cleanly";
-const BUG: &str = "this is a defect in the calling program, not in the file: please report it";
 
 located_error::errors! {
     /// Why an operation was refused. Offsets count from the start of the file; for a [`ShardIndex`](crate::ShardIndex), of the JSON text.
@@ -27,7 +24,7 @@ located_error::errors! {
             available: u64,
         } = "st-header-too-small" (Invalid),
             "header too small: expected at least 8 bytes, found {available}"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// The first 8 bytes of a safetensors file give the length of its header, and the format allows at most 100,000,000. A number
         /// this large usually means that the file is of another format, or damaged at its beginning. When writing, the names, shapes
         /// and metadata together need more than that.
@@ -48,11 +45,11 @@ located_error::errors! {
             available: u64,
         } = "st-header-length" (Invalid),
             "invalid header length: {len} bytes declared, {available} bytes follow"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// The header is not valid UTF-8. Its bytes are damaged.
         InvalidUtf8 = "st-utf8" (Invalid),
             "header is not valid UTF-8"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// The JSON text of the header ends in the middle of a value. The declared length of the header is too small, or the header
         /// was cut.
         UnexpectedEnd {
@@ -60,7 +57,7 @@ located_error::errors! {
             expected: &'static str,
         } = "st-json-end" (Invalid),
             "unexpected end of JSON: expected {expected}"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// The header is not JSON: another character is expected at this byte. A single damaged byte is enough.
         UnexpectedByte {
             /// The byte.
@@ -69,7 +66,7 @@ located_error::errors! {
             expected: &'static str,
         } = "st-json-syntax" (Invalid),
             "invalid JSON: expected {expected}, found byte 0x{found:02x}"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// A string of the header holds a raw control character, which JSON wants escaped.
         ControlCharacter {
             /// The byte.
@@ -203,7 +200,7 @@ located_error::errors! {
             actual: u64,
         } = "st-file-length" (Invalid),
             "header describes a file of {expected} bytes, found {actual}"
-            => DOWNLOAD;
+            => remedy::FETCH;
         /// The header asks for more than this reader grants: tensors, dimensions, or bytes of names or metadata. The limits are far
         /// above any real model and keep a hostile header from using up memory.
         LimitExceeded {
@@ -258,7 +255,7 @@ located_error::errors! {
             given: usize,
         } = "st-data-count" (Invalid),
             "expected data of {needed} tensors, found {given}"
-            => BUG;
+            => remedy::BUG;
         /// The slice has more indices than the tensor has dimensions.
         TooManyIndices {
             /// Indices given.

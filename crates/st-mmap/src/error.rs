@@ -4,13 +4,9 @@ use core::fmt;
 use std::io;
 use std::path::Path;
 
-use located_error::Subject;
+use located_error::{Subject, remedy};
 use st_core::ShardProblem;
 
-const QUIET: &str = "repeat when nothing else writes to the file";
-const MEMORY: &str = "free some memory, or use a machine with more of it";
-const BUG: &str = "this is a defect in the calling program, not in the file: please report it";
-const MEND_SHARDS: &str = "`apr check FOLDER` lists every disagreement; fetch the files again, or make the set anew with `apr shard`";
 const OLDER: &str = "do not use this checkpoint: go back to an older one, or to the copy it came from";
 
 located_error::errors! {
@@ -35,7 +31,7 @@ located_error::errors! {
             expected: u64,
         } = "sm-shrunk" (Io),
             "file became shorter than the {expected} bytes it had when it was opened: wait until its writer is done and open it again"
-            => QUIET;
+            => remedy::QUIET;
         /// The file is larger than this machine can address at once.
         AddressSpace {
             /// Its length.
@@ -49,7 +45,7 @@ located_error::errors! {
             needed: u64,
         } = "sm-out-of-memory" (Io),
             "no memory for a buffer of {needed} bytes: map the file or read tensors one at a time"
-            => MEMORY;
+            => remedy::MEMORY;
         /// The data is larger than the buffer it should go to is allowed to grow.
         ArenaLimit {
             /// Bytes of data.
@@ -58,7 +54,7 @@ located_error::errors! {
             limit: u64,
         } = "sm-arena-limit" (Invalid),
             "{needed} bytes of tensors exceed the arena's limit of {limit}: raise it or map the file"
-            => MEMORY;
+            => remedy::MEMORY;
         /// A buffer was passed that is not as long as the data.
         BufferLength {
             /// Bytes the result takes.
@@ -67,7 +63,7 @@ located_error::errors! {
             given: u64,
         } = "sm-buffer-length" (Internal),
             "wrong buffer length: expected {needed} bytes, found {given}"
-            => BUG;
+            => remedy::BUG;
         /// A byte range reaches outside its tensor.
         RangeOutside {
             /// First byte.
@@ -78,7 +74,7 @@ located_error::errors! {
             len: u64,
         } = "sm-range" (Internal),
             "byte range {start}..{end} is not within the {len} bytes of the tensor"
-            => BUG;
+            => remedy::BUG;
         /// A folder is read through the file in it that ends in `.safetensors.index.json`, or else through `model.safetensors`. This
         /// one has neither.
         NoModel = "sm-no-model" (Invalid),
@@ -98,11 +94,11 @@ located_error::errors! {
             problem: ShardProblem,
         } = "sm-shard" (Invalid),
             "index and shard do not match: {problem}"
-            => MEND_SHARDS;
+            => remedy::SHARDS;
         /// Another program replaced the file while its metadata was being changed in place. Nothing was written.
         Replaced = "sm-replaced" (Io),
             "another program replaced the file, nothing was written: try again"
-            => QUIET;
+            => remedy::QUIET;
         /// The folder of checkpoints has none of this step.
         StepNotFound {
             /// The step.

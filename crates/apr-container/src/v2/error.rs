@@ -1,6 +1,8 @@
 //! Errors of version 2 alone.
 
-use crate::error::{BUG, FETCH, WRITER};
+use located_error::remedy;
+
+use crate::error::WRITER;
 
 located_error::errors! {
     /// An error of version 2, inside a [`crate::Error`], which has the location.
@@ -17,7 +19,7 @@ located_error::errors! {
             actual: u32,
         } = "ac-v2-header-checksum" (Verification),
             "header checksum mismatch: expected {expected:08X}, found {actual:08X}"
-            => FETCH;
+            => remedy::FETCH;
         /// The file marks its matrices as column-major. No reader accepts that, because most would read them as rows.
         ColumnMajor = "ac-v2-column-major" (Invalid),
             "the tensors are marked as column-major, which no reader accepts"
@@ -59,7 +61,7 @@ located_error::errors! {
             count: u64,
         } = "ac-v2-trailing" (Invalid),
             "expected 4 bytes after the tensor data, found {count}"
-            => FETCH;
+            => remedy::FETCH;
         /// A tensor has a data type that no specification lists, so that its length cannot be checked.
         UnknownDtype {
             /// The number.
@@ -92,7 +94,7 @@ located_error::errors! {
         /// A size does not fit into 64 bits.
         SizeOverflow = "ac-v2-overflow" (Invalid),
             "size overflows 64 bits"
-            => FETCH;
+            => remedy::FETCH;
         /// The declared size of a tensor does not match its data type and shape.
         SizeMismatch {
             /// Declared.
@@ -101,11 +103,11 @@ located_error::errors! {
             computed: u64,
         } = "ac-v2-size" (Invalid),
             "{declared} bytes declared, {computed} expected from data type and shape"
-            => FETCH;
+            => remedy::FETCH;
         /// No tensor has this name.
         TensorNotFound = "ac-v2-not-found" (Usage),
             "tensor not found"
-            => "`apr tensors FILE` lists the names";
+            => remedy::TENSOR_NAMES;
         /// The tensor has another data type than requested.
         DtypeMismatch {
             /// The tensor's type.
@@ -121,11 +123,11 @@ located_error::errors! {
             align: usize,
         } = "ac-v2-view" (Internal),
             "data not aligned to {align} bytes in memory: read it element by element"
-            => BUG;
+            => remedy::BUG;
         /// This machine stores values in another byte order than the file.
         ForeignEndian = "ac-v2-endian" (Internal),
             "little-endian data on a big-endian machine: read it element by element"
-            => BUG;
+            => remedy::BUG;
         /// The data of a tensor have another length than was laid out, or the file changed while it was read.
         DataLength {
             /// Needed.
@@ -134,7 +136,7 @@ located_error::errors! {
             given: u64,
         } = "ac-v2-data-length" (Invalid),
             "data length: expected {needed}, found {given}"
-            => "repeat when nothing else writes to the file";
+            => remedy::QUIET;
         /// Data were given for another number of tensors than were laid out.
         DataCount {
             /// Tensors laid out.
@@ -143,7 +145,7 @@ located_error::errors! {
             given: usize,
         } = "ac-v2-data-count" (Internal),
             "data for {given} tensors, expected {needed}"
-            => BUG;
+            => remedy::BUG;
         /// A flag announces content that is not written.
         FlagNotWritten {
             /// The flags concerned.
@@ -154,7 +156,7 @@ located_error::errors! {
         /// The metadata are not valid JSON.
         JsonSyntax = "ac-v2-json" (Invalid),
             "invalid JSON"
-            => FETCH;
+            => remedy::FETCH;
         /// A key occurs twice: readers that use the first value and readers that use the last would disagree.
         DuplicateKey = "ac-v2-duplicate-key" (Invalid),
             "duplicate key"
@@ -183,7 +185,7 @@ located_error::errors! {
             what: &'static str,
         } = "ac-v2-manifest" (Invalid),
             "shard manifest: {what}"
-            => FETCH;
+            => remedy::FETCH;
     }
 }
 

@@ -1,9 +1,9 @@
 //! Codes of this program.
 
 use located_error::Category::{Internal, Invalid, Io, Stopped, Unsupported, Usage, Verification};
-use located_error::Entry;
+use located_error::{Entry, remedy};
 
-use super::{MEND_SHARDS, SHARDS_DISAGREE, entry};
+use super::{SHARDS_DISAGREE, entry};
 use crate::error::{
     CODE_CLOSED_PIPE, CODE_DEMO, CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_IO,
     CODE_NO_PREDICTION, CODE_NO_SIGNATURE, CODE_NO_TERMINAL, CODE_NOT_CARRIED, CODE_NOT_COVERED,
@@ -88,7 +88,7 @@ pub(super) const ENTRIES: &[Entry] = &[
          No command takes one there.",
         "consider the key known: make a new one with `apr keygen`, and name key files, not keys",
     ),
-    entry(CODE_SHARDS, Invalid, SHARDS_DISAGREE, MEND_SHARDS),
+    entry(CODE_SHARDS, Invalid, SHARDS_DISAGREE, remedy::SHARDS),
     entry(
         CODE_TABLE_SYNTAX,
         Invalid,
