@@ -90,7 +90,7 @@ located_error::errors! {
         } = "mo-range" (Internal),
             "range of {len} bytes from byte {offset} is outside the {available} bytes of the tensor"
             => remedy::BUG;
-        /// An [entry](crate::entries) with metadata of a format is not what this crate writes there.
+        /// An entry with metadata of a format is not what this crate writes there.
         InvalidEntry {
             /// Key of the entry.
             key: String,
@@ -99,7 +99,7 @@ located_error::errors! {
         } = "mo-invalid-entry" (Usage),
             "the entry {} is not valid: {}", Quoted(key), Visible(reason)
             => "remove the entry, or set it correctly";
-        /// An [entry](crate::entries) does not have the type of its GGUF key.
+        /// An entry does not have the type of its GGUF key.
         EntryType {
             /// The key.
             key: String,
