@@ -202,7 +202,7 @@ located_error::errors! {
             allowed: u64,
         } = "ac-expansion" (Invalid),
             "the payload expands to {declared} bytes, the limit for a file of this size is {allowed}; raise `Limits::expansion` for a file you trust"
-            => TRUSTED;
+            => "if you trust the file, repeat with --trusted; beyond 1 GiB, have it stored without compression";
         /// The payload consists of so many small parts that the model would take many times the length of the file in memory.
         ModelMemory {
             /// Bytes asked for so far.

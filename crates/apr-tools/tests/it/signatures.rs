@@ -148,7 +148,8 @@ fn a_changed_folder_is_refused_and_every_difference_named() {
     let sandbox = Sandbox::with_models();
     let ran = sandbox.run(&["verify", "changed", "--key", "publisher-p256.pub"]);
     assert_eq!(ran.exit, 4);
-    let expected = "why:    changed: weights.bin; missing: sub/vocab.txt; not on the list: setup.py";
+    let expected =
+        "why:    changed: \"weights.bin\"; missing: \"sub/vocab.txt\"; not on the list: \"setup.py\"";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     // A hostile name is shown, not obeyed; a long list is cut.
     for idx in 0..20 {
