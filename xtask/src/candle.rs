@@ -13,7 +13,7 @@ const MANIFEST: &str = "benches/candle/Cargo.toml";
 /// What candle makes numbers of.
 const TYPES: &str = "F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K_M Q4_K_M Q5_K_M Q6_K";
 
-/// Writes files and lets candle read them; asks it about the vectors, or records with `--write` what it answers.
+/// Writes files that candle reads, and compares its results for the vectors; `--write` records them.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let verdicts = match args {
         [] => &["verdicts"][..],
@@ -33,7 +33,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
         let wide = [models.join("wide.gguf"), models.join(format!("wide-{name}.gguf"))];
         let small = [session.root().join(SMALL), models.join(format!("small-{name}.gguf"))];
         for [model, out] in [wide, small] {
-            // Its table is not what is looked at here.
+            // Its table is not compared here.
             stdout_of(command(session, &apr, &words).arg(&model).arg("--output").arg(out))?;
         }
     }

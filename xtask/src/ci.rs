@@ -31,7 +31,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("interrupt", &["10"]),
 ];
 
-/// Runs all of them, also after one has failed, and closes with a table, what was skipped, and the test runner's lines.
+/// Runs all steps, also after a failure, and ends with a table, the skipped parts, and the test runner's closing lines.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     without_arguments("ci", args)?;
     let start = Instant::now();
@@ -70,7 +70,7 @@ fn row(name: &str, took: Duration, free: Option<u64>, verdict: &str) -> String {
     format!("{name:<12} {:>8.1} {free:>9}  {verdict}", took.as_secs_f64())
 }
 
-/// What the disk under the project has left after a task, in MiB: a run that fills it fails in ways that do not say so.
+/// Free disk space after a task, in MiB: a full disk causes misleading failures.
 fn free_mebibytes(session: &Session) -> Option<u64> {
     let output = Command::new("df").args(["-Pm", "--"]).arg(session.root()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -9,7 +9,7 @@ use crate::workspace::{Workspace, build_apr};
 
 const HARNESS: &str = "xtask/coldstart.py";
 
-/// Starts of each program, unless told.
+/// Default number of starts of each program.
 const ROUNDS: &str = "40";
 
 const PACKAGES: Packages = Packages {

@@ -42,7 +42,7 @@ const VECTORS: [&str; 10] = [
     "crates/apr-models/tests/data/pipelines/texts.apr",
 ];
 
-/// One whose signature its program verifies.
+/// A model whose signature its program verifies.
 const SIGNED: &str = "crates/conformance/vectors/apr/a0723_linreg_none_signed.apr";
 
 /// One that is served, of those that are trained: its classes have names.
@@ -83,14 +83,14 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     )?;
     generated.push(project);
 
-    // A service: its test starts it and asks it.
+    // A service: its test starts it and sends requests.
     let project = projects.join("service");
     let mut embed = command(session, &apr, &["-q", "embed", "--serve", "--name", "service"]);
     let model = models.join(SERVED);
     stdout_of(embed.arg(&model).arg("-o").arg(&project).arg("--crates").arg(session.root()))?;
     generated.push(project);
 
-    // One as it is: a workspace of its own, with no features but its own.
+    // One project unchanged: a separate workspace, with only its own features.
     let target = Workspace::load(session, "Cargo.toml")?.target_dir.join("embed");
     let inside = |project: &Path, args: &[&str]| {
         let mut cargo = cargo(session, args);
@@ -100,7 +100,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let alone = generated.first().ok_or("no model to embed")?;
     step(&mut inside(alone, &["test", "--quiet", "--offline"]))?;
 
-    // All at once: the line that makes each a workspace of its own is taken out.
+    // All in one workspace: the line that makes each a separate workspace is removed.
     for project in &generated {
         let manifest = project.join("Cargo.toml");
         let text =
@@ -145,7 +145,7 @@ fn train(session: &Session, apr: &Path, folder: &Path) -> Result<Vec<PathBuf>, F
     Ok(models)
 }
 
-/// The key inside a signed model, in PEM: 32 bytes before the checksum (RFC 8410 says what stands before them there).
+/// The key inside a signed model, in PEM: 32 bytes before the checksum (RFC 8410 specifies their prefix).
 fn public_key(model: &Path) -> Result<String, Failure> {
     let bytes = fs::read(model).map_err(|error| format!("{}: {error}", model.display()))?;
     let key =

@@ -14,7 +14,7 @@ const FOLDER: &str = "crates/conformance/firmware";
 
 pub(crate) const TARGET: &str = "thumbv7em-none-eabi";
 
-/// A board that QEMU has, with the processor the program is built for. What the program says goes to standard output.
+/// A board of QEMU with the processor that the program is built for. The program's output goes to standard output.
 const MACHINE: [&str; 16] = [
     "-machine",
     "lm3s6965evb",
@@ -47,7 +47,7 @@ const BUDGETS: [(&str, u64); 6] = [
     ("flash", 256 << 10),
 ];
 
-/// Writes the models, builds the program around them, runs it, and compares what it says with what this machine says.
+/// Writes the models, builds the program with them, runs it, and compares its output with that of this machine.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     without_arguments("firmware", args)?;
     let Some(qemu) = find_tool(session, "qemu-system-arm") else {
@@ -91,7 +91,7 @@ pub(crate) fn has_target(session: &Session, target: &str) -> bool {
         .is_ok_and(|folder| fs::exists(folder.trim()).unwrap_or(false))
 }
 
-/// What a program prints that has to end by itself, with status 0, in this time.
+/// The output of a program that must exit with status 0 within this time.
 fn run_for(command: &mut Command, patience: Duration) -> Result<String, Failure> {
     let name = display(command);
     let failed = |what: String| Failure::from(format!("`{name}`: {what}"));

@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 
 const MANIFEST: &str = "fuzz/Cargo.toml";
 
-/// How long each target runs unless told.
+/// Default duration of each target.
 const DEFAULT_SECONDS: u64 = 60;
 
 /// A fixed seed repeats a run; the memory limits turn an allocation the file merely asked for into a finding.
@@ -58,7 +58,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
 }
 
-/// What `work` makes of each item, in their order. A fuzzer takes one core: as many run at a time as there are.
+/// Results of `work` for each item, in order. A fuzzer uses one core; as many run at a time as there are cores.
 fn side_by_side<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
     let next = AtomicUsize::new(0);
     let take = || {
@@ -105,7 +105,7 @@ struct Report {
     runs: Option<u64>,
     /// Inputs that were not there before.
     findings: Vec<PathBuf>,
-    /// What the fuzzer said of them.
+    /// The output of the fuzzer.
     said: Vec<String>,
 }
 
@@ -159,7 +159,7 @@ fn fuzz_one(session: &Session, tool: &Path, target: &str, seconds: u64) -> Resul
     Ok(Report { target: target.to_owned(), runs: runs_in(&log), findings, said })
 }
 
-/// The lines of a log that say what happened, and with which input: enough to see it again without the file.
+/// The lines of a log with the failure and its input: enough to reproduce it without the file.
 fn said_in(log: &str) -> Vec<String> {
     let mut said = Vec::new();
     let mut lines = log.lines();
@@ -184,7 +184,7 @@ fn dictionary_of(target: &str) -> String {
     format!("fuzz/{}.dict", format_of(target))
 }
 
-/// The vectors of that format; the others are longer than a fuzzer's inputs should be and say nothing to it.
+/// The vectors of that format; the others are longer than a fuzzer's inputs should be.
 fn vectors_of(target: &str) -> PathBuf {
     let folder = match format_of(target) {
         "st" => "safetensors",
@@ -198,7 +198,7 @@ fn vectors_of(target: &str) -> PathBuf {
     Path::new("crates/conformance/vectors").join(folder)
 }
 
-/// What the name of a sidecar adds to the name of its vector: what is known about it, and no seed.
+/// Suffix of a vector's sidecar, which is not a seed.
 const SIDECAR: &str = ".vector.json";
 
 /// Copies the vectors below a folder into an empty one: the files with a sidecar, and those in folders with one.

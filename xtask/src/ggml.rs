@@ -18,7 +18,7 @@ file 253289 a43904e4fa297301d4640dc1bb3c8a3480b406f99e498eba9b1914b68aab604a \
     pywhispercpp.libs/libgomp-e985bcbb.so.1.0.0 pywhispercpp.libs/libgomp-e985bcbb.so.1.0.0
 ";
 
-/// Blocks of each kind, unless told.
+/// Default number of blocks of each kind.
 const QUICK: u64 = 20_000;
 
 /// Compares COUNT blocks of each format and kind; words after it choose formats.

@@ -12,7 +12,7 @@ use crate::task::{Failure, Outcome, Session};
 
 const USAGE: &str = "interrupt [ROUNDS]";
 
-/// Rounds of each command, unless told.
+/// Default number of rounds of each command.
 const ROUNDS: u32 = 200;
 
 fn rounds(args: &[String]) -> Result<u32, Failure> {
@@ -47,7 +47,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     }
 }
 
-/// What is tested here is defined for Unix.
+/// The tested behaviour is defined for Unix only.
 #[cfg(not(unix))]
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     rounds(args)?;

@@ -1,6 +1,6 @@
 //! Just enough JSON to read what cargo and `apr` print about themselves.
 
-/// One JSON value. Numbers keep their text: what is compared is what was printed.
+/// One JSON value. Numbers keep their text, which is what is compared.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     /// `null`, `true`, `false` or a number, as printed.

@@ -21,7 +21,7 @@ const PACKAGES: Packages = Packages {
     variables: &[("CMAKE_ARGS", "-DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF -DGGML_CCACHE=OFF")],
 };
 
-/// Makes the models and lets llama.cpp judge them, or skips it if it cannot be built.
+/// Writes the models and loads them with llama.cpp, or skips it if it cannot be built.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     without_arguments("llama", args)?;
     python::require(session)?;

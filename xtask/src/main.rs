@@ -250,7 +250,7 @@ fn root() -> PathBuf {
     package.parent().map_or_else(|| package.clone(), Path::to_path_buf)
 }
 
-/// The task whose name is a slip or two of the finger away from `name`.
+/// The task whose name is within two typing errors of `name`.
 fn nearest(name: &str) -> Option<&'static str> {
     let ranked = TASKS.iter().map(|task| (distance(name, task.name), task.name));
     ranked.min().filter(|(edits, near)| *edits <= 2 || near.starts_with(name)).map(|(_, near)| near)

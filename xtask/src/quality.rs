@@ -39,7 +39,7 @@ pub(crate) fn coverage(session: &mut Session, args: &[String]) -> Outcome {
     step(command.args(args))
 }
 
-/// Changes the code in many small ways and asks which changes the tests of `st-core`, or of the package named, notice.
+/// Mutation testing: which small changes of the code the tests of `st-core`, or of the named package, detect.
 pub(crate) fn mutants(session: &mut Session, args: &[String]) -> Outcome {
     let Some(tool) = find_tool(session, "cargo-mutants") else {
         return Err(skipped("needs cargo-mutants"));

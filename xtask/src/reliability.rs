@@ -93,7 +93,7 @@ pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     report.verdict()
 }
 
-/// What is tested here is defined for Unix.
+/// The tested behaviour is defined for Unix only.
 #[cfg(not(unix))]
 pub(crate) fn run(_session: &mut Session, args: &[String]) -> Outcome {
     Plan::from_args(args)?;

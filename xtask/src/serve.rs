@@ -13,7 +13,7 @@ use crate::process::{announce, capture, cargo, command, find_tool, stdout_of, st
 use crate::task::{Failure, Outcome, Session, skipped};
 use crate::workspace::{Workspace, build_apr};
 
-/// How long each load lasts, and how long the soak, unless told.
+/// Default durations of each load and of the soak test.
 const LOAD_SECONDS: u64 = 10;
 const SOAK_SECONDS: u64 = 600;
 
@@ -75,7 +75,7 @@ pub(crate) fn load(session: &mut Session, args: &[String]) -> Outcome {
     server.stop(session)
 }
 
-/// Asks for a long time, reloads every second, and sends what is no good request beside.
+/// Sends requests for a long time, reloads every second, and sends invalid requests in parallel.
 pub(crate) fn soak(session: &mut Session, args: &[String]) -> Outcome {
     let seconds = seconds("serve-soak", args, SOAK_SECONDS)?;
     if !cfg!(target_os = "linux") {
@@ -98,7 +98,7 @@ fn scratch(session: &Session, name: &str) -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-/// A linear regression of four features that says `number` where they are all 0.
+/// A linear regression of four features that predicts `number` if they are all 0.
 fn trained(session: &Session, apr: &Path, folder: &Path, number: u8) -> Result<PathBuf, Failure> {
     let (table, model) = (folder.join("table.csv"), folder.join(format!("model-{number}.apr")));
     let mut text = "a,b,c,d,y\n".to_owned();
@@ -162,7 +162,7 @@ impl Server {
         value.ok_or_else(|| format!("/metrics does not say `{name}`").into())
     }
 
-    /// Lets it finish, and demands that it says that all was well.
+    /// Waits for its end, which must be a success.
     fn stop(mut self, session: &Session) -> Outcome {
         stdout_of(&mut command(session, "kill", &["-TERM", &self.child.id().to_string()]))?;
         let status = self.child.wait().map_err(|error| format!("the server: {error}"))?;

@@ -16,7 +16,7 @@ const PACKAGES: Packages = Packages {
     variables: &[],
 };
 
-/// Lets both judge; one that is missing is skipped.
+/// Verifies with both programs; a missing one is skipped.
 pub(crate) fn run(session: &mut Session, args: &[String]) -> Outcome {
     without_arguments("signatures", args)?;
     for (program, word) in [("python3", "--version"), ("openssl", "version")] {

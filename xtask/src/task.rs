@@ -23,7 +23,7 @@ pub(crate) struct Task {
 pub(crate) enum Failure {
     /// The task was called wrongly: exit code 2.
     Usage(String),
-    /// The task ran and what it looks at is not as it should be: exit code 1.
+    /// The task ran and its check failed: exit code 1.
     Check(String),
     /// The task did nothing because something is missing: exit code 77, as in Automake's test protocol. `ci` lists it and goes on.
     Skipped(String),
@@ -40,7 +40,7 @@ impl Failure {
     }
 }
 
-/// A task that did nothing because of `why`: what is missing.
+/// A task that was skipped; `why` names what is missing.
 pub(crate) fn skipped(why: impl Into<String>) -> Failure {
     Failure::Skipped(why.into())
 }
@@ -78,7 +78,7 @@ pub(crate) fn without_arguments(name: &str, args: &[String]) -> Outcome {
     }
 }
 
-/// What the tasks of one run share: where the project is, and what is said when all is done.
+/// State shared by the tasks of a run: the root of the project, and the skipped parts.
 #[derive(Debug)]
 pub(crate) struct Session {
     root: PathBuf,
@@ -125,7 +125,7 @@ impl Session {
         &self.skips
     }
 
-    /// Prints what was skipped, if anything was.
+    /// Prints the skipped parts, if any.
     pub(crate) fn print_skips(&self) {
         if !self.skips.is_empty() {
             println!("not checked here:");

@@ -11,10 +11,10 @@ use crate::workspace::{Workspace, build_apr};
 /// The table that `apr size` prints, from the root of the project.
 const TABLE: &str = "crates/apr-tools/src/commands/size/measured.txt";
 
-/// For which machines programs are built; where one is not installed, its column is left out.
+/// Targets of the programs; the column of a target that is not installed is omitted.
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "x86_64-unknown-linux-musl"];
 
-/// One model of every type that has code of its own, but for those of [`TRAINED`].
+/// One model of every type with separate code, except for those of [`TRAINED`].
 const VECTORS: [&str; 9] = [
     "crates/conformance/vectors/apr/a0723_dtree_zstd-default_plain.apr",
     "crates/conformance/vectors/apr/a0723_dtree-reg_zstd-default_plain.apr",
@@ -30,7 +30,7 @@ const VECTORS: [&str; 9] = [
 /// The one that features are measured on: it has no view, so that they alone make the difference.
 const FOREST: &str = "crates/conformance/vectors/apr/a0723_rforest_zstd-default_plain.apr";
 
-/// Compressed and signed: what is added up for it is compared with what it takes.
+/// Compressed and signed: its estimated size is compared with the measured one.
 const SIGNED_FOREST: &str = "crates/conformance/vectors/apr/a0723_isoforest_zstd-default_signed.apr";
 
 /// A program to be built.

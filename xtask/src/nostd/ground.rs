@@ -8,7 +8,7 @@ use core::panic::PanicInfo;
 /// The least an allocator can do. The library is linked, never run.
 struct NoMemory;
 
-// SAFETY: a null pointer is how an allocator says that there is no memory; nothing is ever handed out to be freed.
+// SAFETY: an allocator returns a null pointer if there is no memory; nothing is ever allocated, so nothing is freed.
 unsafe impl GlobalAlloc for NoMemory {
     unsafe fn alloc(&self, _: Layout) -> *mut u8 {
         core::ptr::null_mut()

@@ -45,8 +45,8 @@ impl Fault {
 const UNNAMED: (&str, &str) = ("openat", "O_TMPFILE");
 const NAMING: (&str, &str) = ("linkat", "/proc/self/fd/");
 
-/// Answers of file systems and sandboxes that lack something, to the first call of a name whose arguments contain a text.
-/// A save must do without.
+/// Errors of file systems and sandboxes without a feature, for the first call of a name whose arguments contain a text. A save
+/// must do without.
 const LACKING: [(Scene, (&str, &str), &str); 9] = [
     (Scene::Replace, ("flock", ""), "ENOLCK"),
     (Scene::Replace, UNNAMED, "EOPNOTSUPP"),
@@ -168,7 +168,7 @@ impl Bench<'_> {
                 };
                 match (&ending, &found) {
                     (Ending::Saved, Found::New) => tally.saved += 1,
-                    // Success was not sure, and that is what it said. One fault must not lead there.
+                    // It reported an unconfirmed success, which a single fault must not cause.
                     (Ending::Refused(code), _) if code == "df-unconfirmed" => complain(code.clone()),
                     (Ending::Refused(_), found) if *found == scene.before() => tally.refused += 1,
                     _ => complain(format!("{ending:?}, then {found:?}")),
@@ -205,7 +205,7 @@ impl Bench<'_> {
         Ok(tally)
     }
 
-    /// The disk disappears in front of each call: what is left may be a temp, but never a torn file.
+    /// The disk disappears before each call: a temp may remain, but never a torn file.
     fn gone(&self, scene: Scene, calls: &[Call], broken: &mut Vec<String>) -> Result<Tally, Failure> {
         let mut tally = Tally::default();
         for (at, call) in calls.iter().enumerate() {

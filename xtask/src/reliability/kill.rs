@@ -12,7 +12,7 @@ use crate::task::{Failure, Outcome};
 const OLD: (usize, u64) = (3_000_001, 11);
 const NEW: (usize, u64) = (4_000_003, 12);
 
-/// What was found after the kills.
+/// Results after the kills.
 #[derive(Debug, Default)]
 struct Tally {
     before: usize,

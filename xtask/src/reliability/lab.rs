@@ -159,7 +159,7 @@ impl Ending {
     }
 }
 
-/// Waits for a saver and says how it ended and how long that took.
+/// Waits for a saver and returns its exit status and duration.
 pub(crate) fn ended(spawned: std::io::Result<Child>) -> Result<(Ending, Duration), Failure> {
     let mut child = spawned.map_err(|error| format!("a saver cannot be started: {error}"))?;
     let start = Instant::now();
@@ -175,7 +175,7 @@ pub(crate) fn ended(spawned: std::io::Result<Child>) -> Result<(Ending, Duration
         thread::sleep(Duration::from_micros(200));
     };
     let elapsed = start.elapsed();
-    // What a saver says fits into the pipes, so nothing was waiting for us to read.
+    // The output of a saver fits into the pipes, so it never blocked on us.
     let mut texts = [String::new(), String::new()];
     if let Some(mut stdout) = child.stdout.take() {
         stdout.read_to_string(&mut texts[0]).map_err(cannot)?;

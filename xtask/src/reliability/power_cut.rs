@@ -40,7 +40,7 @@ ls -A "$place"
 umount "$place"
 "#;
 
-/// What was found after the cuts.
+/// Results after the cuts.
 #[derive(Debug, Default)]
 struct Tally {
     old: usize,
@@ -77,7 +77,7 @@ pub(crate) fn run(session: &mut Session, lab: &Lab, cuts: u32, report: &mut Repo
     Ok(())
 }
 
-/// What the cuts need.
+/// Requirements of the cuts.
 #[derive(Debug)]
 struct Setup {
     unshare: &'static [&'static str],

@@ -26,7 +26,7 @@ struct Row {
 }
 
 impl Report {
-    /// A row; `broken` says, one line each, which promises did not hold.
+    /// A row; `broken` has one line for each violated promise.
     pub(crate) fn add(
         &mut self,
         part: impl Into<String>,

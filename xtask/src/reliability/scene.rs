@@ -10,7 +10,7 @@ use crate::task::Failure;
 
 /// The mode of the old file: unlike what any umask would give.
 const MODE: u32 = 0o640;
-/// What a killed writer left: a temp and a way back.
+/// Leftovers of a killed writer: a temp and a backup.
 const LEFTOVERS: [&str; 2] = [".m.bin.00000000000000ff.df-new", ".m.bin.00000000000000ff.df-old"];
 
 /// A situation in which something is saved.
@@ -24,7 +24,7 @@ pub(crate) enum Scene {
     Create,
     /// Over a file at the end of a symbolic link.
     Link,
-    /// Over a file, beside what a killed writer left.
+    /// Over a file, with leftovers of a killed writer.
     Leftover,
     /// A folder of files.
     Folder,
@@ -87,7 +87,7 @@ impl Scene {
         lab.path("run/here/m.bin")
     }
 
-    /// Makes the situation anew.
+    /// Restores the situation.
     pub(crate) fn prepare(self, lab: &Lab, old: &Content) -> Result<(), Failure> {
         let run = lab.clear("run")?;
         self.fill(&run, &self.target(lab), old).map_err(|error| format!("{}: {error}", run.display()).into())
@@ -142,7 +142,7 @@ impl Scene {
         names(&lab.path("run/here")).into_iter().filter(|name| name != "m.bin" && !planted(name)).collect()
     }
 
-    /// Saves once more, undisturbed, and says what is wrong then: it must sweep all that was left.
+    /// Saves once more, undisturbed, and returns what is wrong then: it must remove all leftovers.
     pub(crate) fn recover(self, lab: &Lab, new: &Content) -> Result<Option<String>, Failure> {
         let target = self.target(lab);
         if matches!(self, Self::Create | Self::Folder) {

@@ -93,7 +93,7 @@ impl Scene {
                     broken.push(format!("round {round}: {:?}", other.map(|content| content.len())));
                 }
             }
-            // The next save takes away what the dead one left.
+            // The next save removes the leftovers of the killed one.
             self.prepare()?;
             let strangers = names(&self.folder).into_iter().filter(|name| name.contains(".df-")).count();
             if strangers > 0 {
@@ -116,7 +116,7 @@ impl Scene {
         ])
     }
 
-    /// What the sealed file holds.
+    /// The content of the sealed file.
     fn found(&self, key: &str) -> Result<Vec<u8>, Failure> {
         self.must(&["open", "model.sealed", "-o", "found.safetensors", "--identity", key, "--force"])?;
         fs::read(self.folder.join("found.safetensors")).map_err(|error| error.to_string().into())

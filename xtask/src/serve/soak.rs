@@ -24,7 +24,7 @@ struct Soak<'s> {
     is_over: AtomicBool,
     answers: AtomicU64,
     bad_requests: AtomicU64,
-    /// What the model of each name says where all features are 0.
+    /// The prediction of each model for features of 0.
     said: Mutex<HashMap<String, f64>>,
     problems: Mutex<Vec<String>>,
 }
@@ -33,7 +33,7 @@ struct Soak<'s> {
 ///
 /// # Errors
 ///
-/// If a good request has no good answer, an answer is none of a model that was there, or memory grows.
+/// If a valid request fails, a response is not that of any served model, or memory grows.
 pub(super) fn run(server: &Server, served: &Path, models: &[PathBuf], seconds: u64) -> Outcome {
     let soak = Soak {
         server,
@@ -153,7 +153,7 @@ impl Soak<'_> {
         }
     }
 
-    /// An answer is one of one model: what it says belongs to the name it gives.
+    /// A response comes from one model: its prediction belongs to the name in it.
     fn judge(&self, answer: &str, rows: usize) -> Result<(), String> {
         let value = Value::parse(answer)?;
         let name = value.text_of("model").ok_or_else(|| answer.to_owned())?;
@@ -197,7 +197,7 @@ impl Soak<'_> {
             }
             if let Ok(mut stream) = self.connect() {
                 let _ = stream.write_all(request);
-                // Half of them go away without an answer.
+                // Half of them disconnect without reading the response.
                 if number % 2 == 0 {
                     let _ = stream.set_read_timeout(Some(Duration::from_millis(20)));
                     let _ = stream.read(&mut [0; 4096]);
@@ -249,7 +249,7 @@ impl Soak<'_> {
     }
 }
 
-/// The body of the next answer, which must be a good one.
+/// The body of the next response, which must be a success.
 fn answer(stream: &mut TcpStream, unread: &mut Vec<u8>) -> io::Result<String> {
     loop {
         let text = String::from_utf8_lossy(unread);
