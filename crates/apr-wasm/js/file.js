@@ -93,6 +93,12 @@ export class AprFile {
   get bytesRead() {
     return this.#source.bytesRead;
   }
+  get #isAprV1() {
+    return this.format === "apr" && this.version === 1;
+  }
+  get #isAprV2() {
+    return this.format === "apr" && this.version === 2;
+  }
 
   #note(code, message) {
     if (!this.notes.some((note) => note.code === code)) this.notes.push({ code, message });
@@ -137,18 +143,18 @@ export class AprFile {
       signed: said.signed ?? false,
       signer: said.declaredSigner ?? null,
       verified: false,
-      needs: encrypted && this.format !== "apr2" ? (said.lock === "recipient" ? "identity" : "password") : null,
+      needs: encrypted && !this.#isAprV2 ? (said.lock === "recipient" ? "identity" : "password") : null,
     };
     const { password, identity, signer } = this.#options;
     const hasKey = password !== undefined || identity !== undefined;
     if (this.format === "sealed") {
       if (hasKey || !encrypted) await this.unlock(this.#options);
-    } else if (hasKey || (signer !== undefined && this.format === "apr1" && !encrypted)) {
-      if (this.format !== "apr1") {
+    } else if (hasKey || (signer !== undefined && this.#isAprV1 && !encrypted)) {
+      if (!this.#isAprV1) {
         throw refuse("ac-not-encrypted", `a key was given, and a file of the format ${this.format} is not encrypted`);
       }
       await this.unlock(this.#options);
-    } else if (signer !== undefined && this.format !== "apr1") {
+    } else if (signer !== undefined && !this.#isAprV1) {
       throw refuse("ac-not-signed", `a signature was demanded, and a file of the format ${this.format} holds none`);
     } else if (this.#needsDecoding && !encrypted) {
       await this.#look();
@@ -233,6 +239,7 @@ export class AprFile {
       const source = new SealedSource(this, said.contentLength);
       this.#inner = await AprFile.open(this.#engine, source, { level, trusted, allowUnverified, onProgress });
       this.innerFormat = this.#inner.format;
+      this.innerVersion = this.#inner.version;
       this.publicMetadata = this.metadata;
       this.privateMetadata = revive(said.privateMetadata);
       this.metadata = this.#inner.metadata;
@@ -240,7 +247,7 @@ export class AprFile {
       this.model = this.#inner.model;
       this.warnings = this.#inner.warnings;
       this.#authentic(said.signer);
-    } else if (this.format === "apr1") {
+    } else if (this.#isAprV1) {
       const said = await this.#asked(Operation.Decode, (question) => this.#decodeQuestion(question, 1, keys));
       this.#decoded(said);
       this.#options = { ...this.#options, ...keys };
@@ -260,7 +267,7 @@ export class AprFile {
   async verify({ signer } = {}) {
     const fallback = this.protection.signed ? "anyone" : null;
     const said = await this.#asked(Operation.Verify, (question) => {
-      return this.format === "apr2" ? question : writeKeys(question, { signer }, fallback);
+      return this.#isAprV2 ? question : writeKeys(question, { signer }, fallback);
     });
     if (said.signer) this.protection = { ...this.protection, signer: said.signer, verified: true };
     return { signer: said.signer ?? null, complete: true };
@@ -273,7 +280,7 @@ export class AprFile {
   }
 
   async #part(tensor, from, length) {
-    if (this.format === "apr2" && this.protection.encrypted) {
+    if (this.#isAprV2 && this.protection.encrypted) {
       throw refuse("ac-encrypted", "the file is marked as encrypted in an unknown way", { offset: 6, tensor: tensor.name });
     }
     if (length === 0) return new Uint8Array(0);
@@ -362,8 +369,8 @@ export class AprFile {
     const all = { ...this.#options, ...keys };
     const isVerified = this.protection.verified && all.signer === undefined;
     const write = (question) => this.#decodeQuestion(question, isVerified ? 1 : 0, all);
-    const { model, number } = await this.#asked(Operation.LoadModel, (question) => (this.format === "apr1" ? write(question) : question));
-    const known = { ...describeModel(model), ...(this.format === "apr1" ? {} : namesBeside(this.metadata)) };
+    const { model, number } = await this.#asked(Operation.LoadModel, (question) => (this.#isAprV1 ? write(question) : question));
+    const known = { ...describeModel(model), ...(this.#isAprV1 ? {} : namesBeside(this.metadata)) };
     if (this.model) this.model = known;
     return new Model(this.#engine, number, known, this.notes);
   }

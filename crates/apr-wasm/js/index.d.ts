@@ -142,9 +142,12 @@ export interface ModelInfo {
 }
 
 export interface AprFile {
-  readonly format: "safetensors" | "gguf" | "apr1" | "apr2" | "sealed";
+  readonly format: "safetensors" | "gguf" | "apr" | "sealed";
+  /** Version of the format: 1 or 2 of `.apr`; that of a GGUF file. */
+  readonly version?: number;
   /** Of what is in a sealed file, once it is open. */
-  readonly innerFormat?: "safetensors" | "gguf" | "apr1" | "apr2" | "sealed";
+  readonly innerFormat?: "safetensors" | "gguf" | "apr" | "sealed";
+  readonly innerVersion?: number;
   readonly size: number;
   readonly bytesRead: number;
   readonly notes: Note[];

@@ -87,9 +87,17 @@ impl Format {
         match self {
             Self::SafeTensors => "safetensors",
             Self::Gguf => "gguf",
-            Self::Apr1 => "apr1",
-            Self::Apr2 => "apr2",
+            Self::Apr1 | Self::Apr2 => "apr",
             Self::Sealed => "sealed",
+        }
+    }
+
+    /// Version of the format, where versions are formats of their own.
+    const fn version(self) -> Option<u64> {
+        match self {
+            Self::Apr1 => Some(1),
+            Self::Apr2 => Some(2),
+            Self::SafeTensors | Self::Gguf | Self::Sealed => None,
         }
     }
 }
@@ -146,6 +154,9 @@ impl OpenFile {
             let format = Format::of(first);
             let mut json = Json::object();
             json.text("format", format.name());
+            if let Some(version) = format.version() {
+                json.number("version", version);
+            }
             match format {
                 Format::SafeTensors => match foreign_format::sniff(first) {
                     Some(foreign) => return Err(Failure::foreign(foreign).into()),

@@ -10,9 +10,8 @@ import { detachedForm, protectionInShort, protectionView } from "./protection.js
 import { brief, bytes, count, cut, percent, plural, shape, short, visible } from "./text.js";
 import { Tree, matching, summaryOf } from "./tree.js";
 
-const FORMATS = {
-  safetensors: "safetensors", gguf: "GGUF", apr1: ".apr, version 1", apr2: ".apr, version 2", sealed: "sealed",
-};
+const FORMATS = { gguf: "GGUF", apr: ".apr" };
+const formatOf = ({ format, version }) => (FORMATS[format] ?? format) + (format === "apr" ? `, version ${version}` : "");
 const FILTER_DELAY_MS = 120;
 
 const client = new Client();
@@ -75,7 +74,7 @@ async function open({ name, source, url, example }) {
     opened.file = described;
     show();
     const held = described.protection.needs ? "encrypted" : plural(described.tensors.length, "tensor");
-    say(`${brief(name)} is open: ${FORMATS[described.format] ?? described.format}, ${held}.`);
+    say(`${brief(name)} is open: ${formatOf(described)}, ${held}.`);
     byId("file-title").focus({ preventScroll: true });
     byId("file").scrollIntoView({ block: "start" });
   } catch (error) {
@@ -137,7 +136,7 @@ function overview() {
   const { whole, types } = shares(file.tensors);
   const parameters = types.reduce((sum, type) => sum + type.parameters, 0);
   return facts([
-    ["Format", FORMATS[file.format] ?? String(file.format)],
+    ["Format", formatOf(file)],
     file.size === null || file.size === undefined ? null : ["Size", el("span", { title: `${count(file.size)} bytes` }, bytes(file.size))],
     file.tensors.length > 0 ? ["Tensors", count(file.tensors.length)] : null,
     parameters > 0 ? ["Parameters", el("span", { title: count(parameters) }, short(parameters))] : null,

@@ -65,10 +65,10 @@ pub(super) fn describe(pages: &CachedPages, rules: &Rules, json: &mut Json) -> R
         let kind = match warning {
             Warning::UnknownModelType(_) => "unknown-model-type",
             Warning::NewerVersion(_) => "newer-version",
-            Warning::ReservedInUse => "reserved-bytes",
+            Warning::ReservedInUse => "reserved",
             Warning::MetadataNotEncrypted => "metadata-not-encrypted",
             Warning::SignatureUnchecked => "signature-unchecked",
-            Warning::UnknownLayout => "unknown-payload-layout",
+            Warning::UnknownLayout => "unknown-layout",
             Warning::Expansion { .. } => "expansion",
             _ => "other",
         };

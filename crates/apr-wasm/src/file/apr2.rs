@@ -57,14 +57,14 @@ fn describe_index(index: &Index, is_in: IsIn, json: &mut Json) {
     let mut warnings = Json::list();
     for warning in index.warnings() {
         let kind = match warning {
-            Warning::OtherVersion(_) => "other-version",
-            Warning::ReservedInUse => "reserved-bytes",
+            Warning::OtherVersion(_) => "newer-version",
+            Warning::ReservedInUse => "reserved",
             Warning::NotCompressed { .. } => "not-compressed",
-            Warning::Inflated { .. } => "inflated",
-            Warning::Encrypted => "encrypted-flag",
+            Warning::Inflated { .. } => "compressed",
+            Warning::Encrypted => "encrypted",
             Warning::SignatureUnchecked => "signature-unchecked",
-            Warning::UnknownDtypes => "unknown-dtypes",
-            Warning::OverlappingTensors => "overlapping-tensors",
+            Warning::UnknownDtypes => "unknown-dtype",
+            Warning::OverlappingTensors => "overlap",
             _ => "other",
         };
         warn(&mut warnings, kind, warning);
