@@ -23,8 +23,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Those of a server that listens on `addr`. On a loopback address, or if there are names, it answers under the names and those of
-    /// the loopback interface; elsewhere under any.
+    /// The checks of a server that listens on `addr`. On a loopback address, or if names are given, it accepts these names and
+    /// those of the loopback interface; elsewhere under any.
     pub(crate) fn new(addr: SocketAddr, names: &[String]) -> Self {
         let names: Vec<String> =
             names.iter().map(|name| without_dot(name.as_bytes()).to_ascii_lowercase()).map(text).collect();
@@ -86,7 +86,7 @@ impl Hosts {
     }
 }
 
-/// What the checks look at, found in one pass: looking a name up costs more.
+/// The header fields that the checks need, found in one pass: separate look-ups cost more.
 #[derive(Debug, Default)]
 struct Fields<'r> {
     n_hosts: usize,
@@ -190,8 +190,8 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether a browser says that a page of another origin asks. Following a link to this server is no such request: what comes back is
-/// shown, and no page can read it. Programs that are not browsers say nothing.
+/// Whether a browser states that a page of another origin sent the request. Following a link to this server is permitted: the
+/// response is shown, and no page can read it. Programs that are not browsers do not send these fields.
 fn is_of_another_site(method: &Method, headers: &HeaderMap) -> bool {
     let is = |name: &'static str, value: &[u8]| headers.get(name).map(HeaderValue::as_bytes) == Some(value);
     let Some(site) = headers.get(SITE) else { return false };

@@ -55,7 +55,8 @@ fn one_to_json(
     }
 }
 
-/// Appends the predictions as little-endian numbers; returns their type and how many a row has. Weights of terms have no such form.
+/// Appends the predictions as little-endian numbers; returns their type and the number per row. Weights of terms have no such
+/// form.
 pub(crate) fn to_raw(predictions: &Predictions, out: &mut Vec<u8>) -> (RawKind, usize) {
     let mut floats = |values: &mut dyn Iterator<Item = f32>| {
         values.for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
@@ -87,7 +88,7 @@ fn label(model: &Model, class: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// As a key: what is no string yet gets quotes.
+/// As a JSON key: other types than strings get quotes.
 fn quoted<T>(value: T, out: &mut Vec<u8>, write: impl FnOnce(T, &mut Vec<u8>)) {
     let begin = out.len();
     write(value, out);

@@ -75,7 +75,7 @@ pub(crate) async fn collect(
             let help = "send as many bytes as Content-Length says, or sound chunks";
             Refusal::of_body("sv-body", format_args!("the body cannot be read: {error}"), help).closing()
         })?;
-        // Trailers say nothing here.
+        // Trailers are ignored.
         let Ok(data) = frame.into_data() else { continue };
         if all.is_empty() && first.is_empty() {
             if data.len() > max_body {

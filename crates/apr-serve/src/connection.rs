@@ -82,7 +82,7 @@ impl Write for Io {
         Poll::Ready(Ok(bytes.len()))
     }
 
-    /// What is written goes out when the input is used up.
+    /// Output is sent when the available input is processed.
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -159,7 +159,7 @@ pub(crate) async fn serve(stream: TcpStream, worker: Arc<Worker>, progress: Arc<
     finish(&link, reader, &end).await;
 }
 
-/// Sends an error that says why the connection ends, where there is no request to respond to.
+/// Sends an error with the reason why the connection ends, if there is no request to respond to.
 fn last_words(link: &Link, end: &End) {
     let shared = &link.worker.shared;
     let refusal = match end {
@@ -171,7 +171,7 @@ fn last_words(link: &Link, end: &End) {
         }
         End::Malformed(why) => {
             let mut out = link.out();
-            // It is replaced by one that says why.
+            // It is replaced with a response that states the reason.
             let status = take_bare_refusal(&mut out.bytes).unwrap_or(StatusCode::BAD_REQUEST);
             let help = "send HTTP/1.1 as RFC 9112 describes it, without TLS";
             let refusal = Refusal::new(status, "sv-request", why, help);

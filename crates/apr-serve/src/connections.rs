@@ -12,10 +12,10 @@ use tokio::task::AbortHandle;
 
 use crate::options::Options;
 
-/// From this age on, a request whose head is incomplete gives way when no connection is idle.
+/// Age from which a request with an incomplete head can be closed if no connection is idle.
 const SLOW_HEAD: Duration = Duration::from_secs(1);
 
-/// What a connection waits for.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Phase {
@@ -27,9 +27,9 @@ pub(crate) enum Phase {
     Body,
     /// The model.
     Work,
-    /// A client that takes the answer.
+    /// The client receives the response.
     Answered,
-    /// A client that closes its side, after the last answer.
+    /// The client closes its side, after the last response.
     Last,
     /// Nothing: it is being closed for another connection.
     Closed,
@@ -64,7 +64,7 @@ impl Progress {
         self.set(phase);
     }
 
-    /// Goes over to a phase whose age does not matter.
+    /// Enters a phase without a time limit.
     pub(crate) fn set(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Relaxed);
     }

@@ -35,7 +35,7 @@ pub(crate) struct CsvRows<'b> {
 }
 
 impl<'b> CsvRows<'b> {
-    /// Begins to read, for a model whose features have these names.
+    /// Creates a reader for a model with these feature names.
     ///
     /// # Errors
     ///

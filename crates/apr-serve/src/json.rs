@@ -67,7 +67,7 @@ pub(crate) struct Rows<'b> {
     named: Named,
 }
 
-/// What comes next.
+/// The state of the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// The first element of the list, or its end.

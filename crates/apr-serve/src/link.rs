@@ -31,7 +31,7 @@ pub(crate) struct Out {
 impl Link {
     /// Enters the next phase.
     pub(crate) fn enter(&self, phase: Phase) {
-        // Work has a limit of its own, and nothing reads its age.
+        // Work has a separate limit; its age is not read.
         match phase {
             Phase::Work => self.progress.set(phase),
             _ => self.progress.enter(phase, self.worker.shared.now()),

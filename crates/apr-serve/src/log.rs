@@ -7,19 +7,19 @@ use core::time::Duration;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Logged<'r> {
-    /// As the client wrote it; `-` of what was no HTTP or ended too early.
+    /// As the client sent it; `-` for invalid or incomplete HTTP.
     pub method: &'r str,
     /// Path and query, as the client wrote them; `-` as above.
     pub target: &'r str,
     /// Status of the response.
     pub status: u16,
-    /// From the end of the head to the answer, before that is sent.
+    /// From the end of the head to the response, before it is sent.
     pub elapsed: Duration,
     /// Rows that were predicted.
     pub n_rows: usize,
 }
 
-/// What is called.
+/// The function for each request.
 pub(crate) struct Log(Box<dyn Fn(Logged<'_>) + Send + Sync>);
 
 impl Log {

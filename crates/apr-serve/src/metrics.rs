@@ -12,7 +12,7 @@ use hyper::StatusCode;
 const BOUNDS: [u64; 14] =
     [50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 500_000, 1_000_000, 10_000_000];
 
-/// What a request was for.
+/// The endpoint of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Predict,
@@ -67,7 +67,7 @@ impl Counters {
     }
 }
 
-/// What is counted where nothing is in a hurry.
+/// Counters outside of the hot path.
 #[derive(Debug, Default)]
 pub(crate) struct Rare {
     errors: Mutex<BTreeMap<&'static str, u64>>,
@@ -101,7 +101,7 @@ impl Rare {
     }
 }
 
-/// What is not counted but so.
+/// Gauges.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
     pub(crate) open_connections: usize,

@@ -94,7 +94,7 @@ impl Model {
         self
     }
 
-    /// Sets what a trusted signature states. When a file replaces a model that has this, the rules of
+    /// Sets the signed name and time. When a file replaces a model that has this, the rules of
     /// [`Succession`](crate::Succession) apply.
     #[must_use]
     pub fn with_signed(mut self, signed: Signed) -> Self {
@@ -102,7 +102,7 @@ impl Model {
         self
     }
 
-    /// What a trusted signature states about it.
+    /// The signed name and time.
     pub(crate) const fn signed(&self) -> Option<&Signed> {
         self.signed.as_ref()
     }
@@ -124,7 +124,7 @@ impl Model {
         self.input_kind
     }
 
-    /// Features of a sample, if samples are rows of numbers and the model says how many.
+    /// Number of features, if samples are rows of values and the model stores it.
     pub(crate) fn n_inputs(&self) -> Option<usize> {
         self.any.capabilities().n_features()
     }
@@ -140,7 +140,7 @@ impl Model {
         is_text(self) == is_text(other) && self.n_inputs() == other.n_inputs()
     }
 
-    /// What it takes, for messages.
+    /// Its input, for messages.
     pub(crate) fn taken(&self) -> String {
         match (self.input_kind, self.n_inputs()) {
             (InputKind::Text, _) => "texts".to_owned(),

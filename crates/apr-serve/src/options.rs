@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::thread;
 
-/// What a server may use, and how long anything may take. The defaults are those of `apr serve`.
+/// Resource limits and timeouts of a server. The defaults are those of `apr serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Threads that accept, parse and predict: as many as there are cores.

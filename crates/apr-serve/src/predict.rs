@@ -101,7 +101,7 @@ impl Model {
 ///
 /// # Errors
 ///
-/// As [`answer()`], but for what depends on other requests.
+/// As [`answer()`], without the parts that depend on other requests.
 fn answer_at_once(
     model: &Model,
     tag: &str,

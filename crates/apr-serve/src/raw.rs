@@ -16,7 +16,7 @@ pub(crate) struct RawRows<'b> {
 }
 
 impl<'b> RawRows<'b> {
-    /// Divides a body into rows, of as many columns as the request says and the model takes.
+    /// Divides a body into rows, with the columns that the request states and the model takes.
     ///
     /// # Errors
     ///

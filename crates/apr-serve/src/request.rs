@@ -19,7 +19,7 @@ pub(crate) enum Form {
     Csv {
         header: Header,
     },
-    /// Little-endian 32-bit floats, row-major; the length of a row if the request says it.
+    /// Little-endian 32-bit floats, row-major; the length of a row if the request states it.
     Raw {
         n_columns: Option<usize>,
     },

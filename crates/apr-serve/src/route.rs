@@ -74,7 +74,7 @@ impl From<Response<Answer>> for Reply {
     }
 }
 
-/// What the log records of a request.
+/// The log entry of a request.
 struct Begun {
     method: Method,
     target: Uri,
@@ -218,7 +218,7 @@ async fn predict(worker: &Worker, link: &Link, request: Request<Incoming>) -> Re
     Ok(Reply { response, n_rows })
 }
 
-/// What the request asks for.
+/// The requested output.
 fn ask(request: &Request<Incoming>) -> Result<Ask, Refusal> {
     let headers = request.headers();
     let (mut output, mut n_columns) = (None, columns_of(headers)?);

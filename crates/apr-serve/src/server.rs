@@ -96,7 +96,7 @@ impl Server {
         self.handle.clone()
     }
 
-    /// Answers with this model until a signal or a [`Handle`] ends it, and requests in progress are answered.
+    /// Serves this model until a signal or a [`Handle`] stops it and the requests in progress are completed.
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl Server {
         report(Event::Draining { open: shared.connections.open() });
         shared.drain();
         for thread in threads {
-            // A thread that panicked has said so; the others still finish.
+            // A panic has been reported by its thread; the others still finish.
             let _ = thread.join();
         }
         Ok(())
@@ -196,7 +196,7 @@ fn replace<E>(
     report: &mut impl FnMut(Event<'_, E>),
 ) {
     let model = match load() {
-        // What was loaded must be what was seen; else the next look finds the change.
+        // The loaded file must be the one that was detected; otherwise the next check finds the change.
         Ok(_) if !watch.is_as_seen() => return,
         Ok(model) => model,
         Err(error) => {

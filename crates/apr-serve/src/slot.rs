@@ -46,7 +46,7 @@ impl Served {
     /// Learns how long so many rows took.
     pub(crate) fn learn(&self, n_rows: usize, took: Duration) {
         let fitting = n_rows as f64 * PIECE_TIME.as_secs_f64() / took.as_secs_f64().max(1e-9);
-        // At most twice as many: what was cheap by chance must not make a long piece.
+        // At most twice as many, so that a few cheap rows do not lead to a long piece.
         let next = (fitting as usize).clamp(1, n_rows.saturating_mul(2).min(LONGEST_PIECE));
         self.rows_at_once.store(next, Ordering::Relaxed);
     }
@@ -68,7 +68,7 @@ impl Served {
 /// Holds the served model. Reading it takes no lock: each thread keeps the model it read last, and compares a counter.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// Tells slots apart in what threads keep.
+    /// Identifies a slot in the caches of threads.
     id: u64,
     load_count: AtomicU64,
     current: Mutex<Arc<Served>>,

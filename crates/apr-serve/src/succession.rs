@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::model::Model;
 
-/// What a trusted signature states about a model beside its content.
+/// The signed name and creation time of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signed {
     /// Name of the model.
@@ -36,7 +36,7 @@ pub enum Rollback {
         /// Its name.
         found: Option<String>,
     },
-    /// It does not say when it was made, so that nothing shows that it is newer.
+    /// It has no creation time, so nothing shows that it is newer.
     NoTime,
     /// It is older.
     Older {

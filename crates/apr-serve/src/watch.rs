@@ -10,8 +10,8 @@ use crate::succession::{Rollback, Succession};
 
 /// A file whose changes replace the model.
 ///
-/// It is told apart by device, inode, length and times of change, looked at once a second. Make one *before* the model is loaded for the
-/// first time: a change in between is noticed then.
+/// Changes are detected by device, inode, length and times, checked once a second. Make one *before* the model is loaded for
+/// the first time: a change in between is noticed then.
 #[derive(Debug)]
 pub struct Watch {
     path: PathBuf,
@@ -25,7 +25,7 @@ pub struct Watch {
     pub succession: Succession,
 }
 
-/// Whether a new model has to take what the old one takes.
+/// Whether a new model must have the same input as the old one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
     /// The number of values of a row, or texts.
@@ -50,9 +50,9 @@ pub enum Event<'e, E> {
     NotLoaded(E),
     /// The file changed, and its model takes something else.
     OtherShape {
-        /// What the old one takes.
+        /// The input of the old one.
         expected: String,
-        /// What the new one takes.
+        /// The input of the new one.
         found: String,
     },
     /// The file changed, and its signed model must not take over from the one that is served.
@@ -92,7 +92,7 @@ fn place(_meta: &fs::Metadata) -> [i128; 4] {
 }
 
 impl Watch {
-    /// Looks at a file, or a folder whose own entry changes.
+    /// Checks a file, or a folder whose entry changes.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
@@ -107,7 +107,7 @@ impl Watch {
         }
     }
 
-    /// Whether the file has changed since it was looked at last. One that is gone has not.
+    /// Whether the file has changed since the last check. A removed file has not.
     pub(crate) fn has_changed(&mut self) -> bool {
         if self.looked.elapsed() < self.interval {
             return false;
@@ -126,7 +126,7 @@ impl Watch {
         true
     }
 
-    /// Whether it is still the file that was looked at.
+    /// Whether it is still the checked file.
     pub(crate) fn is_as_seen(&self) -> bool {
         Stamp::of(&self.path) == self.seen
     }

@@ -17,7 +17,7 @@ use crate::metrics::{Counters, Rare, State};
 use crate::options::Options;
 use crate::slot::Slot;
 
-/// How often a thread looks whether it shall stop, and a connection whether its time is over.
+/// Interval of the checks for a stop and for timeouts.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// What all threads share.
