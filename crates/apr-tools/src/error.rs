@@ -12,74 +12,11 @@ use located_error::{Category, Subject};
 use serde::{Serialize, Serializer};
 
 use crate::codes;
+pub(crate) use crate::codes::cli::*;
 use crate::report::Report;
 use crate::terminal::escape::{self, Visible};
 use crate::terminal::style::Style;
 use crate::terminal::suggest;
-
-pub(crate) const CODE_USAGE: &str = "cli-usage";
-pub(crate) const CODE_OUTPUT_EXISTS: &str = "cli-output-exists";
-pub(crate) const CODE_OUTPUT_FORMAT: &str = "cli-output-format";
-pub(crate) const CODE_OUTPUT_KIND: &str = "cli-output-kind";
-pub(crate) const CODE_OUTPUT_TERMINAL: &str = "cli-output-terminal";
-pub(crate) const CODE_NOTHING_SELECTED: &str = "cli-nothing-selected";
-pub(crate) const CODE_NOTHING_CONVERTED: &str = "cli-nothing-converted";
-pub(crate) const CODE_UNKNOWN_CODE: &str = "cli-unknown-code";
-pub(crate) const CODE_SHARDS: &str = "cli-shards";
-pub(crate) const CODE_TABLE_SYNTAX: &str = "cli-table-syntax";
-pub(crate) const CODE_TABLE_CELL: &str = "cli-table-cell";
-pub(crate) const CODE_TABLE_COLUMNS: &str = "cli-table-columns";
-pub(crate) const CODE_NO_PREDICTION: &str = "cli-no-prediction";
-pub(crate) const CODE_NOT_CARRIED: &str = "cli-not-carried";
-pub(crate) const CODE_FOREIGN_PAYLOAD: &str = "cli-foreign-payload";
-pub(crate) const CODE_NO_TERMINAL: &str = "cli-no-terminal";
-pub(crate) const CODE_PASSWORD: &str = "cli-password";
-pub(crate) const CODE_SECRET_ARGUMENT: &str = "cli-secret-argument";
-pub(crate) const CODE_NO_SIGNATURE: &str = "cli-no-signature";
-pub(crate) const CODE_SIGNED_NAME: &str = "cli-signed-name";
-pub(crate) const CODE_NOT_COVERED: &str = "cli-not-covered";
-pub(crate) const CODE_STDIN_TOO_LARGE: &str = "cli-stdin-too-large";
-pub(crate) const CODE_NOT_PUBLISHED: &str = "cli-not-published";
-pub(crate) const CODE_FOREIGN_FORMAT: &str = "cli-foreign-format";
-pub(crate) const CODE_IO: &str = "cli-io";
-pub(crate) const CODE_STDOUT: &str = "cli-stdout";
-pub(crate) const CODE_CLOSED_PIPE: &str = "cli-closed-pipe";
-pub(crate) const CODE_DEMO: &str = "cli-demo";
-pub(crate) const CODE_INTERNAL: &str = "cli-internal";
-
-/// Every code this program adds to those of the libraries.
-#[cfg(test)]
-pub(crate) const CODES: &[&str] = &[
-    CODE_USAGE,
-    CODE_OUTPUT_EXISTS,
-    CODE_OUTPUT_FORMAT,
-    CODE_OUTPUT_KIND,
-    CODE_OUTPUT_TERMINAL,
-    CODE_NOTHING_SELECTED,
-    CODE_NOTHING_CONVERTED,
-    CODE_UNKNOWN_CODE,
-    CODE_SHARDS,
-    CODE_TABLE_SYNTAX,
-    CODE_TABLE_CELL,
-    CODE_TABLE_COLUMNS,
-    CODE_NO_PREDICTION,
-    CODE_NOT_CARRIED,
-    CODE_FOREIGN_PAYLOAD,
-    CODE_NO_TERMINAL,
-    CODE_PASSWORD,
-    CODE_SECRET_ARGUMENT,
-    CODE_NO_SIGNATURE,
-    CODE_SIGNED_NAME,
-    CODE_NOT_COVERED,
-    CODE_STDIN_TOO_LARGE,
-    CODE_NOT_PUBLISHED,
-    CODE_FOREIGN_FORMAT,
-    CODE_IO,
-    CODE_STDOUT,
-    CODE_CLOSED_PIPE,
-    CODE_DEMO,
-    CODE_INTERNAL,
-];
 
 /// The exit codes, which scripts rely on. Documented in `docs/cli.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
