@@ -148,11 +148,11 @@ fn missing_values_are_taken_where_the_model_does() {
     // The value is one of 64 bits, and none of 32.
     sandbox.write("beyond.csv", b"0,0\n0,1e39\n");
     let ran = sandbox.run(&["predict", "m.apr", "-i", "beyond.csv"]);
-    assert!(ran.exit == 2 && ran.stderr.contains("row 1, column 1 of what step 0 gets"), "{}", ran.stderr);
+    assert!(ran.exit == 2 && ran.stderr.contains("row 1, column 1 of the input of step 0"), "{}", ran.stderr);
     let many = format!("{}0,-1e39\n", "0,0\n".repeat(2500));
     sandbox.write("many.csv", many.as_bytes());
     let ran = sandbox.run(&["predict", "m.apr", "-i", "many.csv"]);
-    assert!(ran.exit == 2 && ran.stderr.contains("row 2500, column 1 of what"), "{}", ran.stderr);
+    assert!(ran.exit == 2 && ran.stderr.contains("row 2500, column 1 of the input"), "{}", ran.stderr);
     sandbox.write("infinite.csv", b"0,-inf\n0,inf\n");
     assert_eq!(sandbox.run(&["predict", "m.apr", "-i", "infinite.csv"]).exit, 3);
     of_two(&sandbox, "m.apr", Accepts::Anything, trees(1), rows(ValueKind::Predictions));
