@@ -48,7 +48,7 @@ fn every_change_is_named() {
     assert_eq!(differences.extra(), ["a", "sub/x/y", "\u{fc}n\u{ef}.txt.bak"]);
     assert_eq!(differences.changed(), ["empty.txt", "sub.txt"]);
     assert_eq!(
-        error.to_string().split_once(", file").unwrap().0,
+        error.to_string().split_once(": ").unwrap().1,
         "the files differ from the signed ones: 2 changed, 2 missing, 3 not on the list"
     );
 }
