@@ -21,6 +21,8 @@ use crate::named_model::NamedModel;
 use crate::options::OpenOptions;
 use crate::tensor::Tensor;
 
+/// Bytes before the metadata.
+const HEADER_LEN: u64 = 32;
 /// Name of the one tensor that a quantized table becomes.
 const TABLE: &str = "weight";
 
@@ -53,6 +55,10 @@ struct Decoded {
     tensors: Option<Tensors>,
 }
 
+/// The beginning of a recipient's public key.
+#[cfg(feature = "sealed")]
+type RecipientId = [u8; apr_crypto::RecipientPublic::ID_LEN];
+
 /// Whose signature was verified.
 #[cfg(feature = "sealed")]
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +67,18 @@ pub enum SignedBy {
     Trusted(Option<alloc::string::String>),
     /// Any key: the signature is valid, which proves nothing about its origin.
     Unknown(apr_crypto::VerifyingKey),
+}
+
+#[cfg(feature = "sealed")]
+impl SignedBy {
+    /// The same, borrowed.
+    #[must_use]
+    pub fn as_signer(&self) -> apr_crypto::Signer<'_> {
+        match self {
+            Self::Trusted(name) => apr_crypto::Signer::Trusted(name.as_deref()),
+            Self::Unknown(key) => apr_crypto::Signer::Unknown(*key),
+        }
+    }
 }
 
 #[cfg(feature = "sealed")]
@@ -98,7 +116,7 @@ impl AprV1 {
             return Self::read_protected(content, &access, &apr);
         }
         let len = content.total_len();
-        let first = content.prefix(32)?;
+        let first = content.prefix(HEADER_LEN)?;
         // Nothing is reserved for a file that is not as long as its header says.
         let prefix = content.prefix(prefix_len(&first, len, &apr)?)?;
         let info = inspect_prefix(&prefix, len, &apr)?;
@@ -119,23 +137,32 @@ impl AprV1 {
         access: &apr_crypto::Access<'_>,
         options: &ReadOptions,
     ) -> Result<Self, Error> {
-        prefix_len(&content.prefix(32)?, content.total_len(), options)?;
+        prefix_len(&content.prefix(HEADER_LEN)?, content.total_len(), options)?;
         // Of a long file, before the rest of it is read.
         apr_container::check_source(content, access.trust(), options)?;
-        let file = content.bytes()?;
-        let signer = apr_container::verify_signature(&file, access.trust(), options)?;
+        Self::read_whole(&content.bytes()?, access, options)
+    }
+
+    /// Verifies the signature, then reads the metadata, then decrypts and decodes the payload.
+    #[cfg(feature = "sealed")]
+    fn read_whole(
+        file: &[u8],
+        access: &apr_crypto::Access<'_>,
+        options: &ReadOptions,
+    ) -> Result<Self, Error> {
+        let signer = apr_container::verify_signature(file, access.trust(), options)?;
         let mut options = *options;
         if signer.is_some() {
             // It was verified just now, of these bytes.
             options.unchecked_signature = apr_container::UncheckedSignature::Allow;
         }
-        let info = apr_container::inspect_bytes_with(&file, &options)?;
+        let info = apr_container::inspect_bytes_with(file, &options)?;
         let decoded = OnceCell::new();
         if !info.encrypted || access.key().is_some() {
             let trusting = access.with_trust(apr_crypto::Trust::NoSignature);
             let options = LoadOptions { read: options, access: trusting };
             // The cell is empty.
-            let _ = decoded.set(Decoded::new(load_from_bytes_with(&file, Expect::AnyKnown, options)?)?);
+            let _ = decoded.set(Decoded::new(load_from_bytes_with(file, Expect::AnyKnown, options)?)?);
         }
         let is_decrypted = info.encrypted && decoded.get().is_some();
         Ok(Self { info, options, decoded, signer: signer.map(SignedBy::from), is_decrypted })
@@ -145,6 +172,11 @@ impl AprV1 {
         if let Some(decoded) = self.decoded.get() {
             return Ok(decoded);
         }
+        let decoded = self.read_payload(content)?;
+        Ok(self.decoded.get_or_init(|| decoded))
+    }
+
+    fn read_payload<R: ReadAt>(&self, content: &Content<R>) -> Result<Decoded, Error> {
         let payload = match content.in_memory() {
             // Read once, a piece at a time.
             #[cfg(feature = "std")]
@@ -153,8 +185,7 @@ impl AprV1 {
             }
             _ => load_from_bytes_with(&content.bytes()?, Expect::AnyKnown, &self.options)?,
         };
-        let decoded = Decoded::new(payload)?;
-        Ok(self.decoded.get_or_init(|| decoded))
+        Decoded::new(payload)
     }
 
     /// Header and metadata.
@@ -220,6 +251,34 @@ impl AprV1 {
             _ => return None,
         };
         Some(Tensor::in_memory(TABLE, dtype, table.shape(), table.blocks()))
+    }
+
+    /// Offset of the payload in the file.
+    #[cfg(feature = "sealed")]
+    const fn payload_start(&self) -> u64 {
+        HEADER_LEN + self.info.metadata_size
+    }
+
+    /// The key next to the signature.
+    #[cfg(feature = "sealed")]
+    pub(crate) fn signer_declared<R: ReadAt>(
+        &self,
+        content: &Content<R>,
+    ) -> Option<apr_crypto::VerifyingKey> {
+        let mut key = [0; 32];
+        let signature = self.info.signed.then_some(self.payload_start() + self.info.payload_size)?;
+        content.read_exact_at(signature + 64, &mut key).ok()?;
+        apr_crypto::VerifyingKey::from_bytes(&key).ok()
+    }
+
+    /// The beginning of the recipient's public key, if the metadata say that there is one.
+    #[cfg(feature = "sealed")]
+    pub(crate) fn recipient_declared<R: ReadAt>(&self, content: &Content<R>) -> Option<RecipientId> {
+        let mut id = RecipientId::default();
+        let is_for_one =
+            self.info.encrypted && self.info.key_hint() == Some(apr_container::KeyHint::Recipient);
+        is_for_one.then(|| content.read_exact_at(self.payload_start() + 32, &mut id).ok())??;
+        Some(id)
     }
 
     /// Compares the checksum.

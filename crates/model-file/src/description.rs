@@ -51,9 +51,16 @@ pub struct TensorDescription {
     /// Its dimensions.
     pub shape: Vec<u64>,
     /// Offset of its bytes in its file; `None` of a tensor that only exists in memory.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
     /// Bytes of its data.
     pub bytes: u64,
+    /// SHA-256 of its bytes as hexadecimal digits, if the caller computed it.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub sha256: Option<String>,
+    /// Name of the shard it is in.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub shard: Option<String>,
 }
 
 /// A warning about a file.
@@ -86,13 +93,17 @@ pub enum MetadataValue {
 }
 
 impl TensorDescription {
-    pub(crate) fn new(tensor: &Tensor<'_>) -> Self {
+    /// Describes a tensor, without a digest.
+    #[must_use]
+    pub fn new(tensor: &Tensor<'_>) -> Self {
         Self {
             name: tensor.name().to_owned(),
             dtype: tensor.dtype().name().to_owned(),
             shape: tensor.shape().iter().map(|&dim| dim as u64).collect(),
             offset: tensor.file_offset(),
             bytes: tensor.byte_len(),
+            sha256: None,
+            shard: tensor.shard().map(Into::into),
         }
     }
 }
@@ -103,7 +114,7 @@ impl Warning {
     pub fn of_v1(warning: &apr_container::Warning) -> Self {
         use apr_container::Warning as W;
         let kind = match warning {
-            W::UnknownModelType(_) => "unknown-model-type",
+            W::UnknownModelType(_) => "unknown-type",
             W::NewerVersion(_) => "newer-version",
             W::ReservedInUse => "reserved",
             W::MetadataNotEncrypted => "metadata-not-encrypted",

@@ -4,6 +4,7 @@ use core::fmt;
 
 use apr_container::v2;
 use foreign_format::{PREFIX, sniff};
+use read_at::ReadAt;
 
 /// What a file is, by its content.
 ///
@@ -52,6 +53,19 @@ impl FileKind {
             return Self::Model(ModelFormat::SafeTensors);
         }
         ModelFormat::of_damaged_magic(first).map_or(Self::Unknown, Self::Model)
+    }
+
+    /// The kind by the first bytes of a source.
+    ///
+    /// # Errors
+    ///
+    /// Those of the source.
+    pub fn of_source(source: &(impl ReadAt + ?Sized)) -> Result<Self, read_at::Error> {
+        let mut first = [0; PREFIX];
+        let len = usize::try_from(source.total_len()).map_or(PREFIX, |len| len.min(PREFIX));
+        let (first, _) = first.split_at_mut(len);
+        source.read_exact_at(0, first)?;
+        Ok(Self::of(first))
     }
 
     /// The kind of a file of `len` bytes, of which `read(offset, buf)` fills `buf` with those at `offset`: the directory of a ZIP

@@ -85,24 +85,57 @@ impl ModelFile<FileSource> {
     /// shards disagree is opened: [`shard_problems`](Self::shard_problems) lists the differences.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let is_index = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
-        let read = &options.read_options().safetensors;
-        if is_index || path.is_dir() {
-            let set = ShardedSafeTensors::open_with(path, read)?;
-            let files = match set.index() {
-                Some(_) => SafeTensors::Sharded(set),
-                None => SafeTensors::File(st_mmap::SafeTensorsFile::open_with(set.path(), read)?),
-            };
-            return Ok(Self::of_files(files));
+        if path.is_dir() {
+            return Self::open_set(path, options);
         }
         let regular = durable_file::open_regular(path, u64::MAX)?;
         let len = regular.len();
         let source = FileSource::with_len(regular.into_file(), len);
-        let content = Content::Source(source);
-        if FileKind::of(&content.prefix(FileKind::PREFIX as u64)?).expected() == ModelFormat::SafeTensors {
-            return Ok(Self::of_files(SafeTensors::File(st_mmap::SafeTensorsFile::open_with(path, read)?)));
+        let kind = FileKind::of_source(&source)?;
+        Self::from_file(source, kind, path, options)
+    }
+
+    /// Opens a file that was opened before and whose kind was detected.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn from_file(
+        source: FileSource,
+        kind: FileKind,
+        path: &Path,
+        options: &OpenOptions<'_>,
+    ) -> Result<Self, Error> {
+        if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json")) {
+            return Self::open_set(path, options);
         }
-        Self::of_content(content, options)
+        if kind.expected() == ModelFormat::SafeTensors {
+            let read = &options.read_options().safetensors;
+            let file = st_mmap::SafeTensorsFile::from_source(source, path, read)?;
+            return Ok(Self::of_files(SafeTensors::File(file)));
+        }
+        Self::of_content(Content::Source(source), kind, options)
+    }
+
+    /// Opens a folder or an index of shards.
+    fn open_set(path: &Path, options: &OpenOptions<'_>) -> Result<Self, Error> {
+        let read = &options.read_options().safetensors;
+        let set = ShardedSafeTensors::open_with(path, read)?;
+        Ok(Self::of_files(match set.index() {
+            Some(_) => SafeTensors::Sharded(set),
+            None => SafeTensors::File(st_mmap::SafeTensorsFile::open_with(set.path(), read)?),
+        }))
+    }
+
+    /// Whether compat reading accepts a file that was refused with these options. A file that is refused for its header is not read
+    /// further: it may be large. The checksum of tensors is not compared.
+    #[must_use]
+    pub fn is_accepted_by_compat(path: &Path, options: &OpenOptions<'_>) -> bool {
+        let of_header = options.clone().without_access();
+        match Self::open(path, &of_header) {
+            Ok(_) => Self::open(path, &options.compat()).is_ok_and(|file| file.decode().is_ok()),
+            Err(_) => Self::open(path, &of_header.compat()).is_ok(),
+        }
     }
 
     fn of_files(files: SafeTensors) -> Self {
@@ -132,11 +165,11 @@ impl<R: ReadAt> ModelFile<R> {
     ///
     /// Those of the reader of the format that [`FileKind::of`] detects, and of the source.
     pub fn read(source: R, options: &OpenOptions<'_>) -> Result<Self, Error> {
-        Self::of_content(Content::Source(source), options)
+        let kind = FileKind::of_source(&source)?;
+        Self::of_content(Content::Source(source), kind, options)
     }
 
-    fn of_content(content: Content<R>, options: &OpenOptions<'_>) -> Result<Self, Error> {
-        let kind = FileKind::of(&content.prefix(FileKind::PREFIX as u64)?);
+    fn of_content(content: Content<R>, kind: FileKind, options: &OpenOptions<'_>) -> Result<Self, Error> {
         #[cfg(feature = "sealed")]
         if kind.expected() == ModelFormat::Sealed {
             return Self::of_sealed(content, options);
@@ -157,7 +190,7 @@ impl<R: ReadAt> ModelFile<R> {
         };
         let reader = SealedReader::open(source, &access, options.sealed_limits())?;
         let content = Content::Sealed(Box::new(SealedContent::new(reader.forget_names())));
-        let kind = FileKind::of(&content.prefix(FileKind::PREFIX as u64)?);
+        let kind = FileKind::of_source(&content)?;
         if kind.expected() == ModelFormat::Sealed {
             return Err(ErrorKind::ForeignFormat { found: kind }.into());
         }
@@ -275,6 +308,27 @@ impl<R: ReadAt> ModelFile<R> {
                 Ok(files.parts()?.iter().map(|part| part.file.file_len()).sum())
             }
             _ => Ok(self.content.total_len()),
+        }
+    }
+
+    /// The signing key in the file, if it is signed and the key is valid. Nothing is verified.
+    #[cfg(feature = "sealed")]
+    #[must_use]
+    pub fn signer_declared(&self) -> Option<apr_crypto::VerifyingKey> {
+        match &self.contents {
+            Contents::AprV1(file) => file.signer_declared(&self.content),
+            Contents::Sealed(header) => apr_crypto::VerifyingKey::from_bytes(&header.signer_declared()?).ok(),
+            _ => None,
+        }
+    }
+
+    /// The beginning of the public key of the one recipient of an encrypted `.apr` file of version 1. Nothing is verified.
+    #[cfg(feature = "sealed")]
+    #[must_use]
+    pub fn recipient_declared(&self) -> Option<[u8; apr_crypto::RecipientPublic::ID_LEN]> {
+        match &self.contents {
+            Contents::AprV1(file) => file.recipient_declared(&self.content),
+            _ => None,
         }
     }
 

@@ -130,6 +130,26 @@ impl<'k> OpenOptions<'k> {
         self
     }
 
+    /// The same limits and keys with compat reading.
+    #[cfg(feature = "std")]
+    pub(crate) fn compat(&self) -> Self {
+        let apr = apr_container::ReadOptions::COMPAT.with_limits(self.read.apr.limits);
+        let mut options = self.clone();
+        options.read = ReadOptions { apr, ..ReadOptions::COMPAT };
+        options
+    }
+
+    /// Without keys.
+    #[cfg(feature = "std")]
+    #[cfg_attr(not(feature = "sealed"), allow(unused_mut, reason = "there are no keys"))]
+    pub(crate) fn without_access(mut self) -> Self {
+        #[cfg(feature = "sealed")]
+        {
+            self.access = None;
+        }
+        self
+    }
+
     /// Strictness and limits.
     #[must_use]
     pub const fn read_options(&self) -> &ReadOptions {

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 use std::path::Path;
 
+use read_at::FileSource;
 use st_core::{Header, ReadOptions, SlicePlan, TensorInfo};
 
 use crate::arena::{Arena, LoadedSafeTensors};
@@ -68,7 +69,19 @@ impl SafeTensorsFile {
     ///
     /// Those of [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, Error> {
-        let file = PositionedFile::open(path.as_ref())?;
+        Self::read(PositionedFile::open(path.as_ref())?, options)
+    }
+
+    /// Reads the header of an open regular file; `path` names it in errors.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Format`] if the header is not valid, and those of reading.
+    pub fn from_source(source: FileSource, path: &Path, options: &ReadOptions) -> Result<Self, Error> {
+        Self::read(PositionedFile::new(source, path), options)
+    }
+
+    fn read(file: PositionedFile, options: &ReadOptions) -> Result<Self, Error> {
         let prefix = file.read_prefix(options)?;
         Self::from_prefix(file, &prefix, options)
     }

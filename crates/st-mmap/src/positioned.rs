@@ -35,7 +35,11 @@ impl PositionedFile {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let regular = durable_file::open_regular(path, u64::MAX)?;
         let len = regular.len();
-        Ok(Self { source: FileSource::with_len(regular.into_file(), len), path: path.to_path_buf() })
+        Ok(Self::new(FileSource::with_len(regular.into_file(), len), path))
+    }
+
+    pub(crate) fn new(source: FileSource, path: &Path) -> Self {
+        Self { source, path: path.to_path_buf() }
     }
 
     pub(crate) fn len(&self) -> u64 {

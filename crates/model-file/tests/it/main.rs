@@ -1,0 +1,4 @@
+//! The shared vectors through `model-file`.
+
+mod sealed;
+mod vectors;
