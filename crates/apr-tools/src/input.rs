@@ -1,6 +1,5 @@
 //! The input of a command: a file, a set of shards, or standard input.
 
-mod apr_model;
 mod folder;
 mod sealed;
 mod source;
@@ -12,23 +11,20 @@ use std::path::Path;
 
 use model_file::entries::Exported;
 pub(crate) use model_file::{
-    AprV1, AprV2, Contents, Gguf, MetadataValue, ModelFormat as Format, NamedModel, Part, Payload,
+    AprV1, AprV2, Contents, Gguf, MetadataValue, ModelFormat as Format, NamedModel, Part,
     ReadOptions as Rules, halves,
 };
 use model_file::{ErrorKind, ModelFile, OpenOptions, SafeTensors};
 use read_at::FileSource;
 use st_core::ShardProblem;
 
-pub(crate) use self::apr_model::{
-    Protected, info as apr_info, payload as apr_payload, protected as apr_protected,
-};
 pub(crate) use self::folder::holds_model;
 pub(crate) use self::source::Source;
 pub(crate) use self::tensor::{Tensor, Totals, common_name, decodable};
-use crate::error::{CODE_FOREIGN_FORMAT, CODE_INTERNAL, CODE_SHARDS, Exit, Failure};
+use crate::error::{CODE_FOREIGN_FORMAT, CODE_FOREIGN_PAYLOAD, CODE_INTERNAL, CODE_SHARDS, Exit, Failure};
 use crate::foreign;
-use crate::secrets::Keys;
-use crate::whole_file::{advised, or_damage};
+use crate::secrets::{Keys, SignedBy};
+use crate::whole_file::advised;
 
 /// An open model whose tensors can be read. Of every format but `.apr` version 1 only what precedes the tensors has been read.
 #[derive(Debug)]
@@ -103,9 +99,69 @@ impl Model {
         }
         // A signature of the whole file covers the one inside as well.
         let rules = if source.is_verified() { rules.with_unchecked_signatures() } else { *rules };
-        let file = open(&source, &rules).map_err(|error| opening_failure(error, &source, &rules))?;
-        let problems = file.shard_problems().map_err(|error| source.failure_of(error))?;
-        Ok((Self { file, source }, problems))
+        let model = Self::undecoded(source, &rules)?;
+        model.decode(&rules)?;
+        let problems = model.file.shard_problems().map_err(|error| model.source.failure_of(error))?;
+        Ok((model, problems))
+    }
+
+    /// Opens a source without decoding the payload of `.apr` version 1: reads what precedes it, and with keys everything.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read or is not valid; if it is not signed by a trusted key, or cannot be decrypted.
+    pub(crate) fn undecoded(source: Source, rules: &Rules) -> Result<Self, Failure> {
+        match source.model_file(rules) {
+            Ok(file) => Ok(Self { file, source }),
+            Err(error) => Err(opening_failure(error, &source, rules)),
+        }
+    }
+
+    /// Decodes the payload of `.apr` version 1.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, is not valid or corrupted, or is not a model that `apr` knows.
+    pub(crate) fn decode(&self, rules: &Rules) -> Result<(), Failure> {
+        self.file.decode().map_err(|error| opening_failure(error, &self.source, rules))
+    }
+
+    /// Header, metadata and decoded payload of `.apr` version 1.
+    ///
+    /// # Errors
+    ///
+    /// If the file is of another format.
+    pub(crate) fn apr_v1(&self) -> Result<&AprV1, Failure> {
+        match self.contents() {
+            Contents::AprV1(file) => Ok(file),
+            _ => Err(Failure::new(CODE_INTERNAL, "the file has changed its format")),
+        }
+    }
+
+    /// Compares the checksum of `.apr` version 1 and decodes the payload, unless it is encrypted or of a type that only another
+    /// program can decode.
+    ///
+    /// # Errors
+    ///
+    /// If the file is corrupted, cannot be read or is not valid.
+    pub(crate) fn verify_apr_v1(&self, rules: &Rules) -> Result<(), Failure> {
+        let file = self.apr_v1()?;
+        self.file.verify().map_err(|error| opening_failure(error, &self.source, rules))?;
+        if file.info().encrypted {
+            return Ok(());
+        }
+        match self.decode(rules) {
+            Err(failure) if failure.code() == CODE_FOREIGN_PAYLOAD => Ok(()),
+            decoded => decoded,
+        }
+    }
+
+    /// Whose signature was verified.
+    pub(crate) fn signed_by(&self) -> Option<SignedBy> {
+        match self.contents() {
+            Contents::AprV1(file) => Some(self.source.keys().signed_by(file.signer()?.as_signer())),
+            _ => None,
+        }
     }
 
     /// What the user called it.
@@ -157,8 +213,9 @@ impl Model {
     /// # Errors
     ///
     /// If the file holds no known model, or a tensor cannot be read.
-    pub(crate) fn named(&self) -> Result<NamedModel, Failure> {
-        self.file.model().map_err(|error| self.source.failure_of(error))
+    pub(crate) fn named(self) -> Result<NamedModel, Failure> {
+        let Self { file, source } = self;
+        file.into_model().map_err(|error| source.failure_of(error))
     }
 
     /// Whether the file says which of the known models it holds.
@@ -205,66 +262,41 @@ impl Model {
 
     /// Why strict reading refuses the same file, if it does.
     pub(crate) fn strict_refusal(&self) -> Option<Failure> {
-        let strict = Rules::STRICT.with_unchecked_signatures();
-        open(&self.source, &strict).err().map(|error| self.source.failure_of(error))
+        let options = OpenOptions::new().with_read_options(Rules::STRICT.with_unchecked_signatures());
+        // The lengths are those of all shards, which are opened for it.
+        let strict = ModelFile::open(self.path(), &options).and_then(|file| file.file_len());
+        strict.err().map(|error| self.source.failure_of(error))
+    }
+
+    /// What was opened.
+    pub(crate) fn file(&self) -> &ModelFile<FileSource> {
+        &self.file
+    }
+
+    /// Where it comes from.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
     }
 }
 
-/// Opens the file of a source, and decodes the payload of `.apr` version 1.
-fn open(source: &Source, rules: &Rules) -> Result<ModelFile<FileSource>, model_file::Error> {
-    let file = open_undecoded(source, rules)?;
-    file.decode()?;
-    Ok(file)
-}
-
-fn open_undecoded(source: &Source, rules: &Rules) -> Result<ModelFile<FileSource>, model_file::Error> {
-    let mut options = OpenOptions::new().with_read_options(*rules);
-    if source.keys().is_given() {
-        options = options.with_access(source.keys().decryption().with_trust(source.keys().trusted().trust()));
-    }
-    ModelFile::open(source.path(), &options)
-}
-
-/// The failure, with advice that takes opening the file by other rules.
+/// The failure, with advice: whether a less strict reader accepts the file.
 fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> Failure {
     let path = source.path();
-    // A file that is refused for its header is not read further: it may be large.
-    let is_accepted = |compat: &Rules| match open_undecoded(source, rules) {
-        Ok(_) => open(source, compat).is_ok(),
-        Err(_) => open_undecoded(source, compat).is_ok(),
-    };
+    let is_accepted = || ModelFile::is_accepted_by_compat(path, &source.options(rules));
     let failure = failure_of(error, "read the header", source.label());
     match source.format() {
-        Format::AprV1 => advised(failure, source, rules, is_accepted),
-        Format::AprV2 => {
-            // The header has a checksum of its own, which matched if the magic did.
-            let is_of_header = failure.code() != "ac-magic"
-                && failure.offset().is_some_and(|at| at < apr_container::v2::Header::LEN as u64);
-            let failure = if rules.is_strict() && failure.exit() == Exit::Invalid {
-                let compat = Rules::COMPAT.with_unchecked_signatures();
-                match open(source, &Rules::COMPAT) {
-                    // A file may have no checksum at all, which is no damage.
-                    Ok(_) => match open(source, &compat).and_then(|file| file.checksum()) {
-                        Ok(Some(apr_container::v2::Footer::Wrong { .. })) | Err(_) => {
-                            or_damage(failure, path)
-                        }
-                        _ => failure
-                            .help("other readers accept this file: if you trust it, repeat with --compat"),
-                    },
-                    Err(_) if is_of_header => failure,
-                    Err(_) => or_damage(failure, path),
-                }
-            } else if is_of_header {
-                failure
-            } else {
-                or_damage(failure, path)
-            };
+        // The header has a checksum of its own, which matched if the magic number did.
+        Format::AprV2
+            if failure.code() != "ac-magic"
+                && failure.offset().is_some_and(|at| at < apr_container::v2::Header::LEN as u64)
+                && !(rules.is_strict() && failure.exit() == Exit::Invalid && is_accepted()) =>
+        {
             source.relabel(failure)
         }
+        Format::AprV1 | Format::AprV2 => advised(failure, source, rules, |_| is_accepted()),
         Format::Gguf => {
             let failure = source.relabel(failure);
-            let is_strict_refusal = rules.is_strict() && failure.code().starts_with("gg-");
-            match is_strict_refusal && is_accepted(&Rules::COMPAT) {
+            match rules.is_strict() && failure.code().starts_with("gg-") && is_accepted() {
                 true => failure.help(
                     "other readers accept this file: if you trust it, repeat with --compat, or rewrite it with \
                      `apr convert --compat IN OUT`",
@@ -276,19 +308,17 @@ fn opening_failure(error: model_file::Error, source: &Source, rules: &Rules) -> 
             if path.is_dir() {
                 return folder::describe(failure, path);
             }
-            let is_unsound = failure.exit() == Exit::Invalid && !failure.code().starts_with("df-");
-            let failure = match failure.code() {
-                _ if !is_unsound => failure,
-                _ => match foreign::of_file(path) {
-                    Some(kind) => foreign::not_a_model(kind, path),
-                    None if rules.is_strict() && is_accepted(&Rules::COMPAT) => failure.help(
-                        "the official reader accepts this file: if you trust it, repeat with --compat, or rewrite it with \
-                         `apr convert --compat IN OUT`",
-                    ),
-                    None => failure,
-                },
-            };
-            source.relabel(failure)
+            if failure.exit() != Exit::Invalid || failure.code().starts_with("df-") {
+                return source.relabel(failure);
+            }
+            source.relabel(match foreign::of_file(path) {
+                Some(kind) => foreign::not_a_model(kind, path),
+                None if rules.is_strict() && is_accepted() => failure.help(
+                    "the official reader accepts this file: if you trust it, repeat with --compat, or rewrite it with \
+                     `apr convert --compat IN OUT`",
+                ),
+                None => failure,
+            })
         }
     }
 }

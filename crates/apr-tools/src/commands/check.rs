@@ -16,7 +16,7 @@ use crate::code_files;
 use crate::commands::convert::FormatArg;
 use crate::commands::verify::signature_beside;
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
-use crate::input::{Format, Model, Rules, Source, Tensor};
+use crate::input::{Format, Model, Rules, Source};
 use crate::output::ending::Ending;
 use crate::secrets::{Keys, KeysArgs, SignedBy};
 use crate::terminal::Console;
@@ -214,7 +214,7 @@ impl Judge<'_> {
 
 fn sound(source: Source, rules: &Rules, console: &Console) -> Result<Sound, Refusal> {
     match source.format() {
-        Format::AprV1 => apr::model(&source, rules).map_err(Refusal::Unsound),
+        Format::AprV1 => apr::model(source, rules).map_err(Refusal::Unsound),
         Format::AprV2 => apr::tensors(source, rules).map_err(Refusal::Unsound),
         Format::Gguf => gguf::tensors(source, rules, console).map_err(Refusal::Unsound),
         Format::SafeTensors | Format::Sealed => match Model::with_problems(source, rules) {
@@ -247,7 +247,7 @@ fn verify(checkpoint: &Checkpoint, rules: &Rules, verification: Verification) ->
 
 fn count(model: &Model) -> Result<Sound, Failure> {
     let tensors = model.tensors()?;
-    let bytes = tensors.iter().map(Tensor::byte_len).sum();
+    let bytes = tensors.iter().map(|tensor| tensor.byte_len()).sum();
     let shards = if model.is_sharded() { Some(model.parts()?.len()) } else { None };
     let tensors = tensors.len() as u64;
     Ok(Sound::new(Content::Tensors { tensors, bytes, shards, verified: None, checksum: None }))

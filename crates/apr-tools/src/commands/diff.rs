@@ -126,7 +126,7 @@ fn compare_tensors<'m>(a: &'m Model, b: &'m Model, console: &Console) -> Result<
     let mut only_b: BTreeMap<&str, Tensor<'_>> =
         tensors_b.iter().map(|tensor| (tensor.name(), *tensor)).collect();
     let on_both = tensors_a.iter().filter(|a| only_b.contains_key(a.name()));
-    let mut progress = console.progress("comparing", on_both.map(Tensor::byte_len).sum());
+    let mut progress = console.progress("comparing", on_both.map(|tensor| tensor.byte_len()).sum());
     let mut entries = Vec::with_capacity(tensors_a.len());
     for a in &tensors_a {
         progress.item(a.name());

@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         Trusted::Unasked | Trusted::Anyone => None,
     };
     let opened = Model::open_content(path, &rules, &Rc::new(Keys::of_signers(trusted)));
-    let known = opened.and_then(|model| model.named()).map_err(not_encrypted)?;
+    let known = opened.and_then(Model::named).map_err(not_encrypted)?;
     let file = ModelFile::read(path, &known, signer)?;
     let name = program_name(args.name.as_ref(), path)?;
     let shape = if args.serve { Shape::Service } else { Shape::Lines };

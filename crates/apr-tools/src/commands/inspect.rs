@@ -14,12 +14,13 @@ use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use std::path::PathBuf;
 
+use model_file::Warning;
 use st_core::{Layout, Order, TensorSpec, WriteOptions};
 use tensor_dtype::{Dtype, TensorType};
 
 pub(crate) use self::apr_model::{ANYONE, stored};
 pub(crate) use self::apr_tensors::footer_state;
-use self::warnings::Warning;
+use self::warnings::misnamed;
 use crate::args::{CompatArg, INPUT_HELP, TrustedArg};
 use crate::checkpoints::{About, Checkpoint};
 use crate::error::{Exit, Failure};
@@ -94,7 +95,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     match source.format() {
-        Format::AprV1 => apr_model::run(&source, &rules, verify, console)?,
+        Format::AprV1 => apr_model::run(source, &rules, verify, console)?,
         Format::AprV2 => apr_tensors::run(source, &rules, verify, extent, console)?,
         Format::Gguf => {
             if verify {
@@ -159,8 +160,8 @@ impl<'m> Summary<'m> {
             |aligned: fn(&Tensor<'_>) -> bool| tensors.iter().filter(|tensor| aligned(tensor)).count() as u64;
         let files: Vec<_> = model.parts()?.into_iter().map(FileSummary::new).collect();
         let mut warnings =
-            warnings::all(&tensors, &files, rules, checkpoint.as_ref().map(|(about, _)| about));
-        warnings.extend(Warning::misnamed(model.format(), model.label()));
+            warnings::all(model, &tensors, &files, rules, checkpoint.as_ref().map(|(about, _)| about));
+        warnings.extend(misnamed(model.format(), model.label()));
         Ok(Self {
             model,
             rules: *rules,
@@ -186,7 +187,7 @@ impl<'m> Summary<'m> {
 fn by_dtype(tensors: &[Tensor<'_>]) -> (Vec<(TensorType, Totals)>, Totals) {
     let mut dtypes: BTreeMap<TensorType, Totals> = BTreeMap::new();
     for tensor in tensors {
-        tensor.add_to(dtypes.entry(tensor.dtype()).or_default());
+        dtypes.entry(tensor.dtype()).or_default().add(tensor);
     }
     let mut dtypes: Vec<_> = dtypes.into_iter().collect();
     dtypes.sort_by_key(|(_, totals)| core::cmp::Reverse(totals.bytes));

@@ -310,7 +310,7 @@ fn exact<'m>(model: &Model, tensors: &[Tensor<'m>]) -> Result<BTreeSet<&'m str>,
         let dtype = tensor.dtype().element().unwrap_or(Dtype::F32);
         Tensors::is_weight_matrix(dtype, tensor.shape())
     };
-    Ok(tensors.iter().filter(|tensor| !is_weight(tensor)).map(Tensor::name).collect())
+    Ok(tensors.iter().filter(|tensor| !is_weight(tensor)).map(|tensor| tensor.name()).collect())
 }
 
 fn importance(path: &Path) -> Result<Importance, Failure> {

@@ -241,12 +241,11 @@ fn load(
     let source = Source::open_verified(path, detached, console)?.with_keys(keys);
     tell_cost(&source, console)?;
     let opened = Model::of_content(source, rules)?;
-    let known = opened.named()?;
     // A folder has no digest; a file of shards has one, its index.
     let digest = opened.path().is_file().then(|| sha256(opened.path(), |_| ())).transpose()?;
     // Of a verified copy nothing more is told: whatever is at the path by now was not verified.
     let is_at_path = opened.path() == path;
-    drop(opened);
+    let known = opened.named()?;
     let refused =
         |error: apr_models::Error| Failure::new(CODE_NO_PREDICTION, error.to_string()).in_file(path);
     let created_at = known.metadata.created_at_unix();

@@ -14,7 +14,7 @@ use st_core::{ShardPlan, WriteOptions};
 
 use crate::args::{CompatArg, INPUT_HELP, LayoutArgs, WriteArgs, parse_size};
 use crate::error::{CODE_OUTPUT_KIND, Exit, Failure};
-use crate::input::{Format, Model, Source, Tensor};
+use crate::input::{Format, Model, Source};
 use crate::output::rewrite::{self, Plan};
 use crate::output::{self, Destination, Overwrite, Run};
 use crate::report::{self, Report};
@@ -229,7 +229,7 @@ impl Written<'_> {
     fn print(&self, console: &mut Console) -> Result<(), Failure> {
         let is_gguf = self.model.format() == Format::Gguf;
         if console.is_json() {
-            let total = self.model.tensors()?.iter().map(Tensor::byte_len).sum();
+            let total = self.model.tensors()?.iter().map(|tensor| tensor.byte_len()).sum();
             return console.report(&ShardReport {
                 input: report::path(self.model.label()),
                 output: report::path(self.folder),

@@ -100,7 +100,7 @@ fn of_model(path: &Path, measured: &Measured<'_>, console: &mut Console) -> Resu
     embed::refuse_sealed(path)?;
     let rules = Rules::STRICT.with_unchecked_signatures();
     let opened = Model::open_content(path, &rules, &Rc::new(Keys::default()));
-    let known = opened.and_then(|model| model.named()).map_err(embed::not_encrypted)?;
+    let known = opened.and_then(Model::named).map_err(embed::not_encrypted)?;
     embed::check_predicts(&known).map_err(|failure| failure.in_file(path))?;
     let file = embed::ModelFile::read(path, &known, None)?;
     let (form, is_signed) = match &file.format {

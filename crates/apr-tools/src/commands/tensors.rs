@@ -5,6 +5,7 @@ use alloc::rc::Rc;
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use model_file::TensorDescription;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -58,8 +59,12 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     tensors.retain(|tensor| args.selection.includes(tensor.name()));
     let digests = if args.digest { Some(digests(&tensors, console)?) } else { None };
     if console.is_json() {
-        let digest = |idx| digests.as_ref().and_then(|digests: &Vec<String>| digests.get(idx));
-        let rows = || tensors.iter().enumerate().map(|(idx, tensor)| TensorRow::new(tensor, digest(idx)));
+        let digest = |idx| digests.as_ref().and_then(|digests: &Vec<String>| digests.get(idx).cloned());
+        let row = |(idx, tensor): (usize, &Tensor<'_>)| TensorDescription {
+            sha256: digest(idx),
+            ..TensorDescription::new(tensor)
+        };
+        let rows = || tensors.iter().enumerate().map(&row);
         console.report(&TensorsReport { file: report::path(model.label()), tensors: Each(rows) })?;
     } else {
         let table = table(&tensors, digests.as_deref(), &model);
@@ -70,7 +75,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             }
             lines.try_for_each(|line| writeln!(out, "{line}"))
         })?;
-        let bytes = tensors.iter().map(Tensor::byte_len).sum();
+        let bytes = tensors.iter().map(|tensor| tensor.byte_len()).sum();
         console.note(format_args!(
             "{}, {}{}",
             human::plural(tensors.len() as u64, "tensor"),
@@ -90,35 +95,6 @@ struct TensorsReport<'a, T> {
 
 impl<T: Serialize> Report for TensorsReport<'_, T> {
     const SCHEMA: &'static str = "apr.tensors/1";
-}
-
-/// One of them.
-#[derive(Serialize)]
-struct TensorRow<'a> {
-    name: &'a str,
-    dtype: &'static str,
-    shape: &'a [usize],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<u64>,
-    bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sha256: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shard: Option<&'a str>,
-}
-
-impl<'a> TensorRow<'a> {
-    fn new(tensor: &'a Tensor<'a>, digest: Option<&'a String>) -> Self {
-        Self {
-            name: tensor.name(),
-            dtype: tensor.dtype().name(),
-            shape: tensor.shape(),
-            offset: tensor.file_offset(),
-            bytes: tensor.byte_len(),
-            sha256: digest.map(String::as_str),
-            shard: tensor.shard(),
-        }
-    }
 }
 
 fn table(tensors: &[Tensor<'_>], digests: Option<&[String]>, model: &Model) -> Table {
@@ -160,7 +136,7 @@ fn fitted(table: &Table, has_digests: bool, style: Style) -> Vec<String> {
 }
 
 fn digests(tensors: &[Tensor<'_>], console: &Console) -> Result<Vec<String>, Failure> {
-    let mut progress = console.progress("hashing", tensors.iter().map(Tensor::byte_len).sum());
+    let mut progress = console.progress("hashing", tensors.iter().map(|tensor| tensor.byte_len()).sum());
     let mut buf = Vec::new();
     let digests = tensors.iter().map(|tensor| {
         progress.item(tensor.name());

@@ -1,14 +1,15 @@
 //! The kind of FILE, by its first bytes.
 
 use alloc::rc::Rc;
-use std::io::Read;
+use core::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use durable_file::Scratch;
-use model_file::FileKind;
+use model_file::{FileKind, ModelFile, OpenOptions};
+use read_at::FileSource;
 
 use super::spool::Spool;
-use super::{Format, failure_of};
+use super::{Format, Rules, failure_of};
 use crate::detached::Detached;
 use crate::error::Failure;
 use crate::secrets::Keys;
@@ -18,7 +19,9 @@ use crate::terminal::Console;
 #[derive(Debug)]
 pub(crate) struct Source {
     label: PathBuf,
-    format: Format,
+    kind: FileKind,
+    /// The open file, until it is read as a model; `None` also of what is not a regular file.
+    file: RefCell<Option<FileSource>>,
     spool: Option<Spool>,
     /// A copy that no other user can change.
     copy: Option<Scratch>,
@@ -35,9 +38,9 @@ impl Source {
     /// If standard input cannot be read, or cannot begin a model. What is wrong with a file shows when it is read.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let spool = if path.as_os_str() == "-" { Some(Spool::from_stdin()?) } else { None };
-        let format = format_of(spool.as_ref().map_or(path, Spool::path));
-        let label = path.to_owned();
-        Ok(Self { label, format, spool, copy: None, is_verified: false, keys: Rc::default() })
+        let (kind, file) = detected(spool.as_ref().map_or(path, Spool::path));
+        let (label, file) = (path.to_owned(), RefCell::new(file));
+        Ok(Self { label, kind, file, spool, copy: None, is_verified: false, keys: Rc::default() })
     }
 
     /// Looks at what FILE names, and verifies the signature beside it if there has to be one. What is read from then on are the
@@ -56,7 +59,8 @@ impl Source {
         // Standard input is in a file of our own already.
         if source.spool.is_none() {
             let copy = Detached::copy(path, console)?;
-            source.format = format_of(copy.path());
+            let (kind, file) = detected(copy.path());
+            (source.kind, source.file) = (kind, RefCell::new(file));
             source.copy = Some(copy);
         }
         detached.verify(source.path(), path, console)?;
@@ -66,7 +70,7 @@ impl Source {
 
     /// What a file or folder is stored as.
     pub(crate) fn peek(path: &Path) -> Format {
-        format_of(path)
+        detected(path).0.expected()
     }
 
     /// With what opens it and whose signature it must have.
@@ -97,7 +101,29 @@ impl Source {
     }
 
     pub(crate) fn format(&self) -> Format {
-        self.format
+        self.kind.expected()
+    }
+
+    /// How it is opened.
+    pub(crate) fn options(&self, rules: &Rules) -> OpenOptions<'_> {
+        let options = OpenOptions::new().with_read_options(*rules);
+        match self.keys.is_given() {
+            true => options.with_access(self.keys.decryption().with_trust(self.keys.trusted().trust())),
+            false => options,
+        }
+    }
+
+    /// Opens the model file; with keys, also decrypts and decodes it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ModelFile::open`].
+    pub(crate) fn model_file(&self, rules: &Rules) -> Result<ModelFile<FileSource>, model_file::Error> {
+        let options = self.options(rules);
+        match self.file.take() {
+            Some(file) => ModelFile::from_file(file, self.kind, self.path(), &options),
+            None => ModelFile::open(self.path(), &options),
+        }
     }
 
     /// The failure of an error of its file.
@@ -114,14 +140,10 @@ impl Source {
     }
 }
 
-fn format_of(path: &Path) -> Format {
-    first_bytes(path).map_or(Format::SafeTensors, |first| FileKind::of(&first).expected())
-}
-
-/// The beginning of a regular file, as much as telling formats apart needs.
-fn first_bytes(path: &Path) -> Option<Vec<u8>> {
-    let mut first = Vec::with_capacity(FileKind::PREFIX);
-    let file = durable_file::open_regular(path, u64::MAX).ok()?.into_file();
-    file.take(FileKind::PREFIX as u64).read_to_end(&mut first).ok()?;
-    Some(first)
+/// The kind of a regular file, and the file; of what is not one, no kind.
+fn detected(path: &Path) -> (FileKind, Option<FileSource>) {
+    let Ok(regular) = durable_file::open_regular(path, u64::MAX) else { return (FileKind::Unknown, None) };
+    let len = regular.len();
+    let file = FileSource::with_len(regular.into_file(), len);
+    (FileKind::of_source(&file).unwrap_or(FileKind::Unknown), Some(file))
 }

@@ -1,29 +1,32 @@
 //! One tensor of a model, with the name of its file for failures.
 
+use core::ops::Deref;
 use std::path::Path;
 
 use apr_quant::Dtype;
 pub(crate) use model_file::{Totals, common_name, decodable};
-use tensor_dtype::TensorType;
 
 use super::failure_of;
 use crate::error::Failure;
 
-/// A tensor and its file.
+/// A tensor and the name of its file, which its failures carry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tensor<'m> {
     tensor: model_file::Tensor<'m>,
     label: &'m Path,
 }
 
+impl<'m> Deref for Tensor<'m> {
+    type Target = model_file::Tensor<'m>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.tensor
+    }
+}
+
 impl<'m> Tensor<'m> {
     pub(super) fn new(tensor: model_file::Tensor<'m>, label: &'m Path) -> Self {
         Self { tensor, label }
-    }
-
-    /// The tensor.
-    pub(crate) fn inner(&self) -> model_file::Tensor<'m> {
-        self.tensor
     }
 
     fn failure(&self, error: model_file::Error) -> Failure {
@@ -33,13 +36,8 @@ impl<'m> Tensor<'m> {
     /// Totals over these tensors.
     pub(crate) fn totals(tensors: &[Self]) -> Totals {
         let mut totals = Totals::default();
-        tensors.iter().for_each(|tensor| totals.add(&tensor.tensor));
+        tensors.iter().for_each(|tensor| totals.add(tensor));
         totals
-    }
-
-    /// Adds the tensor to totals.
-    pub(crate) fn add_to(&self, totals: &mut Totals) {
-        totals.add(&self.tensor);
     }
 
     /// As [`model_file::Tensor::dequantized`].
@@ -52,11 +50,6 @@ impl<'m> Tensor<'m> {
     pub(crate) fn widened(self) -> Result<Self, Failure> {
         let tensor = self.tensor.widened().map_err(|error| self.failure(error))?;
         Ok(Self { tensor, ..self })
-    }
-
-    /// As [`model_file::Tensor::has_rows_of`].
-    pub(crate) fn has_rows_of(&self, format: Dtype) -> bool {
-        self.tensor.has_rows_of(format)
     }
 
     /// As [`model_file::Tensor::repacked`].
@@ -79,35 +72,6 @@ impl<'m> Tensor<'m> {
     /// As [`model_file::Tensor::check_order`].
     pub(crate) fn check_order(&self) -> Result<(), Failure> {
         self.tensor.check_order().map_err(|error| self.failure(error))
-    }
-
-    pub(crate) fn name(&self) -> &'m str {
-        self.tensor.name()
-    }
-
-    pub(crate) fn dtype(&self) -> TensorType {
-        self.tensor.dtype()
-    }
-
-    pub(crate) fn shape(&self) -> &'m [usize] {
-        self.tensor.shape()
-    }
-
-    pub(crate) fn byte_len(&self) -> u64 {
-        self.tensor.byte_len()
-    }
-
-    pub(crate) fn elements(&self) -> u64 {
-        self.tensor.elements()
-    }
-
-    pub(crate) fn file_offset(&self) -> Option<u64> {
-        self.tensor.file_offset()
-    }
-
-    /// Name of the shard it is in.
-    pub(crate) fn shard(&self) -> Option<&'m str> {
-        self.tensor.shard()
     }
 
     /// As [`model_file::Tensor::read`].

@@ -31,7 +31,7 @@ pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Resul
     let version = header.version();
     let tensors = model.tensors()?;
     let (mut warnings, mut more) = (Vec::new(), 0);
-    let mut progress = console.progress("checking", tensors.iter().map(Tensor::byte_len).sum());
+    let mut progress = console.progress("checking", tensors.iter().map(|tensor| tensor.byte_len()).sum());
     for tensor in &tensors {
         progress.item(tensor.name());
         let Some(fault) = Fault::of(tensor, |len| progress.advance(len))? else { continue };
@@ -45,7 +45,7 @@ pub(super) fn tensors(source: Source, rules: &Rules, console: &Console) -> Resul
         warnings.push(format!("{} more of this kind", plural(more, "tensor")));
     }
     warnings.extend(note_on_header(&header));
-    let (count, bytes) = (tensors.len() as u64, tensors.iter().map(Tensor::byte_len).sum());
+    let (count, bytes) = (tensors.len() as u64, tensors.iter().map(|tensor| tensor.byte_len()).sum());
     Ok(Sound { content: Content::Gguf { tensors: count, bytes, version }, warnings })
 }
 

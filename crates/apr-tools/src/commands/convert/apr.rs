@@ -144,7 +144,7 @@ pub(super) fn content<'n, 'm: 'n>(
         None => Ok((name, tensor)),
     });
     let tensors = tensors.collect::<Result<Vec<_>, Failure>>()?;
-    let tensors = tensors.iter().map(|(name, tensor)| (*name, tensor.inner()));
+    let tensors = tensors.iter().map(|(name, tensor)| (*name, **tensor));
     let gathered = gather(tensors, entries.get(MODEL_KEY).map(String::as_str));
     let made = gathered.map_err(Failure::from).and_then(|gathered| {
         let made = AnyModel::from_tensors(&gathered)?;

@@ -3,15 +3,16 @@
 use alloc::borrow::Cow;
 use std::io::{self, Write};
 
-use apr_container::{Checksum, ModelInfo, PayloadLayout, Value};
+use apr_container::{ModelInfo, PayloadLayout, Value};
 use apr_models::{AnyModel, Model as _, Step};
+use model_file::Warning;
 use model_file::entries::flatten;
 
 use super::protection::{AuthenticationFields, Protection};
 use super::report::{LISTED, VALUE_CHARS, heading_of_warnings, more};
-use super::warnings::Warning;
+use super::warnings::{misnamed, quirk};
 use crate::error::Failure;
-use crate::input::{self, Protected, Rules, Source, apr_info, apr_payload, apr_protected};
+use crate::input::{Model, Rules, Source};
 use crate::report::{self, Report};
 use crate::terminal::escape;
 use crate::terminal::human::{self, plural};
@@ -24,9 +25,9 @@ use serde::Serialize;
 struct Summary<'s> {
     source: &'s Source,
     rules: Rules,
-    info: ModelInfo,
+    info: &'s ModelInfo,
     metadata: Value,
-    /// The result of verification; `None` if it was not requested.
+    /// `None` if the payload was not read.
     payload: Option<Payload>,
     protection: Protection,
     warnings: Vec<Warning>,
@@ -62,39 +63,33 @@ struct Facts {
 ///
 /// # Errors
 ///
-/// If the file cannot be read or is invalid; when verifying, also if it is damaged or its payload is invalid.
-pub(super) fn run(
-    source: &Source,
-    rules: &Rules,
-    verify: bool,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    // With keys everything is read: signature and encryption cover the whole file.
-    let verify = verify || source.keys().is_given();
-    // Beside a question for a password no line is drawn.
-    let busy = (verify && !source.keys().is_given()).then(|| console.busy("verifying"));
-    let (mut signer, mut is_decrypted) = (None, false);
-    let (info, payload) = if source.keys().is_given() {
-        let opened: Protected = apr_protected(source, &rules.with_unchecked_signatures())?;
-        (signer, is_decrypted) = (opened.signer, opened.is_decrypted);
-        (opened.info, Some(opened.payload.map_or(Payload::Encrypted, Payload::of)))
-    } else {
-        let info = apr_info(source, if verify { Checksum::Compare } else { Checksum::Skip }, rules)?;
-        let payload = if verify { Some(Payload::read(source, &info, rules)?) } else { None };
-        (info, payload)
-    };
-    let mut warnings = warnings(source, &info, payload.as_ref(), rules);
-    warnings.extend(Warning::misnamed(source.format(), source.label()));
-    // The results of the keys.
+/// If the file cannot be read or is not sound; when verifying, also if it is damaged or its payload is not sound.
+pub(super) fn run(source: Source, rules: &Rules, verify: bool, console: &mut Console) -> Result<(), Failure> {
+    // With keys everything is read: what they protect is the whole file.
+    let has_keys = source.keys().is_given();
+    // Next to a prompt for a password there is no progress line.
+    let busy = (verify && !has_keys).then(|| console.busy("verifying"));
+    let verify = verify || has_keys;
+    let permissive = rules.with_unchecked_signatures();
+    let model = Model::undecoded(source, &permissive)?;
+    if verify && !has_keys {
+        model.verify_apr_v1(&permissive)?;
+    }
+    let (source, file, signer) = (model.source(), model.apr_v1()?, model.signed_by());
+    let info = file.info();
+    let payload = verify.then(|| file.payload().map_or(Payload::Encrypted, Payload::of));
+    let mut warnings = warnings(&model, info, payload.as_ref(), rules);
+    warnings.extend(misnamed(source.format(), source.label()));
+    // What the keys have settled.
     warnings.retain(|warning| match warning.kind {
         "signature-unchecked" => signer.is_none(),
-        "metadata-not-encrypted" => !is_decrypted,
+        "metadata-not-encrypted" => !file.is_decrypted(),
         _ => true,
     });
     if signer.as_ref().is_some_and(|signer| signer.name.is_none()) {
         warnings.push(Warning { kind: "any-signer", message: ANYONE.to_owned() });
     }
-    let protection = Protection::new(source, &info, verify, signer, is_decrypted, rules);
+    let protection = Protection::new(&model, file, verify, signer, rules);
     drop(busy);
     let metadata = info.metadata.to_value().map_err(|error| source.relabel(error.into()))?;
     let summary = Summary { source, rules: *rules, info, metadata, payload, protection, warnings };
@@ -102,18 +97,11 @@ pub(super) fn run(
 }
 
 impl Payload {
-    fn read(source: &Source, info: &ModelInfo, rules: &Rules) -> Result<Self, Failure> {
-        if info.encrypted {
-            return Ok(Self::Encrypted);
-        }
-        Ok(Self::of(apr_payload(source, &rules.with_unchecked_signatures())?))
-    }
-
-    fn of(payload: input::Payload) -> Self {
+    fn of(payload: &model_file::Payload) -> Self {
         let layout = payload.layout.version();
-        match payload.model {
+        match &payload.model {
             None => Self::Foreign { layout },
-            Some(model) => Self::Model { layout, facts: Facts::new(&model) },
+            Some(model) => Self::Model { layout, facts: Facts::new(model) },
         }
     }
 }
@@ -138,17 +126,10 @@ impl Facts {
     }
 }
 
-fn warnings(source: &Source, info: &ModelInfo, payload: Option<&Payload>, rules: &Rules) -> Vec<Warning> {
-    let mut warnings = Vec::new();
+fn warnings(model: &Model, info: &ModelInfo, payload: Option<&Payload>, rules: &Rules) -> Vec<Warning> {
+    let mut warnings = Vec::from_iter(quirk(model, rules));
+    warnings.extend(model.file().warnings());
     let mut warn = |kind, message: String| warnings.push(Warning { kind, message });
-    if !rules.is_strict()
-        && let Err(failure) = apr_info(source, Checksum::Skip, &Rules::STRICT)
-    {
-        warn("quirk", format!("strict reading refuses this file: {failure}"));
-    }
-    for warning in info.warnings() {
-        warn(kind(&warning), warning.to_string());
-    }
     if let Some(score) = info.quality {
         warn("quality", format!("quality {score} is what the writer says of its own file"));
     }
@@ -172,21 +153,6 @@ pub(crate) fn stored(rows: usize) -> String {
     )
 }
 
-/// Stable identifier of a warning.
-fn kind(warning: &apr_container::Warning) -> &'static str {
-    use apr_container::Warning;
-    match warning {
-        Warning::UnknownModelType(_) => "unknown-type",
-        Warning::NewerVersion(_) => "newer-version",
-        Warning::ReservedInUse => "reserved",
-        Warning::MetadataNotEncrypted => "metadata-not-encrypted",
-        Warning::SignatureUnchecked => "signature-unchecked",
-        Warning::UnknownLayout => "unknown-layout",
-        Warning::Expansion { .. } => "expansion",
-        _ => "other",
-    }
-}
-
 fn text(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     let shorten = console.out_is_terminal() && !console.is_verbose();
     console.text(|out, style| {
@@ -199,7 +165,7 @@ fn text(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
 }
 
 fn facts(summary: &Summary<'_>) -> Table {
-    let info = &summary.info;
+    let info = summary.info;
     let mut table = Table::new(&[Align::Left, Align::Left]);
     let mut line = |label: &str, text: String| table.row([format!("  {label}"), text]);
     let name = info.model_name().filter(|&name| info.model_type.name() != Some(name));
@@ -274,7 +240,7 @@ fn metadata(metadata: &Value, shorten: bool, out: &mut impl Write, style: Style)
 }
 
 fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
-    let info = &summary.info;
+    let info = summary.info;
     let (major, minor) = info.format_version;
     console.report(&InspectReport {
         file: report::path(summary.source.label()),

@@ -4,11 +4,12 @@ use alloc::borrow::Cow;
 use std::io::{self, Write};
 
 use apr_container::v2::{self, Footer};
+use model_file::Warning;
 
 use super::report::{
     DtypeRow, LISTED, NodeFields, VALUE_CHARS, dtype_rows, heading_of_warnings, more, write_tree,
 };
-use super::warnings::Warning;
+use super::warnings::{misnamed, quirk};
 use super::{by_dtype, item};
 use crate::error::{CODE_INTERNAL, Failure};
 use tensor_dtype::TensorType;
@@ -59,7 +60,7 @@ pub(super) fn run(
     let tensors = model.tensors()?;
     let (dtypes, totals) = by_dtype(&tensors);
     let mut warnings = warnings(&model, file, footer, rules, &tensors);
-    warnings.extend(Warning::misnamed(model.format(), model.label()));
+    warnings.extend(misnamed(model.format(), model.label()));
     let summary = Summary {
         model: &model,
         file,
@@ -80,39 +81,12 @@ fn warnings(
     rules: &Rules,
     tensors: &[Tensor<'_>],
 ) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    let mut warn = |kind, message: String| warnings.push(Warning { kind, message });
-    if !rules.is_strict()
-        && let Some(failure) = model.strict_refusal()
-    {
-        warn("quirk", format!("strict reading refuses this file: {failure}"));
-    }
-    for warning in file.warnings(footer) {
-        warn(kind(&warning), warning.to_string());
-    }
+    let mut warnings = Vec::from_iter(quirk(model, rules));
+    warnings.extend(file.warnings(footer).iter().map(Warning::of_v2));
     if let Some(message) = super::warnings::names(tensors) {
-        warn("name", message);
+        warnings.push(Warning { kind: "name", message });
     }
     warnings
-}
-
-/// Stable identifier of a warning.
-fn kind(warning: &v2::Warning) -> &'static str {
-    use v2::Warning;
-    match warning {
-        Warning::OtherVersion(_) => "newer-version",
-        Warning::ReservedInUse => "reserved",
-        Warning::NotCompressed { .. } => "not-compressed",
-        Warning::Inflated { .. } => "compressed",
-        Warning::Encrypted => "encrypted",
-        Warning::SignatureUnchecked => "signature-unchecked",
-        Warning::UnknownDtypes => "unknown-dtype",
-        Warning::OverlappingTensors => "overlap",
-        Warning::NoFooter => "no-checksum",
-        Warning::WrongFooter { .. } => "wrong-checksum",
-        Warning::TrailingBytes { .. } => "trailing",
-        _ => "other",
-    }
 }
 
 fn text(summary: &Summary<'_>, tree: Option<Extent>, console: &mut Console) -> Result<(), Failure> {

@@ -4,11 +4,12 @@ use alloc::borrow::Cow;
 use std::io::{self, Write};
 
 use gguf_core::{Endian, Entry, Header, Value};
+use model_file::Warning;
 
 use super::report::{
     DtypeRow, LISTED, NodeFields, VALUE_CHARS, dtype_rows, heading_of_warnings, more, totals, write_tree,
 };
-use super::warnings::{self, Warning};
+use super::warnings::{self, misnamed, quirk};
 use super::{by_dtype, item};
 use crate::error::{CODE_INTERNAL, Failure};
 use crate::input::{Contents, Gguf, Model, Rules, Source, Tensor, Totals};
@@ -55,7 +56,7 @@ pub(super) fn run(
     let tensors = model.tensors()?;
     let (dtypes, totals) = by_dtype(&tensors);
     let mut warnings = warnings(&model, file, &header, rules, &tensors);
-    warnings.extend(Warning::misnamed(model.format(), model.label()));
+    warnings.extend(misnamed(model.format(), model.label()));
     let summary = Summary {
         model: &model,
         file,
@@ -76,13 +77,8 @@ fn warnings(
     rules: &Rules,
     tensors: &[Tensor<'_>],
 ) -> Vec<Warning> {
-    let mut warnings = Vec::new();
+    let mut warnings = Vec::from_iter(quirk(model, rules));
     let mut warn = |kind, message: String| warnings.push(Warning { kind, message });
-    if !rules.is_strict()
-        && let Some(failure) = model.strict_refusal()
-    {
-        warn("quirk", format!("strict reading refuses this file: {failure}"));
-    }
     let part = shard(header);
     if let Some((no, count)) = part {
         warn("part", format!("this is part {no} of {count}: the other files hold the rest of the model"));

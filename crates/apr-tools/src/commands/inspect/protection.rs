@@ -1,16 +1,11 @@
 //! Which parts of an `.apr` file of version 1 are authenticated, and by what.
 
-use std::io::{Read as _, Seek as _, SeekFrom};
-
-use apr_container::{KeyHint, ModelInfo};
-use apr_crypto::{RecipientPublic, VerifyingKey};
+use apr_container::KeyHint;
+use apr_crypto::VerifyingKey;
 use serde::Serialize;
 
-use crate::input::{Rules, Source};
+use crate::input::{AprV1, Model, Rules};
 use crate::secrets::SignedBy;
-
-/// Bytes before the metadata.
-const HEADER_LEN: u64 = 32;
 
 /// What protects a file from modification.
 pub(super) struct Protection {
@@ -53,32 +48,21 @@ enum By {
 
 impl Protection {
     pub(super) fn new(
-        source: &Source,
-        info: &ModelInfo,
+        model: &Model,
+        file: &AprV1,
         is_compared: bool,
         signer: Option<SignedBy>,
-        is_decrypted: bool,
         rules: &Rules,
     ) -> Self {
-        let payload_at = HEADER_LEN + info.metadata_size;
-        let is_by_password = is_decrypted && source.keys().has_password();
-        let signature = info.signed.then(|| {
-            let key = bytes_at::<32>(source, payload_at + info.payload_size + 64);
-            Signature { key: key.and_then(|key| VerifyingKey::from_bytes(&key).ok()), signer }
-        });
-        let encryption = info.encrypted.then(|| {
-            let mode = info.key_hint();
-            let id = (mode == Some(KeyHint::Recipient))
-                .then(|| bytes_at::<{ RecipientPublic::ID_LEN }>(source, payload_at + 32))
-                .flatten();
-            Encryption {
-                mode,
-                recipient: id.map(|id| base16ct::lower::encode_string(&id)),
-                has_commitment: info.has_key_commitment(),
-                // Strict reading opens no payload that is not bound.
-                is_bound: (is_decrypted && rules.is_strict()).then_some(true),
-                is_by_password,
-            }
+        let (info, is_decrypted) = (file.info(), file.is_decrypted());
+        let signature = info.signed.then(|| Signature { key: model.file().signer_declared(), signer });
+        let encryption = info.encrypted.then(|| Encryption {
+            mode: info.key_hint(),
+            recipient: model.file().recipient_declared().map(|id| base16ct::lower::encode_string(&id)),
+            has_commitment: info.has_key_commitment(),
+            // Strict reading opens no payload that is not bound.
+            is_bound: (is_decrypted && rules.is_strict()).then_some(true),
+            is_by_password: is_decrypted && model.source().keys().has_password(),
         });
         Self { is_compared, signature, encryption }
     }
@@ -229,13 +213,4 @@ impl Encryption {
             bound: self.is_bound,
         }
     }
-}
-
-/// Bytes of the file, if they are there.
-fn bytes_at<const N: usize>(source: &Source, offset: u64) -> Option<[u8; N]> {
-    let mut file = durable_file::open_regular(source.path(), u64::MAX).ok()?.into_file();
-    file.seek(SeekFrom::Start(offset)).ok()?;
-    let mut bytes = [0; N];
-    file.read_exact(&mut bytes).ok()?;
-    Some(bytes)
 }

@@ -3,9 +3,9 @@
 use alloc::borrow::Cow;
 use std::io::{self, Write};
 
+use model_file::Warning;
 use st_core::Metadata;
 
-use super::warnings::Warning;
 use super::{FileSummary, Summary, checkpoints};
 use crate::error::Failure;
 use crate::input::Totals;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use apr_crypto::VerifyingKey;
 use apr_sealed::{Part, PartKind, SealedHeader, StanzaKind};
+use model_file::TensorDescription;
 
 use super::Args;
 use super::report::{LISTED, VALUE_CHARS, more};
@@ -266,24 +267,19 @@ struct InsideFields<'a> {
     bytes: u64,
     recipients: Option<&'a [Option<String>]>,
     private_metadata: Fields<&'a String, &'a String>,
-    tensors: Vec<TensorFields<'a>>,
-}
-
-#[derive(Serialize)]
-struct TensorFields<'a> {
-    name: &'a str,
-    dtype: &'a str,
-    shape: &'a [u64],
-    bytes: u64,
+    tensors: Vec<TensorDescription>,
 }
 
 impl<'a> InsideFields<'a> {
     fn new(inside: &'a Inside) -> Self {
-        let tensor = |part: &'a Part| TensorFields {
-            name: part.name(),
-            dtype: part.dtype(),
-            shape: part.shape(),
+        let tensor = |part: &Part| TensorDescription {
+            name: part.name().to_owned(),
+            dtype: part.dtype().to_owned(),
+            shape: part.shape().to_vec(),
             bytes: part.len(),
+            offset: None,
+            sha256: None,
+            shard: None,
         };
         Self {
             bytes: inside.parts.iter().map(Part::len).sum(),

@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-use st_mmap::SafeTensorsFile;
+use model_file::Warning;
 
 use super::{FileSummary, is_aligned};
 use crate::checkpoints::About;
-use crate::error::Failure;
-use crate::input::{Format, Rules, Tensor};
+use crate::input::{Format, Model, Rules, Tensor};
 use crate::output::ending::Ending;
 use crate::terminal::escape::{cut, is_hazard};
 use crate::terminal::human;
@@ -19,33 +17,30 @@ const MUCH_SPARE: u64 = 64 << 10;
 /// Names longer than this are not meant for people.
 const LONG_NAME: usize = 256;
 
-/// A remark about a valid file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Warning {
-    /// Stable identifier.
-    pub(super) kind: &'static str,
-    pub(super) message: String,
+/// That name and content of a file disagree.
+pub(super) fn misnamed(format: Format, path: &Path) -> Option<Warning> {
+    let message = Ending::disagreement(format, path)?;
+    Some(Warning { kind: "misnamed", message })
 }
 
-impl Warning {
-    /// That name and content of a file disagree.
-    pub(super) fn misnamed(format: Format, path: &Path) -> Option<Self> {
-        let message = Ending::disagreement(format, path)?;
-        Some(Self { kind: "misnamed", message })
-    }
+/// In compat mode, what strict reading would have refused.
+pub(super) fn quirk(model: &Model, rules: &Rules) -> Option<Warning> {
+    let refusal = if rules.is_strict() { None } else { model.strict_refusal() };
+    let message = format!("strict reading refuses this file: {}", refusal?);
+    Some(Warning { kind: "quirk", message })
 }
 
 /// All warnings about a model, in a fixed order of kinds.
 pub(super) fn all(
+    model: &Model,
     tensors: &[Tensor<'_>],
     files: &[FileSummary<'_>],
     rules: &Rules,
     checkpoint: Option<&About>,
 ) -> Vec<Warning> {
-    let mut warnings = Vec::new();
+    let mut warnings = Vec::from_iter(quirk(model, rules));
     let mut warn =
         |kind, message: Option<String>| warnings.extend(message.map(|message| Warning { kind, message }));
-    warn("quirk", quirk(files, rules));
     warn("unaligned", unaligned(tensors));
     warn("order", order(files));
     // A checkpoint is described by its own files.
@@ -58,16 +53,6 @@ pub(super) fn all(
         warn(kind, Some(message));
     }
     warnings
-}
-
-/// In compat mode, what strict reading would have refused.
-fn quirk(files: &[FileSummary<'_>], rules: &Rules) -> Option<String> {
-    if rules.is_strict() {
-        return None;
-    }
-    let refused = |file: &FileSummary<'_>| SafeTensorsFile::open(file.part.file.path()).err();
-    let failure = Failure::from(files.iter().find_map(refused)?);
-    Some(format!("strict reading refuses this file: {failure}"))
 }
 
 fn unaligned(tensors: &[Tensor<'_>]) -> Option<String> {

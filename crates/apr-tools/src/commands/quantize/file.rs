@@ -159,7 +159,8 @@ impl NewFile {
         output: &Output,
         console: &Console,
     ) -> Result<Errors, Failure> {
-        let mut progress = console.progress("quantizing", work.tensors.iter().map(Tensor::byte_len).sum());
+        let mut progress =
+            console.progress("quantizing", work.tensors.iter().map(|tensor| tensor.byte_len()).sum());
         let mut errors: Errors = vec![None; work.plan.decisions().len()];
         output.destination.fill(output.overwrite, |out| {
             let mut stop = None;
