@@ -3,22 +3,18 @@
 use alloc::sync::Arc;
 
 use apr_container::{KeyHint, ModelInfo, prefix_len, v2};
-use apr_crypto::{RecipientPublic, VerifyingKey};
+use apr_crypto::VerifyingKey;
 use apr_sealed::{SealedHeader, StanzaKind};
 use gguf_core::{Endian, Value as GgufValue};
-use model_file::{Contents, FileKind, Gguf, ModelFile, OpenOptions, ReadOptions};
+use model_file::{Contents, FileKind, Gguf, ModelFile, OpenOptions, ReadOptions, TensorDescription};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
-use read_at::ReadAt;
-use st_core::Header;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use read_at::ReadAt as _;
 
 use super::refusal::Refusal;
-use super::source::{Source, open};
+use super::source::{Bytes, Source};
 use super::values::metadata_to_python;
 
-/// Bytes before the metadata of a file of version 1, and of a signature in front of its key.
-const HEADER_LEN: u64 = 32;
-const SIGNATURE_LEN: u64 = 64;
 /// Of a file that does not begin as any of them does.
 const UNKNOWN: &str = "not an .apr, sealed, safetensors or GGUF file";
 
@@ -43,93 +39,82 @@ pub(crate) fn inspect<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let source = Source::of(file)?;
     let found = py.detach(|| {
-        let bytes: Bytes<'_> = match source.path() {
-            Some(path) => Arc::new(open(path)?),
-            None => Arc::new(source.bytes().unwrap_or_default()),
-        };
-        let file = look(&bytes, compat)?;
-        let declared = match file.contents() {
-            Contents::AprV1(file) => declared(&bytes, file.info()),
-            _ => Declared::default(),
-        };
-        Ok((file, declared))
+        let read = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };
+        look(&source.open()?, &OpenOptions::new().with_read_options(read))
     });
     let raise = |refusal: Refusal| refusal.raise_of(py, source.path(), source.refused());
-    let (file, declared) = found.map_err(raise)?;
-    match file.contents() {
-        Contents::AprV1(file) => of_apr1(py, file.info(), &declared),
-        Contents::AprV2(file) => of_apr2(py, file.index()),
-        Contents::Sealed(header) => of_sealed(py, header),
-        Contents::SafeTensors(files) => {
-            let headers = files.headers().map_err(|error| raise(error.into()))?;
-            headers.first().map_or_else(|| Ok(PyDict::new(py)), |header| of_safetensors(py, header))
-        }
-        Contents::Gguf(file) => of_gguf(py, file),
+    let opened = found.map_err(raise)?;
+    let description = opened.describe().map_err(|error| raise(error.into()))?;
+    let dict = PyDict::new(py);
+    dict.set_item("format", &description.format)?;
+    if let Some(version) = description.version {
+        dict.set_item("version", version)?;
     }
+    dict.set_item("file_size", description.file_size)?;
+    if !matches!(opened.contents(), Contents::AprV1(_) | Contents::Sealed(_)) {
+        dict.set_item("tensors", tensors(py, &description.tensors)?)?;
+    }
+    match opened.contents() {
+        Contents::AprV1(file) => add_apr_v1(&dict, &opened, file.info())?,
+        Contents::AprV2(file) => add_apr_v2(&dict, file.index())?,
+        Contents::Sealed(header) => add_sealed(&dict, &opened, header)?,
+        Contents::SafeTensors(files) => {
+            let metadata = PyDict::new(py);
+            let headers = files.headers().map_err(|error| raise(error.into()))?;
+            for (key, text) in
+                headers.iter().filter_map(|header| header.metadata()).flat_map(|all| all.iter())
+            {
+                metadata.set_item(key, text)?;
+            }
+            dict.set_item("metadata", metadata)?;
+        }
+        Contents::Gguf(file) => add_gguf(&dict, file)?,
+    }
+    Ok(dict)
 }
 
-/// A file's bytes.
-pub(super) type Bytes<'b> = Arc<dyn ReadAt + Send + Sync + 'b>;
-
-/// What a protected file declares next to its payload.
-#[derive(Default)]
-struct Declared {
-    /// The key of the signature; `None` if its bytes are no key.
-    signer: Option<VerifyingKey>,
-    /// The beginning of the recipient's public key.
-    recipient: Option<[u8; RecipientPublic::ID_LEN]>,
+fn tensors<'py>(py: Python<'py>, tensors: &[TensorDescription]) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    for tensor in tensors {
+        let dict = PyDict::new(py);
+        dict.set_item("dtype", &tensor.dtype)?;
+        dict.set_item("shape", PyTuple::new(py, &tensor.shape)?)?;
+        dict.set_item("nbytes", tensor.bytes)?;
+        all.set_item(&tensor.name, dict)?;
+    }
+    Ok(all)
 }
 
-/// Opens a file without keys.
-pub(super) fn look<'b>(bytes: &Bytes<'b>, compat: bool) -> Result<ModelFile<Bytes<'b>>, Refusal> {
-    let read = if compat { ReadOptions::COMPAT } else { ReadOptions::STRICT };
+/// Opens a file.
+pub(super) fn look<'b>(
+    bytes: &Bytes<'b>,
+    options: &OpenOptions<'_>,
+) -> Result<ModelFile<Bytes<'b>>, Refusal> {
     let len = bytes.total_len();
     let mut first = vec![0; len.min(FileKind::PREFIX as u64) as usize];
     bytes.read_exact_at(0, &mut first).map_err(model_file::Error::from)?;
     if FileKind::of(&first).model().is_none() {
         // What is no file at all is refused by the reader of the package's own format.
-        let first = first.get(..HEADER_LEN as usize).unwrap_or(&first);
-        return Err(match prefix_len(first, len, &read.apr) {
+        let first = first.get(..32).unwrap_or(&first);
+        return Err(match prefix_len(first, len, &options.read_options().apr) {
             Err(error) if error.code() != "ac-magic" => error.into(),
             _ => Refusal::Said { code: "ac-magic", text: UNKNOWN.to_owned() },
         });
     }
-    Ok(ModelFile::read(Arc::clone(bytes), &OpenOptions::new().with_read_options(read))?)
-}
-
-fn declared(file: &Bytes<'_>, info: &ModelInfo) -> Declared {
-    let payload_at = HEADER_LEN + info.metadata_size;
-    let mut declared = Declared::default();
-    if info.signed {
-        let key = bytes_at(file, payload_at + info.payload_size + SIGNATURE_LEN);
-        declared.signer = key.and_then(|key| VerifyingKey::from_bytes(&key).ok());
-    }
-    if info.encrypted && info.key_hint() == Some(KeyHint::Recipient) {
-        declared.recipient = bytes_at(file, payload_at + RecipientPublic::LEN as u64);
-    }
-    declared
-}
-
-fn bytes_at<const N: usize>(file: &Bytes<'_>, offset: u64) -> Option<[u8; N]> {
-    let mut bytes = [0; N];
-    file.read_exact_at(offset, &mut bytes).ok()?;
-    Some(bytes)
+    Ok(ModelFile::read(Arc::clone(bytes), options)?)
 }
 
 pub(crate) fn gguf_options(compat: bool) -> gguf_core::ReadOptions {
     if compat { gguf_core::ReadOptions::COMPAT } else { gguf_core::ReadOptions::STRICT }
 }
 
-fn of_apr1<'py>(py: Python<'py>, info: &ModelInfo, declared: &Declared) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("format", "apr")?;
-    dict.set_item("version", 1)?;
+fn add_apr_v1(dict: &Bound<'_, PyDict>, file: &ModelFile<Bytes<'_>>, info: &ModelInfo) -> PyResult<()> {
+    let py = dict.py();
     dict.set_item("format_version", info.format_version)?;
     dict.set_item("model_type", info.model_type.to_string())?;
     dict.set_item("model", info.model_name())?;
     dict.set_item("flags", info.flags.names().collect::<Vec<_>>())?;
     dict.set_item("compression", info.compression.to_string())?;
-    dict.set_item("file_size", info.file_size)?;
     dict.set_item("payload_size", info.payload_size)?;
     dict.set_item("uncompressed_size", info.uncompressed_size)?;
     dict.set_item("metadata_size", info.metadata_size)?;
@@ -143,14 +128,13 @@ fn of_apr1<'py>(py: Python<'py>, info: &ModelInfo, declared: &Declared) -> PyRes
             _ => "something newer",
         }),
     )?;
-    let recipient = declared.recipient.map(|id| base16ct::lower::encode_string(&id));
+    let recipient = file.recipient_declared().map(|id| base16ct::lower::encode_string(&id));
     encryption.set_item("recipient", recipient)?;
     encryption.set_item("bound", info.has_key_commitment())?;
     dict.set_item("encryption", info.encrypted.then_some(encryption))?;
-    dict.set_item("signature", signature(py, info.signed, declared.signer)?)?;
+    dict.set_item("signature", signature(py, info.signed, file.signer_declared())?)?;
     dict.set_item("metadata", metadata_to_python(py, &info.metadata)?)?;
-    dict.set_item("warnings", info.warnings().map(|warning| warning.to_string()).collect::<Vec<_>>())?;
-    Ok(dict)
+    dict.set_item("warnings", info.warnings().map(|warning| warning.to_string()).collect::<Vec<_>>())
 }
 
 /// The key that the file names as its signer, not verified.
@@ -168,45 +152,20 @@ fn signature<'py>(
     Ok(Some(dict))
 }
 
-fn of_apr2<'py>(py: Python<'py>, index: &v2::Index) -> PyResult<Bound<'py, PyDict>> {
-    let (dict, tensors) = (PyDict::new(py), PyDict::new(py));
-    for info in index.iter() {
-        let shape = info.shape().iter().copied();
-        tensors.set_item(info.name(), row(py, info.dtype().to_string(), shape, info.byte_len())?)?;
-    }
-    dict.set_item("format", "apr")?;
-    dict.set_item("version", 2)?;
+fn add_apr_v2(dict: &Bound<'_, PyDict>, index: &v2::Index) -> PyResult<()> {
     dict.set_item("format_version", index.header().version())?;
     dict.set_item("model_type", &index.metadata().model_type)?;
     dict.set_item("flags", index.header().flags().names().collect::<Vec<_>>())?;
-    dict.set_item("file_size", index.file_len())?;
-    dict.set_item("tensors", tensors)?;
-    dict.set_item("metadata", json(py, &index.metadata().to_json())?)?;
-    dict.set_item("warnings", index.warnings().iter().map(ToString::to_string).collect::<Vec<_>>())?;
-    Ok(dict)
+    dict.set_item("metadata", json(dict.py(), &index.metadata().to_json())?)?;
+    dict.set_item("warnings", index.warnings().iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 
 fn json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("json")?.getattr("loads")?.call1((text,))
 }
 
-fn row<'py>(
-    py: Python<'py>,
-    dtype: impl AsRef<str>,
-    shape: impl Iterator<Item = u64>,
-    byte_len: u64,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("dtype", dtype.as_ref())?;
-    dict.set_item("shape", pyo3::types::PyTuple::new(py, shape.collect::<Vec<u64>>())?)?;
-    dict.set_item("nbytes", byte_len)?;
-    Ok(dict)
-}
-
-fn of_sealed<'py>(py: Python<'py>, header: &SealedHeader) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("format", "sealed")?;
-    dict.set_item("file_size", header.lens().iter().sum::<u64>())?;
+fn add_sealed(dict: &Bound<'_, PyDict>, file: &ModelFile<Bytes<'_>>, header: &SealedHeader) -> PyResult<()> {
+    let py = dict.py();
     dict.set_item("suite", header.suite().to_string())?;
     let count = |wanted: fn(&StanzaKind) -> bool| header.stanzas().iter().filter(|kind| wanted(kind)).count();
     let encryption = PyDict::new(py);
@@ -214,54 +173,26 @@ fn of_sealed<'py>(py: Python<'py>, header: &SealedHeader) -> PyResult<Bound<'py,
     encryption.set_item("password", count(|kind| matches!(kind, StanzaKind::Password)) > 0)?;
     encryption.set_item("bound", header.has_bound_recipients())?;
     dict.set_item("encryption", header.is_encrypted().then_some(encryption))?;
-    let key = header.signer_declared().and_then(|key| VerifyingKey::from_bytes(&key).ok());
-    dict.set_item("signature", signature(py, header.is_signed(), key)?)?;
+    dict.set_item("signature", signature(py, header.is_signed(), file.signer_declared())?)?;
     let metadata = PyDict::new(py);
     header.public_declared().iter().try_for_each(|(key, text)| metadata.set_item(key, text))?;
-    dict.set_item("metadata", metadata)?;
-    Ok(dict)
+    dict.set_item("metadata", metadata)
 }
 
-fn of_safetensors<'py>(py: Python<'py>, header: &Header) -> PyResult<Bound<'py, PyDict>> {
-    let (dict, tensors, metadata) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
-    for info in header.iter() {
-        let shape = info.shape().iter().map(|&dim| dim as u64);
-        tensors.set_item(info.name(), row(py, info.dtype().name(), shape, info.byte_len())?)?;
-    }
-    for (key, text) in header.metadata().iter().flat_map(st_core::Metadata::iter) {
-        metadata.set_item(key, text)?;
-    }
-    dict.set_item("format", "safetensors")?;
-    dict.set_item("file_size", header.file_len())?;
-    dict.set_item("tensors", tensors)?;
-    dict.set_item("metadata", metadata)?;
-    Ok(dict)
-}
-
-fn of_gguf<'py>(py: Python<'py>, file: &Gguf) -> PyResult<Bound<'py, PyDict>> {
+fn add_gguf(dict: &Bound<'_, PyDict>, file: &Gguf) -> PyResult<()> {
+    let py = dict.py();
     let header = file.header().map_err(|error| Refusal::from(error).raise(py, None))?;
-    let (dict, tensors, metadata) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
-    for info in header.tensors() {
-        let name = info.name().to_str_lossy();
-        tensors.set_item(name, row(py, info.dtype().name(), info.shape(), info.byte_len())?)?;
-    }
+    let metadata = PyDict::new(py);
     for entry in header.entries() {
         metadata.set_item(entry.key().to_str_lossy(), gguf_value(py, entry.value())?)?;
     }
-    dict.set_item("format", "gguf")?;
-    dict.set_item("version", header.version())?;
-    dict.set_item(
-        "byte_order",
-        match header.endian() {
-            Endian::Little => "little",
-            Endian::Big => "big",
-        },
-    )?;
+    let byte_order = match header.endian() {
+        Endian::Little => "little",
+        Endian::Big => "big",
+    };
+    dict.set_item("byte_order", byte_order)?;
     dict.set_item("alignment", header.alignment())?;
-    dict.set_item("file_size", file.file_len())?;
-    dict.set_item("tensors", tensors)?;
-    dict.set_item("metadata", metadata)?;
-    Ok(dict)
+    dict.set_item("metadata", metadata)
 }
 
 /// Texts that are not UTF-8 have replacement characters. Lists are no deeper than the header's reader permits.

@@ -2,24 +2,18 @@
 
 use std::path::PathBuf;
 
-use apr_container::{
-    Expect, Limits, LoadOptions, Metadata, ReadOptions, UncheckedSignature, inspect_reader,
-    load_from_bytes_with, v2, verify_signature,
-};
-use apr_models::{AnyModel, MODEL_KEY, Tensors};
-use model_file::{FileKind, ModelFormat};
+use apr_container::{Limits, ReadOptions, UncheckedSignature};
+use apr_models::MODEL_KEY;
+use model_file::{Contents, ErrorKind, FileKind, ModelFormat, OpenOptions};
 use pyo3::prelude::*;
-use st_core::Header;
 
+use super::inspect::look;
 use super::keys::{Keys, Opening};
 use super::loaded::Loaded;
 use super::model::Model;
 use super::refusal::Refusal;
 use super::source::Source;
 use super::values::metadata_of_v2;
-
-/// Longest file that is taken for a model: none that version 1 can describe is longer.
-const MAX_LEN: u64 = 1 << 34;
 
 /// Loads the model of an `.apr` file of either version, or of a safetensors file that holds one. The file is read once; its
 /// signature is verified first, then it is decrypted, then decoded.
@@ -73,55 +67,38 @@ pub(crate) fn load(
 }
 
 fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded, Refusal> {
-    let holds_models = |format| {
-        matches!(format, FileKind::Model(ModelFormat::AprV1 | ModelFormat::AprV2 | ModelFormat::SafeTensors))
-    };
-    let (format, file) = source.read(MAX_LEN, holds_models)?;
-    match format {
-        FileKind::Model(ModelFormat::AprV1) => version_1(&file, keys, options),
-        FileKind::Model(ModelFormat::AprV2) => {
-            keys.refuse_for("an .apr file of version 2")?;
-            let index = v2::Index::from_bytes(&file, options)?;
-            let tensors = Tensors::from_apr2(&file)?;
-            let metadata = metadata_of_v2(index.metadata(), MODEL_KEY);
-            of_tensors(&tensors, metadata)
+    let bytes = source.open()?;
+    let read = model_file::ReadOptions { apr: *options, ..model_file::ReadOptions::STRICT };
+    let mut options = OpenOptions::new().with_read_options(read);
+    match FileKind::of_source(&bytes).map_err(model_file::Error::from)?.model() {
+        Some(ModelFormat::AprV1) => options = options.with_access(keys.access()),
+        Some(ModelFormat::AprV2) => keys.refuse_for("an .apr file of version 2")?,
+        Some(ModelFormat::SafeTensors) => keys.refuse_for("a safetensors file")?,
+        Some(ModelFormat::Sealed) => return Err(foreign("a sealed file: apr.open_sealed opens it")),
+        Some(ModelFormat::Gguf) => {
+            return Err(foreign("a GGUF file, which holds tensors of a network and no model that predicts"));
         }
-        FileKind::Model(ModelFormat::SafeTensors) => {
-            keys.refuse_for("a safetensors file")?;
-            of_safetensors(&file)
-        }
-        FileKind::Model(ModelFormat::Sealed) => Err(foreign("a sealed file: apr.open_sealed opens it")),
-        FileKind::Model(ModelFormat::Gguf) => {
-            Err(foreign("a GGUF file, which holds tensors of a network and no model that predicts"))
-        }
-        // Its reader says what is wrong with it.
-        FileKind::Foreign(_) | FileKind::Unknown => version_1(&file, keys, options),
+        None => {}
     }
+    let file = look(&bytes, &options)?;
+    let (signer, metadata) = match file.contents() {
+        Contents::AprV1(file) => {
+            let signer = file.signer().map(|signer| keys.signed_by(signer.as_signer()));
+            (signer, None)
+        }
+        Contents::AprV2(file) => (None, Some(metadata_of_v2(file.index().metadata(), MODEL_KEY))),
+        _ => (None, None),
+    };
+    let named = file.into_model().map_err(|error| match error.kind() {
+        ErrorKind::ForeignPayload { .. } => {
+            Refusal::Said { code: "am-unknown-model", text: error.to_string() }
+        }
+        _ => error.into(),
+    })?;
+    let metadata = metadata.unwrap_or(named.metadata);
+    Ok(Loaded { model: named.model, metadata, signer })
 }
 
 fn foreign(what: &str) -> Refusal {
     Refusal::Said { code: "ac-magic", text: what.to_owned() }
-}
-
-fn version_1(file: &[u8], keys: &Keys, options: &ReadOptions) -> Result<Loaded, Refusal> {
-    let access = keys.access();
-    let model = load_from_bytes_with(file, Expect::AnyKnown, LoadOptions { read: *options, access })?;
-    let signer = verify_signature(file, access.trust(), options)?;
-    let info = inspect_reader(file, file.len() as u64, options)?;
-    Ok(Loaded { model, metadata: info.metadata, signer: signer.map(|signer| keys.signed_by(signer)) })
-}
-
-fn of_safetensors(file: &[u8]) -> Result<Loaded, Refusal> {
-    let header = Header::from_bytes(file, &st_core::ReadOptions::STRICT)?;
-    let mut metadata = Metadata::default();
-    for (key, text) in header.metadata().iter().flat_map(st_core::Metadata::iter) {
-        if key != MODEL_KEY {
-            metadata.custom.insert(key.to_owned(), text);
-        }
-    }
-    of_tensors(&Tensors::from_safetensors(file)?, metadata)
-}
-
-fn of_tensors(tensors: &Tensors, metadata: Metadata) -> Result<Loaded, Refusal> {
-    Ok(Loaded { model: AnyModel::from_tensors(tensors)?, metadata, signer: None })
 }

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use apr_crypto::{Password, RecipientPublic, SigningKey};
 use apr_sealed::{Part, Plan, SealOptions, seal_file};
 use gguf_core::Endian;
-use model_file::{Contents, ModelFile};
+use model_file::{Contents, ModelFile, OpenOptions, ReadOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use read_at::{FileSource, ReadAt as _};
 
-use super::inspect::{Bytes, look};
+use super::inspect::look;
 use super::keys::{password_of, recipients_of, signing_key_of};
 use super::refusal::Refusal;
-use super::source::open;
+use super::source::{Bytes, open};
 
 /// Where a sealed file keeps the name of what was sealed: `apr open` restores it under that name.
 const NAME_KEY: &str = "file.name";
@@ -100,7 +100,8 @@ fn sealed(path: &Path, out: &Path, keys: &SealKeys, public: Texts, private: Text
 
 /// The tensors of the file and the bytes between them, if its header lists tensors.
 fn plan(file: &Bytes<'_>, len: u64) -> Result<Plan, Refusal> {
-    let tensors = look(file, true).and_then(|file| tensors(&file));
+    let tensors = look(file, &OpenOptions::new().with_read_options(ReadOptions::COMPAT))
+        .and_then(|file| tensors(&file));
     // What its reader refuses may be sealed all the same.
     match Plan::of_file(len, tensors.unwrap_or_default()) {
         Ok(plan) => Ok(plan),

@@ -1,14 +1,12 @@
-//! The bytes of a file, and its format.
+//! The bytes of a file.
 
-use alloc::borrow::Cow;
-use std::io::Read as _;
+use alloc::sync::Arc;
 use std::path::{Path, PathBuf};
 
-use model_file::FileKind;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use read_at::FileSource;
+use read_at::{FileSource, ReadAt};
 
 use super::refusal::Refusal;
 use crate::buffer::{Buffer, Wanted};
@@ -62,30 +60,17 @@ impl Source {
         }
     }
 
-    /// The whole content of a file of at most `max_len` bytes, if `wants` it by its format; otherwise the first few bytes.
-    pub(crate) fn read(
-        &self,
-        max_len: u64,
-        wants: impl Fn(FileKind) -> bool,
-    ) -> Result<(FileKind, Cow<'_, [u8]>), Refusal> {
-        let path = match (self, self.bytes()) {
-            (Self::File(path), _) => path,
-            (_, bytes) => {
-                let bytes = bytes.unwrap_or_default();
-                return Ok((FileKind::of(bytes), Cow::Borrowed(bytes)));
-            }
-        };
-        let mut first = Vec::new();
-        open(path)?.into_file().take(FileKind::PREFIX as u64).read_to_end(&mut first)?;
-        let format = FileKind::of(&first);
-        if !wants(format) {
-            return Ok((format, Cow::Owned(first)));
-        }
-        let bytes = durable_file::read(path, max_len)?;
-        // What counts is what was read.
-        Ok((FileKind::of(&bytes), Cow::Owned(bytes)))
+    /// The bytes, to be read at any offset.
+    pub(crate) fn open(&self) -> Result<Bytes<'_>, Refusal> {
+        Ok(match self.path() {
+            Some(path) => Arc::new(open(path)?),
+            None => Arc::new(self.bytes().unwrap_or_default()),
+        })
     }
 }
+
+/// A file's bytes.
+pub(super) type Bytes<'b> = Arc<dyn ReadAt + Send + Sync + 'b>;
 
 /// An open regular file.
 pub(crate) fn open(path: &Path) -> Result<FileSource, Refusal> {
