@@ -194,7 +194,7 @@ fn filled<T: Clone + Default + Send>(
             let part = &part;
             thread::Builder::new().spawn_scoped(scope, move || part(idx * rows_of_each, out))
         });
-        let threads: Vec<_> = work.collect::<Result<_, _>>()?;
+        let threads: Vec<_> = work.collect::<Result<_, _>>().map_err(Refusal::Io)?;
         // The first of the refusals is told, as one thread would.
         for thread in threads {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

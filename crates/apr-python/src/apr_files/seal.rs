@@ -79,7 +79,7 @@ fn sealed(path: &Path, out: &Path, keys: &SealKeys, public: Texts, private: Text
     let len = source.total_len();
     let mut file = source.into_file();
     // Read by offset: the position of the file stays at its beginning.
-    let bytes: Bytes<'_> = Arc::new(FileSource::with_len(file.try_clone()?, len));
+    let bytes: Bytes<'_> = Arc::new(FileSource::with_len(file.try_clone().map_err(Refusal::Io)?, len));
     let plan = plan(&bytes, len)?;
     let mut options = SealOptions::default();
     (options.public, options.private) = (public, private);

@@ -157,7 +157,7 @@ impl SealedFile {
         let write = || -> Result<(), Refusal> {
             let mut replacement = durable_file::Replacement::create(&path)?;
             self.reader.restore(&mut replacement)?;
-            replacement.flush()?;
+            replacement.flush().map_err(Refusal::Io)?;
             Ok(replacement.commit()?)
         };
         py.detach(write).map_err(|refusal| refusal.raise(py, Some(&self.path)))
