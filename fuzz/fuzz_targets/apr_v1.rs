@@ -7,7 +7,7 @@ use std::{env, fs, process};
 use apr_container::v1::Container;
 use apr_container::{
     Error, Expect, ModelInfo, PayloadLayout, ReadOptions, SaveOptions, UncheckedSignature,
-    encode_payload_to_vec, inspect_bytes_with, inspect_reader, load_from_bytes_with, load_with, to_vec,
+    encode_payload_to_vec, inspect_bytes_with, inspect_from, load_from_bytes_with, load_with, to_vec,
 };
 use apr_fuzz::apr::first;
 use apr_models::{AnyModel, LinearRegression, Model, Numbers};
@@ -40,7 +40,7 @@ type Results = [Option<Vec<u8>>; 5];
 
 fn check(file: &[u8], options: &ReadOptions) -> Results {
     let info = inspect_bytes_with(file, options).map_err(|error| sound(file, error)).ok();
-    let read = inspect_reader(file, file.len() as u64, options).map_err(|error| sound(file, error)).ok();
+    let read = inspect_from(&file, options).map_err(|error| sound(file, error)).ok();
     assert!(info.is_none() || info.as_ref().map(described) == read.as_ref().map(described));
 
     let container = Container::from_bytes_with(file, options).map_err(|error| sound(file, error)).ok();

@@ -27,6 +27,7 @@ mod codec;
 mod compression;
 mod crc;
 mod error;
+mod flags;
 mod limits;
 mod map;
 mod metadata;
@@ -59,7 +60,7 @@ pub use crate::v1::inspect::{
     Checksum, ModelInfo, Warning, inspect_bytes, inspect_bytes_with, inspect_prefix, prefix_len,
 };
 #[cfg(feature = "std")]
-pub use crate::v1::inspect::{inspect, inspect_reader, inspect_with};
+pub use crate::v1::inspect::{inspect, inspect_from, inspect_with};
 pub use crate::v1::load::{Expect, LoadOptions, load_from_bytes, load_from_bytes_with, view_bytes};
 #[cfg(feature = "std")]
 pub use crate::v1::load::{load, load_from, load_with};

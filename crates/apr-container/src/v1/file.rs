@@ -232,7 +232,7 @@ fn shrunk(needed: u64, available: u64) -> Error {
 
 /// The error for a source that could not be read at `position`.
 #[cold]
-fn failed(error: read_at::Error, len: u64, position: u64) -> Error {
+pub(crate) fn failed(error: read_at::Error, len: u64, position: u64) -> Error {
     if error.kind() != read_at::ErrorKind::Source {
         return std::io::Error::from(error).into();
     }

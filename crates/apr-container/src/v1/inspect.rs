@@ -5,9 +5,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 #[cfg(feature = "std")]
-use std::io::Read;
-#[cfg(feature = "std")]
 use std::path::Path;
+
+#[cfg(feature = "std")]
+use read_at::ReadAt;
 
 use crate::codec::MODEL_NAME_KEY;
 use crate::codec::payload_layout::PayloadLayout;
@@ -17,6 +18,8 @@ use crate::limits::ReadOptions;
 use crate::metadata::{DistillationInfo, Metadata};
 use crate::model_type::ModelType;
 use crate::v1::container::Container;
+#[cfg(feature = "std")]
+use crate::v1::file::{checksum_mismatch_from, failed, open};
 use crate::v1::flags::Flags;
 use crate::v1::header::{CHECKSUM_LEN, HEADER_LEN, Header, VERSION, check_magic};
 #[cfg(feature = "crypto")]
@@ -290,36 +293,30 @@ pub fn inspect_with(
     checksum: Checksum,
     options: &ReadOptions,
 ) -> Result<ModelInfo, Error> {
-    let regular = durable_file::open_regular(path.as_ref(), u64::MAX)?;
-    let len = regular.len();
-    let mut file = regular.into_file();
-    let info = inspect_reader(&mut file, len, options)?;
-    if checksum == Checksum::Compare {
-        let source = read_at::FileSource::with_len(file, len);
-        if let Some(damage) = crate::v1::file::checksum_mismatch_from(&source)? {
-            return Err(damage);
-        }
+    let source = open(path.as_ref(), u64::MAX)?;
+    let info = inspect_from(&source, options)?;
+    match checksum {
+        Checksum::Skip => Ok(info),
+        Checksum::Compare => checksum_mismatch_from(&source)?.map_or(Ok(info), Err),
     }
-    Ok(info)
 }
 
-/// Describes a file of `file_len` bytes from a reader at its beginning; reads header and metadata and no further, so that the
-/// reader may be a range of a remote file.
+/// Describes a file from a source; reads header and metadata and no further, so that the source may be a remote file.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Io`], and those of [`inspect_bytes_with`] but for [`ErrorKind::ChecksumMismatch`].
 #[cfg(feature = "std")]
-pub fn inspect_reader(
-    mut reader: impl Read,
-    file_len: u64,
-    options: &ReadOptions,
-) -> Result<ModelInfo, Error> {
+pub fn inspect_from(source: &dyn ReadAt, options: &ReadOptions) -> Result<ModelInfo, Error> {
+    let file_len = source.total_len();
+    let read = |offset: usize, out: &mut [u8]| {
+        let position = offset as u64;
+        source.read_exact_at(position, out).map_err(|error| failed(error, file_len, position))
+    };
     let first_len = file_len.min(HEADER_LEN as u64) as usize;
-    let mut prefix: Vec<u8> = vec![0; first_len];
-    reader.read_exact(&mut prefix)?;
-    let len = prefix_len(&prefix, file_len, options)? as usize;
-    prefix.resize(len, 0);
-    reader.read_exact(prefix.get_mut(first_len..).unwrap_or_default())?;
+    let mut prefix = vec![0; first_len];
+    read(0, &mut prefix)?;
+    prefix.resize(prefix_len(&prefix, file_len, options)? as usize, 0);
+    read(first_len, prefix.get_mut(first_len..).unwrap_or_default())?;
     inspect_prefix(&prefix, file_len, options)
 }

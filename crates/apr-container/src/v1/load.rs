@@ -133,20 +133,16 @@ pub fn load_from_bytes_with<'k, M: DecodePayload>(
     container.payload().plain()?.decode()
 }
 
-/// A model over the bytes of a file, for example from `include_bytes!`: its values stay in place.
+/// A view of the model in the bytes of a file, for example from `include_bytes!`: its values stay in place.
 ///
 /// # Errors
 ///
-/// As [`view_bytes_with`], with [`ReadOptions::STRICT`].
+/// Those of [`load_from_bytes`]; [`ErrorKind::Compressed`].
 pub fn view_bytes<M: ViewPayload>(file: &[u8], model_type: ModelType) -> Result<M::View<'_>, Error> {
     view_bytes_with::<M>(file, model_type, &ReadOptions::STRICT)
 }
 
-/// A model over the bytes of a file.
-///
-/// # Errors
-///
-/// Those of [`load_from_bytes_with`] without keys; [`ErrorKind::Compressed`].
+/// As [`view_bytes`], with read options.
 pub(crate) fn view_bytes_with<'data, M: ViewPayload>(
     file: &'data [u8],
     expect: impl Into<Expect>,

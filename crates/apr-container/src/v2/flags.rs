@@ -1,6 +1,6 @@
 //! The flags of a header of version 2.
 
-use core::fmt;
+use crate::flags::flags;
 
 /// Sixteen flags. Readers act on the compression flags, [`ENCRYPTED`](Self::ENCRYPTED), [`SIGNED`](Self::SIGNED) and
 /// [`COLUMN_MAJOR`](Self::COLUMN_MAJOR); the others describe the content.
@@ -14,16 +14,6 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Flags(pub u16);
-
-macro_rules! flags {
-    ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
-        impl Flags {
-            $($(#[$doc])* pub const $name: Self = Self(1 << $bit);)*
-
-            const NAMES: &'static [(Self, &'static str)] = &[$((Self::$name, stringify!($name))),*];
-        }
-    };
-}
 
 flags! {
     /// Meant to be compressed with lz4: see [`Stored`](crate::v2::Stored).
@@ -66,43 +56,15 @@ impl Flags {
         .with(Self::COLUMN_MAJOR)
         .with(Self::RESERVED);
 
-    /// Whether all of `flags` are set.
-    #[must_use]
-    pub const fn contains(self, flags: Self) -> bool {
-        self.0 & flags.0 == flags.0
-    }
-
     /// Whether one of `flags` is set.
     #[must_use]
     pub const fn intersects(self, flags: Self) -> bool {
         self.0 & flags.0 != 0
     }
 
-    /// With these set as well.
-    #[must_use]
-    pub const fn with(self, flags: Self) -> Self {
-        Self(self.0 | flags.0)
-    }
-
     /// With these cleared.
     #[must_use]
     pub const fn without(self, flags: Self) -> Self {
         Self(self.0 & !flags.0)
-    }
-
-    /// Names of the set flags, lowest bit first; reserved bits have none.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
-        Self::NAMES.iter().filter(move |(flag, _)| self.contains(*flag)).map(|(_, name)| *name)
-    }
-}
-
-impl fmt::Debug for Flags {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "0x{:04X}", self.0)?;
-        f.write_str("{")?;
-        for (idx, name) in self.names().enumerate() {
-            write!(f, "{}\"{name}\"", if idx > 0 { ", " } else { "" })?;
-        }
-        f.write_str("}")
     }
 }

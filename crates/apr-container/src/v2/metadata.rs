@@ -20,10 +20,10 @@ pub use sharding::Sharding;
 
 /// The metadata of a model.
 ///
-/// Members the format gives a meaning to as text or count have a field; all others, the dimensions of a transformer
-/// among them, are in [`other`](Self::other) as JSON text and survive a rewrite as they are.
+/// Strings and counts that the format defines have a field; all other members, including the dimensions of a transformer, are in
+/// [`other`](Self::other) as JSON text and are written back unchanged.
 ///
-/// Written, the members the format knows come in the format's order and the rest by key, so equal metadata make equal
+/// Members that the format defines are written in the format's order and the others by key, so that equal metadata give equal
 /// bytes; `license`, `data_source` and `data_license` are written even when there is none, as `null`.
 ///
 /// ```
@@ -45,7 +45,7 @@ pub use sharding::Sharding;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
-    /// Family of the model: a word of the writer's choice.
+    /// Model family, as the writer names it.
     pub model_type: String,
     /// Name.
     pub name: Option<String>,
@@ -118,30 +118,36 @@ const ORDER: &[&str] = &[
     "moe_intermediate_size",
 ];
 
-/// Those of them whose fields are texts, or nothing.
-const TEXTS: [&str; 11] = [
-    "name",
-    "description",
-    "author",
-    "license",
-    "data_source",
-    "data_license",
-    "version",
-    "source",
-    "original_format",
-    "created_at",
-    "architecture",
-];
+/// Declares which of them have a field of type `Option<String>`.
+macro_rules! text_fields {
+    ($($field:ident)*) => {
+        impl Metadata {
+            fn text_field_mut(&mut self, key: &str) -> Option<&mut Option<String>> {
+                match key {
+                    $(stringify!($field) => Some(&mut self.$field),)*
+                    _ => None,
+                }
+            }
 
-fn text_place(key: &str) -> Option<usize> {
-    TEXTS.iter().position(|known| *known == key)
+            fn text_field(&self, key: &str) -> Option<&str> {
+                match key {
+                    $(stringify!($field) => self.$field.as_deref(),)*
+                    _ => None,
+                }
+            }
+        }
+    };
 }
 
-/// Memory of a member that is kept as JSON, beyond its texts: two pointers with lengths, a share of a tree node, and what
-/// an allocator adds.
+text_fields! {
+    name description author license data_source data_license version source original_format created_at architecture
+}
+
+/// Memory of a member that is kept as JSON, beyond its key and value: two pointers with lengths, a share of a tree node, and the
+/// overhead of the allocator.
 const MEMBER_COST: u64 = 128;
 
-/// A member that has a field: which one of its object, and whether the value suited it.
+/// A member that has a field: its bit among the fields of the object, and whether the value has the field's type.
 struct Known {
     bit: u32,
     read: Result<(), Error>,
@@ -152,9 +158,9 @@ struct Known {
 struct Others {
     /// Those without a field.
     unknown: Map<Json>,
-    /// Those whose value does not suit their field.
+    /// Those whose value does not have the type of their field.
     unsuited: Vec<(String, Json)>,
-    /// A bit for each field that was met.
+    /// A bit for each field that was read.
     seen: u64,
 }
 
@@ -168,7 +174,7 @@ impl Others {
     }
 }
 
-/// What reading one object keeps account of.
+/// State of reading one object.
 struct Reading<'o> {
     options: &'o ReadOptions,
     spent: u64,
@@ -184,7 +190,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Keeps a member that has no field, or whose value does not suit its field.
+    /// Keeps a member that has no field, or whose value does not have the type of its field.
     fn member(
         &mut self,
         others: &mut Others,
@@ -280,52 +286,6 @@ impl Metadata {
         };
         let bit = ORDER.iter().position(|known| *known == key).unwrap_or_default() as u32;
         Ok(Some(Known { bit, read }))
-    }
-
-    /// The fields of [`TEXTS`].
-    fn texts(&self) -> [&Option<String>; TEXTS.len()] {
-        let Self { name, description, author, license, data_source, data_license, version, .. } = self;
-        let Self { source, original_format, created_at, architecture, .. } = self;
-        [
-            name,
-            description,
-            author,
-            license,
-            data_source,
-            data_license,
-            version,
-            source,
-            original_format,
-            created_at,
-            architecture,
-        ]
-    }
-
-    /// The fields of [`TEXTS`].
-    fn texts_mut(&mut self) -> [&mut Option<String>; TEXTS.len()] {
-        let Self { name, description, author, license, data_source, data_license, version, .. } = self;
-        let Self { source, original_format, created_at, architecture, .. } = self;
-        [
-            name,
-            description,
-            author,
-            license,
-            data_source,
-            data_license,
-            version,
-            source,
-            original_format,
-            created_at,
-            architecture,
-        ]
-    }
-
-    fn text_field_mut(&mut self, key: &str) -> Option<&mut Option<String>> {
-        self.texts_mut().into_iter().nth(text_place(key)?)
-    }
-
-    fn text_field(&self, key: &str) -> Option<&str> {
-        self.texts().get(text_place(key)?)?.as_deref()
     }
 
     /// The metadata as compact JSON. Where a field and [`other`](Self::other) both have a value for a key, the one among the

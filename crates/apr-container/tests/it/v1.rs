@@ -1,5 +1,6 @@
 //! Files of version 1: saved, loaded, inspected, damaged.
 
+use core::cell::Cell;
 use std::fs;
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -8,10 +9,11 @@ use apr_container::v1::Container;
 use apr_container::{
     Checksum, Compression, DecodePayload, Error, ErrorKind, Expansion, Expect, Limits, ModelType,
     PayloadLayout, PayloadReader, ReadOptions, SaveOptions, Strictness, UncheckedSignature, Warning, inspect,
-    inspect_bytes, inspect_reader, inspect_with, load, load_from_bytes, load_from_bytes_with, load_with,
-    save, to_vec, write_to,
+    inspect_bytes, inspect_from, inspect_with, load, load_from_bytes, load_from_bytes_with, load_with, save,
+    to_vec, write_to,
 };
 use proptest::prelude::*;
+use read_at::ReadAt;
 
 use crate::sample::{OnlyKMeans, Sample};
 
@@ -233,18 +235,21 @@ fn types_are_compared_before_anything_is_decoded() {
 
 #[test]
 fn inspecting_reads_header_and_metadata_and_not_a_byte_more() {
-    struct Counting<'a>(Cursor<&'a [u8]>, usize);
-    impl std::io::Read for Counting<'_> {
-        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-            let read = self.0.read(out)?;
-            self.1 += read;
-            Ok(read)
+    struct Counting<'a>(&'a [u8], Cell<usize>);
+    impl ReadAt for Counting<'_> {
+        fn total_len(&self) -> u64 {
+            self.0.total_len()
+        }
+
+        fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> Result<(), read_at::Error> {
+            self.1.set(self.1.get() + out.len());
+            self.0.read_exact_at(offset, out)
         }
     }
     let file = to_vec(&Sample::new(10_000), ModelType::Custom, &options(Compression::None)).unwrap();
-    let mut reader = Counting(Cursor::new(&file), 0);
-    let info = inspect_reader(&mut reader, file.len() as u64, &ReadOptions::STRICT).unwrap();
-    assert_eq!(reader.1 as u64, 32 + info.metadata_size);
+    let source = Counting(&file, Cell::new(0));
+    let info = inspect_from(&source, &ReadOptions::STRICT).unwrap();
+    assert_eq!(source.1.get() as u64, 32 + info.metadata_size);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use core::hint::black_box;
 
 use apr_container::v2::{Index, Magic, Stored};
-use apr_container::{Error as AprError, Expect, ReadOptions, inspect_reader, load_from_bytes_with};
+use apr_container::{Error as AprError, Expect, ReadOptions, inspect_from, load_from_bytes_with};
 use apr_models::LinearRegression;
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ pub fn load(file: &[u8], options: &ReadOptions) -> Result<(), AprError> {
 /// What the reader says.
 pub fn inspect(file: &[u8], options: &ReadOptions) -> Result<(), AprError> {
     match Magic::of(file) {
-        None => inspect_reader(file, file.len() as u64, options).map(drop),
+        None => inspect_from(&file, options).map(drop),
         Some(_) => Index::from_bytes(file, options).map(drop),
     }
 }

@@ -8,7 +8,7 @@ use apr_container::v1::Container;
 use apr_container::v2::{self, Stored};
 use apr_container::{
     Expect, PayloadLayout, ReadOptions, UncheckedSignature, encode_payload_to_vec, inspect_bytes_with,
-    inspect_reader, load_from_bytes_with, load_with,
+    inspect_from, load_from_bytes_with, load_with,
 };
 use apr_models::{AnyModel, Model};
 use conformance::apr::seal::{seal, seal_header};
@@ -121,7 +121,7 @@ fn use_up(file: &[u8]) -> bool {
     let mut loaded = false;
     for options in LEVELS {
         let options = options.with_unchecked_signature(UncheckedSignature::Allow);
-        black_box(inspect_reader(file, file.len() as u64, &options).is_ok());
+        black_box(inspect_from(&file, &options).is_ok());
         black_box(
             inspect_bytes_with(file, &options).map(|info| (info.warnings().count(), info.layout())).is_ok(),
         );

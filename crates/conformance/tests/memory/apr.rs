@@ -3,7 +3,7 @@
 
 use apr_container::{
     Compression, EncodePayload, Error, Expect, ModelType, PayloadLayout, PayloadWriter, ReadOptions,
-    SaveOptions, UncheckedSignature, inspect_reader, load_from_bytes_with, to_vec,
+    SaveOptions, UncheckedSignature, inspect_from, load_from_bytes_with, to_vec,
 };
 use apr_models::AnyModel;
 use conformance::apr::hostile;
@@ -93,7 +93,7 @@ fn judge(name: &str, file: &[u8], worst: &mut Worst, describing: &mut Worst) {
         let (_, usage) = HEAP.measure(|| hostile::inspect(file, &options).is_ok());
         describing.judge(name, usage, file.len());
         if file.starts_with(b"APRN") {
-            let (info, usage) = HEAP.measure(|| inspect_reader(file, file.len() as u64, &options).is_ok());
+            let (info, usage) = HEAP.measure(|| inspect_from(&file, &options).is_ok());
             let claimed =
                 file.get(8..12).map_or(0, |len| u32::from_le_bytes(len.try_into().unwrap()) as usize);
             let metadata_len = if info { claimed } else { claimed.min(file.len()) };
