@@ -19,8 +19,9 @@ pub struct PayloadWriter<'w> {
 }
 
 macro_rules! scalars {
-    ($($(#[$doc:meta])* $name:ident;)*) => {
-        $($(#[$doc])*
+    ($($name:ident)*) => {
+        $(
+        #[doc = concat!("A `", stringify!($name), "`, little-endian; all bits of a float are kept.")]
         ///
         /// # Errors
         ///
@@ -33,7 +34,7 @@ macro_rules! scalars {
 }
 
 macro_rules! lists {
-    ($($(#[$doc:meta])* $name:ident, $raw:ident, $element:ty;)*) => {
+    ($($name:ident, $raw:ident, $element:ty;)*) => {
         $(
         #[doc = concat!("A list of `", stringify!($element), "`: its length, then the elements.")]
         ///
@@ -76,32 +77,7 @@ impl<'w> PayloadWriter<'w> {
         self.handed_on + self.buffered as u64
     }
 
-    scalars! {
-        /// A byte.
-        u8;
-        /// Two bytes.
-        u16;
-        /// Four bytes.
-        u32;
-        /// Eight bytes.
-        u64;
-        /// Sixteen bytes.
-        u128;
-        /// A byte, two's complement.
-        i8;
-        /// Two bytes, two's complement.
-        i16;
-        /// Four bytes, two's complement.
-        i32;
-        /// Eight bytes, two's complement.
-        i64;
-        /// Sixteen bytes, two's complement.
-        i128;
-        /// Four bytes, IEEE 754; all bits are kept.
-        f32;
-        /// Eight bytes, IEEE 754; all bits are kept.
-        f64;
-    }
+    scalars! { u8 u16 u32 u64 u128 i8 i16 i32 i64 i128 f32 f64 }
 
     /// A Boolean value: one byte, 0 or 1.
     ///
