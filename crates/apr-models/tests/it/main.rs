@@ -2,11 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends with a panic, also in the functions that serve it")]
 
+extern crate alloc;
+
 mod aprender_names;
 mod data;
 mod damage;
 mod fitting;
 mod mixture;
+mod modules;
 mod payloads;
 #[cfg(feature = "quantize")]
 mod quantized;
