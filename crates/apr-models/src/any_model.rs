@@ -87,6 +87,15 @@ macro_rules! prediction_kind {
     };
 }
 
+macro_rules! oldest_layout {
+    () => {
+        None
+    };
+    ($layout:ident) => {
+        Some(PayloadLayout::$layout)
+    };
+}
+
 pub use self::predict::Terms;
 
 type Decode = fn(&mut PayloadReader<'_>) -> Result<AnyModel, apr_container::Error>;
@@ -106,11 +115,12 @@ fn decode<M: DecodePayload + Into<AnyModel>>(
     M::decode_payload(input).map(Into::into)
 }
 
-/// `Variant(Type) "name in files" [container types it is looked for under] role;`
+/// `Variant(Type) "name in files" [container types it is looked for under] role since layout;`, where the layout is that of the
+/// oldest aprender releases that read such models, if there are any.
 ///
 /// Where a file does not name its model, the models are tried in this order.
 macro_rules! any_model {
-    ($($(#[$doc:meta])* $variant:ident($model:ty) $name:literal [$($model_type:ident)*] $role:ident;)*) => {
+    ($($(#[$doc:meta])* $variant:ident($model:ty) $name:literal [$($model_type:ident)*] $role:ident $(since $since:ident)?;)*) => {
         /// A model of any type this crate knows.
         ///
         /// ```
@@ -154,6 +164,15 @@ macro_rules! any_model {
             const fn prediction_kind(&self) -> Option<PredictionKind> {
                 match self {
                     $(Self::$variant(_) => prediction_kind!($role),)*
+                }
+            }
+
+            /// The layout of the oldest aprender releases that read such models; `None` if no known release does. Later ones
+            /// read them too.
+            #[must_use]
+            pub const fn oldest_reader(&self) -> Option<PayloadLayout> {
+                match self {
+                    $(Self::$variant(_) => oldest_layout!($($since)?),)*
                 }
             }
 
@@ -247,39 +266,39 @@ macro_rules! any_model {
 
 any_model! {
     /// Ordinary least squares.
-    LinearRegression(crate::LinearRegression) "LinearRegression" [LinearRegression] regressor;
+    LinearRegression(crate::LinearRegression) "LinearRegression" [LinearRegression] regressor since V0_10;
     /// Least squares with a penalty on squares.
-    Ridge(crate::Ridge) "Ridge" [LinearRegression] regressor;
+    Ridge(crate::Ridge) "Ridge" [LinearRegression] regressor since V0_10;
     /// A linear regression trained with a penalty on absolute values.
-    Lasso(crate::Lasso) "Lasso" [LinearRegression] regressor;
+    Lasso(crate::Lasso) "Lasso" [LinearRegression] regressor since V0_10;
     /// A linear regression trained with both penalties.
-    ElasticNet(crate::ElasticNet) "ElasticNet" [LinearRegression] regressor;
+    ElasticNet(crate::ElasticNet) "ElasticNet" [LinearRegression] regressor since V0_10;
     /// Logistic regression with two classes.
-    LogisticRegression(crate::LogisticRegression) "LogisticRegression" [LogisticRegression] classifier;
+    LogisticRegression(crate::LogisticRegression) "LogisticRegression" [LogisticRegression] classifier since V0_10;
     /// Decision tree classifier (Breiman, Friedman, Olshen and Stone, *Classification and Regression Trees*, 1984):
     /// each split tests `x[feature] <= threshold`, each leaf has a class. It is read or made from nodes, not grown
     /// here.
-    DecisionTreeClassifier(crate::DecisionTreeClassifier) "DecisionTreeClassifier" [DecisionTree] classifier;
+    DecisionTreeClassifier(crate::DecisionTreeClassifier) "DecisionTreeClassifier" [DecisionTree] classifier since V0_10;
     /// Decision tree regressor: as the classifier, each leaf has a value.
-    DecisionTreeRegressor(crate::DecisionTreeRegressor) "DecisionTreeRegressor" [DecisionTree] regressor;
+    DecisionTreeRegressor(crate::DecisionTreeRegressor) "DecisionTreeRegressor" [DecisionTree] regressor since V0_10;
     /// Trees that vote.
-    RandomForestClassifier(crate::RandomForestClassifier) "RandomForestClassifier" [RandomForest] classifier;
+    RandomForestClassifier(crate::RandomForestClassifier) "RandomForestClassifier" [RandomForest] classifier since V0_10;
     /// Trees that are averaged.
-    RandomForestRegressor(crate::RandomForestRegressor) "RandomForestRegressor" [RandomForest] regressor;
+    RandomForestRegressor(crate::RandomForestRegressor) "RandomForestRegressor" [RandomForest] regressor since V0_10;
     /// Clusters by nearest centre.
-    KMeans(crate::KMeans) "KMeans" [KMeans] classifier;
+    KMeans(crate::KMeans) "KMeans" [KMeans] classifier since V0_10;
     /// Linear regressions selected by a gate.
-    MixtureOfExperts(crate::MixtureOfExperts<crate::LinearRegression>) "MixtureOfExperts" [MixtureOfExperts] regressor;
+    MixtureOfExperts(crate::MixtureOfExperts<crate::LinearRegression>) "MixtureOfExperts" [MixtureOfExperts] regressor since V0_15;
     /// Features with mean and deviation taken out.
-    StandardScaler(crate::StandardScaler) "StandardScaler" [Custom] transformer;
+    StandardScaler(crate::StandardScaler) "StandardScaler" [Custom] transformer since V0_10;
     /// Features mapped to a range.
-    MinMaxScaler(crate::MinMaxScaler) "MinMaxScaler" [Custom] transformer;
+    MinMaxScaler(crate::MinMaxScaler) "MinMaxScaler" [Custom] transformer since V0_10;
     /// Clusters by density.
-    Dbscan(crate::Dbscan) "DBSCAN" [Custom] other;
+    Dbscan(crate::Dbscan) "DBSCAN" [Custom] other since V0_10;
     /// Gaussian mixture models.
-    GaussianMixture(crate::GaussianMixture) "GaussianMixture" [Custom] classifier;
+    GaussianMixture(crate::GaussianMixture) "GaussianMixture" [Custom] classifier since V0_10;
     /// Outliers by random cuts.
-    IsolationForest(crate::IsolationForest) "IsolationForest" [Custom] outlier_detector;
+    IsolationForest(crate::IsolationForest) "IsolationForest" [Custom] outlier_detector since V0_10;
     /// Projection onto the directions of most variance.
     Pca(crate::Pca) "Pca" [Pca] transformer;
     /// Normal distributions of features in classes.
@@ -305,55 +324,14 @@ any_model! {
     /// Content-based recommendation: similar items.
     ContentRecommender(crate::ContentRecommender) "ContentRecommender" [ContentRecommender] other;
     /// Numbers in few bits.
-    QuantizedBlock(crate::QuantizedBlock) "QuantizedBlock" [NeuralSequential] other;
+    QuantizedBlock(crate::QuantizedBlock) "QuantizedBlock" [NeuralSequential] other since V0_10;
     /// Steps one after the other, in `f64`.
     Pipeline(Pipeline) "Pipeline" [Custom] other;
     /// A plain list of numbers.
     Numbers(crate::Numbers) "Numbers" [
         GradientBoosting Pca NaiveBayes Knn Svm NgramLm TfIdf CountVectorizer NeuralSequential NeuralCustom
         ContentRecommender Custom
-    ] other;
-}
-
-impl AnyModel {
-    /// The layout of the oldest aprender releases that read such models; `None` if no known release does. Later ones read them
-    /// too.
-    #[must_use]
-    pub const fn oldest_reader(&self) -> Option<PayloadLayout> {
-        match self {
-            Self::LinearRegression(_)
-            | Self::Ridge(_)
-            | Self::Lasso(_)
-            | Self::ElasticNet(_)
-            | Self::LogisticRegression(_)
-            | Self::DecisionTreeClassifier(_)
-            | Self::DecisionTreeRegressor(_)
-            | Self::RandomForestClassifier(_)
-            | Self::RandomForestRegressor(_)
-            | Self::KMeans(_)
-            | Self::StandardScaler(_)
-            | Self::MinMaxScaler(_)
-            | Self::GaussianMixture(_)
-            | Self::Dbscan(_)
-            | Self::IsolationForest(_)
-            | Self::QuantizedBlock(_)
-            | Self::Numbers(_) => Some(PayloadLayout::V0_10),
-            Self::MixtureOfExperts(_) => Some(PayloadLayout::V0_15),
-            Self::GradientBoostingClassifier(_)
-            | Self::GradientBoostingRegressor(_)
-            | Self::Pca(_)
-            | Self::NaiveBayes(_)
-            | Self::KnnClassifier(_)
-            | Self::KnnRegressor(_)
-            | Self::Svm(_)
-            | Self::NgramLm(_)
-            | Self::CountVectorizer(_)
-            | Self::TfIdf(_)
-            | Self::NeuralSequential(_)
-            | Self::ContentRecommender(_)
-            | Self::Pipeline(_) => None,
-        }
-    }
+    ] other since V0_10;
 }
 
 /// The model that the file names. Without a name the first of its type whose payload has exactly this length,

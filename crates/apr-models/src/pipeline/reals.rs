@@ -7,10 +7,6 @@ use apr_container::{PayloadReader, PayloadWriter};
 use crate::checks;
 use crate::error::{Error, ErrorKind};
 
-mod kept;
-
-use self::kept::Kept;
-
 /// Values in `f64`, stored as `f32` if every one of them is an `f32` exactly: tables of whole numbers, and models
 /// that were fitted in single precision.
 ///
@@ -25,23 +21,22 @@ use self::kept::Kept;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reals {
-    kept: Kept,
+    pub(super) kept: Kept,
 }
 
-/// The numbers in the type they are kept in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum RealSlice<'r> {
-    Single(&'r [f32]),
-    Double(&'r [f64]),
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kept {
+    Single(Vec<f32>),
+    Double(Vec<f64>),
 }
 
 /// Evaluates an expression in which `$slice` is the numbers in the type they are kept in: once written, compiled for both,
 /// since no closure can be generic.
 macro_rules! with_slice {
     ($reals:expr, $slice:ident => $body:expr) => {
-        match $crate::pipeline::reals::Reals::as_slice($reals) {
-            $crate::pipeline::reals::RealSlice::Single($slice) => $body,
-            $crate::pipeline::reals::RealSlice::Double($slice) => $body,
+        match &$reals.kept {
+            $crate::pipeline::reals::Kept::Single($slice) => $body,
+            $crate::pipeline::reals::Kept::Double($slice) => $body,
         }
     };
 }
@@ -51,7 +46,10 @@ impl Reals {
     /// Number of values.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.kept.len()
+        match &self.kept {
+            Kept::Single(values) => values.len(),
+            Kept::Double(values) => values.len(),
+        }
     }
 
     /// Whether there are none.
@@ -63,22 +61,21 @@ impl Reals {
     /// Whether they are kept, and stored, in 32 bits.
     #[must_use]
     pub const fn is_single(&self) -> bool {
-        self.kept.is_single()
+        matches!(self.kept, Kept::Single(_))
     }
 
     /// The value at that index.
     #[must_use]
     pub fn get(&self, idx: usize) -> Option<f64> {
-        self.kept.get(idx)
+        match &self.kept {
+            Kept::Single(values) => values.get(idx).copied().map(f64::from),
+            Kept::Double(values) => values.get(idx).copied(),
+        }
     }
 
     /// The values in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = f64> + Clone {
         (0..self.len()).map(|idx| self.get(idx).unwrap_or_default())
-    }
-
-    pub(crate) const fn as_slice(&self) -> RealSlice<'_> {
-        self.kept.as_slice()
     }
 
     pub(crate) fn expect_len(&self, part: &'static str, expected: usize) -> Result<(), Error> {
@@ -93,7 +90,11 @@ impl Reals {
     }
 
     pub(crate) fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
-        self.kept.encode(out)
+        out.variant(self.is_single().into())?;
+        match &self.kept {
+            Kept::Single(values) => out.f32s(values),
+            Kept::Double(values) => out.f64s(values),
+        }
     }
 
     /// Reads values; 64-bit values that could be stored as 32-bit ones are refused, since equal lists have equal bytes.
@@ -104,22 +105,22 @@ impl Reals {
         let values = input.f64s()?;
         match values.iter().all(|&value| is_single(value)) {
             true => Err(input.invalid("64-bit numbers that are all 32-bit ones, which are stored as those")),
-            false => Ok(Self { kept: Kept::double(values) }),
+            false => Ok(Self { kept: Kept::Double(values) }),
         }
     }
 }
 
 impl From<Vec<f32>> for Reals {
     fn from(values: Vec<f32>) -> Self {
-        Self { kept: Kept::single(values) }
+        Self { kept: Kept::Single(values) }
     }
 }
 
 impl From<Vec<f64>> for Reals {
     fn from(values: Vec<f64>) -> Self {
         let kept = match values.iter().all(|&value| is_single(value)) {
-            true => Kept::single(values.iter().map(|&value| value as f32).collect()),
-            false => Kept::double(values),
+            true => Kept::Single(values.iter().map(|&value| value as f32).collect()),
+            false => Kept::Double(values),
         };
         Self { kept }
     }
@@ -129,7 +130,7 @@ impl From<&[f64]> for Reals {
     fn from(values: &[f64]) -> Self {
         match values.iter().all(|&value| is_single(value)) {
             true => Self::from(values.iter().map(|&value| value as f32).collect::<Vec<_>>()),
-            false => Self { kept: Kept::double(values.to_vec()) },
+            false => Self { kept: Kept::Double(values.to_vec()) },
         }
     }
 }
