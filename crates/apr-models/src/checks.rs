@@ -38,16 +38,8 @@ pub(crate) fn expect_table(
 }
 
 /// Proves that all values are finite.
-pub(crate) fn expect_finite(part: &'static str, values: &[f32]) -> Result<(), Error> {
-    match values.iter().position(|value| !value.is_finite()) {
-        Some(idx) => Err(ErrorKind::PartNotFinite { part, idx }.into()),
-        None => Ok(()),
-    }
-}
-
-/// As [`expect_finite`] for wider numbers.
-pub(crate) fn expect_finite_f64(part: &'static str, values: &[f64]) -> Result<(), Error> {
-    match values.iter().position(|value| !value.is_finite()) {
+pub(crate) fn expect_finite<T: Copy + Into<f64>>(part: &'static str, values: &[T]) -> Result<(), Error> {
+    match values.iter().position(|&value| !value.into().is_finite()) {
         Some(idx) => Err(ErrorKind::PartNotFinite { part, idx }.into()),
         None => Ok(()),
     }
@@ -59,6 +51,11 @@ pub(crate) fn expect(part: &'static str, holds: bool, problem: &'static str) -> 
         true => Ok(()),
         false => Err(ErrorKind::PartInvalid { part, problem }.into()),
     }
+}
+
+/// Proves that a number is finite and at least 0.
+pub(crate) fn expect_not_negative(part: &'static str, value: f64) -> Result<(), Error> {
+    expect(part, value.is_finite() && value >= 0.0, "a finite number of at least 0 is needed")
 }
 
 /// Proves that every value of samples is a finite number.

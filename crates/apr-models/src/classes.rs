@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 
@@ -38,13 +39,7 @@ impl Classes {
         let mut labels = y.to_vec();
         labels.sort_unstable();
         labels.dedup();
-        if u32::try_from(labels.len()).is_err() {
-            return Err(ErrorKind::PartInvalid {
-                part: "classes",
-                problem: "there are more than 32 bits count",
-            }
-            .into());
-        }
+        checks::expect("classes", u32::try_from(labels.len()).is_ok(), "there are more than 32 bits count")?;
         // Found: the list was made from them.
         let places = y.iter().map(|label| labels.binary_search(label).map_or(0, |place| place as u32));
         let places = places.collect();

@@ -28,14 +28,8 @@ impl Dbscan {
     ///
     /// [`ErrorKind::PartInvalid`] if `eps` is not a positive finite number, or for a label below -1.
     pub fn from_parts(eps: f32, min_samples: usize, labels: Vec<i32>) -> Result<Self, Error> {
-        if !(eps.is_finite() && eps > 0.0) {
-            return Err(
-                ErrorKind::PartInvalid { part: EPS, problem: "a positive finite number is needed" }.into()
-            );
-        }
-        if labels.iter().any(|&label| label < -1) {
-            return Err(ErrorKind::PartInvalid { part: LABELS, problem: "labels are -1 or more" }.into());
-        }
+        checks::expect(EPS, eps.is_finite() && eps > 0.0, "a positive finite number is needed")?;
+        checks::expect(LABELS, labels.iter().all(|&label| label >= -1), "labels are -1 or more")?;
         Ok(Self { eps, min_samples, labels: Some(labels) })
     }
 

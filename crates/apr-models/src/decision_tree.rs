@@ -2,6 +2,7 @@
 
 use apr_container::{PayloadLayout, PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::model::{Classifier, Regressor, row_width};
 use crate::payload::fields::read;
@@ -184,13 +185,7 @@ pub(crate) fn fitted(tree: Option<&Tree>, operation: Operation) -> Result<&Tree,
 }
 
 fn check_features(tree: &Tree, n_features: usize) -> Result<(), Error> {
-    match tree.n_features() <= n_features {
-        true => Ok(()),
-        false => {
-            Err(ErrorKind::PartInvalid { part: "tree", problem: "it tests a feature that samples lack" }
-                .into())
-        }
-    }
+    checks::expect("tree", tree.n_features() <= n_features, "it tests a feature that samples lack")
 }
 
 /// Values of a sample among `n_rows` in `rows`, proven to be the features of a model: exactly `n_features` of them, or,

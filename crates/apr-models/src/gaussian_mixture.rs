@@ -77,18 +77,13 @@ impl Parts {
     fn check(&self) -> Result<(), Error> {
         let (n_components, n_features) = self.means.shape();
         for (part, found) in [(COVARIANCES, self.covariances.len()), (WEIGHTS, self.weights.len())] {
-            if found != n_components {
-                return Err(ErrorKind::PartLength { part, expected: n_components, found }.into());
-            }
+            checks::expect_len(part, n_components, found)?;
         }
-        match self.covariances.iter().all(|matrix| matrix.shape() == (n_features, n_features)) {
-            true => Ok(()),
-            false => Err(ErrorKind::PartInvalid {
-                part: COVARIANCES,
-                problem: "as many rows and columns as features are needed",
-            }
-            .into()),
-        }
+        checks::expect(
+            COVARIANCES,
+            self.covariances.iter().all(|matrix| matrix.shape() == (n_features, n_features)),
+            "as many rows and columns as features are needed",
+        )
     }
 }
 
@@ -111,13 +106,9 @@ impl GaussianMixture {
             .into_iter()
             .chain(parts.covariances.iter().map(|matrix| (COVARIANCES, matrix.as_slice())))
         {
-            if let Some(idx) = values.iter().position(|value| !value.is_finite()) {
-                return Err(ErrorKind::PartNotFinite { part, idx }.into());
-            }
+            checks::expect_finite(part, values)?;
         }
-        if parts.weights.iter().any(|&weight| weight < 0.0) {
-            return Err(ErrorKind::PartInvalid { part: WEIGHTS, problem: "a weight is negative" }.into());
-        }
+        checks::expect(WEIGHTS, parts.weights.iter().all(|&weight| weight >= 0.0), "a weight is negative")?;
         let model = Self {
             n_components: parts.means.n_rows(),
             covariance_type,

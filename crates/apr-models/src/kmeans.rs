@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::matrix::Matrix;
 use crate::model::{Classifier, check_rows};
@@ -52,9 +53,7 @@ impl KMeans {
     ///
     /// [`ErrorKind::PartInvalid`] for no cluster.
     pub fn new(n_clusters: usize) -> Result<Self, Error> {
-        if n_clusters == 0 {
-            return Err(ErrorKind::PartInvalid { part: N_CLUSTERS, problem: "at least one is needed" }.into());
-        }
+        checks::expect(N_CLUSTERS, n_clusters > 0, "at least one is needed")?;
         Ok(Self {
             n_clusters,
             max_iter: 300,
@@ -73,9 +72,7 @@ impl KMeans {
     ///
     /// [`ErrorKind::PartNotFinite`].
     pub fn from_parts(centroids: Matrix) -> Result<Self, Error> {
-        if let Some(idx) = centroids.as_slice().iter().position(|value| !value.is_finite()) {
-            return Err(ErrorKind::PartNotFinite { part: CENTROIDS, idx }.into());
-        }
+        checks::expect_finite(CENTROIDS, centroids.as_slice())?;
         let n_clusters = centroids.n_rows();
         Ok(Self { centroids: Some(centroids), ..Self::new(n_clusters)? })
     }
@@ -196,9 +193,7 @@ impl KMeans {
         tensors.expect_parts(Self::NAME, &known)?;
         let model = Self::from_parts(tensors.matrix(CENTROIDS)?)?;
         let (expected, found) = (tensors.count(N_CLUSTERS)?, model.n_clusters);
-        if expected != found {
-            return Err(ErrorKind::PartLength { part: CENTROIDS, expected, found }.into());
-        }
+        checks::expect_len(CENTROIDS, expected, found)?;
         tensors.parts(|parts| Self {
             max_iter: parts.count(MAX_ITER),
             tol: parts.number(TOL),

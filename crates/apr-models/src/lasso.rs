@@ -2,11 +2,11 @@
 
 use apr_container::{PayloadReader, PayloadWriter};
 
-use crate::error::{Error, ErrorKind};
+use crate::checks;
+use crate::error::Error;
 use crate::linear::regressor::linear_regressor;
 use crate::linear::{self, Intercept, Plane};
 use crate::payload::fields::{Fields, read};
-use crate::ridge::NOT_NEGATIVE;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
@@ -61,10 +61,11 @@ impl Lasso {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PartInvalid`] if `alpha` is negative or not finite, [`ErrorKind::NoCoefficients`], or
-    /// [`ErrorKind::WeightNotFinite`] for the first weight that is not finite.
+    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) if `alpha` is negative or not finite,
+    /// [`ErrorKind::NoCoefficients`](crate::ErrorKind::NoCoefficients), or
+    /// [`ErrorKind::WeightNotFinite`](crate::ErrorKind::WeightNotFinite) for the first weight that is not finite.
     pub fn from_parts(alpha: f32, coefficients: Vector, intercept: f32) -> Result<Self, Error> {
-        check_alpha(alpha)?;
+        checks::expect_not_negative(ALPHA, alpha.into())?;
         let plane = Plane::from_parts(coefficients, intercept)?;
         Ok(Self { alpha, plane, rule: Intercept::Fitted, stop: Stop::default() })
     }
@@ -74,13 +75,14 @@ impl Lasso {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
-    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::OtherModel`](crate::ErrorKind::OtherModel),
+    /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), the errors of [`Tensors`] for missing
+    /// or malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model(Self::NAME)?;
         tensors.expect_only(&|name| linear::is_part(name) || [ALPHA, MAX_ITER, TOL].contains(&name))?;
         let alpha = tensors.number(ALPHA)?;
-        check_alpha(alpha)?;
+        checks::expect_not_negative(ALPHA, alpha.into())?;
         Ok(Self {
             alpha,
             plane: Plane::read_from(tensors)?,
@@ -101,15 +103,16 @@ impl ElasticNet {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PartInvalid`] if `alpha` is negative or not finite or `l1_ratio` is not from 0 to 1,
-    /// [`ErrorKind::NoCoefficients`], or [`ErrorKind::WeightNotFinite`] for the first weight that is not finite.
+    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) if `alpha` is negative or not finite or `l1_ratio`
+    /// is not from 0 to 1, [`ErrorKind::NoCoefficients`](crate::ErrorKind::NoCoefficients), or
+    /// [`ErrorKind::WeightNotFinite`](crate::ErrorKind::WeightNotFinite) for the first weight that is not finite.
     pub fn from_parts(
         alpha: f32,
         l1_ratio: f32,
         coefficients: Vector,
         intercept: f32,
     ) -> Result<Self, Error> {
-        check_alpha(alpha)?;
+        checks::expect_not_negative(ALPHA, alpha.into())?;
         check_ratio(l1_ratio)?;
         let plane = Plane::from_parts(coefficients, intercept)?;
         Ok(Self { alpha, l1_ratio, plane, rule: Intercept::Fitted, stop: Stop::default() })
@@ -126,14 +129,15 @@ impl ElasticNet {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
-    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::OtherModel`](crate::ErrorKind::OtherModel),
+    /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), the errors of [`Tensors`] for missing
+    /// or malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model(Self::NAME)?;
         tensors
             .expect_only(&|name| linear::is_part(name) || [ALPHA, L1_RATIO, MAX_ITER, TOL].contains(&name))?;
         let (alpha, l1_ratio) = (tensors.number(ALPHA)?, tensors.number(L1_RATIO)?);
-        check_alpha(alpha)?;
+        checks::expect_not_negative(ALPHA, alpha.into())?;
         check_ratio(l1_ratio)?;
         Ok(Self {
             alpha,
@@ -213,20 +217,8 @@ impl Stop {
     }
 }
 
-fn check_alpha(alpha: f32) -> Result<(), Error> {
-    match alpha.is_finite() && alpha >= 0.0 {
-        true => Ok(()),
-        false => Err(ErrorKind::PartInvalid { part: "alpha", problem: NOT_NEGATIVE }.into()),
-    }
-}
-
 fn check_ratio(l1_ratio: f32) -> Result<(), Error> {
-    match (0.0..=1.0).contains(&l1_ratio) {
-        true => Ok(()),
-        false => {
-            Err(ErrorKind::PartInvalid { part: "l1_ratio", problem: "a number from 0 to 1 is needed" }.into())
-        }
-    }
+    checks::expect("l1_ratio", (0.0..=1.0).contains(&l1_ratio), "a number from 0 to 1 is needed")
 }
 
 const ALPHA: &str = "alpha";

@@ -9,6 +9,7 @@ use apr_container::ModelType;
 #[cfg(feature = "std")]
 use apr_container::{DecodePayload, EncodePayload, SaveOptions};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::linear_regression::LinearRegression;
 use crate::model::{Model, Regressor, check_rows};
@@ -181,9 +182,7 @@ impl<E: Model, G: GatingNetwork> MoeBuilder<E, G> {
             return Err(invalid(EXPERTS, "the gate is for another number of features"));
         }
         let (expected, found) = (gating.n_experts(), self.experts.len());
-        if expected != found {
-            return Err(ErrorKind::PartLength { part: EXPERTS, expected, found }.into());
-        }
+        checks::expect_len(EXPERTS, expected, found)?;
         Ok(MixtureOfExperts { experts: self.experts, gating, config: self.config })
     }
 }

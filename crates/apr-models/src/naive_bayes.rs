@@ -83,8 +83,8 @@ impl NaiveBayes {
         checks::expect_table("mean", classes.len(), n_features, mean.len())?;
         checks::expect_len("variance", mean.len(), variance.len())?;
         checks::expect_len("prior", classes.len(), prior.len())?;
-        checks::expect_finite_f64("mean", &mean)?;
-        checks::expect_finite_f64("variance", &variance)?;
+        checks::expect_finite("mean", &mean)?;
+        checks::expect_finite("variance", &variance)?;
         checks::expect("variance", variance.iter().all(|&value| value > 0.0), "must be above 0")?;
         let possible = prior.iter().all(|&value| value > 0.0 && value <= 1.0);
         checks::expect("prior", possible, "must be above 0 and at most 1")?;

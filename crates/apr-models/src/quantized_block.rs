@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::payload::fields::read;
 use crate::quant_type::{BLOCK, QuantType};
@@ -31,9 +32,7 @@ impl QuantizedBlock {
             let expected = table.n_elements()?.div_ceil(BLOCK).checked_mul(block_len);
             let expected = expected.ok_or(TOO_MANY)?;
             let found = table.blocks.len();
-            if expected != found {
-                return Err(ErrorKind::PartLength { part: BLOCKS, expected, found }.into());
-            }
+            checks::expect_len(BLOCKS, expected, found)?;
         }
         Ok(table)
     }

@@ -2,7 +2,8 @@
 
 use apr_container::{PayloadReader, PayloadWriter};
 
-use crate::error::{Error, ErrorKind};
+use crate::checks;
+use crate::error::Error;
 use crate::least_squares;
 use crate::linear::regressor::linear_regressor;
 use crate::linear::{self, Intercept, Plane};
@@ -40,11 +41,9 @@ impl Ridge {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PartInvalid`] if `alpha` is negative or not finite.
+    /// [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) if `alpha` is negative or not finite.
     pub fn new(alpha: f32) -> Result<Self, Error> {
-        if !(alpha.is_finite() && alpha >= 0.0) {
-            return Err(ErrorKind::PartInvalid { part: "alpha", problem: NOT_NEGATIVE }.into());
-        }
+        checks::expect_not_negative(ALPHA, alpha.into())?;
         Ok(Self { alpha, plane: Plane::new(), rule: Intercept::Fitted })
     }
 
@@ -52,8 +51,8 @@ impl Ridge {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new), [`ErrorKind::NoCoefficients`], or [`ErrorKind::WeightNotFinite`] for the first weight
-    /// that is not finite.
+    /// As [`new`](Self::new), [`ErrorKind::NoCoefficients`](crate::ErrorKind::NoCoefficients), or
+    /// [`ErrorKind::WeightNotFinite`](crate::ErrorKind::WeightNotFinite) for the first weight that is not finite.
     pub fn from_parts(alpha: f32, coefficients: Vector, intercept: f32) -> Result<Self, Error> {
         Ok(Self { plane: Plane::from_parts(coefficients, intercept)?, ..Self::new(alpha)? })
     }
@@ -79,8 +78,8 @@ impl Ridge {
     ///
     /// # Errors
     ///
-    /// As [`LinearRegression::fit`]; [`ErrorKind::PartInvalid`] for an `alpha` read from a file that is negative or not
-    /// finite.
+    /// As [`LinearRegression::fit`]; [`ErrorKind::PartInvalid`](crate::ErrorKind::PartInvalid) for an `alpha` read
+    /// from a file that is negative or not finite.
     ///
     /// [`LinearRegression`]: crate::LinearRegression
     /// [`LinearRegression::fit`]: crate::LinearRegression::fit
@@ -98,8 +97,9 @@ impl Ridge {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OtherModel`], [`ErrorKind::UnexpectedTensor`], the errors of [`Tensors`] for missing or
-    /// malformed tensors, and all of [`from_parts`](Self::from_parts).
+    /// [`ErrorKind::OtherModel`](crate::ErrorKind::OtherModel),
+    /// [`ErrorKind::UnexpectedTensor`](crate::ErrorKind::UnexpectedTensor), the errors of [`Tensors`] for missing
+    /// or malformed tensors, and all of [`from_parts`](Self::from_parts).
     pub fn from_tensors(tensors: &Tensors) -> Result<Self, Error> {
         tensors.expect_model(Self::NAME)?;
         tensors.expect_only(&|name| linear::is_part(name) || name == ALPHA)?;
@@ -113,7 +113,6 @@ impl Ridge {
 }
 
 const ALPHA: &str = "alpha";
-pub(crate) const NOT_NEGATIVE: &str = "a finite number of at least 0 is needed";
 
 stored_model! {
     /// `alpha`, then as [`LinearRegression`](crate::LinearRegression).

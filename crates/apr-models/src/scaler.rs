@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use apr_container::{PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind, Operation};
 use crate::model::{Model, Transformer, check_rows};
 use crate::payload::fields::{Fields, read};
@@ -62,9 +63,7 @@ impl StandardScaler {
     /// without a feature.
     pub fn from_parts(mean: Vec<f32>, std: Vec<f32>) -> Result<Self, Error> {
         check_pair((MEAN, &mean), (STD, &std))?;
-        if std.iter().any(|&std| std < 0.0) {
-            return Err(ErrorKind::PartInvalid { part: STD, problem: "a deviation is negative" }.into());
-        }
+        checks::expect(STD, std.iter().all(|&std| std >= 0.0), "a deviation is negative")?;
         Ok(Self { mean: Some(mean), std: Some(std), with_mean: true, with_std: true })
     }
 
@@ -134,11 +133,11 @@ impl MinMaxScaler {
     pub fn from_parts(data_min: Vec<f32>, data_max: Vec<f32>, range: (f32, f32)) -> Result<Self, Error> {
         check_pair((DATA_MIN, &data_min), (DATA_MAX, &data_max))?;
         let (feature_min, feature_max) = range;
-        if !(feature_min.is_finite() && feature_max.is_finite()) {
-            return Err(
-                ErrorKind::PartInvalid { part: "range", problem: "two finite ends are needed" }.into()
-            );
-        }
+        checks::expect(
+            "range",
+            feature_min.is_finite() && feature_max.is_finite(),
+            "two finite ends are needed",
+        )?;
         Ok(Self { data_min: Some(data_min), data_max: Some(data_max), feature_min, feature_max })
     }
 
@@ -186,19 +185,11 @@ const FEATURE_MIN: &str = "feature_min";
 const FEATURE_MAX: &str = "feature_max";
 
 fn check_pair(first: (&'static str, &[f32]), second: (&'static str, &[f32])) -> Result<(), Error> {
-    if first.1.is_empty() {
-        return Err(
-            ErrorKind::PartInvalid { part: first.0, problem: "at least one feature is needed" }.into()
-        );
-    }
+    checks::expect(first.0, !first.1.is_empty(), "at least one feature is needed")?;
     let (expected, found) = (first.1.len(), second.1.len());
-    if expected != found {
-        return Err(ErrorKind::PartLength { part: second.0, expected, found }.into());
-    }
+    checks::expect_len(second.0, expected, found)?;
     for (part, values) in [first, second] {
-        if let Some(idx) = values.iter().position(|value| !value.is_finite()) {
-            return Err(ErrorKind::PartNotFinite { part, idx }.into());
-        }
+        checks::expect_finite(part, values)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::checks;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::matrix::Matrix;
 
 /// Least variance.
@@ -111,13 +111,7 @@ fn triangle(covariance: &Matrix) -> Result<(Vec<f64>, f64), Error> {
         }
         let known: f64 = triangle[begin..].iter().map(|value| value * value).sum();
         let rest = f64::from(values[idx]).max(LEAST_VARIANCE) - known;
-        if rest <= 0.0 || rest.is_nan() {
-            return Err(ErrorKind::PartInvalid {
-                part: "covariances",
-                problem: "a matrix is not positive definite",
-            }
-            .into());
-        }
+        checks::expect("covariances", rest > 0.0, "a matrix is not positive definite")?;
         let deviation = libm::sqrt(rest);
         half_log_det += libm::log(deviation);
         triangle.push(deviation);

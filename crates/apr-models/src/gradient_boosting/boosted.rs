@@ -34,7 +34,7 @@ impl Boosted {
     ) -> Result<Self, Error> {
         checks::expect("features", n_features > 0, "at least one is needed")?;
         checks::expect("learning rate", learning_rate.is_finite(), "must be finite")?;
-        checks::expect_finite_f64("start", &start)?;
+        checks::expect_finite("start", &start)?;
         let whole = !start.is_empty() && trees.len().is_multiple_of(start.len());
         checks::expect("trees", whole, "each stage needs one for each output")?;
         let known = trees.iter().all(|tree| tree.n_features() <= n_features);

@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::rng::Rng;
@@ -31,9 +32,7 @@ pub(super) fn fit(
     if x.n_rows() < n_clusters {
         return Err(ErrorKind::TooFewSamples { needed: n_clusters, given: x.n_rows() }.into());
     }
-    if let Some(idx) = x.as_slice().iter().position(|value| !value.is_finite()) {
-        return Err(ErrorKind::FeatureNotFinite { row: idx / x.n_cols(), col: idx % x.n_cols() }.into());
-    }
+    checks::expect_finite_rows(x.as_slice(), x.n_cols())?;
     let still = settings.tol * mean_variance(x);
     let mut rng = Rng::new(settings.seed);
     let mut best: Option<State<'_>> = None;

@@ -49,9 +49,7 @@ pub(crate) struct Neighbours {
 impl Neighbours {
     pub(crate) fn new(samples: Matrix, k: usize, weights: KnnWeights) -> Result<Self, Error> {
         checks::expect_finite_rows(samples.as_slice(), samples.n_cols())?;
-        if k == 0 {
-            return Err(ErrorKind::PartInvalid { part: "k", problem: "must be at least 1" }.into());
-        }
+        checks::expect("k", k > 0, "must be at least 1")?;
         if samples.n_rows() < k {
             return Err(ErrorKind::TooFewSamples { needed: k, given: samples.n_rows() }.into());
         }

@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::matrix::Matrix;
 use crate::vector::Vector;
@@ -61,9 +62,7 @@ impl Column {
 
 impl Centre {
     pub(crate) fn of_features(x: &Matrix, origin: Origin<'_>) -> Result<Self, Error> {
-        if let Some(idx) = x.as_slice().iter().position(|value| !value.is_finite()) {
-            return Err(ErrorKind::FeatureNotFinite { row: idx / x.n_cols(), col: idx % x.n_cols() }.into());
-        }
+        checks::expect_finite_rows(x.as_slice(), x.n_cols())?;
         Ok(Self::of_finite(x.as_slice(), x.n_cols(), origin))
     }
 

@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use nalgebra::{Cholesky, DMatrix, DVector};
 
 use super::{ClassWeight, sigmoid};
+use crate::checks;
 use crate::error::{Error, ErrorKind, Parameter};
 use crate::linear::Plane;
 use crate::matrix::Matrix;
-use crate::ridge::NOT_NEGATIVE;
 use crate::vector::Vector;
 
 pub(super) struct Settings<'s> {
@@ -72,9 +72,7 @@ impl<'x> Problem<'x> {
         if y.len() != x.n_rows() {
             return Err(ErrorKind::TargetLength { n_rows: x.n_rows(), given: y.len() }.into());
         }
-        if let Some(idx) = x.as_slice().iter().position(|value| !value.is_finite()) {
-            return Err(ErrorKind::FeatureNotFinite { row: idx / x.n_cols(), col: idx % x.n_cols() }.into());
-        }
+        checks::expect_finite_rows(x.as_slice(), x.n_cols())?;
         if let Some(row) = y.iter().position(|&class| class > 1) {
             return Err(ErrorKind::Label { row, problem: "0 or 1 is needed" }.into());
         }
@@ -89,9 +87,7 @@ impl<'x> Problem<'x> {
         });
         let parts = [("class_weight", class_weights[0]), ("class_weight", class_weights[1])];
         for (part, value) in parts.into_iter().chain([("l2_penalty", settings.l2_penalty)]) {
-            if !(value.is_finite() && value >= 0.0) {
-                return Err(ErrorKind::PartInvalid { part, problem: NOT_NEGATIVE }.into());
-            }
+            checks::expect_not_negative(part, value)?;
         }
 
         let n_rows = x.n_rows() as f64;

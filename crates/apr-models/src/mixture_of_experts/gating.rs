@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use apr_container::{DecodePayload, EncodePayload, PayloadReader, PayloadWriter};
 
+use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::payload::fields::read;
 use crate::payload::values::skip_list;
@@ -64,12 +65,8 @@ impl SoftmaxGating {
         weights: Vec<f32>,
     ) -> Result<Self, Error> {
         let expected = n_features.saturating_mul(n_experts);
-        if weights.len() != expected {
-            return Err(ErrorKind::PartLength { part: WEIGHTS, expected, found: weights.len() }.into());
-        }
-        if let Some(idx) = weights.iter().position(|weight| !weight.is_finite()) {
-            return Err(ErrorKind::PartNotFinite { part: WEIGHTS, idx }.into());
-        }
+        checks::expect_len(WEIGHTS, expected, weights.len())?;
+        checks::expect_finite(WEIGHTS, &weights)?;
         if !(temperature.is_finite() && temperature > 0.0) {
             let problem = "a positive finite number is needed";
             return Err(ErrorKind::PartInvalid { part: TEMPERATURE, problem }.into());

@@ -149,7 +149,7 @@ impl Head {
             Self::Classes(head) => head.check(width),
             Self::Outliers(head) => {
                 checks::expect_len("row of an outlier", 1, width)?;
-                checks::expect_finite_f64(PART, &[head.divisor, head.offset])?;
+                checks::expect_finite(PART, &[head.divisor, head.offset])?;
                 checks::expect(PART, head.divisor >= 0.0, "the divisor must not be negative")?;
                 checks::expect(PART, !head.cut.is_nan(), "the cut must be a number")
             }

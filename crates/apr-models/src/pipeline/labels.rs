@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use apr_container::{PayloadReader, PayloadWriter};
 
 use crate::checks;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 
 const PART: &str = "labels";
 
@@ -75,9 +75,7 @@ impl Labels {
             Self::Texts(labels) => labels.is_sorted_by(|a, b| a < b),
             Self::Booleans(labels) => labels.is_sorted_by(|a, b| !a & b),
             Self::Numbers(labels) => {
-                if let Some(idx) = labels.iter().position(|label| !label.is_finite()) {
-                    return Err(ErrorKind::PartNotFinite { part: PART, idx }.into());
-                }
+                checks::expect_finite(PART, labels)?;
                 labels.is_sorted_by(|a, b| a < b)
             }
         };

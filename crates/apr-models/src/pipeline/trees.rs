@@ -120,8 +120,8 @@ impl TreesStep {
         let n_trees = parts.tree_nodes.len();
         checks::expect("outputs", parts.n_outputs > 0, "must be at least 1")?;
         checks::expect_len("start", parts.n_outputs, parts.start.len())?;
-        checks::expect_finite_f64("start", parts.start)?;
-        checks::expect_finite_f64("divisor", &[parts.divisor])?;
+        checks::expect_finite("start", parts.start)?;
+        checks::expect_finite("divisor", &[parts.divisor])?;
         checks::expect("divisor", parts.divisor > 0.0, "must be above 0")?;
         match parts.outputs {
             TreeOutputs::All => checks::expect("trees", n_trees > 0, "there is at least one")?,
@@ -136,7 +136,7 @@ impl TreesStep {
             parts.leaf_rows.len().is_multiple_of(width),
             "one number for each output, or one alone",
         )?;
-        checks::expect_finite_f64("leaf rows", parts.leaf_rows)?;
+        checks::expect_finite("leaf rows", parts.leaf_rows)?;
         let (leaves, leaf_rows) = parts.in_order_of_use(width)?;
         let leaf_rows = LeafRows::new(leaf_rows, width);
         let trees = match parts.thresholds {

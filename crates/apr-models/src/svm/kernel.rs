@@ -68,8 +68,8 @@ impl KernelMachine {
         let n_pairs = k.checked_mul(k - 1).map(|twice| twice / 2);
         checks::expect_len("intercepts", n_pairs.unwrap_or(usize::MAX), parts.intercepts.len())?;
         checks::expect_finite("support vectors", parts.support_vectors.as_slice())?;
-        checks::expect_finite_f64("dual coefficients", &parts.dual)?;
-        checks::expect_finite_f64("intercepts", &parts.intercepts)?;
+        checks::expect_finite("dual coefficients", &parts.dual)?;
+        checks::expect_finite("intercepts", &parts.intercepts)?;
         match n_vectors {
             0 => Err(ErrorKind::EmptyMatrix { n_rows: 0, n_cols: parts.support_vectors.n_cols() }.into()),
             _ => Ok(Self { parts }),
