@@ -123,8 +123,8 @@ pub use crate::pipeline::{
     DecisionFunction, DecisionRule, GaussianLogDensity, HangulRule, Head, Input, KernelStep, Label, Labels,
     LinearStep, Link, NeighbourMetric, NeighbourOutput, NeighbourSearch, NeighboursParts, NeighboursStep,
     OtherCharacters, OutlierHead, OutputShape, Pipeline, ProbabilityRule, Reals, Samples, ScaleAdd,
-    ShiftDivide, SparseRows64, Step, StepActivation, StepKernel, Table, TextInput, TextParts, TextTerms,
-    TfIdfWeights, TreeOutputs, TreeThresholds, TreesParts, TreesStep, ValueKind,
+    ShiftDivide, Step, StepActivation, StepKernel, Table, TextInput, TextParts, TextTerms, TfIdfWeights,
+    TreeOutputs, TreeThresholds, TreesParts, TreesStep, ValueKind,
 };
 pub use crate::predictions::{
     CLASSES_KEY, Capabilities, FEATURES_KEY, Float, Floats, InputKind, OutputKind, PredictionKind,

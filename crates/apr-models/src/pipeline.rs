@@ -39,8 +39,8 @@ pub use self::neighbours::{
     NeighbourMetric, NeighbourOutput, NeighbourSearch, NeighboursParts, NeighboursStep,
 };
 pub use self::reals::Reals;
+pub use self::rows::Samples;
 use self::rows::{Block, n_rows_of};
-pub use self::rows::{Samples, SparseRows64};
 pub use self::simple::{CentroidDistances, ScaleAdd, ShiftDivide, StepActivation};
 pub use self::step::Step;
 pub use self::table::Table;
@@ -51,6 +51,7 @@ pub use self::trees::{TreeOutputs, TreeThresholds, TreesParts, TreesStep};
 use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::scratch::with_scratch;
+use crate::sparse::SparseRows;
 
 /// Most steps.
 const MAX_STEPS: usize = 4096;
@@ -260,7 +261,7 @@ impl Pipeline {
     /// # Errors
     ///
     /// [`ErrorKind::NoSuchOutput`] if the input is not text or a step makes rows dense.
-    pub fn transform_texts(&self, texts: &[&str]) -> Result<SparseRows64, Error> {
+    pub fn transform_texts(&self, texts: &[&str]) -> Result<SparseRows<f64>, Error> {
         let Input::Texts(input) = &self.input else { return Err(no_sparse_rows()) };
         if !self.gives_terms() {
             return Err(no_sparse_rows());
@@ -343,9 +344,9 @@ impl Pipeline {
                 let mut block = match (&self.input, rows) {
                     (Input::Texts(input), Samples::Text(texts)) => {
                         let (work, counts) =
-                            counting.get_or_insert_with(|| (text::Work::default(), SparseRows64::new(width)));
+                            counting.get_or_insert_with(|| (text::Work::default(), SparseRows::new(width)));
                         let texts = texts.get(first_row..first_row + n_rows).unwrap_or_default();
-                        counts.clear();
+                        counts.clear(width);
                         input.count_into(texts, work, counts);
                         Block::sparse(counts, values, spare)
                     }
@@ -491,7 +492,7 @@ mod tests {
         let mut out = [0.0; 12];
         bare.values_into(Samples::Text(&texts), &mut out).unwrap();
         assert_eq!(out, counts);
-        assert_eq!(bare.transform_texts(&texts).unwrap().row(0), Some((&[0, 1, 2, 3][..], &counts[..4])));
+        assert_eq!(bare.transform_texts(&texts).unwrap().lists(0), (&[0, 1, 2, 3][..], &counts[..4]));
         let weigh = || TfIdfWeights::new(crate::TermFrequency::Count, crate::RowNorm::L1, None).unwrap();
         let linear = LinearStep::new(1, vec![1.0, 2.0, 3.0, 4.0].into(), vec![0.5].into()).unwrap();
         let scored = |steps| Pipeline::from_parts(input(), steps, rows_head()).unwrap();
@@ -505,7 +506,7 @@ mod tests {
             assert!((score - expected).abs() < 1e-12);
         }
         let sparse = scored(vec![Step::TfIdfWeights(weigh())]).transform_texts(&texts).unwrap();
-        assert_eq!(sparse.row(2), Some((&[3][..], &[1.0][..])));
+        assert_eq!(sparse.lists(2), (&[3][..], &[1.0][..]));
         assert_eq!(model.transform_texts(&texts).unwrap_err().code(), "am-no-such-output");
         assert_eq!(bare.values_into(Samples::F64(&[0.0; 12]), &mut out).unwrap_err().code(), "am-part");
         assert_eq!(

@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use crate::pipeline::input::Accepts;
-use crate::pipeline::rows::SparseRows64;
 use crate::sparse::SparseRows;
 
 /// Key of the custom metadata of an `.apr` file with the names of the classes, by their numbers.
@@ -243,7 +242,7 @@ pub enum TermWeights {
     /// In 32-bit floats.
     F32(SparseRows),
     /// In 64-bit floats.
-    F64(SparseRows64),
+    F64(SparseRows<f64>),
 }
 
 impl TermWeights {
@@ -262,9 +261,8 @@ impl TermWeights {
             Self::F32(rows) => (rows.row(idx), None),
             Self::F64(rows) => (None, rows.row(idx)),
         };
-        let narrow = narrow.into_iter().flat_map(|row| row.iter());
-        let (columns, weights) = wide.unwrap_or_default();
-        let wide = columns.iter().map(|&column| column as usize).zip(weights.iter().copied());
+        let (narrow, wide) =
+            (narrow.into_iter().flat_map(|row| row.iter()), wide.into_iter().flat_map(|row| row.iter()));
         let narrow = narrow.map(|(column, weight)| (column, Float::F32(weight)));
         narrow.chain(wide.map(|(column, weight)| (column, Float::F64(weight))))
     }

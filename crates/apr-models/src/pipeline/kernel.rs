@@ -146,7 +146,7 @@ impl KernelStep {
             }
             rows.replace_sparse(n_outputs, |rows, out| {
                 for (idx, out) in out.chunks_exact_mut(n_outputs).enumerate() {
-                    let (columns, values) = rows.row(idx).unwrap_or_default();
+                    let (columns, values) = rows.lists(idx);
                     self.decide(dual, RowView::Sparse(columns, values), out);
                 }
             });

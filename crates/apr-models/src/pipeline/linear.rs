@@ -55,7 +55,7 @@ impl LinearStep {
         }
         rows.replace_sparse(n_outputs, |rows, out| {
             for (idx, out) in out.chunks_exact_mut(n_outputs).enumerate() {
-                let (columns, values) = rows.row(idx).unwrap_or_default();
+                let (columns, values) = rows.lists(idx);
                 each(out, &|weights| {
                     let terms = columns.iter().zip(values).filter_map(|(&column, value)| {
                         let weight: f64 = (*weights.get(column as usize)?).into();
@@ -85,7 +85,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::pipeline::rows::SparseRows64;
+    use crate::sparse::SparseRows;
 
     #[test]
     fn dense_and_sparse_rows_give_the_same_sums() {
@@ -95,7 +95,7 @@ mod tests {
         let mut dense = Block::dense(2, 3, &mut values, &mut spare);
         step.run(&mut dense);
         assert_eq!((dense.width(), dense.values()), (2, &[-1.5, -0.7, 0.5, -0.5][..]));
-        let mut rows = SparseRows64::new(3);
+        let mut rows = SparseRows::new(3);
         rows.push(0, 1.0);
         rows.push(2, -1.0);
         rows.end_row();

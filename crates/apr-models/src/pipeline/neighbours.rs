@@ -156,7 +156,7 @@ impl NeighboursStep {
         if block.sparse_rows().is_some() {
             block.replace_sparse(width, |rows, out| {
                 for (idx, out) in out.chunks_exact_mut(width).enumerate() {
-                    let (columns, values) = rows.row(idx).unwrap_or_default();
+                    let (columns, values) = rows.lists(idx);
                     self.search_in_order(RowView::Sparse(columns, values), values, &mut nearest);
                     self.answer(&mut nearest, out);
                 }
@@ -323,7 +323,7 @@ impl NeighbourOutput {
 mod tests {
     use super::*;
     use crate::pipeline::alone::survives_damage;
-    use crate::pipeline::rows::SparseRows64;
+    use crate::sparse::SparseRows;
 
     fn parts() -> NeighboursParts {
         NeighboursParts {
@@ -349,7 +349,7 @@ mod tests {
         step.run(&mut block);
         let dense = block.values().to_vec();
         // The same row, sparse.
-        let mut rows = SparseRows64::new(row.len());
+        let mut rows = SparseRows::new(row.len());
         for (column, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
             rows.push(column as u32, value);
         }

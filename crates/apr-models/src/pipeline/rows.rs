@@ -1,10 +1,9 @@
 //! Rows before, between and after the steps of a pipeline.
 
-use alloc::vec;
-use alloc::vec::Vec;
 use core::mem;
 
 use crate::error::{Error, ErrorKind};
+use crate::sparse::SparseRows;
 
 /// Samples to predict.
 #[derive(Clone, Copy, Debug)]
@@ -43,96 +42,6 @@ impl Samples<'_> {
     }
 }
 
-/// Sparse rows of `f64` (CSR): the output of a vectorizer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SparseRows64 {
-    width: usize,
-    /// Where each row begins in the two lists, and where the last one ends.
-    starts: Vec<usize>,
-    columns: Vec<u32>,
-    values: Vec<f64>,
-}
-
-impl SparseRows64 {
-    /// No rows yet, of `width` columns.
-    #[must_use]
-    pub fn new(width: usize) -> Self {
-        Self { width, starts: vec![0], columns: Vec::new(), values: Vec::new() }
-    }
-
-    /// Number of rows.
-    #[must_use]
-    pub const fn n_rows(&self) -> usize {
-        self.starts.len().saturating_sub(1)
-    }
-
-    /// Number of columns.
-    #[must_use]
-    pub const fn n_cols(&self) -> usize {
-        self.width
-    }
-
-    /// Where each row begins in [`columns`](Self::columns) and [`values`](Self::values), and where the last one ends.
-    #[must_use]
-    pub const fn row_starts(&self) -> &[usize] {
-        self.starts.as_slice()
-    }
-
-    /// The columns of all rows, increasing within each.
-    #[must_use]
-    pub const fn columns(&self) -> &[u32] {
-        self.columns.as_slice()
-    }
-
-    /// The values of all rows.
-    #[must_use]
-    pub const fn values(&self) -> &[f64] {
-        self.values.as_slice()
-    }
-
-    /// The columns of a row, and their values.
-    #[must_use]
-    pub fn row(&self, row: usize) -> Option<(&[u32], &[f64])> {
-        let (start, end) = (*self.starts.get(row)?, *self.starts.get(row + 1)?);
-        Some((self.columns.get(start..end)?, self.values.get(start..end)?))
-    }
-
-    /// The rows in order.
-    pub fn rows(&self) -> impl Iterator<Item = (&[u32], &[f64])> {
-        (0..self.n_rows()).map_while(|row| self.row(row))
-    }
-
-    /// The rows in order, their values to be changed.
-    pub(crate) fn for_each_row_mut(&mut self, mut work: impl FnMut(&[u32], &mut [f64])) {
-        for bounds in self.starts.windows(2) {
-            if let &[start, end] = bounds
-                && let (Some(columns), Some(values)) =
-                    (self.columns.get(start..end), self.values.get_mut(start..end))
-            {
-                work(columns, values);
-            }
-        }
-    }
-
-    /// Adds a value to the current row, in a column after its others.
-    pub(crate) fn push(&mut self, column: u32, value: f64) {
-        self.columns.push(column);
-        self.values.push(value);
-    }
-
-    /// Ends a row.
-    pub(crate) fn end_row(&mut self) {
-        self.starts.push(self.columns.len());
-    }
-
-    /// Forgets the rows and keeps their memory.
-    pub(crate) fn clear(&mut self) {
-        self.starts.truncate(1);
-        self.columns.clear();
-        self.values.clear();
-    }
-}
-
 /// Rows between two steps, which change or replace them.
 ///
 /// They are dense, except for those of strings, which stay sparse until a step needs all of their values.
@@ -143,7 +52,7 @@ pub(crate) struct Block<'s> {
     /// Both hold the rows before and after each step.
     values: &'s mut [f64],
     spare: &'s mut [f64],
-    sparse: Option<&'s mut SparseRows64>,
+    sparse: Option<&'s mut SparseRows<f64>>,
 }
 
 impl<'s> Block<'s> {
@@ -159,7 +68,7 @@ impl<'s> Block<'s> {
 
     /// Sparse rows; the slices hold the dense rows that steps compute from them.
     pub(crate) const fn sparse(
-        rows: &'s mut SparseRows64,
+        rows: &'s mut SparseRows<f64>,
         values: &'s mut [f64],
         spare: &'s mut [f64],
     ) -> Self {
@@ -182,7 +91,7 @@ impl<'s> Block<'s> {
     }
 
     /// The rows of a sparse block.
-    pub(crate) fn sparse_rows(&mut self) -> Option<&mut SparseRows64> {
+    pub(crate) fn sparse_rows(&mut self) -> Option<&mut SparseRows<f64>> {
         self.sparse.as_deref_mut()
     }
 
@@ -206,7 +115,7 @@ impl<'s> Block<'s> {
     }
 
     /// Replaces sparse rows by dense rows of `width` values; a dense block stays as it is.
-    pub(crate) fn replace_sparse(&mut self, width: usize, work: impl FnOnce(&SparseRows64, &mut [f64])) {
+    pub(crate) fn replace_sparse(&mut self, width: usize, work: impl FnOnce(&SparseRows<f64>, &mut [f64])) {
         if let Some(rows) = self.sparse.take() {
             work(rows, self.values.get_mut(..self.n_rows * width).unwrap_or_default());
             self.width = width;
@@ -219,7 +128,7 @@ impl<'s> Block<'s> {
         self.replace_sparse(width, |rows, out| {
             out.fill(0.0);
             for (idx, out) in out.chunks_exact_mut(width.max(1)).enumerate() {
-                let (columns, values) = rows.row(idx).unwrap_or_default();
+                let (columns, values) = rows.lists(idx);
                 for (&column, &value) in columns.iter().zip(values) {
                     if let Some(place) = out.get_mut(column as usize) {
                         *place = value;
@@ -270,7 +179,7 @@ mod tests {
 
     #[test]
     fn sparse_rows_become_dense_once() {
-        let mut rows = SparseRows64::new(3);
+        let mut rows = SparseRows::new(3);
         rows.push(2, 5.0);
         rows.end_row();
         rows.end_row();

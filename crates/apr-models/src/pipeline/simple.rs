@@ -249,7 +249,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::pipeline::rows::SparseRows64;
+    use crate::sparse::SparseRows;
 
     fn run(width: usize, rows: &[f64], work: impl FnOnce(&mut Block<'_>)) -> Vec<f64> {
         let mut values = [rows, &[0.0; 8]].concat();
@@ -275,7 +275,7 @@ mod tests {
     fn sparse_rows_are_scaled_where_they_have_values() {
         let step = ShiftDivide::new(None, Some(vec![1.0_f64, 4.0, 0.1].into())).unwrap();
         assert!(step.keeps_zeros());
-        let mut rows = SparseRows64::new(3);
+        let mut rows = SparseRows::new(3);
         rows.push(1, 2.0);
         rows.push(2, 1.0);
         rows.end_row();

@@ -8,6 +8,7 @@ use crate::checks;
 use crate::error::Error;
 use crate::pipeline::reals::{Reals, with_slice};
 use crate::products;
+use crate::sparse::check_layout;
 
 /// Rows that a step keeps, dense or sparse.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,15 +63,7 @@ impl Table {
         }
         values.expect_len("table", columns.len())?;
         values.expect_finite("table")?;
-        let whole = row_starts.first() == Some(&0)
-            && row_starts.last() == Some(&columns.len())
-            && row_starts.is_sorted();
-        checks::expect("row starts", whole, "must run from 0 to the number of values without falling")?;
-        let sound = row_starts.windows(2).all(|bounds| {
-            let row = columns.get(bounds[0]..bounds[1]).unwrap_or_default();
-            row.is_sorted_by(|a, b| a < b) && row.last().is_none_or(|&column| (column as usize) < n_cols)
-        });
-        checks::expect("columns", sound, "must increase strictly within a row and be those of the table")?;
+        check_layout(n_cols, &row_starts, &columns)?;
         Ok(Self { n_rows, n_cols, sparse: Some((row_starts, columns)), values })
     }
 

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::lowercase::lowercase;
 use crate::pipeline::characters::{CharacterClass, is_space};
 use crate::pipeline::fold::AccentFold;
-use crate::pipeline::rows::SparseRows64;
+use crate::sparse::SparseRows;
 use crate::terms::{LetterCase, TermCount};
 use crate::vocabulary::Vocabulary;
 
@@ -79,7 +79,7 @@ pub struct TextParts {
 ///     counts: TermCount::Every,
 /// })?;
 /// let rows = input.count(&["To be or not to be"]);
-/// assert_eq!(rows.row(0), Some((&[0, 1, 2][..], &[2.0, 1.0, 2.0][..])));
+/// assert_eq!((rows.columns(), rows.values()), (&[0, 1, 2][..], &[2.0, 1.0, 2.0][..]));
 /// # Ok::<(), apr_models::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,14 +167,14 @@ impl TextInput {
 
     /// Counts the terms of texts.
     #[must_use]
-    pub fn count(&self, texts: &[&str]) -> SparseRows64 {
-        let mut rows = SparseRows64::new(self.n_outputs());
+    pub fn count(&self, texts: &[&str]) -> SparseRows<f64> {
+        let mut rows = SparseRows::new(self.n_outputs());
         self.count_into(texts, &mut Work::default(), &mut rows);
         rows
     }
 
     /// As [`count`](Self::count), as further rows of the same width.
-    pub(crate) fn count_into(&self, texts: &[&str], work: &mut Work, rows: &mut SparseRows64) {
+    pub(crate) fn count_into(&self, texts: &[&str], work: &mut Work, rows: &mut SparseRows<f64>) {
         for text in texts {
             let mut found = mem::take(&mut work.columns);
             found.clear();
@@ -507,13 +507,13 @@ mod tests {
         // In the order of their bytes: a, bb, vu.
         let input = TextInput::new(parts(words(1), (1, 1))).unwrap();
         let rows = input.count(&["vu a vu", "", "bb x"]);
-        assert_eq!(rows.row(0), Some((&[0, 2][..], &[1.0, 2.0][..])));
-        assert_eq!(rows.row(1), Some((&[][..], &[][..])));
-        assert_eq!(rows.row(2), Some((&[1][..], &[1.0][..])));
+        assert_eq!(rows.lists(0), (&[0, 2][..], &[1.0, 2.0][..]));
+        assert_eq!(rows.lists(1), (&[][..], &[][..]));
+        assert_eq!(rows.lists(2), (&[1][..], &[1.0][..]));
         let columns = Some(vec![2, 0, 1]);
         let once = TextParts { columns, counts: TermCount::Once, ..parts(words(1), (1, 1)) };
         let rows = TextInput::new(once).unwrap().count(&["vu a vu"]);
-        assert_eq!(rows.row(0), Some((&[1, 2][..], &[1.0, 1.0][..])));
+        assert_eq!(rows.lists(0), (&[1, 2][..], &[1.0, 1.0][..]));
         let ordered = TextParts { columns: Some(vec![0, 1, 2]), ..parts(words(1), (1, 1)) };
         assert_eq!(TextInput::new(ordered).unwrap(), input);
     }

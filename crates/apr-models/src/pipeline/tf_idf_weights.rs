@@ -96,7 +96,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::pipeline::rows::SparseRows64;
+    use crate::sparse::SparseRows;
 
     #[test]
     fn dense_and_sparse_rows_are_weighed_alike() {
@@ -113,7 +113,7 @@ mod tests {
             let mut block = Block::dense(2, 3, &mut values, &mut spare);
             step.run(&mut block);
             assert_eq!(block.values(), [&expected[..], &[0.0; 3]].concat());
-            let mut rows = SparseRows64::new(3);
+            let mut rows = SparseRows::new(3);
             rows.push(1, e);
             rows.push(2, 1.0);
             rows.end_row();

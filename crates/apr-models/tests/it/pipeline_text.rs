@@ -144,8 +144,8 @@ fn counts_behind_accents_are_those_of_scikit_learn() {
         assert_eq!(input.terms(), vocabulary);
         let counts = input.count(&TEXTS);
         for (row, expected) in counts.rows().zip(expected) {
-            assert_eq!(row.0, expected);
-            assert!(row.1.iter().all(|&count| count == 1.0));
+            assert_eq!(row.columns(), expected);
+            assert!(row.values().iter().all(|&count| count == 1.0));
         }
     }
 }

@@ -5,7 +5,7 @@ use core::ops::Range;
 use std::thread;
 
 use apr_models::{
-    Error, ErrorKind, Head, Input, Labels, OutputKind, OutputShape, Pipeline, Samples, SparseRows64,
+    Error, ErrorKind, Head, Input, Labels, OutputKind, OutputShape, Pipeline, Samples, SparseRows,
 };
 
 use super::method::Method;
@@ -84,7 +84,7 @@ pub(crate) fn answer(model: &Pipeline, method: Method, rows: &Rows) -> Result<Nu
 }
 
 /// The weighted terms of each text.
-pub(crate) fn terms(model: &Pipeline, texts: &[String]) -> Result<SparseRows64, Refusal> {
+pub(crate) fn terms(model: &Pipeline, texts: &[String]) -> Result<SparseRows<f64>, Refusal> {
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     Ok(model.transform_texts(&texts)?)
 }

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use apr_models::{Matrix, SparseRows, SparseRows64};
+use apr_models::{Matrix, SparseRows};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -185,7 +185,7 @@ pub(crate) fn sparse<'py>(py: Python<'py>, rows: &SparseRows) -> PyResult<Sparse
     lists(py, &Numbers::row(rows.values().to_vec()), rows.columns(), rows.row_starts())
 }
 
-pub(crate) fn sparse_wide<'py>(py: Python<'py>, rows: &SparseRows64) -> PyResult<Sparse<'py>> {
+pub(crate) fn sparse_wide<'py>(py: Python<'py>, rows: &SparseRows<f64>) -> PyResult<Sparse<'py>> {
     let values = Numbers::F64(rows.values().to_vec(), vec![rows.values().len()]);
     lists(py, &values, rows.columns(), rows.row_starts())
 }
