@@ -10,6 +10,7 @@ use crate::checks;
 use crate::error::Error;
 use crate::lowercase::lowercase;
 use crate::payload::fields::read;
+use crate::payload::variants;
 use crate::tensors::Tensors;
 use crate::vocabulary::Vocabulary;
 
@@ -207,24 +208,9 @@ const fn counts_of(binary: bool) -> TermCount {
     }
 }
 
+variants!(TokenRule: LongWords Words Whitespace);
+
 impl TokenRule {
-    const fn variant(self) -> u32 {
-        match self {
-            Self::LongWords => 0,
-            Self::Words => 1,
-            Self::Whitespace => 2,
-        }
-    }
-
-    const fn of_variant(variant: u64) -> Option<Self> {
-        match variant {
-            0 => Some(Self::LongWords),
-            1 => Some(Self::Words),
-            2 => Some(Self::Whitespace),
-            _ => None,
-        }
-    }
-
     fn belongs(self, c: char) -> bool {
         match self {
             Self::LongWords | Self::Words => c.is_alphanumeric() || c == '_',

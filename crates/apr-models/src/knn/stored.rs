@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::knn::neighbours::Neighbours;
 use crate::knn::{KnnClassifier, KnnRegressor, KnnWeights};
 use crate::payload::fields::read;
+use crate::payload::variants;
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
@@ -20,21 +21,7 @@ const SAMPLES: &str = "samples";
 const CLASSES: &str = "classes";
 const TARGETS: &str = "targets";
 
-impl KnnWeights {
-    const fn variant(self) -> u32 {
-        match self {
-            Self::Uniform => 0,
-            Self::Distance => 1,
-        }
-    }
-
-    const fn of_variant(variant: u32) -> Self {
-        match variant {
-            0 => Self::Uniform,
-            _ => Self::Distance,
-        }
-    }
-}
+variants!(KnnWeights: Uniform Distance);
 
 impl Neighbours {
     fn encode(&self, out: &mut PayloadWriter<'_>) -> Result<(), apr_container::Error> {
@@ -46,11 +33,11 @@ impl Neighbours {
 
     fn decode(input: &mut PayloadReader<'_>) -> Result<Self, apr_container::Error> {
         let (k, weights, samples) = read(input, |fields| {
-            let (k, weights) = (fields.usize(), KnnWeights::of_variant(fields.variant(2)));
+            let (k, weights) = (fields.usize(), KnnWeights::of_variant(fields.variant(2).into()));
             let (n_features, samples) = (fields.usize(), fields.f32s());
             // A rest, or no features, is refused as a wrong length.
             let n_rows = samples.len().checked_div(n_features).unwrap_or(0);
-            (k, weights, fields.matrix_of(n_rows, n_features, samples))
+            (k, weights.unwrap_or_default(), fields.matrix_of(n_rows, n_features, samples))
         })?;
         Ok(Self::new(samples, k, weights)?)
     }
@@ -66,7 +53,7 @@ impl Neighbours {
         let (weights, samples, k) = tensors.parts(|parts| {
             let weights = parts.integer(WEIGHTS);
             parts.check(WEIGHTS, weights <= 1, "must be 0 (uniform) or 1 (by distance)");
-            (KnnWeights::of_variant(weights as u32), parts.matrix(SAMPLES), parts.count(K))
+            (KnnWeights::of_variant(weights).unwrap_or_default(), parts.matrix(SAMPLES), parts.count(K))
         })?;
         Self::new(samples, k, weights)
     }

@@ -10,6 +10,7 @@ use crate::checks;
 use crate::error::{Error, ErrorKind};
 use crate::neural::{Activation, Dense, NeuralSequential};
 use crate::payload::fields::read;
+use crate::payload::variants;
 use crate::tensors::Tensors;
 
 /// Bytes of a layer without weights, which is refused.
@@ -17,23 +18,7 @@ const MIN_LAYER_LEN: u64 = 28;
 
 const ACTIVATIONS: &str = "activations";
 
-impl Activation {
-    const ALL: [Self; 5] = [Self::Identity, Self::Relu, Self::Tanh, Self::Sigmoid, Self::Softmax];
-
-    const fn variant(self) -> u32 {
-        match self {
-            Self::Identity => 0,
-            Self::Relu => 1,
-            Self::Tanh => 2,
-            Self::Sigmoid => 3,
-            Self::Softmax => 4,
-        }
-    }
-
-    fn of_variant(variant: u64) -> Option<Self> {
-        Self::ALL.into_iter().find(|activation| u64::from(activation.variant()) == variant)
-    }
-}
+variants!(Activation: Identity Relu Tanh Sigmoid Softmax);
 
 stored_model! {
     NeuralSequential "NeuralSequential" [NeuralSequential] form 1 of 1

@@ -6,6 +6,7 @@ use crate::checks;
 use crate::count_vectorizer::CountVectorizer;
 use crate::error::Error;
 use crate::payload::fields::read;
+use crate::payload::variants;
 use crate::tensors::Tensors;
 use crate::tf_idf::{RowNorm, TermFrequency, TfIdf, TfIdfParts};
 
@@ -13,24 +14,7 @@ const SUBLINEAR: &str = "sublinear";
 const NORM: &str = "norm";
 const IDF: &str = "idf";
 
-impl RowNorm {
-    const fn variant(self) -> u32 {
-        match self {
-            Self::None => 0,
-            Self::L1 => 1,
-            Self::L2 => 2,
-        }
-    }
-
-    const fn of_variant(variant: u64) -> Option<Self> {
-        match variant {
-            0 => Some(Self::None),
-            1 => Some(Self::L1),
-            2 => Some(Self::L2),
-            _ => None,
-        }
-    }
-}
+variants!(RowNorm: None L1 L2);
 
 const fn frequency_of(sublinear: bool) -> TermFrequency {
     match sublinear {
