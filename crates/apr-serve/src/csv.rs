@@ -210,14 +210,14 @@ fn number<T: Number>(text: &str, accepts: Accepts) -> Result<T, &'static str> {
             _ => Ok(T::of(f64::NAN)),
         };
     }
-    match T::parse(text) {
-        Some(value) if value.is_finite() => Ok(value),
-        Some(_) if text.bytes().any(|byte| byte.is_ascii_digit()) => {
+    match text.parse::<T>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        Ok(_) if text.bytes().any(|byte| byte.is_ascii_digit()) => {
             Err("the number is beyond what the model's floats can hold")
         }
-        Some(value) if accepts == Accepts::Anything => Ok(value),
-        Some(_) => Err("an infinite value, and the model takes none"),
-        None => Err("the cell is not a number"),
+        Ok(value) if accepts == Accepts::Anything => Ok(value),
+        Ok(_) => Err("an infinite value, and the model takes none"),
+        Err(_) => Err("the cell is not a number"),
     }
 }
 

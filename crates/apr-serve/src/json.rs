@@ -7,7 +7,7 @@
 //! ```
 
 use alloc::borrow::Cow;
-use core::str;
+use core::str::{self, FromStr};
 
 use apr_models::{Accepts, InputKind};
 use json_scan::{Check, ErrorKind, Scanner};
@@ -17,41 +17,27 @@ use crate::refusal::Refusal;
 
 const HELP: &str = "the body is {\"rows\": [[1, 2], [3, 4]]}, [[1, 2], [3, 4]], or one row [1, 2], where a row may name its features: {\"age\": 1, \"size\": 2}; for models of texts [\"a text\"]";
 
-/// A number that a row is made of.
-pub(crate) trait Number: Copy {
-    /// The nearest one; infinite if there is none.
-    fn parse(text: &str) -> Option<Self>;
+/// A number that a row is made of; parsing gives the nearest one, infinite if there is none.
+pub(crate) trait Number: Copy + FromStr {
     fn of(value: f64) -> Self;
     fn is_finite(self) -> bool;
 }
 
-impl Number for f32 {
-    fn parse(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
+macro_rules! numbers {
+    ($($float:ty)*) => {$(
+        impl Number for $float {
+            fn of(value: f64) -> Self {
+                value as Self
+            }
 
-    fn of(value: f64) -> Self {
-        value as Self
-    }
-
-    fn is_finite(self) -> bool {
-        self.is_finite()
-    }
+            fn is_finite(self) -> bool {
+                self.is_finite()
+            }
+        }
+    )*};
 }
 
-impl Number for f64 {
-    fn parse(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
-    fn of(value: f64) -> Self {
-        value
-    }
-
-    fn is_finite(self) -> bool {
-        self.is_finite()
-    }
-}
+numbers! { f32 f64 }
 
 /// Reads the rows of a body one after the other.
 #[derive(Debug)]
@@ -304,7 +290,7 @@ impl<'b> Rows<'b> {
             Refusal::of_body("sv-number", what, "GET /model says what the model takes").at(place)
         };
         if is_number {
-            let value = T::parse(self.number()?).filter(|value| value.is_finite());
+            let value = self.number()?.parse().ok().filter(|value: &T| value.is_finite());
             return value
                 .ok_or_else(|| refused(self, "the number is beyond what the model's floats can hold"));
         }

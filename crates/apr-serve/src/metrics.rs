@@ -128,12 +128,8 @@ pub(crate) fn to_text(all: &[Counters], rare: &Rare, state: State) -> Vec<u8> {
             }
         }
     }
-    text.one(
-        "apr_serve_predictions_total",
-        "counter",
-        "Samples answered.",
-        sum(&|counters| &counters.predictions),
-    );
+    let predictions = sum(&|counters| &counters.predictions);
+    text.counter("apr_serve_predictions_total", "Samples answered.", predictions);
     text.head("apr_serve_errors_total", "counter", "Refusals by code.");
     for (code, count) in &*rare.errors.lock().unwrap_or_else(PoisonError::into_inner) {
         text.line(format_args!("apr_serve_errors_total{{code=\"{code}\"}} {count}"));
@@ -149,42 +145,27 @@ pub(crate) fn to_text(all: &[Counters], rare: &Rare, state: State) -> Vec<u8> {
     text.line(format_args!("{seconds}_bucket{{le=\"+Inf\"}} {below}"));
     text.line(format_args!("{seconds}_sum {}", sum(&|counters| &counters.latency_micros) as f64 / 1e6));
     text.line(format_args!("{seconds}_count {below}"));
-    text.one(
-        "apr_serve_body_bytes_total",
-        "counter",
-        "Bytes of bodies received.",
-        sum(&|counters| &counters.bytes_in),
-    );
+    let received = sum(&|counters| &counters.bytes_in);
+    text.counter("apr_serve_body_bytes_total", "Bytes of bodies received.", received);
     let sent = sum(&|counters| &counters.bytes_out);
-    text.one("apr_serve_answer_bytes_total", "counter", "Bytes of predictions answered.", sent);
+    text.counter("apr_serve_answer_bytes_total", "Bytes of predictions answered.", sent);
     let opened = sum(&|counters| &counters.connections);
-    text.one("apr_serve_connections_total", "counter", "Connections accepted.", opened);
+    text.counter("apr_serve_connections_total", "Connections accepted.", opened);
     let rejected = rare.rejected.load(Ordering::Relaxed);
-    text.one("apr_serve_connections_rejected_total", "counter", "Connections over the limit.", rejected);
+    text.counter("apr_serve_connections_rejected_total", "Connections over the limit.", rejected);
     let evicted = rare.closed_for_others.load(Ordering::Relaxed);
-    text.one(
-        "apr_serve_connections_evicted_total",
-        "counter",
-        "Idle connections closed for new ones.",
-        evicted,
-    );
-    text.one("apr_serve_connections", "gauge", "Connections open.", state.open_connections as u64);
-    text.one(
-        "apr_serve_buffered_bytes",
-        "gauge",
-        "Bytes of large bodies and answers in memory.",
-        state.buffered as u64,
-    );
-    text.one("apr_serve_model_generation", "gauge", "Number of the model, counted from 1.", state.load_count);
-    text.one("apr_serve_model_loaded_seconds", "gauge", "When it was loaded, since 1970.", state.loaded_at);
+    text.counter("apr_serve_connections_evicted_total", "Idle connections closed for new ones.", evicted);
+    text.gauge("apr_serve_connections", "Connections open.", state.open_connections as u64);
+    let buffered = state.buffered as u64;
+    text.gauge("apr_serve_buffered_bytes", "Bytes of large bodies and answers in memory.", buffered);
+    text.gauge("apr_serve_model_generation", "Number of the model, counted from 1.", state.load_count);
+    text.gauge("apr_serve_model_loaded_seconds", "When it was loaded, since 1970.", state.loaded_at);
     text.head("apr_serve_reloads_total", "counter", "Files looked at after a change.");
-    text.line(format_args!(
-        "apr_serve_reloads_total{{result=\"ok\"}} {}",
-        rare.reloads.load(Ordering::Relaxed)
-    ));
-    let failed = rare.failed_reloads.load(Ordering::Relaxed);
-    text.line(format_args!("apr_serve_reloads_total{{result=\"failed\"}} {failed}"));
-    text.one("apr_serve_ready", "gauge", "1, or 0 while it is stopping.", u64::from(!state.is_draining));
+    for (result, counter) in [("ok", &rare.reloads), ("failed", &rare.failed_reloads)] {
+        let count = counter.load(Ordering::Relaxed);
+        text.line(format_args!("apr_serve_reloads_total{{result=\"{result}\"}} {count}"));
+    }
+    text.gauge("apr_serve_ready", "1, or 0 while it is stopping.", u64::from(!state.is_draining));
     text.0
 }
 
@@ -200,8 +181,13 @@ impl Text {
         self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
     }
 
-    fn one(&mut self, name: &str, kind: &str, help: &str, value: u64) {
-        self.head(name, kind, help);
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.head(name, "counter", help);
+        self.line(format_args!("{name} {value}"));
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.head(name, "gauge", help);
         self.line(format_args!("{name} {value}"));
     }
 }
