@@ -1,5 +1,6 @@
 //! Matrices.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::slice::ChunksExact;
 
@@ -104,6 +105,23 @@ pub(crate) fn check_shape(n_rows: usize, n_cols: usize, given: usize) -> Result<
         Some(needed) if needed != given => Err(ErrorKind::MatrixLength { n_rows, n_cols, given }.into()),
         Some(_) => Ok(()),
     }
+}
+
+/// The zeros of a table of this shape, which may have no rows or columns.
+pub(crate) fn zeros<T: Clone + Default>(n_rows: usize, n_cols: usize) -> Result<Vec<T>, Error> {
+    let len = n_rows.checked_mul(n_cols).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols })?;
+    Ok(vec![T::default(); len])
+}
+
+/// A table of `n_cols` values for each sample that `fill` fills.
+pub(crate) fn table(
+    x: &Matrix,
+    n_cols: usize,
+    fill: impl FnOnce(&[f32], &mut [f32]) -> Result<(), Error>,
+) -> Result<Matrix, Error> {
+    let mut out = zeros(x.n_rows(), n_cols)?;
+    fill(x.as_slice(), &mut out)?;
+    Matrix::from_vec(x.n_rows(), n_cols, out)
 }
 
 /// Iterator over the rows of a [`Matrix`].

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use apr_container::ModelType;
 
 use crate::error::{Error, ErrorKind, Operation};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, table};
 use crate::tensors::Tensors;
 use crate::vector::Vector;
 
@@ -163,7 +163,7 @@ pub trait Transformer: Model {
     ///
     /// [`ErrorKind::NotFitted`], [`ErrorKind::FeatureCount`], [`ErrorKind::MatrixTooLarge`].
     fn try_transform(&self, x: &Matrix) -> Result<Matrix, Error> {
-        transformed(x, self.n_outputs(), |out| self.transform_into(x.as_slice(), out))
+        table(x, self.n_outputs().unwrap_or(x.n_cols()), |rows, out| self.transform_into(rows, out))
     }
 
     /// Transforms each row of `x` (`[n_samples, n_features]`); [`try_transform`](Self::try_transform) returns an
@@ -180,21 +180,6 @@ pub trait Transformer: Model {
             Err(error) => panic!("{error}"),
         }
     }
-}
-
-/// The samples that `transform` writes, of `n_outputs` features or as many as those of `x`.
-pub(crate) fn transformed(
-    x: &Matrix,
-    n_outputs: Option<usize>,
-    transform: impl FnOnce(&mut [f32]) -> Result<(), Error>,
-) -> Result<Matrix, Error> {
-    let n_cols = n_outputs.unwrap_or(x.n_cols());
-    let Some(len) = x.n_rows().checked_mul(n_cols) else {
-        return Err(ErrorKind::MatrixTooLarge { n_rows: x.n_rows(), n_cols }.into());
-    };
-    let mut out = vec![0.0; len];
-    transform(&mut out)?;
-    Matrix::from_vec(x.n_rows(), n_cols, out)
 }
 
 /// Refuses to save a model that was not fitted.

@@ -8,9 +8,9 @@ use alloc::vec::Vec;
 use crate::checks;
 use crate::classes::{Classes, largest};
 use crate::error::{Error, ErrorKind};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, table};
 use crate::model::{self, Classifier};
-use crate::probability::{self, check_probabilities};
+use crate::probability::{self, check_outputs};
 use crate::scratch::with_scratch;
 
 /// Number of classes whose scores are kept on the stack.
@@ -165,7 +165,7 @@ impl NaiveBayes {
     /// fit each other and the model.
     pub fn predict_proba_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         let n_classes = self.classes.len();
-        check_probabilities(rows, out, self.n_features, n_classes)?;
+        check_outputs(rows, out.len(), self.n_features, n_classes)?;
         with_scratch::<f64, CLASSES_ON_STACK, _>(n_classes, |scores| {
             for (row, out) in rows.chunks_exact(self.n_features).zip(out.chunks_exact_mut(n_classes)) {
                 scores.iter_mut().zip(self.scores(row)).for_each(|(place, score)| *place = score);
@@ -181,7 +181,7 @@ impl NaiveBayes {
     ///
     /// [`ErrorKind::FeatureCount`].
     pub fn try_predict_proba(&self, x: &Matrix) -> Result<Matrix, Error> {
-        probability::table(x, self.classes.len(), |rows, out| self.predict_proba_into(rows, out))
+        table(x, self.classes.len(), |rows, out| self.predict_proba_into(rows, out))
     }
 
     fn scores(&self, row: &[f32]) -> impl Iterator<Item = f64> {

@@ -14,9 +14,9 @@ pub use self::optimizer::Optimizer;
 use crate::checks;
 use crate::classes::largest;
 use crate::error::{Error, ErrorKind};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, table};
 use crate::model::Transformer;
-use crate::probability::{check_outputs, table};
+use crate::probability::check_outputs;
 use crate::rng::Rng;
 use crate::scratch::with_scratch;
 

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::checks;
 use crate::error::{Error, ErrorKind};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, table};
 use crate::model::{self, Transformer};
 use crate::products;
 
@@ -197,11 +197,7 @@ impl Pca {
     ///
     /// [`ErrorKind::FeatureCount`] if `z` has another number of columns than the model has components.
     pub fn inverse_transform(&self, z: &Matrix) -> Result<Matrix, Error> {
-        let (n_rows, n_cols) = (z.n_rows(), self.components().n_cols());
-        let len = n_rows.checked_mul(n_cols).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols })?;
-        let mut out = alloc::vec![0.0; len];
-        self.inverse_transform_into(z.as_slice(), &mut out)?;
-        Matrix::from_vec(n_rows, n_cols, out)
+        table(z, self.components().n_cols(), |rows, out| self.inverse_transform_into(rows, out))
     }
 }
 

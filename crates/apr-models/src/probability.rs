@@ -1,9 +1,6 @@
 //! Converts scores to probabilities.
 
-use alloc::vec;
-
 use crate::error::{Error, ErrorKind};
-use crate::matrix::Matrix;
 use crate::model;
 
 /// Proves that `out` has a place for each of `n_outputs` values of each sample in `rows`.
@@ -20,16 +17,6 @@ pub(crate) fn check_outputs(
             Err(ErrorKind::OutputLength { needed: n_rows.saturating_mul(n_outputs), given }.into())
         }
     }
-}
-
-/// As [`check_outputs`] for one value a class.
-pub(crate) fn check_probabilities(
-    rows: &[f32],
-    out: &[f32],
-    n_features: usize,
-    n_classes: usize,
-) -> Result<(), Error> {
-    check_outputs(rows, out.len(), n_features, n_classes)
 }
 
 /// `exp` of each score over the sum of all, scores first lowered so that the largest is 0.
@@ -55,19 +42,6 @@ pub(crate) fn sigmoid(score: f64) -> f64 {
             grown / (1.0 + grown)
         }
     }
-}
-
-/// A table of `n_cols` values for each sample that `fill` fills.
-pub(crate) fn table(
-    x: &Matrix,
-    n_cols: usize,
-    fill: impl FnOnce(&[f32], &mut [f32]) -> Result<(), Error>,
-) -> Result<Matrix, Error> {
-    let n_rows = x.n_rows();
-    let len = n_rows.checked_mul(n_cols).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols })?;
-    let mut out = vec![0.0; len];
-    fill(x.as_slice(), &mut out)?;
-    Matrix::from_vec(n_rows, n_cols, out)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::{AnyModel, PIPELINES, no_pipelines};
 use crate::error::{Error, ErrorKind};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, zeros};
 use crate::model::Model as _;
 use crate::neural::Activation;
 use crate::pipeline::{Accepts, Input, Label, Samples};
@@ -43,11 +43,6 @@ pub(super) fn rows(
 fn table(rows: Matrix) -> Predictions {
     let n_columns = rows.n_cols();
     Predictions::Rows { values: Floats::F32(rows.into_vec()), n_columns }
-}
-
-fn zeros<T: Clone + Default>(n_rows: usize, n_cols: usize) -> Result<Vec<T>, Error> {
-    let len = n_rows.checked_mul(n_cols).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols })?;
-    Ok(vec![T::default(); len])
 }
 
 /// The terms that a text model counts.

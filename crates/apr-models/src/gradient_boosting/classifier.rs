@@ -6,7 +6,7 @@ use crate::checks;
 use crate::classes::{Classes, largest};
 use crate::error::Error;
 use crate::gradient_boosting::boosted::Boosted;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, table};
 use crate::model::Classifier;
 use crate::probability;
 use crate::tree::TreeNode;
@@ -139,7 +139,7 @@ impl GradientBoostingClassifier {
     /// As [`decision_function_into`](Self::decision_function_into).
     pub fn predict_proba_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         let n_classes = self.classes.len();
-        probability::check_probabilities(rows, out, self.boosted.n_features, n_classes)?;
+        probability::check_outputs(rows, out.len(), self.boosted.n_features, n_classes)?;
         self.boosted.for_each(rows, out.len() / n_classes, &mut |number, scores| match (
             out.get_mut(number * n_classes..(number + 1) * n_classes),
             scores,
@@ -159,7 +159,7 @@ impl GradientBoostingClassifier {
     ///
     /// [`ErrorKind::FeatureCount`](crate::ErrorKind::FeatureCount).
     pub fn try_predict_proba(&self, x: &Matrix) -> Result<Matrix, Error> {
-        probability::table(x, self.classes.len(), |rows, out| self.predict_proba_into(rows, out))
+        table(x, self.classes.len(), |rows, out| self.predict_proba_into(rows, out))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::checks;
 use crate::classes::Classes;
 use crate::error::{Error, ErrorKind};
 use crate::knn::neighbours::{KnnWeights, Neighbour, Neighbours};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, table};
 use crate::model::Classifier;
 use crate::nearest::Candidate;
 use crate::probability;
@@ -109,7 +109,7 @@ impl KnnClassifier {
     /// fit each other and the model; [`ErrorKind::FeatureNotFinite`].
     pub fn predict_proba_into(&self, rows: &[f32], out: &mut [f32]) -> Result<(), Error> {
         let n_classes = self.classes.len();
-        probability::check_probabilities(rows, out, self.samples().n_cols(), n_classes)?;
+        probability::check_outputs(rows, out.len(), self.samples().n_cols(), n_classes)?;
         let n_rows = out.len() / n_classes;
         out.fill(0.0);
         self.neighbours.for_each(rows, n_rows, &mut |number, nearest| {
@@ -138,7 +138,7 @@ impl KnnClassifier {
     ///
     /// [`ErrorKind::FeatureCount`], [`ErrorKind::FeatureNotFinite`].
     pub fn try_predict_proba(&self, x: &Matrix) -> Result<Matrix, Error> {
-        probability::table(x, self.classes.len(), |rows, out| self.predict_proba_into(rows, out))
+        table(x, self.classes.len(), |rows, out| self.predict_proba_into(rows, out))
     }
 }
 

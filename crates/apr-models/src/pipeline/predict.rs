@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::{Accepts, ClusterRule, Head, Input, Link, Pipeline, Samples, Step, ValueKind};
 use crate::error::{Error, ErrorKind};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, zeros};
 use crate::predictions::{
     Capabilities, Floats, InputKind, OutputKind, PredictionKind, Predictions, TermWeights,
 };
@@ -135,9 +135,4 @@ impl Pipeline {
         self.predict_indices_into(samples, &mut indices)?;
         Ok(indices)
     }
-}
-
-fn zeros(n_rows: usize, n_cols: usize) -> Result<Vec<f64>, Error> {
-    let len = n_rows.checked_mul(n_cols).ok_or(ErrorKind::MatrixTooLarge { n_rows, n_cols })?;
-    Ok(vec![0.0; len])
 }
