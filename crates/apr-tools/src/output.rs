@@ -31,6 +31,23 @@ pub(crate) enum Run {
     Dry,
 }
 
+impl Run {
+    /// Says in words what was written, or would be.
+    ///
+    /// # Errors
+    ///
+    /// If standard output does not take it.
+    pub(crate) fn tell(self, text: &str, console: &mut Console) -> Result<(), Failure> {
+        match self {
+            Self::Write => {
+                console.wrote(text);
+                Ok(())
+            }
+            Self::Dry => console.text(|out, _| writeln!(out, "would write {text}")),
+        }
+    }
+}
+
 /// The destination of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
@@ -181,12 +198,7 @@ fn stream<W: Write>(
     out: W,
     mut pull: impl FnMut(&Planned, &mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Stop> {
-    // Small tensors are collected; chunks of large ones pass through directly.
-    let mut out = BufWriter::with_capacity(256 << 10, out);
-    let result =
-        layout.write_streamed(&mut out, |planned, sink| pull(planned, sink)).and_then(|()| out.flush());
-    // Taken apart rather than dropped: dropping would write the rest to a place that has just refused it.
-    let _ = out.into_parts();
+    let result = buffered(out, |out| layout.write_streamed(out, |planned, sink| pull(planned, sink)));
     let Err(error) = result else { return Ok(()) };
     // What the input or the layout had to say travels inside the `io::Error`.
     Err(match error.downcast::<Failure>() {
@@ -196,6 +208,22 @@ fn stream<W: Write>(
             Err(error) => Stop::Write(error),
         },
     })
+}
+
+/// Runs `work` over a buffer, in which small tensors are collected; chunks of large ones pass through directly.
+///
+/// # Errors
+///
+/// Those of `work`, and those of writing.
+pub(crate) fn buffered<W: Write, E: From<io::Error>>(
+    out: W,
+    work: impl FnOnce(&mut BufWriter<W>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut out = BufWriter::with_capacity(256 << 10, out);
+    let result = work(&mut out).and_then(|()| Ok(out.flush()?));
+    // Taken apart rather than dropped: dropping would write the rest to a place that has just refused it.
+    let _ = out.into_parts();
+    result
 }
 
 /// Writes a small file under the same rules.

@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use self::layout::Indented;
+use crate::output::Run;
 use crate::terminal::escape::is_hazard;
 
 /// What a command prints as one JSON object.
@@ -41,6 +42,21 @@ pub(crate) fn write<R: Report>(out: &mut impl Write, report: &R) -> io::Result<(
     Envelope { schema: report.schema(), report }.serialize(&mut json)?;
     out.write_all(b"\n")?;
     out.flush()
+}
+
+/// The first fields of the report of a command that writes a file.
+#[derive(Debug, Serialize)]
+pub(crate) struct Written<'a> {
+    input: Cow<'a, str>,
+    output: Cow<'a, str>,
+    written: bool,
+    bytes: u64,
+}
+
+impl<'a> Written<'a> {
+    pub(crate) fn new(input: &'a Path, output: &'a Path, run: Run, bytes: u64) -> Self {
+        Self { input: path(input), output: path(output), written: run == Run::Write, bytes }
+    }
 }
 
 /// A path as text; what is not Unicode is replaced.

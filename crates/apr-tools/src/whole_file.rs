@@ -1,7 +1,7 @@
 //! `.apr` files of version 1 that are read and written as a whole: shared by the commands that encrypt, decrypt and license
 //! them.
 
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{Read as _, Seek as _};
 use std::path::Path;
 
 use apr_container::{RawModel, check_source, checksum_mismatch, inspect_bytes_with};
@@ -12,7 +12,7 @@ use read_at::FileSource;
 use crate::error::{CODE_FOREIGN_FORMAT, Exit, Failure};
 use crate::foreign;
 use crate::input::{Format, Rules, Source};
-use crate::output::{Output, Run};
+use crate::output::Output;
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::exact_bytes;
@@ -161,10 +161,6 @@ impl Output {
     pub(crate) fn tell(&self, how: &str, len: usize, console: &mut Console) -> Result<(), Failure> {
         let label = escape::path(self.destination.label());
         let text = format!("{label}: .apr version 1, {how}, {}", exact_bytes(len as u64));
-        match self.run {
-            Run::Write => console.wrote(text),
-            Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
-        }
-        Ok(())
+        self.run.tell(&text, console)
     }
 }

@@ -1,6 +1,5 @@
 //! `apr decrypt`: restores the content of an encrypted `.apr` model or of a sealed file.
 
-use alloc::borrow::Cow;
 use std::path::PathBuf;
 
 use apr_container::{KeyHint, RawModel, UncheckedSignature, inspect_bytes_with, verify_signature};
@@ -9,8 +8,7 @@ use serde::Serialize;
 use crate::args::{CompatArg, PayloadArgs, WriteArgs};
 use crate::error::{Exit, Failure};
 use crate::input::{Format, Rules, Source};
-use crate::output::Run;
-use crate::report::{self, Report};
+use crate::report::{Report, Written};
 use crate::secrets::{Keys, KeysArgs, SignedBy, refuse_shared_stdin};
 use crate::terminal::Console;
 use crate::{commands::open, whole_file};
@@ -48,10 +46,8 @@ pub(crate) struct Args {
 /// The report.
 #[derive(Serialize)]
 struct DecryptReport<'a> {
-    input: Cow<'a, str>,
-    output: Cow<'a, str>,
-    written: bool,
-    bytes: usize,
+    #[serde(flatten)]
+    file: Written<'a>,
     was_signed: bool,
     signer: Option<&'a SignedBy>,
 }
@@ -116,10 +112,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     if console.is_json() {
         console.report(&DecryptReport {
-            input: report::path(path),
-            output: report::path(output.destination.label()),
-            written: output.run == Run::Write,
-            bytes: file.len(),
+            file: Written::new(path, output.destination.label(), output.run, file.len() as u64),
             was_signed: info.signed,
             signer: signer.as_ref(),
         })?;

@@ -1,7 +1,6 @@
 //! `apr encrypt`: encrypts an `.apr` model for one recipient or with a password; other files, or for several recipients, as
 //! `apr seal`.
 
-use alloc::borrow::Cow;
 use std::path::PathBuf;
 
 use apr_container::{Metadata, Protection};
@@ -13,8 +12,7 @@ use crate::args::{CompatArg, PayloadArgs, WriteArgs};
 use crate::commands::seal::{self, Extras};
 use crate::error::{CODE_FOREIGN_FORMAT, CODE_USAGE, Exit, Failure};
 use crate::input::{Format, Source};
-use crate::output::Run;
-use crate::report::{self, Report};
+use crate::report::{Report, Written};
 use crate::secrets::{Audience, RecipientArgs, SigningArgs, refuse_shared_stdin};
 use crate::terminal::Console;
 use crate::whole_file;
@@ -60,10 +58,8 @@ pub(crate) struct Args {
 /// The report, with the recipients.
 #[derive(Serialize)]
 struct EncryptReport<'a> {
-    input: Cow<'a, str>,
-    output: Cow<'a, str>,
-    written: bool,
-    bytes: usize,
+    #[serde(flatten)]
+    file: Written<'a>,
     mode: &'a str,
     recipient: Option<&'a str>,
     signer: Option<&'a str>,
@@ -140,10 +136,7 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     }
     if console.is_json() {
         console.report(&EncryptReport {
-            input: report::path(path),
-            output: report::path(output.destination.label()),
-            written: output.run == Run::Write,
-            bytes: file.len(),
+            file: Written::new(path, output.destination.label(), output.run, file.len() as u64),
             mode,
             recipient: recipient.as_deref(),
             signer: signer.as_deref(),

@@ -1,7 +1,5 @@
 //! `apr open`: verifies and decrypts a sealed file, or one tensor of it.
 
-use alloc::borrow::Cow;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use apr_sealed::SealedReader;
@@ -13,7 +11,7 @@ use crate::commands::seal::NAME_KEY;
 use crate::error::{Exit, Failure};
 use crate::input::Source;
 use crate::output::{Destination, Output, Run};
-use crate::report::{self, Report};
+use crate::report::{Report, Written};
 use crate::sealed_file::SealedFile;
 use crate::secrets::{KeysArgs, SignedBy, refuse_shared_stdin};
 use crate::terminal::Console;
@@ -55,10 +53,8 @@ pub(crate) struct Args {
 /// The report.
 #[derive(Serialize)]
 struct OpenReport<'a> {
-    input: Cow<'a, str>,
-    output: Cow<'a, str>,
-    written: bool,
-    bytes: u64,
+    #[serde(flatten)]
+    file: Written<'a>,
     name: Option<&'a str>,
     tensor: Option<TensorReport<'a>>,
     signer: Option<&'a SignedBy>,
@@ -141,10 +137,7 @@ pub(crate) fn open(
     let part = what.part(&reader);
     if console.is_json() {
         console.report(&OpenReport {
-            input: report::path(path),
-            output: report::path(destination.label()),
-            written: run == Run::Write,
-            bytes: len,
+            file: Written::new(path, destination.label(), run, len),
             name: name.map(String::as_str),
             tensor: part.map(|part| TensorReport {
                 name: part.name(),
@@ -178,10 +171,7 @@ pub(crate) fn open(
         (None, None) => "the original".to_owned(),
     };
     let text = format!("{label}: {described}, {}", exact_bytes(len));
-    match run {
-        Run::Write => console.wrote(text),
-        Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
-    }
+    run.tell(&text, console)?;
     Ok(Exit::Success)
 }
 

@@ -1,6 +1,5 @@
 //! `apr seal`: writes a model of any format as a sealed file: encrypted, signed or both, readable tensor by tensor.
 
-use alloc::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use crate::args::WriteArgs;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{self, Format, Model, Rules, Source};
 use crate::output::{self, Destination, Output, Run};
-use crate::report::{self, Report};
+use crate::report::{Report, Written};
 use crate::secrets::{Audience, RecipientArgs, SigningArgs, refuse_shared_stdin};
 use crate::terminal::Console;
 use crate::terminal::escape;
@@ -84,10 +83,8 @@ pub(crate) struct Extras {
 /// What was sealed, for whom and by whom.
 #[derive(Serialize)]
 struct SealReport<'a> {
-    input: Cow<'a, str>,
-    output: Cow<'a, str>,
-    written: bool,
-    bytes: u64,
+    #[serde(flatten)]
+    file: Written<'a>,
     content_bytes: u64,
     tensors: u64,
     encryption: &'a str,
@@ -202,10 +199,7 @@ pub(crate) fn seal(
     let signer = signer.map(|key| key.verifying_key().fingerprint().to_string());
     if console.is_json() {
         console.report(&SealReport {
-            input: report::path(path),
-            output: report::path(out_path),
-            written: run == Run::Write,
-            bytes: total,
+            file: Written::new(path, out_path, run, total),
             content_bytes: len,
             tensors,
             encryption: mode,
@@ -223,10 +217,7 @@ pub(crate) fn seal(
     let by = signer.map_or_else(|| ", not signed".to_owned(), |name| format!(", signed by {name}"));
     let label = escape::path(out_path);
     let text = format!("{label}: sealed, {}, {whom}{by}, {}", plural(tensors, "tensor"), exact_bytes(total));
-    match run {
-        Run::Write => console.wrote(text),
-        Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
-    }
+    run.tell(&text, console)?;
     Ok(Exit::Success)
 }
 

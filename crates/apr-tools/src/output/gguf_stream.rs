@@ -1,16 +1,13 @@
 //! Writes a GGUF file with a given layout from tensors of any source.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use gguf_core::Layout;
 
 use crate::error::Failure;
 use crate::input::Tensor;
-use crate::output::Destination;
+use crate::output::{Destination, buffered};
 use crate::terminal::Progress;
-
-/// Bytes that are collected before they are written.
-const BUFFER_LEN: usize = 256 << 10;
 
 /// Writes the file, asking `tensor` for each of the layout's; a mebibyte at a time, whatever their sizes. `place` is named
 /// where a write fails.
@@ -26,23 +23,21 @@ pub(crate) fn write<'m>(
     progress: &mut Progress,
 ) -> Result<(), Failure> {
     let (mut buf, mut stop) = (Vec::new(), None);
-    let mut out = BufWriter::with_capacity(BUFFER_LEN, out);
-    let written = layout.write_streamed(&mut out, |planned, sink| {
-        let Some(tensor) = tensor(planned.idx) else {
-            return Err(io::Error::other("a tensor that was not given"));
-        };
-        progress.item(tensor.name());
-        let pulled = tensor.stream(&mut buf, |chunk| -> Result<(), Failure> {
-            progress.advance(chunk.len());
-            sink.write_all(chunk).map_err(|error| place.write_failure(&error))
-        });
-        pulled.map_err(|failure| {
-            stop = Some(failure);
-            io::Error::other("stopped")
+    let written = buffered(out, |out| {
+        layout.write_streamed(out, |planned, sink| {
+            let Some(tensor) = tensor(planned.idx) else {
+                return Err(io::Error::other("a tensor that was not given"));
+            };
+            progress.item(tensor.name());
+            let pulled = tensor.stream(&mut buf, |chunk| -> Result<(), Failure> {
+                progress.advance(chunk.len());
+                sink.write_all(chunk).map_err(|error| place.write_failure(&error))
+            });
+            pulled.map_err(|failure| {
+                stop = Some(failure);
+                io::Error::other("stopped")
+            })
         })
     });
-    let written = written.and_then(|()| out.flush());
-    // Taken apart rather than dropped: dropping would write the rest to a place that has just refused it.
-    let _ = out.into_parts();
     written.map_err(|error| stop.take().unwrap_or_else(|| place.write_failure(&error)))
 }

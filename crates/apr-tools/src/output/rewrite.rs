@@ -1,7 +1,6 @@
 //! Writes tensors of a model to a new file: shared by `convert`, `shard` and `unshard`.
 
-use alloc::borrow::Cow;
-use std::io::{self, Write as _};
+use std::io;
 
 use model_file::entries::Entries;
 use serde::Serialize;
@@ -11,7 +10,7 @@ use st_core::{Layout, TensorSpec, WriteOptions};
 use crate::error::{CODE_NOT_CARRIED, Failure};
 use crate::input::{Format, Model, Tensor, decodable};
 use crate::output::{Destination, Overwrite, Run};
-use crate::report::{self, Report};
+use crate::report::{Report, Written};
 use crate::terminal::escape;
 use crate::terminal::human::{exact_bytes, grouped, plural};
 use crate::terminal::{Console, Progress};
@@ -178,21 +177,14 @@ impl Job<'_> {
         if let Some(more @ 1..) = self.lost.len().checked_sub(shown) {
             console.remark(format_args!("not in the new file: {more} more parts, which -v lists"));
         }
-        match self.run {
-            Run::Write => console.wrote(text),
-            Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
-        }
-        Ok(())
+        self.run.tell(text, console)
     }
 
     /// The report of a file of this format and length.
     pub(crate) fn report<'j>(&'j self, bytes: u64, to: Format, content: FileContent<'j>) -> FileReport<'j> {
         FileReport {
             schema: self.schema,
-            input: report::path(self.model.label()),
-            output: report::path(self.destination.label()),
-            written: self.run == Run::Write,
-            bytes,
+            file: Written::new(self.model.label(), self.destination.label(), self.run, bytes),
             content,
             conversion: Some(self.conversion(to)),
         }
@@ -215,10 +207,8 @@ impl Job<'_> {
 pub(crate) struct FileReport<'a> {
     #[serde(skip)]
     schema: &'static str,
-    input: Cow<'a, str>,
-    output: Cow<'a, str>,
-    written: bool,
-    bytes: u64,
+    #[serde(flatten)]
+    file: Written<'a>,
     #[serde(flatten)]
     content: FileContent<'a>,
     #[serde(flatten)]

@@ -1,6 +1,6 @@
 //! `.apr` files as output.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 use apr_container::v2::{self, TensorSpec};
 use apr_container::{Compression, ErrorKind, PayloadLayout, SaveOptions, to_vec};
@@ -13,8 +13,8 @@ use super::lost;
 use super::target::{Target, remark_on_size};
 use crate::error::{CODE_INTERNAL, CODE_NOT_CARRIED, CODE_USAGE, Failure};
 use crate::input::{Contents, Format, Model, Rules, Tensor};
-use crate::output::Run;
 use crate::output::rewrite::{FileContent, Job, MetadataFields};
+use crate::output::{Run, buffered};
 use crate::report;
 use crate::terminal::Console;
 use crate::terminal::escape;
@@ -76,22 +76,20 @@ pub(super) fn write_tensors<'n, 'm: 'n>(
         let mut progress = console.progress("writing", layout.file_len());
         let (mut buf, mut stop) = (Vec::new(), None);
         let mut stream = |out: &mut dyn Write| -> Result<(), Failure> {
-            let mut out = BufWriter::with_capacity(256 << 10, out);
-            let written = layout.write_streamed(&mut out, |planned, sink| {
-                let Some(tensor) = tensors.get(planned.input_idx) else { return Ok(()) };
-                progress.item(tensor.name());
-                let pulled = tensor.stream(&mut buf, |chunk| -> Result<(), Failure> {
-                    progress.advance(chunk.len());
-                    sink.write_all(chunk).map_err(|error| job.destination.write_failure(&error))
-                });
-                pulled.map_err(|failure| {
-                    stop = Some(failure);
-                    std::io::Error::other("stopped").into()
+            let written = buffered(out, |out| {
+                layout.write_streamed(out, |planned, sink| {
+                    let Some(tensor) = tensors.get(planned.input_idx) else { return Ok(()) };
+                    progress.item(tensor.name());
+                    let pulled = tensor.stream(&mut buf, |chunk| -> Result<(), Failure> {
+                        progress.advance(chunk.len());
+                        sink.write_all(chunk).map_err(|error| job.destination.write_failure(&error))
+                    });
+                    pulled.map_err(|failure| {
+                        stop = Some(failure);
+                        std::io::Error::other("stopped").into()
+                    })
                 })
             });
-            let written = written.and_then(|()| Ok(out.flush()?));
-            // Taken apart rather than dropped: dropping would write the rest to a place that has just refused it.
-            let _ = out.into_parts();
             written.map_err(|error| match (stop.take(), error.kind()) {
                 (Some(failure), _) => failure,
                 (None, ErrorKind::Io { error }) => job.destination.write_failure(error),

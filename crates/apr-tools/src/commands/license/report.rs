@@ -8,8 +8,8 @@ use apr_container::License;
 use serde::Serialize;
 
 use crate::error::Failure;
-use crate::output::{Output, Run};
-use crate::report;
+use crate::output::Output;
+use crate::report::{self, Written};
 use crate::secrets::SignedBy;
 use crate::terminal::Console;
 use crate::terminal::escape::{self, escaped};
@@ -152,10 +152,8 @@ impl report::Report for LicenseCheckReport<'_> {
 /// `apr license set`.
 #[derive(Serialize)]
 struct LicenseSetReport<'a> {
-    input: Cow<'a, str>,
-    output: Cow<'a, str>,
-    written: bool,
-    bytes: usize,
+    #[serde(flatten)]
+    file: Written<'a>,
     license: Option<LicenseFields<'a>>,
 }
 
@@ -198,10 +196,7 @@ pub(super) fn set(
 ) -> Result<(), Failure> {
     if console.is_json() {
         return console.report(&LicenseSetReport {
-            input: report::path(path),
-            output: report::path(output.destination.label()),
-            written: output.run == Run::Write,
-            bytes: len,
+            file: Written::new(path, output.destination.label(), output.run, len as u64),
             license: license.map(Into::into),
         });
     }

@@ -1,6 +1,6 @@
 //! Writes the new file: first all offsets, then the bytes.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use apr_container::v2;
@@ -13,11 +13,8 @@ use super::keys;
 use super::work::{Errors, Work};
 use crate::error::Failure;
 use crate::input::{Contents, Format, Rules, Tensor, Totals};
-use crate::output::{Output, Run};
+use crate::output::{Output, Run, buffered};
 use crate::terminal::Console;
-
-/// Bytes that are collected before they are written.
-const BUFFER_LEN: usize = 256 << 10;
 
 /// A file with all lengths and offsets fixed.
 #[derive(Debug)]
@@ -183,10 +180,7 @@ impl NewFile {
                     }
                 }
             };
-            let mut out = BufWriter::with_capacity(BUFFER_LEN, out);
-            let written = self.stream(&mut out, &mut pull).and_then(|()| out.flush());
-            // Taken apart rather than dropped: dropping would write the rest to a place that has just refused it.
-            let _ = out.into_parts();
+            let written = buffered(out, |out| self.stream(out, &mut pull));
             written.map_err(|error| stop.take().unwrap_or_else(|| output.destination.write_failure(&error)))
         })?;
         Ok(errors)

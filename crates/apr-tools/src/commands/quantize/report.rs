@@ -39,8 +39,7 @@ impl Report<'_> {
         if console.is_json() {
             return console.report(&self.json());
         }
-        let written = self.output.run == Run::Write;
-        if !(written && self.output.destination == Destination::Stdout) {
+        if !(self.output.run == Run::Write && self.output.destination == Destination::Stdout) {
             let table = self.table();
             console.text(|out, style| {
                 let mut lines =
@@ -59,11 +58,7 @@ impl Report<'_> {
         }
         let label = escape::path(self.output.destination.label());
         let text = format!("{label}: {}, {}", self.title(), exact_bytes(self.file_len));
-        if written {
-            console.wrote(text);
-            return Ok(());
-        }
-        console.text(|out, _| writeln!(out, "would write {text}"))
+        self.output.run.tell(&text, console)
     }
 
     const fn title(&self) -> &'static str {

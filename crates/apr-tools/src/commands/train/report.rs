@@ -1,6 +1,5 @@
 //! The report of the training as text and as JSON.
 
-use alloc::borrow::Cow;
 use core::time::Duration;
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +12,7 @@ use super::Trained;
 use super::data::Data;
 use crate::error::Failure;
 use crate::output::{Destination, Run};
-use crate::report::{self, Fields};
+use crate::report::{self, Fields, Written};
 use crate::terminal::Console;
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::{self, exact_bytes, plural};
@@ -57,11 +56,7 @@ impl Report<'_> {
         let label = escape::path(self.destination.label());
         let (model, bytes) = (self.trained.model.name(), exact_bytes(self.bytes));
         let text = format!("{label}: .apr version 1, {model}{compression}, {bytes}");
-        match self.run {
-            Run::Write => console.wrote(text),
-            Run::Dry => console.text(|out, _| writeln!(out, "would write {text}"))?,
-        }
-        Ok(())
+        self.run.tell(&text, console)
     }
 
     fn table(&self) -> Table {
@@ -95,10 +90,7 @@ impl Report<'_> {
         let Trained { model, hyperparameters, metrics } = self.trained;
         TrainReport {
             algorithm: self.algorithm,
-            input: report::path(self.source),
-            output: report::path(self.destination.label()),
-            written: self.run == Run::Write,
-            bytes: self.bytes,
+            file: Written::new(self.source, self.destination.label(), self.run, self.bytes),
             compression: self.compression.name(),
             model: model.name(),
             samples: self.data.n_samples(),
@@ -116,10 +108,8 @@ impl Report<'_> {
 #[derive(Serialize)]
 struct TrainReport<'a> {
     algorithm: &'a str,
-    input: Cow<'a, str>,
-    output: Cow<'a, str>,
-    written: bool,
-    bytes: u64,
+    #[serde(flatten)]
+    file: Written<'a>,
     compression: Option<&'a str>,
     model: &'a str,
     samples: usize,

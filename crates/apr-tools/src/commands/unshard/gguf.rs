@@ -1,8 +1,7 @@
 //! Joins shards of a GGUF model as `llama-gguf-split` does.
 
-use alloc::borrow::Cow;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use gguf_core::{ErrorKind, Header, MergePlan, ShardName, SplitKeys};
@@ -15,7 +14,7 @@ use crate::input::{Contents, Format, Model, Source, Tensor};
 use crate::output::ending::Ending;
 use crate::output::gguf_stream;
 use crate::output::{Output, Run};
-use crate::report::{self, Report};
+use crate::report::{Report, Written};
 use crate::terminal::Console;
 use crate::terminal::escape;
 use crate::terminal::human::{exact_bytes, grouped, plural};
@@ -133,10 +132,8 @@ fn header(model: &Model) -> Result<Header<'_>, Failure> {
 /// The new file.
 #[derive(Serialize)]
 struct UnshardReport<'a> {
-    input: Cow<'a, str>,
-    output: Cow<'a, str>,
-    written: bool,
-    bytes: u64,
+    #[serde(flatten)]
+    file: Written<'a>,
     data_start: u64,
     tensors: u64,
     format: &'a str,
@@ -156,13 +153,9 @@ fn print(
 ) -> Result<(), Failure> {
     let label = output.destination.label();
     let n_tensors = layout.tensors().len() as u64;
-    let is_written = output.run == Run::Write;
     if console.is_json() {
         return console.report(&UnshardReport {
-            input: report::path(input),
-            output: report::path(label),
-            written: is_written,
-            bytes: layout.file_len(),
+            file: Written::new(input, label, output.run, layout.file_len()),
             data_start: layout.data_start(),
             tensors: n_tensors,
             format: Format::Gguf.name(),
@@ -177,9 +170,5 @@ fn print(
         exact_bytes(layout.file_len()),
         grouped(layout.data_start()),
     );
-    match is_written {
-        true => console.wrote(text),
-        false => console.text(|out, _| writeln!(out, "would write {text}"))?,
-    }
-    Ok(())
+    output.run.tell(&text, console)
 }
