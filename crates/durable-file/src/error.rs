@@ -106,7 +106,7 @@ fn advice(operation: Operation, source: Option<&io::Error>) -> &'static str {
         }
         Some(io::ErrorKind::FileTooLarge) => ", a size limit is reached: raise it (ulimit -f) and save again",
         Some(io::ErrorKind::ReadOnlyFilesystem) => ": choose a folder that can be written",
-        Some(io::ErrorKind::NotFound) => ": check the path",
+        Some(io::ErrorKind::NotFound) => ": not found, check the path",
         Some(io::ErrorKind::PermissionDenied) if operation == Operation::CreateTemp => {
             ": saving needs the right to create files in its folder"
         }

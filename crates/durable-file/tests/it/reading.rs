@@ -53,7 +53,7 @@ fn growth_and_shrinking_are_noticed() {
 fn a_missing_file_is_an_error_that_says_so() {
     let error = read(Path::new("no/such/file"), 1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io { operation: Operation::Open });
-    assert_eq!(error.to_string(), "cannot open no/such/file: check the path");
+    assert_eq!(error.to_string(), "cannot open no/such/file: not found, check the path");
 }
 
 #[test]
