@@ -29,8 +29,11 @@ mod safetensors;
 /// let mut model = LinearRegression::new();
 /// model.fit(&x, &y)?;
 ///
-/// // Both features are equal: they share the slope of 2. assert_eq!(model.coefficients().as_slice(), &[1.0, 1.0]);
-/// assert_eq!(model.intercept(), 3.0); assert_eq!(model.predict(&x), y); assert_eq!(model.score(&x, &y), 1.0);
+/// // Both features are equal: they share the slope of 2.
+/// assert_eq!(model.coefficients().as_slice(), &[1.0, 1.0]);
+/// assert_eq!(model.intercept(), 3.0);
+/// assert_eq!(model.predict(&x), y);
+/// assert_eq!(model.score(&x, &y), 1.0);
 /// # Ok::<(), apr_models::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -90,8 +90,10 @@ impl MoeConfig {
 ///     .config(MoeConfig::default().with_top_k(1))
 ///     .build()?;
 ///
-/// // The first expert is selected where the first feature is positive: together they compute its absolute value. let mut out =
-/// [0.0; 2]; moe.predict_into(&[3.0, 1.0, -4.0, 1.0], &mut out)?; assert_eq!(out, [3.0, 4.0]);
+/// // The first expert is selected where the first feature is positive: together they compute its absolute value.
+/// let mut out = [0.0; 2];
+/// moe.predict_into(&[3.0, 1.0, -4.0, 1.0], &mut out)?;
+/// assert_eq!(out, [3.0, 4.0]);
 /// # Ok::<(), apr_models::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -26,8 +26,9 @@ use crate::tensor::TensorInfo;
 /// assert!(info.shape().eq([1, 2]));
 /// assert_eq!(gguf.tensor_data(info), Some(&[0; 8][..]));
 ///
-/// // Invalid input is an error with its kind and offset. let error = Gguf::from_bytes(&file[..file.len() - 1]).expect_err("one
-/// byte is missing"); assert_eq!(error.code(), "gg-data-end");
+/// // Invalid input is an error with its kind and offset.
+/// let error = Gguf::from_bytes(&file[..file.len() - 1]).expect_err("one byte is missing");
+/// assert_eq!(error.code(), "gg-data-end");
 /// # Ok::<(), gguf_core::Error>(())
 /// ```
 #[derive(Clone)]

@@ -71,7 +71,9 @@ pub enum Prefix<'data> {
 /// builder.set_numbers("demo.list", &[1u32; 1000])?;
 /// let file = builder.layout()?.to_vec(&[])?;
 ///
-/// // Reading a large file: a prefix first, then as many bytes as required. let mut at_hand = 64; let header = loop {
+/// // Reading a large file: a prefix first, then as many bytes as required.
+/// let mut at_hand = 64;
+/// let header = loop {
 ///     match Header::from_prefix(&file[..at_hand], file.len() as u64, &ReadOptions::STRICT)? {
 ///         Prefix::Header(header) => break header,
 ///         Prefix::More { needed } => at_hand = file.len().min(needed as usize * 2),
