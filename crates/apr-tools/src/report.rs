@@ -1,6 +1,7 @@
 //! Reports: what commands print as JSON, specified in `docs/json-schema.md`.
 
 mod layout;
+mod list;
 
 use alloc::borrow::Cow;
 use std::io::{self, Write};
@@ -12,6 +13,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use self::layout::Indented;
+pub(crate) use self::list::{List, write_with_list};
 use crate::output::Run;
 use crate::terminal::escape::is_hazard;
 

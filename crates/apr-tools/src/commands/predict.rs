@@ -18,6 +18,7 @@ use crate::detached::DetachedArgs;
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::input::{Model, NamedModel, Source};
 use crate::output::{Destination, Overwrite, Run};
+use crate::report::List;
 use crate::sealed_file::tell_cost;
 use crate::secrets::KeysArgs;
 use crate::terminal::Console;
@@ -99,14 +100,14 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
     let asked = Asked::new(&known, wanted).map_err(|failure| failure.in_file(model_path))?;
     let input = Input::open(rows_path)?;
 
-    let mut report = Report::new(&known, &asked, dialect.delimiter);
+    let report = Report::new(&known, &asked, dialect.delimiter);
     if console.is_json() {
         // One object, whole or not at all: a row that does not fit is the only thing printed then.
+        let mut predictions = List::default();
         ask(&known, &asked, input, *dialect, column, console, &mut |answers| {
-            report.keep(answers);
-            Ok(())
+            report.push(&answers, &mut predictions)
         })?;
-        report.json([model_path, rows_path], &destination, overwrite, console)?;
+        report.json(&predictions, [model_path, rows_path], &destination, overwrite, console)?;
         return Ok(Exit::Success);
     }
     let n_rows = report.stream(&destination, overwrite, |take| {

@@ -27,6 +27,11 @@ pub(super) struct Indented {
 }
 
 impl Indented {
+    /// Inside an element of a list that is a field of the report.
+    pub(super) fn in_list_of_report() -> Self {
+        Self { levels: vec![Level::Lines; 2], decides: false }
+    }
+
     fn new_line<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         out.write_all(b"\n")?;
         (0..self.levels.len()).try_for_each(|_| out.write_all(b"  "))

@@ -155,6 +155,20 @@ impl Console {
         report::write(&mut self.out, report).map_err(Failure::stdout)
     }
 
+    /// Prints a report with `list` as its field `name`.
+    ///
+    /// # Errors
+    ///
+    /// If standard output does not take it.
+    pub(crate) fn report_with_list<R: Report>(
+        &mut self,
+        report: &R,
+        name: &str,
+        list: &report::List,
+    ) -> Result<(), Failure> {
+        report::write_with_list(&mut self.out, report, name, list).map_err(Failure::stdout)
+    }
+
     /// Prints text through `print` and flushes it.
     ///
     /// # Errors

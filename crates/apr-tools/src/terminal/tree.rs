@@ -1,5 +1,6 @@
 //! Tensors grouped by the parts of their names, equal numbered groups folded into one.
 
+use alloc::borrow::Cow;
 use core::cmp::Ordering;
 
 use super::escape::cut;
@@ -30,7 +31,7 @@ pub(crate) struct Item<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node<'a> {
     /// Part of the name, several joined by the separator, or numbers folded to `0..11`.
-    pub(crate) label: String,
+    pub(crate) label: Cow<'a, str>,
     /// How many groups of this structure were folded into one.
     pub(crate) copies: u64,
     pub(crate) tensors: u64,
@@ -55,16 +56,16 @@ pub(crate) struct Group<'a> {
 
 /// Builds the tree. Names are split at dots, or at slashes if no name has a dot.
 pub(crate) fn build<'a>(items: &[Item<'a>]) -> Vec<Node<'a>> {
-    let (split, separator) = split(items);
-    level(&split, 0, separator)
+    let (mut names, separator) = sorted(items);
+    level(&mut names, 0, separator)
 }
 
 /// The nodes into which something was folded, and the tensors besides, in the order of the tree.
 pub(crate) fn groups<'a>(items: &[Item<'a>]) -> Vec<Group<'a>> {
-    let (split, separator) = split(items);
-    let nodes = level(&split, 0, separator);
+    let (mut sorted, separator) = sorted(items);
+    let nodes = level(&mut sorted, 0, separator);
     // Each node represents adjacent names in sorted order.
-    let mut names = split.iter().map(|(_, item)| item.name);
+    let mut names = sorted.iter().map(|(_, item)| item.name);
     let mut groups = Vec::new();
     collect(&nodes, "", separator, &mut names, &mut groups);
     groups
@@ -95,16 +96,24 @@ fn collect<'a>(
     }
 }
 
-/// The names in the order of the tree, split into their parts.
-fn split<'a>(items: &[Item<'a>]) -> (Vec<(Vec<&'a str>, Item<'a>)>, char) {
+/// The tensors in the order of the tree, each with its name.
+fn sorted<'a, 'i>(items: &'i [Item<'a>]) -> (Vec<(&'a str, &'i Item<'a>)>, char) {
     let separator = if items.iter().any(|item| item.name.contains('.')) { '.' } else { '/' };
-    let mut split: Vec<(Vec<&'a str>, Item<'a>)> =
-        items.iter().map(|item| (item.name.splitn(MAX_DEPTH, separator).collect(), *item)).collect();
-    split.sort_by(|(a, _), (b, _)| {
-        let parts = a.iter().zip(b).map(|(a, b)| natural(a, b)).find(|order| order.is_ne());
-        parts.unwrap_or_else(|| a.len().cmp(&b.len()))
+    let mut names: Vec<_> = items.iter().map(|item| (item.name, item)).collect();
+    let parts = |name: &'a str| name.splitn(MAX_DEPTH, separator);
+    names.sort_by(|(a, _), (b, _)| {
+        let order = parts(a).zip(parts(b)).map(|(a, b)| natural(a, b)).find(|order| order.is_ne());
+        order.unwrap_or_else(|| parts(a).count().cmp(&parts(b).count()))
     });
-    (split, separator)
+    (names, separator)
+}
+
+/// The first part of a name below `depth` others, and the rest.
+fn first_part(name: &str, depth: usize, separator: char) -> (&str, Option<&str>) {
+    match name.split_once(separator).filter(|_| depth + 1 < MAX_DEPTH) {
+        Some((part, rest)) => (part, Some(rest)),
+        None => (name, None),
+    }
 }
 
 /// Numbers by value, before words; words by their bytes.
@@ -123,27 +132,35 @@ fn number(part: &str) -> Option<u64> {
     if plain && (part == "0" || !part.starts_with('0')) { part.parse().ok() } else { None }
 }
 
-/// The nodes of sorted names that agree in their first `depth` parts.
-fn level<'a>(names: &[(Vec<&str>, Item<'a>)], depth: usize, separator: char) -> Vec<Node<'a>> {
+/// The nodes of sorted tensors that agree in the first `depth` parts of their names, which are cut off.
+fn level<'a>(names: &mut [(&'a str, &Item<'a>)], depth: usize, separator: char) -> Vec<Node<'a>> {
     let mut nodes: Vec<Node<'a>> = Vec::new();
-    for group in names.chunk_by(|(a, _), (b, _)| a[depth] == b[depth]) {
-        let part = group[0].0[depth];
+    for group in names
+        .chunk_by_mut(|(a, _), (b, _)| first_part(a, depth, separator).0 == first_part(b, depth, separator).0)
+    {
+        let (part, _) = first_part(group[0].0, depth, separator);
         // Shorter names sort first: tensors that end here come before the group of those that go on.
-        let ending = group.iter().take_while(|(parts, _)| parts.len() == depth + 1).count();
-        let (leaves, rest) = group.split_at(ending);
-        for (_, item) in leaves {
-            add(&mut nodes, leaf(part, item));
+        let mut ending = 0;
+        for (name, item) in &mut *group {
+            match first_part(name, depth, separator) {
+                (_, Some(rest)) => *name = rest,
+                (_, None) => {
+                    ending += 1;
+                    add(&mut nodes, leaf(part, item));
+                }
+            }
         }
-        if !rest.is_empty() {
-            add(&mut nodes, joined(branch(part, level(rest, depth + 1, separator)), separator));
+        let below = &mut group[ending..];
+        if !below.is_empty() {
+            add(&mut nodes, joined(branch(part, level(below, depth + 1, separator)), separator));
         }
     }
     nodes
 }
 
-fn leaf<'a>(part: &str, item: &Item<'a>) -> Node<'a> {
+fn leaf<'a>(part: &'a str, item: &Item<'a>) -> Node<'a> {
     Node {
-        label: part.to_owned(),
+        label: part.into(),
         copies: 1,
         tensors: 1,
         elements: item.elements,
@@ -154,10 +171,10 @@ fn leaf<'a>(part: &str, item: &Item<'a>) -> Node<'a> {
     }
 }
 
-fn branch<'a>(part: &str, children: Vec<Node<'a>>) -> Node<'a> {
+fn branch<'a>(part: &'a str, children: Vec<Node<'a>>) -> Node<'a> {
     let sum = |of: fn(&Node<'a>) -> u64| children.iter().map(of).fold(0, u64::saturating_add);
     Node {
-        label: part.to_owned(),
+        label: part.into(),
         copies: 1,
         tensors: sum(|node| node.tensors),
         elements: sum(|node| node.elements),
@@ -172,7 +189,7 @@ fn branch<'a>(part: &str, children: Vec<Node<'a>>) -> Node<'a> {
 fn joined(mut node: Node<'_>, separator: char) -> Node<'_> {
     if node.numbers.is_empty() && node.children.len() == 1 {
         let child = node.children.remove(0);
-        node.label = format!("{}{separator}{}", node.label, child.label);
+        node.label = format!("{}{separator}{}", node.label, child.label).into();
         node.copies = child.copies;
         node.leaf = child.leaf;
         node.children = child.children;
@@ -192,7 +209,7 @@ fn add<'a>(nodes: &mut Vec<Node<'a>>, node: Node<'a>) {
             last.numbers.push((n, n));
         }
         last.copies += 1;
-        last.label = runs(&last.numbers);
+        last.label = runs(&last.numbers).into();
         absorb(last, &node);
         return;
     }
@@ -312,11 +329,11 @@ mod tests {
         items.push(item("encoder.layer.12.w", &[1]));
         items.push(item("pooler.dense.bias", &[2]));
         let tree = build(&items);
-        let labels: Vec<_> = tree.iter().map(|node| node.label.as_str()).collect();
+        let labels: Vec<_> = tree.iter().map(|node| &*node.label).collect();
         assert_eq!(labels, ["encoder.layer", "pooler.dense.bias"]);
         let layers = &tree[0].children;
-        assert_eq!((layers[0].label.as_str(), layers[0].copies, layers[0].bytes), ("0..11", 12, 192));
-        assert_eq!((layers[1].label.as_str(), layers[1].copies, layers[1].bytes), ("12", 1, 4));
+        assert_eq!((&*layers[0].label, layers[0].copies, layers[0].bytes), ("0..11", 12, 192));
+        assert_eq!((&*layers[1].label, layers[1].copies, layers[1].bytes), ("12", 1, 4));
         assert_eq!(layers[0].children[0].tensors, 12);
     }
 

@@ -1,5 +1,6 @@
 //! Files that are refused, or verified, in little memory, whatever their size.
 
+use core::fmt::Write as _;
 use core::time::Duration;
 use std::fs::File;
 use std::time::Instant;
@@ -7,12 +8,18 @@ use std::time::Instant;
 use apr_container::{
     Compression, EncodePayload, Error, ModelType, PayloadWriter, Protection, SaveOptions, to_vec,
 };
+use serde_json::Value;
 
-use crate::sandbox::{Ran, Sandbox, maker};
+use crate::sandbox::{Ran, Sandbox, maker, raw};
 
 /// Runs a line of a shell in which a process may have 32 MiB of memory of its own.
 fn limited(sandbox: &Sandbox, line: &str) -> Ran {
-    sandbox.shell(&format!("ulimit -c 0; ulimit -d 32768; {line}"))
+    limited_to(sandbox, 32, line)
+}
+
+/// Runs a line of a shell in which a process may have so many MiB of memory of its own.
+fn limited_to(sandbox: &Sandbox, mib: u64, line: &str) -> Ran {
+    sandbox.shell(&format!("ulimit -c 0; ulimit -d {}; {line}", mib << 10))
 }
 
 /// A file of `len` bytes that begins as `model` does and whose header announces `len` plus `more`.
@@ -104,4 +111,56 @@ fn large_files_are_verified_in_little_memory() {
     sandbox.write("large.apr.minisig", text.replacen("\nRU", "\nRW", 1).as_bytes());
     let ran = limited(&sandbox, "apr verify large.apr --key maker.key.pub");
     assert!(ran.exit == 4 && ran.stderr.contains("[cy-signature]"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_report_of_many_predictions_needs_no_more_memory_than_one_of_few() {
+    const ROWS: usize = 1_000_000;
+    let sandbox = Sandbox::with_models();
+    let rows = String::from_utf8(sandbox.read("rows.csv")).unwrap();
+    let (names, rows) = rows.split_once('\n').unwrap();
+    let lines = core::iter::once(names).chain(rows.lines().cycle().take(ROWS));
+    sandbox.write("many.csv", lines.flat_map(|line| [line, "\n"]).collect::<String>().as_bytes());
+    for output in ["> found.json", "-o found.json"] {
+        let ran = limited(&sandbox, &format!("apr predict model.apr -i many.csv --json {output}"));
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+        let found: Value = serde_json::from_slice(&sandbox.read("found.json")).unwrap();
+        assert_eq!(found["rows"], ROWS);
+        assert_eq!(found["predictions"].as_array().unwrap().len(), ROWS);
+        std::fs::remove_file(sandbox.path("found.json")).unwrap();
+    }
+}
+
+/// A tensor, or a key, in a report has no copy of its own: what remains is the table of the file and the tree.
+#[test]
+fn a_report_of_a_million_entries_has_no_copy_of_each() {
+    const ENTRIES: usize = 1_000_000;
+    let sandbox = Sandbox::empty();
+    let mut safetensors = String::from("{");
+    for idx in 0..ENTRIES {
+        let comma = if idx == 0 { "" } else { "," };
+        let end = idx + 1;
+        write!(
+            safetensors,
+            "{comma}\"t{idx}\":{{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[{idx},{end}]}}"
+        )
+        .unwrap();
+    }
+    safetensors.push('}');
+    sandbox.write("many.safetensors", &raw(&safetensors, &vec![0; ENTRIES]));
+    // Version 3, no tensor, and keys that are empty texts.
+    let mut gguf = [&b"GGUF\x03\0\0\0"[..], &[0; 8], &(ENTRIES as u64).to_le_bytes()].concat();
+    for idx in 0..ENTRIES {
+        let key = format!("k{idx}");
+        gguf.extend((key.len() as u64).to_le_bytes());
+        gguf.extend(key.bytes().chain(8u32.to_le_bytes()).chain([0; 8]));
+    }
+    gguf.resize(gguf.len().next_multiple_of(32), 0);
+    sandbox.write("many.gguf", &gguf);
+    for (file, mib) in [("many.safetensors", 512), ("many.gguf", 112)] {
+        for line in [format!("apr inspect {file} --json > found"), format!("apr inspect {file} > found")] {
+            let ran = limited_to(&sandbox, mib, &line);
+            assert_eq!(ran.exit, 0, "{line}: {}", ran.stderr);
+        }
+    }
 }

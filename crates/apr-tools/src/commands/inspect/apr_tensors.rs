@@ -7,7 +7,7 @@ use apr_container::v2::{self, Footer};
 use model_file::Warning;
 
 use super::report::{
-    DtypeRow, LISTED, NodeFields, VALUE_CHARS, dtype_rows, heading_of_warnings, more, write_tree,
+    DtypeRow, LISTED, Nodes, VALUE_CHARS, dtype_rows, heading_of_warnings, more, write_tree,
 };
 use super::warnings::{misnamed, quirk};
 use super::{by_dtype, item};
@@ -189,7 +189,7 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
         },
         metadata,
         checksum: footer_state(summary.footer),
-        tree: NodeFields::of(&tree::build(&summary.items)),
+        tree: Nodes(&tree::build(&summary.items)),
         warnings: &summary.warnings,
     })
 }
@@ -210,7 +210,7 @@ struct InspectReport<'a> {
     header: HeaderFields,
     metadata: Box<RawValue>,
     checksum: &'a str,
-    tree: Vec<NodeFields<'a>>,
+    tree: Nodes<'a>,
     warnings: &'a [Warning],
 }
 

@@ -7,13 +7,13 @@ use gguf_core::{Endian, Entry, Header, Value};
 use model_file::Warning;
 
 use super::report::{
-    DtypeRow, LISTED, NodeFields, VALUE_CHARS, dtype_rows, heading_of_warnings, more, totals, write_tree,
+    DtypeRow, LISTED, Nodes, VALUE_CHARS, dtype_rows, heading_of_warnings, more, totals, write_tree,
 };
 use super::warnings::{self, misnamed, quirk};
 use super::{by_dtype, item};
 use crate::error::{CODE_INTERNAL, Failure};
 use crate::input::{Contents, Gguf, Model, Rules, Source, Tensor, Totals};
-use crate::report::{self, Narrow, Number, OneLine, Report};
+use crate::report::{self, Each, Narrow, Number, OneLine, Report};
 use crate::terminal::escape::{self, escaped, is_hazard};
 use crate::terminal::human::{self, grouped};
 use crate::terminal::table::{Align, Table};
@@ -228,19 +228,6 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
     let elements = if console.is_verbose() { usize::MAX } else { ELEMENTS };
     let header = &summary.header;
     let architecture = header.get("general.architecture").and_then(|value| value.as_text());
-    let keys = header.entries().iter().map(|entry| {
-        let value = entry.value();
-        let array = value.as_array().map(|array| ArrayFields {
-            element_type: array.element_type().name(),
-            elements: array.len() as u64,
-        });
-        KeyFields {
-            key: entry.key().to_str_lossy().into_owned(),
-            value_type: value.value_type().name(),
-            array,
-            value: ValueFields::new(&value, elements),
-        }
-    });
     console.report(&InspectReport {
         file: report::path(summary.model.label()),
         format: summary.model.format().name(),
@@ -257,15 +244,15 @@ fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), Failure> {
         parameters: summary.totals.elements,
         data_bytes: summary.totals.bytes,
         dtypes: dtype_rows(&summary.dtypes),
-        keys: keys.collect(),
-        tree: NodeFields::of(&tree::build(&summary.items)),
+        keys: Each(|| header.entries().iter().map(|entry| KeyFields::new(entry, elements))),
+        tree: Nodes(&tree::build(&summary.items)),
         warnings: &summary.warnings,
     })
 }
 
 /// A GGUF file.
 #[derive(Serialize)]
-struct InspectReport<'a> {
+struct InspectReport<'a, K> {
     file: Cow<'a, str>,
     format: &'a str,
     mode: &'a str,
@@ -281,12 +268,12 @@ struct InspectReport<'a> {
     parameters: u64,
     data_bytes: u64,
     dtypes: Vec<DtypeRow>,
-    keys: Vec<KeyFields>,
-    tree: Vec<NodeFields<'a>>,
+    keys: K,
+    tree: Nodes<'a>,
     warnings: &'a [Warning],
 }
 
-impl Report for InspectReport<'_> {
+impl<K: Serialize> Report for InspectReport<'_, K> {
     const SCHEMA: &'static str = "apr.inspect/2";
 }
 
@@ -304,6 +291,22 @@ struct KeyFields {
     #[serde(flatten)]
     array: Option<ArrayFields>,
     value: ValueFields,
+}
+
+impl KeyFields {
+    fn new(entry: &Entry<'_>, elements: usize) -> Self {
+        let value = entry.value();
+        let array = value.as_array().map(|array| ArrayFields {
+            element_type: array.element_type().name(),
+            elements: array.len() as u64,
+        });
+        Self {
+            key: entry.key().to_str_lossy().into_owned(),
+            value_type: value.value_type().name(),
+            array,
+            value: ValueFields::new(&value, elements),
+        }
+    }
 }
 
 #[derive(Serialize)]

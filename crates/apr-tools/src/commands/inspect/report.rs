@@ -9,13 +9,13 @@ use st_core::Metadata;
 use super::{FileSummary, Summary, checkpoints};
 use crate::error::Failure;
 use crate::input::Totals;
-use crate::report::{self, Fields, Report};
+use crate::report::{self, Report};
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::{self, grouped, plural};
 use crate::terminal::table::{Align, Table};
 use crate::terminal::tree::{self, Extent, Item, Node};
 use crate::terminal::{Console, Style};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tensor_dtype::TensorType;
 
 /// Longest metadata value on a terminal.
@@ -201,7 +201,7 @@ pub(super) fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), F
             data_start: header.data_start(),
             tensors: header.len(),
             official_order: file.is_official_order,
-            metadata: header.metadata().map(|metadata| Fields(metadata.iter().collect())),
+            metadata: header.metadata().map(MetadataFields),
         }
     });
     console.report(&InspectReport {
@@ -219,7 +219,7 @@ pub(super) fn json(summary: &Summary<'_>, console: &mut Console) -> Result<(), F
             aligned_to_64: summary.aligned_to_64,
         },
         files: files.collect(),
-        tree: NodeFields::of(&tree::build(&summary.items)),
+        tree: Nodes(&tree::build(&summary.items)),
         checkpoint: summary
             .checkpoint
             .as_ref()
@@ -242,7 +242,7 @@ struct InspectReport<'a> {
     dtypes: Vec<DtypeRow>,
     alignment: Alignment,
     files: Vec<FileFields<'a>>,
-    tree: Vec<NodeFields<'a>>,
+    tree: Nodes<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<checkpoints::AboutFields<'a>>,
     warnings: &'a [Warning],
@@ -269,7 +269,15 @@ struct FileFields<'a> {
     data_start: u64,
     tensors: usize,
     official_order: bool,
-    metadata: Option<Fields<&'a str, &'a str>>,
+    metadata: Option<MetadataFields<'a>>,
+}
+
+struct MetadataFields<'a>(Metadata<'a>);
+
+impl Serialize for MetadataFields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter())
+    }
 }
 
 /// Totals of a dtype.
@@ -291,10 +299,18 @@ pub(super) fn dtype_rows(dtypes: &[(TensorType, Totals)]) -> Vec<DtypeRow> {
     dtypes.iter().map(row).collect()
 }
 
-/// A node of the tree of tensors.
+/// Nodes of the tree of tensors, each made when it is written.
+pub(super) struct Nodes<'a>(pub(super) &'a [Node<'a>]);
+
+impl Serialize for Nodes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(NodeFields::new))
+    }
+}
+
 #[derive(Serialize)]
-pub(super) struct NodeFields<'a> {
-    label: String,
+struct NodeFields<'a> {
+    label: &'a str,
     copies: u64,
     tensors: u64,
     parameters: u64,
@@ -307,22 +323,21 @@ pub(super) struct NodeFields<'a> {
 #[serde(untagged)]
 enum NodeContent<'a> {
     Tensor { dtype: &'static str, shape: &'a [usize] },
-    Group { children: Vec<NodeFields<'a>> },
+    Group { children: Nodes<'a> },
 }
 
 impl<'a> NodeFields<'a> {
-    pub(super) fn of(nodes: &[Node<'a>]) -> Vec<Self> {
-        let node = |node: &Node<'a>| Self {
-            label: node.label.clone(),
+    fn new(node: &'a Node<'a>) -> Self {
+        Self {
+            label: &node.label,
             copies: node.copies,
             tensors: node.tensors,
             parameters: node.elements,
             bytes: node.bytes,
             content: match node.leaf {
                 Some((dtype, shape)) => NodeContent::Tensor { dtype, shape },
-                None => NodeContent::Group { children: Self::of(&node.children) },
+                None => NodeContent::Group { children: Nodes(&node.children) },
             },
-        };
-        nodes.iter().map(node).collect()
+        }
     }
 }

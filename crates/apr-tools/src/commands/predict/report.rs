@@ -12,7 +12,7 @@ use super::answer::Asked;
 use crate::error::Failure;
 use crate::input::NamedModel;
 use crate::output::{Destination, Overwrite};
-use crate::report::{self, Fields, Narrow};
+use crate::report::{self, Fields, List, Narrow};
 use crate::terminal::Console;
 use crate::terminal::escape::{self, escaped};
 use crate::terminal::human::plural;
@@ -22,17 +22,22 @@ pub(super) struct Report<'k> {
     known: &'k NamedModel,
     asked: &'k Asked<'k>,
     delimiter: char,
-    /// Predictions so far, for JSON.
-    kept: Vec<Predictions>,
 }
 
 impl<'k> Report<'k> {
     pub(super) fn new(known: &'k NamedModel, asked: &'k Asked<'k>, delimiter: u8) -> Self {
-        Self { known, asked, delimiter: delimiter.into(), kept: Vec::new() }
+        Self { known, asked, delimiter: delimiter.into() }
     }
 
-    pub(super) fn keep(&mut self, predictions: Predictions) {
-        self.kept.push(predictions);
+    /// Appends predictions to those of the JSON report.
+    ///
+    /// # Errors
+    ///
+    /// If they are more than memory should hold and cannot be written to a temporary file.
+    pub(super) fn push(&self, predictions: &Predictions, list: &mut List) -> Result<(), Failure> {
+        let is_nested = is_nested(predictions);
+        (0..predictions.len())
+            .try_for_each(|idx| list.push(&Prediction { report: self, predictions, idx }, is_nested))
     }
 
     /// Writes a line for each prediction that `ask` passes on, at once. Returns how many there were.
@@ -112,50 +117,45 @@ impl<'k> Report<'k> {
         }
     }
 
-    /// Prints, or writes, the predictions that were kept: by the model in the first file, of the rows in the second one.
+    /// Prints, or writes, the JSON report: predictions by the model in the first file, of the rows in the second one.
     ///
     /// # Errors
     ///
     /// Those of writing.
     pub(super) fn json(
         &self,
+        predictions: &List,
         files: [&Path; 2],
         destination: &Destination,
         overwrite: Overwrite,
         console: &mut Console,
     ) -> Result<(), Failure> {
+        let report = self.report(predictions.len(), files, None);
         let Destination::File(path) = destination else {
-            return console.report(&self.report(files, None, true));
+            return console.report_with_list(&report, PREDICTIONS, predictions);
         };
-        let mut bytes = Vec::new();
-        report::write(&mut bytes, &self.report(files, None, true))
-            .map_err(|error| destination.write_failure(&error))?;
-        crate::output::write_file(path, &bytes, overwrite)?;
-        console.report(&self.report(files, Some(path), false))
+        destination.fill(overwrite, |out| {
+            report::write_with_list(out, &report, PREDICTIONS, predictions)
+                .map_err(|error| destination.write_failure(&error))
+        })?;
+        console.report(&self.report(predictions.len(), files, Some(path)))
     }
 
-    /// The predictions, or where they are.
+    /// The report with room for the predictions, or with the file they are in.
     fn report<'r>(
         &'r self,
+        rows: u64,
         [model, input]: [&'r Path; 2],
         output: Option<&'r Path>,
-        has_predictions: bool,
     ) -> PredictReport<'r> {
         use apr_models::Model as _;
-        let predictions = || {
-            let batches = self.kept.iter();
-            let all = batches.flat_map(|batch| (0..batch.len()).map(move |idx| (batch, idx)));
-            let all: Vec<_> =
-                all.map(|(predictions, idx)| Prediction { report: self, predictions, idx }).collect();
-            if self.kept.iter().any(is_nested) { List::Lines(all) } else { List::OneLine(all) }
-        };
         PredictReport {
             file: report::path(model),
             input: report::path(input),
             model: self.known.model.name(),
             kind: self.asked.kind(),
-            rows: self.kept.iter().map(|predictions| predictions.len() as u64).sum(),
-            predictions: has_predictions.then(predictions),
+            rows,
+            predictions: output.is_none().then_some([]),
             output: output.map(report::path),
         }
     }
@@ -181,7 +181,7 @@ struct PredictReport<'a> {
     kind: Option<&'a str>,
     rows: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    predictions: Option<List<Prediction<'a>>>,
+    predictions: Option<[(); 0]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Cow<'a, str>>,
 }
@@ -190,20 +190,8 @@ impl report::Report for PredictReport<'_> {
     const SCHEMA: &'static str = "apr.predict/1";
 }
 
-/// Predictions, on one line if none of them has parts.
-enum List<T> {
-    OneLine(Vec<T>),
-    Lines(Vec<T>),
-}
-
-impl<T: Serialize> Serialize for List<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::OneLine(all) => report::OneLine(all).serialize(serializer),
-            Self::Lines(all) => all.serialize(serializer),
-        }
-    }
-}
+/// The field of the predictions.
+const PREDICTIONS: &str = "predictions";
 
 /// Whether a prediction of these is a list or an object.
 fn is_nested(predictions: &Predictions) -> bool {
