@@ -181,9 +181,9 @@ impl AprV1 {
             // Read once, a piece at a time.
             #[cfg(feature = "std")]
             None if !content.is_sealed() => {
-                apr_container::load_from(content, Expect::AnyKnown, &self.options)?
+                apr_container::load_from(content, Expect::AnyKnown, self.options)?
             }
-            _ => load_from_bytes_with(&content.bytes()?, Expect::AnyKnown, &self.options)?,
+            _ => load_from_bytes_with(&content.bytes()?, Expect::AnyKnown, self.options)?,
         };
         Decoded::new(payload)
     }

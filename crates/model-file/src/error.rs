@@ -157,7 +157,7 @@ impl Error {
 impl From<read_at::Error> for Error {
     fn from(error: read_at::Error) -> Self {
         #[cfg(feature = "sealed")]
-        if core::error::Error::source(&error).is_some_and(|source| source.is::<apr_sealed::Error>()) {
+        if matches!(core::error::Error::source(&error), Some(source) if source.is::<apr_sealed::Error>()) {
             let kind = error.kind();
             let sealed = error.into_source().and_then(|source| source.downcast::<apr_sealed::Error>().ok());
             return sealed
