@@ -8,17 +8,6 @@ pub(crate) fn split<const N: usize, const A: usize, const B: usize>(bytes: &[u8;
     (front.try_into().expect(whole), back.try_into().expect(whole))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_add_up() {
-        assert_eq!(split::<5, 2, 3>(b"abcde"), (b"ab", b"cde"));
-        assert_eq!(split::<2, 0, 2>(b"ab"), (b"", b"ab"));
-    }
-}
-
 /// Constructor, bytes and length of a public value that files store in `$len` bytes.
 macro_rules! stored_bytes {
     ($type:ident, $len:literal) => {
@@ -42,3 +31,14 @@ macro_rules! stored_bytes {
 }
 
 pub(crate) use stored_bytes;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_add_up() {
+        assert_eq!(split::<5, 2, 3>(b"abcde"), (b"ab", b"cde"));
+        assert_eq!(split::<2, 0, 2>(b"ab"), (b"", b"ab"));
+    }
+}

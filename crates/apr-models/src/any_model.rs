@@ -474,7 +474,7 @@ impl AnyModel {
         if v2::Magic::of(file).is_some() {
             return Self::from_tensors(&Tensors::from_apr2(file)?);
         }
-        Ok(apr_container::load_from_bytes_with(file, Expect::AnyKnown, &ReadOptions::STRICT)?)
+        Ok(apr_container::load_from_bytes_with(file, Expect::AnyKnown, ReadOptions::STRICT)?)
     }
 
     /// Loads the model of an `.apr` file of either version.
@@ -485,7 +485,7 @@ impl AnyModel {
     #[cfg(feature = "std")]
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        match apr_container::load_with(path, Expect::AnyKnown, &ReadOptions::STRICT) {
+        match apr_container::load_with(path, Expect::AnyKnown, ReadOptions::STRICT) {
             Err(error) if matches!(error.kind(), apr_container::ErrorKind::Version2) => {
                 Self::from_bytes(&durable_file::read(path, u64::MAX)?)
             }

@@ -25,7 +25,7 @@ pub struct AprV2 {
 #[derive(Debug)]
 enum Stored {
     /// In the file.
-    InFile(Index),
+    InFile(Box<Index>),
     /// In memory: the file is compressed as a whole.
     Inflated(Box<Inflated>),
 }
@@ -56,7 +56,7 @@ impl AprV2 {
             return Err(error.into());
         }
         let stored = match index {
-            Ok(index) => Stored::InFile(index),
+            Ok(index) => Stored::InFile(Box::new(index)),
             Err(error) if inflation == Inflation::OnOpen && error.code() == "ac-v2-compressed" => {
                 Stored::Inflated(Box::new(Inflated::from_bytes(&content.bytes()?, options)?))
             }

@@ -31,7 +31,7 @@ pub struct NamedModel {
     pub features: Option<Vec<String>>,
     /// The names of the classes by their indices.
     pub classes: Option<Vec<String>>,
-    /// The metadata of the file; of formats other than `.apr` version 1, what its [entries](crate::entries) become in that format.
+    /// The metadata of the file; of formats other than `.apr` version 1, what its [`entries`] become in that format.
     pub metadata: Metadata,
 }
 

@@ -102,7 +102,7 @@ impl From<ModelType> for Expect {
 ///
 /// As [`load_from_bytes_with`], with [`ReadOptions::STRICT`].
 pub fn load_from_bytes<M: DecodePayload>(file: &[u8], model_type: ModelType) -> Result<M, Error> {
-    load_from_bytes_with(file, model_type, &ReadOptions::STRICT)
+    load_from_bytes_with(file, model_type, ReadOptions::STRICT)
 }
 
 /// Loads a model from the bytes of a file: verifies the signature that the options require, then decrypts, then decodes.
@@ -176,7 +176,7 @@ pub(crate) fn view_bytes_with<'data, M: ViewPayload>(
 /// As [`load_with`], with [`ReadOptions::STRICT`].
 #[cfg(feature = "std")]
 pub fn load<M: DecodePayload>(path: impl AsRef<Path>, model_type: ModelType) -> Result<M, Error> {
-    load_with(path, model_type, &ReadOptions::STRICT)
+    load_with(path, model_type, ReadOptions::STRICT)
 }
 
 /// Loads a model from a file. Without keys, the file is read once from front to back: besides the model it takes a buffer of

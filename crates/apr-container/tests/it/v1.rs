@@ -156,7 +156,7 @@ fn expansion_is_bounded_by_the_header_and_by_the_file() {
         let error = refused(load_from_bytes_with::<Sample>(&file, ModelType::Custom, &expanding));
         assert_eq!(error.code(), "ac-model-memory");
         let trusting = ReadOptions::STRICT.with_limits(Limits::TRUSTED);
-        let loaded: Sample = load_from_bytes_with(&file, ModelType::Custom, &trusting).unwrap();
+        let loaded: Sample = load_from_bytes_with(&file, ModelType::Custom, trusting).unwrap();
         assert_eq!(loaded, model);
 
         // A header that promises less, and one that promises more.
@@ -274,7 +274,7 @@ fn encrypted_and_signed_files_are_described_and_not_loaded() {
     assert_eq!((signature.signature(), signature.public_key()), ([9; 64].as_slice(), [9; 32].as_slice()));
     assert_eq!(signature.signed_bytes(), &file[..end]);
     let allowing = ReadOptions::STRICT.with_unchecked_signature(UncheckedSignature::Allow);
-    let loaded: Sample = load_from_bytes_with(&file, ModelType::Custom, &allowing).unwrap();
+    let loaded: Sample = load_from_bytes_with(&file, ModelType::Custom, allowing).unwrap();
     assert_eq!(loaded, Sample::new(10));
 }
 
@@ -317,9 +317,9 @@ fn strict_refuses_what_compat_tolerates() {
         ] {
             assert!(error.code().starts_with(code), "{code}: {error} ({})", error.code());
         }
-        let loaded: Sample = load_from_bytes_with(&file, ModelType::Custom, &ReadOptions::COMPAT).unwrap();
+        let loaded: Sample = load_from_bytes_with(&file, ModelType::Custom, ReadOptions::COMPAT).unwrap();
         assert_eq!(loaded, Sample::new(10), "{code}");
-        let loaded: Sample = load_with(&path, ModelType::Custom, &ReadOptions::COMPAT).unwrap();
+        let loaded: Sample = load_with(&path, ModelType::Custom, ReadOptions::COMPAT).unwrap();
         assert_eq!(loaded, Sample::new(10), "{code}");
     }
     fs::remove_file(&path).unwrap();

@@ -105,7 +105,7 @@ proptest! {
             let container = Container::from_bytes(&file).unwrap();
             prop_assert_eq!(&AnyModel::from_container(&container).unwrap(), &model);
             let loaded: AnyModel =
-                load_from_bytes_with(&file, Expect::from(model.model_type()), &ReadOptions::STRICT).unwrap();
+                load_from_bytes_with(&file, Expect::from(model.model_type()), ReadOptions::STRICT).unwrap();
             prop_assert_eq!(&loaded, &model);
 
             let tensors = model.to_tensors().unwrap();

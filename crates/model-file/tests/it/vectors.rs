@@ -11,8 +11,8 @@ fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors").join(folder)];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
-        for entry in folder.read_dir().unwrap() {
-            let path = entry.unwrap().path();
+        for entry in folder.read_dir().expect("the vectors can be listed") {
+            let path = entry.expect("the vectors can be listed").path();
             match path.is_dir() {
                 true => folders.push(path),
                 false => files.extend(path.extension().is_some_and(|found| found == ending).then_some(path)),
@@ -43,7 +43,7 @@ fn of_late_pages(bytes: &[u8]) -> Result<Description, String> {
         };
         let Some(range) = missing_range(&error) else { return Err(error.code().to_owned()) };
         let end = (range.end.max(range.start + 64) as usize).min(bytes.len());
-        pages.insert(range.start, &bytes[range.start as usize..end]).unwrap();
+        pages.insert(range.start, &bytes[range.start as usize..end]).expect("the range is in the file");
     }
 }
 
@@ -62,7 +62,7 @@ fn descriptions_do_not_depend_on_where_the_bytes_are() {
             // By path, safetensors is the format of every unknown file.
             match (&expected, by_path) {
                 (Err(code), Err(found)) if code == "mo-foreign-format" => {
-                    assert!(found.starts_with("st-"), "{name}")
+                    assert!(found.starts_with("st-"), "{name}");
                 }
                 (_, found) => assert_eq!(&found, &expected, "{name}: path"),
             }

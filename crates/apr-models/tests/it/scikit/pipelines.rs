@@ -14,7 +14,7 @@ fn folder() -> PathBuf {
 
 fn pipeline(name: &str) -> Pipeline {
     let bytes = std::fs::read(folder().join(name).with_extension("apr")).unwrap();
-    let model: AnyModel = load_from_bytes_with(&bytes, Expect::AnyKnown, &ReadOptions::STRICT).unwrap();
+    let model: AnyModel = load_from_bytes_with(&bytes, Expect::AnyKnown, ReadOptions::STRICT).unwrap();
     // As tensors it is the same model.
     let tensors = model.to_tensors().unwrap().to_safetensors().unwrap();
     assert_eq!(

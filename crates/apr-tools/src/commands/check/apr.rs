@@ -45,7 +45,7 @@ pub(super) fn model(source: Source, rules: &Rules) -> Result<Sound, Failure> {
 
 fn without_metadata(path: &Path, rules: &Rules, unreadable: Failure) -> Result<Sound, Failure> {
     let mut warnings = vec![format!("the metadata cannot be read: {unreadable}")];
-    let Ok(payload) = load_with(path, Expect::AnyKnown, &rules.apr) else { return Err(unreadable) };
+    let Ok(payload) = load_with(path, Expect::AnyKnown, rules.apr) else { return Err(unreadable) };
     let payload = judged(&payload, &mut warnings);
     let bytes = path.metadata().map_or(0, |file| file.len());
     let model_type = match payload {

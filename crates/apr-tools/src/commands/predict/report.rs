@@ -141,7 +141,7 @@ impl<'k> Report<'k> {
         console.report(&self.report(predictions.len(), files, Some(path)))
     }
 
-    /// The report with room for the predictions, or with the file they are in.
+    /// The report with a place for the predictions, or with the file they are in.
     fn report<'r>(
         &'r self,
         rows: u64,
