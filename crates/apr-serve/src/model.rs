@@ -1,5 +1,7 @@
 //! The served model and its description.
 
+use std::sync::Arc;
+
 use apr_models::{Accepts, AnyModel, Error, ErrorKind, InputKind, Label, Model as _, OutputKind};
 use model_file::{ModelFile, OpenOptions};
 use sha2::{Digest as _, Sha256};
@@ -11,7 +13,7 @@ use crate::write;
 /// A model that predicts, with what the server reports about it.
 #[derive(Clone, Debug)]
 pub struct Model {
-    any: AnyModel,
+    any: Arc<AnyModel>,
     input_kind: InputKind,
     classes: Option<Vec<String>>,
     features: Option<Features>,
@@ -26,7 +28,8 @@ impl Model {
     /// # Errors
     ///
     /// [`ErrorKind::NoPredictions`] if it takes no samples.
-    pub fn new(model: AnyModel) -> Result<Self, Error> {
+    pub fn new(model: impl Into<Arc<AnyModel>>) -> Result<Self, Error> {
+        let model = model.into();
         let input_kind =
             model.capabilities().input().ok_or(ErrorKind::NoPredictions { model: model.name() })?;
         Ok(Self {
@@ -45,9 +48,9 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// Those of [`ModelFile::from_bytes`], [`ModelFile::into_model`] and [`new`](Self::new).
+    /// Those of [`ModelFile::from_bytes`], [`ModelFile::model`] and [`new`](Self::new).
     pub fn from_bytes(file: &[u8]) -> Result<Self, model_file::Error> {
-        let named = ModelFile::from_bytes(file, &OpenOptions::new())?.into_model()?;
+        let named = ModelFile::from_bytes(file, &OpenOptions::new())?.model()?;
         let mut model = Self::new(named.model)?.with_digest(Sha256::digest(file).into());
         if let Some(names) = named.features {
             model = model.with_features(names);
@@ -115,7 +118,7 @@ impl Model {
 
     /// The model.
     #[must_use]
-    pub const fn any(&self) -> &AnyModel {
+    pub fn any(&self) -> &AnyModel {
         &self.any
     }
 

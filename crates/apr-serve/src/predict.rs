@@ -70,11 +70,11 @@ impl Model {
     /// The response of `POST /predict` to a body of JSON, without a server: for functions called by another HTTP server.
     ///
     /// ```
-    /// use apr_models::{LinearRegression, Vector, OutputKind};
+    /// use apr_models::{AnyModel, LinearRegression, OutputKind, Vector};
     /// use apr_serve::{Model, Options};
     ///
     /// let line = LinearRegression::from_parts(Vector::from_vec(vec![2.0]), 1.0)?;
-    /// let model = Model::new(line.into())?;
+    /// let model = Model::new(AnyModel::from(line))?;
     /// let answer = model.answer_json(b"[[3], [4]]", OutputKind::Predictions, &Options::default());
     /// assert_eq!(answer, Ok(b"{\"predictions\":[7.0,9.0],\"model\":\"generation-1\"}\n".to_vec()));
     /// # Ok::<(), apr_models::Error>(())

@@ -215,7 +215,7 @@ impl Model {
     /// If the file holds no known model, or a tensor cannot be read.
     pub(crate) fn named(self) -> Result<NamedModel, Failure> {
         let Self { file, source } = self;
-        file.into_model().map_err(|error| source.failure_of(error))
+        file.model().map_err(|error| source.failure_of(error))
     }
 
     /// Whether the file says which of the known models it holds.
@@ -226,6 +226,15 @@ impl Model {
     /// The metadata in file order.
     pub(crate) fn metadata(&self) -> Vec<(String, MetadataValue)> {
         self.file.metadata()
+    }
+
+    /// The metadata as those of an `.apr` file of version 1.
+    ///
+    /// # Errors
+    ///
+    /// If a shard cannot be opened, or an entry cannot be converted.
+    pub(crate) fn as_apr_v1_metadata(&self) -> Result<apr_container::Metadata, Failure> {
+        self.file.as_apr_v1_metadata().map_err(|error| self.source.failure_of(error))
     }
 
     /// The metadata as strings by key.

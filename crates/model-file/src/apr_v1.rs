@@ -1,6 +1,6 @@
 //! `.apr` version 1: a payload that is decoded into a model.
 
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::cell::OnceCell;
 
 #[cfg(feature = "sealed")]
@@ -15,9 +15,8 @@ use apr_models::{Model as _, Tensors};
 use read_at::ReadAt;
 use tensor_dtype::{Dtype, TensorType};
 
-use crate::content::Content;
+use crate::content::{read_all, read_prefix};
 use crate::error::{Error, ErrorKind};
-use crate::named_model::NamedModel;
 use crate::options::OpenOptions;
 use crate::tensor::Tensor;
 
@@ -31,6 +30,9 @@ const TABLE: &str = "weight";
 pub struct AprV1 {
     info: ModelInfo,
     options: ReadOptions,
+    /// Whether the file is the original of a sealed one.
+    #[cfg(feature = "std")]
+    is_sealed: bool,
     decoded: OnceCell<Decoded>,
     #[cfg(feature = "sealed")]
     signer: Option<SignedBy>,
@@ -42,7 +44,7 @@ pub struct AprV1 {
 #[derive(Debug)]
 pub struct Payload {
     /// The model; `None` if the payload is of a type that only its maker's program can decode.
-    pub model: Option<Box<AnyModel>>,
+    pub model: Option<Arc<AnyModel>>,
     /// The layout of the payload.
     pub layout: PayloadLayout,
 }
@@ -96,7 +98,7 @@ impl DecodePayload for Payload {
         let layout = input.layout();
         let may_be_foreign = matches!(input.model_type(), ModelType::Custom | ModelType::NeuralCustom);
         let model = match AnyModel::decode_payload(input) {
-            Ok(model) => Some(Box::new(model)),
+            Ok(model) => Some(Arc::new(model)),
             // All of it has been read: the models were tried on a copy.
             Err(error) if may_be_foreign && error.code() == "am-unknown-model" => None,
             Err(error) => return Err(error),
@@ -107,22 +109,32 @@ impl DecodePayload for Payload {
 
 impl AprV1 {
     /// Reads header and metadata; with keys, the whole file: verifies it, then decrypts and decodes it.
-    pub(crate) fn read<R: ReadAt>(content: &Content<R>, options: &OpenOptions<'_>) -> Result<Self, Error> {
+    pub(crate) fn read(
+        content: &dyn ReadAt,
+        options: &OpenOptions<'_>,
+        #[cfg_attr(
+            not(any(feature = "std", feature = "sealed")),
+            expect(unused_variables, reason = "none is")
+        )]
+        is_sealed: bool,
+    ) -> Result<Self, Error> {
         let apr = options.read_options().apr;
         #[cfg(feature = "sealed")]
         if let Some(access) = options.access()
-            && !content.is_sealed()
+            && !is_sealed
         {
             return Self::read_protected(content, &access, &apr);
         }
         let len = content.total_len();
-        let first = content.prefix(HEADER_LEN)?;
+        let first = read_prefix(content, HEADER_LEN)?;
         // Nothing is reserved for a file that is not as long as its header says.
-        let prefix = content.prefix(prefix_len(&first, len, &apr)?)?;
+        let prefix = read_prefix(content, prefix_len(&first, len, &apr)?)?;
         let info = inspect_prefix(&prefix, len, &apr)?;
         Ok(Self {
             info,
             options: apr,
+            #[cfg(feature = "std")]
+            is_sealed,
             decoded: OnceCell::new(),
             #[cfg(feature = "sealed")]
             signer: None,
@@ -132,15 +144,15 @@ impl AprV1 {
     }
 
     #[cfg(feature = "sealed")]
-    fn read_protected<R: ReadAt>(
-        content: &Content<R>,
+    fn read_protected(
+        content: &dyn ReadAt,
         access: &apr_crypto::Access<'_>,
         options: &ReadOptions,
     ) -> Result<Self, Error> {
-        prefix_len(&content.prefix(HEADER_LEN)?, content.total_len(), options)?;
+        prefix_len(&read_prefix(content, HEADER_LEN)?, content.total_len(), options)?;
         // Of a long file, before the rest of it is read.
         apr_container::check_source(content, access.trust(), options)?;
-        Self::read_whole(&content.bytes()?, access, options)
+        Self::read_whole(&read_all(content)?, access, options)
     }
 
     /// Verifies the signature, then reads the metadata, then decrypts and decodes the payload.
@@ -165,10 +177,18 @@ impl AprV1 {
             let _ = decoded.set(Decoded::new(load_from_bytes_with(file, Expect::AnyKnown, options)?)?);
         }
         let is_decrypted = info.encrypted && decoded.get().is_some();
-        Ok(Self { info, options, decoded, signer: signer.map(SignedBy::from), is_decrypted })
+        Ok(Self {
+            info,
+            options,
+            #[cfg(feature = "std")]
+            is_sealed: false,
+            decoded,
+            signer: signer.map(SignedBy::from),
+            is_decrypted,
+        })
     }
 
-    fn decoded<R: ReadAt>(&self, content: &Content<R>) -> Result<&Decoded, Error> {
+    fn decoded(&self, content: &dyn ReadAt) -> Result<&Decoded, Error> {
         if let Some(decoded) = self.decoded.get() {
             return Ok(decoded);
         }
@@ -176,14 +196,12 @@ impl AprV1 {
         Ok(self.decoded.get_or_init(|| decoded))
     }
 
-    fn read_payload<R: ReadAt>(&self, content: &Content<R>) -> Result<Decoded, Error> {
+    fn read_payload(&self, content: &dyn ReadAt) -> Result<Decoded, Error> {
         let payload = match content.in_memory() {
             // Read once, a piece at a time.
             #[cfg(feature = "std")]
-            None if !content.is_sealed() => {
-                apr_container::load_from(content, Expect::AnyKnown, self.options)?
-            }
-            _ => load_from_bytes_with(&content.bytes()?, Expect::AnyKnown, self.options)?,
+            None if !self.is_sealed => apr_container::load_from(content, Expect::AnyKnown, self.options)?,
+            _ => load_from_bytes_with(&read_all(content)?, Expect::AnyKnown, self.options)?,
         };
         Decoded::new(payload)
     }
@@ -261,10 +279,7 @@ impl AprV1 {
 
     /// The key next to the signature.
     #[cfg(feature = "sealed")]
-    pub(crate) fn signer_declared<R: ReadAt>(
-        &self,
-        content: &Content<R>,
-    ) -> Option<apr_crypto::VerifyingKey> {
+    pub(crate) fn signer_declared(&self, content: &dyn ReadAt) -> Option<apr_crypto::VerifyingKey> {
         let mut key = [0; 32];
         let signature = self.info.signed.then_some(self.payload_start() + self.info.payload_size)?;
         content.read_exact_at(signature + 64, &mut key).ok()?;
@@ -273,7 +288,7 @@ impl AprV1 {
 
     /// The beginning of the recipient's public key, if the metadata say that there is one.
     #[cfg(feature = "sealed")]
-    pub(crate) fn recipient_declared<R: ReadAt>(&self, content: &Content<R>) -> Option<RecipientId> {
+    pub(crate) fn recipient_declared(&self, content: &dyn ReadAt) -> Option<RecipientId> {
         let mut id = RecipientId::default();
         let is_for_one =
             self.info.encrypted && self.info.key_hint() == Some(apr_container::KeyHint::Recipient);
@@ -283,7 +298,7 @@ impl AprV1 {
 
     /// Compares the checksum.
     #[cfg(feature = "std")]
-    pub(crate) fn verify<R: ReadAt>(&self, content: &Content<R>) -> Result<(), Error> {
+    pub(crate) fn verify(&self, content: &dyn ReadAt) -> Result<(), Error> {
         match apr_container::checksum_mismatch_from(content)? {
             Some(mismatch) => Err(mismatch.into()),
             None => Ok(()),
@@ -292,49 +307,34 @@ impl AprV1 {
 
     /// Compares the checksum.
     #[cfg(not(feature = "std"))]
-    pub(crate) fn verify<R: ReadAt>(&self, content: &Content<R>) -> Result<(), Error> {
-        apr_container::v1::Container::from_bytes_with(&content.bytes()?, &self.options)?;
+    pub(crate) fn verify(&self, content: &dyn ReadAt) -> Result<(), Error> {
+        apr_container::v1::Container::from_bytes_with(&read_all(content)?, &self.options)?;
         Ok(())
     }
 
     /// Verifies the signature, if `trust` asks for one, and compares the checksum.
     #[cfg(feature = "sealed")]
-    pub(crate) fn verify_signature<'k, R: ReadAt>(
+    pub(crate) fn verify_signature<'k>(
         &self,
-        content: &Content<R>,
+        content: &dyn ReadAt,
         trust: apr_crypto::Trust<'k>,
     ) -> Result<Option<apr_crypto::Signer<'k>>, Error> {
-        Ok(apr_container::verify_signature(&content.bytes()?, trust, &self.options)?)
-    }
-
-    /// The model, decoded if it is not yet.
-    pub(crate) fn into_model<R: ReadAt>(self, content: &Content<R>) -> Result<NamedModel, Error> {
-        self.decoded(content)?;
-        let Self { info, decoded, .. } = self;
-        let model = decoded.into_inner().and_then(|decoded| decoded.payload.model);
-        let foreign = || ErrorKind::ForeignPayload { model_type: info.model_type };
-        Ok(NamedModel::new(*model.ok_or_else(foreign)?, info.metadata))
+        Ok(apr_container::verify_signature(&read_all(content)?, trust, &self.options)?)
     }
 
     /// Decodes the payload, which has to be of a known model.
-    pub(crate) fn decode<R: ReadAt>(&self, content: &Content<R>) -> Result<&AnyModel, Error> {
+    pub(crate) fn decode(&self, content: &dyn ReadAt) -> Result<&Arc<AnyModel>, Error> {
         let foreign = || ErrorKind::ForeignPayload { model_type: self.info.model_type };
-        Ok(self.decoded(content)?.payload.model.as_deref().ok_or_else(foreign)?)
+        Ok(self.decoded(content)?.payload.model.as_ref().ok_or_else(foreign)?)
     }
 
     #[cfg(not(feature = "tensor-models"))]
-    pub(crate) fn tensors<R: ReadAt>(
-        &self,
-        content: &Content<R>,
-    ) -> Result<alloc::vec::Vec<Tensor<'_>>, Error> {
+    pub(crate) fn tensors(&self, content: &dyn ReadAt) -> Result<alloc::vec::Vec<Tensor<'_>>, Error> {
         self.decode(content).map(|_| alloc::vec::Vec::new())
     }
 
     #[cfg(feature = "tensor-models")]
-    pub(crate) fn tensors<R: ReadAt>(
-        &self,
-        content: &Content<R>,
-    ) -> Result<alloc::vec::Vec<Tensor<'_>>, Error> {
+    pub(crate) fn tensors(&self, content: &dyn ReadAt) -> Result<alloc::vec::Vec<Tensor<'_>>, Error> {
         self.decode(content)?;
         let Some(tensors) = &self.decoded(content)?.tensors else { return Ok(alloc::vec::Vec::new()) };
         let tensor = |name| {

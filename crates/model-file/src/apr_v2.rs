@@ -7,7 +7,7 @@ use apr_container::ReadOptions;
 use apr_container::v2::{Footer, Index, Inflated, Warning};
 use read_at::ReadAt;
 
-use crate::content::Content;
+use crate::content::read_all;
 use crate::error::Error;
 use crate::options::{Inflation, OpenOptions};
 use crate::tensor::Tensor;
@@ -41,7 +41,7 @@ impl Stored {
 
 impl AprV2 {
     /// Reads what is before the tensors; of a file that is compressed as a whole, everything.
-    pub(crate) fn read<R: ReadAt>(content: &Content<R>, options: &OpenOptions<'_>) -> Result<Self, Error> {
+    pub(crate) fn read(content: &dyn ReadAt, options: &OpenOptions<'_>) -> Result<Self, Error> {
         let inflation = options.inflation;
         let options = &options.read_options().apr;
         let mut failed = None;
@@ -58,23 +58,22 @@ impl AprV2 {
         let stored = match index {
             Ok(index) => Stored::InFile(Box::new(index)),
             Err(error) if inflation == Inflation::OnOpen && error.code() == "ac-v2-compressed" => {
-                Stored::Inflated(Box::new(Inflated::from_bytes(&content.bytes()?, options)?))
+                Stored::Inflated(Box::new(Inflated::from_bytes(&read_all(content)?, options)?))
             }
             Err(error) => return Err(error.into()),
         };
-        let shapes = stored.index().iter().map(|info| {
-            let limit = |&dim: &u64| {
-                let kind = apr_container::ErrorKind::Limit {
-                    what: "dimension",
-                    found: dim,
-                    limit: usize::MAX as u64,
-                };
-                usize::try_from(dim).map_err(|_| Error::from(apr_container::Error::from(kind)))
-            };
-            let shape = info.shape().iter().map(limit).collect::<Result<_, _>>();
-            shape.map_err(|error: Error| error.of_tensor(info.name()))
-        });
-        let shapes = shapes.collect::<Result<_, Error>>()?;
+        let mut shapes = Vec::new();
+        for info in stored.index().iter() {
+            let mut shape = Vec::new();
+            for &dim in info.shape() {
+                shape.push(usize::try_from(dim).map_err(|_| {
+                    let limit = usize::MAX as u64;
+                    let kind = apr_container::ErrorKind::Limit { what: "dimension", found: dim, limit };
+                    Error::from(apr_container::Error::from(kind)).of_tensor(info.name())
+                })?);
+            }
+            shapes.push(shape);
+        }
         Ok(Self { stored, options: *options, shapes })
     }
 
@@ -92,11 +91,7 @@ impl AprV2 {
 
     /// Reads everything: the checksum at the end, the padding.
     #[cfg(feature = "std")]
-    pub(crate) fn verify<R: ReadAt>(
-        &self,
-        content: &Content<R>,
-        options: &ReadOptions,
-    ) -> Result<Footer, Error> {
+    pub(crate) fn verify(&self, content: &dyn ReadAt, options: &ReadOptions) -> Result<Footer, Error> {
         match &self.stored {
             Stored::Inflated(inflated) => Ok(inflated.container().footer()),
             Stored::InFile(index) => Ok(index.verify(crate::content::Reader::new(content), options)?),
@@ -105,15 +100,11 @@ impl AprV2 {
 
     /// Reads everything: the checksum at the end, the padding.
     #[cfg(not(feature = "std"))]
-    pub(crate) fn verify<R: ReadAt>(
-        &self,
-        content: &Content<R>,
-        options: &ReadOptions,
-    ) -> Result<Footer, Error> {
+    pub(crate) fn verify(&self, content: &dyn ReadAt, options: &ReadOptions) -> Result<Footer, Error> {
         match &self.stored {
             Stored::Inflated(inflated) => Ok(inflated.container().footer()),
             Stored::InFile(_) => {
-                let bytes = content.bytes()?;
+                let bytes = read_all(content)?;
                 let container = apr_container::v2::Container::from_bytes_with(&bytes, options)?;
                 container.tensors().map(drop)?;
                 Ok(container.footer())
@@ -124,23 +115,27 @@ impl AprV2 {
     /// Warnings about the file, with those about its checksum if the [`Footer`] is known.
     #[must_use]
     pub fn warnings(&self, footer: Option<Footer>) -> Vec<Warning> {
-        let at_end = match footer {
-            Some(Footer::Absent) => Some(Warning::NoFooter),
-            Some(Footer::Wrong { expected, actual }) => Some(Warning::WrongFooter { expected, actual }),
-            _ => None,
-        };
-        self.index().warnings().iter().copied().chain(at_end).collect()
+        let mut warnings = self.index().warnings().to_vec();
+        match footer {
+            Some(Footer::Absent) => warnings.push(Warning::NoFooter),
+            Some(Footer::Wrong { expected, actual }) => {
+                warnings.push(Warning::WrongFooter { expected, actual })
+            }
+            _ => {}
+        }
+        warnings
     }
 
     pub(crate) fn tensors<'m>(&'m self, content: &'m dyn ReadAt) -> Result<Vec<Tensor<'m>>, Error> {
-        let tensors = self.index().iter().zip(&self.shapes);
-        let tensors = tensors.map(|(info, shape)| match &self.stored {
-            Stored::InFile(_) => Ok(Tensor::stored(info, shape, content)),
-            Stored::Inflated(inflated) => {
-                let data = inflated.container().data(info.name())?;
-                Ok(Tensor::inflated(info, shape, data))
-            }
-        });
-        tensors.collect()
+        let mut tensors = Vec::with_capacity(self.shapes.len());
+        for (info, shape) in self.index().iter().zip(&self.shapes) {
+            tensors.push(match &self.stored {
+                Stored::InFile(_) => Tensor::stored(info, shape, content),
+                Stored::Inflated(inflated) => {
+                    Tensor::inflated(info, shape, inflated.container().data(info.name())?)
+                }
+            });
+        }
+        Ok(tensors)
     }
 }

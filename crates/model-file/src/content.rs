@@ -1,7 +1,6 @@
 //! The bytes of a model file: its source, or the original inside a sealed source.
 
 use alloc::borrow::Cow;
-use alloc::vec;
 use alloc::vec::Vec;
 
 #[cfg(feature = "sealed")]
@@ -55,36 +54,34 @@ impl<R: ReadAt> ReadAt for Content<R> {
 }
 
 impl<R: ReadAt> Content<R> {
-    /// The first `len` bytes, or all of a shorter file.
-    pub(crate) fn prefix(&self, len: u64) -> Result<Vec<u8>, Error> {
-        read_vec(self, 0, len.min(self.total_len()))
-    }
-
     /// Whether this is the original of a sealed file.
-    #[cfg(any(feature = "std", feature = "sealed"))]
     pub(crate) const fn is_sealed(&self) -> bool {
         #[cfg(feature = "sealed")]
         return matches!(self, Self::Sealed(_));
         #[cfg(not(feature = "sealed"))]
         return false;
     }
+}
 
-    /// All bytes, without a copy of those in memory.
-    pub(crate) fn bytes(&self) -> Result<Cow<'_, [u8]>, Error> {
-        match self.in_memory() {
-            Some(bytes) => Ok(Cow::Borrowed(bytes)),
-            None => read_vec(self, 0, self.total_len()).map(Cow::Owned),
-        }
+/// The first `len` bytes, or all of a shorter file.
+pub(crate) fn read_prefix(file: &dyn ReadAt, len: u64) -> Result<Vec<u8>, Error> {
+    read_vec(file, len.min(file.total_len()))
+}
+
+/// All bytes, without a copy of those in memory.
+pub(crate) fn read_all(file: &dyn ReadAt) -> Result<Cow<'_, [u8]>, Error> {
+    match file.in_memory() {
+        Some(bytes) => Ok(Cow::Borrowed(bytes)),
+        None => read_vec(file, file.total_len()).map(Cow::Owned),
     }
 }
 
-/// `len` bytes from `offset` on.
-pub(crate) fn read_vec(source: &(impl ReadAt + ?Sized), offset: u64, len: u64) -> Result<Vec<u8>, Error> {
-    read_at::check_range(offset, usize::try_from(len).unwrap_or(usize::MAX), source.total_len())?;
-    let mut bytes = vec![];
+/// The first `len` bytes of a file that is as long.
+fn read_vec(file: &dyn ReadAt, len: u64) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
     let capacity = usize::try_from(len).ok().filter(|len| bytes.try_reserve_exact(*len).is_ok());
     bytes.resize(capacity.ok_or(ErrorKind::OutOfMemory { bytes: len })?, 0);
-    source.read_exact_at(offset, &mut bytes)?;
+    file.read_exact_at(0, &mut bytes)?;
     Ok(bytes)
 }
 
@@ -132,20 +129,20 @@ impl<R: ReadAt> SealedContent<R> {
 
 /// The content from its first byte to its last.
 #[cfg(feature = "std")]
-pub(crate) struct Reader<'c, R> {
-    content: &'c Content<R>,
+pub(crate) struct Reader<'c> {
+    content: &'c dyn ReadAt,
     at: u64,
 }
 
 #[cfg(feature = "std")]
-impl<'c, R> Reader<'c, R> {
-    pub(crate) const fn new(content: &'c Content<R>) -> Self {
+impl<'c> Reader<'c> {
+    pub(crate) const fn new(content: &'c dyn ReadAt) -> Self {
         Self { content, at: 0 }
     }
 }
 
 #[cfg(feature = "std")]
-impl<R: ReadAt> std::io::Read for Reader<'_, R> {
+impl std::io::Read for Reader<'_> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let left = usize::try_from(self.content.total_len() - self.at).unwrap_or(usize::MAX);
         let (now, _) = out.split_at_mut(left.min(out.len()));

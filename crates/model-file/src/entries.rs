@@ -83,6 +83,18 @@ impl<R: ReadAt> ModelFile<R> {
             Contents::Sealed(_) => Exported::default(),
         })
     }
+
+    /// The metadata as those of `.apr` version 1: of other formats, what a conversion makes of them.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidEntry`], and those of [`entries`](Self::entries).
+    pub fn as_apr_v1_metadata(&self) -> Result<Metadata, Error> {
+        match self.contents() {
+            Contents::AprV1(file) => Ok(file.info().metadata.clone()),
+            _ => to_apr_v1(&self.entries()?.entries, |key| key == MODEL_KEY).map(|(metadata, _)| metadata),
+        }
+    }
 }
 
 /// Replaces the entries that are JSON by one entry for each value in it, whose key is the path of the value.

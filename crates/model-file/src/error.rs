@@ -1,10 +1,12 @@
 //! Kinds of errors.
 
+#[cfg(feature = "tensor-models")]
 use alloc::string::String;
 #[cfg(feature = "quantize")]
 use core::fmt;
 
 use apr_container::ModelType;
+#[cfg(feature = "tensor-models")]
 use json_scan::{Quoted, Visible};
 use located_error::{Subject, remedy};
 use tensor_dtype::TensorType;
@@ -42,14 +44,14 @@ located_error::errors! {
             "the payload has a custom type ({model_type})"
             => "open the file with the program that wrote it";
         /// The metadata name no model, and the tensors are too large for one.
-        NoModel = "mo-no-model" (Usage),
+        NoModel = "mo-no-model" (Usage) if "tensor-models",
             "these tensors are not a model that predicts"
             => "use a file that `apr train` wrote";
         /// A tensor has a dtype that no model has.
         ModelDtype {
             /// The type.
             found: TensorType,
-        } = "mo-model-dtype" (Usage),
+        } = "mo-model-dtype" (Usage) if "tensor-models",
             "no model has tensors of type {found}"
             => "use a file that `apr train` wrote";
         /// There is no code to decode the values of this type.
@@ -63,7 +65,7 @@ located_error::errors! {
         ByteOrder {
             /// The type.
             found: TensorType,
-        } = "mo-byte-order" (Unsupported),
+        } = "mo-byte-order" (Unsupported) if "gguf",
             "big-endian blocks of type {found} are not supported"
             => CONVERT;
         /// A value is outside the range of the requested element type, or the blocks cannot be decoded.
@@ -96,7 +98,7 @@ located_error::errors! {
             key: String,
             /// What is wrong with it.
             reason: String,
-        } = "mo-invalid-entry" (Usage),
+        } = "mo-invalid-entry" (Usage) if "tensor-models",
             "the entry {} is not valid: {}", Quoted(key), Visible(reason)
             => "remove the entry, or set it correctly";
         /// An entry does not have the type of its GGUF key.
@@ -107,7 +109,7 @@ located_error::errors! {
             expected: String,
             /// The value.
             value: String,
-        } = "mo-entry-type" (Usage),
+        } = "mo-entry-type" (Usage) if "tensor-models",
             "{}: expected {}, found {}", Quoted(key), Visible(expected), Quoted(value)
             => "set the entry to JSON of that type, or remove it first to make it a string";
         /// No tensor has this name.
@@ -168,7 +170,7 @@ impl From<read_at::Error> for Error {
     }
 }
 
-/// The element that a type cannot represent.
+/// The element that a type cannot represent. Without its value in the npm package: formatting floats takes 12 kB.
 #[cfg(feature = "quantize")]
 struct Unfit(Option<u64>, f32);
 
@@ -176,6 +178,7 @@ struct Unfit(Option<u64>, f32);
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
+            Some(element) if cfg!(apr_small) => write!(f, ": element {element}"),
             Some(element) => write!(f, ": element {element} is {}", self.1),
             None => Ok(()),
         }

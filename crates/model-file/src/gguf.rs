@@ -8,7 +8,6 @@ use gguf_core::{Endian, Header, Prefix};
 use read_at::ReadAt;
 use tensor_dtype::TensorType;
 
-use crate::content::Content;
 use crate::error::{Error, ErrorKind};
 use crate::tensor::{Origin, Tensor};
 
@@ -39,10 +38,7 @@ struct Row {
 }
 
 impl Gguf {
-    pub(crate) fn read<R: ReadAt>(
-        content: &Content<R>,
-        options: &gguf_core::ReadOptions,
-    ) -> Result<Self, Error> {
+    pub(crate) fn read(content: &dyn ReadAt, options: &gguf_core::ReadOptions) -> Result<Self, Error> {
         let file_len = content.total_len();
         let head = read_head(content, options)?;
         let header = header_in(&head, file_len, options)?;
@@ -95,7 +91,7 @@ impl Gguf {
 }
 
 /// As much of the beginning as the header takes, read in growing pieces.
-fn read_head<R: ReadAt>(content: &Content<R>, options: &gguf_core::ReadOptions) -> Result<Vec<u8>, Error> {
+fn read_head(content: &dyn ReadAt, options: &gguf_core::ReadOptions) -> Result<Vec<u8>, Error> {
     let len = content.total_len();
     let mut head = vec![];
     let mut wanted = FIRST_READ.min(len);

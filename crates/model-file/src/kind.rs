@@ -60,7 +60,7 @@ impl FileKind {
     /// # Errors
     ///
     /// Those of the source.
-    pub fn of_source(source: &(impl ReadAt + ?Sized)) -> Result<Self, read_at::Error> {
+    pub fn of_source(source: &dyn ReadAt) -> Result<Self, read_at::Error> {
         let mut first = [0; PREFIX];
         let len = usize::try_from(source.total_len()).map_or(PREFIX, |len| len.min(PREFIX));
         let (first, _) = first.split_at_mut(len);

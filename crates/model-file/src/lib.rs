@@ -53,9 +53,9 @@ pub use crate::error::{Error, ErrorKind};
 pub use crate::gguf::Gguf;
 pub use crate::kind::{FileKind, ModelFormat};
 pub use crate::model_file::{Contents, ModelFile, Verification};
+pub use crate::named_model::NamedModel;
 #[cfg(feature = "tensor-models")]
 pub use crate::named_model::gather;
-pub use crate::named_model::{NamedModel, class_names, feature_names};
 pub use crate::options::{OpenOptions, ReadOptions};
 pub use crate::safetensors::SafeTensors;
 #[cfg(feature = "std")]

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::ToString as _;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use std::path::Path;
@@ -9,7 +10,6 @@ use std::path::Path;
 use apr_container::v2::Footer;
 #[cfg(feature = "sealed")]
 use apr_crypto::{Signer, Trust};
-#[cfg(feature = "tensor-models")]
 use apr_models::AnyModel;
 #[cfg(feature = "sealed")]
 use apr_sealed::{SealedHeader, SealedLimits, SealedReader};
@@ -29,7 +29,6 @@ use crate::content::SealedContent;
 use crate::error::{Error, ErrorKind};
 #[cfg(feature = "gguf")]
 use crate::gguf::Gguf;
-use crate::named_model::NamedModel;
 use crate::options::OpenOptions;
 use crate::safetensors::SafeTensors;
 use crate::tensor::Tensor;
@@ -114,7 +113,7 @@ impl ModelFile<FileSource> {
             let file = st_mmap::SafeTensorsFile::from_source(source, path, read)?;
             return Ok(Self::of_files(SafeTensors::File(file)));
         }
-        Self::of_content(Content::Source(source), kind, options)
+        Self::of_source(source, kind, options)
     }
 
     /// Opens a folder or an index of shards.
@@ -166,27 +165,25 @@ impl<R: ReadAt> ModelFile<R> {
     /// Those of the reader of the format that [`FileKind::of`] detects, and of the source.
     pub fn read(source: R, options: &OpenOptions<'_>) -> Result<Self, Error> {
         let kind = FileKind::of_source(&source)?;
-        Self::of_content(Content::Source(source), kind, options)
+        Self::of_source(source, kind, options)
     }
 
-    fn of_content(content: Content<R>, kind: FileKind, options: &OpenOptions<'_>) -> Result<Self, Error> {
+    fn of_source(source: R, kind: FileKind, options: &OpenOptions<'_>) -> Result<Self, Error> {
         #[cfg(feature = "sealed")]
         if kind.expected() == ModelFormat::Sealed {
-            return Self::of_sealed(content, options);
+            return Self::of_sealed(source, options);
         }
+        let content = Content::Source(source);
         let contents = Self::read_contents(&content, kind, options)?;
         Ok(Self { content, contents, is_sealed: false })
     }
 
     #[cfg(feature = "sealed")]
-    fn of_sealed(content: Content<R>, options: &OpenOptions<'_>) -> Result<Self, Error> {
-        let (source, access) = match (content, options.access()) {
-            (Content::Source(source), Some(access)) => (source, access),
-            (content, _) => {
-                let header = SealedHeader::read(&content, options.sealed_limits())?;
-                let contents = Contents::Sealed(Box::new(header));
-                return Ok(Self { content, contents, is_sealed: true });
-            }
+    fn of_sealed(source: R, options: &OpenOptions<'_>) -> Result<Self, Error> {
+        let Some(access) = options.access() else {
+            let header = SealedHeader::read(&source, options.sealed_limits())?;
+            let contents = Contents::Sealed(Box::new(header));
+            return Ok(Self { content: Content::Source(source), contents, is_sealed: true });
         };
         let reader = SealedReader::open(source, &access, options.sealed_limits())?;
         let content = Content::Sealed(Box::new(SealedContent::new(reader.forget_names())));
@@ -205,7 +202,9 @@ impl<R: ReadAt> ModelFile<R> {
     ) -> Result<Contents, Error> {
         let read = options.read_options();
         Ok(match kind {
-            FileKind::Model(ModelFormat::AprV1) => Contents::AprV1(Box::new(AprV1::read(content, options)?)),
+            FileKind::Model(ModelFormat::AprV1) => {
+                Contents::AprV1(Box::new(AprV1::read(content, options, content.is_sealed())?))
+            }
             FileKind::Model(ModelFormat::AprV2) => Contents::AprV2(Box::new(AprV2::read(content, options)?)),
             #[cfg(feature = "gguf")]
             FileKind::Model(ModelFormat::Gguf) => Contents::Gguf(Box::new(Gguf::read(content, &read.gguf)?)),
@@ -389,24 +388,8 @@ impl<R: ReadAt> ModelFile<R> {
     }
 
     /// The model of an `.apr` file of version 1, decoded now unless it was before.
-    #[cfg(feature = "tensor-models")]
-    pub(crate) fn decoded<'f>(&self, file: &'f AprV1) -> Result<&'f AnyModel, Error> {
+    pub(crate) fn decoded<'f>(&self, file: &'f AprV1) -> Result<&'f Arc<AnyModel>, Error> {
         file.decode(&self.content)
-    }
-
-    /// As [`model`](Self::model), without a copy of a model that was decoded.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`model`](Self::model).
-    pub fn into_model(self) -> Result<NamedModel, Error> {
-        match self.contents {
-            Contents::AprV1(file) => file.into_model(&self.content),
-            #[cfg(feature = "tensor-models")]
-            _ => self.model(),
-            #[cfg(not(feature = "tensor-models"))]
-            _ => Err(ErrorKind::NoModel.into()),
-        }
     }
 
     /// Verifies the signature in the file, and with it every signed byte: of a sealed file, opened or not, and of an `.apr` file of
@@ -418,12 +401,9 @@ impl<R: ReadAt> ModelFile<R> {
     #[cfg(feature = "sealed")]
     pub fn verify_signature<'k>(&self, trust: Trust<'k>) -> Result<Option<Signer<'k>>, Error> {
         let limits = SealedLimits::default();
-        if let Some(reader) = self.sealed() {
-            return Ok(Some(apr_sealed::verify(reader.source(), trust, &limits)?));
-        }
-        match &self.contents {
-            Contents::AprV1(file) => file.verify_signature(&self.content, trust),
-            Contents::Sealed(_) => Ok(Some(apr_sealed::verify(&self.content, trust, &limits)?)),
+        match (&self.contents, self.source()) {
+            (_, Some(source)) if self.is_sealed => Ok(Some(apr_sealed::verify(source, trust, &limits)?)),
+            (Contents::AprV1(file), _) => file.verify_signature(&self.content, trust),
             _ => Ok(None),
         }
     }
@@ -485,11 +465,21 @@ impl<R: ReadAt> ModelFile<R> {
     /// Warnings about the file, as text with a stable kind.
     #[must_use]
     pub fn warnings(&self) -> Vec<crate::Warning> {
+        let mut warnings = Vec::new();
         match &self.contents {
-            Contents::AprV1(file) => file.info().warnings().map(|w| crate::Warning::of_v1(&w)).collect(),
-            Contents::AprV2(file) => file.warnings(None).iter().map(crate::Warning::of_v2).collect(),
-            _ => Vec::new(),
+            Contents::AprV1(file) => {
+                for warning in file.info().warnings() {
+                    warnings.push(crate::Warning::of_v1(&warning));
+                }
+            }
+            Contents::AprV2(file) => {
+                for warning in file.index().warnings() {
+                    warnings.push(crate::Warning::of_v2(warning));
+                }
+            }
+            _ => {}
         }
+        warnings
     }
 
     /// Describes the file.

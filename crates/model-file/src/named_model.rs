@@ -1,19 +1,23 @@
 //! A model with the names that its file gives to features and classes.
 
+#[cfg(feature = "tensor-models")]
+use alloc::borrow::Cow;
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use apr_container::Metadata;
+use apr_container::{Metadata, Value};
 #[cfg(feature = "tensor-models")]
 use apr_models::Tensors;
-use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Label, MODEL_KEY, Model as _};
+use apr_models::{AnyModel, CLASSES_KEY, FEATURES_KEY, Label, MODEL_KEY, Model as _, TARGET_KEY};
 use read_at::ReadAt;
 
 #[cfg(feature = "tensor-models")]
-use crate::entries;
-#[cfg(feature = "tensor-models")]
+use crate::entries::OF_APR_V1;
 use crate::error::{Error, ErrorKind};
+#[cfg(feature = "tensor-models")]
+use crate::json;
 use crate::model_file::{Contents, ModelFile};
 #[cfg(feature = "tensor-models")]
 use crate::tensor::Tensor;
@@ -22,24 +26,35 @@ use crate::tensor::Tensor;
 #[cfg(feature = "tensor-models")]
 const MAX_UNNAMED: u64 = 1 << 30;
 
-/// A loaded model with the metadata of its file.
+/// A loaded model with the names in the metadata of its file.
 #[derive(Clone, Debug)]
 pub struct NamedModel {
-    /// The model.
-    pub model: AnyModel,
+    /// The model, shared with the open file if that has decoded it.
+    pub model: Arc<AnyModel>,
     /// The names of the features in their order.
     pub features: Option<Vec<String>>,
     /// The names of the classes by their indices.
     pub classes: Option<Vec<String>>,
-    /// The metadata of the file; of formats other than `.apr` version 1, what its [`entries`] become in that format.
-    pub metadata: Metadata,
+    /// The name of what the model predicts.
+    pub target: Option<String>,
 }
 
 impl NamedModel {
-    pub(crate) fn new(model: AnyModel, metadata: Metadata) -> Self {
-        let features = feature_names(&metadata);
-        let classes = class_names(&metadata);
-        Self { model, features, classes, metadata }
+    /// A model of an `.apr` file of version 1.
+    pub(crate) fn of_apr_v1(model: Arc<AnyModel>, metadata: &Metadata) -> Self {
+        let texts = |key| {
+            let mut texts = Vec::new();
+            for value in metadata.custom.get(key)?.as_array()? {
+                texts.push(value.as_str()?.to_owned());
+            }
+            Some(texts)
+        };
+        Self {
+            model,
+            features: texts(FEATURES_KEY),
+            classes: texts(CLASSES_KEY),
+            target: metadata.custom.get(TARGET_KEY).and_then(Value::as_str).map(Into::into),
+        }
     }
 
     /// The label of a predicted class: its name, if the label is an integer that has one.
@@ -61,40 +76,31 @@ impl NamedModel {
     }
 }
 
-/// The names of the features in their order, by the metadata of an `.apr` file of version 1.
-#[must_use]
-pub fn feature_names(metadata: &Metadata) -> Option<Vec<String>> {
-    texts(metadata, FEATURES_KEY)
-}
-
-/// The names of the classes by their indices, by the metadata of an `.apr` file of version 1.
-#[must_use]
-pub fn class_names(metadata: &Metadata) -> Option<Vec<String>> {
-    texts(metadata, CLASSES_KEY)
-}
-
-/// An array of strings in the custom metadata.
-fn texts(metadata: &Metadata, key: &str) -> Option<Vec<String>> {
-    let values = metadata.custom.get(key)?.as_array()?;
-    values.iter().map(|value| Some(value.as_str()?.to_owned())).collect()
-}
-
 impl<R: ReadAt> ModelFile<R> {
     /// The name of the model that the metadata declare, without decoding a payload.
     #[must_use]
     pub fn declared_model(&self) -> Option<String> {
         match self.contents() {
-            Contents::SafeTensors(files) => {
-                let headers = files.headers().ok()?;
-                headers.into_iter().find_map(|header| header.metadata()?.get(MODEL_KEY)).map(Into::into)
-            }
             Contents::AprV1(file) => file.info().model_name().map(Into::into),
-            Contents::AprV2(file) => {
-                let name = file.index().metadata().other.get(MODEL_KEY)?.as_str()?;
-                Some(name.into_owned())
+            _ => self.text(MODEL_KEY),
+        }
+    }
+
+    /// The string of this key in the metadata of a format other than `.apr` version 1.
+    fn text(&self, key: &str) -> Option<String> {
+        match self.contents() {
+            Contents::SafeTensors(files) => {
+                for header in files.headers().ok()? {
+                    if let Some(value) = header.metadata().and_then(|metadata| metadata.get(key)) {
+                        return Some(value.into());
+                    }
+                }
+                None
             }
+            Contents::AprV1(_) => None,
+            Contents::AprV2(file) => Some(file.index().metadata().other.get(key)?.as_str()?.into_owned()),
             #[cfg(feature = "gguf")]
-            Contents::Gguf(file) => file.header().ok()?.get(MODEL_KEY)?.as_str().map(Into::into),
+            Contents::Gguf(file) => file.header().ok()?.get(key)?.as_str().map(Into::into),
             #[cfg(feature = "sealed")]
             Contents::Sealed(_) => None,
         }
@@ -117,30 +123,58 @@ impl<R: ReadAt> ModelFile<R> {
     /// # Errors
     ///
     /// [`ErrorKind::NoModel`], [`ErrorKind::ModelDtype`], [`ErrorKind::ForeignPayload`], [`ErrorKind::Model`] if the tensors are of no
-    /// known model, and those of [`entries`](Self::entries) and of reading.
-    #[cfg(feature = "tensor-models")]
+    /// known model, and those of reading. Without the feature `tensor-models`, [`ErrorKind::ForeignFormat`] of files of tensors.
     pub fn model(&self) -> Result<NamedModel, Error> {
-        if let Contents::AprV1(file) = self.contents() {
-            let model = self.decoded(file)?.clone();
-            return Ok(NamedModel::new(model, file.info().metadata.clone()));
+        match self.contents() {
+            Contents::AprV1(file) => {
+                Ok(NamedModel::of_apr_v1(Arc::clone(self.decoded(file)?), &file.info().metadata))
+            }
+            #[cfg(feature = "tensor-models")]
+            _ => self.tensor_model(),
+            #[cfg(not(feature = "tensor-models"))]
+            _ => Err(ErrorKind::ForeignFormat { found: crate::FileKind::Model(self.format()) }.into()),
         }
+    }
+}
+
+#[cfg(feature = "tensor-models")]
+impl<R: ReadAt> ModelFile<R> {
+    fn tensor_model(&self) -> Result<NamedModel, Error> {
         let tensors = self.tensors()?;
-        let entries = self.entries()?.entries;
-        let name = entries.get(MODEL_KEY);
+        let name = self.declared_model();
         let total: u64 = tensors.iter().map(Tensor::byte_len).fold(0, u64::saturating_add);
         if name.is_none() && total > MAX_UNNAMED {
             return Err(ErrorKind::NoModel.into());
         }
-        let tensors = tensors.into_iter().map(|tensor| {
+        let mut read = Tensors::new();
+        for tensor in tensors {
             #[cfg(feature = "quantize")]
             let tensor = if name.is_some() { tensor.widened()? } else { tensor };
-            Ok((tensor.name(), tensor))
-        });
-        let tensors = tensors.collect::<Result<Vec<_>, Error>>()?;
-        let model = AnyModel::from_tensors(&gather(tensors, name.map(String::as_str))?)?;
-        let (metadata, _) = entries::to_apr_v1(&entries, |key| key == MODEL_KEY)?;
-        Ok(NamedModel::new(model, metadata))
+            push(&mut read, tensor.name(), tensor)?;
+        }
+        if let Some(name) = name {
+            read.set_metadata(MODEL_KEY, &name);
+        }
+        let converted = self.text(OF_APR_V1);
+        let names = |key| names_in(converted.as_deref()?, key);
+        Ok(NamedModel {
+            model: Arc::new(AnyModel::from_tensors(&read)?),
+            features: names(FEATURES_KEY),
+            classes: names(CLASSES_KEY),
+            target: self.text(TARGET_KEY),
+        })
     }
+}
+
+/// An array of strings among the custom keys of `.apr` version 1 metadata, which a converted file holds as JSON.
+#[cfg(feature = "tensor-models")]
+fn names_in(metadata: &str, key: &str) -> Option<Vec<String>> {
+    let member = |object, wanted| {
+        let members = json::members(object).ok()?;
+        members.into_iter().rfind(|(key, _)| key == wanted).map(|(_, value)| value)
+    };
+    let names = json::items(member(member(metadata, "custom")?, key)?).ok()?;
+    names.into_iter().map(|name| json_scan::unescape(name).map(Cow::into_owned)).collect()
 }
 
 /// Reads tensors, for the model of this name.
@@ -155,14 +189,20 @@ pub fn gather<'n>(
 ) -> Result<Tensors, Error> {
     let mut all = Tensors::new();
     for (name, tensor) in tensors {
-        let dtype = tensor.dtype();
-        let plain = dtype
-            .element()
-            .ok_or_else(|| Error::from(ErrorKind::ModelDtype { found: dtype }).of_tensor(tensor.name()))?;
-        all.push(name, plain, tensor.shape(), tensor.to_vec()?)?;
+        push(&mut all, name, tensor)?;
     }
     if let Some(model) = model {
         all.set_metadata(MODEL_KEY, model);
     }
     Ok(all)
+}
+
+/// Reads one tensor.
+#[cfg(feature = "tensor-models")]
+fn push(all: &mut Tensors, name: &str, tensor: Tensor<'_>) -> Result<(), Error> {
+    let dtype = tensor.dtype();
+    let plain = dtype
+        .element()
+        .ok_or_else(|| Error::from(ErrorKind::ModelDtype { found: dtype }).of_tensor(tensor.name()))?;
+    Ok(all.push(name, plain, tensor.shape(), tensor.to_vec()?)?)
 }

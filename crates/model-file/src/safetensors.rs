@@ -9,7 +9,7 @@ use st_core::{Header, ReadOptions};
 #[cfg(feature = "std")]
 use st_mmap::{SafeTensorsFile, ShardedSafeTensors};
 
-use crate::content::Content;
+use crate::content::read_prefix;
 use crate::error::Error;
 #[cfg(feature = "std")]
 use crate::tensor::Part;
@@ -29,13 +29,13 @@ pub enum SafeTensors {
 }
 
 impl SafeTensors {
-    pub(crate) fn read<R: ReadAt>(content: &Content<R>, options: &ReadOptions) -> Result<Self, Error> {
+    pub(crate) fn read(content: &dyn ReadAt, options: &ReadOptions) -> Result<Self, Error> {
         let len = content.total_len();
-        let mut prefix = content.prefix(8)?;
+        let mut prefix = read_prefix(content, 8)?;
         if let Some(first) = prefix.first_chunk::<8>() {
             // Within the limit, and within the content.
             let header_len = Header::declared_len(*first, len, options)?;
-            prefix = content.prefix(8 + header_len)?;
+            prefix = read_prefix(content, 8 + header_len)?;
         }
         Ok(Self::Header(Header::from_prefix(&prefix, len, options)?))
     }
@@ -77,7 +77,11 @@ impl SafeTensors {
     pub(crate) fn tensors<'m>(&'m self, content: &'m dyn ReadAt) -> Result<Vec<Tensor<'m>>, Error> {
         match self {
             Self::Header(header) => {
-                Ok(header.iter().map(|info| Tensor::of_safetensors(info, content)).collect())
+                let mut tensors = Vec::with_capacity(header.len());
+                for info in header.iter() {
+                    tensors.push(Tensor::of_safetensors(info, content));
+                }
+                Ok(tensors)
             }
             #[cfg(feature = "std")]
             _ => {

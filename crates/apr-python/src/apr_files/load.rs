@@ -1,6 +1,7 @@
 //! Loads models from files.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use apr_container::{Limits, ReadOptions, UncheckedSignature};
 use apr_models::MODEL_KEY;
@@ -89,14 +90,19 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
         Contents::AprV2(file) => (None, Some(metadata_of_v2(file.index().metadata(), MODEL_KEY))),
         _ => (None, None),
     };
-    let named = file.into_model().map_err(|error| match error.kind() {
+    let named = file.model().map_err(|error| match error.kind() {
         ErrorKind::ForeignPayload { .. } => {
             Refusal::Said { code: "am-unknown-model", text: error.to_string() }
         }
         _ => error.into(),
     })?;
-    let metadata = metadata.unwrap_or(named.metadata);
-    Ok(Loaded { model: named.model, metadata, signer })
+    let metadata = match metadata {
+        Some(metadata) => metadata,
+        None => file.as_apr_v1_metadata()?,
+    };
+    // So that the model has one owner.
+    drop(file);
+    Ok(Loaded { model: Arc::unwrap_or_clone(named.model), metadata, signer })
 }
 
 fn foreign(what: &str) -> Refusal {

@@ -145,5 +145,5 @@ fn texts_become_terms_and_probabilities() {
 
 #[test]
 fn a_model_that_says_nothing_is_not_served() {
-    assert_eq!(Model::new(Numbers::from(vec![1.0]).into()).unwrap_err().code(), "am-no-predictions");
+    assert_eq!(Model::new(AnyModel::from(Numbers::from(vec![1.0]))).unwrap_err().code(), "am-no-predictions");
 }

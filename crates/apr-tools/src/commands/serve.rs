@@ -241,6 +241,8 @@ fn load(
     let source = Source::open_verified(path, detached, console)?.with_keys(keys);
     tell_cost(&source, console)?;
     let opened = Model::of_content(source, rules)?;
+    let is_signed = matches!(keys.trusted().trust(), Trust::Key(_) | Trust::AnyOf(_));
+    let metadata = if is_signed { Some(opened.as_apr_v1_metadata()?) } else { None };
     // A folder has no digest; a file of shards has one, its index.
     let digest = opened.path().is_file().then(|| sha256(opened.path(), |_| ())).transpose()?;
     // Of a verified copy nothing more is told: whatever is at the path by now was not verified.
@@ -248,7 +250,6 @@ fn load(
     let known = opened.named()?;
     let refused =
         |error: apr_models::Error| Failure::new(CODE_NO_PREDICTION, error.to_string()).in_file(path);
-    let created_at = known.metadata.created_at_unix();
     let mut model = apr_serve::Model::new(known.model).map_err(refused)?;
     if let Some(names) = known.features {
         model = model.with_features(names);
@@ -256,8 +257,9 @@ fn load(
     if let Some(names) = known.classes {
         model = model.with_classes(names);
     }
-    if matches!(keys.trusted().trust(), Trust::Key(_) | Trust::AnyOf(_)) {
-        model = model.with_signed(Signed { name: known.metadata.model_name, created_at });
+    if let Some(metadata) = metadata {
+        let created_at = metadata.created_at_unix();
+        model = model.with_signed(Signed { name: metadata.model_name, created_at });
     }
     if let Some(digest) = digest {
         model = model.with_digest(digest);

@@ -58,7 +58,7 @@ impl Answer {
     pub(super) fn of(known: &NamedModel) -> Result<Self, Failure> {
         use AnyModel as M;
         use PredictionKind::{Class, LogProbability, Outlier, Row, Terms, Value};
-        let model = &known.model;
+        let model = &*known.model;
         let capabilities = model.capabilities();
         let silent = || {
             let what = format!("a {} predicts nothing about rows", model.name());

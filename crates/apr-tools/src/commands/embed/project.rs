@@ -317,7 +317,7 @@ impl Filling<'_> {
         values.part("classes", classes.is_some());
         values.text("class_names", list(classes.unwrap_or_default()));
         values.part("numbered", !has_names);
-        if let AnyModel::Pipeline(pipeline) = &known.model
+        if let AnyModel::Pipeline(pipeline) = &*known.model
             && let Input::Numbers { accepts, .. } = pipeline.input()
         {
             values.part("missing", *accepts != Accepts::Finite);
@@ -431,7 +431,7 @@ fn input(known: &NamedModel, line: Line) -> String {
 /// Rows of any values whose predictions are worth recording; `None` for a model that does not store their length.
 fn rows(known: &NamedModel, line: Line) -> Option<Vec<String>> {
     if line == Line::Text {
-        let words = match &known.model {
+        let words = match &*known.model {
             AnyModel::CountVectorizer(model) => some_of(|idx| model.vocabulary().get(idx)),
             AnyModel::TfIdf(model) => some_of(|idx| model.vocabulary().get(idx)),
             AnyModel::Pipeline(model) => match model.input() {

@@ -58,7 +58,7 @@ impl<'k> Asked<'k> {
     }
 
     /// The model.
-    pub(super) const fn model(&self) -> &'k AnyModel {
+    pub(super) fn model(&self) -> &'k AnyModel {
         &self.known.model
     }
 }
