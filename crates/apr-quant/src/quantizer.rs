@@ -130,7 +130,9 @@ fn check_importance(weights: &[f32], row_len: usize) -> Result<(), Error> {
 /// [`ErrorKind::RowLength`] if `out` is not a whole number of blocks, [`ErrorKind::BlocksLength`] if the bytes are not the
 /// blocks of as many elements, [`ErrorKind::NotDecodable`] for a type that this crate does not decode.
 pub fn dequantize(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
-    dequantize_on(SimdLevel::best(), dtype, bytes, out)
+    // Built for size, each step of the lanes is a call, and takes up to ten times as long as an element at a time.
+    let level = if cfg!(apr_small) { SimdLevel::SCALAR } else { SimdLevel::best() };
+    dequantize_on(level, dtype, bytes, out)
 }
 
 /// As [`dequantize`], with the instructions of this level.
