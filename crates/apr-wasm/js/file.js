@@ -31,34 +31,11 @@ function writeKeys(question, { password, identity, keyPassword, signer }, fallba
   return question;
 }
 
-/** What is inside a sealed file, as a source: each range is decrypted and verified when it is read. */
-class SealedSource {
-  notes = [];
-
-  constructor(outer, size) {
-    this.outer = outer;
-    this.size = size;
-  }
-  get bytesRead() {
-    return this.outer.bytesRead;
-  }
-  async read(offset, length) {
-    const out = new Uint8Array(length);
-    for (let at = 0; at < length; at += PIECE) {
-      const now = Math.min(PIECE, length - at);
-      const { bytes } = await this.outer.ask(Operation.Content, (question) => question.u64(offset + at).u64(now));
-      out.set(bytes, at);
-    }
-    return out;
-  }
-}
-
 export class AprFile {
   #engine;
   #source;
   #options;
   #number = null;
-  #inner = null;
   #tensors = new Map();
   #isBigEndian = false;
   #needsDecoding = false;
@@ -121,21 +98,7 @@ export class AprFile {
   async #describe() {
     const said = await this.#asked(Operation.Open, (question) => question);
     this.format = said.format;
-    this.#isBigEndian = said.bigEndian ?? false;
-    this.#needsDecoding = said.needsDecoding ?? false;
-    this.metadata = said.plainMetadata ?? revive(said.metadata);
-    for (const key of ["modelType", "compression", "payloadSize", "uncompressedSize", "version", "dataStart"]) {
-      if (said[key] !== undefined) this[key] = said[key];
-    }
-    this.warnings = said.warnings ?? [];
-    this.#setTensors(said.tensors);
-    this.model = describeModel(said.model, this.modelType);
-    if (said.asksStreaming) {
-      this.#note("aw-ignored-streaming", "the file asks to be streamed, as native programs can: it is read through memory");
-    }
-    if (said.asksNativeAlignment) {
-      this.#note("aw-ignored-native-alignment", "the file is aligned for native programs: it is read as it lies");
-    }
+    this.#described(said);
     const encrypted = said.encrypted ?? false;
     this.protection = {
       encrypted,
@@ -169,25 +132,37 @@ export class AprFile {
       return;
     }
     try {
-      this.#decoded(await this.#asked(Operation.Decode, (question) => this.#decodeQuestion(question, 1, {})));
+      this.#described(await this.#asked(Operation.Decode, (question) => this.#decodeQuestion(question, 1, {})));
     } catch (error) {
       if (error.code === "aw-trap" || !error.code) throw error;
       this.warnings.push({ kind: "payload", code: error.code, message: error.message });
     }
   }
 
-  /** A file of version 2 has no keys. */
   #decodeQuestion(question, looks, keys) {
     return writeKeys(question.u8(looks), keys);
   }
 
-  #decoded(said) {
-    if (said.tensors) this.#setTensors(said.tensors);
+  /** Takes over a description; of a sealed file that was opened, that of the file inside it. */
+  #described(said) {
+    this.#isBigEndian = said.bigEndian ?? false;
+    this.#needsDecoding = said.needsDecoding ?? false;
+    this.metadata = said.plainMetadata ?? revive(said.metadata);
+    if (this.format === said.format) {
+      for (const key of ["modelType", "compression", "payloadSize", "uncompressedSize", "version", "dataStart"]) {
+        if (said[key] !== undefined) this[key] = said[key];
+      }
+    }
+    this.warnings = said.warnings ?? [];
+    this.#setTensors(said.tensors);
+    this.model = describeModel(said.model, said.modelType);
     if (said.lacksTensors) this.#note("aw-feature", 'tensors of models are listed by "apr-wasm", not by "apr-wasm/core"');
-    if (said.plainMetadata) this.metadata = said.plainMetadata;
-    if (said.warnings) this.warnings = said.warnings;
-    this.model = describeModel(said.model, this.modelType);
-    this.#needsDecoding = false;
+    if (said.asksStreaming) {
+      this.#note("aw-ignored-streaming", "the file asks to be streamed, as native programs can: it is read through memory");
+    }
+    if (said.asksNativeAlignment) {
+      this.#note("aw-ignored-native-alignment", "the file is aligned for native programs: it is read as it lies");
+    }
   }
 
   #setTensors(tensors) {
@@ -234,22 +209,16 @@ export class AprFile {
   async unlock(keys = {}) {
     if (this.format === "sealed") {
       const said = await this.#asked(Operation.Unseal, (question) => writeKeys(question, keys, this.protection.signed ? "anyone" : null));
-      this.#inner?.close();
-      const { level, trusted, allowUnverified, onProgress } = this.#options;
-      const source = new SealedSource(this, said.contentLength);
-      this.#inner = await AprFile.open(this.#engine, source, { level, trusted, allowUnverified, onProgress });
-      this.innerFormat = this.#inner.format;
-      this.innerVersion = this.#inner.version;
-      this.publicMetadata = this.metadata;
+      this.publicMetadata ??= this.metadata;
       this.privateMetadata = revive(said.privateMetadata);
-      this.metadata = this.#inner.metadata;
-      this.tensors = this.#inner.tensors;
-      this.model = this.#inner.model;
-      this.warnings = this.#inner.warnings;
+      this.innerFormat = said.format;
+      this.innerVersion = said.version;
+      this.#described(said);
+      if (this.#needsDecoding) await this.#look();
       this.#authentic(said.signer);
     } else if (this.#isAprV1) {
       const said = await this.#asked(Operation.Decode, (question) => this.#decodeQuestion(question, 1, keys));
-      this.#decoded(said);
+      this.#described(said);
       this.#options = { ...this.#options, ...keys };
       this.#authentic(said.signer);
     } else {
@@ -284,26 +253,36 @@ export class AprFile {
       throw refuse("ac-encrypted", "the file is marked as encrypted in an unknown way", { offset: 6, tensor: tensor.name });
     }
     if (length === 0) return new Uint8Array(0);
+    if (tensor.offset !== null && this.innerFormat) return this.#content(tensor.offset + from, length);
     if (tensor.offset !== null) return this.#source.read(tensor.offset + from, length);
     const { bytes } = await this.ask(Operation.Member, (question) => question.text(tensor.name).u64(from).u64(length));
     return bytes;
   }
 
+  /** Bytes of the file inside a sealed one: each range is decrypted and verified when it is read. */
+  async #content(offset, length) {
+    const out = new Uint8Array(length);
+    for (let at = 0; at < length; at += PIECE) {
+      const now = Math.min(PIECE, length - at);
+      const { bytes } = await this.ask(Operation.Content, (question) => question.u64(offset + at).u64(now));
+      out.set(bytes, at);
+    }
+    return out;
+  }
+
   /** A tensor's bytes as they are stored: of a file in memory, a view of them. */
   async bytes(name) {
-    if (this.#inner) return this.#inner.bytes(name);
     const tensor = this.#tensor(name);
     return this.#part(tensor, 0, tensor.bytes);
   }
 
   /** A tensor as a typed array of its own type; blocks and small floats are bytes, 16-bit floats their bits. */
   async tensor(name) {
-    if (this.#inner) return this.#inner.tensor(name);
     const { dtype, shape, bytes: length } = this.#tensor(name);
     if (this.#isBigEndian) throw refuse("aw-byte-order", "numbers are not read from big-endian files", { tensor: name });
     let bytes = await this.bytes(name);
     const Type = ARRAYS[dtype] ?? Uint8Array;
-    let isView = this.#source.isMemory === true && this.#tensor(name).offset !== null && length > 0;
+    let isView = this.#source.isMemory === true && !this.innerFormat && this.#tensor(name).offset !== null && length > 0;
     if (bytes.byteOffset % Type.BYTES_PER_ELEMENT !== 0) {
       bytes = bytes.slice();
       isView = false;
@@ -314,7 +293,6 @@ export class AprFile {
 
   /** Elements of a tensor as 32-bit floats, whatever its type. */
   async values(name, { start = 0, end } = {}) {
-    if (this.#inner) return this.#inner.values(name, { start, end });
     const tensor = this.#tensor(name);
     if (this.#isBigEndian) throw refuse("aw-byte-order", "numbers are not read from big-endian files", { tensor: name });
     const last = Math.min(end ?? tensor.elements, tensor.elements);
@@ -353,8 +331,7 @@ export class AprFile {
 
   /** The value of a key of a GGUF file, an array as a whole. */
   async array(key) {
-    if (this.#inner) return this.#inner.array(key);
-    return revive(await this.#asked(Operation.Entry, (question) => question.text(key)));
+    return revive((await this.#asked(Operation.Entry, (question) => question.text(key))).value);
   }
   entries(key) {
     return this.array(key);
@@ -362,21 +339,17 @@ export class AprFile {
 
   /** The model in the file; reads all of it. */
   async loadModel(keys = {}) {
-    if (this.format === "sealed") {
-      if (!this.#inner) await this.unlock({ ...this.#options, ...keys });
-      return this.#inner.loadModel();
-    }
+    if (this.format === "sealed" && !this.innerFormat) await this.unlock({ ...this.#options, ...keys });
     const all = { ...this.#options, ...keys };
     const isVerified = this.protection.verified && all.signer === undefined;
     const write = (question) => this.#decodeQuestion(question, isVerified ? 1 : 0, all);
-    const { model, number } = await this.#asked(Operation.LoadModel, (question) => (this.#isAprV1 ? write(question) : question));
-    const known = { ...describeModel(model), ...(this.#isAprV1 ? {} : namesBeside(this.metadata)) };
+    const { model, number } = await this.#asked(Operation.LoadModel, write);
+    const known = describeModel(model);
     if (this.model) this.model = known;
     return new Model(this.#engine, number, known, this.notes);
   }
 
   close() {
-    this.#inner?.close();
     if (this.#number === null) return;
     const number = this.#number;
     this.#number = null;
@@ -387,19 +360,6 @@ export class AprFile {
 function describeModel(said, modelType) {
   if (!said) return modelType && modelType !== "unknown" ? { ...UNKNOWN, type: modelType } : null;
   return { ...UNKNOWN, ...revive(said) };
-}
-
-/** Names of inputs, classes and target, where `apr convert` keeps them beside tensors. */
-function namesBeside(metadata) {
-  let custom = {};
-  try {
-    custom = JSON.parse(metadata["apr.metadata"] ?? "{}").custom ?? {};
-  } catch {
-    // Metadata that another program wrote.
-  }
-  const texts = (list) => (Array.isArray(list) && list.every((text) => typeof text === "string") ? list : null);
-  const target = metadata["apr.target"];
-  return { features: texts(custom["apr.features"]), classNames: texts(custom["apr.classes"]), target: typeof target === "string" ? target : null };
 }
 
 const UNKNOWN = Object.freeze({

@@ -143,10 +143,10 @@ export interface ModelInfo {
 
 export interface AprFile {
   readonly format: "safetensors" | "gguf" | "apr" | "sealed";
-  /** Version of the format: 1 or 2 of `.apr`; that of a GGUF file. */
+  /** Version of the format: of `.apr`, 1 or 2; of GGUF. */
   readonly version?: number;
-  /** Of what is in a sealed file, once it is open. */
-  readonly innerFormat?: "safetensors" | "gguf" | "apr" | "sealed";
+  /** Format and version of the file inside a sealed one, once it is open. */
+  readonly innerFormat?: "safetensors" | "gguf" | "apr";
   readonly innerVersion?: number;
   readonly size: number;
   readonly bytesRead: number;

@@ -6,15 +6,12 @@ use alloc::vec::Vec;
 use apr_quant::{Dtype, Quantizer};
 
 use crate::failure::Failure;
-use crate::json::Json;
 use crate::values;
 use crate::wire::{Answer, Arguments};
 
 /// The names of all formats.
-pub(crate) fn names() -> String {
-    let mut list = Json::list();
-    apr_quant::dtypes().for_each(|dtype| list.text_item(dtype.name()));
-    list.finish()
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    apr_quant::dtypes().map(|dtype| dtype.name())
 }
 
 /// The name of a format, the length of a row, how many weights of importance there are, the weights, the numbers.

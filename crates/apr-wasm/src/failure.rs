@@ -49,6 +49,12 @@ impl Failure {
         Self::new(code, error.to_string())
     }
 
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.0.code
+    }
+
     fn at(mut self, offset: Option<u64>) -> Self {
         self.0.offset = offset;
         self
@@ -131,26 +137,41 @@ fn located(error: &dyn Located) -> Failure {
 }
 
 macro_rules! from_located {
-    ($($(#[$cfg:meta])* $error:ty;)*) => {$(
+    ($($(#[$cfg:meta])* $error:ty $(as $common:ty)?;)*) => {$(
         $(#[$cfg])*
         impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                located(&error)
+                located(&$(<$common>::from)?(error))
             }
         }
     )*};
 }
 
 from_located! {
-    st_core::Error;
-    apr_container::Error;
-    apr_models::Error;
+    // Those of files as one type.
+    st_core::Error as model_file::Error;
+    apr_container::Error as model_file::Error;
+    apr_models::Error as model_file::Error;
     #[cfg(feature = "crypto")]
-    apr_sealed::Error;
+    apr_sealed::Error as model_file::Error;
     #[cfg(feature = "gguf")]
-    gguf_core::Error;
+    gguf_core::Error as model_file::Error;
     #[cfg(feature = "quantize")]
     apr_quant::Error;
     #[cfg(feature = "crypto")]
     apr_crypto::Error;
+}
+
+impl From<model_file::Error> for Failure {
+    fn from(error: model_file::Error) -> Self {
+        use model_file::{ErrorKind, FileKind};
+        match error.kind() {
+            ErrorKind::ForeignFormat { found: FileKind::Foreign(format) } => Self::foreign(*format),
+            ErrorKind::ForeignPayload { .. } => {
+                Self::new("aw-foreign-payload", "the payload is of a type of its maker's own")
+            }
+            ErrorKind::OutOfMemory { .. } => crate::values::too_many(),
+            _ => located(&error),
+        }
+    }
 }

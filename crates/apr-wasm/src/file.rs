@@ -1,264 +1,197 @@
-//! An open file of any format.
+//! An open file of any format: [`ModelFile`] over the bytes that have arrived.
 
-mod apr1;
-mod apr2;
-#[cfg(feature = "gguf")]
-mod gguf;
-mod plain;
-#[cfg(feature = "crypto")]
-mod sealed;
+mod description;
 
+use alloc::boxed::Box;
 use alloc::rc::Rc;
+use alloc::string::String;
 use alloc::vec::Vec;
-use core::cell::RefCell;
 
-use apr_container::{ModelInfo, UncheckedSignature};
-use apr_models::AnyModel;
-use read_at::{CachedPages, ErrorKind, ReadAt as _};
+use apr_container::UncheckedSignature;
+#[cfg(feature = "gguf")]
+use model_file::Contents;
+use model_file::{ErrorKind, FileKind, ModelFormat, NamedModel, OpenOptions, ReadOptions};
+use read_at::{CachedPages, ReadAt};
 
 use crate::failure::Failure;
 use crate::json::Json;
-use crate::model::Loaded;
-use crate::values;
+#[cfg(feature = "crypto")]
+use crate::keys::{Keys, signer_json};
+use crate::values::too_many;
 use crate::wire::{Answer, Arguments, Outcome};
 
-/// Bytes that a first look takes, if the file has so many.
+/// Bytes kept of the beginning of a file, and the fewest that are requested at once.
 const FIRST: u64 = 64 << 10;
+/// Most bytes of a file in a module's memory: half of what 32 bits address.
+const MAX_IN_MEMORY: u64 = 1 << 31;
 
-/// How strictly to read files, of every kind.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
-    safetensors: st_core::ReadOptions,
-    apr: apr_container::ReadOptions,
-    #[cfg(feature = "gguf")]
-    gguf: gguf_core::ReadOptions,
-}
+type ModelFile = model_file::ModelFile<Rc<CachedPages>>;
 
-impl Rules {
-    /// A byte of flags: 1 compat, 2 signed files may be used unverified, 4 small files may become large models.
-    fn from_flags(flags: u8) -> Self {
-        let is_compat = flags & 1 != 0;
-        let mut rules = match is_compat {
-            false => Self {
-                safetensors: st_core::ReadOptions::STRICT,
-                apr: apr_container::ReadOptions::STRICT,
-                #[cfg(feature = "gguf")]
-                gguf: gguf_core::ReadOptions::STRICT,
-            },
-            true => Self {
-                safetensors: st_core::ReadOptions::COMPAT,
-                apr: apr_container::ReadOptions::COMPAT,
-                #[cfg(feature = "gguf")]
-                gguf: gguf_core::ReadOptions::COMPAT,
-            },
-        };
-        if flags & 2 != 0 {
-            rules.apr.unchecked_signature = UncheckedSignature::Allow;
-        }
-        if flags & 4 != 0 {
-            rules.apr.limits = apr_container::Limits::TRUSTED;
-        }
-        rules
-    }
-}
-
-/// What a file begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    SafeTensors,
-    Gguf,
-    Apr1,
-    Apr2,
-    Sealed,
-}
-
-impl Format {
-    fn of(first: &[u8]) -> Self {
-        match first {
-            [b'G', b'G', b'U', b'F', ..] => Self::Gguf,
-            [b'A', b'P', b'R', b'N', ..] => Self::Apr1,
-            [0x89, b'A', b'P', b'R', b'S', ..] => Self::Sealed,
-            _ if apr_container::v2::Magic::of(first).is_some() => Self::Apr2,
-            _ => Self::SafeTensors,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::SafeTensors => "safetensors",
-            Self::Gguf => "gguf",
-            Self::Apr1 | Self::Apr2 => "apr",
-            Self::Sealed => "sealed",
-        }
-    }
-
-    /// Version of the format, where versions are formats of their own.
-    const fn version(self) -> Option<u64> {
-        match self {
-            Self::Apr1 => Some(1),
-            Self::Apr2 => Some(2),
-            Self::SafeTensors | Self::Gguf | Self::Sealed => None,
-        }
-    }
-}
-
-/// A file: its bytes as far as they are here, and what came of them.
+/// A file: its bytes as far as they have arrived, and what was read of them.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
-    rules: Rules,
-    /// Shared with the reader of a sealed file.
-    pages: Rc<RefCell<CachedPages>>,
-    format: Option<Format>,
-    /// Of version 1.
-    info: Option<ModelInfo>,
-    decoded: Option<Decoded>,
-    inflated: Option<Box<apr_container::v2::Inflated>>,
-    #[cfg(feature = "crypto")]
-    reader: Option<sealed::Reader>,
+    options: ReadOptions,
+    state: State,
 }
 
-/// A model out of a payload, and its tensors; none of a model that was not trained.
 #[derive(Debug)]
-struct Decoded {
-    model: Option<Rc<AnyModel>>,
-    #[cfg(feature = "tensors-of-models")]
-    tensors: Option<apr_models::Tensors>,
+enum State {
+    /// Its header was not read, or it is compressed as a whole.
+    Unread(Rc<CachedPages>),
+    Read(Box<ModelFile>),
 }
 
 impl OpenFile {
-    /// The length of the file, then the flags of [`Rules`].
+    /// The length of the file, then a byte of flags: 1 compat, 2 signed files may be used unverified, 4 small files may become large models.
     pub(crate) fn new(args: &mut Arguments<'_>) -> Result<Self, Failure> {
-        let pages = Rc::new(RefCell::new(CachedPages::new(args.u64()?)));
-        let rules = Rules::from_flags(args.u8()?);
-        Ok(Self {
-            rules,
-            pages,
-            format: None,
-            info: None,
-            decoded: None,
-            inflated: None,
-            #[cfg(feature = "crypto")]
-            reader: None,
-        })
-    }
-
-    pub(crate) fn provide(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Failure> {
-        Ok(self.pages.borrow_mut().insert(offset, bytes)?)
-    }
-
-    /// Describes the file by what stands before its data.
-    pub(crate) fn open(&mut self) -> Result<Answer, Outcome> {
-        let (format, description) = {
-            let pages = &self.pages.borrow();
-            let first = prefix(pages, FIRST)?;
-            let format = Format::of(first);
-            let mut json = Json::object();
-            json.text("format", format.name());
-            if let Some(version) = format.version() {
-                json.number("version", version);
-            }
-            match format {
-                Format::SafeTensors => match foreign_format::sniff(first) {
-                    Some(foreign) => return Err(Failure::foreign(foreign).into()),
-                    None => plain::describe(pages, &self.rules, &mut json)?,
-                },
-                #[cfg(feature = "gguf")]
-                Format::Gguf => gguf::describe(pages, &self.rules, &mut json)?,
-                #[cfg(not(feature = "gguf"))]
-                Format::Gguf => return Err(Failure::lacks("GGUF").into()),
-                Format::Apr1 => self.info = Some(apr1::describe(pages, &self.rules, &mut json)?),
-                Format::Apr2 => apr2::describe(pages, &self.rules, &mut json)?,
-                #[cfg(feature = "crypto")]
-                Format::Sealed => sealed::describe(&self.pages, &mut json)?,
-                #[cfg(not(feature = "crypto"))]
-                Format::Sealed => return Err(Failure::lacks("reading sealed files").into()),
-            }
-            (format, json.finish())
-        };
-        self.format = Some(format);
-        Ok(Answer { json: description, bytes: Vec::new() })
-    }
-
-    /// Decodes the payload of a model, or what is compressed as a whole: [`keys::Keys`](crate::keys::Keys), if there are any.
-    pub(crate) fn decode(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
-        let mut json = Json::object();
-        match self.format {
-            Some(Format::Apr1) => {
-                let decoded = apr1::decode(&self.pages.borrow(), &self.rules, args, &mut json)?;
-                #[cfg(feature = "tensors-of-models")]
-                if let Some(tensors) = &decoded.tensors {
-                    json.raw("tensors", &member_list(tensors)?);
-                }
-                match (&decoded.model, &self.info) {
-                    (Some(model), Some(info)) => {
-                        let loaded = Loaded::new(Rc::clone(model)).named_by(&info.metadata);
-                        json.raw("model", &loaded.describe());
-                    }
-                    _ => json.raw("model", "null"),
-                }
-                self.decoded = Some(decoded);
-            }
-            Some(Format::Apr2) => {
-                let inflated = apr2::inflate(&self.pages.borrow(), &self.rules, &mut json)?;
-                self.inflated = Some(inflated);
-            }
-            _ => return Err(not_for_this()),
+        let state = State::Unread(Rc::new(CachedPages::new(args.u64()?)));
+        let flags = args.u8()?;
+        let mut options = if flags & 1 == 0 { ReadOptions::STRICT } else { ReadOptions::COMPAT };
+        if flags & 2 != 0 {
+            options = options.with_unchecked_signatures();
         }
+        if flags & 4 != 0 {
+            options = options.with_unlimited_expansion();
+        }
+        Ok(Self { options, state })
+    }
+
+    /// Bytes that have arrived: their offset, and the bytes.
+    pub(crate) fn provide(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
+        let offset = args.u64()?;
+        self.pages_mut()?.insert(offset, args.clone().rest())?;
+        Ok(Answer::default())
+    }
+
+    /// Describes the file by what precedes its data.
+    pub(crate) fn open(&mut self) -> Result<Answer, Outcome> {
+        let options = OpenOptions::new().with_read_options(self.options).without_inflation();
+        let json = match self.read(&options) {
+            Ok(file) => {
+                let json = description::describe(&file)?;
+                self.state = State::Read(Box::new(file));
+                json.finish()
+            }
+            Err(Outcome::Refused(failure)) if failure.code() == "ac-v2-compressed" => {
+                String::from(description::OF_COMPRESSED)
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Answer { json, bytes: Vec::new() })
+    }
+
+    /// Decodes the payload of an `.apr` file of version 1, or decompresses one of version 2: whether the caller only looks (a byte), then the
+    /// [`Keys`].
+    pub(crate) fn decode(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
+        let looks = args.u8()? != 0;
+        let keys = Keys::read(args)?;
+        if !self.file().is_ok_and(model_file::ModelFile::is_sealed) {
+            let file = self.read_whole(looks, &keys)?;
+            self.state = State::Read(Box::new(file));
+        }
+        let file = self.file()?;
+        match file.decode() {
+            Err(error) if !matches!(error.kind(), ErrorKind::ForeignPayload { .. }) => {
+                return Err(self.outcome(error));
+            }
+            _ => {}
+        }
+        let mut json = description::describe(file)?;
+        json.truth("lacksTensors", cfg!(not(feature = "every-model")) && file.format() == ModelFormat::AprV1);
+        #[cfg(feature = "crypto")]
+        json.raw("signer", keys.signer_of(file).as_deref().unwrap_or("null"));
         self.forget();
         Ok(Answer { json: json.finish(), bytes: Vec::new() })
     }
 
     /// Compares the checksum and verifies the signature of the whole file.
     pub(crate) fn verify(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
+        self.need_whole()?;
         let mut json = Json::object();
-        match self.format {
-            Some(Format::Apr1) => apr1::verify(&self.pages.borrow(), &self.rules, args, &mut json)?,
-            Some(Format::Apr2) => apr2::verify(&self.pages.borrow(), &self.rules, &mut json)?,
-            #[cfg(feature = "crypto")]
-            Some(Format::Sealed) => sealed::verify(&self.pages, args, &mut json)?,
-            _ => {
-                let what = "a file of this format carries neither checksum nor signature: verify a signature beside it";
-                return Err(Failure::new("aw-nothing-to-verify", what).into());
-            }
-        }
+        json.raw("signer", self.verified(args)?.as_deref().unwrap_or("null"));
         self.forget();
         Ok(Answer { json: json.finish(), bytes: Vec::new() })
     }
 
-    /// The name of a tensor, the first byte, how many.
+    /// The signer as JSON, if the keys demand one.
+    fn verified(&self, args: &mut Arguments<'_>) -> Result<Option<String>, Outcome> {
+        let inflated;
+        let file = match &self.state {
+            State::Read(file) => file,
+            State::Unread(_) => {
+                inflated = self.read(&OpenOptions::new().with_read_options(self.options))?;
+                &inflated
+            }
+        };
+        #[cfg(feature = "crypto")]
+        if file.is_sealed() || file.format() == ModelFormat::AprV1 {
+            let keys = Keys::read(args)?;
+            let signer = file.verify_signature(keys.trust()).map_err(|error| self.outcome(error))?;
+            return Ok(signer.and_then(|signer| keys.signer(signer)));
+        }
+        #[cfg(not(feature = "crypto"))]
+        let _ = args;
+        match file.format() {
+            ModelFormat::AprV1 | ModelFormat::AprV2 => {
+                file.verify().map_err(|error| self.outcome(error))?;
+                Ok(None)
+            }
+            _ => {
+                let what = "a file of this format has neither checksum nor signature: verify a signature in a file of its own";
+                Err(Failure::new("aw-nothing-to-verify", what).into())
+            }
+        }
+    }
+
+    /// Bytes of a tensor: its name, the offset of the first byte, how many.
     pub(crate) fn member(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
         let (name, from, len) = (args.text()?, args.u64()?, args.u64()?);
-        let part = |data: &[u8]| {
-            let from = usize::try_from(from).ok()?;
-            let len = usize::try_from(len).ok()?;
-            data.get(from..)?.get(..len).map(<[u8]>::to_vec)
-        };
-        let bytes = match (&self.decoded, &self.inflated) {
-            #[cfg(not(feature = "tensors-of-models"))]
-            (Some(_), _) => return Err(Failure::lacks("reading tensors of models").into()),
-            #[cfg(feature = "tensors-of-models")]
-            (Some(Decoded { tensors: Some(tensors), .. }), _) => part(tensors.view(name)?.data()),
-            (None, Some(inflated)) => part(inflated.container().data(name)?),
-            _ => return Err(not_for_this()),
-        };
-        let bytes = bytes.ok_or_else(Failure::message)?;
+        if cfg!(not(any(feature = "every-model", feature = "compression"))) {
+            return Err(Failure::lacks("reading tensors of models").into());
+        }
+        let tensor = self.file()?.tensor(name).map_err(|error| self.outcome(error))?;
+        if from.checked_add(len).is_none_or(|end| end > tensor.byte_len()) {
+            return Err(Failure::message().into());
+        }
+        let mut bytes = zeros(len)?;
+        tensor.read(from, &mut bytes).map_err(|error| self.outcome(error))?;
         Ok(Answer { bytes, json: String::new() })
     }
 
+    /// Opens a sealed file: the [`Keys`].
     #[cfg(feature = "crypto")]
     pub(crate) fn unseal(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
-        let mut json = Json::object();
-        self.reader = Some(sealed::open(&self.pages, args, &mut json)?);
+        let keys = Keys::read(args)?;
+        let options = OpenOptions::new().with_read_options(self.options).with_access(keys.access());
+        let file = self.read(&options)?;
+        let reader = file.sealed().ok_or_else(not_for_this)?;
+        let declared = reader.header().signer_declared().filter(|_| reader.signer().is_some());
+        let signer = declared.and_then(|key| apr_crypto::VerifyingKey::from_bytes(&key).ok());
+        let signer = signer.map(|key| signer_json(&key, keys.trusts(&key)));
+        let mut json = description::describe(&file)?;
+        json.key("privateMetadata");
+        json.open("{");
+        for (key, value) in reader.private_metadata() {
+            json.foreign_key(key);
+            json.string(value);
+        }
+        json.close("}");
+        json.raw("signer", signer.as_deref().unwrap_or("null"));
+        self.state = State::Read(Box::new(file));
         Ok(Answer { json: json.finish(), bytes: Vec::new() })
     }
 
-    /// The first byte, how many.
+    /// Bytes of the file inside a sealed one: the offset of the first, how many.
     #[cfg(feature = "crypto")]
     pub(crate) fn content(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
         let (from, len) = (args.u64()?, args.u64()?);
-        let reader = self.reader.as_ref().ok_or_else(not_for_this)?;
-        let bytes = sealed::content(&self.pages, reader, from, len)?;
-        self.pages.borrow_mut().clear_pages();
+        let file = self.file()?;
+        if from.checked_add(len).is_none_or(|end| end > file.content().total_len()) {
+            return Err(Failure::new("aw-range", "bytes beyond the end of the file").into());
+        }
+        let mut bytes = zeros(len)?;
+        file.content().read_exact_at(from, &mut bytes).map_err(|error| self.outcome(error.into()))?;
+        self.pages_mut()?.clear_pages();
         Ok(Answer { bytes, json: String::new() })
     }
 
@@ -272,10 +205,17 @@ impl OpenFile {
         Err(Failure::lacks("reading sealed files").into())
     }
 
-    /// The key of an array.
+    /// A value of the metadata of a GGUF file, with all elements of an array: its key.
     #[cfg(feature = "gguf")]
     pub(crate) fn entry(&mut self, args: &mut Arguments<'_>) -> Result<Answer, Outcome> {
-        gguf::entry(&self.pages.borrow(), &self.rules, args.text()?)
+        let Contents::Gguf(file) = self.file()?.contents() else { return Err(not_for_this().into()) };
+        let header = file.header()?;
+        let value = header.get(args.text()?);
+        let value = value.ok_or_else(|| Failure::new("aw-no-entry", "the file has no such key"))?;
+        let mut json = Json::object();
+        json.key("value");
+        description::write_gguf_value(value, &mut json);
+        Ok(Answer { json: json.finish(), bytes: Vec::new() })
     }
 
     #[cfg(not(feature = "gguf"))]
@@ -283,129 +223,137 @@ impl OpenFile {
         Err(Failure::lacks("GGUF").into())
     }
 
-    /// The model that the file holds: [`keys::Keys`](crate::keys::Keys), if there are any.
-    pub(crate) fn load_model(&mut self, args: &mut Arguments<'_>) -> Result<Loaded, Outcome> {
-        let loaded = match self.format {
-            Some(Format::SafeTensors) => plain::model(&self.pages.borrow(), &self.rules)?,
-            Some(Format::Apr2) => apr2::model(&self.pages.borrow())?,
-            #[cfg(feature = "gguf")]
-            Some(Format::Gguf) => gguf::model(&self.pages.borrow(), &self.rules)?,
-            Some(Format::Apr1) => {
-                let decoded = apr1::decode(&self.pages.borrow(), &self.rules, args, &mut Json::object())?;
-                let model = decoded.model.ok_or_else(foreign)?;
-                let info = self.info.as_ref().ok_or_else(not_for_this)?;
-                Loaded::new(model).named_by(&info.metadata)
+    /// The model in the file: whether its signature was verified before (a byte), then the [`Keys`].
+    pub(crate) fn load_model(&mut self, args: &mut Arguments<'_>) -> Result<NamedModel, Outcome> {
+        self.need_whole()?;
+        let read;
+        let file = match &self.state {
+            State::Read(file) if file.format() != ModelFormat::AprV1 || file.is_sealed() => file,
+            _ => {
+                let looks = args.u8()? != 0;
+                read = self.read_whole(looks, &Keys::read(args)?)?;
+                &read
             }
-            _ => return Err(not_for_this()),
         };
+        if cfg!(not(feature = "every-model")) && file.format() != ModelFormat::AprV1 {
+            return Err(Failure::lacks("models in files of tensors").into());
+        }
+        let model = file.model().map_err(|error| self.outcome(error))?;
         self.forget();
-        Ok(loaded)
+        Ok(model)
+    }
+
+    /// Reads the file anew, all of which has to be there.
+    fn read_whole(&self, looks: bool, keys: &Keys) -> Result<ModelFile, Outcome> {
+        self.need_whole()?;
+        let mut read = self.options;
+        // A caller that looks is told that the signature was not verified; one that uses the model has to allow it.
+        if looks {
+            read.apr.unchecked_signature = UncheckedSignature::Allow;
+        }
+        let options = OpenOptions::new().with_read_options(read);
+        #[cfg(feature = "crypto")]
+        if !keys.are_empty() {
+            return self.read(&options.with_access(keys.access()));
+        }
+        #[cfg(not(feature = "crypto"))]
+        let Keys = keys;
+        self.read(&options)
+    }
+
+    fn read(&self, options: &OpenOptions<'_>) -> Result<ModelFile, Outcome> {
+        ModelFile::read(Rc::clone(self.pages()?), options).map_err(|error| self.outcome(error))
+    }
+
+    /// What a failed reader needs, or why it failed.
+    fn outcome(&self, error: model_file::Error) -> Outcome {
+        let Ok(pages) = self.pages() else { return Failure::message().into() };
+        if let Some(range) = read_at::missing_range(&error) {
+            let here = pages.available_prefix().len() as u64;
+            // What continues the prefix is requested without the part that is there.
+            let offset = if range.contains(&here) { here } else { range.start };
+            let end = range.end.max(offset.saturating_add(FIRST)).min(pages.total_len());
+            return Outcome::Need { offset, len: end.saturating_sub(offset) };
+        }
+        match error.kind() {
+            ErrorKind::ForeignFormat { found: FileKind::Model(ModelFormat::Gguf) } => {
+                Failure::lacks("GGUF").into()
+            }
+            #[cfg(not(feature = "crypto"))]
+            _ if pages.available_prefix().starts_with(&apr_sealed::MAGIC) => {
+                Failure::lacks("reading sealed files").into()
+            }
+            _ => error.into(),
+        }
+    }
+
+    fn file(&self) -> Result<&ModelFile, Failure> {
+        match &self.state {
+            State::Read(file) => Ok(file),
+            State::Unread(_) => Err(not_for_this()),
+        }
+    }
+
+    fn pages(&self) -> Result<&Rc<CachedPages>, Failure> {
+        match &self.state {
+            State::Unread(pages) => Ok(pages),
+            State::Read(file) => file.source().ok_or_else(Failure::message),
+        }
+    }
+
+    /// Between two operations there is one reference to them.
+    fn pages_mut(&mut self) -> Result<&mut CachedPages, Failure> {
+        let pages = match &mut self.state {
+            State::Unread(pages) => Some(pages),
+            State::Read(file) => file.source_mut(),
+        };
+        pages.and_then(Rc::get_mut).ok_or_else(Failure::message)
+    }
+
+    /// Requests what is missing of the file.
+    fn need_whole(&self) -> Result<(), Outcome> {
+        let pages = self.pages()?;
+        if pages.total_len() > MAX_IN_MEMORY {
+            let what = "the file is larger than the memory of a module: this needs all of it at once";
+            return Err(Failure::new("aw-memory", what).into());
+        }
+        match pages.available_prefix().len() as u64 {
+            here if here < pages.total_len() => {
+                Err(Outcome::Need { offset: here, len: pages.total_len() - here })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Gives back the memory of what was read for one operation.
     fn forget(&mut self) {
-        self.pages.borrow_mut().truncate(FIRST);
-    }
-}
-
-fn foreign() -> Failure {
-    Failure::new("aw-foreign-payload", "the payload is of a type of its maker's own")
-}
-
-/// Most bytes of a file in a module's memory: half of what 32 bits address.
-const MAX_IN_MEMORY: u64 = 1 << 31;
-
-/// The first `len` bytes of a file.
-///
-/// # Errors
-///
-/// [`Outcome::Need`] with the part of them that has not arrived.
-fn prefix(pages: &CachedPages, len: u64) -> Result<&[u8], Outcome> {
-    pages.prefix(len).map_err(|error| match error.kind() {
-        ErrorKind::Missing { offset, len } => Outcome::Need { offset, len },
-        _ => error.into(),
-    })
-}
-
-/// All bytes of a file.
-///
-/// # Errors
-///
-/// As [`prefix`]; `aw-memory` if they are more than a module can address.
-fn whole(pages: &CachedPages) -> Result<&[u8], Outcome> {
-    if pages.total_len() > MAX_IN_MEMORY {
-        let what = "the file is larger than the memory of a module: this needs all of it at once";
-        return Err(Failure::new("aw-memory", what).into());
-    }
-    prefix(pages, pages.total_len())
-}
-
-fn not_for_this() -> Outcome {
-    Failure::new("aw-usage", "a file of this format, or in this state, cannot be asked this").into()
-}
-
-/// A tensor of a list.
-pub(crate) struct Listed<'t> {
-    pub(crate) name: &'t str,
-    pub(crate) dtype: &'t str,
-    /// Where it is in the file; `None` for one that is only in the module's memory.
-    pub(crate) offset: Option<u64>,
-    pub(crate) bytes: u64,
-}
-
-/// One more tensor of a list.
-pub(crate) fn list_tensor(list: &mut Json, tensor: &Listed<'_>, shape: &[u64]) {
-    let mut dims = Json::list();
-    let mut elements = 1_u64;
-    for &dim in shape {
-        elements = elements.saturating_mul(dim);
-        dims.number_item(dim);
-    }
-    let (unit_len, unit_bytes) = values::unit(tensor.dtype);
-    let mut json = Json::object();
-    json.text("name", tensor.name);
-    json.text("dtype", tensor.dtype);
-    json.raw("shape", &dims.finish());
-    match tensor.offset {
-        Some(offset) => json.number("offset", offset),
-        None => json.raw("offset", "null"),
-    }
-    json.number("bytes", tensor.bytes);
-    json.number("elements", elements);
-    json.number("unitElements", unit_len);
-    json.number("unitBytes", unit_bytes);
-    list.item(&json.finish());
-}
-
-#[cfg(feature = "tensors-of-models")]
-fn member_list(tensors: &apr_models::Tensors) -> Result<String, Failure> {
-    let mut list = Json::list();
-    for name in tensors.names() {
-        let view = tensors.view(name)?;
-        let (dtype, bytes) = (view.dtype().name(), view.data().len() as u64);
-        let listed = Listed { name, dtype, offset: None, bytes };
-        let shape: Vec<u64> = view.shape().iter().map(|&dim| dim as u64).collect();
-        list_tensor(&mut list, &listed, &shape);
-    }
-    Ok(list.finish())
-}
-
-/// What the metadata say of a model in a file of tensors.
-pub(crate) fn named_model(json: &mut Json, name: Option<&str>) {
-    match name.filter(|name| AnyModel::NAMES.contains(name)) {
-        Some(name) => {
-            let mut model = Json::object();
-            model.text("type", name);
-            json.raw("model", &model.finish());
+        if let Ok(pages) = self.pages_mut() {
+            pages.truncate(FIRST);
         }
-        None => json.raw("model", "null"),
     }
 }
 
-/// Something that a reader should know.
-pub(crate) fn warn(list: &mut Json, kind: &str, message: &dyn core::fmt::Display) {
-    let mut json = Json::object();
-    json.text("kind", kind);
-    json.text("message", &message.to_string());
-    list.item(&json.finish());
+/// A build without cryptography has none.
+#[cfg(not(feature = "crypto"))]
+struct Keys;
+
+#[cfg(not(feature = "crypto"))]
+impl Keys {
+    #[expect(clippy::unnecessary_wraps, reason = "as with cryptography")]
+    const fn read(_: &mut Arguments<'_>) -> Result<Self, Failure> {
+        Ok(Self)
+    }
+}
+
+/// Room for bytes that are read next.
+fn zeros(len: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let len = usize::try_from(len).map_err(|_| too_many())?;
+    bytes.try_reserve_exact(len).map_err(|_| too_many())?;
+    bytes.resize(len, 0);
+    Ok(bytes)
+}
+
+fn not_for_this() -> Failure {
+    Failure::new("aw-usage", "a file of this format, or in this state, has no such operation")
 }

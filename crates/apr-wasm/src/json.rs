@@ -4,76 +4,98 @@
 //! and `{"$i64": "<decimal>"}`, an integer beyond 2^53. Keys of files that begin with `$` get one more.
 
 use alloc::string::String;
-use core::fmt::Write as _;
+use core::fmt::{self, Write as _};
 
 /// Integers that a double holds exactly.
 const EXACT: u64 = 1 << 53;
 
-/// An object or a list that is being written.
+/// JSON that is being written, from its first byte to its last.
 #[derive(Debug)]
-pub(crate) struct Json {
-    text: String,
-    close: char,
-    is_empty: bool,
-}
+pub(crate) struct Json(String);
 
 impl Json {
+    /// An object; [`finish`](Self::finish) ends it.
     pub(crate) fn object() -> Self {
-        Self { text: String::from("{"), close: '}', is_empty: true }
-    }
-
-    pub(crate) fn list() -> Self {
-        Self { text: String::from("["), close: ']', is_empty: true }
+        Self(String::from("{"))
     }
 
     pub(crate) fn finish(mut self) -> String {
-        self.text.push(self.close);
-        self.text
+        self.close("}");
+        self.0
     }
 
+    /// Begins a list or an object, as a value.
+    pub(crate) fn open(&mut self, bracket: &str) {
+        self.value(bracket);
+    }
+
+    /// Ends it.
+    pub(crate) fn close(&mut self, bracket: &str) {
+        self.0.push_str(bracket);
+    }
+
+    /// A comma, unless this is the first value of a list or object, or the value of a key.
     fn separate(&mut self) {
-        if !self.is_empty {
-            self.text.push(',');
+        if !matches!(self.0.as_bytes().last(), Some(b'{' | b'[' | b':')) {
+            self.0.push(',');
         }
-        self.is_empty = false;
     }
 
     /// The key of the next value.
     pub(crate) fn key(&mut self, key: &str) {
-        self.separate();
-        quote(&mut self.text, key);
-        self.text.push(':');
+        self.string(key);
+        self.0.push(':');
     }
 
     /// A key out of a file.
     pub(crate) fn foreign_key(&mut self, key: &str) {
-        self.separate();
         match key.starts_with('$') {
-            true => quote(&mut self.text, &["$", key].concat()),
-            false => quote(&mut self.text, key),
+            true => self.key(&["$", key].concat()),
+            false => self.key(key),
         }
-        self.text.push(':');
     }
 
-    /// A text behind a key that was written.
-    pub(crate) fn bare_text(&mut self, value: &str) {
-        quote(&mut self.text, value);
+    /// JSON that is written already, as a value.
+    pub(crate) fn value(&mut self, json: &str) {
+        self.separate();
+        self.0.push_str(json);
     }
 
-    /// JSON that is written already, behind a key that was written.
-    pub(crate) fn bare(&mut self, json: &str) {
-        self.text.push_str(json);
+    /// Text, as a value.
+    pub(crate) fn string(&mut self, value: &str) {
+        self.separate();
+        json_scan::push_string(&mut self.0, value, json_scan::Escape::Minimal);
     }
 
-    /// JSON that is written already, as the value of a key.
+    /// An integer that is a double in JavaScript, as a value.
+    pub(crate) fn integer(&mut self, value: u64) {
+        self.separate();
+        let _ = write!(self.0, "{value}");
+    }
+
+    /// An integer of this magnitude that keeps all of its digits, as a value.
+    pub(crate) fn exact(&mut self, value: &dyn fmt::Display, magnitude: u64) {
+        self.separate();
+        let _ = match magnitude <= EXACT {
+            true => write!(self.0, "{value}"),
+            false => write!(self.0, "{{\"$i64\":\"{value}\"}}"),
+        };
+    }
+
+    /// The bits of a float, as a value.
+    pub(crate) fn float(&mut self, value: f64) {
+        self.separate();
+        let _ = write!(self.0, "{{\"$f64\":\"{:016x}\"}}", value.to_bits());
+    }
+
     pub(crate) fn raw(&mut self, key: &str, json: &str) {
         self.key(key);
-        self.text.push_str(json);
+        self.value(json);
     }
 
     pub(crate) fn text(&mut self, key: &str, value: &str) {
         self.key(key);
-        quote(&mut self.text, value);
+        self.string(value);
     }
 
     pub(crate) fn optional(&mut self, key: &str, value: Option<&str>) {
@@ -89,56 +111,14 @@ impl Json {
 
     pub(crate) fn number(&mut self, key: &str, value: u64) {
         self.key(key);
-        integer(&mut self.text, value);
+        self.integer(value);
     }
 
-    /// An element of a list.
-    pub(crate) fn item(&mut self, json: &str) {
-        self.separate();
-        self.text.push_str(json);
+    /// A list of texts.
+    pub(crate) fn texts<'t>(&mut self, key: &str, texts: impl IntoIterator<Item = &'t str>) {
+        self.key(key);
+        self.open("[");
+        texts.into_iter().for_each(|text| self.string(text));
+        self.close("]");
     }
-
-    pub(crate) fn text_item(&mut self, value: &str) {
-        self.separate();
-        quote(&mut self.text, value);
-    }
-
-    pub(crate) fn number_item(&mut self, value: u64) {
-        self.separate();
-        integer(&mut self.text, value);
-    }
-}
-
-/// Digits of an integer; a double in JavaScript.
-fn integer(out: &mut String, value: u64) {
-    let _ = write!(out, "{value}");
-}
-
-/// An integer that keeps all of its digits.
-pub(crate) fn exact(value: i128) -> String {
-    let mut out = String::new();
-    let _ = match value.unsigned_abs() <= u128::from(EXACT) {
-        true => write!(out, "{}", value as i64),
-        false if value < 0 => write!(out, "{{\"$i64\":\"{}\"}}", value as i64),
-        false => write!(out, "{{\"$i64\":\"{}\"}}", value as u64),
-    };
-    out
-}
-
-/// The bits of a float.
-pub(crate) fn float(value: f64) -> String {
-    let mut out = String::new();
-    let _ = write!(out, "{{\"$f64\":\"{:016x}\"}}", value.to_bits());
-    out
-}
-
-/// Text in quotation marks.
-pub(crate) fn quoted(value: &str) -> String {
-    let mut out = String::new();
-    quote(&mut out, value);
-    out
-}
-
-fn quote(out: &mut String, value: &str) {
-    json_scan::push_string(out, value, json_scan::Escape::Minimal);
 }

@@ -8,6 +8,8 @@ use apr_crypto::{
     Access, AnyPublicKey, AnySecretKey, Argon2Limits, Error, ErrorKind, Password, PublicKey, RecipientSecret,
     Rng, SecretKey, Signer, SigningKey, Trust, TrustedKeys, VerifyingKey, minisign,
 };
+use model_file::{Contents, ModelFile, SignedBy};
+use read_at::ReadAt;
 
 use crate::failure::Failure;
 use crate::json::Json;
@@ -77,6 +79,16 @@ impl Keys {
         Ok(keys)
     }
 
+    /// Whether they open nothing and demand no signature.
+    pub(crate) const fn are_empty(&self) -> bool {
+        self.password.is_none() && self.identity.is_none() && matches!(self.trusted, Trusted::Unasked)
+    }
+
+    /// Whether this key is one of those whose signature is demanded.
+    pub(crate) fn trusts(&self, key: &VerifyingKey) -> bool {
+        matches!(&self.trusted, Trusted::Keys(keys) if keys.name_of(key).is_some())
+    }
+
     pub(crate) fn trust(&self) -> Trust<'_> {
         match &self.trusted {
             Trusted::Unasked => Trust::NoSignature,
@@ -104,6 +116,17 @@ impl Keys {
             }
             (Signer::Unknown(key), _) => Some(signer_json(&key, false)),
             (Signer::Trusted(_), _) => None,
+        }
+    }
+}
+
+impl Keys {
+    /// The signer of an `.apr` file of version 1 that was read with these keys.
+    pub(crate) fn signer_of<R: ReadAt>(&self, file: &ModelFile<R>) -> Option<String> {
+        let Contents::AprV1(file) = file.contents() else { return None };
+        match file.signer()? {
+            SignedBy::Trusted(name) => self.signer(Signer::Trusted(name.as_deref())),
+            SignedBy::Unknown(key) => self.signer(Signer::Unknown(*key)),
         }
     }
 }

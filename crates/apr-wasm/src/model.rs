@@ -1,123 +1,92 @@
 //! Models: what they are, and their answers.
 
-use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use apr_container::{Metadata, Value};
 use apr_models::{
     AnyModel, Error, ErrorKind, Floats, InputKind, Label, Matrix, Model as _, OutputKind, PredictionKind,
-    Predictions, Samples, SparseRows, Tensors, TermWeights,
+    Predictions, Samples, SparseRows, TermWeights,
 };
+use model_file::NamedModel;
 
 use crate::failure::Failure;
-use crate::json::{self, Json};
+use crate::json::Json;
 use crate::values::{bytes_of, floats_of};
-use crate::wire::{Answer, Arguments, Outcome};
-
-/// Keys of the custom metadata with names, as `apr train` writes them.
-const FEATURES: &str = "apr.features";
-const TARGET: &str = "apr.target";
-const CLASSES: &str = "apr.classes";
+use crate::wire::{Answer, Arguments};
 
 /// Whether a model may be a pipeline: only they take 64-bit floats and have labels of their own.
 const PIPELINES: bool = cfg!(feature = "every-model");
 
-/// A model, and what its file calls its features and classes.
-#[derive(Debug)]
-pub(crate) struct Loaded {
-    model: Rc<AnyModel>,
-    features: Option<Vec<String>>,
-    classes: Option<Vec<String>>,
-    target: Option<String>,
+/// Writes what a model is, with the names that the metadata of its file have for features and classes.
+pub(crate) fn describe_model(named: &NamedModel, json: &mut Json) {
+    let model = &*named.model;
+    json.open("{");
+    json.text("type", model.name());
+    let outputs = match model {
+        AnyModel::Pipeline(model) => Some(model.n_outputs()),
+        _ => None,
+    };
+    for (key, count) in [("inputs", model.n_features()), ("outputs", outputs)] {
+        match count {
+            Some(count) => json.number(key, count as u64),
+            None => json.raw(key, "null"),
+        }
+    }
+    let capabilities = model.capabilities();
+    let input = capabilities.input();
+    json.truth("takesText", input == Some(InputKind::Text));
+    json.truth("takesNothing", input.is_none());
+    json.truth("wide", input == Some(InputKind::F64));
+    json.truth("givesProbabilities", capabilities.supports(OutputKind::Probabilities));
+    json.optional("target", named.target.as_deref());
+    for (key, names) in [("features", &named.features), ("classNames", &named.classes)] {
+        match names {
+            Some(names) => json.texts(key, names.iter().map(String::as_str)),
+            None => json.raw(key, "null"),
+        }
+    }
+    json.key("classes");
+    write_labels(model, json);
+    if let Some(terms) = model.terms() {
+        json.texts("terms", terms.iter());
+    }
+    json.close("}");
 }
 
-impl Loaded {
-    pub(crate) fn new(model: impl Into<Rc<AnyModel>>) -> Self {
-        Self { model: model.into(), features: None, classes: None, target: None }
-    }
-
-    pub(crate) fn named_by(mut self, metadata: &Metadata) -> Self {
-        let texts = |key: &str| {
-            let mut texts = Vec::new();
-            for value in metadata.custom.get(key)?.as_array()? {
-                texts.push(String::from(value.as_str()?));
-            }
-            Some(texts)
-        };
-        (self.features, self.classes) = (texts(FEATURES), texts(CLASSES));
-        self.target = metadata.custom.get(TARGET).and_then(Value::as_str).map(String::from);
-        self
-    }
-
-    /// What the model is, as JSON.
-    pub(crate) fn describe(&self) -> String {
-        let mut json = Json::object();
-        json.text("type", self.model.name());
-        match self.model.n_features() {
-            Some(n_features) => json.number("inputs", n_features as u64),
-            None => json.raw("inputs", "null"),
-        }
-        let outputs = match &*self.model {
-            AnyModel::Pipeline(model) => Some(model.n_outputs()),
-            _ => None,
-        };
-        match outputs {
-            Some(outputs) => json.number("outputs", outputs as u64),
-            None => json.raw("outputs", "null"),
-        }
-        let capabilities = self.model.capabilities();
-        let input = capabilities.input();
-        json.truth("takesText", input == Some(InputKind::Text));
-        json.truth("takesNothing", input.is_none());
-        json.truth("wide", input == Some(InputKind::F64));
-        json.truth("givesProbabilities", capabilities.supports(OutputKind::Probabilities));
-        json.optional("target", self.target.as_deref());
-        for (key, names) in [("features", &self.features), ("classNames", &self.classes)] {
-            match names {
-                Some(names) => json.raw(key, &texts(names.iter().map(String::as_str))),
-                None => json.raw(key, "null"),
-            }
-        }
-        json.raw("classes", self.labels().as_deref().unwrap_or("null"));
-        if let Some(terms) = self.terms() {
-            json.raw("terms", &terms);
-        }
-        json.finish()
-    }
-
-    /// What predicted classes stand for, by their places: for models whose answers are places of a list.
-    fn labels(&self) -> Option<String> {
-        let numbers = |labels: &[usize]| {
-            let mut list = Json::list();
-            labels.iter().for_each(|&label| list.number_item(label as u64));
-            list.finish()
-        };
-        match &*self.model {
-            AnyModel::Pipeline(model) if PIPELINES => {
-                let mut list = Json::list();
-                for label in (0..model.n_classes()?).map_while(|idx| model.label(idx)) {
-                    match label {
-                        Label::Integer(number) => list.item(&json::exact(number.into())),
-                        Label::Text(text) => list.text_item(text),
-                        Label::Boolean(truth) => list.item(if truth { "true" } else { "false" }),
-                        Label::Number(number) => list.item(&json::float(number)),
-                        _ => list.item("null"),
-                    }
+/// What predicted classes stand for, by their places: for models whose answers are places of a list.
+fn write_labels(model: &AnyModel, json: &mut Json) {
+    match model {
+        AnyModel::Pipeline(model) if PIPELINES => {
+            let Some(n_classes) = model.n_classes() else { return json.value("null") };
+            json.open("[");
+            for label in (0..n_classes).map_while(|idx| model.label(idx)) {
+                match label {
+                    Label::Integer(number) => json.exact(&number, number.unsigned_abs()),
+                    Label::Text(text) => json.string(text),
+                    Label::Boolean(truth) => json.value(if truth { "true" } else { "false" }),
+                    Label::Number(number) => json.float(number),
+                    _ => json.value("null"),
                 }
-                Some(list.finish())
             }
-            AnyModel::Svm(_) => None,
-            model => model.classes().map(numbers),
+            json.close("]");
         }
+        AnyModel::Svm(_) => json.value("null"),
+        model => match model.classes() {
+            Some(labels) => {
+                json.open("[");
+                labels.iter().for_each(|&label| json.integer(label as u64));
+                json.close("]");
+            }
+            None => json.value("null"),
+        },
     }
+}
 
-    /// The terms that columns of answers to texts stand for.
-    fn terms(&self) -> Option<String> {
-        let terms = self.model.terms()?;
-        Some(texts(terms.iter()))
-    }
+/// A model that was loaded.
+#[derive(Debug)]
+pub(crate) struct Loaded(pub(crate) NamedModel);
 
+impl Loaded {
     /// A byte (1 for probabilities), a byte (0 rows of `f32`, 1 rows of `f64`, 2 texts), the number of columns or of texts, the data:
     /// texts behind their lengths.
     ///
@@ -126,46 +95,46 @@ impl Loaded {
     /// What the model refuses.
     pub(crate) fn predict(&self, mut args: Arguments<'_>) -> Result<Answer, Failure> {
         let wanted = if args.u8()? == 1 { OutputKind::Probabilities } else { OutputKind::Predictions };
-        let capabilities = self.model.capabilities();
+        let capabilities = self.0.model.capabilities();
         if wanted == OutputKind::Probabilities && !capabilities.supports(wanted) {
-            return Err(nothing("gives no probabilities", &self.model));
+            return Err(nothing("gives no probabilities", &self.0.model));
         }
         let (kind, count) = (args.u8()?, args.u32()? as usize);
         let predictions = match (kind, capabilities.input()) {
             (0, Some(InputKind::F32)) => {
                 let values = floats_of(args.rest());
                 let x = Matrix::from_vec(values.len().checked_div(count).unwrap_or(0), count, values)?;
-                self.model.predict(Samples::F32(x.as_slice()), x.n_rows(), wanted)?
+                self.0.model.predict(Samples::F32(x.as_slice()), x.n_rows(), wanted)?
             }
             (1, Some(InputKind::F64)) if PIPELINES => {
                 let (values, _) = args.rest().as_chunks::<8>();
                 let values: Vec<f64> = values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
-                check_columns(self.model.n_features(), count)?;
+                check_columns(self.0.model.n_features(), count)?;
                 let n_rows = values.len().checked_div(count).unwrap_or(0);
-                self.model.predict(Samples::F64(&values), n_rows, wanted)?
+                self.0.model.predict(Samples::F64(&values), n_rows, wanted)?
             }
             (2, Some(InputKind::Text)) => {
                 let mut texts = Vec::new();
                 for _ in 0..count {
                     texts.push(args.text()?);
                 }
-                self.model.predict(Samples::Text(&texts), texts.len(), wanted)?
+                self.0.model.predict(Samples::Text(&texts), texts.len(), wanted)?
             }
-            (_, None) => return Err(nothing("predicts nothing about rows", &self.model)),
+            (_, None) => return Err(nothing("predicts nothing about rows", &self.0.model)),
             _ => return Err(Failure::new("aw-usage", "the model takes rows, or texts, and got the other")),
         };
         self.encode(&predictions)
     }
 
     fn encode(&self, predictions: &Predictions) -> Result<Answer, Failure> {
-        let prediction = self.model.capabilities().prediction();
+        let prediction = self.0.model.capabilities().prediction();
         let kind = prediction.map_or("value", PredictionKind::name);
         Ok(match predictions {
             Predictions::Values(values) => floats(kind, 1, values),
             Predictions::Rows { values, n_columns } => floats("row", *n_columns, values),
             Predictions::Classes(classes) => {
                 // Classes of a pipeline are places of its list of labels.
-                let is_pipeline = matches!(&*self.model, AnyModel::Pipeline(_));
+                let is_pipeline = matches!(&*self.0.model, AnyModel::Pipeline(_));
                 whole_numbers(if is_pipeline { "label" } else { kind }, classes)
             }
             Predictions::Probabilities { values, n_columns, .. } => floats("probability", *n_columns, values),
@@ -182,18 +151,6 @@ impl Loaded {
             _ => return Err(Failure::message()),
         })
     }
-}
-
-/// The model that the tensors of a file are.
-///
-/// # Errors
-///
-/// What `tensors` and the model refuse.
-pub(crate) fn of_tensors(tensors: impl FnOnce() -> Result<Tensors, Outcome>) -> Result<Loaded, Outcome> {
-    if !cfg!(feature = "every-model") {
-        return Err(Failure::lacks("models in files of tensors").into());
-    }
-    Ok(Loaded::new(AnyModel::from_tensors(&tensors()?)?))
 }
 
 fn nothing(what: &str, model: &AnyModel) -> Failure {
@@ -248,19 +205,14 @@ fn terms(rows: &SparseRows) -> Answer {
 
 /// Rows of numbers of terms and their weights: how many in each, then the terms, then the weights.
 fn sparse(dtype: &str, counts: Vec<u64>, columns: Vec<u32>, weights: &[u8]) -> Answer {
-    let mut list = Json::list();
-    counts.into_iter().for_each(|count| list.number_item(count));
     let mut json = Json::object();
     json.text("kind", "terms");
     json.text("dtype", dtype);
-    json.raw("counts", &list.finish());
+    json.key("counts");
+    json.open("[");
+    counts.into_iter().for_each(|count| json.integer(count));
+    json.close("]");
     let mut bytes = bytes_of(columns, u32::to_le_bytes);
     bytes.extend_from_slice(weights);
     Answer { json: json.finish(), bytes }
-}
-
-fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> String {
-    let mut list = Json::list();
-    texts.for_each(|text| list.text_item(text));
-    list.finish()
 }

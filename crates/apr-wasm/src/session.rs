@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::failure::Failure;
 use crate::file::OpenFile;
 use crate::json::Json;
-use crate::model::Loaded;
+use crate::model::{Loaded, describe_model};
 use crate::values;
 use crate::wire::{self, Answer, Arguments, Outcome};
 
@@ -106,27 +106,8 @@ impl Session {
                 let file = OpenFile::new(args)?;
                 Ok(number(self.files.insert(file)))
             }
-            Operation::Provide => {
-                let (file, offset) = (self.files.get(args.u32()?)?, args.u64()?);
-                file.provide(offset, arguments.rest())?;
-                Ok(Answer::default())
-            }
-            Operation::Open => self.files.get(args.u32()?)?.open(),
-            Operation::Decode => self.files.get(args.u32()?)?.decode(args),
-            Operation::Verify => self.files.get(args.u32()?)?.verify(args),
-            Operation::Member => self.files.get(args.u32()?)?.member(args),
-            Operation::Unseal => self.files.get(args.u32()?)?.unseal(args),
-            Operation::Content => self.files.get(args.u32()?)?.content(args),
-            Operation::Entry => self.files.get(args.u32()?)?.entry(args),
             Operation::CloseFile => self.files.remove(args.u32()?),
             Operation::Values => Ok(values::answer(args)?),
-            Operation::LoadModel => {
-                let loaded = self.files.get(args.u32()?)?.load_model(args)?;
-                let mut json = Json::object();
-                json.raw("model", &loaded.describe());
-                json.number("number", u64::from(self.models.insert(loaded)));
-                Ok(Answer { json: json.finish(), bytes: Vec::new() })
-            }
             Operation::Predict => {
                 let model = self.models.get(args.u32()?)?;
                 Ok(model.predict(arguments)?)
@@ -159,6 +140,32 @@ impl Session {
             | Operation::VerifyDetached
             | Operation::EncryptForModel
             | Operation::DecryptResponse => Err(Failure::lacks("cryptography").into()),
+            operation => self.run_on_file(operation, arguments),
+        }
+    }
+
+    /// An operation on an open file, whose number comes first.
+    fn run_on_file(&mut self, operation: Operation, mut args: Arguments<'_>) -> Result<Answer, Outcome> {
+        let file = self.files.get(args.u32()?)?;
+        let args = &mut args;
+        match operation {
+            Operation::Provide => file.provide(args),
+            Operation::Open => file.open(),
+            Operation::Decode => file.decode(args),
+            Operation::Verify => file.verify(args),
+            Operation::Member => file.member(args),
+            Operation::Unseal => file.unseal(args),
+            Operation::Content => file.content(args),
+            Operation::Entry => file.entry(args),
+            Operation::LoadModel => {
+                let loaded = Loaded(file.load_model(args)?);
+                let mut json = Json::object();
+                json.key("model");
+                describe_model(&loaded.0, &mut json);
+                json.number("number", u64::from(self.models.insert(loaded)));
+                Ok(Answer { json: json.finish(), bytes: Vec::new() })
+            }
+            _ => Err(Failure::message().into()),
         }
     }
 }
@@ -170,23 +177,23 @@ fn number(number: u32) -> Answer {
 }
 
 fn about() -> Answer {
-    let mut features = Json::list();
-    for (name, is_there) in [
-        ("gguf", cfg!(feature = "gguf")),
-        ("quantize", cfg!(feature = "quantize")),
-        ("compression", cfg!(feature = "compression")),
-        ("crypto", cfg!(feature = "crypto")),
-        ("simd", cfg!(target_feature = "simd128")),
-    ] {
-        if is_there {
-            features.text_item(name);
-        }
-    }
+    const FEATURES: &[&str] = &[
+        #[cfg(feature = "gguf")]
+        "gguf",
+        #[cfg(feature = "quantize")]
+        "quantize",
+        #[cfg(feature = "compression")]
+        "compression",
+        #[cfg(feature = "crypto")]
+        "crypto",
+        #[cfg(target_feature = "simd128")]
+        "simd",
+    ];
     let mut json = Json::object();
     json.text("version", env!("CARGO_PKG_VERSION"));
-    json.raw("features", &features.finish());
+    json.texts("features", FEATURES.iter().copied());
     #[cfg(feature = "quantize")]
-    json.raw("quantTypes", &crate::blocks::names());
+    json.texts("quantTypes", crate::blocks::names());
     Answer { json: json.finish(), bytes: Vec::new() }
 }
 

@@ -3,7 +3,6 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use apr_container::v2;
 use st_core::{Dtype, TensorView};
 
 use crate::failure::Failure;
@@ -11,17 +10,11 @@ use crate::wire::{Answer, Arguments};
 
 /// The elements in whole units that a type can be read by, and their bytes: blocks, or bytes for several small elements. `(0, 0)` for a
 /// type that has to be read as a whole.
-pub(crate) fn unit(dtype: &str) -> (u64, u64) {
-    let known = Dtype::from_name_ignore_case(dtype);
-    match known.filter(|dtype| cfg!(feature = "quantize") || !dtype.is_quantized()) {
+pub(crate) fn unit(dtype: Option<Dtype>) -> (u64, u64) {
+    match dtype.filter(|dtype| cfg!(feature = "quantize") || !dtype.is_quantized()) {
         Some(Dtype::AprQ8) | None => (0, 0),
         Some(dtype) => (dtype.block_len() as u64, dtype.block_bytes() as u64),
     }
-}
-
-/// What a type of an `.apr` file of version 2 is called here: as in safetensors where that has it.
-pub(crate) fn apr_name(dtype: v2::AprType) -> &'static str {
-    dtype.name().unwrap_or("unknown")
 }
 
 /// The name of a type, the number of elements, and their bytes.
@@ -43,9 +36,10 @@ pub(crate) fn decode(dtype: &str, count: u64, data: &[u8]) -> Result<Vec<f32>, F
     let view = TensorView::new(plain, &shape, data)?;
     let mut out = Vec::new();
     out.try_reserve_exact(shape[0]).map_err(|_| too_many())?;
-    match view.to_f32() {
-        Ok(numbers) => out.extend(numbers),
-        Err(_) => out.extend(view.to_f64()?.map(|number| number as f32)),
+    match plain {
+        // Bit by bit: a conversion may change what a NaN carries.
+        Dtype::F32 => out.extend(data.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes))),
+        _ => out.extend(view.to_f64()?.map(|number| number as f32)),
     }
     Ok(out)
 }
@@ -61,8 +55,7 @@ fn decode_blocks(dtype: &str, count: u64, data: &[u8]) -> Result<Vec<f32>, Failu
     let mut out = Vec::new();
     out.try_reserve_exact(count).map_err(|_| too_many())?;
     out.resize(count, 0.0);
-    // An element at a time in both modules: built for size, each step of the lanes is a call, and takes up to ten times as long.
-    apr_quant::dequantize_on(apr_quant::SimdLevel::SCALAR, blocks, data, &mut out)?;
+    apr_quant::dequantize(blocks, data, &mut out)?;
     Ok(out)
 }
 
