@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::tensor::{Origin, Tensor};
 
 /// Bytes read at first: the header of most models without a tokenizer.
-const FIRST_READ: u64 = 256 << 10;
+const FIRST_READ: u64 = 128 << 10;
 
 /// The header of a GGUF file. Nothing of the tensors has been read.
 #[derive(Debug)]
