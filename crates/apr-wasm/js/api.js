@@ -1,4 +1,4 @@
-// The functions of the package, over the module with everything or the small one.
+// The functions of the package, for the full module and for the core.
 
 import { Cache, sha256 } from "./cache.js";
 import { Engine, Operation, Question, compile, hasSimd } from "./engine.js";
@@ -11,7 +11,7 @@ function random(length) {
   return globalThis.crypto.getRandomValues(new Uint8Array(length));
 }
 
-/** Modules that are there twice, with vectors and without: the small one computes nothing that they would speed up. */
+/** Modules that exist with and without SIMD: nothing in the core would be faster with it. */
 const WITH_TWINS = new Set(["full"]);
 
 export function createApi(flavour) {
@@ -36,7 +36,7 @@ export function createApi(flavour) {
     return { simd: features.includes("simd"), version, features };
   }
 
-  /** Loads the module; the first call decides which. */
+  /** Loads the module that the first call names. */
   async function init(options = {}) {
     if (loading && Object.keys(options).length === 0) {
       await loading;
@@ -55,7 +55,7 @@ export function createApi(flavour) {
     }
   }
 
-  /** An engine that answers: a new one after a trap. */
+  /** A usable instance: a new one after a trap. */
   async function ready() {
     await init();
     if (engine.trapped) engine = new Engine(await WebAssembly.instantiate(chosen, {}));
@@ -85,7 +85,7 @@ export function createApi(flavour) {
     return loadModel(url, options);
   }
 
-  /** The model of a URL, kept in IndexedDB under a key; what is kept is compared with its SHA-256 whenever it is read. */
+  /** The model of a URL, stored in IndexedDB under a key; its SHA-256 is verified whenever it is read. */
   async function loadCached(key, url, options = {}) {
     const { bytes, notes } = await cache.fetch(key, url, options, async () => {
       const source = await UrlSource.open(new URL(url, globalThis.location?.href).href, options);
@@ -96,7 +96,7 @@ export function createApi(flavour) {
     return model;
   }
 
-  /** Floats to blocks of a format. */
+  /** Quantizes floats to a block type. */
   function quantize(type, values, { rowLength = values.length, importance } = {}) {
     const weights = importance ?? new Float32Array(0);
     const question = new Question().text(type).u32(rowLength);
@@ -105,7 +105,7 @@ export function createApi(flavour) {
     return now().call(Operation.Quantize, question).bytes;
   }
 
-  /** Blocks of a format to floats. */
+  /** Dequantizes blocks. */
   function dequantize(type, bytes, elements) {
     return decodeValues(now(), type, bytes, elements);
   }
@@ -119,7 +119,7 @@ export function createApi(flavour) {
     return JSON.parse(now().call(Operation.GenerateKeys, new Question().u8(kind === "sign" ? 0 : 1).raw(random(256))).json);
   }
 
-  /** Verifies a signature that lies beside a file, as minisign makes it. */
+  /** Verifies a detached signature in the format of minisign. */
   async function verifyDetached(input, signature, publicKey) {
     const engine = await ready();
     const source = await toSource(input, {});
@@ -127,7 +127,7 @@ export function createApi(flavour) {
     return JSON.parse(engine.call(Operation.VerifyDetached, question).json);
   }
 
-  /** Encrypts a question to the owner of a model, whose key is given or stands in the metadata of an open file. */
+  /** Encrypts a request to the owner of a model, whose key is given or is in the metadata of an open file. */
   function encryptForModel(input, key, { context = new Uint8Array(0) } = {}) {
     const bytesOf = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : new Uint8Array(value.buffer ?? value, value.byteOffset ?? 0, value.byteLength));
     const text = typeof key === "string" ? key : key.metadata?.custom?.inference_pub_key;

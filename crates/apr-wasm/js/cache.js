@@ -1,11 +1,11 @@
-// Files kept in IndexedDB, each with its SHA-256, which is compared whenever one is read.
+// Files stored in IndexedDB, each with its SHA-256, which is verified whenever one is read.
 
 import { refuse } from "./errors.js";
 
 const DATABASE = "apr-wasm";
 const VERSION = 1;
 const FILES = "files";
-/** Most bytes kept, unless the caller says otherwise. */
+/** Default maximum size of the cache. */
 const MOST = 512 * 1024 * 1024;
 
 /** The digest of bytes in hexadecimal digits; null where the platform has none, as on pages without TLS. */
@@ -45,7 +45,7 @@ export class Cache {
       const request = globalThis.indexedDB.open(DATABASE, VERSION);
       request.onupgradeneeded = () => {
         const database = request.result;
-        // A later schema begins anew: what is kept can be fetched again.
+        // A later schema starts empty: files can be fetched again.
         for (const name of [...database.objectStoreNames]) database.deleteObjectStore(name);
         database.createObjectStore(FILES, { keyPath: "key" });
         database.createObjectStore("bytes");
@@ -69,7 +69,7 @@ export class Cache {
     return database;
   }
 
-  /** What is kept: keys, sizes, digests, times. */
+  /** The entries: keys, sizes, digests, times. */
   async list() {
     const database = await this.#open();
     if (!database) return [];
@@ -77,7 +77,7 @@ export class Cache {
     return entries.sort((one, other) => other.used - one.used);
   }
 
-  /** Bytes kept in all. */
+  /** Size of all entries. */
   async size() {
     return (await this.list()).reduce((sum, { size }) => sum + size, 0);
   }
@@ -100,7 +100,7 @@ export class Cache {
     await finished(transaction);
   }
 
-  /** The bytes under a key if they are those that were stored, and why not if they are not. */
+  /** The bytes of a key if their digest matches, otherwise the reason. */
   async get(key) {
     const database = await this.#open();
     if (!database) return { entry: null, bytes: null };
@@ -150,7 +150,7 @@ export class Cache {
     return evicted;
   }
 
-  /** The bytes of a URL: kept ones if they are sound, else those that `load` fetches. */
+  /** The bytes of a URL: stored ones if their digest matches, otherwise those that `load` fetches. */
   async fetch(key, url, { sha256: pinned, maxCacheBytes, refresh = false }, load) {
     const notes = [];
     const note = (code, message) => notes.push({ code, message });

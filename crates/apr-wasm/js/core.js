@@ -1,4 +1,4 @@
-// The small module: safetensors, plain `.apr`, models. What it lacks is refused with the code `aw-feature`.
+// The core module: safetensors, plain `.apr`, models. Features that it lacks are errors with the code `aw-feature`.
 
 import { createApi } from "./api.js";
 

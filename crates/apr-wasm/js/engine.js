@@ -1,8 +1,8 @@
-// One instance of the module: questions in, answers out. The layout of both is that of `wire.rs`.
+// One instance of the module: requests and responses, encoded as in `wire.rs`.
 
 import { refuse } from "./errors.js";
 
-/** What can be asked; the numbers are those of `session.rs`. */
+/** The operations; their numbers are those of `session.rs`. */
 export const Operation = Object.freeze({
   About: 0, NewFile: 1, Provide: 2, Open: 3, Decode: 4, Verify: 5, Member: 6, Unseal: 7, Content: 8, Entry: 9, CloseFile: 10,
   Values: 11, LoadModel: 12, Predict: 13, FreeModel: 14, Quantize: 15, GenerateKeys: 16, VerifyDetached: 17, EncryptForModel: 18,
@@ -12,7 +12,7 @@ export const Operation = Object.freeze({
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Arguments of a question. */
+/** The arguments of a request. */
 export class Question {
   #parts = [];
   length = 0;
@@ -50,7 +50,7 @@ export class Question {
   }
 }
 
-/** What `{"$f64": ..}` and `{"$i64": ..}` stand for; keys of files lose the `$` that they were given. */
+/** Replaces `{"$f64": ..}` and `{"$i64": ..}` by their values; keys of files lose the `$` that was added. */
 export function revive(value) {
   if (Array.isArray(value)) return value.map(revive);
   if (value === null || typeof value !== "object") return value;
@@ -64,7 +64,7 @@ export function revive(value) {
   return Object.fromEntries(entries);
 }
 
-/** An instance of the module. One that trapped answers no more. */
+/** An instance of the module, unusable after a trap. */
 export class Engine {
   #exports;
   trapped = null;
@@ -85,7 +85,7 @@ export class Engine {
       question.writeTo(new Uint8Array(this.#exports.memory.buffer, at, question.length));
       const length = this.#exports.apr_call(operation) >>> 0;
       const begin = this.#exports.apr_answer() >>> 0;
-      // A copy: the memory of the module moves when it grows.
+      // A copy: the memory of the module is moved when it grows.
       const answer = new Uint8Array(this.#exports.memory.buffer).slice(begin, begin + length);
       this.#exports.apr_done();
       status = answer[0];
@@ -93,7 +93,7 @@ export class Engine {
       json = decoder.decode(answer.subarray(5, 5 + jsonLength));
       bytes = answer.slice(5 + jsonLength);
     } catch (error) {
-      // A failed assertion, or no stack left. Its state is unknown from here on.
+      // A failed assertion, or a stack overflow: the state of the instance is unknown.
       if (error instanceof WebAssembly.RuntimeError || error instanceof RangeError) {
         this.trapped = String(error.message);
         throw refuse("aw-trap", "the module stopped: " + this.trapped, { cause: error });
@@ -112,13 +112,13 @@ export class Engine {
   }
 }
 
-// (module (func (drop (i8x16.popcnt (v128.const i64x2 0 0))))): valid where vectors of 128 bits are.
+// (module (func (drop (i8x16.popcnt (v128.const i64x2 0 0))))): valid in engines with 128-bit SIMD.
 const SIMD = Uint8Array.of(
   0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 25, 1, 23, 0, 253, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
   0, 0, 253, 98, 26, 11,
 );
 
-/** Whether the engine has vectors of 128 bits. */
+/** Whether the engine supports 128-bit SIMD. */
 export function hasSimd() {
   return WebAssembly.validate(SIMD);
 }

@@ -1,11 +1,11 @@
-// An open file: what it says of itself, its tensors, its model.
+// An open file: its description, tensors and model.
 
 import { Operation, Question, revive } from "./engine.js";
 import { refuse } from "./errors.js";
 import { Model } from "./model.js";
 import { MemorySource, toSource } from "./sources.js";
 
-/** Most bytes of a remote file that are read just to list the tensors of a model. */
+/** Largest remote file that is read only to list the tensors of a model. */
 const LISTED = 16 * 1024 * 1024;
 /** Bytes read, decrypted or decoded at once. */
 const PIECE = 4 * 1024 * 1024;
@@ -172,7 +172,7 @@ export class AprFile {
     });
   }
 
-  /** Asks until all bytes are there that the answer takes; one question at a time. */
+  /** Repeats a request until all bytes that it needs are there; one request at a time. */
   async ask(operation, write) {
     const before = this.#lock;
     let release;

@@ -1,7 +1,7 @@
-/** Any refusal of this package; `code` is stable. */
+/** Any error of this package; `code` is stable. */
 export class AprError extends Error {
   readonly code: string;
-  /** Byte of the file. */
+  /** Byte offset in the file. */
   readonly offset: number | null;
   readonly tensor: string | null;
   readonly key: string | null;
@@ -9,15 +9,15 @@ export class AprError extends Error {
   readonly format: string | null;
   readonly help: string | null;
 }
-/** The file is not sound, is damaged, or is of another kind than what was asked for. */
+/** The file is invalid, corrupted, or of another kind than requested. */
 export class FormatError extends AprError {}
-/** A key or password is missing or wrong, or a signature is. */
+/** A key, password or signature is missing or wrong. */
 export class ProtectionError extends AprError {}
 /** The file cannot be fetched or read, or changed while it was read. */
 export class NetworkError extends AprError {}
-/** The cache cannot do what was asked. */
+/** The cache failed. */
 export class CacheError extends AprError {}
-/** A call that cannot be carried out. */
+/** An invalid call: arguments, closed files, features that this build lacks. */
 export class UsageError extends AprError {}
 
 export interface InitOptions {
@@ -33,20 +33,20 @@ export interface About {
 }
 /** Loads the module. Everything that returns a promise does so itself. */
 export function init(options?: InitOptions): Promise<About>;
-/** Whether the engine has vectors of 128 bits. */
+/** Whether the engine supports 128-bit SIMD. */
 export function hasSimd(): boolean;
 
-/** Where a file is. A text is a URL; in Node.js one without a scheme is a path. */
+/** The location of a file. A string is a URL; in Node.js one without a scheme is a path. */
 export type Source = ArrayBuffer | Uint8Array | Blob | Response | URL | string;
 
-/** What opens a file, and whose signature it must have. */
+/** The key that decrypts a file, and the keys whose signature it must have. */
 export interface Keys {
   password?: string;
-  /** Text of a secret key, as `apr keygen encrypt` writes it. */
+  /** A secret key as a string, as `apr keygen encrypt` writes it. */
   identity?: string;
-  /** Of a secret key that is kept under one. */
+  /** The password of a secret key that is encrypted with one. */
   keyPassword?: string;
-  /** Texts of public keys; `"anyone"` takes the key in the file. */
+  /** Public keys as strings; `"anyone"` takes the key in the file. */
   signer?: string | string[] | "anyone";
 }
 
@@ -67,7 +67,7 @@ export interface OpenOptions extends Keys {
   headers?: Record<string, string>;
   credentials?: RequestCredentials;
   fetch?: typeof fetch;
-  /** Most bytes fetched from a server that gives no ranges; 1 GiB. */
+  /** Maximum size of a file from a server without range requests; 1 GiB. */
   maxBytes?: number;
   onProgress?: (progress: Progress) => void;
   /** For native programs; a note says that it was ignored. */
@@ -232,13 +232,13 @@ export interface KeyPair {
   fingerprint: string;
 }
 export function generateKeys(kind: "sign" | "encrypt"): KeyPair;
-/** Verifies a signature beside a file, as minisign makes it. */
+/** Verifies a detached signature in the format of minisign. */
 export function verifyDetached(
   input: Source,
   signature: string,
   publicKey: string,
 ): Promise<{ trustedComment: string; fingerprint: string }>;
-/** Encrypts a question to the owner of a model: to a public key, or to that in the metadata of a verified file. */
+/** Encrypts a request to the owner of a model: to a public key, or to that in the metadata of a verified file. */
 export function encryptForModel(
   input: string | Uint8Array | Float32Array,
   key: string | AprFile,

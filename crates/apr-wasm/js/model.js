@@ -34,7 +34,7 @@ export class Model {
     return { ...JSON.parse(json), bytes };
   }
 
-  /** Rows one after the other, in the floats that the model takes. */
+  /** Rows in row-major order, in the float type of the model. */
   #table(rows) {
     const Type = this.wide ? Float64Array : Float32Array;
     if (ArrayBuffer.isView(rows) || (Array.isArray(rows) && rows.every((value) => typeof value === "number"))) {
@@ -53,7 +53,7 @@ export class Model {
     const values = new Type(columns * table.length);
     table.forEach((row, idx) => {
       row.forEach((value, column) => {
-        // What is missing is NaN, which models refuse that take no missing values.
+        // A missing value is NaN, which models without support for missing values refuse.
         const number = value ?? NaN;
         if (typeof number !== "number") throw refuse("aw-usage", `row ${idx} holds something that is no number`);
         values[idx * columns + column] = number;
@@ -62,7 +62,7 @@ export class Model {
     return { values, columns };
   }
 
-  /** An answer for each row or text. */
+  /** A prediction for each row or text. */
   predict(rows) {
     const { kind, dtype, columns, counts, bytes } = this.#ask(rows, 0);
     if (kind === "terms") return termsOf(counts, dtype, bytes);
@@ -73,7 +73,7 @@ export class Model {
     return values;
   }
 
-  /** Probabilities of the classes, a row of them for each row or text. */
+  /** Probabilities of the classes: [n_samples, n_classes]. */
   predictProba(rows) {
     const { dtype, columns, bytes } = this.#ask(rows, 1);
     return { data: typed(dtype, bytes), columns };
@@ -96,7 +96,7 @@ function typed(dtype, bytes) {
   return new Type(bytes.buffer, bytes.byteOffset, bytes.byteLength / Type.BYTES_PER_ELEMENT);
 }
 
-/** What places of a list of labels stand for: whole numbers as such, anything else as a list. */
+/** The labels of class indices: integers as a typed array, other labels as a list. */
 function labelsOf(places, labels) {
   if (!labels) return Int32Array.from(places);
   const found = Array.from(places, (place) => labels[place] ?? place);

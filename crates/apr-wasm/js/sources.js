@@ -1,13 +1,13 @@
-// Where the bytes of a file come from: memory, a Blob, ranges of a URL, the inside of a sealed file.
+// The sources of the bytes of a file: memory, a Blob, ranges of a URL, the inside of a sealed file.
 
 import { refuse } from "./errors.js";
 
 const FIRST = 64 * 1024;
 const TIMEOUT = 30_000;
-/** Most bytes that are fetched from a server that gives no ranges, unless the caller allows more. */
+/** Default maximum size of a file from a server without range requests. */
 const MOST_WHOLE = 1024 ** 3;
 
-/** Bytes in memory; what is read are views of them. */
+/** Bytes in memory, read as views. */
 export class MemorySource {
   notes = [];
   bytesRead = 0;
@@ -45,7 +45,7 @@ export class BlobSource {
   }
 }
 
-/** Ranges of a URL; all of it where the server gives no ranges. */
+/** Ranges of a URL; the whole file if the server does not support range requests. */
 export class UrlSource {
   notes = [];
   bytesRead = 0;
@@ -135,7 +135,7 @@ export class UrlSource {
     signal?.addEventListener("abort", abort, { once: true });
     let timedOut = false;
     let timer;
-    // From one piece of the body to the next, not for all of it: large files take their time.
+    // The time limit applies to each piece of the body, not to all of it: large files take long.
     const wind = () => {
       clearTimeout(timer);
       timer = setTimeout(() => {
@@ -145,7 +145,7 @@ export class UrlSource {
     };
     const sent = new Headers(headers);
     if (range) sent.set("Range", range);
-    // Across origins this header costs a second request, and many servers refuse it: there the answers are compared alone.
+    // Across origins this header costs a second request, and many servers refuse it: there only the responses are compared.
     if (tag && tag.startsWith('"') && isOwnOrigin(this.url)) sent.set("If-Range", tag);
     try {
       wind();
@@ -236,11 +236,11 @@ function isOwnOrigin(url) {
   return typeof location === "undefined" || new URL(url, location.href).origin === location.origin;
 }
 
-/** A file of this machine: its path, or its URL. Of Node.js alone. */
+/** A local file by its path or URL, in Node.js only. */
 async function openFile(path) {
   try {
     const { openAsBlob, promises } = await import("node:fs");
-    // What opening it as a Blob says is the same for every reason.
+    // The error of opening it as a Blob is the same for every reason.
     if (!(await promises.stat(path)).isFile()) throw new Error("it is not a regular file");
     return new BlobSource(await openAsBlob(path));
   } catch (error) {
@@ -251,7 +251,7 @@ async function openFile(path) {
 /** Two letters at least: one is a drive. */
 const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
 
-/** A source for whatever was given. */
+/** The source for an argument of any supported type. */
 export async function toSource(given, options) {
   if (given && typeof given.read === "function" && typeof given.size === "number") return given;
   if (given instanceof ArrayBuffer) return new MemorySource(new Uint8Array(given));
@@ -263,7 +263,7 @@ export async function toSource(given, options) {
     return new MemorySource(new Uint8Array(await given.arrayBuffer()));
   }
   if (given instanceof URL || typeof given === "string") {
-    // Outside of pages there is nothing that a relative URL could be relative to.
+    // A relative URL has no base outside of pages.
     if (typeof location === "undefined" && typeof given === "string" && !SCHEME.test(given)) return openFile(given);
     const url = typeof location === "undefined" ? new URL(given) : new URL(given, location.href);
     return url.protocol === "file:" ? openFile(url) : UrlSource.open(String(url), options);

@@ -1,4 +1,4 @@
-//! Floats to blocks.
+//! Quantization.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,16 +9,16 @@ use crate::failure::Failure;
 use crate::values;
 use crate::wire::{Answer, Arguments};
 
-/// The names of all formats.
+/// The names of all block types.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     apr_quant::dtypes().map(|dtype| dtype.name())
 }
 
-/// The name of a format, the length of a row, how many weights of importance there are, the weights, the numbers.
+/// The name of a block type, the row length, the number of importance weights, the weights, the values.
 ///
 /// # Errors
 ///
-/// What the quantizer refuses.
+/// Those of the quantizer.
 pub(crate) fn quantize(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
     let name = args.text()?;
     let dtype = Dtype::from_name_ignore_case(name)

@@ -1,8 +1,8 @@
 //! What the module exports: the only functions that JavaScript calls.
 //!
-//! A buffer is reserved by `apr_alloc`, filled by JavaScript, and handed to `apr_call`, which leaves the answer where `apr_answer`
-//! says. There is no pointer arithmetic here: the memory belongs to vectors, and JavaScript writes into one of them between two calls.
-//! A question may hold a password or a secret key: its buffer is wiped before the memory is used again.
+//! `apr_alloc` allocates a buffer, JavaScript fills it, and `apr_call` takes it as the request; `apr_answer` returns the address of the
+//! response. There is no pointer arithmetic here: the memory belongs to vectors, and JavaScript writes to one of them between two calls.
+//! A request may contain a password or a secret key: its buffer is zeroized before the memory is used again.
 
 #![expect(unsafe_code, reason = "a name that the linker keeps may be another library's too: these are not")]
 
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use crate::session::Session;
 
 thread_local! {
-    /// One instance of the module, one session: there are no threads in its memory.
+    /// One session per instance of the module, which has no threads.
     static STATE: RefCell<State> = const { RefCell::new(State { session: Session::new(), question: Vec::new(), answer: Vec::new() }) };
 }
 
@@ -24,13 +24,13 @@ struct State {
 }
 
 impl State {
-    /// The question, which is wiped when it is dropped.
+    /// The request, which is zeroized when it is dropped.
     fn take_question(&mut self) -> Zeroizing<Vec<u8>> {
         Zeroizing::new(core::mem::take(&mut self.question))
     }
 }
 
-/// Where the next question of `len` bytes is to be written; 0 if there is no memory for it.
+/// The address of a buffer for the next request of `len` bytes; 0 if there is no memory for it.
 // SAFETY: the name is this package's own, and no other library has it.
 #[unsafe(no_mangle)]
 extern "C" fn apr_alloc(len: usize) -> usize {
@@ -46,7 +46,7 @@ extern "C" fn apr_alloc(len: usize) -> usize {
     })
 }
 
-/// Answers the question; returns how long the answer is.
+/// Performs the request; returns the length of the response.
 // SAFETY: as `apr_alloc`.
 #[unsafe(no_mangle)]
 extern "C" fn apr_call(operation: u32) -> usize {
@@ -57,14 +57,14 @@ extern "C" fn apr_call(operation: u32) -> usize {
     })
 }
 
-/// Where the answer is.
+/// The address of the response.
 // SAFETY: as `apr_alloc`.
 #[unsafe(no_mangle)]
 extern "C" fn apr_answer() -> usize {
     STATE.with_borrow(|state| state.answer.as_ptr() as usize)
 }
 
-/// Gives the memory of the answer back.
+/// Frees the response.
 // SAFETY: as `apr_alloc`.
 #[unsafe(no_mangle)]
 extern "C" fn apr_done() {

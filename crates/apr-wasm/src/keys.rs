@@ -1,4 +1,4 @@
-//! Keys, signatures beside files, questions to a model's owner.
+//! Keys, detached signatures, and private inference.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::json::Json;
 use crate::wire::{Answer, Arguments};
 
-/// Random bytes that JavaScript drew.
+/// Random bytes from JavaScript.
 pub(crate) struct Drawn<'r>(pub(crate) &'r [u8]);
 
 impl Rng for Drawn<'_> {
@@ -27,7 +27,7 @@ impl Rng for Drawn<'_> {
     }
 }
 
-/// What opens a file, and whose signature it must have.
+/// The key that decrypts a file, and the keys whose signature it must have.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     password: Option<Password>,
@@ -49,7 +49,7 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// If a text is no key of its kind.
+    /// If a string is not a key of its kind.
     pub(crate) fn read(args: &mut Arguments<'_>) -> Result<Self, Failure> {
         let mut keys = Self::default();
         match args.u8()? {
@@ -97,7 +97,7 @@ impl Keys {
         }
     }
 
-    /// To decrypt with, and whom to trust.
+    /// The key to decrypt with, and the trusted keys.
     pub(crate) fn access(&self) -> Access<'_> {
         let access = Access::default().with_trust(self.trust());
         match (&self.password, &self.identity) {
@@ -131,7 +131,7 @@ impl Keys {
     }
 }
 
-/// Who signed, for JavaScript.
+/// The signer as JSON.
 pub(crate) fn signer_json(key: &VerifyingKey, is_trusted: bool) -> String {
     let mut json = Json::object();
     json.text("fingerprint", &key.fingerprint().to_string());
@@ -164,11 +164,11 @@ pub(crate) fn generate(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
     Ok(Answer { json: json.finish(), bytes: Vec::new() })
 }
 
-/// The text of a signature, that of a public key, then all bytes that are signed.
+/// A signature and a public key as strings, then the signed bytes.
 ///
 /// # Errors
 ///
-/// If the signature is not this key's over these bytes.
+/// If the signature is not valid for these bytes and this key.
 pub(crate) fn verify_detached(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
     let signature = minisign::Signature::from_text(args.text()?)?;
     let key = AnyPublicKey::from_text(args.text()?)?;
@@ -185,7 +185,7 @@ pub(crate) fn verify_detached(args: &mut Arguments<'_>) -> Result<Answer, Failur
 ///
 /// # Errors
 ///
-/// If the key is none to encrypt to.
+/// If the key is not one to encrypt to.
 pub(crate) fn encrypt_for_model(args: &mut Arguments<'_>) -> Result<(Vec<u8>, PendingRequest), Failure> {
     let key = AnyPublicKey::from_text(args.text()?)?.key.into_recipient()?;
     let (context, random, now) = (args.bytes()?, args.bytes()?, args.u64()?);

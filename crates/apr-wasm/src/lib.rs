@@ -1,9 +1,9 @@
-//! The native half of the npm package `apr-wasm`: what it knows of formats, models and keys.
+//! The Rust half of the npm package `apr-wasm`: formats, models and keys.
 //!
-//! JavaScript holds the bytes of files, in memory or as ranges of something remote, and asks by messages: a number for what is
-//! wanted, arguments as bytes ([`wire`]), an answer as bytes. Whatever of a file is needed and not there is an answer as well
-//! ([`wire::Outcome::Need`]); JavaScript provides it and asks again. So every kind of file is read from whatever holds it by one
-//! way, and the module imports nothing: no clock, no randomness, no console. Specification: `docs/wasm.md`.
+//! JavaScript holds the bytes of files, in memory or as ranges of a remote file, and sends requests: the number of an operation and
+//! its arguments as bytes ([`wire`]). If bytes of a file are missing, the response says which ([`wire::Outcome::Need`]); JavaScript
+//! provides them and repeats the request. So there is one reader for files from every source, and the module imports nothing: no
+//! clock, no randomness, no console. Specification: `docs/wasm.md`.
 
 #![deny(unsafe_code)]
 

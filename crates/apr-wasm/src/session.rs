@@ -1,4 +1,4 @@
-//! Everything that one instance of the module keeps, and what it can be asked.
+//! The state of an instance of the module, and its operations.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::wire::{self, Answer, Arguments, Outcome};
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident = $number:literal;)*) => {
-        /// What can be asked. The numbers are those of `js/engine.js`.
+        /// The operations. Their numbers are those of `js/engine.js`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Operation {
             $($(#[$doc])* $name = $number,)*
@@ -31,47 +31,47 @@ macro_rules! operations {
 operations! {
     /// Version and features.
     About = 0;
-    /// A new file of a length, read by these rules: its number.
+    /// Adds a file of this length, to be read with these options; returns its number.
     NewFile = 1;
-    /// Bytes of a file.
+    /// Provides bytes of a file.
     Provide = 2;
-    /// Looks at what stands before the data.
+    /// Describes a file by the bytes before its data.
     Open = 3;
-    /// Decodes the payload of an `.apr` file of version 1, or decompresses one of the second.
+    /// Decodes the payload of an `.apr` file of version 1, or decompresses one of version 2.
     Decode = 4;
     /// Verifies checksum and signature.
     Verify = 5;
-    /// Bytes of a tensor that is only in the module's memory.
+    /// Bytes of a tensor that exists only in memory.
     Member = 6;
-    /// Opens a sealed file: how long what is in it is.
+    /// Opens a sealed file.
     Unseal = 7;
-    /// Bytes of what is in a sealed file.
+    /// Bytes of the file inside a sealed one.
     Content = 8;
-    /// An array of a GGUF file.
+    /// A value of a GGUF file with all elements of an array.
     Entry = 9;
-    /// Forgets a file.
+    /// Closes a file.
     CloseFile = 10;
-    /// Numbers of any type as `f32`.
+    /// Values of any dtype as `f32`.
     Values = 11;
-    /// The model in a file: its number, and what it is.
+    /// Loads the model in a file; returns its number and description.
     LoadModel = 12;
-    /// Answers to rows or texts.
+    /// Predictions for rows or texts.
     Predict = 13;
-    /// Forgets a model.
+    /// Frees a model.
     FreeModel = 14;
-    /// Floats to blocks.
+    /// Quantizes floats.
     Quantize = 15;
     /// A new key pair.
     GenerateKeys = 16;
-    /// Whether a signature beside a file is right.
+    /// Verifies a detached signature.
     VerifyDetached = 17;
-    /// A request to a model's owner.
+    /// Encrypts a request to the owner of a model.
     EncryptForModel = 18;
-    /// The answer to it.
+    /// Decrypts the response.
     DecryptResponse = 19;
 }
 
-/// Files and models by their numbers.
+/// Open files and loaded models by their numbers.
 #[derive(Debug, Default)]
 pub struct Session {
     files: Slots<OpenFile>,
@@ -81,7 +81,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Without a file.
+    /// Without files and models.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Session {
         }
     }
 
-    /// Answers a question, in the form of [`wire`].
+    /// Performs a request; both are encoded as [`wire`] says.
     pub fn answer(&mut self, operation: u32, question: &[u8]) -> Vec<u8> {
         wire::encode(self.run(operation, question))
     }
@@ -197,7 +197,7 @@ fn about() -> Answer {
     Answer { json: json.finish(), bytes: Vec::new() }
 }
 
-/// Things by the numbers that JavaScript knows them by.
+/// Objects by the numbers that JavaScript has for them.
 #[derive(Debug)]
 struct Slots<T>(Vec<Option<T>>);
 

@@ -1,4 +1,4 @@
-//! Numbers of any type as `f32`.
+//! Values of any dtype as `f32`.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -29,7 +29,7 @@ pub(crate) fn answer(args: &mut Arguments<'_>) -> Result<Answer, Failure> {
     Ok(Answer { bytes: bytes_of(numbers, f32::to_le_bytes), json: String::new() })
 }
 
-/// As many elements as `count` says, 64-bit floats and integers rounded to the nearest `f32`.
+/// `count` elements; 64-bit floats and integers are rounded to the nearest `f32`.
 pub(crate) fn decode(dtype: &str, count: u64, data: &[u8]) -> Result<Vec<f32>, Failure> {
     let Some(plain) = Dtype::element_from_name(dtype) else { return decode_blocks(dtype, count, data) };
     let shape = [usize::try_from(count).map_err(|_| too_many())?];
@@ -71,7 +71,7 @@ fn unknown(_: &str) -> Failure {
     Failure::new("aw-dtype", "numbers of this type are not known here")
 }
 
-/// Numbers as little-endian bytes, as a whole where the machine keeps them so.
+/// Numbers as little-endian bytes, copied as a whole on little-endian machines.
 pub(crate) fn bytes_of<T: bytemuck::NoUninit, const N: usize>(
     numbers: Vec<T>,
     one: impl Fn(T) -> [u8; N],
@@ -82,7 +82,7 @@ pub(crate) fn bytes_of<T: bytemuck::NoUninit, const N: usize>(
     numbers.into_iter().flat_map(one).collect()
 }
 
-/// Numbers out of little-endian bytes; what is left at the end is not looked at.
+/// Numbers from little-endian bytes; an incomplete one at the end is ignored.
 pub(crate) fn floats_of(bytes: &[u8]) -> Vec<f32> {
     let (numbers, _) = bytes.as_chunks::<4>();
     let mut out = vec![0.0_f32; numbers.len()];

@@ -1,21 +1,21 @@
-//! Messages: numbers little-endian, texts and bytes behind their length as a `u32`.
+//! Requests and responses: little-endian numbers; strings and bytes after their length as a `u32`.
 //!
-//! An answer is a byte (0 done, 1 refused, 2 more bytes of the file are needed), the length of a JSON text as a `u32`, the text, and
-//! whatever bytes there are besides.
+//! A response is a status byte (0 done, 1 error, 2 more bytes of the file are needed), JSON after its length as a `u32`, and bytes
+//! until the end.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::failure::Failure;
 
-/// Reads the arguments of a question.
+/// Reads the arguments of a request.
 #[derive(Clone, Debug)]
 pub struct Arguments<'q> {
     rest: &'q [u8],
 }
 
 impl<'q> Arguments<'q> {
-    /// Those in these bytes.
+    /// The arguments in these bytes.
     #[must_use]
     pub const fn new(question: &'q [u8]) -> Self {
         Self { rest: question }
@@ -59,7 +59,7 @@ impl<'q> Arguments<'q> {
         self.take(8)?.try_into().map(u64::from_le_bytes).map_err(|_| Failure::message())
     }
 
-    /// Bytes behind their length.
+    /// Bytes after their length.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl<'q> Arguments<'q> {
         self.take(len as usize)
     }
 
-    /// Text behind its length.
+    /// A string after its length.
     ///
     /// # Errors
     ///
@@ -78,32 +78,32 @@ impl<'q> Arguments<'q> {
         core::str::from_utf8(self.bytes()?).map_err(|_| Failure::message())
     }
 
-    /// Everything that is left.
+    /// The remaining bytes.
     #[must_use]
     pub fn rest(self) -> &'q [u8] {
         self.rest
     }
 }
 
-/// What an operation comes to.
+/// The result of an operation.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
-    /// What is to be said, as JSON.
+    /// JSON.
     pub json: String,
     /// Numbers or bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Why there is no answer.
+/// Why an operation has no result.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// Something is wrong.
+    /// It failed.
     Refused(Failure),
     /// These bytes of the file are needed.
     Need {
-        /// From here on.
+        /// Offset of the first one.
         offset: u64,
-        /// So many; all of them are in the file.
+        /// Their number; all of them are within the file.
         len: u64,
     },
 }
@@ -114,7 +114,7 @@ impl<E: Into<Failure>> From<E> for Outcome {
     }
 }
 
-/// The bytes of an answer.
+/// The bytes of a response.
 pub(crate) fn encode(result: Result<Answer, Outcome>) -> Vec<u8> {
     let (status, answer) = match result {
         Ok(answer) => (0, answer),
