@@ -1,0 +1,128 @@
+//! Arrays between opcodes.
+
+use pickle_core::joblib::{Content, Order, pass, raw_array};
+use pickle_core::{EventKind, Limits, Machine, Value};
+
+/// Offset and length of the elements, and the shape.
+type Array = (u64, u64, Vec<u64>);
+
+/// All arrays, and the error.
+fn arrays(stream: &[u8]) -> (Vec<Array>, Option<&'static str>) {
+    let mut machine = Machine::new(stream, &Limits::DEFAULT);
+    let mut found = Vec::new();
+    let mut read = || loop {
+        match machine.next_event()?.kind {
+            EventKind::Stop { .. } => {
+                assert_eq!(machine.rest(), 0, "the whole stream");
+                return Ok::<_, pickle_core::Error>(());
+            }
+            EventKind::Build { target, .. } => {
+                let Some(array) = raw_array(&machine, target)? else { continue };
+                assert!(matches!(machine.tree().value(array.dtype), Value::Object(_)));
+                if array.content == Content::Pickle {
+                    let mut inner = Machine::at(*machine.source(), machine.position(), &Limits::DEFAULT);
+                    inner.finish()?;
+                    let len = inner.position() - machine.position();
+                    machine.skip(len)?;
+                    continue;
+                }
+                let range = pass(&mut machine, &array)?;
+                found.push((range.start, range.end - range.start, array.shape));
+            }
+            _ => {}
+        }
+    };
+    let error = read().err().map(|error| error.code());
+    (found, error)
+}
+
+#[test]
+fn files_of_joblib_are_read_to_the_end() {
+    for (name, count) in [("dict_plain", 7), ("sk_logreg", 4), ("sk_forest", 13), ("sk_pipeline", 8)] {
+        let (found, error) = arrays(&super::vector(&format!("joblib/{name}.joblib")));
+        assert_eq!(error, None, "{name}: {found:?}");
+        assert!(found.len() >= count.min(1), "{name}: {found:?}");
+        assert!(found.iter().all(|(start, ..)| start % 16 == 0), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn opcodes_after_an_array_are_seen() {
+    let stream = super::vector("hostile/numpy/after_array.joblib");
+    let mut machine = Machine::new(stream.as_slice(), &Limits::DEFAULT);
+    let mut names = Vec::new();
+    while let Ok(event) = machine.next_event() {
+        match event.kind {
+            EventKind::Build { target, .. } => {
+                if let Some(array) = raw_array(&machine, target).expect("an array") {
+                    assert!(matches!(array.content, Content::PaddedBytes(_)) && array.order == Order::C);
+                    pass(&mut machine, &array).expect("its bytes");
+                }
+            }
+            EventKind::Global { value } => match machine.tree().value(value) {
+                Value::Global(global) => names.push((event.offset, global.to_string())),
+                other => panic!("{other:?}"),
+            },
+            _ => {}
+        }
+    }
+    assert!(names.contains(&(509, "builtins.exec".to_owned())), "{names:?}");
+}
+
+/// A wrapper with the given shape and type, and what follows its `BUILD`.
+fn wrapper(shape: &[u8], dtype: &[u8], after: &[u8]) -> Vec<u8> {
+    [
+        b"\x80\x04cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81}(\x8c\x05shape".as_slice(),
+        shape,
+        b"\x8c\x05order\x8c\x01C\x8c\x05dtypecnumpy\ndtype\n",
+        dtype,
+        b"ub",
+        after,
+    ]
+    .concat()
+}
+
+const F4: &[u8] = b"\x8c\x02f4\x89\x88\x87R(K\x03\x8c\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb";
+
+#[test]
+fn lengths_are_computed_or_refused() {
+    assert_eq!(arrays(&wrapper(b"K\x02\x85", F4, b"12345678.")).1, None);
+    assert_eq!(arrays(&wrapper(b")", F4, b"1234.")).1, None);
+    assert_eq!(arrays(&wrapper(b"K\0\x85", F4, b".")).1, None);
+    assert_eq!(arrays(&wrapper(b"K\x02\x85", F4, b"1234.")).1, Some("pk-truncated"));
+    let refused = [
+        wrapper(b"J\xff\xff\xff\xff\x85", F4, b"."),
+        wrapper(b"N", F4, b"."),
+        wrapper(b"\x8a\x08\0\0\0\0\0\0\0\x40K\x04\x86", F4, b"."),
+        wrapper(b"K\x01\x85", &F4.to_vec().replacen(b"f4", b"f9"), b"123456789."),
+        wrapper(b"K\x01\x85", &F4.to_vec().replacen(b"f4", b"V4"), b"1234."),
+        wrapper(b"K\x01\x85", b"\x8c\x02f4\x85R", b"1234."),
+    ];
+    for (number, stream) in refused.iter().enumerate() {
+        let expected = if number == 3 { None } else { Some("pk-array") };
+        assert_eq!(arrays(stream).1, expected, "{number}");
+    }
+}
+
+#[test]
+fn bytes_inside_a_frame_are_refused() {
+    let inner = &wrapper(b"K\x01\x85", F4, b"")[2..];
+    let stream = |extra: usize| {
+        let len = (inner.len() + extra) as u64;
+        [b"\x80\x04\x95".as_slice(), &len.to_le_bytes(), inner, b"1234."].concat()
+    };
+    assert_eq!(arrays(&stream(0)).1, None);
+    assert_eq!(arrays(&stream(2)).1, Some("pk-raw-in-frame"));
+}
+
+/// `replace` for bytes.
+trait Replace {
+    fn replacen(&self, from: &[u8], to: &[u8]) -> Vec<u8>;
+}
+
+impl Replace for Vec<u8> {
+    fn replacen(&self, from: &[u8], to: &[u8]) -> Vec<u8> {
+        let at = self.windows(from.len()).position(|window| window == from).expect("it is there");
+        [&self[..at], to, &self[at + from.len()..]].concat()
+    }
+}
