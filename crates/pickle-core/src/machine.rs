@@ -108,7 +108,6 @@ pub struct Machine<R> {
     reader: Reader<R>,
     tree: Tree,
     limits: Limits,
-    framing: Framing,
     stack: Vec<ValueId>,
     /// Heights of the stack.
     marks: Vec<u32>,
@@ -116,8 +115,6 @@ pub struct Machine<R> {
     protocol: u8,
     buffers: u32,
     opcodes: u64,
-    /// End of the current frame, until it is reached.
-    frame_end: Option<u64>,
     /// The current opcode and where it is.
     opcode: Opcode,
     offset: u64,
@@ -141,14 +138,12 @@ impl<R: ReadAt> Machine<R> {
             reader: Reader::new(source, offset),
             tree: Tree::default(),
             limits: *limits,
-            framing: Framing::Memory,
             stack: Vec::new(),
             marks: Vec::new(),
             memo: Memo::default(),
             protocol: 0,
             buffers: 0,
             opcodes: 0,
-            frame_end: None,
             opcode: Opcode::STOP,
             offset,
             events: VecDeque::new(),
@@ -160,7 +155,7 @@ impl<R: ReadAt> Machine<R> {
     /// The same machine with another treatment of frames. A stream without [`EventKind::FrameMismatch`] has the same events with both.
     #[must_use]
     pub fn with_framing(mut self, framing: Framing) -> Self {
-        self.framing = framing;
+        self.reader.set_framing(framing);
         self
     }
 
@@ -257,7 +252,7 @@ impl<R: ReadAt> Machine<R> {
         self.stack.clear();
         self.marks.clear();
         self.memo.clear();
-        self.frame_end = None;
+        self.reader.leave_frame();
         (self.protocol, self.buffers, self.state) = (0, 0, State::Running);
         Ok(())
     }
@@ -268,12 +263,12 @@ impl<R: ReadAt> Machine<R> {
     ///
     /// [`ErrorKind::RawInFrame`] within a frame; [`ErrorKind::Truncated`].
     pub fn skip(&mut self, len: u64) -> Result<Range<u64>, Error> {
-        if let Some(end) = self.frame_end {
-            let rest = end.saturating_sub(self.position());
+        let rest = self.reader.rest_of_frame();
+        if rest > 0 {
             return Err(Error::from(ErrorKind::RawInFrame { rest }).at(self.position()));
         }
         let offset = self.position();
-        self.reader.skip(len).map_err(|fault| fault.of(self.opcode).at(offset))
+        self.reader.skip_parts(len).map_err(|fault| fault.of(self.opcode).at(offset))
     }
 
     fn step(&mut self) -> Result<(), Fault> {
@@ -287,15 +282,12 @@ impl<R: ReadAt> Machine<R> {
         if self.opcodes > self.limits.opcodes {
             return Err(Fault::Limit("opcodes", self.limits.opcodes));
         }
-        self.execute()?;
-        if let Some(end) = self.frame_end {
-            let position = self.reader.position();
-            if position > end {
-                self.report(EventKind::FrameMismatch);
-            }
-            self.frame_end = self.frame_end.filter(|_| position < end);
+        let result = self.execute();
+        if self.reader.take_straddled() {
+            let mismatch = Event { offset: self.offset, opcode: self.opcode, kind: EventKind::FrameMismatch };
+            self.events.push_front(mismatch);
         }
-        Ok(())
+        result
     }
 
     fn execute(&mut self) -> Result<(), Fault> {
@@ -308,12 +300,10 @@ impl<R: ReadAt> Machine<R> {
             Opcode::STOP => {
                 let root = self.pop()?;
                 self.state = State::Stopped;
-                // Before the mismatch of a frame, if there is one: `STOP` is the last event of a pickle.
-                let mismatch = self.frame_end.is_some_and(|end| end != self.reader.position());
-                if mismatch {
+                if self.reader.rest_of_frame() > 0 {
                     self.report(EventKind::FrameMismatch);
                 }
-                self.frame_end = None;
+                self.reader.leave_frame();
                 self.report(EventKind::Stop { root });
             }
             Opcode::MARK => {
@@ -367,15 +357,11 @@ impl<R: ReadAt> Machine<R> {
 
     fn frame(&mut self) -> Result<(), Fault> {
         let len = length(u64::from_le_bytes(self.reader.take()?))?;
-        let nested = self.frame_end.is_some();
-        if self.framing == Framing::File {
-            self.reader.buffer(len)?;
-        }
-        self.frame_end = Some(self.reader.position().saturating_add(len)).filter(|_| len > 0);
-        if nested || len > self.reader.rest() {
+        let mismatch = self.reader.rest_of_frame() > 0 || len > self.reader.rest();
+        if mismatch {
             self.report(EventKind::FrameMismatch);
         }
-        Ok(())
+        self.reader.begin_frame(len)
     }
 
     fn put(&mut self) -> Result<(), Fault> {

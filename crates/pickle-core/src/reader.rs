@@ -6,6 +6,7 @@ use core::ops::Range;
 use read_at::ReadAt;
 
 use crate::error::Fault;
+use crate::machine::Framing;
 use crate::string;
 
 const WINDOW: usize = 64 << 10;
@@ -19,8 +20,11 @@ pub(crate) struct Reader<R> {
     /// Bytes of the source from `window_start`; unused if the source is in memory.
     window: Vec<u8>,
     window_start: u64,
-    /// End of the frame that the C unpickler has read from a file: see [`Framing::File`](crate::Framing::File).
-    buffered: Option<u64>,
+    framing: Framing,
+    /// End of the current frame.
+    frame: Option<u64>,
+    /// Whether a piece was partly in a frame since this was asked.
+    straddled: bool,
 }
 
 /// A line without its end.
@@ -35,7 +39,16 @@ impl<R: ReadAt> Reader<R> {
     /// From `position`, or from the end if that is behind it.
     pub(crate) fn new(source: R, position: u64) -> Self {
         let len = source.total_len();
-        Self { source, position: position.min(len), len, window: Vec::new(), window_start: 0, buffered: None }
+        Self {
+            source,
+            position: position.min(len),
+            len,
+            window: Vec::new(),
+            window_start: 0,
+            framing: Framing::Memory,
+            frame: None,
+            straddled: false,
+        }
     }
 
     pub(crate) const fn source(&self) -> &R {
@@ -84,38 +97,63 @@ impl<R: ReadAt> Reader<R> {
         if inside { Ok(()) } else { self.refill() }
     }
 
-    /// As the C unpickler does with a file: `len` bytes that are not all in its buffer are read from after it, and the rest of the
-    /// buffer is lost.
-    fn leave_buffer(&mut self, len: u64) {
-        if let Some(end) = self.buffered
-            && len > end.saturating_sub(self.position)
-        {
-            self.position = self.position.max(end);
-            self.buffered = None;
-        }
+    pub(crate) const fn set_framing(&mut self, framing: Framing) {
+        self.framing = framing;
     }
 
-    /// Reads `len` bytes into the buffer of the C unpickler.
-    pub(crate) fn buffer(&mut self, len: u64) -> Result<(), Fault> {
-        self.leave_buffer(len);
-        if len > self.rest() {
-            return Err(Fault::Truncated);
+    /// Bytes of the current frame that are left.
+    pub(crate) fn rest_of_frame(&self) -> u64 {
+        self.frame.map_or(0, |end| end.saturating_sub(self.position))
+    }
+
+    pub(crate) const fn leave_frame(&mut self) {
+        self.frame = None;
+    }
+
+    /// Whether a piece was partly in a frame since the last call.
+    pub(crate) const fn take_straddled(&mut self) -> bool {
+        core::mem::replace(&mut self.straddled, false)
+    }
+
+    /// Begins a frame here.
+    pub(crate) fn begin_frame(&mut self, len: u64) -> Result<(), Fault> {
+        match self.framing {
+            Framing::Memory => self.frame = Some(self.position.saturating_add(len)),
+            Framing::File => {
+                self.begin_piece(len);
+                if len > self.rest() {
+                    return Err(Fault::Truncated);
+                }
+                // A frame inside the buffer leaves it as it is.
+                self.frame = self.frame.or(Some(self.position + len));
+            }
         }
-        let end = self.position + len;
-        self.buffered = Some(self.buffered.unwrap_or(end));
         Ok(())
+    }
+
+    /// Before `len` bytes are read as one piece. If they are partly in the frame, the C unpickler takes them from after it when it reads
+    /// from a file.
+    fn begin_piece(&mut self, len: u64) {
+        let rest = self.rest_of_frame();
+        if len > rest {
+            self.straddled |= rest > 0;
+            if self.framing == Framing::File {
+                self.position += rest;
+            }
+            self.frame = None;
+        }
     }
 
     /// The next byte, or `None` at the end of the source.
     pub(crate) fn byte(&mut self) -> Result<Option<u8>, Fault> {
-        self.leave_buffer(1);
+        self.begin_piece(1);
         let byte = self.peek(1)?.first().copied();
         self.position += u64::from(byte.is_some());
         Ok(byte)
     }
 
     pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
-        self.leave_buffer(N as u64);
+        self.begin_piece(N as u64);
         let bytes = *self.peek(N)?.first_chunk().ok_or(Fault::Truncated)?;
         self.position += N as u64;
         Ok(bytes)
@@ -123,12 +161,22 @@ impl<R: ReadAt> Reader<R> {
 
     /// Passes `len` bytes, which the C unpickler reads as one piece.
     pub(crate) fn skip_piece(&mut self, len: u64) -> Result<Range<u64>, Fault> {
-        self.leave_buffer(len);
+        self.begin_piece(len);
+        self.skip(len)
+    }
+
+    /// Passes the bytes of a bytes object, of which the C unpickler reads a part from the frame and a part from the file.
+    pub(crate) fn skip_parts(&mut self, len: u64) -> Result<Range<u64>, Fault> {
+        let rest = self.rest_of_frame();
+        if len > rest {
+            self.straddled |= rest > 0;
+            self.frame = None;
+        }
         self.skip(len)
     }
 
     /// Passes `len` bytes, wherever they are.
-    pub(crate) fn skip(&mut self, len: u64) -> Result<Range<u64>, Fault> {
+    fn skip(&mut self, len: u64) -> Result<Range<u64>, Fault> {
         if len > self.rest() {
             return Err(Fault::Truncated);
         }
@@ -139,7 +187,7 @@ impl<R: ReadAt> Reader<R> {
 
     /// Passes `len` bytes of UTF-8 in which surrogates may occur.
     pub(crate) fn skip_utf8(&mut self, len: u64) -> Result<Range<u64>, Fault> {
-        self.leave_buffer(len);
+        self.begin_piece(len);
         if len > self.rest() {
             return Err(Fault::Truncated);
         }
@@ -161,15 +209,18 @@ impl<R: ReadAt> Reader<R> {
     /// Passes a line and its end.
     pub(crate) fn line(&mut self) -> Result<Line, Fault> {
         let start = self.position;
+        let rest = self.rest_of_frame();
         let line = self.line_from_here()?;
-        match self.buffered {
-            Some(end) if self.position > end || !line.terminated => {
-                self.position = start;
-                self.leave_buffer(u64::MAX);
-                self.line_from_here()
-            }
-            _ => Ok(line),
+        if self.position - start <= rest && line.terminated {
+            return Ok(line);
         }
+        let end = core::mem::replace(&mut self.position, start);
+        self.begin_piece(u64::MAX);
+        if self.position > start {
+            return self.line_from_here();
+        }
+        self.position = end;
+        Ok(line)
     }
 
     fn line_from_here(&mut self) -> Result<Line, Fault> {

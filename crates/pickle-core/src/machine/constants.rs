@@ -77,7 +77,7 @@ impl<R: ReadAt> Machine<R> {
 
     fn bytes(&mut self, node: fn(u32) -> Node) -> Result<Node, Fault> {
         let len = self.counted()?;
-        let range = self.reader.skip(len)?;
+        let range = self.reader.skip_parts(len)?;
         self.span(node, &range)
     }
 
