@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
+extern crate alloc;
+
+mod allowed;
+mod arguments;
+mod denied;
+mod legacy;
+mod problem;
+mod report;
+mod rules;
+mod stream;
+
+pub use pickle_core::Error;
+
+pub use crate::problem::{Problem, Verdict};
+pub use crate::report::{Finding, Name, Options, Origin, Report, Standing};
+pub use crate::stream::scan;

@@ -1,0 +1,4 @@
+//! The public API: every vector with a verdict, every rule.
+
+mod rules;
+mod vectors;
