@@ -1,0 +1,23 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
+extern crate alloc;
+
+mod archive;
+mod checks;
+mod end;
+mod entry;
+mod error;
+mod fields;
+mod limits;
+mod member;
+mod problem;
+
+pub use crate::archive::Archive;
+pub use crate::entry::{Entry, Method};
+pub use crate::error::{Error, ErrorKind};
+pub use crate::limits::Limits;
+pub use crate::member::{Checksum, Member};
+pub use crate::problem::{Finding, Problem};
