@@ -62,18 +62,27 @@ pub(crate) fn find<R: ReadAt + ?Sized>(source: &R) -> Result<End, Error> {
     end.sound &= end.end <= total;
     end.end = end.end.min(total);
     zip64(source, &mut end)?;
-    // The directory is in front of the end records: Python believes that, miniz the offset.
-    let place = end.start.checked_sub(end.directory_len).ok_or(ErrorKind::NoDirectory {})?;
-    match place.checked_sub(end.directory) {
-        Some(base) => end.base = base,
-        None => end.sound = false,
+    // Python believes that the directory is in front of the end records, miniz the offset.
+    let place = end.start.saturating_sub(end.directory_len);
+    let is_directory = |at: u64| has(source, at, b"PK\x01\x02");
+    if place != end.directory && end.entries > 0 && is_directory(end.directory)? {
+        if is_directory(place)? {
+            end.second = true;
+            end.base = place.saturating_sub(end.directory);
+            end.directory = place;
+        } else {
+            end.sound = false;
+        }
+    } else {
+        end.base = place.saturating_sub(end.directory);
+        end.sound &= place >= end.directory;
+        end.directory = place;
     }
-    if end.base > 0 && end.entries > 0 && has(source, end.directory, b"PK\x01\x02")? {
-        end.second = true;
-    }
-    end.directory = place;
+    let most = end.start.checked_sub(end.directory).ok_or(ErrorKind::NoDirectory {})?;
+    end.sound &= end.directory_len <= most;
+    end.directory_len = end.directory_len.min(most);
     // What is in front of the directory are members, which may be archives.
-    let from = usize::try_from(place.saturating_sub(tail_start)).unwrap_or(usize::MAX);
+    let from = usize::try_from(end.directory.saturating_sub(tail_start)).unwrap_or(usize::MAX);
     let others = tail.get(from..).unwrap_or_default().windows(END_LEN).filter(is_end).count();
     end.second |= others > 1;
     Ok(end)
