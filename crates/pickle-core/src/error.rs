@@ -129,8 +129,8 @@ located_error::errors! {
     }
 }
 
-impl Error {
-    pub(crate) fn read(cause: read_at::Error) -> Self {
+impl From<read_at::Error> for Error {
+    fn from(cause: read_at::Error) -> Self {
         let mut error = Self::from(ErrorKind::Read {});
         error.0.cause = Some(alloc::boxed::Box::new(cause));
         error
@@ -167,7 +167,7 @@ impl Fault {
             Self::Memo(index) => ErrorKind::Memo { opcode, index }.into(),
             Self::Limit(limit, allowed) => ErrorKind::Limit { limit, allowed }.into(),
             Self::Memory => ErrorKind::OutOfMemory {}.into(),
-            Self::Read(error) => Error::read(error),
+            Self::Read(error) => error.into(),
             Self::Kind(kind) => kind.into(),
         }
     }

@@ -87,7 +87,7 @@ pub fn pass<R: ReadAt>(machine: &mut Machine<R>, array: &RawArray) -> Result<Ran
         Content::PaddedBytes(len) => {
             let at = machine.skip(1)?.start;
             let mut padding = [0];
-            machine.source().read_exact_at(at, &mut padding).map_err(Error::read)?;
+            machine.source().read_exact_at(at, &mut padding)?;
             machine.skip(padding[0].into())?;
             machine.skip(len)
         }

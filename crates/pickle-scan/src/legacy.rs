@@ -72,15 +72,11 @@ impl Legacy {
                 return Ok(None);
             }
             let at = machine.position();
-            (**machine.source()).read_exact_at(at, &mut count).map_err(read_error)?;
+            (**machine.source()).read_exact_at(at, &mut count)?;
             let len = u64::from_le_bytes(count).checked_mul(*width).and_then(|len| len.checked_add(8));
             let Some(len) = len.filter(|len| *len <= machine.rest()) else { return Ok(None) };
             machine.skip(len)?;
         }
         Ok(Some(machine.rest()))
     }
-}
-
-fn read_error(_: read_at::Error) -> Error {
-    pickle_core::ErrorKind::Read {}.into()
 }

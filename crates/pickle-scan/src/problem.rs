@@ -80,6 +80,8 @@ located_error::kinds! {
             /// How many.
             len: u64,
         } = "sc-trailing-bytes" (Verification), "{len} bytes after the last pickle" => UNKNOWN;
+        /// A pickle that PyTorch does not read, beside the one that it reads.
+        SidePickle {} = "sc-side-pickle" (Verification), "another pickle in the archive" => UNKNOWN;
         /// A nested file that is too deep or not stored as bytes.
         NestedUnread {} = "sc-nested" (Verification), "a nested pickle cannot be read" => UNKNOWN;
         /// The stream cannot be followed. A loader has executed what comes before.

@@ -28,13 +28,16 @@ pub struct Options<'o> {
     pub allow: &'o [(&'o str, &'o str)],
     /// Pickles within pickles that are followed.
     pub depth: u32,
+    /// Bytes that compressed members and files of one file may have in all, when decompressed: they are kept in memory one after the other.
+    pub inflated: u64,
     /// Findings and names that are kept; the verdict considers all.
     pub kept: usize,
 }
 
 impl Options<'_> {
     /// Nothing is trusted.
-    pub const DEFAULT: Self = Self { limits: Limits::DEFAULT, allow: &[], depth: 4, kept: 1000 };
+    pub const DEFAULT: Self =
+        Self { limits: Limits::DEFAULT, allow: &[], depth: 4, inflated: 1 << 28, kept: 1000 };
 }
 
 /// Something that a file of tensors does not need.
@@ -94,13 +97,23 @@ pub struct Report {
     pub dropped: u64,
     /// Opcodes that were followed.
     pub opcodes: u64,
+    /// Calls among them.
+    pub calls: u64,
     verdict: Verdict,
     kept: usize,
 }
 
 impl Report {
     pub(crate) const fn new(kept: usize) -> Self {
-        Self { findings: Vec::new(), names: Vec::new(), dropped: 0, opcodes: 0, verdict: Verdict::Safe, kept }
+        Self {
+            findings: Vec::new(),
+            names: Vec::new(),
+            dropped: 0,
+            opcodes: 0,
+            calls: 0,
+            verdict: Verdict::Safe,
+            kept,
+        }
     }
 
     /// The worst of all findings.

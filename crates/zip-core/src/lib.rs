@@ -19,5 +19,5 @@ pub use crate::archive::Archive;
 pub use crate::entry::{Entry, Method};
 pub use crate::error::{Error, ErrorKind};
 pub use crate::limits::Limits;
-pub use crate::member::{Checksum, Member};
+pub use crate::member::{Checksum, Member, Wrapper, decompress};
 pub use crate::problem::{Finding, Problem};

@@ -1,6 +1,7 @@
 //! Reading members.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use crc32fast::Hasher;
@@ -57,12 +58,7 @@ impl<'a, R: ReadAt> Member<'a, R> {
         let rest = entry.data.clone().ok_or_else(|| Error::from(ErrorKind::NoData {}).at(entry.header))?;
         let inflate = match entry.method {
             Method::STORED => None,
-            Method::DEFLATED => Some(Box::new(Inflate {
-                state: InflateState::new_boxed(DataFormat::Raw),
-                input: [0; INPUT],
-                pending: 0..0,
-                ended: false,
-            })),
+            Method::DEFLATED => Some(Inflate::new(DataFormat::Raw)),
             Method(method) => return Err(Error::from(ErrorKind::Method { method }).at(entry.header)),
         };
         Ok(Self {
@@ -131,7 +127,54 @@ impl<'a, R: ReadAt> Member<'a, R> {
     }
 }
 
+/// What is around a deflate stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrapper {
+    /// Nothing, as in archives and after the header of gzip.
+    Raw,
+    /// The header and the checksum of zlib.
+    Zlib,
+}
+
+/// Decompresses a deflate stream at the beginning of `range` outside of an archive. Returns at most `max` bytes and where the stream ends.
+///
+/// # Errors
+///
+/// [`ErrorKind::Deflate`]; [`ErrorKind::Limit`] if there are more than `max` bytes; [`ErrorKind::Short`] if the stream ends early; [`ErrorKind::Read`].
+pub fn decompress<R: ReadAt>(
+    source: &R,
+    range: Range<u64>,
+    wrapper: Wrapper,
+    max: u64,
+) -> Result<(Vec<u8>, u64), Error> {
+    let mut state = Inflate::new(match wrapper {
+        Wrapper::Raw => DataFormat::Raw,
+        Wrapper::Zlib => DataFormat::Zlib,
+    });
+    let (mut rest, mut out, mut piece) = (range, Vec::new(), [0; INPUT]);
+    loop {
+        let len = state.read(source, &mut rest, &mut piece)?;
+        let found = (out.len() + len) as u64;
+        if found > max {
+            return Err(ErrorKind::Limit { limit: "max", allowed: max, found }.into());
+        }
+        if len == 0 && !state.ended {
+            return Err(Error::from(ErrorKind::Short { expected: found + 1, found }).at(rest.start));
+        }
+        if len == 0 {
+            return Ok((out, rest.start - state.pending.len() as u64));
+        }
+        out.try_reserve(len).map_err(|_| ErrorKind::OutOfMemory {})?;
+        out.extend_from_slice(piece.get(..len).unwrap_or_default());
+    }
+}
+
 impl Inflate {
+    fn new(format: DataFormat) -> Box<Self> {
+        let state = InflateState::new_boxed(format);
+        Box::new(Self { state, input: [0; INPUT], pending: 0..0, ended: false })
+    }
+
     /// 0 at the end of the stream or of its input.
     fn read<R: ReadAt>(&mut self, source: &R, rest: &mut Range<u64>, out: &mut [u8]) -> Result<usize, Error> {
         while !self.ended {

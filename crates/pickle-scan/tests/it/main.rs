@@ -1,4 +1,5 @@
 //! The public API: every vector with a verdict, every rule.
 
+mod files;
 mod rules;
 mod vectors;
