@@ -121,12 +121,13 @@ struct Files<'o> {
 }
 
 /// Compressed files that are not opened.
-const UNREAD: [(&[u8], &str); 7] = [
+const UNREAD: [(&[u8], &str); 8] = [
     (b"\xfd7zXZ\0", "compressed with xz"),
     (b"BZh", "compressed with bzip2"),
     (b"]\0\0", "compressed with lzma"),
     (b"\x04\x22\x4d\x18", "compressed with lz4"),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
+    (b"ZF", "compressed by an old joblib"),
     (b"7z\xbc\xaf\x27\x1c", "7z archive"),
     (b"Rar!", "rar archive"),
 ];
@@ -176,7 +177,7 @@ impl Files<'_> {
                 }
             },
         };
-        if start.get(257..262) == Some(b"ustar") {
+        if is_tar(start) {
             self.tar(source, path, depth)?;
             // An archive in its last member: Python's `zipfile` opens that as if the file were one.
             if let Some((archive, _)) = &archive {
@@ -221,8 +222,9 @@ impl Files<'_> {
             !matches!(finding.problem, Problem::Malformed { .. } | Problem::TrailingBytes { .. })
         });
         let named = report.names.iter().any(|name| is_dotted(&name.module) && is_dotted(&name.name));
-        let dangerous =
-            report.names.iter().any(|name| name.standing == Standing::Dangerous && is_dotted(&name.name));
+        let runs = report.verdict() == Verdict::Dangerous && report.calls > 0;
+        let dangerous = runs
+            || report.names.iter().any(|name| name.standing == Standing::Dangerous && is_dotted(&name.name));
         // A file that is no text and breaks off, as a pickle of protocol 0 or 1 that was cut.
         let cut = report
             .findings
@@ -294,8 +296,12 @@ impl Files<'_> {
         };
         for entry in archive.entries().iter().filter(|entry| !entry.is_folder()) {
             let inside = roots.iter().find_map(|root| entry.name().strip_prefix(root.as_str()));
-            let storage = inside
-                .is_some_and(|rest| rest.starts_with("data/") || (script && rest.starts_with("constants/")));
+            let number = |rest: &str, folder: &str| {
+                rest.strip_prefix(folder)
+                    .is_some_and(|key| key.bytes().all(|byte| byte.is_ascii_digit()) && !key.is_empty())
+            };
+            let storage =
+                inside.is_some_and(|rest| number(rest, "data/") || (script && number(rest, "constants/")));
             if storage {
                 continue; // Elements, whatever they look like.
             }
@@ -362,7 +368,8 @@ impl Files<'_> {
             let mut header = [0; 512];
             source.read_exact_at(at, &mut header)?;
             if header.iter().all(|byte| *byte == 0) {
-                return Ok(());
+                at = data; // The end; some readers go on.
+                continue;
             }
             let name = header.split(|byte| *byte == 0).next().unwrap_or_default();
             let member = join(path, &String::from_utf8_lossy(name.get(..100).unwrap_or(name)));
@@ -386,6 +393,19 @@ impl Files<'_> {
     fn unopened(&mut self, path: &str, reason: &'static str) {
         self.report.unopened.push(Unopened { path: path.to_owned(), reason });
     }
+}
+
+/// Whether a block is a tar header: by its checksum, since the oldest kind has no magic number and PyTorch reads that, too.
+fn is_tar(block: &[u8]) -> bool {
+    let Some(digits) = block.get(148..156).filter(|_| block.len() == 512) else { return false };
+    let digits = core::str::from_utf8(digits).unwrap_or_default().trim_matches([' ', '\0']);
+    let Ok(declared) = i64::from_str_radix(digits, 8) else { return false };
+    // The field itself counts as spaces; some writers took bytes as signed.
+    let field = |idx: usize| (148..156).contains(&idx);
+    let sum = |value: fn(u8) -> i64| -> i64 {
+        block.iter().enumerate().map(|(idx, byte)| if field(idx) { 32 } else { value(*byte) }).sum()
+    };
+    declared == sum(i64::from) || declared == sum(|byte| byte.cast_signed().into())
 }
 
 /// Where the data of a gzip member begin; `None` if there is no header.

@@ -9,12 +9,14 @@ fn judged(bytes: &[u8]) -> (Format, Verdict) {
     (report.format, report.verdict())
 }
 
-/// A tar archive of one file.
+/// A tar archive of one file, of the oldest kind: without a magic number.
 fn tar(name: &str, data: &[u8]) -> Vec<u8> {
     let mut header = vec![0; 512];
     header[..name.len()].copy_from_slice(name.as_bytes());
     header[124..136].copy_from_slice(format!("{:011o}\0", data.len()).as_bytes());
-    header[257..262].copy_from_slice(b"ustar");
+    header[148..156].fill(b' ');
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
     let padding = data.len().next_multiple_of(512) - data.len();
     [&header, data, &vec![0; padding + 1024]].concat()
 }
@@ -77,6 +79,8 @@ fn other_files_are_no_pickles() {
         (Format::Zip, Verdict::Dangerous),
         "without data.pkl it is a file like others"
     );
+    bytes = zip("m/data/x", PAYLOAD);
+    assert_eq!(judged(&bytes).1, Verdict::Dangerous);
     bytes = b"\x93NUMPY\x01\0\x10\0{'descr': '<f4'}".to_vec();
     bytes.extend(PAYLOAD);
     assert_eq!(judged(&bytes), (Format::Numpy, Verdict::Safe));
