@@ -29,10 +29,13 @@ const SOFT: (&str, &str) = (
 const DUPLICATE_ITEM: &str = "E0152";
 
 /// The `no_std` crates, and calls that use each of them as a whole.
-const CRATES: [Promise; 11] = [
+const CRATES: [Promise; 14] = [
     Promise { name: "tensor-dtype", features: &["elements"], call: include_str!("nostd/tensor_dtype.rs") },
     Promise { name: "located-error", features: &["alloc"], call: include_str!("nostd/located_error.rs") },
     Promise { name: "foreign-format", features: &[], call: include_str!("nostd/foreign_format.rs") },
+    Promise { name: "pickle-core", features: &[], call: include_str!("nostd/pickle_core.rs") },
+    Promise { name: "zip-core", features: &[], call: include_str!("nostd/zip_core.rs") },
+    Promise { name: "pickle-scan", features: &[], call: include_str!("nostd/pickle_scan.rs") },
     Promise { name: "st-core", features: &[], call: include_str!("nostd/st_core.rs") },
     Promise { name: "st-structures", features: &[], call: include_str!("nostd/st_structures.rs") },
     Promise { name: "apr-quant", features: &[], call: include_str!("nostd/apr_quant.rs") },

@@ -11,7 +11,7 @@ pub(crate) enum Integer {
     Big(Vec<u8>),
 }
 
-/// What may be in front of the digits.
+/// What may be before the digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Octal {
     /// `010` is 8, as C's `strtol` has it.

@@ -36,7 +36,7 @@ pub(crate) struct Line {
 }
 
 impl<R: ReadAt> Reader<R> {
-    /// From `position`, or from the end if that is behind it.
+    /// From `position`, or from the end if that is before it.
     pub(crate) fn new(source: R, position: u64) -> Self {
         let len = source.total_len();
         Self {

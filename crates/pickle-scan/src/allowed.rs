@@ -347,7 +347,8 @@ const GROUPS: &[Group] = &[
         CLASS,
     ),
     // Arrays of NumPy.
-    group("numpy", &["ndarray"], CONSTANT),
+    group("numpy", &["ndarray", "matrix", "recarray", "record"], CONSTANT),
+    group("numpy.matrixlib.defmatrix", &["matrix"], CONSTANT),
     group("numpy", &["dtype"], Use::Container(Arguments::Dtype)),
     group("numpy._core.multiarray", &["_reconstruct"], Use::Container(Arguments::Reconstruct)),
     group("numpy._core.multiarray", &["scalar"], Use::Function(Arguments::Count(1, 2))),

@@ -86,7 +86,8 @@ pub(crate) fn expected(
         },
         Arguments::Reconstruct => match args {
             [class, shape, _] => {
-                global(class) == Some(("numpy", "ndarray"))
+                global(class).is_some_and(|(module, _)| module.starts_with("numpy"))
+                    && usage(class) == Some(Use::Constant)
                     && matches!(value(shape), Value::Tuple(_))
                     && object.construct == Construct::Reduce
             }

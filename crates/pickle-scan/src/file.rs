@@ -186,7 +186,7 @@ impl Files<'_> {
             return Ok(Format::Tar);
         }
         if let Some((archive, findings)) = archive {
-            // What is in front may be loaded, too.
+            // What is before the archive may be loaded, too.
             if !start.starts_with(b"PK") {
                 self.maybe_stream(source, path, origin, is_pickle)?;
             }

@@ -106,9 +106,9 @@ impl<R: ReadAt> Archive<R> {
         if end.second {
             findings.add(None, end.start, Problem::SecondEnd {});
         }
-        let behind = source.total_len() - end.end;
-        if behind > 0 {
-            findings.add(None, end.end, Problem::Behind { len: behind });
+        let trailing = source.total_len() - end.end;
+        if trailing > 0 {
+            findings.add(None, end.end, Problem::Trailing { len: trailing });
         }
         checks::locals(&source, &mut entries, end.directory, &mut findings)?;
         checks::names(&entries, &mut findings);

@@ -67,14 +67,14 @@ pub(crate) fn locals<R: ReadAt + ?Sized>(
             findings.add(Some(extent.idx), extent.start, Problem::Overlap {});
         } else if extent.start > reached {
             let len = extent.start - reached;
-            let problem = if reached == 0 { Problem::Front { len } } else { Problem::Gap { len } };
+            let problem = if reached == 0 { Problem::Leading { len } } else { Problem::Gap { len } };
             findings.add(None, reached, problem);
         }
         reached = reached.max(extent.end);
     }
     if directory > reached {
         let len = directory - reached;
-        let problem = if reached == 0 { Problem::Front { len } } else { Problem::Gap { len } };
+        let problem = if reached == 0 { Problem::Leading { len } } else { Problem::Gap { len } };
         findings.add(None, reached, problem);
     }
     Ok(())

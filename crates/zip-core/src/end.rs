@@ -17,7 +17,7 @@ pub(crate) struct End {
     pub(crate) directory: u64,
     pub(crate) directory_len: u64,
     pub(crate) entries: u64,
-    /// Bytes in front of the archive, by which all offsets are too small.
+    /// Bytes before the archive, by which all offsets are too small.
     pub(crate) base: u64,
     /// Where the end records begin, and where the comment ends.
     pub(crate) start: u64,
@@ -62,7 +62,7 @@ pub(crate) fn find<R: ReadAt + ?Sized>(source: &R) -> Result<End, Error> {
     end.sound &= end.end <= total;
     end.end = end.end.min(total);
     zip64(source, &mut end)?;
-    // Python believes that the directory is in front of the end records, miniz the offset.
+    // Python believes that the directory is before the end records, miniz the offset.
     let place = end.start.saturating_sub(end.directory_len);
     let is_directory = |at: u64| has(source, at, b"PK\x01\x02");
     if place != end.directory && end.entries > 0 && is_directory(end.directory)? {
@@ -81,7 +81,7 @@ pub(crate) fn find<R: ReadAt + ?Sized>(source: &R) -> Result<End, Error> {
     let most = end.start.checked_sub(end.directory).ok_or(ErrorKind::NoDirectory {})?;
     end.sound &= end.directory_len <= most;
     end.directory_len = end.directory_len.min(most);
-    // What is in front of the directory are members, which may be archives.
+    // What is before the directory are members, which may be archives.
     let from = usize::try_from(end.directory.saturating_sub(tail_start)).unwrap_or(usize::MAX);
     let others = tail.get(from..).unwrap_or_default().windows(END_LEN).filter(is_end).count();
     end.second |= others > 1;
@@ -98,7 +98,7 @@ fn zip64<R: ReadAt + ?Sized>(source: &R, end: &mut End) -> Result<(), Error> {
     source.read_exact_at(locator, &mut bytes)?;
     let mut fields = Fields(bytes.get(8..).unwrap_or_default());
     let declared = fields.u64();
-    // In front of the locator, or where that says, if the file has nothing in front.
+    // Before the locator, or where that says, if nothing is before the archive.
     let adjacent = locator.checked_sub(END64_LEN);
     let mut record = declared;
     if let Some(adjacent) = adjacent

@@ -12,7 +12,7 @@ located_error::errors! {
     pub enum ErrorKind {
         /// There is no end record of a ZIP archive in the last 64 KiB.
         NoEnd {} = "zc-end" (Invalid), "not a ZIP archive: no end record" => "check that this is the right file";
-        /// The central directory is not where the end record says, nor in front of it.
+        /// The central directory is not where the end record says, nor before it.
         NoDirectory {} = "zc-directory" (Invalid), "the central directory is missing" => DOWNLOAD;
         /// The member's local header or its data are not in the file.
         NoData {} = "zc-data" (Invalid), "the data of the member are missing" => DOWNLOAD;

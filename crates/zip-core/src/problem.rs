@@ -18,16 +18,16 @@ located_error::kinds! {
     /// What contradicts what.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Problem {
-        /// There is something in front of the archive: a loader that looks at the first bytes takes the file for something else.
-        Front {
-            /// Bytes in front of the first member.
+        /// There are bytes before the archive: a loader that looks at the first bytes takes the file for something else.
+        Leading {
+            /// Bytes before the first member.
             len: u64,
-        } = "zc-front" (Verification), "{len} bytes in front of the archive" => AMBIGUOUS;
-        /// There is something behind the end record and its comment.
-        Behind {
+        } = "zc-leading" (Verification), "{len} bytes before the archive" => AMBIGUOUS;
+        /// There are bytes after the end record and its comment.
+        Trailing {
             /// How many bytes.
             len: u64,
-        } = "zc-behind" (Verification), "{len} bytes behind the archive" => AMBIGUOUS;
+        } = "zc-trailing" (Verification), "{len} bytes after the archive" => AMBIGUOUS;
         /// There is another end record: some readers take the first, some the last.
         SecondEnd {} = "zc-second-end" (Verification), "a second end record" => AMBIGUOUS;
         /// The end records disagree about the directory, or the directory is not what they declare.
@@ -45,17 +45,17 @@ located_error::kinds! {
         Name {} = "zc-name" (Verification), "the name is ambiguous or leaves the folder" => AMBIGUOUS;
         /// There is no local header where the directory says.
         LocalMissing {} = "zc-local-missing" (Verification), "no local header" => AMBIGUOUS;
-        /// The name in front of the member is another one.
+        /// The name before the member is another one.
         LocalName {} = "zc-local-name" (Verification), "the local header has another name" => AMBIGUOUS;
-        /// The compression method in front of the member is another one.
+        /// The compression method before the member is another one.
         LocalMethod {} = "zc-local-method" (Verification), "the local header has another compression method" => AMBIGUOUS;
-        /// The flags in front of the member are others.
+        /// The flags before the member are others.
         LocalFlags {} = "zc-local-flags" (Verification), "the local header has other flags" => AMBIGUOUS;
-        /// The sizes in front of the member are others.
+        /// The sizes before the member are others.
         LocalSize {} = "zc-local-size" (Verification), "the local header has other sizes" => AMBIGUOUS;
-        /// The checksum in front of the member is another one.
+        /// The checksum before the member is another one.
         LocalChecksum {} = "zc-local-checksum" (Verification), "the local header has another checksum" => AMBIGUOUS;
-        /// The sizes or the checksum behind the member are others.
+        /// The sizes or the checksum after the member are others.
         Descriptor {} = "zc-descriptor" (Verification), "the data descriptor has other sizes or another checksum" => AMBIGUOUS;
         /// The member is marked as encrypted: some readers refuse it, some read it as it is.
         Encrypted {} = "zc-encrypted" (Verification), "the member is marked as encrypted" => AMBIGUOUS;

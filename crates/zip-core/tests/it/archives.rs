@@ -52,7 +52,7 @@ fn each_contradiction_has_its_finding() {
         (|bytes, at| bytes[at.locals[0] + 18] = 9, &["zc-local-size"]),
         (|bytes, at| bytes[at.locals[0] + 22] = 9, &["zc-local-size"]),
         (|bytes, at| bytes[at.locals[0] + 14] ^= 1, &["zc-local-checksum"]),
-        (|bytes, at| bytes[at.locals[0]] = b'X', &["zc-local-missing", "zc-front", "zc-data"]),
+        (|bytes, at| bytes[at.locals[0]] = b'X', &["zc-local-missing", "zc-leading", "zc-data"]),
         (|bytes, at| bytes[at.directory - 1] = 9, &["zc-descriptor"]),
         (|bytes, at| bytes[at.centrals[0] + 8] = 1, &["zc-encrypted", "zc-local-flags"]),
         (|bytes, at| bytes[at.centrals[0] + 10] = 99, &["zc-unknown-method", "zc-local-method", "zc-method"]),
@@ -68,15 +68,15 @@ fn each_contradiction_has_its_finding() {
         (|bytes, at| bytes[at.end + 10] = 2, &["zc-end-differs"]),
         (|bytes, at| bytes[at.end + 4] = 1, &["zc-end-differs"]),
         (|bytes, at| bytes[at.end + 20] = 1, &["zc-end-differs"]),
-        (|bytes, _| bytes.extend(b"xyz"), &["zc-behind"]),
-        (|bytes, _| drop(bytes.splice(0..0, *b"junk")), &["zc-front"]),
+        (|bytes, _| bytes.extend(b"xyz"), &["zc-trailing"]),
+        (|bytes, _| drop(bytes.splice(0..0, *b"junk")), &["zc-leading"]),
         (
             |bytes, at| {
                 let end = bytes[at.end..].to_vec();
                 bytes[at.end + 20] = 22;
                 bytes.extend(end);
             },
-            &["zc-second-end", "zc-end-differs", "zc-behind"],
+            &["zc-second-end", "zc-end-differs", "zc-trailing"],
         ),
     ];
     for (number, (patch, expected)) in cases.iter().enumerate() {
@@ -128,7 +128,7 @@ fn refusals_and_limits() {
     let code = |bytes: &[u8], limits: &Limits| Archive::open(bytes, limits).expect_err("refused").code();
     assert_eq!(code(b"", &Limits::DEFAULT), "zc-end");
     assert_eq!(code(&bytes[..bytes.len() - 1], &Limits::DEFAULT), "zc-end");
-    // The directory is found where the record says, or in front of the record.
+    // The directory is found where the record says, or before the record.
     let mut moved = bytes.clone();
     moved[places.end + 12] = 0xff;
     assert_eq!(codes(&moved).expect("an archive"), ["zc-end-differs"]);

@@ -12,7 +12,7 @@ const FINDINGS: &[(&str, &[&str])] = &[
     ("hostile/torch/flag_encrypted.pt", &["zc-encrypted"]),
     ("hostile/torch/local_name.pt", &["zc-local-name"]),
     ("hostile/torch/other_folder.pt", &["zc-name"]),
-    ("hostile/torch/pickle_then_zip.pt", &["zc-front"]),
+    ("hostile/torch/pickle_then_zip.pt", &["zc-leading"]),
     ("hostile/torch/two_data_pkl.pt", &["zc-duplicate"]),
 ];
 
