@@ -191,6 +191,8 @@ fn vectors_of(target: &str) -> PathBuf {
         // Encrypted and signed ones among them.
         "decrypt" => "apr",
         "quant" => "quantization",
+        // Most of them are archives.
+        "zip" => "pickle",
         // Of every format.
         "model" => "",
         format => format,
@@ -234,7 +236,7 @@ fn find_vectors(folder: &Path, is_vector: bool, found: &mut Vec<PathBuf>) {
 /// Bytes of the longest input worth trying, where the longest vector would decide. Numbers need space for a few of the longest
 /// blocks.
 fn longest_input(target: &str) -> Option<u32> {
-    ["apr", "decrypt", "gguf", "model", "pipeline", "quant", "serve", "structures"]
+    ["apr", "decrypt", "gguf", "model", "pickle", "pipeline", "quant", "serve", "structures", "zip"]
         .contains(&format_of(target))
         .then_some(4096)
 }

@@ -75,6 +75,7 @@ impl<R: ReadAt> Archive<R> {
                 crc32: header.crc32,
                 stored_len: header.stored_len,
                 len: header.len,
+                central: at,
                 header: header.offset.saturating_add(end.base),
                 data: None,
             };

@@ -27,8 +27,8 @@ pub(crate) fn locals<R: ReadAt + ?Sized>(
     let mut extents = Vec::new();
     extents.try_reserve_exact(entries.len()).map_err(|_| ErrorKind::OutOfMemory {})?;
     for (idx, entry) in entries.iter_mut().enumerate() {
-        let start = entry.header;
-        let missing = |findings: &mut Findings| findings.add(Some(idx), start, Problem::LocalMissing {});
+        let (start, central) = (entry.header, entry.central);
+        let missing = |findings: &mut Findings| findings.add(Some(idx), central, Problem::LocalMissing {});
         let mut fixed = [0; LOCAL_LEN];
         let fits = |end: Option<u64>| end.filter(|end| *end <= directory);
         let Some(_) = fits(start.checked_add(LOCAL_LEN as u64)) else {
@@ -152,7 +152,7 @@ pub(crate) fn names(entries: &[Entry], findings: &mut Findings) {
             && name(first) == name(second)
             && let Some(entry) = entries.get(second)
         {
-            findings.add(Some(second), entry.header, Problem::Duplicate {});
+            findings.add(Some(second), entry.central, Problem::Duplicate {});
         }
     }
 }

@@ -42,7 +42,9 @@ pub struct Entry {
     pub(crate) crc32: u32,
     pub(crate) stored_len: u64,
     pub(crate) len: u64,
-    /// From the start of the source.
+    /// Of the header in the directory, from the start of the source.
+    pub(crate) central: u64,
+    /// Of the local header, as declared.
     pub(crate) header: u64,
     pub(crate) data: Option<Range<u64>>,
 }
