@@ -191,8 +191,8 @@ fn vectors_of(target: &str) -> PathBuf {
         // Encrypted and signed ones among them.
         "decrypt" => "apr",
         "quant" => "quantization",
-        // Most of them are archives.
-        "zip" => "pickle",
+        // Files of other formats, most of them archives or pickles.
+        "zip" | "pickle" => "import",
         // Of every format.
         "model" => "",
         format => format,

@@ -35,7 +35,7 @@ const CRATES: [Promise; 14] = [
     Promise { name: "foreign-format", features: &[], call: include_str!("nostd/foreign_format.rs") },
     Promise { name: "pickle-core", features: &[], call: include_str!("nostd/pickle_core.rs") },
     Promise { name: "zip-core", features: &[], call: include_str!("nostd/zip_core.rs") },
-    Promise { name: "pickle-scan", features: &[], call: include_str!("nostd/pickle_scan.rs") },
+    Promise { name: "model-scan", features: &[], call: include_str!("nostd/model_scan.rs") },
     Promise { name: "st-core", features: &[], call: include_str!("nostd/st_core.rs") },
     Promise { name: "st-structures", features: &[], call: include_str!("nostd/st_structures.rs") },
     Promise { name: "apr-quant", features: &[], call: include_str!("nostd/apr_quant.rs") },

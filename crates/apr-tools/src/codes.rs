@@ -27,6 +27,10 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
         model_file::ErrorKind::TABLE,
         apr_convert::ErrorKind::TABLE,
         apr_quant::ErrorKind::TABLE,
+        pickle_core::ErrorKind::TABLE,
+        zip_core::ErrorKind::TABLE,
+        zip_core::Problem::TABLE,
+        model_scan::Problem::TABLE,
         #[cfg(feature = "serve")]
         apr_serve::ErrorKind::TABLE,
         #[cfg(feature = "serve")]

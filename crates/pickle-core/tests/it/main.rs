@@ -20,7 +20,7 @@ fn vector(name: &str) -> Vec<u8> {
 }
 
 fn vectors() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/pickle")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import")
 }
 
 /// All events of one pickle, and the code and offset of its error.

@@ -7,7 +7,7 @@ use pickle_core::{EventKind, Framing, Limits, Machine, Value, ValueId};
 
 #[test]
 fn what_an_unpickler_does_is_done() {
-    let text = String::from_utf8(super::vector("unpicklers.txt")).expect("text");
+    let text = String::from_utf8(super::vector("../pickle/unpicklers.txt")).expect("text");
     let mut failures = Vec::new();
     for (number, row) in text.lines().enumerate() {
         let columns: Vec<_> = row.split('\t').collect();

@@ -18,7 +18,7 @@ const FINDINGS: &[(&str, &[&str])] = &[
 
 #[test]
 fn contradictions_are_found_and_nothing_else() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/pickle");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import");
     let mut folders: Vec<PathBuf> = vec![root.clone()];
     let mut archives = 0;
     while let Some(folder) = folders.pop() {

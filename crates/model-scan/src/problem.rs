@@ -1,0 +1,132 @@
+//! Kinds of findings.
+
+use alloc::string::String;
+
+const DANGEROUS: &str = "do not load this file";
+const UNKNOWN: &str =
+    "load it only if you trust its author; ask for a file of tensors alone, for example safetensors";
+const DAMAGED: &str = "do not load this file: fetch it again and compare its SHA-256 with the publisher's";
+
+/// What loading a file would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Only names that files of tensors need, used as their writers use them.
+    Safe,
+    /// Something that files of tensors do not need.
+    Suspicious,
+    /// The stream breaks off or cannot be followed to its end.
+    Malformed,
+    /// Code is run.
+    Dangerous,
+}
+
+impl Verdict {
+    /// The word in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::Suspicious => "suspicious",
+            Self::Malformed => "malformed",
+            Self::Dangerous => "dangerous",
+        }
+    }
+}
+
+located_error::kinds! {
+    /// What was found.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub enum Problem {
+        /// A name that runs code, opens files or reaches other names. It is imported when the file is loaded, and usually called.
+        DangerousName {
+            /// The module, as Python 3 names it.
+            module: String,
+            /// The name in it.
+            name: String,
+            /// What it does.
+            reason: &'static str,
+        } = "sc-dangerous-name" (Verification), "{module}.{name}: {reason}" => DANGEROUS;
+        /// A path of attributes from a known module, which reaches any other module: no program that writes pickles needs that.
+        AttributePath {
+            /// The module, as Python 3 names it.
+            module: String,
+            /// The path.
+            name: String,
+        } = "sc-attribute-path" (Verification), "{module}.{name}: a path to other names" => DANGEROUS;
+        /// The name that is resolved is the result of a call, so that it cannot be known without running the call.
+        ComputedName {} = "sc-computed-name" (Verification), "a computed name is resolved" => DANGEROUS;
+        /// What is called is the result of another call, so that it cannot be known without running that call.
+        ComputedCall {} = "sc-computed-call" (Verification), "the result of a call is called" => DANGEROUS;
+        /// Attributes of a function, class or module are replaced, which changes what other code does.
+        StateOfName {} = "sc-state-of-name" (Verification), "attributes of a function or class are replaced" => DANGEROUS;
+        /// A name that is not among those that files of tensors need. Its module is imported when the file is loaded.
+        UnknownName {
+            /// The module, as Python 3 names it.
+            module: String,
+            /// The name in it.
+            name: String,
+        } = "sc-unknown-name" (Verification), "{module}.{name}: unknown name" => UNKNOWN;
+        /// A known name is used in another way than the program that writes it does.
+        UnexpectedUse {
+            /// The module, as Python 3 names it.
+            module: String,
+            /// The name in it.
+            name: String,
+        } = "sc-unexpected-use" (Verification), "{module}.{name}: unexpected use" => UNKNOWN;
+        /// State is set, or items are added, where no program that writes pickles does it.
+        UnexpectedState {} = "sc-unexpected-state" (Verification), "unexpected change of an object" => UNKNOWN;
+        /// A code of the extension registry, whose name is known to the loading process alone.
+        Extension {
+            /// The code.
+            code: u32,
+        } = "sc-extension" (Verification), "extension code {code}" => UNKNOWN;
+        /// A persistent id that is none of a PyTorch storage: what it means is decided by the loader.
+        PersistentId {} = "sc-persistent-id" (Verification), "unknown persistent id" => UNKNOWN;
+        /// A buffer that is not in the file.
+        OutOfBand {} = "sc-out-of-band" (Verification), "an out-of-band buffer is taken" => UNKNOWN;
+        /// A frame and the opcodes disagree: the file is another program for `pickle.load` than for `pickle.loads`.
+        FrameMismatch {} = "sc-frame" (Verification), "frames and opcodes disagree" => UNKNOWN;
+        /// A pickle follows the first one. A program that loads again from the same file runs it.
+        SeveralPickles {} = "sc-several-pickles" (Verification), "another pickle follows" => UNKNOWN;
+        /// Bytes after the last pickle, of which nothing is known.
+        TrailingBytes {
+            /// How many.
+            len: u64,
+        } = "sc-trailing-bytes" (Verification), "{len} bytes after the last pickle" => UNKNOWN;
+        /// A pickle that PyTorch does not read, beside the one that it reads.
+        SidePickle {} = "sc-side-pickle" (Verification), "another pickle in the archive" => UNKNOWN;
+        /// A nested file that is too deep or not stored as bytes.
+        NestedUnread {} = "sc-nested" (Verification), "a nested pickle cannot be read" => UNKNOWN;
+        /// The stream cannot be followed. A loader has executed what comes before.
+        Malformed {
+            /// Code of the error.
+            cause: &'static str,
+        } = "sc-malformed" (Verification), "the stream cannot be followed ({cause})" => DAMAGED;
+    }
+}
+
+impl Problem {
+    /// The verdict for a file with this finding alone.
+    #[must_use]
+    pub const fn verdict(&self) -> Verdict {
+        match self {
+            Self::DangerousName { .. }
+            | Self::AttributePath { .. }
+            | Self::ComputedName {}
+            | Self::ComputedCall {}
+            | Self::StateOfName {} => Verdict::Dangerous,
+            Self::Malformed { .. } => Verdict::Malformed,
+            _ => Verdict::Suspicious,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        assert_eq!(located_error::problems(Problem::TABLE, "sc-"), [""; 0]);
+    }
+}

@@ -1,0 +1,117 @@
+//! Files that are no plain stream.
+
+use model_scan::{Format, Options, Verdict, scan_file};
+
+const PAYLOAD: &[u8] = b"cos\nsystem\n(S':'\ntR.";
+
+fn judged(bytes: &[u8]) -> (Format, Verdict) {
+    let report = scan_file(bytes, &Options::DEFAULT).expect("a report");
+    (report.format, report.verdict())
+}
+
+/// A tar archive of one file, of the oldest kind: without a magic number.
+fn tar(name: &str, data: &[u8]) -> Vec<u8> {
+    let mut header = vec![0; 512];
+    header[..name.len()].copy_from_slice(name.as_bytes());
+    header[124..136].copy_from_slice(format!("{:011o}\0", data.len()).as_bytes());
+    header[148..156].fill(b' ');
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let padding = data.len().next_multiple_of(512) - data.len();
+    [&header, data, &vec![0; padding + 1024]].concat()
+}
+
+/// A ZIP archive of one stored file.
+fn zip(name: &str, data: &[u8]) -> Vec<u8> {
+    let crc = data.iter().fold(!0_u32, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    });
+    let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    common.extend((!crc).to_le_bytes());
+    common.extend([(data.len() as u32).to_le_bytes(); 2].concat());
+    common.extend([name.len() as u8, 0, 0, 0]);
+    let local = [b"PK\x03\x04".as_slice(), &common, name.as_bytes(), data].concat();
+    let central = [b"PK\x01\x02\x14\0".as_slice(), &common, &[0; 14], name.as_bytes()].concat();
+    let (len, at) = ((central.len() as u32).to_le_bytes(), (local.len() as u32).to_le_bytes());
+    [&local, &central, b"PK\x05\x06\0\0\0\0\x01\0\x01\0".as_slice(), &len, &at, &[0, 0]].concat()
+}
+
+#[test]
+fn payloads_are_found_in_whatever_they_are_packed() {
+    let zlib = b"\x78\x9c\x4b\xce\x2f\xe6\x2a\xae\x2c\x2e\x49\xcd\xe5\xd2\x08\x56\xb7\x52\xe7\x2a\x09\xd2\x03\x00\x46\x97\x06\x00";
+    let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xf3\xd3\x03\x00\xbb\x7d\xf5\xf3\x02\x00\x00\x00\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x4b\xce\x2f\xe6\x2a\xae\x2c\x2e\x49\xcd\xe5\xd2\x08\x56\xb7\x52\xe7\x2a\x09\xd2\x03\x00\x33\xb0\x7d\xb6\x14\x00\x00\x00";
+    let named = b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x02\xff\x6e\x61\x6d\x65\x00\x4b\xce\x2f\xe6\x2a\xae\x2c\x2e\x49\xcd\xe5\xd2\x08\x56\xb7\x52\xe7\x2a\x09\xd2\x03\x00\x33\xb0\x7d\xb6\x14\x00\x00\x00";
+    let packed = [
+        (zip("a", PAYLOAD), Format::Zip),
+        (zip("m/data.pkl", PAYLOAD), Format::Torch),
+        (zip("a", &zip("b", PAYLOAD)), Format::Zip),
+        (tar("pickle", PAYLOAD), Format::Tar),
+        (tar("a", &zip("b", PAYLOAD)), Format::Tar),
+        ([PAYLOAD, &zip("a", b"text")].concat(), Format::Zip),
+        (zlib.to_vec(), Format::Compressed),
+        (gzip.to_vec(), Format::Compressed),
+        (named.to_vec(), Format::Compressed),
+        (zip("a", zlib), Format::Zip),
+    ];
+    for (number, (bytes, format)) in packed.iter().enumerate() {
+        assert_eq!(judged(bytes), (*format, Verdict::Dangerous), "{number}");
+    }
+}
+
+#[test]
+fn other_files_are_no_pickles() {
+    for bytes in [
+        b"class Net(Module):\n  def f(self):\n".as_slice(),
+        b"cat\ndog\nbird\n",
+        b"{\"a\": 1}",
+        b"The quick brown fox",
+        b"GGUF\x03\0\0\0\x02\0\0\0\0\0\0\0\x05",
+        b"copyright 2026\nall rights reserved\n",
+        b"PNG",
+    ] {
+        assert_eq!(judged(bytes), (Format::Other, Verdict::Safe), "{}", bytes.escape_ascii());
+    }
+    assert_eq!(judged(b""), (Format::Pickle, Verdict::Malformed));
+    // Elements that look like a pickle are elements.
+    let mut bytes = zip("m/data/0", PAYLOAD);
+    assert_eq!(
+        judged(&bytes),
+        (Format::Zip, Verdict::Dangerous),
+        "without data.pkl it is a file like others"
+    );
+    bytes = zip("m/data/x", PAYLOAD);
+    assert_eq!(judged(&bytes).1, Verdict::Dangerous);
+    bytes = b"\x93NUMPY\x01\0\x10\0{'descr': '<f4'}".to_vec();
+    bytes.extend(PAYLOAD);
+    assert_eq!(judged(&bytes), (Format::Numpy, Verdict::Safe));
+    let at = bytes.windows(3).position(|window| window == b"<f4").expect("the type");
+    bytes[at..at + 3].copy_from_slice(b"|O8");
+    assert_eq!(judged(&bytes), (Format::Numpy, Verdict::Dangerous));
+}
+
+#[test]
+fn what_is_not_opened_is_not_safe() {
+    for bytes in [
+        b"7z\xbc\xaf\x27\x1c\0\x04".as_slice(),
+        b"\xfd7zXZ\0\0",
+        b"BZh91AY",
+        b"\x1f\x8b\x08\0\0\0\0\0\0\0garbage",
+        b"\x28\xb5\x2f\xfd\0",
+        b"PK\x03\x04 broken",
+    ] {
+        assert_eq!(judged(bytes).1, Verdict::Suspicious, "{}", bytes.escape_ascii());
+    }
+    let mut nested = zip("a", b"text");
+    for _ in 0..6 {
+        nested = zip("a", &nested);
+    }
+    let report = scan_file(nested.as_slice(), &Options::DEFAULT).expect("a report");
+    assert_eq!((report.verdict(), report.unopened[0].reason), (Verdict::Suspicious, "nested too deep"));
+}
+
+#[test]
+fn parts_are_named_by_their_members() {
+    let report = scan_file(zip("a.zip", &zip("b", PAYLOAD)).as_slice(), &Options::DEFAULT).expect("a report");
+    assert_eq!(report.parts[0].path, "a.zip!b");
+    assert_eq!(report.parts[0].report.names[0].name, "system");
+}

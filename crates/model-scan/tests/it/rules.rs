@@ -1,0 +1,114 @@
+//! Each rule, and how each was bypassed elsewhere.
+
+use model_scan::{Options, Origin, Verdict, scan};
+
+fn codes(stream: &[u8], origin: Origin) -> (Verdict, Vec<&'static str>) {
+    let report = scan(stream, origin, &Options::DEFAULT).expect("a report");
+    (report.verdict(), report.findings.iter().map(|finding| finding.problem.code()).collect())
+}
+
+#[test]
+fn each_problem_is_found() {
+    use Verdict::{Dangerous, Malformed, Safe, Suspicious};
+
+    for (stream, verdict, expected) in [
+        (b"cos\nsystem\n.".as_slice(), Dangerous, &["sc-dangerous-name"][..]),
+        (b"c__builtin__\neval\n.", Dangerous, &["sc-dangerous-name"]),
+        (b"\x80\x04\x8c\x05torch\x8c\x0cnn.os.system\x93.", Dangerous, &["sc-attribute-path"]),
+        (b"\x80\x04cmy.module\nA.__class__\n.", Dangerous, &["sc-attribute-path"]),
+        (b"\x80\x04ccollections\nOrderedDict\n)R\x8c\x01x\x93.", Dangerous, &["sc-computed-name"]),
+        (b"ccollections\nOrderedDict\n)R)R.", Dangerous, &["sc-computed-call"]),
+        (b"ctorch\nfloat32\n}b.", Dangerous, &["sc-state-of-name"]),
+        (b"cmy.module\nC\n)\x81.", Suspicious, &["sc-unknown-name"]),
+        (b"ctorch\nfloat32\n)R.", Suspicious, &["sc-unexpected-use"]),
+        (b"c_codecs\nencode\n(S'a'\nS'zlib'\ntR.", Suspicious, &["sc-unexpected-use"]),
+        (b"ctorch._utils\n_rebuild_tensor_v2\n)R.", Suspicious, &["sc-unexpected-use"]),
+        (
+            b"ccollections\ndefaultdict\n(ctorch._utils\n_rebuild_tensor\ntR.",
+            Suspicious,
+            &["sc-unexpected-use"],
+        ),
+        (b"ccollections\ndefaultdict\n(c__builtin__\nlist\ntR.", Safe, &[]),
+        (b"ccollections\nOrderedDict\n)R(N}tb.", Suspicious, &["sc-unexpected-state"]),
+        (b"ccollections\nOrderedDict\n)RNNs.", Safe, &[]),
+        (b"ctorch\ndevice\n(S'cpu'\ntRNNs.", Suspicious, &["sc-unexpected-state"]),
+        (b"\x82\x01.", Suspicious, &["sc-extension"]),
+        (b"(S'storage'\nctorch\nFloatStorage\nS'0'\nS'cpu'\nI2\ntQ.", Suspicious, &["sc-persistent-id"]),
+        (b"\x97.", Suspicious, &["sc-out-of-band"]),
+        (b"N.N.", Suspicious, &["sc-several-pickles"]),
+        (b"N.\xff\xff", Suspicious, &["sc-trailing-bytes"]),
+        (b"N.cos\nsystem\n.", Dangerous, &["sc-dangerous-name", "sc-several-pickles"]),
+        (b"NR.", Malformed, &["sc-malformed"]),
+        (b"cos\nsystem\n)RR", Dangerous, &["sc-dangerous-name", "sc-malformed"]),
+        (b"", Malformed, &["sc-malformed"]),
+        (b"}S'os.system'\nS'cos\\nsystem\\n'\ns.", Safe, &[]),
+    ] {
+        let (found, codes) = codes(stream, Origin::File);
+        assert_eq!((found, &codes[..]), (verdict, expected), "{}", stream.escape_ascii());
+    }
+}
+
+#[test]
+fn names_depend_on_where_they_are() {
+    let storage = b"(S'storage'\nctorch\nFloatStorage\nS'0'\nS'cpu'\nI2\ntQ.";
+    assert_eq!(codes(storage, Origin::Torch).0, Verdict::Safe);
+    let script = b"\x80\x02c__torch__.m\nNet\n)\x81}b.";
+    assert_eq!(codes(script, Origin::TorchScript).0, Verdict::Safe);
+    assert_eq!(codes(script, Origin::Torch).0, Verdict::Suspicious);
+}
+
+#[test]
+fn trusted_names_are_exact() {
+    let mut trusting = Options::DEFAULT;
+    trusting.allow = &[("my.module", "C")];
+    for (stream, verdict) in [
+        (b"cmy.module\nC\n)\x81}b.".as_slice(), Verdict::Safe),
+        (b"cmy.module\nD\n)\x81}b.", Verdict::Suspicious),
+        (b"cmy.module\nC.x\n.", Verdict::Suspicious),
+    ] {
+        assert_eq!(scan(stream, Origin::File, &trusting).expect("a report").verdict(), verdict);
+    }
+}
+
+/// A frame that ends inside an argument: to `pickle.loads` the stream is two strings, to `pickle.load` from a file it is a call.
+#[test]
+fn both_programs_of_a_stream_with_frames_are_judged() {
+    let hidden = b"cos\nsystem\n(S':'\ntR.";
+    let string = |text: &[u8]| [b"X".as_slice(), &(text.len() as u32).to_le_bytes(), text].concat();
+    let strings = [string(&[b'a'; 20]), string(hidden), b".".to_vec()].concat();
+    let framed = |len: u8| [b"\x80\x04\x95".as_slice(), &[len, 0, 0, 0, 0, 0, 0, 0], &strings].concat();
+    // From a file, five bytes of the first string are lost, and the header of the second is its end.
+    let (verdict, found) = codes(&framed(10), Origin::File);
+    assert_eq!(verdict, Verdict::Dangerous, "{found:?}");
+    assert!(found.contains(&"sc-frame"));
+    // The argument begins where the frame ends: nothing is lost.
+    assert_eq!(codes(&framed(5), Origin::File), (Verdict::Safe, vec![]));
+    assert_eq!(codes(&framed(strings.len() as u8), Origin::File), (Verdict::Safe, vec![]));
+}
+
+/// What joblib takes for the bytes of an array is a program for `pickle.load`.
+#[test]
+fn bytes_of_arrays_are_read_as_opcodes_too() {
+    let hidden = b"cos\nsystem\n(S':'\ntR.";
+    let start = b"\x80\x04cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81}(\x8c\x05shapeK";
+    let rest = b"\x85\x8c\x05order\x8c\x01C\x8c\x05dtypecnumpy\ndtype\n\x8c\x02u1\x89\x88\x87R(K\x03\x8c\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tbub";
+    let stream = |bytes: &[u8]| [start.as_slice(), &[bytes.len() as u8], rest, bytes, b"."].concat();
+    assert_eq!(codes(&stream(hidden), Origin::File).0, Verdict::Dangerous);
+    assert_eq!(codes(&stream(b"\0\x01\x02"), Origin::File), (Verdict::Safe, vec![]));
+    assert_eq!(codes(&stream(b"NNNN"), Origin::File), (Verdict::Safe, vec![]));
+}
+
+#[test]
+fn nested_files_are_followed_to_a_depth() {
+    let nest = |inner: &[u8]| {
+        let len = (inner.len() as u32).to_le_bytes();
+        [b"ctorch.storage\n_load_from_bytes\nB".as_slice(), &len, inner, b"\x85R."].concat()
+    };
+    assert_eq!(codes(&nest(b"N."), Origin::File).0, Verdict::Safe);
+    let mut stream = nest(b"cos\nsystem\n.");
+    assert_eq!(codes(&stream, Origin::File).0, Verdict::Dangerous);
+    for _ in 0..5 {
+        stream = nest(&stream);
+    }
+    assert_eq!(codes(&stream, Origin::File), (Verdict::Suspicious, vec!["sc-nested"]));
+}
