@@ -1,18 +1,23 @@
-//! Files: one stream, an array, an archive of them, or a compressed file.
+//! Files: one stream, an array, an archive of them, a compressed file, or the code of another format.
+
+mod contained;
+mod pieces;
 
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use pickle_core::{Error, ErrorKind, Opcode};
+use pickle_core::{Error, ErrorKind};
 use read_at::{ReadAt, Window};
-use zip_core::{Archive, Entry, Limits, Wrapper};
+use zip_core::{Archive, Entry};
 
+use self::contained::is_tar;
 use crate::numpy::{self, Data};
 use crate::problem::{Problem, Verdict};
-use crate::report::{Finding, Options, Origin, Report, Standing};
+use crate::report::{Options, Origin, Report, Standing};
 use crate::stream::scan_source;
+use crate::{graph, keras, settings, template};
 
 /// What kind of file it is, by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +31,8 @@ pub enum Format {
     TorchScript,
     /// An array file of NumPy.
     Numpy,
+    /// An archive of Keras.
+    Keras,
     /// Another ZIP archive, for example `.npz`.
     Zip,
     /// A tar archive.
@@ -34,6 +41,24 @@ pub enum Format {
     Compressed,
     /// None of these: nothing in it is a pickle.
     Other,
+}
+
+impl Format {
+    /// The word in reports; `None` for what is none of these.
+    #[must_use]
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Pickle => "pickle",
+            Self::Torch => "torch",
+            Self::TorchScript => "torchscript",
+            Self::Numpy => "npy",
+            Self::Keras => "keras",
+            Self::Zip => "zip",
+            Self::Tar => "tar",
+            Self::Compressed => "compressed",
+            Self::Other => return None,
+        })
+    }
 }
 
 /// A stream of pickles in a file.
@@ -58,14 +83,16 @@ pub struct Contradiction {
     pub problem: zip_core::Problem,
 }
 
-/// A part that was not read.
+/// What was found outside of pickles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Unopened {
-    /// The member, with the archives that it is in.
+pub struct Remark {
+    /// The member, with the archives that it is in; empty for the file itself.
     pub path: String,
-    /// Why.
-    pub reason: &'static str,
+    /// Byte offset in the member.
+    pub offset: u64,
+    /// What was found.
+    pub problem: Problem,
 }
 
 /// What loading a file would do.
@@ -78,24 +105,24 @@ pub struct FileReport {
     pub parts: Vec<Part>,
     /// Contradictions in its archives: suspicious.
     pub contradictions: Vec<Contradiction>,
-    /// What was not read: suspicious.
-    pub unopened: Vec<Unopened>,
+    /// What was found outside of pickles, and what was not read.
+    pub remarks: Vec<Remark>,
 }
 
 impl FileReport {
-    /// The worst of all parts.
+    /// The worst of all findings.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let sound = self.contradictions.is_empty() && self.unopened.is_empty();
-        let file = if sound { Verdict::Safe } else { Verdict::Suspicious };
-        self.parts.iter().map(|part| part.report.verdict()).fold(file, Verdict::max)
+        let archives = if self.contradictions.is_empty() { Verdict::Safe } else { Verdict::Suspicious };
+        let parts = self.parts.iter().map(|part| part.report.verdict());
+        parts.chain(self.remarks.iter().map(|remark| remark.problem.verdict())).fold(archives, Verdict::max)
     }
 }
 
 /// Scans a file: by its content, whatever its name.
 ///
 /// Archives and compressed files are opened [`Options::depth`] deep. What is neither a pickle nor contains one is
-/// [`Format::Other`], and safe: whether a format has other code in it, is a question for its reader.
+/// [`Format::Other`], and safe unless there is a remark.
 ///
 /// # Errors
 ///
@@ -105,55 +132,91 @@ pub fn scan_file(source: impl ReadAt, options: &Options<'_>) -> Result<FileRepor
         format: Format::Other,
         parts: Vec::new(),
         contradictions: Vec::new(),
-        unopened: Vec::new(),
+        remarks: Vec::new(),
     };
-    let mut files = Files { options, inflated: options.inflated, report };
+    let len = source.total_len();
+    let inflated = options.inflated.unwrap_or_else(|| len.saturating_mul(8).saturating_add(3 << 20));
+    let mut files = Files { options, len, inflated, report };
     let format = files.file(&source, "", Origin::File, 0)?;
     files.report.format = format;
     Ok(files.report)
 }
 
-struct Files<'o> {
+/// Scans a file as [`scan_file`] does, and considers its name: Python files and chat templates have no other mark.
+///
+/// # Errors
+///
+/// As [`scan_file`].
+pub fn scan_named(source: impl ReadAt, name: &str, options: &Options<'_>) -> Result<FileReport, Error> {
+    let mut report = scan_file(&source, options)?;
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    let problem = match ending.as_deref() {
+        _ if source.total_len() == 0 => None,
+        Some("py" | "pyw" | "pyc") => Some(Problem::PythonFile {}),
+        Some("jinja" | "jinja2" | "j2") => {
+            let mut text =
+                alloc::vec![0; usize::try_from(source.total_len()).unwrap_or(MAX_TEMPLATE).min(MAX_TEMPLATE)];
+            let text = prefix(&source, &mut text)?;
+            Some(template::judge(&String::from_utf8_lossy(text)))
+        }
+        _ => None,
+    };
+    report.remarks.extend(problem.map(|problem| Remark { path: String::new(), offset: 0, problem }));
+    Ok(report)
+}
+
+/// Longest template.
+const MAX_TEMPLATE: usize = 1 << 20;
+
+pub(crate) struct Files<'o> {
     options: &'o Options<'o>,
+    /// Length of the file.
+    len: u64,
     /// Bytes that may still be decompressed.
     inflated: u64,
     report: FileReport,
 }
 
-/// Compressed files that are not opened.
-const UNREAD: [(&[u8], &str); 8] = [
-    (b"\xfd7zXZ\0", "compressed with xz"),
-    (b"BZh", "compressed with bzip2"),
-    (b"]\0\0", "compressed with lzma"),
+/// Files that are not opened.
+const UNREAD: [(&[u8], &str); 6] = [
     (b"\x04\x22\x4d\x18", "compressed with lz4"),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
-    (b"ZF", "compressed by an old joblib"),
+    (b"ZF0x", "compressed by an old joblib"),
+    (b"ZF-0x", "compressed by an old joblib"),
     (b"7z\xbc\xaf\x27\x1c", "7z archive"),
-    (b"Rar!", "rar archive"),
+    (b"Rar!\x1a\x07", "rar archive"),
 ];
+
+/// Why a file that begins so is not opened.
+fn unread(start: &[u8]) -> Option<&'static str> {
+    // A block of bzip2, or the end of an empty stream.
+    let bzip2 = [b"1AY&SY".as_slice(), b"\x17\x72\x45\x38\x50\x90"];
+    match start {
+        [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..] if bzip2.iter().any(|magic| rest.starts_with(magic)) => {
+            Some("compressed with bzip2")
+        }
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some("compressed with xz"),
+        // Properties, the size of the dictionary, the length of the data or nothing.
+        [0x5d, 0, 0, _, _, a, b, c, d, e, f, g, h, ..] => {
+            let len = u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
+            (len == u64::MAX || len < 1 << 40).then_some("compressed with lzma")
+        }
+        _ => UNREAD.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, reason)| *reason),
+    }
+}
 
 impl Files<'_> {
     fn file(&mut self, source: &dyn ReadAt, path: &str, origin: Origin, depth: u32) -> Result<Format, Error> {
         let mut start = [0; 512];
-        let len = source.total_len().min(512);
-        let start = start.get_mut(..usize::try_from(len).unwrap_or(512)).unwrap_or_default();
-        source.read_exact_at(0, start)?;
+        let start = prefix(source, &mut start)?;
+        if start.is_empty() {
+            return Ok(Format::Other);
+        }
         if depth > self.options.depth {
             self.unopened(path, "nested too deep");
             return Ok(Format::Other);
         }
-        if start.starts_with(numpy::MAGIC) {
-            match numpy::data(source)? {
-                Data::Elements => {}
-                Data::Pickle(at) => {
-                    let len = source.total_len() - at;
-                    self.stream(&Window::new(source, at, len)?, path, Origin::File)?;
-                }
-                Data::Unknown => self.unopened(path, "array with an unknown header"),
-            }
-            return Ok(Format::Numpy);
-        }
-        if let Some((_, reason)) = UNREAD.iter().find(|(magic, _)| start.starts_with(magic)) {
+        if let Some(reason) = unread(start) {
             self.unopened(path, reason);
             return Ok(Format::Compressed);
         }
@@ -162,9 +225,7 @@ impl Files<'_> {
             self.compressed(source, path, is_zlib, origin, depth)?;
             return Ok(Format::Compressed);
         }
-        let is_pickle = matches!(start, [0x80, 0..=5, ..]);
-        let archive = Archive::open(source, &Limits::DEFAULT);
-        let archive = match archive {
+        let archive = match Archive::open(source, &zip_core::Limits::DEFAULT) {
             Ok(archive) => Some(archive),
             Err(error) => match error.kind() {
                 zip_core::ErrorKind::Read {} | zip_core::ErrorKind::OutOfMemory {} => {
@@ -177,6 +238,10 @@ impl Files<'_> {
                 }
             },
         };
+        let is_array = start.starts_with(numpy::MAGIC);
+        if is_array {
+            self.array(source, path)?;
+        }
         if is_tar(start) {
             self.tar(source, path, depth)?;
             // An archive in its last member: Python's `zipfile` opens that as if the file were one.
@@ -187,8 +252,8 @@ impl Files<'_> {
         }
         if let Some((archive, findings)) = archive {
             // What is before the archive may be loaded, too.
-            if !start.starts_with(b"PK") {
-                self.maybe_stream(source, path, origin, is_pickle)?;
+            if !start.starts_with(b"PK") && !is_array {
+                self.other(source, path, origin, start)?;
             }
             for finding in findings {
                 let member = finding.entry.and_then(|idx| archive.entries().get(idx)).map_or("", Entry::name);
@@ -196,28 +261,76 @@ impl Files<'_> {
             }
             return self.archive(&archive, path, depth);
         }
-        let found = self.maybe_stream(source, path, origin, is_pickle)?;
-        Ok(if found { Format::Pickle } else { Format::Other })
+        if is_array {
+            return Ok(Format::Numpy);
+        }
+        self.other(source, path, origin, start)
+    }
+
+    /// A file that is not recognized by its first bytes alone.
+    fn other(
+        &mut self,
+        source: &dyn ReadAt,
+        path: &str,
+        origin: Origin,
+        start: &[u8],
+    ) -> Result<Format, Error> {
+        let kept = self.options.kept;
+        let mut found = settings::scan(source, start, kept)?;
+        if keras::is_hdf5(source)? {
+            found.extend(keras::scan(source, kept)?);
+        }
+        found.extend(graph::scan(source, kept)?);
+        for (offset, problem) in found {
+            self.remark(path, offset, problem);
+        }
+        let is_pickle = self.maybe_stream(source, path, origin, start)?;
+        Ok(if is_pickle { Format::Pickle } else { Format::Other })
+    }
+
+    fn array(&mut self, source: &dyn ReadAt, path: &str) -> Result<(), Error> {
+        match numpy::data(source)? {
+            Data::Elements => {}
+            Data::Pickle(at) => {
+                let len = source.total_len() - at;
+                self.stream(&Window::new(source, at, len)?, path, Origin::File)?;
+            }
+            Data::Unknown => self.unopened(path, "array with an unknown header"),
+        }
+        Ok(())
+    }
+
+    /// Options for a stream of `len` bytes: what was decompressed may use no more memory than a file of its compressed length.
+    fn options_for(&self, len: u64) -> Options<'_> {
+        let mut options = *self.options;
+        if len > self.len && options.inflated.is_none() {
+            let nodes = u32::try_from(self.len / 2 + (1 << 16)).unwrap_or(u32::MAX);
+            options.limits.values = options.limits.values.min(nodes);
+            options.limits.memo = options.limits.memo.min(nodes);
+            options.limits.marks = options.limits.marks.min(nodes);
+            options.limits.decoded_bytes = options.limits.decoded_bytes.min(nodes);
+        }
+        options
     }
 
     fn stream(&mut self, source: &dyn ReadAt, path: &str, origin: Origin) -> Result<(), Error> {
         let mut report = Report::new(self.options.kept);
-        scan_source(source, origin, self.options, 0, &mut report)?;
+        scan_source(source, origin, &self.options_for(source.total_len()), 0, &mut report)?;
         self.report.parts.push(Part { path: path.to_owned(), report });
         Ok(())
     }
 
-    /// Bytes that do not begin as pickles from protocol 2 on do: a pickle if it ends as one, calls a name, or reaches a dangerous one. Other
-    /// text may begin with opcodes.
+    /// Bytes that need not be a pickle. One of protocol 2 or above begins with its number; another one is taken for a pickle if it ends as
+    /// one, calls a name, or reaches a dangerous one: other text may begin with opcodes.
     fn maybe_stream(
         &mut self,
         source: &dyn ReadAt,
         path: &str,
         origin: Origin,
-        sure: bool,
+        start: &[u8],
     ) -> Result<bool, Error> {
         let mut report = Report::new(self.options.kept);
-        scan_source(source, origin, self.options, 0, &mut report)?;
+        scan_source(source, origin, &self.options_for(source.total_len()), 0, &mut report)?;
         let ended = report.findings.iter().all(|finding| {
             !matches!(finding.problem, Problem::Malformed { .. } | Problem::TrailingBytes { .. })
         });
@@ -225,212 +338,59 @@ impl Files<'_> {
         let runs = report.verdict() == Verdict::Dangerous && report.calls > 0;
         let dangerous = runs
             || report.names.iter().any(|name| name.standing == Standing::Dangerous && is_dotted(&name.name));
-        // A file that is no text and breaks off, as a pickle of protocol 0 or 1 that was cut.
-        let cut = report
-            .findings
-            .iter()
-            .any(|finding| finding.problem == Problem::Malformed { cause: "pk-truncated" });
-        let broken = path.is_empty() && cut && !is_text(source)?;
-        let found = sure || broken || ended || dangerous || (named && report.calls > 0);
+        let numbered = matches!(start, [0x80, 0..=5, ..]);
+        // A file that is no text and breaks off, as a pickle of protocol 0 or 1 that was cut or that declares a wrong length. Elements may begin
+        // with an opcode, hardly with four, and hardly end with `STOP` then.
+        let stopped_by = |code: &str| {
+            let mut problems = report.findings.iter().map(|finding| &finding.problem);
+            problems.any(|problem| matches!(problem, Problem::Malformed { cause } if *cause == code))
+        };
+        let cut = stopped_by("pk-truncated") && (report.opcodes >= 4 || last(source)? == Some(b'.'));
+        // Only a pickle goes on for so long.
+        let limited = stopped_by("pk-limit");
+        let broken = path.is_empty() && cut && core::str::from_utf8(start).is_err();
+        let sure = (numbered || broken) && !(is_model(source, start) && report.names.is_empty());
+        let found = sure || limited || ended || dangerous || (named && report.calls > 0);
         if found {
             self.report.parts.push(Part { path: path.to_owned(), report });
         }
         Ok(found)
     }
 
-    fn compressed(
-        &mut self,
-        source: &dyn ReadAt,
-        path: &str,
-        is_zlib: bool,
-        origin: Origin,
-        depth: u32,
-    ) -> Result<(), Error> {
-        let total = source.total_len();
-        let (mut at, mut out) = (0, Vec::new());
-        // Python's readers go on with a stream that follows.
-        while at < total {
-            let begin = if is_zlib { Some(at) } else { gzip_data(source, at)? };
-            let wrapper = if is_zlib { Wrapper::Zlib } else { Wrapper::Raw };
-            let max = self.inflated.saturating_sub(out.len() as u64);
-            let piece = begin.map(|begin| zip_core::decompress(&source, begin..total, wrapper, max));
-            match piece {
-                Some(Ok((bytes, end))) => {
-                    out.extend_from_slice(&bytes);
-                    at = if is_zlib { end } else { end.saturating_add(8) };
-                }
-                Some(Err(error)) if matches!(error.kind(), zip_core::ErrorKind::Read {}) => {
-                    return Err(ErrorKind::Read {}.into());
-                }
-                _ if at > 0 => {
-                    self.unopened(path, "bytes after the compressed data");
-                    break;
-                }
-                _ => {
-                    self.unopened(path, "cannot be decompressed");
-                    return Ok(());
-                }
-            }
-        }
-        self.inflated = self.inflated.saturating_sub(out.len() as u64);
-        self.file(&out, path, origin, depth + 1).map(drop)
-    }
-
-    fn archive(&mut self, archive: &Archive<&dyn ReadAt>, path: &str, depth: u32) -> Result<Format, Error> {
-        let folder = |name: &str| {
-            name.strip_suffix("data.pkl").filter(|folder| folder.ends_with('/')).map(str::to_owned)
-        };
-        let roots: Vec<String> = archive.entries().iter().filter_map(|entry| folder(entry.name())).collect();
-        let script = archive.entries().iter().any(|entry| {
-            roots.iter().any(|root| {
-                entry
-                    .name()
-                    .strip_prefix(root.as_str())
-                    .is_some_and(|rest| rest == "constants.pkl" || rest.starts_with("code/"))
-            })
-        });
-        let (format, origin) = match (roots.is_empty(), script) {
-            (true, _) => (Format::Zip, Origin::File),
-            (_, false) => (Format::Torch, Origin::Torch),
-            (_, true) => (Format::TorchScript, Origin::TorchScript),
-        };
-        for entry in archive.entries().iter().filter(|entry| !entry.is_folder()) {
-            let inside = roots.iter().find_map(|root| entry.name().strip_prefix(root.as_str()));
-            let number = |rest: &str, folder: &str| {
-                rest.strip_prefix(folder)
-                    .is_some_and(|key| key.bytes().all(|byte| byte.is_ascii_digit()) && !key.is_empty())
-            };
-            let storage =
-                inside.is_some_and(|rest| number(rest, "data/") || (script && number(rest, "constants/")));
-            if storage {
-                continue; // Elements, whatever they look like.
-            }
-            let parts = self.report.parts.len();
-            let member = join(path, entry.name());
-            if let Some(range) = entry.stored() {
-                let window = Window::new(*archive.source(), range.start, range.end - range.start)?;
-                self.file(&window, &member, origin, depth + 1)?;
-                self.checksum(archive, entry, &member, parts)?;
-            } else {
-                let max = self.inflated;
-                match archive.read(entry, max) {
-                    Ok(bytes) => {
-                        self.inflated -= bytes.len() as u64;
-                        self.file(&bytes, &member, origin, depth + 1)?;
-                        self.checksum(archive, entry, &member, parts)?;
-                    }
-                    Err(error) if matches!(error.kind(), zip_core::ErrorKind::Read {}) => {
-                        return Err(ErrorKind::Read {}.into());
-                    }
-                    Err(_) => self.unopened(&member, "cannot be read"),
-                }
-            }
-            if format == Format::Torch && inside != Some("data.pkl") {
-                for part in self.report.parts.iter_mut().skip(parts) {
-                    part.report.add(Finding {
-                        offset: 0,
-                        opcode: Opcode(b'.'),
-                        depth: 0,
-                        problem: Problem::SidePickle {},
-                    });
-                }
-            }
-        }
-        Ok(format)
-    }
-
-    /// Of members that are pickles: PyTorch does not verify them, others do.
-    fn checksum(
-        &mut self,
-        archive: &Archive<&dyn ReadAt>,
-        entry: &Entry,
-        path: &str,
-        parts: usize,
-    ) -> Result<(), Error> {
-        if self.report.parts.len() == parts {
-            return Ok(());
-        }
-        match archive.member(entry).and_then(|mut member| member.verify()) {
-            Ok(Some(problem)) => self.contradiction(path, entry.header_offset(), problem),
-            Ok(None) => {}
-            Err(error) if matches!(error.kind(), zip_core::ErrorKind::Read {}) => {
-                return Err(ErrorKind::Read {}.into());
-            }
-            Err(_) => self.unopened(path, "cannot be read"),
-        }
-        Ok(())
-    }
-
-    /// Members of 512-byte blocks: the name first, the length in octal digits at 124.
-    fn tar(&mut self, source: &dyn ReadAt, path: &str, depth: u32) -> Result<(), Error> {
-        let (mut at, total) = (0_u64, source.total_len());
-        while let Some(data) = at.checked_add(512).filter(|data| *data <= total) {
-            let mut header = [0; 512];
-            source.read_exact_at(at, &mut header)?;
-            if header.iter().all(|byte| *byte == 0) {
-                at = data; // The end; some readers go on.
-                continue;
-            }
-            let name = header.split(|byte| *byte == 0).next().unwrap_or_default();
-            let member = join(path, &String::from_utf8_lossy(name.get(..100).unwrap_or(name)));
-            let digits = header.get(124..136).unwrap_or_default();
-            let digits = core::str::from_utf8(digits).unwrap_or_default().trim_matches([' ', '\0']);
-            let len = u64::from_str_radix(digits, 8).ok().filter(|len| *len <= total - data);
-            let Some(len) = len else {
-                self.unopened(&member, "tar header without a length");
-                return Ok(());
-            };
-            self.file(&Window::new(source, data, len)?, &member, Origin::File, depth + 1)?;
-            at = data + len.next_multiple_of(512);
-        }
-        Ok(())
-    }
-
     fn contradiction(&mut self, path: &str, offset: u64, problem: zip_core::Problem) {
         self.report.contradictions.push(Contradiction { path: path.to_owned(), offset, problem });
     }
 
+    fn remark(&mut self, path: &str, offset: u64, problem: Problem) {
+        self.report.remarks.push(Remark { path: path.to_owned(), offset, problem });
+    }
+
     fn unopened(&mut self, path: &str, reason: &'static str) {
-        self.report.unopened.push(Unopened { path: path.to_owned(), reason });
+        self.remark(path, 0, Problem::Unopened { reason });
     }
 }
 
-/// Whether a block is a tar header: by its checksum, since the oldest kind has no magic number and PyTorch reads that, too.
-fn is_tar(block: &[u8]) -> bool {
-    let Some(digits) = block.get(148..156).filter(|_| block.len() == 512) else { return false };
-    let digits = core::str::from_utf8(digits).unwrap_or_default().trim_matches([' ', '\0']);
-    let Ok(declared) = i64::from_str_radix(digits, 8) else { return false };
-    // The field itself counts as spaces; some writers took bytes as signed.
-    let field = |idx: usize| (148..156).contains(&idx);
-    let sum = |value: fn(u8) -> i64| -> i64 {
-        block.iter().enumerate().map(|(idx, byte)| if field(idx) { 32 } else { value(*byte) }).sum()
-    };
-    declared == sum(i64::from) || declared == sum(|byte| byte.cast_signed().into())
+/// Whether it begins as a model without code: safetensors, whose first bytes are the length of its header, or a magic number.
+fn is_model(source: &dyn ReadAt, start: &[u8]) -> bool {
+    let header = start.first_chunk::<8>().map_or(u64::MAX, |len| u64::from_le_bytes(*len));
+    let safetensors = start.get(8) == Some(&b'{') && header <= source.total_len().saturating_sub(8);
+    let magic = [b"GGUF".as_slice(), b"APR", b"\x89HDF", b"ORC", b"BM"];
+    safetensors || magic.iter().any(|magic| start.starts_with(magic)) || start.get(4..8) == Some(b"TFL3")
 }
 
-/// Where the data of a gzip member begin; `None` if there is no header.
-fn gzip_data(source: &dyn ReadAt, at: u64) -> Result<Option<u64>, Error> {
-    const MAX_HEADER: u64 = 1 << 16;
-    let len = (source.total_len() - at).min(MAX_HEADER);
-    let mut header = alloc::vec![0; usize::try_from(len).unwrap_or_default()];
-    source.read_exact_at(at, &mut header)?;
-    let [0x1f, 0x8b, 8, flags, _, _, _, _, _, _, rest @ ..] = header.as_slice() else { return Ok(None) };
-    let mut rest = rest;
-    if flags & 4 != 0 {
-        let Some((len, after)) = rest.split_first_chunk::<2>() else { return Ok(None) };
-        rest = after.get(usize::from(u16::from_le_bytes(*len))..).unwrap_or_default();
-    }
-    // A name and a comment, which end with a zero; a checksum.
-    for flag in [8, 16] {
-        if flags & flag != 0 {
-            let end = rest.iter().position(|byte| *byte == 0).map_or(rest.len(), |end| end + 1);
-            rest = rest.get(end..).unwrap_or_default();
-        }
-    }
-    if flags & 2 != 0 {
-        rest = rest.get(2..).unwrap_or_default();
-    }
-    Ok(Some(at + (header.len() - rest.len()) as u64))
+/// The first bytes of a source.
+pub(crate) fn prefix<'b>(source: &dyn ReadAt, buffer: &'b mut [u8]) -> Result<&'b [u8], Error> {
+    let len = usize::try_from(source.total_len()).unwrap_or(usize::MAX).min(buffer.len());
+    let start = buffer.get_mut(..len).unwrap_or_default();
+    source.read_exact_at(0, start)?;
+    Ok(start)
+}
+
+fn last(source: &dyn ReadAt) -> Result<Option<u8>, Error> {
+    let Some(at) = source.total_len().checked_sub(1) else { return Ok(None) };
+    let mut byte = [0];
+    source.read_exact_at(at, &mut byte)?;
+    Ok(byte.first().copied())
 }
 
 fn join(path: &str, member: &str) -> String {
@@ -439,15 +399,6 @@ fn join(path: &str, member: &str) -> String {
         (path, "") => path.to_owned(),
         (path, member) => format!("{path}!{member}"),
     }
-}
-
-/// Whether a file begins as text; an empty one does not.
-fn is_text(source: &dyn ReadAt) -> Result<bool, Error> {
-    let mut start = [0; 512];
-    let len = usize::try_from(source.total_len()).unwrap_or(512).min(512);
-    let start = start.get_mut(..len).unwrap_or_default();
-    source.read_exact_at(0, start)?;
-    Ok(len > 0 && core::str::from_utf8(start).is_ok_and(|text| !text.contains('\0')))
 }
 
 /// Whether Python could import it.

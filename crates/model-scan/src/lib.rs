@@ -7,18 +7,29 @@ extern crate alloc;
 
 mod allowed;
 mod arguments;
+mod bypasses;
 mod denied;
 mod file;
+mod findings;
+mod graph;
+mod json;
+mod keras;
 mod legacy;
 mod numpy;
 mod problem;
+mod reader;
 mod report;
 mod rules;
+mod script;
+mod settings;
 mod stream;
+mod template;
+mod wire;
 
 pub use pickle_core::Error;
 
-pub use crate::file::{Contradiction, FileReport, Format, Part, Unopened, scan_file};
+pub use crate::file::{Contradiction, FileReport, Format, Part, Remark, scan_file, scan_named};
+pub use crate::findings::Found;
 pub use crate::problem::{Problem, Verdict};
 pub use crate::report::{Finding, Name, Options, Origin, Report, Standing};
 pub use crate::stream::scan;

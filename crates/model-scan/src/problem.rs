@@ -5,6 +5,9 @@ use alloc::string::String;
 const DANGEROUS: &str = "do not load this file";
 const UNKNOWN: &str =
     "load it only if you trust its author; ask for a file of tensors alone, for example safetensors";
+const NAMED: &str = "read it before you let a program run it; `--baseline` accepts a reviewed file";
+const TRUST: &str = "load it without trusting remote code, or read the code first";
+const UNOPENED: &str = "unpack it where you trust it, and scan what is in it; limits are options";
 const DAMAGED: &str = "do not load this file: fetch it again and compare its SHA-256 with the publisher's";
 
 /// What loading a file would do.
@@ -102,10 +105,65 @@ located_error::kinds! {
             /// Code of the error.
             cause: &'static str,
         } = "sc-malformed" (Verification), "the stream cannot be followed ({cause})" => DAMAGED;
+        /// A part of the file was not read: it is encrypted, in an unknown format, nested too deep, or larger than a limit.
+        Unopened {
+            /// Why.
+            reason: &'static str,
+        } = "sc-unopened" (Verification), "not opened: {reason}" => UNOPENED;
+        /// A layer of Keras that holds Python code or calls functions by name.
+        KerasLayer {
+            /// The class.
+            class: String,
+        } = "sc-keras-layer" (Verification), "{class}: a layer with code of its own" => UNKNOWN;
+        /// The configuration of Keras names a module that is not of Keras: it is imported when the model is loaded.
+        KerasModule {
+            /// The module.
+            module: String,
+        } = "sc-keras-module" (Verification), "{module}: a module outside of Keras" => UNKNOWN;
+        /// The configuration of Keras names a module or function that runs code, opens files or switches the checks of Keras off.
+        KerasCode {
+            /// What is named.
+            name: String,
+        } = "sc-keras-code" (Verification), "{name}: named by the configuration of Keras" => DANGEROUS;
+        /// An operation of TensorFlow that reads files of the machine when the model is loaded or used.
+        GraphFiles {
+            /// The operation.
+            operation: String,
+        } = "sc-graph-files" (Verification), "{operation}: an operation that reads files" => UNKNOWN;
+        /// An operation of TensorFlow that writes files or calls Python when the model is loaded or used.
+        GraphCode {
+            /// The operation.
+            operation: String,
+        } = "sc-graph-code" (Verification), "{operation}: an operation that writes files or calls Python" => DANGEROUS;
+        /// A program of TorchScript calls an operation that opens files, or one of a library that is not PyTorch.
+        ScriptOperation {
+            /// The operation.
+            operation: String,
+        } = "sc-script-operation" (Verification), "{operation}: opens files or is not of PyTorch" => UNKNOWN;
+        /// The configuration names classes in Python files of the repository, which loaders run that are told to trust remote code.
+        RemoteCode {} = "sc-remote-code" (Verification), "`auto_map` names Python code of the repository" => TRUST;
+        /// A Python file beside the model.
+        PythonFile {} = "sc-python-file" (Verification), "Python code" => NAMED;
+        /// A chat template, which a program that formats messages runs, in a sandbox or not.
+        ChatTemplate {} = "sc-chat-template" (Verification), "a chat template" => NAMED;
+        /// A chat template that uses names with two underscores or `attr`: that is how a template leaves its sandbox.
+        TemplateCode {} = "sc-template-code" (Verification), "a chat template that reaches the insides of Python" => TRUST;
     }
 }
 
 impl Problem {
+    /// Module and name, if it is about a name.
+    #[must_use]
+    pub fn name(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::DangerousName { module, name, .. }
+            | Self::AttributePath { module, name }
+            | Self::UnknownName { module, name }
+            | Self::UnexpectedUse { module, name } => Some((module, name)),
+            _ => None,
+        }
+    }
+
     /// The verdict for a file with this finding alone.
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
@@ -114,7 +172,10 @@ impl Problem {
             | Self::AttributePath { .. }
             | Self::ComputedName {}
             | Self::ComputedCall {}
-            | Self::StateOfName {} => Verdict::Dangerous,
+            | Self::StateOfName {}
+            | Self::KerasCode { .. }
+            | Self::GraphCode { .. } => Verdict::Dangerous,
+            Self::ChatTemplate {} => Verdict::Safe,
             Self::Malformed { .. } => Verdict::Malformed,
             _ => Verdict::Suspicious,
         }

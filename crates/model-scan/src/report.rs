@@ -29,7 +29,8 @@ pub struct Options<'o> {
     /// Pickles within pickles that are followed.
     pub depth: u32,
     /// Bytes that compressed members and files of one file may have in all, when decompressed: they are kept in memory one after the other.
-    pub inflated: u64,
+    /// `None` for 3 MiB and 8 times the file.
+    pub inflated: Option<u64>,
     /// Findings and names that are kept; the verdict considers all.
     pub kept: usize,
 }
@@ -37,7 +38,7 @@ pub struct Options<'o> {
 impl Options<'_> {
     /// Nothing is trusted.
     pub const DEFAULT: Self =
-        Self { limits: Limits::DEFAULT, allow: &[], depth: 4, inflated: 1 << 28, kept: 1000 };
+        Self { limits: Limits::DEFAULT, allow: &[], depth: 4, inflated: None, kept: 1000 };
 }
 
 /// Something that a file of tensors does not need.

@@ -1,7 +1,6 @@
 //! Reading members.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::ops::Range;
 
 use crc32fast::Hasher;
@@ -136,36 +135,35 @@ pub enum Wrapper {
     Zlib,
 }
 
-/// Decompresses a deflate stream at the beginning of `range` outside of an archive. Returns at most `max` bytes and where the stream ends.
+/// Decompresses a deflate stream at the beginning of `range` outside of an archive, a piece at a time, until `take` returns `false`. Returns
+/// where the stream ends, or `None` if it was left before its end.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Deflate`]; [`ErrorKind::Limit`] if there are more than `max` bytes; [`ErrorKind::Short`] if the stream ends early; [`ErrorKind::Read`].
+/// [`ErrorKind::Deflate`]; [`ErrorKind::Short`] if the stream ends early; [`ErrorKind::Read`].
 pub fn decompress<R: ReadAt>(
     source: &R,
     range: Range<u64>,
     wrapper: Wrapper,
-    max: u64,
-) -> Result<(Vec<u8>, u64), Error> {
+    mut take: impl FnMut(&[u8]) -> bool,
+) -> Result<Option<u64>, Error> {
     let mut state = Inflate::new(match wrapper {
         Wrapper::Raw => DataFormat::Raw,
         Wrapper::Zlib => DataFormat::Zlib,
     });
-    let (mut rest, mut out, mut piece) = (range, Vec::new(), [0; INPUT]);
+    let (mut rest, mut found, mut piece) = (range, 0, [0; INPUT]);
     loop {
         let len = state.read(source, &mut rest, &mut piece)?;
-        let found = (out.len() + len) as u64;
-        if found > max {
-            return Err(ErrorKind::Limit { limit: "max", allowed: max, found }.into());
-        }
+        found += len as u64;
         if len == 0 && !state.ended {
             return Err(Error::from(ErrorKind::Short { expected: found + 1, found }).at(rest.start));
         }
         if len == 0 {
-            return Ok((out, rest.start - state.pending.len() as u64));
+            return Ok(Some(rest.start - state.pending.len() as u64));
         }
-        out.try_reserve(len).map_err(|_| ErrorKind::OutOfMemory {})?;
-        out.extend_from_slice(piece.get(..len).unwrap_or_default());
+        if !take(piece.get(..len).unwrap_or_default()) {
+            return Ok(None);
+        }
     }
 }
 

@@ -1,0 +1,141 @@
+//! Code in Keras files: classes that hold Python code, and modules that are not of Keras.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use pickle_core::Error;
+use read_at::ReadAt;
+
+use crate::denied;
+use crate::file::prefix;
+use crate::json::{self, Value};
+use crate::problem::Problem;
+use crate::reader::Reader;
+
+const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+
+/// Classes with marshalled or pickled code in their configuration, or that call functions by name.
+const CLASSES: [&str; 7] = [
+    "Lambda",
+    "__lambda__",
+    "TorchModuleWrapper",
+    "JaxLayer",
+    "FlaxLayer",
+    "TensorFlowOpLayer",
+    "SlicingOpLambda",
+];
+
+/// Packages of Keras; functions of `builtins` are looked up among those of Keras.
+const PACKAGES: [&str; 6] = ["keras", "keras_hub", "keras_nlp", "keras_cv", "tf_keras", "builtins"];
+
+/// Functions of Keras that open files or addresses, or switch its checks off, and parts of names of TensorFlow that do.
+const FUNCTIONS: [&str; 4] = ["get_file", "enable_unsafe_deserialization", "load_model", "load_weights"];
+const OPERATIONS: [&str; 6] =
+    ["io.", "py_function", "numpy_function", "raw_ops", "load_library", "load_op_library"];
+
+/// Whether a class holds code.
+pub(crate) fn has_code(class: &str) -> bool {
+    CLASSES.contains(&class)
+}
+
+/// Whether it is an HDF5 file: its signature is at 0, or at 512 or a multiple by a power of two, after a user block.
+pub(crate) fn is_hdf5(source: &dyn ReadAt) -> Result<bool, Error> {
+    let mut at = 0_u64;
+    while at.saturating_add(8) <= source.total_len() {
+        let mut found = [0; 8];
+        source.read_exact_at(at, &mut found)?;
+        if found == *SIGNATURE {
+            return Ok(true);
+        }
+        at = if at == 0 { 512 } else { at.saturating_mul(2) };
+    }
+    Ok(false)
+}
+
+/// What a file of configuration names, as [`scan`].
+pub(crate) fn settings(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
+    let mut start = [0; 4];
+    if prefix(source, &mut start)?.first_chunk().is_some_and(is_wide) {
+        return Ok(Vec::from([(0, Problem::Unopened { reason: "JSON that is not in UTF-8" })]));
+    }
+    scan(source, kept)
+}
+
+/// What the configuration in a file names: offsets and problems, at most `kept` of them.
+pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
+    let (mut found, mut modules, mut is_keras) = (Vec::new(), Vec::new(), false);
+    let wanted = ["class_name", "module", "config", "registered_name", "function"];
+    json::keys(&mut Reader::new(source), &wanted, |at, key, value| {
+        is_keras |= key == "class_name";
+        let Value::String(text) = value else { return };
+        let problem = match key {
+            "class_name" if has_code(text) => Problem::KerasLayer { class: text.clone() },
+            "config" | "registered_name" if FUNCTIONS.contains(&text.as_str()) => {
+                Problem::KerasCode { name: text.clone() }
+            }
+            "function" if OPERATIONS.iter().any(|part| text.contains(part)) => {
+                Problem::KerasCode { name: cut(text) }
+            }
+            "module" => {
+                if let Some(problem) = module(text)
+                    && modules.len() < kept
+                {
+                    modules.push((at, problem));
+                }
+                return;
+            }
+            _ => return,
+        };
+        if found.len() < kept {
+            found.push((at, problem));
+        }
+    })?;
+    if is_keras {
+        found.append(&mut modules);
+        found.sort_by_key(|(at, _)| *at);
+    }
+    Ok(found)
+}
+
+fn module(name: &str) -> Option<Problem> {
+    let root = name.split('.').next().unwrap_or_default();
+    if PACKAGES.contains(&root) {
+        None
+    } else if denied::reason(name, "").is_some() || denied::reason(root, "").is_some() {
+        Some(Problem::KerasCode { name: cut(name) })
+    } else {
+        Some(Problem::KerasModule { module: cut(name) })
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+/// UTF-16 or UTF-32, which Python's reader of JSON accepts.
+fn is_wide(start: &[u8; 4]) -> bool {
+    start.contains(&0) || start.starts_with(b"\xfe\xff") || start.starts_with(b"\xff\xfe")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_found_whatever_is_around_it() {
+        let codes = |text: &[u8]| -> Vec<_> {
+            settings(&text, 10).expect("in memory").iter().map(|(_, problem)| problem.code()).collect()
+        };
+        assert_eq!(codes(br#"{"class_name":"Dense","module":"keras.layers"}"#), [""; 0]);
+        assert_eq!(codes(br#"\x00"class_name" : "\u004cambda""#), ["sc-keras-layer"]);
+        assert_eq!(codes(br#"{"module":"os","class_name":"function","config":"system"}"#), ["sc-keras-code"]);
+        assert_eq!(codes(br#"{"module":"mathutils","class_name":"f"}"#), ["sc-keras-module"]);
+        assert_eq!(codes(br#"{"module":"keras_evil","class_name":"f"}"#), ["sc-keras-module"]);
+        assert_eq!(
+            codes(br#"{"module":"keras.utils","class_name":"f","config":"get_file"}"#),
+            ["sc-keras-code"]
+        );
+        assert_eq!(codes(br#"{"module":"os"}"#), [""; 0], "not of Keras");
+        assert_eq!(codes(b"{\0\"\0"), ["sc-unopened"]);
+    }
+}

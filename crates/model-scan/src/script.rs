@@ -1,0 +1,130 @@
+//! Programs of TorchScript: operations that open files, and those of other libraries.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use pickle_core::Error;
+use read_at::ReadAt;
+
+use crate::problem::Problem;
+use crate::reader::Reader;
+
+/// Namespaces of operations that PyTorch has itself.
+const OWN: [&str; 9] = [
+    "aten",
+    "prim",
+    "quantized",
+    "_quantized",
+    "prepacked",
+    "sparse",
+    "mkldnn",
+    "profiler",
+    "quantized_decomposed",
+];
+
+/// Operations that open files.
+const FILES: [&str; 2] = ["save", "from_file"];
+
+/// Longest path that is kept.
+const MAX_PATH: usize = 200;
+
+/// Operations in the text of a program: offsets and problems, at most `kept` of them.
+pub(crate) fn scan(source: &dyn ReadAt, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
+    let (mut reader, mut found) = (Reader::new(source), Vec::new());
+    let (mut path, mut start, mut at) = (String::new(), 0, 0);
+    // Whether a name may go on: it has begun and no blank followed, or a dot is before.
+    let mut is_open = false;
+    while let Some(byte) = reader.byte(at)? {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' => {
+                if !is_open {
+                    end(&mut path, start, kept, &mut found);
+                    start = at;
+                    is_open = true;
+                }
+                if path.len() < MAX_PATH {
+                    path.push(char::from(byte));
+                }
+            }
+            b'.' if !path.is_empty() => {
+                path.push('.');
+                is_open = true;
+            }
+            b' ' | b'\t' | b'\r' | b'\n' | b'\\' => is_open = path.ends_with('.'),
+            b'#' => {
+                at = reader.find(at, b'\n')?.unwrap_or(reader.len());
+                is_open = path.ends_with('.');
+                continue;
+            }
+            b'"' | b'\'' => {
+                end(&mut path, start, kept, &mut found);
+                is_open = false;
+                at = string_end(&mut reader, at, byte)?;
+                continue;
+            }
+            _ => {
+                end(&mut path, start, kept, &mut found);
+                is_open = false;
+            }
+        }
+        at += 1;
+    }
+    end(&mut path, start, kept, &mut found);
+    Ok(found)
+}
+
+/// Judges a path and forgets it.
+fn end(path: &mut String, start: u64, kept: usize, found: &mut Vec<(u64, Problem)>) {
+    let mut parts = path.split('.');
+    let (first, second, last) = (parts.next(), parts.next(), path.rsplit('.').next());
+    let is_suspicious = match (first, second) {
+        // Under another name, it would not be recognized.
+        (Some("ops" | "torch"), None) => true,
+        (Some("ops"), Some(namespace)) if !OWN.contains(&namespace) => true,
+        (Some("ops" | "torch"), Some(_)) => last.is_some_and(|name| FILES.contains(&name)),
+        _ => false,
+    };
+    let problem = Problem::ScriptOperation { operation: path.clone() };
+    if is_suspicious && found.len() < kept && !found.iter().any(|(_, known)| *known == problem) {
+        found.push((start, problem));
+    }
+    path.clear();
+}
+
+/// After a string literal.
+fn string_end(reader: &mut Reader<'_>, mut at: u64, quote: u8) -> Result<u64, Error> {
+    let triple = reader.byte(at + 1)? == Some(quote) && reader.byte(at + 2)? == Some(quote);
+    at += if triple { 3 } else { 1 };
+    let mut quotes = 0;
+    while let Some(byte) = reader.byte(at)? {
+        at += 1;
+        quotes = if byte == quote { quotes + 1 } else { 0 };
+        if byte == b'\\' {
+            at += 1;
+        } else if quotes == if triple { 3 } else { 1 } || (byte == b'\n' && !triple) {
+            break;
+        }
+    }
+    Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_found_however_they_are_written() {
+        let paths = |text: &str| -> Vec<_> {
+            let found = scan(&text.as_bytes(), 10).expect("in memory");
+            found.iter().map(|(at, _)| *at).collect()
+        };
+        assert_eq!(paths("x = torch.add(a, b)\ny = ops.aten.mul(x, 2)\nz = ops.quantized.linear(x)"), [0; 0]);
+        assert_eq!(paths("torch.save(x, 'f')"), [0]);
+        assert_eq!(paths("a = torch . \\\n from_file('f')"), [4]);
+        assert_eq!(paths("ops.mylib.run(x)"), [0]);
+        assert_eq!(paths("t = torch\nt.save(x)"), [4]);
+        assert_eq!(paths("# torch.save\n'torch.save' \"\\\"torch.save\""), [0; 0]);
+        assert_eq!(paths("a.torch.save(b)"), [0; 0], "a member of the module");
+        assert_eq!(paths("torch#x\n.save(b)"), [0]);
+    }
+}

@@ -1,0 +1,125 @@
+//! Configuration: what it makes loaders and programs run.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use pickle_core::Error;
+use read_at::ReadAt;
+
+use crate::json::{self, Value};
+use crate::keras;
+use crate::problem::Problem;
+use crate::reader::Reader;
+use crate::template;
+
+/// Longest template.
+const MAX_TEMPLATE: u64 = 1 << 20;
+
+/// What a file of JSON or GGUF makes others run: offsets and problems, at most `kept` of them.
+pub(crate) fn scan(source: &dyn ReadAt, start: &[u8], kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
+    if start.starts_with(b"GGUF") {
+        return gguf(&mut Reader::new(source), kept);
+    }
+    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+    if text.first() != Some(&b'{') {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    let mut add = |at, problem| {
+        if found.len() < kept {
+            found.push((at, problem));
+        }
+    };
+    let wanted = ["auto_map", "chat_template", "template", "class_name"];
+    json::keys(&mut Reader::new(source), &wanted, |at, key, value| match (key, value) {
+        ("auto_map", Value::Other | Value::String(_)) => add(at, Problem::RemoteCode {}),
+        ("chat_template", Value::String(text)) => add(at, template::judge(text)),
+        // In a list of templates; other templates are no programs.
+        ("template", Value::String(text)) => {
+            let problem = template::judge(text);
+            if problem == (Problem::TemplateCode {}) {
+                add(at, problem);
+            }
+        }
+        ("class_name", Value::String(class)) if keras::has_code(class) => {
+            add(at, Problem::KerasLayer { class: class.clone() });
+        }
+        _ => {}
+    })?;
+    Ok(found)
+}
+
+/// Chat templates among the keys of a GGUF file.
+fn gguf(reader: &mut Reader<'_>, kept: usize) -> Result<Vec<(u64, Problem)>, Error> {
+    let mut found = Vec::new();
+    let mut at = 16;
+    let Some(count) = number(reader, &mut at, 8)? else { return Ok(found) };
+    for _ in 0..count {
+        let Some(len) = number(reader, &mut at, 8)? else { return Ok(found) };
+        let key = reader.bytes(at, len.min(64))?;
+        let here = at;
+        at = at.saturating_add(len);
+        let Some(kind) = number(reader, &mut at, 4)? else { return Ok(found) };
+        if kind == 8 && key.starts_with(b"tokenizer.chat_template") && found.len() < kept {
+            let mut text = at;
+            let Some(len) = number(reader, &mut text, 8)? else { return Ok(found) };
+            let bytes = reader.bytes(text, len.min(MAX_TEMPLATE))?;
+            found.push((here, template::judge(&String::from_utf8_lossy(&bytes))));
+        }
+        if !skip(reader, &mut at, kind)? {
+            return Ok(found);
+        }
+    }
+    Ok(found)
+}
+
+/// Little-endian; `None` beyond the end.
+fn number(reader: &mut Reader<'_>, at: &mut u64, len: u32) -> Result<Option<u64>, Error> {
+    let mut number = 0;
+    for idx in 0..len {
+        let Some(byte) = reader.byte(*at)? else { return Ok(None) };
+        number |= u64::from(byte) << (8 * idx);
+        *at += 1;
+    }
+    Ok(Some(number))
+}
+
+fn width(kind: u64) -> Option<u64> {
+    match kind {
+        0 | 1 | 7 => Some(1),
+        2 | 3 => Some(2),
+        4..=6 => Some(4),
+        10..=12 => Some(8),
+        _ => None,
+    }
+}
+
+/// Passes a value, and says whether that is possible.
+fn skip(reader: &mut Reader<'_>, at: &mut u64, kind: u64) -> Result<bool, Error> {
+    if let Some(width) = width(kind) {
+        *at = at.saturating_add(width);
+        return Ok(true);
+    }
+    let (element, count) = match kind {
+        8 => (8, 1),
+        9 => {
+            let (Some(element), Some(count)) = (number(reader, at, 4)?, number(reader, at, 8)?) else {
+                return Ok(false);
+            };
+            (element, count)
+        }
+        _ => return Ok(false),
+    };
+    if let Some(width) = width(element) {
+        *at = at.saturating_add(count.saturating_mul(width));
+        return Ok(true);
+    }
+    if element != 8 {
+        return Ok(false); // Arrays of arrays are not written.
+    }
+    for _ in 0..count {
+        let Some(len) = number(reader, at, 8)? else { return Ok(false) };
+        *at = at.saturating_add(len);
+    }
+    Ok(true)
+}

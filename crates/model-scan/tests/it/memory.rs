@@ -1,0 +1,118 @@
+//! Memory and time are bounded by the length of the file, whatever it claims.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
+use core::time::Duration;
+use std::alloc::System;
+use std::time::Instant;
+
+use model_scan::{Options, Verdict, scan_file};
+
+use crate::vectors::vectors;
+
+struct Counting;
+
+thread_local! {
+    static USED: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
+}
+
+fn count(change: i64) {
+    let _ = USED.try_with(|used| {
+        let (now, peak) = used.get();
+        used.set((now + change, peak.max(now + change)));
+    });
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: as the caller's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(-(layout.size() as i64));
+        // SAFETY: as the caller's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Scans a file within its bounds.
+fn scanned(name: &str, bytes: &[u8]) -> Verdict {
+    let before = USED.with(|used| {
+        used.set((used.get().0, used.get().0));
+        used.get().0
+    });
+    let start = Instant::now();
+    let report = scan_file(bytes, &Options::DEFAULT).expect("a report");
+    let (time, peak) = (start.elapsed(), USED.with(Cell::get).1 - before);
+    let bound = (8 << 20) + 24 * bytes.len() as i64;
+    assert!(peak <= bound, "{name}: {peak} bytes for a file of {}", bytes.len());
+    assert!(time < Duration::from_secs(2), "{name}: {time:?}");
+    report.verdict()
+}
+
+#[test]
+fn vectors_stay_within_their_bounds() {
+    for vector in vectors().iter().filter(|vector| !vector.path.is_dir()) {
+        scanned(&vector.name, &vector.bytes());
+    }
+}
+
+/// Deflate of `count` times the same byte, in blocks of a fixed code: 258 bytes take 13 bits, in zlib's wrapper without its checksum.
+fn bomb(byte: u8, count: usize) -> Vec<u8> {
+    let (mut bits, mut len) = (Vec::<u8>::from([0x78, 0x9c]), 0_u32);
+    let mut put = |value: u32, width: u32| {
+        for idx in 0..width {
+            if len % 8 == 0 {
+                bits.push(0);
+            }
+            *bits.last_mut().expect("a byte") |= ((value >> idx & 1) as u8) << (len % 8);
+            len += 1;
+        }
+    };
+    let reversed = |code: u32, width: u32| (0..width).fold(0, |out, idx| out << 1 | code >> idx & 1);
+    put(0b011, 3); // The last block, fixed codes.
+    put(reversed(0x30 + u32::from(byte), 8), 8);
+    for _ in 0..count / 258 {
+        put(reversed(0b1100_0101, 8), 8); // Length 258.
+        put(0, 5); // Distance 1.
+    }
+    put(0, 7);
+    bits
+}
+
+#[test]
+fn bombs_stay_within_their_bounds() {
+    for (name, bytes, verdict) in [
+        ("lists", bomb(b']', 64 << 20), Verdict::Suspicious),
+        ("lists within the limit", bomb(b']', 2 << 20), Verdict::Malformed),
+        ("marks", bomb(b'(', 3 << 20), Verdict::Malformed),
+        ("quotes", [b"{".as_slice(), &b"\"class_name\":\"".repeat(1 << 16)].concat(), Verdict::Safe),
+        ("blanks", [b"{\"auto_map\"".as_slice(), &b" ".repeat(1 << 20)].concat(), Verdict::Safe),
+        ("groups", [b"\x0b".repeat(1 << 20), b"\x0c".repeat(1 << 20)].concat(), Verdict::Safe),
+        ("nodes", b"\x0a\x02\x0a\x00".repeat(1 << 18), Verdict::Safe),
+        ("keys", [b"GGUF\x03\0\0\0".as_slice(), &[0; 8], &[0xff; 8], &[0; 1 << 16]].concat(), Verdict::Safe),
+        (
+            "array",
+            [
+                b"GGUF\x03\0\0\0".as_slice(),
+                &[0; 8],
+                &[1; 8],
+                &[0; 8],
+                &[9, 0, 0, 0, 8, 0, 0, 0],
+                &[0xff; 7],
+                &[0; 1 << 16],
+            ]
+            .concat(),
+            Verdict::Safe,
+        ),
+        ("globals", b"cos\nsystem\n".repeat(1 << 16), Verdict::Dangerous),
+    ] {
+        assert_eq!(scanned(name, &bytes), verdict, "{name}");
+    }
+}
