@@ -120,7 +120,7 @@ impl Checkpoint {
 
     /// Its metadata, not verified.
     pub(crate) fn about(&self) -> About {
-        let mut about = About { contents: code_files::scan(&self.path), ..About::default() };
+        let mut about = About { contents: code_files::formats(&self.path), ..About::default() };
         match self.layout {
             Layout::Trainer => about.metrics = trainer_metrics(&self.path.join(TRAINER_STATE)),
             Layout::Steps => {

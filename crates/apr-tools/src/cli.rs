@@ -8,7 +8,8 @@ use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum as _};
 
 use crate::commands::{
     check, completions, convert, decrypt, demo, diff, embed, encrypt, explain, export, inspect, key, keygen,
-    license, man, open, predict, quantize, rekey, seal, shard, sign, size, tensors, train, unshard, verify,
+    license, man, open, predict, quantize, rekey, scan, seal, shard, sign, size, tensors, train, unshard,
+    verify,
 };
 use crate::error::{CODE_USAGE, Exit, Failure};
 use crate::terminal::escape;
@@ -61,6 +62,7 @@ pub(crate) enum Command {
     Inspect(inspect::Args),
     Tensors(tensors::Args),
     Check(check::Args),
+    Scan(scan::Args),
     Diff(diff::Args),
     Convert(convert::Args),
     Export(export::Args),
@@ -100,6 +102,7 @@ impl Command {
             Self::Inspect(args) => inspect::run(args, console),
             Self::Tensors(args) => tensors::run(args, console),
             Self::Check(args) => check::run(args, console),
+            Self::Scan(args) => scan::run(args, console),
             Self::Diff(args) => diff::run(args, console),
             Self::Convert(args) => convert::run(args, console),
             Self::Export(args) => export::run(args, console),

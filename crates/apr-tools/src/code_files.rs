@@ -6,9 +6,11 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use foreign_format::Format;
+use model_scan::{Options, Verdict};
 use serde::Serialize;
 
 use crate::error::Failure;
+use crate::scanning;
 use crate::terminal::human::{grouped, plural};
 
 /// Maximum number of files that are checked; folders of models have a few dozen.
@@ -23,8 +25,21 @@ const PICKLE_ENDINGS: [&str; 3] = ["pkl", "pickle", "joblib"];
 /// A file that can run code when it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CodeFile {
-    pub(crate) path: PathBuf,
-    pub(crate) format: Format,
+    path: PathBuf,
+    format: &'static str,
+    title: &'static str,
+    /// What a scan says, with the reason, if there was one.
+    verdict: Option<(Verdict, String)>,
+}
+
+/// How files are looked at.
+#[derive(Clone, Copy, Debug, Default)]
+enum Look {
+    /// By their first bytes: whether the format can run code.
+    #[default]
+    Format,
+    /// As `apr scan` does.
+    Scan,
 }
 
 /// The content of a folder.
@@ -36,12 +51,22 @@ pub(crate) struct Contents {
     pub(crate) code: Vec<CodeFile>,
     /// Notes about files that could not be checked.
     skipped: Vec<String>,
+    look: Look,
 }
 
 /// Looks at the beginning of every file in a folder and the folders below. Hidden folders are left out, links to folders are
 /// not followed.
+pub(crate) fn formats(folder: &Path) -> Contents {
+    contents(folder, Look::Format)
+}
+
+/// Scans these files.
 pub(crate) fn scan(folder: &Path) -> Contents {
-    let mut contents = Contents::default();
+    contents(folder, Look::Scan)
+}
+
+fn contents(folder: &Path, look: Look) -> Contents {
+    let mut contents = Contents { look, ..Contents::default() };
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         if let Err(error) = contents.add_folder(&folder, &mut folders) {
@@ -76,10 +101,19 @@ impl Contents {
     }
 
     fn add_file(&mut self, path: PathBuf) {
-        match dangerous(&path) {
-            Ok(format) => self.code.extend(format.map(|format| CodeFile { path, format })),
+        let found = match self.look {
+            Look::Format => of_format(&path),
+            Look::Scan => scanned(&path),
+        };
+        match found {
+            Ok(file) => self.code.extend(file),
             Err(failure) => self.skipped.push(format!("{}: not looked at: {failure}", path.display())),
         }
+    }
+
+    /// Whether a scan found a file that runs code.
+    pub(crate) fn is_dangerous(&self) -> bool {
+        self.code.iter().any(|file| matches!(file.verdict, Some((Verdict::Dangerous, _))))
     }
 
     /// A sentence for each of the first files, then how many more there are.
@@ -99,23 +133,47 @@ impl Contents {
 pub(crate) struct CodeRow<'a> {
     file: Cow<'a, str>,
     format: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
 }
 
 /// The files that can run code, for the field `runs_code` of a report.
 pub(crate) fn rows<'c>(folders: impl IntoIterator<Item = &'c Contents>) -> Vec<CodeRow<'c>> {
     let files = folders.into_iter().flat_map(|contents| &contents.code);
-    files.map(|file| CodeRow { file: file.path.to_string_lossy(), format: file.format.name() }).collect()
+    let row = |file: &'c CodeFile| CodeRow {
+        file: file.path.to_string_lossy(),
+        format: file.format,
+        verdict: file.verdict.as_ref().map(|(verdict, _)| verdict.name()),
+    };
+    files.map(row).collect()
 }
 
 impl CodeFile {
     fn warning(&self) -> String {
-        let title = self.format.title();
-        format!("{}: {title}; it can run code when loaded, and was not examined", self.path.display())
+        let (path, title) = (self.path.display(), self.title);
+        match &self.verdict {
+            None => format!("{path}: {title}; it can run code when loaded, and was not examined"),
+            Some((verdict, reason)) => {
+                format!("{path}: {title}; {}, it can run code when loaded: {reason}", verdict.name())
+            }
+        }
     }
 }
 
+/// A file that a scan does not find safe.
+fn scanned(path: &Path) -> Result<Option<CodeFile>, Failure> {
+    let judged = scanning::judge(path, path, &Options::DEFAULT)?;
+    let verdict = judged.verdict();
+    Ok((verdict != Verdict::Safe).then(|| CodeFile {
+        path: path.to_owned(),
+        format: judged.format,
+        title: judged.title,
+        verdict: Some((verdict, judged.reason())),
+    }))
+}
+
 /// The format of a file that can run code, by its content; by its name only where the content is compressed or unknown.
-fn dangerous(path: &Path) -> Result<Option<Format>, Failure> {
+fn of_format(path: &Path) -> Result<Option<CodeFile>, Failure> {
     let file = durable_file::open_regular(path, u64::MAX)?;
     let len = file.len();
     let mut file = file.into_file();
@@ -125,7 +183,7 @@ fn dangerous(path: &Path) -> Result<Option<Format>, Failure> {
     });
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let is_called_pickle = PICKLE_ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known));
-    Ok(match format.map_err(|error| Failure::io("read", path, &error))? {
+    let format = match format.map_err(|error| Failure::io("read", path, &error))? {
         Some(format) if format.can_run_code() => Some(format),
         None | Some(Format::Zlib | Format::Gzip | Format::Bzip2 | Format::Xz | Format::Lz4)
             if is_called_pickle =>
@@ -133,5 +191,12 @@ fn dangerous(path: &Path) -> Result<Option<Format>, Failure> {
             Some(Format::Pickle)
         }
         _ => None,
-    })
+    };
+    let file = |format: Format| CodeFile {
+        path: path.to_owned(),
+        format: format.name(),
+        title: format.title(),
+        verdict: None,
+    };
+    Ok(format.map(file))
 }

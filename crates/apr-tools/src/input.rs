@@ -26,6 +26,15 @@ use crate::foreign;
 use crate::secrets::{Keys, SignedBy};
 use crate::whole_file::advised;
 
+/// A temporary file with all of standard input, whatever it is.
+///
+/// # Errors
+///
+/// If it cannot be read or the file cannot be written.
+pub(crate) fn any_stdin() -> Result<durable_file::Scratch, Failure> {
+    spool::Spool::from_any_stdin().map(spool::Spool::into_scratch)
+}
+
 /// An open model whose tensors can be read. Of every format but `.apr` version 1 only what precedes the tensors has been read.
 #[derive(Debug)]
 pub(crate) struct Model {

@@ -24,6 +24,7 @@ mod foreign;
 mod input;
 mod interruption;
 mod output;
+mod scanning;
 mod sealed_file;
 mod secrets;
 mod whole_file;

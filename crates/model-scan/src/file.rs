@@ -110,6 +110,18 @@ pub struct FileReport {
 }
 
 impl FileReport {
+    /// The report of what a caller cannot open: suspicious.
+    #[must_use]
+    pub fn unopened(reason: &'static str) -> Self {
+        let remark = Remark { path: String::new(), offset: 0, problem: Problem::Unopened { reason } };
+        Self {
+            format: Format::Other,
+            parts: Vec::new(),
+            contradictions: Vec::new(),
+            remarks: Vec::from([remark]),
+        }
+    }
+
     /// The worst of all findings.
     #[must_use]
     pub fn verdict(&self) -> Verdict {

@@ -78,8 +78,8 @@ enum Refusal {
 const AFTER_HELP: &str = "Of a safetensors file the header and the length are checked. The values of the tensors are not: the format \
     has no checksum for them. Compare digests (`apr tensors --digest`) or files (`apr diff`) for that. The \
     folder step_N of a checkpoint is verified in full, by its manifest; of a folder of checkpoints, each is checked. \
-    Files in a folder that can run code when they are loaded, such as pickles, are named and not examined: they do not \
-    change the verdict. An .apr file is read to its end: \
+    Files in a folder are scanned as `apr scan` does: those that can run code when they are loaded are named, and \
+    the exit code is 4 if one is dangerous. An .apr file is read to its end: \
     checksum, metadata, and the payload, which has to become its model. A GGUF file is read to its end too: every key and \
     tensor lies inside it, and scales and numbers that are not finite are reported. With --signer, --trusted-keys or \
     --any-signer every file has to be signed, and the signature is verified first; with --identity or a \
@@ -87,7 +87,7 @@ const AFTER_HELP: &str = "Of a safetensors file the header and the length are ch
     is not checked, of an encrypted one not the payload; the report says so.\n\n\
     Examples:\n  apr check model.safetensors model.apr\n  apr check sharded --json\n  \
     apr check sold.apr --signer maker.key.pub --identity buyer.key\n\n\
-    Exit codes: 0 success, 3 invalid file, 4 a checksum or signature does not match, or not decrypted, 5 I/O. With several files, that of the \
+    Exit codes: 0 success, 3 invalid file, 4 a checksum or signature does not match, not decrypted, or a dangerous file, 5 I/O. With several files, that of the \
     first one not accepted.";
 
 /// Validate safetensors, .apr and GGUF files, sharded models and checkpoints.
@@ -140,8 +140,9 @@ pub(crate) fn run(args: &Args, console: &mut Console) -> Result<Exit, Failure> {
             folders.push(code_files::scan(path));
         }
     }
-    let exit =
-        verdicts.iter().map(Verdict::exit).find(|&exit| exit != Exit::Success).unwrap_or(Exit::Success);
+    let dangerous = folders.iter().any(code_files::Contents::is_dangerous).then_some(Exit::Refused);
+    let exit = verdicts.iter().map(Verdict::exit).find(|&exit| exit != Exit::Success);
+    let exit = exit.or(dangerous).unwrap_or(Exit::Success);
     let printed = if console.is_json() {
         report::json(&verdicts, &folders, &rules, console)
     } else {

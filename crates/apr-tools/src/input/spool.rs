@@ -26,6 +26,19 @@ impl Spool {
     /// If its first bytes cannot begin a model (so that an endless stream of other things is refused at
     /// once), if it exceeds the cap, or if the file cannot be written.
     pub(super) fn from_stdin() -> Result<Self, Failure> {
+        Self::copied(plausible)
+    }
+
+    /// Copies standard input to its end, whatever it is.
+    ///
+    /// # Errors
+    ///
+    /// If the input exceeds the cap, or the file cannot be written.
+    pub(super) fn from_any_stdin() -> Result<Self, Failure> {
+        Self::copied(|_, _, _| Ok(()))
+    }
+
+    fn copied(check: impl Fn([u8; 8], &[u8], &Path) -> Result<(), Failure>) -> Result<Self, Failure> {
         let label = Path::new("-");
         let read_failed = |error: io::Error| Failure::io("read standard input", label, &error);
         let mut input = BufReader::new(io::stdin().lock());
@@ -33,7 +46,7 @@ impl Spool {
         let mut first = Vec::with_capacity(8);
         input.by_ref().take(8).read_to_end(&mut first).map_err(read_failed)?;
         if let Some(&first) = first.first_chunk::<8>() {
-            plausible(first, input.buffer(), label)?;
+            check(first, input.buffer(), label)?;
         }
 
         let folder = std::env::temp_dir();
@@ -61,6 +74,10 @@ impl Spool {
 
     pub(super) fn path(&self) -> &Path {
         self.0.path()
+    }
+
+    pub(super) fn into_scratch(self) -> Scratch {
+        self.0
     }
 }
 

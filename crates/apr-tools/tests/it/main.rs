@@ -32,6 +32,7 @@ mod quantize;
 mod quantized_models;
 mod readme;
 mod sandbox;
+mod scanning;
 mod schemas;
 mod sealed;
 mod sealed_limits;

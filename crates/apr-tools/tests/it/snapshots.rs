@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::sandbox::{Ran, Sandbox};
+use crate::scanning::{PAYLOAD, PLAIN, UNKNOWN};
 
 /// Compares a run with `tests/snapshots/NAME.txt`.
 fn check(name: &str, args: &[&str], ran: &Ran) {
@@ -34,6 +35,25 @@ fn inspect() {
         ("inspect-sharded", &["inspect", "sharded"]),
         ("inspect-quirk", &["inspect", "quirk.safetensors", "--compat"]),
     ]);
+}
+
+#[test]
+fn scan() {
+    let sandbox = Sandbox::empty();
+    fs::create_dir(sandbox.path("models")).unwrap();
+    sandbox.write("models/evil.pkl", PAYLOAD);
+    sandbox.write("models/object.pkl", UNKNOWN);
+    sandbox.write("models/plain.pkl", PLAIN);
+    sandbox.write("models/cut.pkl", &PLAIN[..8]);
+    let cases: [(&str, &[&str]); 4] = [
+        ("scan", &["scan", "models", "missing"]),
+        ("scan-json", &["scan", "models", "--json"]),
+        ("scan-safe", &["scan", "models/plain.pkl"]),
+        ("scan-sarif", &["scan", "models/evil.pkl", "--sarif"]),
+    ];
+    for (name, args) in cases {
+        check(name, args, &sandbox.run(args));
+    }
 }
 
 #[test]
@@ -311,6 +331,7 @@ fn help() {
         ("help-license-check", &["license", "check", "--help"]),
         ("help-license-set", &["license", "set", "--help"]),
         ("help-sign", &["sign", "--help"]),
+        ("help-scan", &["scan", "--help"]),
         ("help-verify", &["verify", "--help"]),
         ("help-demo", &["demo", "--help"]),
         ("help-explain", &["explain", "--help"]),
