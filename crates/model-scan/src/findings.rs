@@ -40,7 +40,7 @@ impl FileReport {
             part.report.findings.iter().map(|finding| Found {
                 offset: finding.offset,
                 depth: finding.depth,
-                opcode: Some(finding.opcode),
+                opcode: Some(finding.opcode).filter(|_| !finding.problem.is_of_stream()),
                 ..Found::new(&part.path, &finding.problem)
             })
         });

@@ -152,6 +152,17 @@ located_error::kinds! {
 }
 
 impl Problem {
+    /// Whether it is about a stream instead of an opcode.
+    pub(crate) const fn is_of_stream(&self) -> bool {
+        matches!(
+            self,
+            Self::Malformed { .. }
+                | Self::TrailingBytes { .. }
+                | Self::SeveralPickles {}
+                | Self::SidePickle {}
+        )
+    }
+
     /// Module and name, if it is about a name.
     #[must_use]
     pub fn name(&self) -> Option<(&str, &str)> {

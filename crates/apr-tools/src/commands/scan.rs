@@ -21,7 +21,7 @@ const AFTER_HELP: &str = "Nothing is loaded or run: pickles are read opcode by o
     were bypassed with.\n\n\
     Verdicts: safe; suspicious: something that files of tensors do not need, or that cannot be read; malformed: the data break off; \
     dangerous: code is run.\n\n\
-    Examples:\n  apr scan model.safetensors\n  apr scan . --json\n  apr scan . --sarif\n\n\
+    Examples:\n  apr scan model.safetensors sharded\n  apr scan sharded --json\n  apr scan model.safetensors --sarif\n\n\
     Exit codes: 0 all safe, 2 usage, 4 anything suspicious, malformed or dangerous, 5 not read.";
 
 /// Say what loading model files would run, without running it.

@@ -4,10 +4,11 @@ use crate::sandbox::Sandbox;
 #[cfg(unix)]
 use crate::serving::Serving;
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 29] = [
     "inspect",
     "tensors",
     "check",
+    "scan",
     "diff",
     "convert",
     "export",
@@ -65,7 +66,7 @@ fn examples_of_all_help_pages_run() {
                 continue;
             }
             let ran = sandbox.shell(&example);
-            assert_eq!(ran.exit, 0, "{example}\n{}", ran.stderr);
+            assert_eq!(ran.exit, 0, "{example}\n{}{}", ran.stdout, ran.stderr);
         }
     }
 }
