@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pickle_core::{EventKind, Framing, Limits, Machine, Value};
 use model_scan::{Options, Origin, Standing, Verdict, scan, scan_file};
+use pickle_core::{EventKind, Framing, Limits, Machine, Value};
 
 fuzz_target!(|input: &[u8]| {
     let _ = scan_file(input, &Options::DEFAULT).expect("memory can be read");
