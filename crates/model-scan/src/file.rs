@@ -1,6 +1,8 @@
 //! Files: one stream, an array, an archive of them, a compressed file, or the code of another format.
 
 mod contained;
+#[cfg(feature = "std")]
+mod decoders;
 mod pieces;
 
 use alloc::borrow::ToOwned;
@@ -147,7 +149,7 @@ pub fn scan_file(source: impl ReadAt, options: &Options<'_>) -> Result<FileRepor
         remarks: Vec::new(),
     };
     let len = source.total_len();
-    let inflated = options.inflated.unwrap_or_else(|| len.saturating_mul(8).saturating_add(3 << 20));
+    let inflated = options.inflated.unwrap_or_else(|| len.saturating_mul(8).saturating_add(3 << 19));
     let mut files = Files { options, len, inflated, report };
     let format = files.file(&source, "", Origin::File, 0)?;
     files.report.format = format;
@@ -199,21 +201,41 @@ const UNREAD: [(&[u8], &str); 6] = [
     (b"Rar!\x1a\x07", "rar archive"),
 ];
 
-/// Why a file that begins so is not opened.
-fn unread(start: &[u8]) -> Option<&'static str> {
-    // A block of bzip2, or the end of an empty stream.
-    let bzip2 = [b"1AY&SY".as_slice(), b"\x17\x72\x45\x38\x50\x90"];
-    match start {
-        [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..] if bzip2.iter().any(|magic| rest.starts_with(magic)) => {
-            Some("compressed with bzip2")
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compression {
+    Zlib,
+    Gzip,
+    Bzip2,
+    Xz,
+    Lzma,
+    /// Not read here.
+    Other(&'static str),
+}
+
+impl Compression {
+    fn of(start: &[u8]) -> Option<Self> {
+        // A block of bzip2, or the end of an empty stream.
+        let bzip2 = [b"1AY&SY".as_slice(), b"\x17\x72\x45\x38\x50\x90"];
+        match start {
+            [0x78, second, ..] if (0x7800 + u16::from(*second)).is_multiple_of(31) => Some(Self::Zlib),
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..]
+                if bzip2.iter().any(|magic| rest.starts_with(magic)) =>
+            {
+                Some(Self::Bzip2)
+            }
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
+            // Properties, the size of the dictionary, the length of the data or nothing.
+            [0x5d, 0, 0, _, _, a, b, c, d, e, f, g, h, ..] => {
+                let len = u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
+                (len == u64::MAX || len < 1 << 40).then_some(Self::Lzma)
+            }
+            _ => UNREAD
+                .iter()
+                .find(|(magic, _)| start.starts_with(magic))
+                .map(|(_, reason)| Self::Other(reason)),
         }
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some("compressed with xz"),
-        // Properties, the size of the dictionary, the length of the data or nothing.
-        [0x5d, 0, 0, _, _, a, b, c, d, e, f, g, h, ..] => {
-            let len = u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
-            (len == u64::MAX || len < 1 << 40).then_some("compressed with lzma")
-        }
-        _ => UNREAD.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, reason)| *reason),
     }
 }
 
@@ -228,13 +250,8 @@ impl Files<'_> {
             self.unopened(path, "nested too deep");
             return Ok(Format::Other);
         }
-        if let Some(reason) = unread(start) {
-            self.unopened(path, reason);
-            return Ok(Format::Compressed);
-        }
-        let is_zlib = matches!(start, [0x78, second, ..] if (0x7800 + u16::from(*second)).is_multiple_of(31));
-        if is_zlib || start.starts_with(b"\x1f\x8b") {
-            self.compressed(source, path, is_zlib, origin, depth)?;
+        if let Some(compression) = Compression::of(start) {
+            self.compressed(source, path, compression, origin, depth)?;
             return Ok(Format::Compressed);
         }
         let archive = match Archive::open(source, &zip_core::Limits::DEFAULT) {

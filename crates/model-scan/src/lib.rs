@@ -4,6 +4,8 @@
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
 extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
 
 mod allowed;
 mod arguments;

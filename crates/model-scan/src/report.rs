@@ -29,7 +29,7 @@ pub struct Options<'o> {
     /// Pickles within pickles that are followed.
     pub depth: u32,
     /// Bytes that compressed members and files of one file may have in all, when decompressed: they are kept in memory one after the other.
-    /// `None` for 3 MiB and 8 times the file.
+    /// `None` for 1.5 MiB and 8 times the file.
     pub inflated: Option<u64>,
     /// Findings and names that are kept; the verdict considers all.
     pub kept: usize,

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// How deep archives, compressed files and pickles in one another are followed [default: 4].
     #[arg(long, value_name = "N")]
     max_depth: Option<u32>,
-    /// Bytes that one file may have in all when decompressed [default: 3 MiB and 8 times the file].
+    /// Bytes that one file may have in all when decompressed [default: 1.5 MiB and 8 times the file].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_inflated: Option<u64>,
     /// Findings of each stream that are reported; the verdict considers all [default: 1000].

@@ -8,12 +8,17 @@ use pickle_core::{Error, ErrorKind, Opcode};
 use read_at::{ReadAt, Window};
 use zip_core::{Archive, Entry, Wrapper};
 
+#[cfg(feature = "std")]
+use super::decoders;
 use super::pieces::Pieces;
-use super::{Files, Format, join};
+use super::{Compression, Files, Format, join};
 use crate::numpy::{self, Data};
 use crate::problem::Problem;
 use crate::report::{Finding, Origin};
 use crate::{keras, script};
+
+/// Why decompressing stopped.
+pub(super) const EXPANDS: &str = "expands beyond the limit";
 
 /// What a member is code of, besides pickles.
 #[derive(Clone, Copy)]
@@ -30,38 +35,27 @@ impl Files<'_> {
         &mut self,
         source: &dyn ReadAt,
         path: &str,
-        is_zlib: bool,
+        compression: Compression,
         origin: Origin,
         depth: u32,
     ) -> Result<(), Error> {
-        let total = source.total_len();
-        let (mut at, mut pieces) = (0, Pieces::default());
-        // Python's readers go on with a stream that follows.
-        while at < total {
-            let begin = if is_zlib { Some(at) } else { gzip_data(source, at)? };
-            let wrapper = if is_zlib { Wrapper::Zlib } else { Wrapper::Raw };
-            let max = self.inflated;
-            let end = begin.map(|begin| {
-                zip_core::decompress(&source, begin..total, wrapper, |piece| pieces.push(piece, max))
-            });
-            match end {
-                Some(Ok(Some(end))) => at = if is_zlib { end } else { end.saturating_add(8) },
-                Some(Ok(None)) => {
-                    self.unopened(path, "expands beyond the limit");
-                    return Ok(());
-                }
-                Some(Err(error)) if is_read(&error) => return Err(ErrorKind::Read {}.into()),
-                _ if at > 0 => {
-                    self.unopened(path, "bytes after the compressed data");
-                    break;
-                }
-                _ => {
-                    self.unopened(path, "cannot be decompressed");
-                    // What was decompressed before may have been loaded.
-                    break;
-                }
-            }
+        let mut pieces = Pieces::default();
+        let problem = match compression {
+            Compression::Zlib => deflated(source, Wrapper::Zlib, &mut pieces, self.inflated)?,
+            Compression::Gzip => deflated(source, Wrapper::Raw, &mut pieces, self.inflated)?,
+            Compression::Other(reason) => Some(reason),
+            #[cfg(feature = "std")]
+            other => decoders::decode(source, other, &mut pieces, self.inflated)?,
+            #[cfg(not(feature = "std"))]
+            _ => Some("compressed with bzip2, xz or lzma"),
+        };
+        if let Some(reason) = problem {
+            self.unopened(path, reason);
         }
+        if pieces.total_len() == 0 {
+            return Ok(());
+        }
+        // Also of what is not complete: it may have been loaded before its reader stopped.
         self.inflated = self.inflated.saturating_sub(pieces.total_len());
         self.file(&pieces, path, origin, depth + 1).map(drop)
     }
@@ -178,7 +172,7 @@ impl Files<'_> {
         let reason = match read() {
             Ok((true, true)) => return Ok(None),
             Ok((true, false)) => None,
-            Ok((false, _)) => Some("expands beyond the limit"),
+            Ok((false, _)) => Some(EXPANDS),
             Err(error) if is_read(&error) => return Err(ErrorKind::Read {}.into()),
             Err(_) => Some("cannot be read"),
         };
@@ -233,6 +227,30 @@ impl Files<'_> {
         }
         Ok(())
     }
+}
+
+/// Decompresses zlib or gzip, and says what is wrong with it. Python's readers go on with a stream that follows.
+fn deflated(
+    source: &dyn ReadAt,
+    wrapper: Wrapper,
+    pieces: &mut Pieces,
+    max: u64,
+) -> Result<Option<&'static str>, Error> {
+    let (mut at, total) = (0, source.total_len());
+    while at < total {
+        let begin = if wrapper == Wrapper::Zlib { Some(at) } else { gzip_data(source, at)? };
+        let end = begin.map(|begin| {
+            zip_core::decompress(&source, begin..total, wrapper, |piece| pieces.push(piece, max))
+        });
+        match end {
+            Some(Ok(Some(end))) => at = if wrapper == Wrapper::Zlib { end } else { end.saturating_add(8) },
+            Some(Ok(None)) => return Ok(Some(EXPANDS)),
+            Some(Err(error)) if is_read(&error) => return Err(ErrorKind::Read {}.into()),
+            _ if at > 0 => return Ok(Some("bytes after the compressed data")),
+            _ => return Ok(Some("cannot be decompressed")),
+        }
+    }
+    Ok(None)
 }
 
 /// Whether an array file begins with these bytes and has elements alone.

@@ -89,7 +89,7 @@ fn bomb(byte: u8, count: usize) -> Vec<u8> {
 #[test]
 fn bombs_stay_within_their_bounds() {
     for (name, bytes, verdict) in [
-        ("lists", bomb(b']', 64 << 20), Verdict::Suspicious),
+        ("lists", bomb(b']', 64 << 20), Verdict::Malformed),
         ("lists within the limit", bomb(b']', 2 << 20), Verdict::Malformed),
         ("marks", bomb(b'(', 3 << 20), Verdict::Malformed),
         ("quotes", [b"{".as_slice(), &b"\"class_name\":\"".repeat(1 << 16)].concat(), Verdict::Safe),
@@ -114,5 +114,17 @@ fn bombs_stay_within_their_bounds() {
         ("globals", b"cos\nsystem\n".repeat(1 << 16), Verdict::Dangerous),
     ] {
         assert_eq!(scanned(name, &bytes), verdict, "{name}");
+    }
+}
+
+#[cfg(all(feature = "bzip2", feature = "xz"))]
+#[test]
+fn decoders_stay_within_their_bounds() {
+    for (name, bytes, verdict) in [
+        ("16 MiB of lists in xz", include_bytes!("../bombs/bomb.xz").as_slice(), Verdict::Malformed),
+        ("16 MiB of lists in bzip2", include_bytes!("../bombs/bomb.bz2"), Verdict::Malformed),
+        ("a dictionary of 64 MiB", include_bytes!("../bombs/dictionary.xz"), Verdict::Suspicious),
+    ] {
+        assert_eq!(scanned(name, bytes), verdict, "{name}");
     }
 }
