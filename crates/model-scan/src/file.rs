@@ -218,7 +218,8 @@ impl Compression {
         // A block of bzip2, or the end of an empty stream.
         let bzip2 = [b"1AY&SY".as_slice(), b"\x17\x72\x45\x38\x50\x90"];
         match start {
-            [0x78, second, ..] if (0x7800 + u16::from(*second)).is_multiple_of(31) => Some(Self::Zlib),
+            // Without a preset dictionary, which no reader of models has.
+            [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => Some(Self::Zlib),
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..]
                 if bzip2.iter().any(|magic| rest.starts_with(magic)) =>
@@ -369,12 +370,12 @@ impl Files<'_> {
             || report.names.iter().any(|name| name.standing == Standing::Dangerous && is_dotted(&name.name));
         let numbered = matches!(start, [0x80, 0..=5, ..]);
         // A file that is no text and breaks off, as a pickle of protocol 0 or 1 that was cut or that declares a wrong length. Elements may begin
-        // with an opcode, hardly with four, and hardly end with `STOP` then.
+        // with an opcode, hardly with eight, and hardly end with `STOP` then.
         let stopped_by = |code: &str| {
             let mut problems = report.findings.iter().map(|finding| &finding.problem);
             problems.any(|problem| matches!(problem, Problem::Malformed { cause } if *cause == code))
         };
-        let cut = stopped_by("pk-truncated") && (report.opcodes >= 4 || last(source)? == Some(b'.'));
+        let cut = stopped_by("pk-truncated") && (report.opcodes >= 8 || last(source)? == Some(b'.'));
         // Only a pickle goes on for so long.
         let limited = stopped_by("pk-limit");
         let broken = path.is_empty() && cut && core::str::from_utf8(start).is_err();

@@ -86,10 +86,17 @@ fn other_files_are_no_pickles() {
         b"GGUF\x03\0\0\0\x02\0\0\0\0\0\0\0\x05",
         b"copyright 2026\nall rights reserved\n",
         b"PNG",
+        // Elements: integers of 64 bits, lengths of 3 GB.
+        b"\x95W\0\0\0\0\0\0ZB\0\0\0\0\0\0",
+        b"x?\0\0\0\0\0\0\xc6|\0\0\0\0\0\0",
+        b"B\x01\x02\x03\xbf\x10\x20\x30\xbf",
     ] {
         assert_eq!(judged(bytes), (Format::Other, Verdict::Safe), "{}", bytes.escape_ascii());
     }
     assert_eq!(judged(b""), (Format::Other, Verdict::Safe), "nothing to run");
+    // Its first bytes are those of a pickle of protocol 2.
+    let safetensors = [b"\x80\x02\0\0\0\0\0\0{}".as_slice(), &b" ".repeat(638)].concat();
+    assert_eq!(judged(&safetensors), (Format::Other, Verdict::Safe));
     // Elements that look like a pickle are elements.
     let mut bytes = zip("m/data/0", PAYLOAD);
     assert_eq!(
