@@ -1,0 +1,1 @@
+//! Flax parameters in MessagePack.

@@ -1,0 +1,1 @@
+//! HDF5, and Keras' `.h5` files.

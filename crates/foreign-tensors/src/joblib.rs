@@ -1,0 +1,1 @@
+//! Pickled arrays of NumPy, joblib and scikit-learn.

@@ -1,0 +1,63 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod error;
+mod files;
+mod model;
+mod names;
+mod options;
+mod tensor;
+mod view;
+
+#[cfg(feature = "flax")]
+pub mod flax;
+#[cfg(feature = "hdf5")]
+pub mod hdf5;
+#[cfg(feature = "joblib")]
+pub mod joblib;
+#[cfg(feature = "keras")]
+pub mod keras;
+#[cfg(feature = "numpy")]
+pub mod numpy;
+#[cfg(feature = "onnx")]
+pub mod onnx;
+#[cfg(any(feature = "onnx", feature = "tensorflow"))]
+mod protobuf;
+#[cfg(feature = "tensorflow")]
+pub mod tensorflow;
+#[cfg(feature = "tflite")]
+pub mod tflite;
+#[cfg(feature = "torch")]
+pub mod torch;
+
+pub use crate::error::{Error, ErrorKind};
+#[cfg(feature = "std")]
+pub use crate::files::Folder;
+pub use crate::files::{Companions, NoCompanions};
+pub use crate::model::{Alias, Model, Note};
+pub use crate::options::{Limits, Options};
+pub use crate::tensor::{ElementType, Tensor};
+
+use foreign_format::Format;
+use read_at::ReadAt;
+
+/// Reads a file of any of the formats, which is detected by its content.
+///
+/// # Errors
+///
+/// [`ErrorKind::Format`] for other formats; those of the reader of the format.
+pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -> Result<Model, Error> {
+    let format = foreign_format::identify(file.total_len(), |offset, out| file.read_exact_at(offset, out))?;
+    match format {
+        _ => {
+            let _ = (companions, options, Format::Torch);
+            Err(ErrorKind::Format {}.into())
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What was read of a file.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use foreign_format::Format;
+use located_error::Subject;
+use read_at::ReadAt;
+
+use crate::error::{Error, ErrorKind};
+use crate::names::{Names, matches};
+use crate::options::Options;
+use crate::tensor::Tensor;
+
+/// The tensors of a file, and what else it holds.
+///
+/// The file itself is not kept: reading the bytes of a tensor takes it again.
+pub struct Model {
+    format: Format,
+    tensors: Vec<Tensor>,
+    aliases: Vec<Alias>,
+    entries: Vec<(String, String)>,
+    notes: Vec<Note>,
+    companions: Vec<Box<dyn ReadAt + Send + Sync>>,
+    names: Names,
+}
+
+/// A second name of a tensor: both stand for the same elements of the same storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// The other name.
+    pub name: String,
+    /// The name in the list of tensors.
+    pub of: String,
+}
+
+/// Something about the file that its reader should know: left out, converted, ambiguous.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The place: the path of keys, the member, the name of the node.
+    pub place: String,
+    /// What about it.
+    pub text: String,
+}
+
+impl Model {
+    pub(crate) fn new(format: Format) -> Self {
+        Self {
+            format,
+            tensors: Vec::new(),
+            aliases: Vec::new(),
+            entries: Vec::new(),
+            notes: Vec::new(),
+            companions: Vec::new(),
+            names: Names::default(),
+        }
+    }
+
+    /// The format.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The tensors, in the order of the file. Among them those that cannot be represented: see [`Tensor::problem`].
+    #[must_use]
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// Second names of tensors.
+    #[must_use]
+    pub fn aliases(&self) -> &[Alias] {
+        &self.aliases
+    }
+
+    /// What is no tensor and has a form in JSON, by its path: names and JSON values.
+    #[must_use]
+    pub fn entries(&self) -> &[(String, String)] {
+        &self.entries
+    }
+
+    /// What was left out or changed.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// Files beside the file that hold bytes of tensors.
+    #[must_use]
+    pub fn companions(&self) -> &[Box<dyn ReadAt + Send + Sync>] {
+        &self.companions
+    }
+
+    /// The first tensor that cannot be represented, as an error.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TensorUnsupported`], with its name.
+    pub fn check(&self) -> Result<(), Error> {
+        match self.tensors.iter().find_map(|tensor| Some((tensor, tensor.problem()?))) {
+            Some((tensor, problem)) => {
+                Err(Error::tensor_unsupported(problem).of(Subject::tensor(tensor.name())))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a tensor, unless the options exclude it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DuplicateName`]; [`ErrorKind::Limit`].
+    pub(crate) fn add(&mut self, tensor: Tensor, options: &Options) -> Result<(), Error> {
+        if options.exclude.iter().any(|pattern| matches(pattern, tensor.name())) {
+            self.note(tensor.name(), "left out as requested");
+            return Ok(());
+        }
+        if self.tensors.len() >= options.limits.tensors {
+            return Err(ErrorKind::Limit { limit: "tensors", allowed: options.limits.tensors as u64 }.into());
+        }
+        self.names.take(tensor.name())?;
+        self.tensors.push(tensor);
+        Ok(())
+    }
+
+    /// Adds a second name.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DuplicateName`].
+    pub(crate) fn add_alias(&mut self, name: String, of: String) -> Result<(), Error> {
+        self.names.take(&name)?;
+        self.aliases.push(Alias { name, of });
+        Ok(())
+    }
+
+    /// Adds what is no tensor, as JSON.
+    pub(crate) fn add_entry(&mut self, name: impl Into<String>, json: impl Into<String>) {
+        self.entries.push((name.into(), json.into()));
+    }
+
+    /// Adds a note.
+    pub(crate) fn note(&mut self, place: impl Into<String>, text: impl Into<String>) {
+        self.notes.push(Note { place: place.into(), text: text.into() });
+    }
+
+    /// Adds a file with bytes of tensors, and returns its number for [`crate::tensor::Place::Stored`].
+    pub(crate) fn add_companion(&mut self, source: Box<dyn ReadAt + Send + Sync>) -> usize {
+        self.companions.push(source);
+        self.companions.len()
+    }
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Model")
+            .field("format", &self.format)
+            .field("tensors", &self.tensors)
+            .field("aliases", &self.aliases)
+            .field("entries", &self.entries)
+            .field("notes", &self.notes)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,3 @@
+//! Every vector of foreign formats: names, types, shapes and digests of tensors, or a refusal.
+
+mod vectors;
