@@ -334,7 +334,7 @@ mod tests {
     fn bytes(dtype: ElementType, shape: &[u64], stored: &[u8], view: View) -> Vec<u8> {
         let place = (Place::Memory(stored.into()), stored.len() as u64);
         let tensor = Tensor::new("t", dtype, shape.to_vec(), place, view, &Limits::default()).unwrap();
-        tensor.to_vec(&Model::new(Format::Torch), &[][..]).unwrap()
+        tensor.to_vec(&Model::new(Format::Torch), &[0_u8; 0].as_slice()).unwrap()
     }
 
     #[test]
