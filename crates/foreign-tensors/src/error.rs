@@ -62,6 +62,11 @@ located_error::errors! {
             /// Bytes asked for.
             needed: u64,
         } = "ft-memory" (Io), "no memory for {needed} bytes" => located_error::remedy::MEMORY;
+        /// Two programs may see two different archives.
+        Archive {
+            /// The contradiction.
+            problem: zip_core::Problem,
+        } = "ft-archive" (Invalid) if "numpy", "the archive is ambiguous: {problem}" => DOWNLOAD;
         /// The source failed.
         Read {} = "ft-read" (Io), "cannot read the file" => "check that the file can be read";
     }

@@ -7,6 +7,8 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[cfg(feature = "numpy")]
+mod archive;
 mod error;
 mod files;
 mod model;
@@ -55,6 +57,8 @@ use read_at::ReadAt;
 pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -> Result<Model, Error> {
     let format = foreign_format::identify(file.total_len(), |offset, out| file.read_exact_at(offset, out))?;
     match format {
+        #[cfg(feature = "numpy")]
+        Some(Format::Npy | Format::Npz) => numpy::read(file, companions, options),
         _ => {
             let _ = (companions, options, Format::Torch);
             Err(ErrorKind::Format {}.into())

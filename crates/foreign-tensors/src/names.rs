@@ -19,6 +19,23 @@ pub(crate) fn join(path: &str, part: &str) -> String {
     joined
 }
 
+/// The error for a key that is none of these.
+#[cfg(feature = "numpy")]
+pub(crate) fn no_key<'n>(keys: impl Iterator<Item = &'n str>) -> Error {
+    let mut list = String::new();
+    for key in keys {
+        if list.len() > 1000 {
+            list.push_str(", ...");
+            break;
+        }
+        if !list.is_empty() {
+            list.push_str(", ");
+        }
+        list.extend(located_error::cut(key, 100).escape_debug());
+    }
+    ErrorKind::NoKey { keys: list }.into()
+}
+
 /// Whether a name matches a pattern, in which `*` stands for any text.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');

@@ -53,7 +53,12 @@ impl<R> core::fmt::Debug for Member<'_, R> {
 }
 
 impl<'a, R: ReadAt> Member<'a, R> {
-    pub(crate) fn new(source: &'a R, entry: &Entry) -> Result<Self, Error> {
+    /// A member of the archive that `source` is, for those who keep the entry and not the archive.
+    ///
+    /// # Errors
+    ///
+    /// As [`Archive::member`](crate::Archive::member).
+    pub fn new(source: &'a R, entry: &Entry) -> Result<Self, Error> {
         let rest = entry.data.clone().ok_or_else(|| Error::from(ErrorKind::NoData {}).at(entry.header))?;
         let inflate = match entry.method {
             Method::STORED => None,

@@ -1,3 +1,4 @@
 //! Every vector of foreign formats: names, types, shapes and digests of tensors, or a refusal.
 
+mod numpy;
 mod vectors;

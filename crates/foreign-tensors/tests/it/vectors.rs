@@ -16,7 +16,8 @@ struct Vector {
 /// All vectors that are files below these folders.
 fn vectors(below: &[&str]) -> Vec<Vector> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import");
-    let (mut folders, mut found) = (below.iter().map(|folder| root.join(folder)).collect::<Vec<_>>(), Vec::new());
+    let (mut folders, mut found) =
+        (below.iter().map(|folder| root.join(folder)).collect::<Vec<_>>(), Vec::new());
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
@@ -26,7 +27,9 @@ fn vectors(below: &[&str]) -> Vec<Vector> {
                 let text = std::fs::read_to_string(&path).expect("a sidecar");
                 let name = Path::new(file).strip_prefix(&root).expect("inside").display().to_string();
                 let facts: Value = serde_json::from_str(&text).expect("JSON");
-                if facts["import"].is_array() && Path::new(file).is_file() {
+                // Formats of this project have readers of their own.
+                let is_own = ["safetensors", "gguf"].iter().any(|format| facts["format"] == *format);
+                if facts["import"].is_array() && Path::new(file).is_file() && !is_own {
                     found.push(Vector { name, path: file.into(), facts });
                 }
             }
@@ -55,7 +58,8 @@ fn found(model: &Model, file: &FileSource) -> Result<Vec<String>, Error> {
 
 fn expected(tensors: &Value) -> Vec<String> {
     let row = |tensor: &Value| {
-        let shape: Vec<u64> = tensor["shape"].as_array().unwrap().iter().map(|dim| dim.as_u64().unwrap()).collect();
+        let shape: Vec<u64> =
+            tensor["shape"].as_array().unwrap().iter().map(|dim| dim.as_u64().unwrap()).collect();
         let text = |key: &str| tensor[key].as_str().unwrap().to_owned();
         format!("{} {} {shape:?} {}", text("name"), text("dtype"), text("sha256"))
     };
@@ -66,7 +70,8 @@ fn expected(tensors: &Value) -> Vec<String> {
 
 /// What is wrong with the answer for a vector.
 fn problem(vector: &Vector) -> Option<String> {
-    let may = |outcome: &str| vector.facts["import"].as_array().unwrap().iter().any(|allowed| allowed == outcome);
+    let may =
+        |outcome: &str| vector.facts["import"].as_array().unwrap().iter().any(|allowed| allowed == outcome);
     let file = FileSource::new(std::fs::File::open(&vector.path).unwrap()).unwrap();
     let model = read(&file, &Folder::of_file(&vector.path), &Options::default());
     let answer = model.and_then(|model| {
@@ -81,6 +86,10 @@ fn problem(vector: &Vector) -> Option<String> {
                 return Some(format!("accepted, notes {:?}", model.notes()));
             }
             let listed = expected(&vector.facts["tensors"]);
+            // The sidecar leaves open which tensors there are.
+            if listed.is_empty() && expected(&vector.facts["alternatives"]).is_empty() {
+                return None;
+            }
             let mut with_alternatives = [listed.clone(), expected(&vector.facts["alternatives"])].concat();
             with_alternatives.sort();
             let other = expected(&vector.facts["alternatives"]);
