@@ -14,6 +14,8 @@ mod files;
 mod model;
 mod names;
 mod options;
+#[cfg(any(feature = "onnx", feature = "tensorflow", feature = "tflite", feature = "flax"))]
+mod reader;
 mod tensor;
 mod view;
 
@@ -59,6 +61,8 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
     match format {
         #[cfg(feature = "numpy")]
         Some(Format::Npy | Format::Npz) => numpy::read(file, companions, options),
+        #[cfg(feature = "onnx")]
+        Some(Format::Onnx) => onnx::read(file, companions, options),
         _ => {
             let _ = (companions, options, Format::Torch);
             Err(ErrorKind::Format {}.into())

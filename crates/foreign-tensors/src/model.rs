@@ -137,6 +137,39 @@ impl Model {
         Ok(())
     }
 
+    /// Whether a tensor or alias has this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Turns tensors of the same bytes of a file, type, shape and view into aliases. The alphabetically first name stays.
+    pub(crate) fn tie(&mut self) {
+        let mut order: Vec<usize> = (0..self.tensors.len()).collect();
+        let tensors = &self.tensors;
+        let key = |at: &usize| tensors.get(*at).map(|tensor| (tensor.identity(), tensor.name()));
+        order.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+        let mut first: Option<&Tensor> = None;
+        let mut tied = Vec::new();
+        for at in order {
+            let Some(tensor) = tensors.get(at) else { continue };
+            match first {
+                Some(first) if tensor.identity().is_some() && tensor.identity() == first.identity() => {
+                    tied.push((at, Alias { name: tensor.name().into(), of: first.name().into() }));
+                }
+                _ => first = Some(tensor),
+            }
+        }
+        tied.sort_unstable_by_key(|(at, _)| *at);
+        let mut next = tied.iter().map(|(at, _)| *at).peekable();
+        let mut at = 0;
+        self.tensors.retain(|_| {
+            let is_tied = next.next_if_eq(&at).is_some();
+            at += 1;
+            !is_tied
+        });
+        self.aliases.extend(tied.into_iter().map(|(_, alias)| alias));
+    }
+
     /// Adds what is no tensor, as JSON.
     pub(crate) fn add_entry(&mut self, name: impl Into<String>, json: impl Into<String>) {
         self.entries.push((name.into(), json.into()));
@@ -151,6 +184,21 @@ impl Model {
     pub(crate) fn add_companion(&mut self, source: Box<dyn ReadAt + Send + Sync>) -> usize {
         self.companions.push(source);
         self.companions.len()
+    }
+}
+
+/// A number as JSON. What JSON has no number for is a string: `"NaN"`, `"Infinity"`, `"-Infinity"`.
+#[cfg(any(feature = "onnx", feature = "flax"))]
+pub(crate) fn json_number(value: impl Into<f64> + fmt::Display + Copy) -> String {
+    let float: f64 = value.into();
+    if float.is_finite() {
+        alloc::format!("{value}")
+    } else if float.is_nan() {
+        "\"NaN\"".into()
+    } else if float > 0.0 {
+        "\"Infinity\"".into()
+    } else {
+        "\"-Infinity\"".into()
     }
 }
 

@@ -62,6 +62,11 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    /// Whether the name is taken.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.taken.contains_key(name)
+    }
+
     /// Takes a name that no other tensor may have.
     ///
     /// # Errors

@@ -217,6 +217,13 @@ impl Tensor {
         Some((*file, start..start + self.byte_len()))
     }
 
+    /// What two tensors have in common that are the same elements of a file; `None` if the bytes are not in a file as they are.
+    pub(crate) fn identity(&self) -> Option<impl Ord + '_> {
+        let Place::Stored(file, range) = &self.place else { return None };
+        let is_some = self.problem.is_none() && !range.is_empty();
+        is_some.then(|| (*file, range.start, range.end, self.dtype.name(), self.shape.as_slice(), &self.view))
+    }
+
     /// The bytes, row-major and little-endian, with views, byte order and signs applied. `file` is the file that `model` was read from.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::error::Error;
 
 /// Elements of a storage, by offset and strides in elements, and what is done to them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct View {
     /// Of the first element.
     pub(crate) offset: u64,

@@ -1,4 +1,5 @@
 //! Every vector of foreign formats: names, types, shapes and digests of tensors, or a refusal.
 
 mod numpy;
+mod onnx;
 mod vectors;

@@ -1,0 +1,6 @@
+//! ONNX.
+
+#[test]
+fn every_vector_gives_its_tensors_or_is_refused() {
+    crate::vectors::check(&["onnx", "hostile/onnx"]);
+}
