@@ -63,6 +63,8 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
         Some(Format::Npy | Format::Npz) => numpy::read(file, companions, options),
         #[cfg(feature = "onnx")]
         Some(Format::Onnx) => onnx::read(file, companions, options),
+        #[cfg(feature = "tflite")]
+        Some(Format::TfLite) => tflite::read(file, companions, options),
         _ => {
             let _ = (companions, options, Format::Torch);
             Err(ErrorKind::Format {}.into())

@@ -188,7 +188,7 @@ impl Model {
 }
 
 /// A number as JSON. What JSON has no number for is a string: `"NaN"`, `"Infinity"`, `"-Infinity"`.
-#[cfg(any(feature = "onnx", feature = "flax"))]
+#[cfg(any(feature = "onnx", feature = "tflite", feature = "flax"))]
 pub(crate) fn json_number(value: impl Into<f64> + fmt::Display + Copy) -> String {
     let float: f64 = value.into();
     if float.is_finite() {

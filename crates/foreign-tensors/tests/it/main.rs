@@ -2,4 +2,5 @@
 
 mod numpy;
 mod onnx;
+mod tflite;
 mod vectors;

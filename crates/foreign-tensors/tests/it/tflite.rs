@@ -1,0 +1,6 @@
+//! TensorFlow Lite.
+
+#[test]
+fn every_vector_gives_its_tensors_or_is_refused() {
+    crate::vectors::check(&["tflite", "hostile/tflite"]);
+}
