@@ -59,6 +59,8 @@ use read_at::ReadAt;
 pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -> Result<Model, Error> {
     let format = foreign_format::identify(file.total_len(), |offset, out| file.read_exact_at(offset, out))?;
     match format {
+        #[cfg(feature = "hdf5")]
+        Some(Format::Hdf5) => hdf5::read(file, companions, options),
         #[cfg(feature = "numpy")]
         Some(Format::Npy | Format::Npz) => numpy::read(file, companions, options),
         #[cfg(feature = "onnx")]

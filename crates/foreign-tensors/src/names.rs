@@ -20,7 +20,7 @@ pub(crate) fn join(path: &str, part: &str) -> String {
 }
 
 /// The error for a key that is none of these.
-#[cfg(feature = "numpy")]
+#[cfg(any(feature = "numpy", feature = "hdf5"))]
 pub(crate) fn no_key<'n>(keys: impl Iterator<Item = &'n str>) -> Error {
     let mut list = String::new();
     for key in keys {

@@ -1,5 +1,6 @@
 //! Every vector of foreign formats: names, types, shapes and digests of tensors, or a refusal.
 
+mod hdf5;
 mod numpy;
 mod onnx;
 mod tflite;

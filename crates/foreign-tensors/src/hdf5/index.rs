@@ -1,0 +1,366 @@
+//! Indexes of chunks.
+
+use alloc::vec::Vec;
+
+use crate::error::Error;
+use crate::hdf5::chunks::{Chunked, Stored};
+use crate::hdf5::dense::for_each_record;
+use crate::hdf5::file::{Fields, File};
+use crate::hdf5::group::for_each_child;
+use crate::hdf5::layout::Index;
+
+/// Type of the trees of version 1 of chunks, and of those of version 2 without and with filters.
+const TREE_1: u8 = 1;
+const TREE_2: u8 = 10;
+const TREE_2_FILTERED: u8 = 11;
+
+/// What is called for each chunk, with its position in the grid.
+pub(crate) type Take<'t> = &'t mut dyn FnMut(&[u64], Stored) -> Result<(), Error>;
+
+/// Calls `take` for each chunk that was written.
+pub(crate) fn for_each_chunk(
+    file: &File<'_>,
+    dataset: &Chunked,
+    address: u64,
+    take: Take<'_>,
+) -> Result<(), Error> {
+    match dataset.index {
+        Index::Tree1 => tree_1(file, dataset, address, take),
+        Index::Tree2 => tree_2(file, dataset, address, take),
+        Index::Single(None) => {
+            take(&alloc::vec![0; dataset.shape.len()], Stored { address, len: None, skipped: 0 })
+        }
+        Index::Single(Some((len, skipped))) => {
+            take(&alloc::vec![0; dataset.shape.len()], Stored { address, len: Some(len), skipped })
+        }
+        Index::Implicit => {
+            let numbering = Numbering::new(dataset, false);
+            let chunk_len = dataset.chunk_len().unwrap_or(u64::MAX);
+            numbering.for_each(file, &mut |position, number| {
+                let offset = chunk_len.checked_mul(number).and_then(|offset| offset.checked_add(address));
+                let address =
+                    offset.ok_or_else(|| Error::malformed("a chunk is beyond the end of the file"))?;
+                take(position, Stored { address, len: None, skipped: 0 })
+            })
+        }
+        Index::FixedArray => fixed_array(file, dataset, address, take),
+        Index::ExtensibleArray => extensible_array(file, dataset, address, take),
+    }
+}
+
+/// B-tree of version 1: keys are the length, the filters skipped, and the offset in elements.
+fn tree_1(file: &File<'_>, dataset: &Chunked, address: u64, take: Take<'_>) -> Result<(), Error> {
+    let rank = dataset.shape.len();
+    let mut position = Vec::with_capacity(rank);
+    for_each_child(file, address, TREE_1, 8 + 8 * (rank + 1), &mut |key, address| {
+        let mut fields = Fields::new(key);
+        let (len, skipped) = (u64::from(fields.u32()?), fields.u32()?);
+        position.clear();
+        for chunk in &dataset.chunk {
+            let offset = fields.length_of(8)?;
+            if offset % chunk != 0 {
+                return Err(Error::malformed("a chunk begins within another one"));
+            }
+            position.push(offset / chunk);
+        }
+        take(&position, Stored { address, len: Some(len), skipped })
+    })
+}
+
+/// B-tree of version 2: an address, with filters the length and those skipped, and the position.
+fn tree_2(file: &File<'_>, dataset: &Chunked, address: u64, take: Take<'_>) -> Result<(), Error> {
+    let rank = dataset.shape.len();
+    let address_size = file.frame.address_size;
+    let mut position = Vec::with_capacity(rank);
+    for_each_record(file, address, &mut |kind, record| {
+        let mut fields = Fields::new(record);
+        let address = fields.some_address(&file.frame)?;
+        let (len, skipped) = match kind {
+            TREE_2 => (None, 0),
+            TREE_2_FILTERED => {
+                let len_size = record.len().checked_sub(address_size + 4 + 8 * rank);
+                let len_size = len_size.filter(|size| (1..=8).contains(size));
+                let len_size = len_size.ok_or_else(|| Error::malformed("a chunk has no length"))?;
+                (Some(fields.length_of(len_size)?), fields.u32()?)
+            }
+            _ => return Err(Error::malformed("a tree of chunks has another type")),
+        };
+        position.clear();
+        for _ in 0..rank {
+            position.push(fields.length_of(8)?);
+        }
+        take(&position, Stored { address, len, skipped })
+    })
+}
+
+/// The numbers of chunks in arrays: those of the largest shape that the dataset may grow to.
+struct Numbering {
+    /// By dimension, in the order of the file: chunks there are, and how many numbers one step of the dimension is.
+    dims: Vec<(u64, u64)>,
+}
+
+impl Numbering {
+    /// With `grows`, the one dimension without a limit is the outermost.
+    fn new(dataset: &Chunked, grows: bool) -> Self {
+        let unlimited = dataset.max.iter().position(Option::is_none).filter(|_| grows);
+        let chunks = |idx: usize| {
+            let max = dataset.max.get(idx).copied().flatten();
+            let shape = dataset.shape.get(idx).copied().unwrap_or(1);
+            max.unwrap_or(shape).div_ceil(dataset.chunk.get(idx).copied().unwrap_or(1))
+        };
+        let mut dims: Vec<(u64, u64)> = dataset.grid().into_iter().map(|chunks| (chunks, 0)).collect();
+        let mut step = 1_u64;
+        let order = (0..dims.len()).rev().filter(|idx| Some(*idx) != unlimited).chain(unlimited);
+        for idx in order {
+            if let Some(dim) = dims.get_mut(idx) {
+                dim.1 = step;
+            }
+            step = step.saturating_mul(chunks(idx));
+        }
+        Self { dims }
+    }
+
+    /// Calls `take` for each chunk of the shape, with its position and its number.
+    fn for_each(
+        &self,
+        file: &File<'_>,
+        take: &mut dyn FnMut(&[u64], u64) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if self.dims.iter().any(|(chunks, _)| *chunks == 0) {
+            return Ok(());
+        }
+        let mut position = alloc::vec![0_u64; self.dims.len()];
+        loop {
+            file.step(1)?;
+            let number = position
+                .iter()
+                .zip(&self.dims)
+                .fold(0_u64, |number, (at, (_, step))| number.saturating_add(at.saturating_mul(*step)));
+            take(&position, number)?;
+            let mut left = self.dims.len();
+            loop {
+                let Some(idx) = left.checked_sub(1) else { return Ok(()) };
+                left = idx;
+                let (Some(at), Some((chunks, _))) = (position.get_mut(idx), self.dims.get(idx)) else {
+                    return Ok(());
+                };
+                *at += 1;
+                if *at < *chunks {
+                    break;
+                }
+                *at = 0;
+            }
+        }
+    }
+}
+
+/// An entry of an array; `None` for a chunk that was not written.
+fn entry(file: &File<'_>, bytes: &[u8], filtered: bool) -> Result<Option<Stored>, Error> {
+    let mut fields = Fields::new(bytes);
+    let Some(address) = fields.address(&file.frame)? else { return Ok(None) };
+    if !filtered {
+        return Ok(Some(Stored { address, len: None, skipped: 0 }));
+    }
+    let len_size = fields.rest().len().checked_sub(4).filter(|size| (1..=8).contains(size));
+    let len_size = len_size.ok_or_else(|| Error::malformed("a chunk has no length"))?;
+    Ok(Some(Stored { address, len: Some(fields.length_of(len_size)?), skipped: fields.u32()? }))
+}
+
+/// What both kinds of arrays begin with: whether entries have lengths, and the bytes of an entry.
+fn array_head(file: &File<'_>, fields: &mut Fields<'_>) -> Result<(bool, usize), Error> {
+    fields.take(4)?;
+    let (version, client) = (fields.u8()?, fields.u8()?);
+    let size = usize::from(fields.u8()?);
+    let filtered = client == 1;
+    let sound = match client {
+        0 => size == file.frame.address_size,
+        _ => size > file.frame.address_size + 4 && size <= file.frame.address_size + 12,
+    };
+    if version != 0 || client > 1 || !sound {
+        return Err(Error::malformed("an array of chunks has an unknown form"));
+    }
+    Ok((filtered, size))
+}
+
+fn missing() -> Error {
+    Error::malformed("an array of chunks is too short")
+}
+
+/// Entries of which some are in pages, each with a checksum.
+struct Entries {
+    /// Of the first entry, or of the first page.
+    address: u64,
+    entry_len: usize,
+    /// Entries of a page; `None` if there are no pages.
+    page: Option<u64>,
+}
+
+impl Entries {
+    fn read(&self, file: &File<'_>, idx: u64) -> Result<Vec<u8>, Error> {
+        let len = self.entry_len as u64;
+        let checksums = self.page.map_or(0, |page| 4 * idx.checked_div(page).unwrap_or(0));
+        let offset = idx.checked_mul(len).and_then(|offset| offset.checked_add(checksums));
+        let address = offset.and_then(|offset| offset.checked_add(self.address)).ok_or_else(missing)?;
+        file.read(address, len)
+    }
+}
+
+fn fixed_array(file: &File<'_>, dataset: &Chunked, address: u64, take: Take<'_>) -> Result<(), Error> {
+    let frame = &file.frame;
+    let len = 4 + 4 + frame.length_size + frame.address_size + 4;
+    let header = file.read_checked(address, len as u64, b"FAHD")?;
+    let mut fields = Fields::new(&header);
+    let (filtered, entry_len) = array_head(file, &mut fields)?;
+    let page_bits = fields.u8()?;
+    let count = fields.length(frame)?;
+    let Some(block) = fields.address(frame)? else { return Ok(()) };
+    let page = 1_u64.checked_shl(page_bits.into()).ok_or_else(missing)?;
+    let head = (6 + frame.address_size) as u64;
+    let paged = count > page;
+    let bitmap_len = if paged { count.div_ceil(page).div_ceil(8) } else { 0 };
+    let bitmap = if paged {
+        file.read_checked(block, head + bitmap_len + 4, b"FADB")?
+    } else {
+        let entries_len = count.checked_mul(entry_len as u64).ok_or_else(missing)?;
+        file.read_checked(block, entries_len.checked_add(head + 4).ok_or_else(missing)?, b"FADB")?
+    };
+    let entries = Entries {
+        address: block + head + if paged { bitmap_len + 4 } else { 0 },
+        entry_len,
+        page: paged.then_some(page),
+    };
+    Numbering::new(dataset, false).for_each(file, &mut |position, number| {
+        if number >= count {
+            return Err(missing());
+        }
+        if paged {
+            // The highest bit of a byte is the first page of eight.
+            let number = number / page;
+            let byte = usize::try_from(head + number / 8).ok().and_then(|at| bitmap.get(at));
+            if byte.is_none_or(|byte| byte >> (7 - number % 8) & 1 == 0) {
+                return Ok(());
+            }
+        }
+        match entry(file, &entries.read(file, number)?, filtered)? {
+            Some(stored) => take(position, stored),
+            None => Ok(()),
+        }
+    })
+}
+
+/// The form of an extensible array.
+struct Extensible<'f, 'a> {
+    file: &'a File<'f>,
+    entry_len: usize,
+    /// Entries in the index block.
+    in_index: u64,
+    /// Entries of the smallest data block.
+    min_entries: u64,
+    /// Data blocks whose addresses are in the index block.
+    blocks_in_index: u64,
+    /// Super blocks whose data blocks are in the index block.
+    supers_in_index: u64,
+    n_supers: u64,
+    page: u64,
+    /// Bytes of the offset of a block.
+    offset_size: usize,
+    /// Of the entries of the index block.
+    index: u64,
+}
+
+fn extensible_array(file: &File<'_>, dataset: &Chunked, address: u64, take: Take<'_>) -> Result<(), Error> {
+    let frame = &file.frame;
+    let len = 4 + 3 + 5 + 6 * frame.length_size + frame.address_size + 4;
+    let header = file.read_checked(address, len as u64, b"EAHD")?;
+    let mut fields = Fields::new(&header);
+    let (filtered, entry_len) = array_head(file, &mut fields)?;
+    let max_bits = u64::from(fields.u8()?);
+    let in_index = u64::from(fields.u8()?);
+    let min_entries = u64::from(fields.u8()?);
+    let min_pointers = u64::from(fields.u8()?);
+    let page_bits = fields.u8()?;
+    fields.take(6 * frame.length_size)?;
+    let Some(index) = fields.address(frame)? else { return Ok(()) };
+    if max_bits > 64 || !min_entries.is_power_of_two() || !min_pointers.is_power_of_two() {
+        return Err(Error::malformed("an array of chunks has an unknown form"));
+    }
+    let array = Extensible {
+        file,
+        entry_len,
+        in_index,
+        min_entries,
+        blocks_in_index: 2 * (min_pointers - 1),
+        supers_in_index: 2 * u64::from(min_pointers.trailing_zeros()),
+        n_supers: 1 + max_bits.saturating_sub(min_entries.trailing_zeros().into()),
+        page: 1_u64.checked_shl(page_bits.into()).ok_or_else(missing)?,
+        offset_size: max_bits.div_ceil(8) as usize,
+        index: index + (6 + frame.address_size) as u64,
+    };
+    let n_pointers = array.blocks_in_index + array.n_supers.saturating_sub(array.supers_in_index);
+    let index_len = in_index * entry_len as u64 + n_pointers * frame.address_size as u64;
+    file.read_checked(index, (6 + frame.address_size + 4) as u64 + index_len, b"EAIB")?;
+    Numbering::new(dataset, true).for_each(file, &mut |position, number| {
+        let Some(bytes) = array.entry(number)? else { return Ok(()) };
+        match entry(file, &bytes, filtered)? {
+            Some(stored) => take(position, stored),
+            None => Ok(()),
+        }
+    })
+}
+
+impl Extensible<'_, '_> {
+    fn pointer(&self, address: u64) -> Result<Option<u64>, Error> {
+        let size = self.file.frame.address_size;
+        let bytes = self.file.read(address, size as u64)?;
+        Fields::new(&bytes).address(&self.file.frame)
+    }
+
+    /// The entry with a number; `None` if its block was not written.
+    fn entry(&self, number: u64) -> Result<Option<Vec<u8>>, Error> {
+        let (file, entry_len) = (self.file, self.entry_len as u64);
+        let Some(number) = number.checked_sub(self.in_index) else {
+            return file.read(self.index + number * entry_len, entry_len).map(Some);
+        };
+        // Super blocks double the number of their data blocks and the length of these in turn.
+        let super_idx = (number / self.min_entries + 1).ilog2();
+        let first = ((1_u64 << super_idx) - 1) * self.min_entries;
+        let n_blocks = 1_u64 << (super_idx / 2);
+        let block_entries = self.min_entries.checked_shl(super_idx.div_ceil(2)).ok_or_else(missing)?;
+        if block_entries == 0 || u64::from(super_idx) >= self.n_supers {
+            return Err(missing());
+        }
+        let (block, in_block) = ((number - first) / block_entries, (number - first) % block_entries);
+        let paged = block_entries > self.page;
+        let pages = if paged { block_entries.div_ceil(self.page) } else { 0 };
+        let address_size = file.frame.address_size as u64;
+        let pointers = self.index + self.in_index * entry_len;
+        let head = 6 + address_size + self.offset_size as u64;
+        let data = if u64::from(super_idx) < self.supers_in_index {
+            // Data blocks before those of this super block.
+            let before = 2 * ((1_u64 << (super_idx / 2)) - 1) + if super_idx % 2 == 1 { n_blocks } else { 0 };
+            self.pointer(pointers + (before + block) * address_size)?
+        } else {
+            let skipped = self.blocks_in_index + u64::from(super_idx) - self.supers_in_index;
+            let Some(super_block) = self.pointer(pointers + skipped * address_size)? else { return Ok(None) };
+            file.at(super_block, Fields::new(&file.read(super_block, 4)?).signature(b"EASB"))?;
+            let bitmaps = if paged { n_blocks * pages.div_ceil(8) } else { 0 };
+            if paged {
+                let page = in_block / self.page;
+                let at = super_block + head + block * pages.div_ceil(8) + page / 8;
+                let byte = Fields::new(&file.read(at, 1)?).u8()?;
+                if byte >> (7 - page % 8) & 1 == 0 {
+                    return Ok(None);
+                }
+            }
+            self.pointer(super_block + head + bitmaps + block * address_size)?
+        };
+        let Some(data) = data else { return Ok(None) };
+        file.at(data, Fields::new(&file.read(data, 4)?).signature(b"EADB"))?;
+        let entries = Entries {
+            address: data + head + if paged { 4 } else { 0 },
+            entry_len: self.entry_len,
+            page: paged.then_some(self.page),
+        };
+        entries.read(file, in_block).map(Some)
+    }
+}
