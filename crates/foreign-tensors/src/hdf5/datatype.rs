@@ -188,11 +188,12 @@ fn enumeration(head: &Head, mut fields: Fields<'_>) -> Result<Kind, Error> {
         _ => return Ok(Kind::Other("an enumeration of another type than integers".into())),
     };
     let is_pair = head.bits & 0xffff == 2 && base.size == 1;
-    if is_pair && name(&mut fields, head.version)? == b"FALSE" && name(&mut fields, head.version)? == b"TRUE"
-    {
-        if fields.take(2)? == [0, 1] {
-            return Ok(Kind::Number { element: ElementType::Known(Dtype::Bool), swap: 0 });
-        }
+    let is_bool = is_pair
+        && name(&mut fields, head.version)? == b"FALSE"
+        && name(&mut fields, head.version)? == b"TRUE"
+        && fields.take(2)? == [0, 1];
+    if is_bool {
+        return Ok(Kind::Number { element: ElementType::Known(Dtype::Bool), swap: 0 });
     }
     Ok(Kind::Enumeration { element, swap })
 }

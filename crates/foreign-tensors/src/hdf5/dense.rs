@@ -11,12 +11,11 @@ const MAX_DEPTH: u16 = 16;
 /// Signature, version, type and checksum of a node.
 const NODE_OVERHEAD: u64 = 10;
 
-/// Calls `record` for each record of the tree at an address, with the type of the tree.
-pub(crate) fn for_each_record(
-    file: &File<'_>,
-    address: u64,
-    record: &mut dyn FnMut(u8, &[u8]) -> Result<(), Error>,
-) -> Result<(), Error> {
+/// What is called for each record, with the type of the tree.
+pub(crate) type Take<'t> = &'t mut dyn FnMut(u8, &[u8]) -> Result<(), Error>;
+
+/// Calls `record` for each record of the tree at an address.
+pub(crate) fn for_each_record(file: &File<'_>, address: u64, record: Take<'_>) -> Result<(), Error> {
     let frame = &file.frame;
     let header_len = 4 + 1 + 1 + 4 + 2 + 2 + 2 + frame.address_size + 2 + frame.length_size + 4;
     let header = file.read_checked(address, header_len as u64, b"BTHD")?;

@@ -182,13 +182,16 @@ fn text(heap: &[u8], at: u64) -> Result<&[u8], Error> {
     text.ok_or_else(|| Error::malformed("a name reaches beyond its heap"))
 }
 
-/// Calls `child` for each child of the leaves of a B-tree of version 1, with its key.
+/// What is called for each child, with its key and its address.
+pub(crate) type TakeChild<'t> = &'t mut dyn FnMut(&[u8], u64) -> Result<(), Error>;
+
+/// Calls `child` for each child of the leaves of a B-tree of version 1.
 pub(crate) fn for_each_child(
     file: &File<'_>,
     root: u64,
     node_type: u8,
     key_len: usize,
-    child: &mut dyn FnMut(&[u8], u64) -> Result<(), Error>,
+    child: TakeChild<'_>,
 ) -> Result<(), Error> {
     let frame = &file.frame;
     let head_len = 8 + 2 * frame.address_size;

@@ -93,6 +93,9 @@ fn tree_2(file: &File<'_>, dataset: &Chunked, address: u64, take: Take<'_>) -> R
     })
 }
 
+/// What is called for each chunk, with its position in the grid and its number.
+type TakeNumber<'t> = &'t mut dyn FnMut(&[u64], u64) -> Result<(), Error>;
+
 /// The numbers of chunks in arrays: those of the largest shape that the dataset may grow to.
 struct Numbering {
     /// By dimension, in the order of the file: chunks there are, and how many numbers one step of the dimension is.
@@ -121,11 +124,7 @@ impl Numbering {
     }
 
     /// Calls `take` for each chunk of the shape, with its position and its number.
-    fn for_each(
-        &self,
-        file: &File<'_>,
-        take: &mut dyn FnMut(&[u64], u64) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    fn for_each(&self, file: &File<'_>, take: TakeNumber<'_>) -> Result<(), Error> {
         if self.dims.iter().any(|(chunks, _)| *chunks == 0) {
             return Ok(());
         }
