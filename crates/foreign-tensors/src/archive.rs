@@ -38,7 +38,7 @@ pub(crate) fn open(file: &dyn ReadAt) -> Result<(Archive<&dyn ReadAt>, Vec<Findi
 /// # Errors
 ///
 /// If it is longer than `max` or its checksum does not match.
-#[cfg(feature = "torch")]
+#[cfg(any(feature = "torch", feature = "keras"))]
 pub(crate) fn read(archive: &Archive<&dyn ReadAt>, entry: &Entry, max: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let checked = || {

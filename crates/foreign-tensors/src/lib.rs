@@ -61,6 +61,8 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
     match format {
         #[cfg(feature = "hdf5")]
         Some(Format::Hdf5) => hdf5::read(file, companions, options),
+        #[cfg(feature = "keras")]
+        Some(Format::Keras) => keras::read(file, companions, options),
         #[cfg(feature = "numpy")]
         Some(Format::Npy | Format::Npz) => numpy::read(file, companions, options),
         #[cfg(feature = "onnx")]

@@ -6,3 +6,8 @@ use crate::vectors::check;
 fn vectors_of_hdf5_are_read() {
     check(&["hdf5", "hostile/hdf5"]);
 }
+
+#[test]
+fn vectors_of_keras_are_read() {
+    check(&["keras", "hostile/keras"]);
+}
