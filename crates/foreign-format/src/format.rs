@@ -81,6 +81,9 @@ formats! {
     SavedModel, "saved-model", "the graph of a TensorFlow SavedModel",
         "the weights are in the folder variables beside it: read them with tf.train.load_checkpoint(\"variables/variables\"), \
          and save them as safetensors";
+    /// The index of a TensorFlow checkpoint of version 2.
+    TfCheckpoint, "tf-checkpoint", "the index of a TensorFlow checkpoint",
+        "the weights are in the files .data-* beside it: read them with tf.train.load_checkpoint(PREFIX), and save them as safetensors";
     /// TensorFlow Lite.
     TfLite, "tflite", "a TensorFlow Lite model", "export the original model to safetensors instead";
     /// Core ML.

@@ -9,6 +9,11 @@ pub const PREFIX: usize = 1024;
 /// Longest header of a safetensors file, a limit of that format.
 const SAFETENSORS_HEADER: u64 = 100_000_000;
 
+/// A table of LevelDB, as the index of a TensorFlow checkpoint is one: the first key is empty. Its last bytes are a magic number.
+const TABLE_BEGIN: &[u8] = b"\0\0";
+const TABLE_MAGIC: [u8; 8] = 0xdb47_7524_8b80_fb57_u64.to_le_bytes();
+const TABLE_FOOTER: u64 = 48;
+
 /// Format, offset of the magic number, magic number.
 const MAGICS: &[(Format, usize, &[u8])] = &[
     (Format::Ggml, 0, b"tjgg"),
@@ -105,6 +110,11 @@ pub fn identify<E>(
     match sniff(first) {
         Some(format) if zip::is_archive(first) => {
             Ok(Some(zip::by_directory(len, &mut read)?.unwrap_or(format)))
+        }
+        None if first.starts_with(TABLE_BEGIN) && len >= TABLE_FOOTER => {
+            let mut magic = [0; TABLE_MAGIC.len()];
+            read(len - TABLE_MAGIC.len() as u64, &mut magic)?;
+            Ok((magic == TABLE_MAGIC).then_some(Format::TfCheckpoint))
         }
         format => Ok(format),
     }
@@ -260,6 +270,23 @@ mod tests {
             (&tar, Format::Tar),
         ] {
             assert_eq!(sniff(first), Some(format), "{:?}", first.get(..40).unwrap_or(first));
+        }
+    }
+
+    #[test]
+    fn an_index_of_a_checkpoint_is_recognized_by_its_end() {
+        let mut index = alloc::vec![0_u8; 100];
+        index[2] = 6;
+        index[5] = 1;
+        index.extend_from_slice(&TABLE_MAGIC);
+        for (index, format) in
+            [(&index[..], Some(Format::TfCheckpoint)), (&index[..107], None), (&index[61..], None)]
+        {
+            let read = |offset: u64, out: &mut [u8]| {
+                out.copy_from_slice(&index[offset as usize..][..out.len()]);
+                Ok::<(), core::convert::Infallible>(())
+            };
+            assert_eq!(identify(index.len() as u64, read), Ok(format));
         }
     }
 

@@ -2,6 +2,8 @@
 
 use alloc::boxed::Box;
 #[cfg(feature = "std")]
+use alloc::string::String;
+#[cfg(feature = "std")]
 use std::path::{Path, PathBuf};
 
 use read_at::ReadAt;
@@ -16,6 +18,11 @@ pub trait Companions {
     ///
     /// [`ErrorKind::CompanionPath`], [`ErrorKind::CompanionMissing`].
     fn open(&self, path: &str) -> Result<Box<dyn ReadAt + Send + Sync>, Error>;
+
+    /// The name of the file itself in that folder, where it is known: some formats name the other files after it.
+    fn file_name(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// For a file without a folder: one in memory, or inside another.
@@ -34,6 +41,7 @@ impl Companions for NoCompanions {
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
+    file: Option<String>,
 }
 
 #[cfg(feature = "std")]
@@ -41,14 +49,16 @@ impl Folder {
     /// The folder at this path.
     #[must_use]
     pub fn new(path: impl AsRef<Path>) -> Self {
-        Self { path: path.as_ref().into() }
+        Self { path: path.as_ref().into(), file: None }
     }
 
     /// The folder that contains this file.
     #[must_use]
     pub fn of_file(path: impl AsRef<Path>) -> Self {
-        let folder = path.as_ref().parent().filter(|folder| !folder.as_os_str().is_empty());
-        Self::new(folder.unwrap_or_else(|| Path::new(".")))
+        let path = path.as_ref();
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let file = path.file_name().and_then(|name| name.to_str()).map(String::from);
+        Self { file, ..Self::new(folder.unwrap_or_else(|| Path::new("."))) }
     }
 }
 
@@ -79,6 +89,10 @@ impl Companions for Folder {
             }
         }
         Ok(Box::new(read_at::FileSource::with_len(file, len)))
+    }
+
+    fn file_name(&self) -> Option<&str> {
+        self.file.as_deref()
     }
 }
 

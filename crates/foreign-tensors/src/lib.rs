@@ -67,6 +67,10 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
         Some(Format::Npy | Format::Npz) => numpy::read(file, companions, options),
         #[cfg(feature = "onnx")]
         Some(Format::Onnx) => onnx::read(file, companions, options),
+        #[cfg(feature = "tensorflow")]
+        Some(Format::TfCheckpoint) => tensorflow::read(file, companions, options),
+        #[cfg(feature = "tensorflow")]
+        Some(Format::SavedModel) => tensorflow::read_saved_model(companions, options),
         #[cfg(feature = "tflite")]
         Some(Format::TfLite) => tflite::read(file, companions, options),
         _ => {
@@ -74,4 +78,22 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
             Err(ErrorKind::Format {}.into())
         }
     }
+}
+
+/// Reads the model in a folder: a `SavedModel` of TensorFlow. The folder is that of `companions`.
+///
+/// # Errors
+///
+/// [`ErrorKind::Format`] for folders of other kinds, [`ErrorKind::Unsupported`] for checkpoints of Orbax; those of the reader of the format.
+pub fn read_folder(companions: &dyn Companions, options: &Options) -> Result<Model, Error> {
+    // The files that Orbax writes at the root.
+    if ["manifest.ocdbt", "_CHECKPOINT_METADATA"].iter().any(|name| companions.open(name).is_ok()) {
+        return Err(Error::unsupported("a checkpoint of Orbax (OCDBT, Zarr)"));
+    }
+    #[cfg(feature = "tensorflow")]
+    if companions.open("saved_model.pb").is_ok() {
+        return tensorflow::read_saved_model(companions, options);
+    }
+    let _ = options;
+    Err(ErrorKind::Format {}.into())
 }

@@ -56,11 +56,7 @@ impl Fields {
                 1 => Value::Fixed64(u64::from_le_bytes(self.fixed(reader)?)),
                 2 => {
                     let len = self.varint(reader)?;
-                    let end = self.rest.start.checked_add(len).filter(|end| *end <= self.rest.end);
-                    let end = end.ok_or_else(|| malformed("a field ends after its message"))?;
-                    let range = self.rest.start..end;
-                    self.rest.start = end;
-                    Value::Bytes(range)
+                    Value::Bytes(self.take(len)?)
                 }
                 3 => {
                     let group = groups.get_mut(depth).ok_or_else(|| malformed("too many nested groups"))?;
@@ -87,6 +83,14 @@ impl Fields {
     /// The next of packed varints; `None` at the end.
     pub(crate) fn next_packed(&mut self, reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
         if self.rest.is_empty() { Ok(None) } else { self.varint(reader).map(Some) }
+    }
+
+    /// The next `len` bytes.
+    pub(crate) fn take(&mut self, len: u64) -> Result<Range<u64>, Error> {
+        let start = self.rest.start;
+        let end = start.checked_add(len).filter(|end| *end <= self.rest.end);
+        self.rest.start = end.ok_or_else(|| Error::malformed("a field ends after its message").at(start))?;
+        Ok(start..self.rest.start)
     }
 
     fn fixed<const N: usize>(&mut self, reader: &mut Reader<'_>) -> Result<[u8; N], Error> {

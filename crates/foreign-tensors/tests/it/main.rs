@@ -3,5 +3,6 @@
 mod hdf5;
 mod numpy;
 mod onnx;
+mod tensorflow;
 mod tflite;
 mod vectors;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use foreign_tensors::{Error, Folder, Model, Options, read};
-use read_at::FileSource;
+use foreign_tensors::{Error, Folder, Model, Options, read, read_folder};
+use read_at::{FileSource, ReadAt};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -13,7 +13,7 @@ struct Vector {
     facts: Value,
 }
 
-/// All vectors that are files below these folders.
+/// All vectors below these folders: files, and folders that are models.
 fn vectors(below: &[&str]) -> Vec<Vector> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import");
     let (mut folders, mut found) =
@@ -29,7 +29,7 @@ fn vectors(below: &[&str]) -> Vec<Vector> {
                 let facts: Value = serde_json::from_str(&text).expect("JSON");
                 // Formats of this project have readers of their own.
                 let is_own = ["safetensors", "gguf"].iter().any(|format| facts["format"] == *format);
-                if facts["import"].is_array() && Path::new(file).is_file() && !is_own {
+                if facts["import"].is_array() && Path::new(file).exists() && !is_own {
                     found.push(Vector { name, path: file.into(), facts });
                 }
             }
@@ -41,7 +41,7 @@ fn vectors(below: &[&str]) -> Vec<Vector> {
 }
 
 /// Name, type, shape and digest of each tensor, sorted; aliases are tensors of their own.
-fn found(model: &Model, file: &FileSource) -> Result<Vec<String>, Error> {
+fn found(model: &Model, file: &dyn ReadAt) -> Result<Vec<String>, Error> {
     let mut rows = Vec::new();
     for tensor in model.tensors() {
         let bytes = tensor.to_vec(model, file)?;
@@ -72,8 +72,13 @@ fn expected(tensors: &Value) -> Vec<String> {
 fn problem(vector: &Vector) -> Option<String> {
     let may =
         |outcome: &str| vector.facts["import"].as_array().unwrap().iter().any(|allowed| allowed == outcome);
-    let file = FileSource::new(std::fs::File::open(&vector.path).unwrap()).unwrap();
-    let model = read(&file, &Folder::of_file(&vector.path), &Options::default());
+    let (file, model): (Box<dyn ReadAt>, _) = if vector.path.is_dir() {
+        (Box::new(Vec::new()), read_folder(&Folder::new(&vector.path), &Options::default()))
+    } else {
+        let file = FileSource::new(std::fs::File::open(&vector.path).unwrap()).unwrap();
+        let model = read(&file, &Folder::of_file(&vector.path), &Options::default());
+        (Box::new(file), model)
+    };
     let answer = model.and_then(|model| {
         model.check()?;
         let rows = found(&model, &file)?;
