@@ -31,6 +31,11 @@ located_error::errors! {
             /// The type or the way.
             what: String,
         } = "ft-tensor-unsupported" (Unsupported), "{what} cannot be represented" => EXCLUDE;
+        /// The pickle names or calls something that no tensor needs. Loading it could run code.
+        Callable {
+            /// Module and name.
+            name: String,
+        } = "ft-callable" (Unsupported), "the pickle uses {name}, which no tensor needs" => "scan the file with `apr scan` before any program loads it";
         /// A tensor reaches beyond the bytes it is a view of.
         View {
             /// What is wrong.

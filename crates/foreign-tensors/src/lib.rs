@@ -16,7 +16,11 @@ mod names;
 mod options;
 #[cfg(any(feature = "onnx", feature = "tensorflow", feature = "tflite", feature = "flax"))]
 mod reader;
+#[cfg(feature = "torch")]
+mod pickled;
 mod tensor;
+#[cfg(feature = "torch")]
+mod ties;
 mod view;
 
 #[cfg(feature = "flax")]
@@ -73,6 +77,12 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
         Some(Format::SavedModel) => tensorflow::read_saved_model(companions, options),
         #[cfg(feature = "tflite")]
         Some(Format::TfLite) => tflite::read(file, companions, options),
+        #[cfg(feature = "torch")]
+        Some(Format::Torch | Format::TorchScript | Format::TorchLegacy) => {
+            torch::read(file, companions, options)
+        }
+        #[cfg(feature = "joblib")]
+        Some(Format::Pickle | Format::Zlib | Format::Gzip) => joblib::read(file, companions, options),
         _ => {
             let _ = (companions, options, Format::Torch);
             Err(ErrorKind::Format {}.into())

@@ -29,6 +29,8 @@ pub struct Limits {
     pub tensor_bytes: u64,
     /// Bytes of all that is not tensors and is kept: names, settings.
     pub text_bytes: u64,
+    /// Bytes of a file that is compressed as a whole and has to be decompressed in memory.
+    pub decompressed_bytes: u64,
     /// Nested objects, graphs or groups.
     pub depth: usize,
     /// Steps of walks through structures that may refer to themselves.
@@ -42,6 +44,7 @@ impl Default for Limits {
             tensors: 1 << 20,
             tensor_bytes: 1 << 40,
             text_bytes: 64 << 20,
+            decompressed_bytes: 1 << 30,
             depth: 64,
             steps: 1 << 24,
         }

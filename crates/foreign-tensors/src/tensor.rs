@@ -16,7 +16,7 @@ use crate::options::Limits;
 use crate::view::View;
 
 /// The type of elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ElementType {
     /// An element type of safetensors.
     Known(Dtype),
@@ -185,6 +185,12 @@ impl Tensor {
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
+    }
+
+    /// What of its storage it consists of.
+    #[cfg(feature = "torch")]
+    pub(crate) const fn view(&self) -> &View {
+        &self.view
     }
 
     /// What about the tensor cannot be represented, if something cannot.

@@ -45,10 +45,8 @@ impl View {
         let overflow = || Error::view("its size overflows");
         let count =
             shape.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim)).ok_or_else(overflow)?;
-        if let Some(strides) = &self.strides {
-            if strides.len() != shape.len() {
-                return Err(Error::view("shape and strides have different lengths"));
-            }
+        if self.strides.as_ref().is_some_and(|strides| strides.len() != shape.len()) {
+            return Err(Error::view("shape and strides have different lengths"));
         }
         if count == 0 {
             return if self.offset <= stored {

@@ -1,0 +1,8 @@
+//! PyTorch.
+
+use crate::vectors::check;
+
+#[test]
+fn vectors() {
+    check(&["torch", "hostile/torch"]);
+}
