@@ -75,6 +75,8 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
         Some(Format::TfCheckpoint) => tensorflow::read(file, companions, options),
         #[cfg(feature = "tensorflow")]
         Some(Format::SavedModel) => tensorflow::read_saved_model(companions, options),
+        #[cfg(feature = "flax")]
+        Some(Format::MessagePack) => flax::read(file, companions, options),
         #[cfg(feature = "tflite")]
         Some(Format::TfLite) => tflite::read(file, companions, options),
         #[cfg(feature = "torch")]

@@ -7,4 +7,5 @@ mod onnx;
 mod tensorflow;
 mod tflite;
 mod torch;
+mod flax;
 mod vectors;
