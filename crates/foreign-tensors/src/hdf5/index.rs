@@ -344,8 +344,9 @@ impl Extensible<'_, '_> {
             file.at(super_block, Fields::new(&file.read(super_block, 4)?).signature(b"EASB"))?;
             let bitmaps = if paged { n_blocks * pages.div_ceil(8) } else { 0 };
             if paged {
-                let page = in_block / self.page;
-                let at = super_block + head + block * pages.div_ceil(8) + page / 8;
+                // The bits of all blocks follow each other, although room is reserved for whole bytes of each block.
+                let page = block * pages + in_block / self.page;
+                let at = super_block + head + page / 8;
                 let byte = Fields::new(&file.read(at, 1)?).u8()?;
                 if byte >> (7 - page % 8) & 1 == 0 {
                     return Ok(None);
