@@ -3,6 +3,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+#[cfg(any(feature = "onnx", feature = "tensorflow", feature = "tflite"))]
+use crate::error::{Error, ErrorKind};
+
 /// How a file is read.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -15,6 +18,22 @@ pub struct Options {
     pub exclude: Vec<String>,
     /// Read two-byte void elements (`V2`), which NumPy writes for types that it does not have, as `BF16`.
     pub void_is_bf16: bool,
+}
+
+impl Options {
+    /// For formats without nested objects.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoKey`] if one is asked for.
+    #[cfg(any(feature = "onnx", feature = "tensorflow", feature = "tflite"))]
+    pub(crate) fn without_key(&self) -> Result<(), Error> {
+        if self.key.is_empty() {
+            Ok(())
+        } else {
+            Err(ErrorKind::NoKey { keys: "none, the format has no nested objects".into() }.into())
+        }
+    }
 }
 
 /// Bounds on what a file may claim.

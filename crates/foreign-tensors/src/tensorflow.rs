@@ -84,6 +84,7 @@ fn checkpoint(
     (companions, name): (&dyn Companions, &str),
     options: &Options,
 ) -> Result<Model, Error> {
+    options.without_key()?;
     let mut reader = Reader::new(index);
     let mut pairs = table::read(&mut reader, &mut Budget::new(options.limits.text_bytes))?;
     let Some((_, header)) = pairs.first().filter(|(key, _)| key.is_empty()).cloned() else {
@@ -208,4 +209,152 @@ impl Context<'_> {
 fn byte_len(dtype: ElementType, shape: &[u64]) -> Result<u64, Error> {
     let count = shape.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim));
     dtype.byte_len(count.ok_or_else(|| Error::view("its size overflows"))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A folder with one shard.
+    struct OneShard(Vec<u8>);
+
+    impl Companions for OneShard {
+        fn open(&self, path: &str) -> Result<Box<dyn ReadAt + Send + Sync>, Error> {
+            if path == "m.data-00000-of-00001" {
+                Ok(Box::new(self.0.clone()))
+            } else {
+                crate::files::NoCompanions.open(path)
+            }
+        }
+
+        fn file_name(&self) -> Option<&str> {
+            Some("m.index")
+        }
+    }
+
+    fn block(entries: &[u8], out: &mut Vec<u8>) -> Vec<u8> {
+        let begin = out.len();
+        out.extend_from_slice(entries);
+        out.extend_from_slice(&[0, 0, 0, 0, 1, 0, 0, 0]);
+        let handle = [varint(begin as u64), varint((out.len() - begin) as u64)].concat();
+        out.push(0);
+        let checksum = crc::masked(&out[begin..]);
+        out.extend_from_slice(&checksum.to_le_bytes());
+        handle
+    }
+
+    fn varint(mut number: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while number >= 0x80 {
+            bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+        bytes
+    }
+
+    fn entry(key: &[u8], value: &[u8]) -> Vec<u8> {
+        [&[0], &varint(key.len() as u64)[..], &varint(value.len() as u64), key, value].concat()
+    }
+
+    /// An index with sound checksums, of these pairs.
+    fn index(pairs: &Pairs<'_>) -> Vec<u8> {
+        let mut out = Vec::new();
+        let data: Vec<u8> = pairs.iter().flat_map(|(key, value)| entry(key, value)).collect();
+        let data = block(&data, &mut out);
+        let metaindex = block(&[], &mut out);
+        let index = block(&entry(b"~", &data), &mut out);
+        let mut footer = [metaindex, index].concat();
+        footer.resize(40, 0);
+        out.extend_from_slice(&footer);
+        out.extend_from_slice(&0xdb47_7524_8b80_fb57_u64.to_le_bytes());
+        out
+    }
+
+    type Pairs<'p> = [(&'p [u8], &'p [u8])];
+
+    fn opened(pairs: &Pairs<'_>, shard: &[u8]) -> Result<Model, Error> {
+        read(&index(pairs), &OneShard(shard.to_vec()), &Options::default())
+    }
+
+    const HEADER: &[u8] = &[8, 1, 0x1a, 2, 8, 1];
+    /// An `F32` of shape `[2]` at 0 of the shard; its checksum is still missing.
+    const TENSOR: &[u8] = &[8, 1, 0x12, 4, 0x12, 2, 8, 2, 0x28, 8, 0x35];
+
+    fn tensor(shard: &[u8]) -> Vec<u8> {
+        [TENSOR, &crc::masked(shard).to_le_bytes()].concat()
+    }
+
+    #[test]
+    fn byte_order_and_checksums_are_considered() {
+        let shard = [0x3f, 0x80, 0, 0, 0x40, 0, 0, 0];
+        let big = [HEADER, &[0x10, 1]].concat();
+        let folder = OneShard(shard.to_vec());
+        let model =
+            read(&index(&[(b"", &big), (b"w", &tensor(&shard))]), &folder, &Options::default()).unwrap();
+        let bytes = model.tensors()[0].to_vec(&model, &Vec::new()).unwrap();
+        assert_eq!(bytes, [1.0_f32.to_le_bytes(), 2.0_f32.to_le_bytes()].concat());
+        let model = opened(&[(b"", HEADER), (b"w", &tensor(&[0; 8]))], &shard).unwrap();
+        assert_eq!(model.tensors()[0].to_vec(&model, &Vec::new()).unwrap_err().code(), "ft-malformed");
+    }
+
+    #[test]
+    fn damaged_checkpoints_are_refused() {
+        let sound = tensor(&[0; 8]);
+        let part = key("w", &[(0, Some(2))]);
+        // A variable of one part, or of a part that is missing.
+        let whole = |slice: &[u8]| [&[8, 1, 0x12, 4, 0x12, 2, 8, 2, 0x3a, slice.len() as u8], slice].concat();
+        let (one, other) = (whole(&[0x0a, 2, 0x10, 2]), whole(&[0x0a, 2, 0x10, 1]));
+        let model = opened(&[(b"", HEADER), (&part, &sound), (b"w", &one)], &[0; 8]).unwrap();
+        assert_eq!(model.tensors()[0].to_vec(&model, &Vec::new()).unwrap(), [0; 8]);
+        let cases: [(&Pairs<'_>, &[u8], &str); 10] = [
+            (&[(b"w", &sound)], &[0; 8], "ft-malformed"),
+            (&[(b"", HEADER), (b"w", &sound)], &[0; 7], "ft-view"),
+            (&[(b"", HEADER), (b"w", &sound), (b"w", &sound)], &[0; 8], "ft-malformed"),
+            (&[(b"", HEADER), (b"w", &sound), (b"v", &sound)], &[0; 8], "ft-malformed"),
+            (&[(b"", HEADER), (b"\xff", &sound)], &[0; 8], "ft-malformed"),
+            (&[(b"", HEADER), (b"w", &[&sound[..], &[0x18, 1]].concat())], &[0; 8], "ft-malformed"),
+            (&[(b"", HEADER), (b"w", &[&sound[..], &[0x28, 7]].concat())], &[0; 8], "ft-view"),
+            (&[(b"", HEADER), (b"w", &[&sound[..], &[8, 99]].concat())], &[0; 8], "ft-malformed"),
+            (&[(b"", HEADER), (&part, &sound), (b"w", &other)], &[0; 8], "ft-malformed"),
+            (&[(b"", HEADER), (b"w", &one)], &[0; 8], "ft-malformed"),
+        ];
+        for (number, (pairs, shard, code)) in cases.into_iter().enumerate() {
+            assert_eq!(opened(pairs, shard).map_err(|error| error.code()).err(), Some(code), "{number}");
+        }
+        let model = opened(&[(b"", HEADER), (b"s", &[8, 7])], &[]).unwrap();
+        assert_eq!((model.tensors().len(), model.notes().len()), (0, 1));
+        let model = opened(&[(b"", HEADER), (b"v", &[8, 21])], &[]).unwrap();
+        assert_eq!(model.check().unwrap_err().code(), "ft-tensor-unsupported");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Damage behind sound checksums.
+        #[test]
+        fn any_entries_are_refused_or_read(
+            header in proptest::collection::vec(any::<u8>(), 0..8),
+            is_sound in any::<bool>(),
+            mut values in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..6),
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        ) {
+            values.push(tensor(&[0; 8]));
+            for (at, byte) in changes {
+                if let Some(last) = values.last_mut() {
+                    let at = at.index(last.len());
+                    last[at] = byte;
+                }
+            }
+            let keys: Vec<[u8; 1]> = (0..values.len()).map(|at| [b'a' + at as u8]).collect();
+            let mut pairs: Vec<(&[u8], &[u8])> = keys.iter().zip(&values).map(|(key, value)| (&key[..], &value[..])).collect();
+            pairs.insert(0, (b"", if is_sound { HEADER } else { &header }));
+            if let Ok(model) = opened(&pairs, &[0; 8]) {
+                for tensor in model.tensors() {
+                    let _ = tensor.to_vec(&model, &Vec::new());
+                }
+            }
+        }
+    }
 }

@@ -14,14 +14,14 @@ const MAY_ADD: [(&str, &str); 3] = [
     ("joblib/sk_logreg.pkl", "n_iter_ I32 [1] "),
 ];
 
-struct Vector {
-    name: String,
-    path: PathBuf,
+pub(crate) struct Vector {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
     facts: Value,
 }
 
 /// All vectors below these folders: files, and folders that are models.
-fn vectors(below: &[&str]) -> Vec<Vector> {
+pub(crate) fn vectors(below: &[&str]) -> Vec<Vector> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import");
     let (mut folders, mut found) =
         (below.iter().map(|folder| root.join(folder)).collect::<Vec<_>>(), Vec::new());
