@@ -192,7 +192,7 @@ fn vectors_of(target: &str) -> PathBuf {
         "decrypt" => "apr",
         "quant" => "quantization",
         // Files of other formats, most of them archives or pickles.
-        "zip" | "pickle" => "import",
+        "zip" | "pickle" | "foreign" => "import",
         // Of every format.
         "model" => "",
         format => format,
@@ -236,9 +236,14 @@ fn find_vectors(folder: &Path, is_vector: bool, found: &mut Vec<PathBuf>) {
 /// Bytes of the longest input worth trying, where the longest vector would decide. Numbers need space for a few of the longest
 /// blocks.
 fn longest_input(target: &str) -> Option<u32> {
-    ["apr", "decrypt", "gguf", "model", "pickle", "pipeline", "quant", "serve", "structures", "zip"]
-        .contains(&format_of(target))
-        .then_some(4096)
+    match format_of(target) {
+        "apr" | "decrypt" | "gguf" | "model" | "pickle" | "pipeline" | "quant" | "serve" | "structures" | "zip" => {
+            Some(4096)
+        }
+        // Few files of other formats are shorter.
+        "foreign" => Some(16_384),
+        _ => None,
+    }
 }
 
 /// The files of a folder; none if it does not exist.
