@@ -8,6 +8,7 @@
 
 pub mod apr;
 mod choices;
+pub mod foreign;
 pub mod gguf;
 mod header;
 pub mod pipeline;

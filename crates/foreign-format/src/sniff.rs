@@ -127,6 +127,8 @@ fn binary(first: &[u8]) -> Option<Format> {
         [0x80, 2..=5, ..] => Some(Format::Pickle),
         // A map of few entries, then a short string: its first key.
         [0x81..=0x8f, 0xa1..=0xbf, letter, ..] if letter.is_ascii_graphic() => Some(Format::MessagePack),
+        // The same with more entries.
+        [0xde, _, _, 0xa1..=0xbf, letter, ..] if letter.is_ascii_graphic() => Some(Format::MessagePack),
         [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => Some(Format::Zlib),
         // A message of Protocol Buffers: field 1, a small version; then field 2 or a later one.
         [0x08, version @ 1..=31, rest @ ..] => protobuf(*version, rest),
@@ -253,6 +255,8 @@ mod tests {
             (b"\x08\x01\x12\xef\x3b\x0a\xdb\x0a\x12\xab\x0a", Format::SavedModel),
             (b"\x08\x04\x12\x20\x0a\x10\x0a\x05image", Format::CoreMl),
             (b"\x1c\0\0\0TFL3", Format::TfLite),
+            (b"\x81\xa6params\x81", Format::MessagePack),
+            (b"\xde\x00\x10\xa3w_0\xc7", Format::MessagePack),
             (b"PAR1\x15\x04\x15\x10", Format::Parquet),
             (b"ARROW1\0\0", Format::Arrow),
             (b"\n <!DOCTYPE HTML>", Format::WebPage),

@@ -126,7 +126,8 @@ impl Context<'_> {
             }
         };
         self.is_found = true;
-        self.budget.take(name.len() as u64 + 16)?;
+        // What is kept of a value besides its name.
+        self.budget.take(name.len() as u64 + 96)?;
         Ok(Some(name.into()))
     }
 

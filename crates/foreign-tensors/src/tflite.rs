@@ -148,6 +148,8 @@ impl Context<'_> {
         self.step()?;
         let buffer = table.u32(&mut self.reader, 2)?;
         let Some(range) = self.buffer(buffer)? else { return Ok(()) };
+        // Several tensors may be one table: what is kept of each is bounded here.
+        self.budget.take(256)?;
         let name = self.name(table, (graph, idx))?;
         let shape = self.shape(table)?;
         let is_sparse = table.table(&mut self.reader, 6)?.is_some();

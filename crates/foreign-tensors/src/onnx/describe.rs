@@ -81,14 +81,31 @@ fn string(context: &mut Context<'_>, name: &str, range: Range<u64>) -> Result<()
     if range.is_empty() {
         return Ok(());
     }
-    let text = context.reader.text(range, &mut context.budget)?;
-    let mut json = Writer::compact(Escape::Minimal);
-    json.string(&text);
-    context.model.add_entry(name, json.finish());
+    context.budget.take(range.end - range.start)?;
+    let bytes = context.reader.bytes(range)?;
+    match core::str::from_utf8(&bytes) {
+        Ok(text) => {
+            let mut json = Writer::compact(Escape::Minimal);
+            json.string(text);
+            context.model.add_entry(name, json.finish());
+        }
+        Err(_) => context.model.note(name, "text that is not UTF-8 is left out"),
+    }
     Ok(())
 }
 
-/// Inputs, outputs and operators of the main graph.
+/// Adds how many nodes each operator has.
+pub(super) fn operators(context: &mut Context<'_>, operators: &BTreeMap<String, u64>) {
+    let mut json = Writer::compact(Escape::Minimal);
+    json.begin_object();
+    for (name, nodes) in operators {
+        json.key(name).plain(nodes);
+    }
+    json.end_object();
+    context.model.add_entry("onnx.operators", json.finish());
+}
+
+/// Inputs and outputs of the main graph.
 pub(super) fn graph(context: &mut Context<'_>, range: Range<u64>) -> Result<(), Error> {
     let (mut inputs, mut outputs) = (list(), list());
     let mut fields = Fields::new(range);
@@ -113,56 +130,70 @@ fn list() -> Writer {
     json
 }
 
+/// Type and shape of an input or output. Where a field is repeated, the last one counts.
+#[derive(Debug, Default)]
+struct Type {
+    dtype: Option<&'static str>,
+    shape: Option<Range<u64>>,
+}
+
 /// A `ValueInfoProto`: name, type and shape, of which dimensions may have names.
 fn info(context: &mut Context<'_>, range: Range<u64>, json: &mut Writer) -> Result<(), Error> {
     context.budget.take(64)?;
-    json.begin_object();
+    let (mut name, mut about) = (String::new(), Type::default());
     let mut fields = Fields::new(range);
     while let Some((number, value)) = fields.next(&mut context.reader)? {
         match (number, value) {
-            (1, Value::Bytes(range)) => {
-                let name = context.reader.text(range, &mut context.budget)?;
-                json.key("name").string(&name);
-            }
-            (2, Value::Bytes(range)) => {
-                let mut fields = Fields::new(range);
-                while let Some((number, value)) = fields.next(&mut context.reader)? {
-                    if let (1, Value::Bytes(range)) = (number, value) {
-                        tensor_type(context, range, json)?;
-                    }
-                }
-            }
+            (1, Value::Bytes(range)) => name = context.reader.text(range, &mut context.budget)?,
+            (2, Value::Bytes(range)) => about = tensor_type(context, range)?,
             _ => {}
+        }
+    }
+    json.begin_object();
+    json.key("name").string(&name);
+    json.key("dtype");
+    match about.dtype {
+        Some(name) => json.string(name),
+        None => json.null(),
+    };
+    json.key("shape");
+    match about.shape {
+        Some(range) => shape(context, range, json)?,
+        None => {
+            json.null();
         }
     }
     json.end_object();
     Ok(())
 }
 
-fn tensor_type(context: &mut Context<'_>, range: Range<u64>, json: &mut Writer) -> Result<(), Error> {
+/// A `TypeProto`, of which tensors are described.
+fn tensor_type(context: &mut Context<'_>, range: Range<u64>) -> Result<Type, Error> {
+    let mut about = Type::default();
     let mut fields = Fields::new(range);
     while let Some((number, value)) = fields.next(&mut context.reader)? {
-        match (number, value) {
-            (1, Value::Number(number)) => {
-                json.key("dtype");
-                match type_name(number) {
-                    Some(name) => json.string(name),
-                    None => json.null(),
-                };
+        let (1, Value::Bytes(range)) = (number, value) else { continue };
+        let mut fields = Fields::new(range);
+        while let Some((number, value)) = fields.next(&mut context.reader)? {
+            match (number, value) {
+                (1, Value::Number(number)) => about.dtype = type_name(number),
+                (2, Value::Bytes(range)) => about.shape = Some(range),
+                _ => {}
             }
-            (2, Value::Bytes(range)) => {
-                json.key("shape").begin_array();
-                let mut dims = Fields::new(range);
-                while let Some((number, value)) = dims.next(&mut context.reader)? {
-                    if let (1, Value::Bytes(range)) = (number, value) {
-                        dimension(context, range, json)?;
-                    }
-                }
-                json.end_array();
-            }
-            _ => {}
         }
     }
+    Ok(about)
+}
+
+fn shape(context: &mut Context<'_>, range: Range<u64>, json: &mut Writer) -> Result<(), Error> {
+    json.begin_array();
+    let mut dims = Fields::new(range);
+    while let Some((number, value)) = dims.next(&mut context.reader)? {
+        if let (1, Value::Bytes(range)) = (number, value) {
+            dimension(context, range, json)?;
+        }
+    }
+    json.end_array();
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Graphs: the main one, then those of branches and loops, one after the other.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use crate::names::join;
 use crate::protobuf::{Fields, Value};
 
 use super::proto::{Proto, dims};
-use super::{Context, constant};
+use super::{Context, constant, describe};
 
 /// A graph that is still to be read.
 struct Nested {
@@ -101,6 +101,7 @@ impl Scope<'_> {
 
 /// Reads the tensors of a graph and of the graphs nested in it.
 pub(super) fn walk(context: &mut Context<'_>, main: Range<u64>) -> Result<(), Error> {
+    let mut operators = BTreeMap::<String, u64>::new();
     let mut queue = VecDeque::from([Nested { range: main, depth: 1, path: String::new() }]);
     while let Some(graph) = queue.pop_front() {
         let scope = Scope { path: &graph.path };
@@ -114,6 +115,7 @@ pub(super) fn walk(context: &mut Context<'_>, main: Range<u64>) -> Result<(), Er
                     if node.operator == "Constant" {
                         constant::read(context, &scope, &node)?;
                     }
+                    *operators.entry(node.operator).or_default() += 1;
                 }
                 5 => scope.add(context, range, None)?,
                 15 => scope.add_sparse(context, range, None)?,
@@ -121,6 +123,7 @@ pub(super) fn walk(context: &mut Context<'_>, main: Range<u64>) -> Result<(), Er
             }
         }
     }
+    describe::operators(context, &operators);
     Ok(())
 }
 
@@ -133,7 +136,7 @@ impl Node {
 
 /// The names of a node, and where its attributes are.
 fn node(context: &mut Context<'_>, range: Range<u64>) -> Result<Node, Error> {
-    let (mut node, mut is_own, mut has_output) = (Node::default(), true, false);
+    let (mut node, mut domain, mut has_output) = (Node::default(), String::new(), false);
     let (reader, budget) = (&mut context.reader, &mut context.budget);
     let mut fields = Fields::new(range);
     while let Some((number, value)) = fields.next(reader)? {
@@ -146,13 +149,13 @@ fn node(context: &mut Context<'_>, range: Range<u64>) -> Result<Node, Error> {
             3 => node.label = reader.text(range, budget)?,
             4 => node.operator = reader.text(range, budget)?,
             5 => node.attributes.push(range),
-            7 => is_own = matches!(reader.text(range, budget)?.as_str(), "" | "ai.onnx"),
+            7 => domain = reader.text(range, budget)?,
             _ => {}
         }
     }
-    if !is_own {
+    if !matches!(domain.as_str(), "" | "ai.onnx") {
         // An operator of the same name in another domain is another one.
-        node.operator.insert(0, '/');
+        node.operator = join(&domain, &node.operator);
     }
     Ok(node)
 }
@@ -182,7 +185,8 @@ fn nested(
                     };
                     let label = if node.label.is_empty() { &node.output } else { &node.label };
                     let path = join(&join(&outer.path, label), &branch);
-                    context.budget.take(path.len() as u64)?;
+                    // What is kept of each graph until its turn comes.
+                    context.budget.take(path.len() as u64 + 64)?;
                     let path = if graphs == 0 { path } else { format!("{path}.{graphs}") };
                     graphs += 1;
                     queue.push_back(Nested { range, depth: outer.depth + 1, path });
