@@ -244,9 +244,6 @@ fn longest_input(target: &str) -> Option<u32> {
         "foreign" => Some(16_384),
         _ => None,
     }
-    ["apr", "decrypt", "foreign", "gguf", "model", "pickle", "pipeline", "quant", "serve", "structures", "zip"]
-        .contains(&format_of(target))
-        .then_some(4096)
 }
 
 /// The files of a folder; none if it does not exist.
