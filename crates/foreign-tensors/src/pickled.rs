@@ -10,6 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::RefCell;
 use core::fmt::Write as _;
 use core::ops::Range;
 
@@ -22,6 +23,9 @@ use crate::tensor::{ElementType, Place};
 use crate::view::View;
 
 pub(crate) use self::walk::walk;
+
+/// Dimensions that are read.
+const MAX_RANK: usize = 64;
 
 /// Where the bytes of a pickle are.
 #[derive(Clone, Copy)]
@@ -54,6 +58,10 @@ pub(crate) struct Pickle<'s> {
     pub(crate) source: Source<'s>,
     /// Arrays of joblib by their wrappers, and where their elements are; `None` for objects.
     pub(crate) arrays: BTreeMap<ValueId, (RawArray, Option<Range<u64>>)>,
+    /// Bytes that had to be copied, by the values they are of: many arrays may have the same.
+    copies: RefCell<BTreeMap<ValueId, (Place, u64)>>,
+    /// Storages inside bytes objects, by where those begin.
+    pub(crate) inner: RefCell<BTreeMap<u64, Storage>>,
 }
 
 /// Follows pickles, of which several may follow each other.
@@ -157,7 +165,13 @@ impl<'s> Follower<'s> {
     }
 
     pub(crate) fn finish(self) -> Pickle<'s> {
-        Pickle { tree: self.machine.into_parts().0, source: self.source, arrays: self.arrays }
+        Pickle {
+            tree: self.machine.into_parts().0,
+            source: self.source,
+            arrays: self.arrays,
+            copies: RefCell::default(),
+            inner: RefCell::default(),
+        }
     }
 }
 
@@ -200,22 +214,24 @@ impl Pickle<'_> {
         }
     }
 
-    /// Lengths, or strides.
+    /// Lengths, or strides. No tensor has more than 64.
     pub(crate) fn ints(&self, id: ValueId) -> Option<Vec<u64>> {
         match self.tree.value(id) {
-            Value::Tuple(items) => items.iter().map(|&item| self.int(item)).collect(),
-            Value::List(items) => items.map(|item| self.int(item)).collect(),
             // `torch.Size((2, 3))`.
             Value::Object(_) => match *self.args(id) {
-                [sizes] if self.callee(id) == Some(("torch", "Size")) && sizes != id => {
-                    match self.tree.value(sizes) {
-                        Value::Tuple(items) => items.iter().map(|&item| self.int(item)).collect(),
-                        Value::List(items) => items.map(|item| self.int(item)).collect(),
-                        _ => None,
-                    }
-                }
+                [sizes] if self.callee(id) == Some(("torch", "Size")) => self.plain_ints(sizes),
                 _ => None,
             },
+            _ => self.plain_ints(id),
+        }
+    }
+
+    fn plain_ints(&self, id: ValueId) -> Option<Vec<u64>> {
+        match self.tree.value(id) {
+            Value::Tuple(items) if items.len() <= MAX_RANK => {
+                items.iter().map(|&item| self.int(item)).collect()
+            }
+            Value::List(items) if items.len() <= MAX_RANK => items.map(|item| self.int(item)).collect(),
             _ => None,
         }
     }
@@ -274,6 +290,7 @@ impl Found {
 }
 
 /// A storage, as a persistent id names it.
+#[derive(Clone)]
 pub(crate) struct Storage {
     /// `None` for bytes without a type.
     pub(crate) dtype: Option<ElementType>,

@@ -74,11 +74,11 @@ impl Pickle<'_> {
         let (place, len) = match self.raw(raw)? {
             None => return Err(Error::malformed("an array without elements")),
             Some(Raw::Objects) => return Ok(Some(Found::unsupported(shape, "an array of Python objects"))),
-            Some(Raw::Bytes(span)) => match span.range() {
-                Some(range) => (self.source.place(range)?, span.len()),
-                None => (Place::Memory(Arc::from(self.bytes(span, u64::MAX)?)), span.len()),
+            Some(Raw::Bytes(span)) => match (span.range(), self.source.at) {
+                (Some(range), Some(_)) => (self.source.place(range)?, span.len()),
+                _ => self.copied(raw, || self.bytes(span, u64::MAX))?,
             },
-            Some(Raw::Latin1(span)) => self.latin1(span, dtype, &shape, options)?,
+            Some(Raw::Latin1(span)) => self.latin1(raw, span, dtype, &shape, options)?,
         };
         self.found(id, dtype, shape, is_fortran, (place, len), options).map(Some)
     }
@@ -170,6 +170,7 @@ impl Pickle<'_> {
     /// Bytes that are stored as characters: decoded on demand if they are in the file.
     fn latin1(
         &self,
+        raw: ValueId,
         span: Span,
         dtype: ValueId,
         shape: &[u64],
@@ -188,9 +189,22 @@ impl Pickle<'_> {
             let range = base + range.start..base + range.end;
             return Ok((Place::Encoded(Arc::new(Latin1 { range, len: needed })), needed));
         }
-        let bytes = latin1(&self.bytes(span, u64::MAX)?)?;
-        let len = bytes.len() as u64;
-        Ok((Place::Memory(Arc::from(bytes)), len))
+        self.copied(raw, || latin1(&self.bytes(span, u64::MAX)?))
+    }
+
+    /// Bytes in memory, once for each value that they are of.
+    fn copied(
+        &self,
+        of: ValueId,
+        bytes: impl FnOnce() -> Result<Vec<u8>, Error>,
+    ) -> Result<(Place, u64), Error> {
+        if let Some(copy) = self.copies.borrow().get(&of) {
+            return Ok(copy.clone());
+        }
+        let bytes = bytes()?;
+        let copy = (Place::Memory(Arc::from(bytes.as_slice())), bytes.len() as u64);
+        self.copies.borrow_mut().insert(of, copy.clone());
+        Ok(copy)
     }
 
     /// Bytes of a short bytes object, in any of its spellings.

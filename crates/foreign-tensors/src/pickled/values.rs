@@ -35,6 +35,8 @@ pub(crate) struct Parts<'t> {
     series: Vec<Series<'t>>,
     /// Of a module: parts that are none are left out, and so are these.
     module: Option<BTreeSet<String>>,
+    /// Values that were visited to know this.
+    pub(crate) cost: u64,
 }
 
 /// How a value is read.
@@ -54,7 +56,7 @@ pub(crate) enum Kind<'t> {
 impl<'t> Pickle<'t> {
     /// What a value consists of.
     pub(crate) fn kind(&self, id: ValueId) -> Result<Kind<'_>, Error> {
-        let one = |series| Parts { series: [series].into(), module: None };
+        let one = |series| Parts { series: [series].into(), module: None, cost: 0 };
         Ok(match self.tree.value(id) {
             Value::Dict(pairs) => Kind::Parts(one(Series::Pairs(pairs))),
             Value::List(items) => Kind::Parts(one(Series::Items(items, 0))),
@@ -73,7 +75,7 @@ impl<'t> Pickle<'t> {
                             Some(Value::Dict(pairs)) => series.push(Series::Pairs(pairs)),
                             _ => {}
                         }
-                        Kind::Parts(Parts { series, module: None })
+                        Kind::Parts(Parts { series, module: None, cost: 0 })
                     }
                     Some(("builtins", "tuple" | "list" | "set" | "frozenset") | ("collections", "deque")) => {
                         match args.first() {
@@ -106,11 +108,11 @@ impl<'t> Pickle<'t> {
                         // `(class, object, None)`, or with a dict or list that is the base.
                         let base = args.get(2).map(|&base| self.tree.value(base));
                         let parts = self.attributes(object.updates, base);
-                        self.module(&parts, object.updates)?.map_or(Kind::Object(parts), Kind::Module)
+                        self.module(object.updates)?.map_or(Kind::Object(parts), Kind::Module)
                     }
                     _ => {
                         let parts = self.attributes(object.updates, None);
-                        self.module(&parts, object.updates)?.map_or(Kind::Object(parts), Kind::Module)
+                        self.module(object.updates)?.map_or(Kind::Object(parts), Kind::Module)
                     }
                 }
             }
@@ -148,11 +150,12 @@ impl<'t> Pickle<'t> {
                 _ => {}
             }
         }
-        Parts { series, module: None }
+        let cost = series.len() as u64;
+        Parts { series, module: None, cost }
     }
 
     /// Parameters, buffers and submodules, if these are the attributes of a module.
-    fn module<'p>(&'p self, _: &Parts<'p>, updates: Updates<'p>) -> Result<Option<Parts<'p>>, Error> {
+    fn module<'p>(&'p self, updates: Updates<'p>) -> Result<Option<Parts<'p>>, Error> {
         let Some(state) = updates.filter_map(state).last() else { return Ok(None) };
         let Value::Dict(pairs) = self.tree.value(state) else { return Ok(None) };
         let mut found = [None; 4];
@@ -174,6 +177,7 @@ impl<'t> Pickle<'t> {
         }
         let [Some(parameters), Some(buffers), Some(modules), temporary] = found else { return Ok(None) };
         let mut left_out = BTreeSet::new();
+        let cost = pairs.len();
         let items: Vec<ValueId> = match temporary.map(|set| self.tree.value(set)) {
             Some(Value::Set(items)) => items.collect(),
             Some(Value::Object(_)) => {
@@ -184,6 +188,7 @@ impl<'t> Pickle<'t> {
             }
             _ => Vec::new(),
         };
+        let cost = (cost + items.len()) as u64;
         for item in items {
             left_out.extend(self.text(item, MAX_KEY)?);
         }
@@ -201,7 +206,7 @@ impl<'t> Pickle<'t> {
                 _ => return Ok(None),
             }
         }
-        Ok(Some(Parts { series, module: Some(left_out) }))
+        Ok(Some(Parts { series, module: Some(left_out), cost }))
     }
 
     /// The next part. Those of a module that are none are passed.

@@ -91,6 +91,13 @@ impl<'w> Walker<'w, '_> {
         }
     }
 
+    /// Counts visits of values.
+    fn charge(&mut self, visits: u64) -> Result<(), Error> {
+        let steps = self.steps.checked_sub(visits);
+        self.steps = steps.ok_or_else(|| limit("steps", self.options.limits.steps))?;
+        Ok(())
+    }
+
     /// Appends a key to the path; not if it has no spelling there.
     fn descend(&mut self, key: &Key, is_root: bool) -> Result<bool, Error> {
         let Some(part) = self.key(key)? else {
@@ -119,10 +126,7 @@ impl<'w> Walker<'w, '_> {
 
     /// Adds a tensor or an entry, or returns the parts of the value.
     fn visit(&mut self, id: ValueId) -> Result<Option<Parts<'w>>, Error> {
-        let Some(steps) = self.steps.checked_sub(1) else {
-            return Err(limit("steps", self.options.limits.steps));
-        };
-        self.steps = steps;
+        self.charge(1)?;
         let mut id = id;
         for _ in 0..MAX_HOPS {
             let found = self.pickle.tensor(id, self.storages, self.options);
@@ -141,6 +145,7 @@ impl<'w> Walker<'w, '_> {
                     return Ok(if self.add_list(id)? { None } else { Some(parts) });
                 }
                 Kind::Object(parts) => {
+                    self.charge(parts.cost)?;
                     let (module, name) = self.pickle.callee(id).unwrap_or(("", "?"));
                     let (module, name) = match self.pickle.args(id).first() {
                         Some(&class) if name == "_reconstructor" => {
@@ -159,6 +164,7 @@ impl<'w> Walker<'w, '_> {
                     return Ok(Some(parts));
                 }
                 Kind::Module(parts) => {
+                    self.charge(parts.cost)?;
                     if self.path.is_empty() {
                         self.note(
                             "a module: its parameters, buffers and submodules are read, nothing else of it",
@@ -203,6 +209,7 @@ impl<'w> Walker<'w, '_> {
     }
 
     fn add(&mut self, found: Found) -> Result<(), Error> {
+        self.charge_text(0)?;
         let (tensor, storage) = match found {
             Found::Tensor { dtype, shape, place, view, storage } => {
                 let limits = &self.options.limits;
@@ -237,10 +244,7 @@ impl<'w> Walker<'w, '_> {
             if !is_plain || !self.pickle.write_scalar(item, &mut json, self.options)? {
                 return Ok(false);
             }
-            let Some(steps) = self.steps.checked_sub(1) else {
-                return Err(limit("steps", self.options.limits.steps));
-            };
-            self.steps = steps;
+            self.charge(1)?;
         }
         json.end_array();
         self.entry(json.finish())?;
@@ -248,12 +252,16 @@ impl<'w> Walker<'w, '_> {
     }
 
     fn entry(&mut self, json: String) -> Result<(), Error> {
-        self.text = self.text.saturating_add((self.path.len() + json.len()) as u64);
-        if self.text > self.options.limits.text_bytes {
-            return Err(limit("text_bytes", self.options.limits.text_bytes));
-        }
+        self.charge_text(json.len())?;
         self.model.add_entry(self.path.as_str(), json);
         Ok(())
+    }
+
+    /// Counts a name and what is kept beside it.
+    fn charge_text(&mut self, len: usize) -> Result<(), Error> {
+        self.text = self.text.saturating_add((self.path.len() + len) as u64);
+        let allowed = self.options.limits.text_bytes;
+        if self.text > allowed { Err(limit("text_bytes", allowed)) } else { Ok(()) }
     }
 
     fn note(&mut self, text: &str) {
@@ -273,10 +281,7 @@ impl<'w> Walker<'w, '_> {
             let mut parts = match self.pickle.kind(id)? {
                 Kind::Same(other) if other != id => {
                     id = other;
-                    let Some(steps) = self.steps.checked_sub(1) else {
-                        return Err(limit("steps", self.options.limits.steps));
-                    };
-                    self.steps = steps;
+                    self.charge(1)?;
                     continue;
                 }
                 Kind::Parts(parts) | Kind::Object(parts) | Kind::Module(parts) => parts,

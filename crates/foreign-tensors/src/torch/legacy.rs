@@ -51,6 +51,9 @@ pub(super) fn read(file: &dyn ReadAt, options: &Options) -> Result<Model, Error>
 /// The storage that is the object of a stream inside a bytes object.
 pub(super) fn storage_in_bytes(pickle: &Pickle<'_>, span: Span) -> Result<Storage, Error> {
     let Some(range) = span.range() else { return Err(Error::unsupported("a storage inside text")) };
+    if let Some(storage) = pickle.inner.borrow().get(&range.start) {
+        return Ok(storage.clone());
+    }
     let bytes = Window::new(pickle.source.bytes, range.start, range.end - range.start)?;
     let at = pickle.source.at.map(|(file, base)| (file, base + range.start));
     let (inner, _) = follow(Source { bytes: &bytes, at })?;
@@ -59,6 +62,7 @@ pub(super) fn storage_in_bytes(pickle: &Pickle<'_>, span: Span) -> Result<Storag
     };
     let mut storage = inner.storages.find(&inner.pickle, id)?;
     storage.identity = storage.identity.wrapping_add(range.start);
+    pickle.inner.borrow_mut().insert(range.start, storage.clone());
     Ok(storage)
 }
 
