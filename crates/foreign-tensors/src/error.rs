@@ -117,6 +117,15 @@ impl Error {
     }
 }
 
+#[cfg(feature = "torch")]
+impl From<json_scan::Error> for Error {
+    fn from(cause: json_scan::Error) -> Self {
+        let mut error = Self::malformed("invalid JSON");
+        error.0.cause = Some(alloc::boxed::Box::new(cause));
+        error
+    }
+}
+
 impl From<read_at::Error> for Error {
     fn from(cause: read_at::Error) -> Self {
         let mut error = Self::from(ErrorKind::Read {});

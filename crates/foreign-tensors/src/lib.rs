@@ -80,9 +80,13 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
         #[cfg(feature = "tflite")]
         Some(Format::TfLite) => tflite::read(file, companions, options),
         #[cfg(feature = "torch")]
-        Some(Format::Torch | Format::TorchScript | Format::TorchLegacy) => {
-            torch::read(file, companions, options)
-        }
+        Some(
+            Format::Torch
+            | Format::TorchScript
+            | Format::TorchLegacy
+            | Format::TorchExport
+            | Format::ShardIndex,
+        ) => torch::read(file, companions, options),
         #[cfg(feature = "joblib")]
         Some(Format::Pickle | Format::Zlib | Format::Gzip) => joblib::read(file, companions, options),
         _ => {

@@ -180,6 +180,33 @@ impl Model {
         self.notes.push(Note { place: place.into(), text: text.into() });
     }
 
+    /// Adds what was read of another file, which becomes a companion.
+    #[cfg(feature = "torch")]
+    pub(crate) fn absorb(
+        &mut self,
+        path: &str,
+        other: Self,
+        file: Box<dyn ReadAt + Send + Sync>,
+    ) -> Result<(), Error> {
+        let home = self.add_companion(file);
+        self.companions.extend(other.companions);
+        for tensor in other.tensors {
+            self.names.take(tensor.name())?;
+            self.tensors.push(tensor.moved(home));
+        }
+        for alias in other.aliases {
+            self.add_alias(alias.name, alias.of)?;
+        }
+        self.entries.extend(other.entries);
+        self.notes.extend(
+            other
+                .notes
+                .into_iter()
+                .map(|note| Note { place: alloc::format!("{path}: {}", note.place), text: note.text }),
+        );
+        Ok(())
+    }
+
     /// Adds a file with bytes of tensors, and returns its number for [`crate::tensor::Place::Stored`].
     pub(crate) fn add_companion(&mut self, source: Box<dyn ReadAt + Send + Sync>) -> usize {
         self.companions.push(source);

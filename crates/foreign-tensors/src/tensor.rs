@@ -117,6 +117,8 @@ pub struct Tensor {
     place: Place,
     view: View,
     problem: Option<String>,
+    /// The file that the place is in or counts from: of a shard, its number among the companions.
+    home: usize,
 }
 
 impl Tensor {
@@ -154,7 +156,7 @@ impl Tensor {
             checked()
         };
         checked.map_err(|error| error.of(Subject::tensor(&name)))?;
-        Ok(Self { name, dtype, shape, place, view, problem: None })
+        Ok(Self { name, dtype, shape, place, view, problem: None, home: 0 })
     }
 
     /// A tensor that cannot be represented; `what` completes "... cannot be represented". Its type is shown as `U8`.
@@ -166,6 +168,7 @@ impl Tensor {
             place: Place::Memory(Arc::from([])),
             view: View::whole(),
             problem: Some(what.into()),
+            home: 0,
         }
     }
 
@@ -185,6 +188,13 @@ impl Tensor {
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
+    }
+
+    /// The same tensor of a model in which its file is a companion.
+    #[cfg(feature = "torch")]
+    pub(crate) const fn moved(mut self, home: usize) -> Self {
+        self.home = home;
+        self
     }
 
     /// What of its storage it consists of.
@@ -220,7 +230,7 @@ impl Tensor {
             return None;
         }
         let start = range.start + self.view.offset * self.dtype.width() as u64;
-        Some((*file, start..start + self.byte_len()))
+        Some((self.home + *file, start..start + self.byte_len()))
     }
 
     /// What two tensors have in common that are the same elements of a file; `None` if the bytes are not in a file as they are.
@@ -246,18 +256,22 @@ impl Tensor {
         let width = self.dtype.width();
         let start = self.view.offset * width as u64;
         let len = self.dtype.byte_len(self.view.span(&self.shape))?;
+        let number = match &self.place {
+            Place::Stored(number, _) => self.home + number,
+            _ => self.home,
+        };
+        let file: &dyn ReadAt = match number.checked_sub(1) {
+            None => file,
+            Some(companion) => match model.companions().get(companion) {
+                Some(source) => &**source,
+                None => return Err(Error::malformed("a file with bytes of the tensor is missing")),
+            },
+        };
         let mut bytes = match &self.place {
-            Place::Stored(number, range) => {
-                let source: &dyn ReadAt = match number.checked_sub(1) {
-                    None => file,
-                    Some(companion) => match model.companions().get(companion) {
-                        Some(source) => &**source,
-                        None => return Err(Error::malformed("a file with bytes of the tensor is missing")),
-                    },
-                };
+            Place::Stored(_, range) => {
                 let mut bytes = reserved(len)?;
                 bytes.resize(len as usize, 0);
-                source.read_exact_at(range.start + start, &mut bytes)?;
+                file.read_exact_at(range.start + start, &mut bytes)?;
                 bytes
             }
             Place::Memory(stored) => part(stored, start, len)?.to_vec(),

@@ -1,16 +1,19 @@
 //! PyTorch: archives, streams before 1.6, TorchScript, exported programs, whole modules.
 
 mod archive;
+mod export;
 mod legacy;
 mod rebuild;
+mod shards;
 
 use alloc::string::String;
 
+use foreign_format::Format;
 use pickle_core::{Value, ValueId};
 use read_at::ReadAt;
 use tensor_dtype::Dtype;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::files::Companions;
 use crate::model::Model;
 use crate::options::Options;
@@ -20,17 +23,30 @@ use crate::tensor::ElementType;
 /// Longest key of a storage, and name of a place.
 const MAX_KEY: u64 = 256;
 
-/// Reads what `torch.save` or `torch.jit.save` wrote.
+/// Reads what `torch.save`, `torch.jit.save` or `torch.export.save` wrote, or an index of shards of the former.
 ///
 /// # Errors
 ///
 /// If the archive or stream is malformed, the pickle names what no tensor needs, or a tensor reaches beyond its storage.
-pub fn read(file: &dyn ReadAt, _companions: &dyn Companions, options: &Options) -> Result<Model, Error> {
-    let mut first = [0; 2];
-    if file.total_len() >= 2 {
-        file.read_exact_at(0, &mut first)?;
+pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -> Result<Model, Error> {
+    match identify(file)? {
+        Some(Format::ShardIndex) => shards::read(file, companions, options),
+        _ => read_one(file, options),
     }
-    if first == *b"PK" { archive::read(file, options) } else { legacy::read(file, options) }
+}
+
+/// Reads a file that is no index.
+fn read_one(file: &dyn ReadAt, options: &Options) -> Result<Model, Error> {
+    match identify(file)? {
+        Some(Format::TorchExport) => export::read(file, options),
+        Some(Format::Torch | Format::TorchScript) => archive::read(file, options),
+        Some(Format::TorchLegacy) => legacy::read(file, options),
+        _ => Err(ErrorKind::Format {}.into()),
+    }
+}
+
+fn identify(file: &dyn ReadAt) -> Result<Option<Format>, Error> {
+    Ok(foreign_format::identify(file.total_len(), |offset, out| file.read_exact_at(offset, out))?)
 }
 
 /// `('storage', class, key, place, count, view)`.

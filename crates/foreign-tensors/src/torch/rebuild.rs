@@ -17,6 +17,9 @@ use crate::view::View;
 /// A parameter of a tensor of a subclass of a tensor.
 const MAX_HOPS: usize = 8;
 
+/// Bytes of a tensor that may be more than 64 times its storage.
+const MAX_REPEATED: u64 = 1 << 28;
+
 /// Keys of metadata.
 const MAX_KEY: u64 = 64;
 
@@ -130,6 +133,10 @@ impl Pickle<'_> {
             },
         };
         let width = dtype.width() as u64;
+        let len = shape.iter().try_fold(width, |len, &dim| len.checked_mul(dim));
+        if len.is_some_and(|len| len > MAX_REPEATED.max(storage.len.saturating_mul(64))) {
+            return Ok(Found::unsupported(shape, "a view that repeats its elements far beyond its storage"));
+        }
         let own = storage.dtype.map_or(1, |dtype| dtype.width() as u64);
         // Of a view of another storage: in its elements.
         let base = storage.offset.checked_mul(own).filter(|bytes| width > 0 && bytes % width == 0);
