@@ -19,6 +19,9 @@ use crate::ties::Ties;
 /// Longest key.
 const MAX_KEY: u64 = 1 << 16;
 
+/// Keys that an error lists.
+const MAX_LISTED: usize = 64;
+
 /// Notes of a file. More of them help nobody.
 const MAX_NOTES: usize = 200;
 
@@ -275,40 +278,44 @@ impl<'w> Walker<'w, '_> {
 
     /// The value that `options.key` names.
     fn find(&mut self, root: ValueId) -> Result<ValueId, Error> {
-        let mut rest = self.options.key.as_str();
+        let key = self.options.key.as_str();
+        let mut rest = Some(key).filter(|key| !key.is_empty());
         let mut id = root;
-        while !rest.is_empty() {
+        while let Some(wanted) = rest {
             let mut parts = match self.pickle.kind(id)? {
-                Kind::Same(other) if other != id => {
+                Kind::Same(other) => {
                     id = other;
                     self.charge(1)?;
                     continue;
                 }
                 Kind::Parts(parts) | Kind::Object(parts) | Kind::Module(parts) => parts,
-                _ => return Err(crate::names::no_key([].into_iter())),
+                Kind::Scalar => return Err(crate::names::no_key([].into_iter())),
             };
-            let (mut best, mut keys) = (None, Vec::new());
+            // Keys may contain dots: the longest one is meant.
+            let mut best: Option<(ValueId, Option<&str>)> = None;
+            let mut keys = Vec::new();
             while let Some((key, value)) = self.pickle.next_part(&mut parts)? {
+                self.charge(1)?;
                 let Some(key) = self.key(&key)? else { continue };
-                let after = rest.strip_prefix(key.as_str());
-                let after = after
-                    .and_then(|after| if after.is_empty() { Some(after) } else { after.strip_prefix('.') });
-                if let Some(after) =
-                    after.filter(|after| best.is_none_or(|(_, best): (_, &str)| after.len() < best.len()))
+                let after = wanted.strip_prefix(key.as_str());
+                let after = match after {
+                    Some("") => Some(None),
+                    Some(after) => after.strip_prefix('.').map(Some),
+                    None => None,
+                };
+                let left = |after: Option<&str>| after.map_or(0, |after| after.len() + 1);
+                if let Some(after) = after
+                    && best.is_none_or(|(_, best)| left(after) < left(best))
                 {
                     best = Some((value, after));
                 }
-                if keys.len() < 64 {
+                if keys.len() < MAX_LISTED {
                     keys.push(key);
                 }
             }
             let Some((value, after)) = best else {
                 return Err(crate::names::no_key(keys.iter().map(String::as_str)));
             };
-            // An empty key leads on without using up the path.
-            if after.len() == rest.len() {
-                return Err(crate::names::no_key(keys.iter().map(String::as_str)));
-            }
             (id, rest) = (value, after);
         }
         Ok(id)

@@ -1,8 +1,74 @@
 //! Pickled arrays: NumPy, joblib, scikit-learn, Paddle.
 
+use foreign_tensors::{NoCompanions, Options, read};
+
+use crate::mutants::{judge_alone, survive};
 use crate::vectors::check;
+
+const FOLDERS: [&str; 4] = ["joblib", "pickle", "hostile/pickle", "paddle"];
 
 #[test]
 fn vectors() {
-    check(&["joblib", "pickle", "hostile/pickle", "paddle"]);
+    check(&FOLDERS);
+}
+
+#[test]
+fn mutants_are_read_or_refused() {
+    survive(&FOLDERS);
+}
+
+#[test]
+fn deep_and_wide_pickles_are_refused_in_bounded_memory() {
+    let repeated = |parts: &[(&[u8], usize)]| -> Vec<u8> {
+        parts.iter().flat_map(|(part, times)| part.repeat(*times)).collect()
+    };
+    for (name, bytes) in [
+        ("lists", repeated(&[(b"\x80\x02", 1), (b"]", 60_000), (b"a", 59_999), (b".", 1)])),
+        ("tuples", repeated(&[(b"\x80\x02)", 1), (b"\x85", 200_000), (b".", 1)])),
+        ("marks", repeated(&[(b"\x80\x02", 1), (b"(", 1_000_000), (b".", 1)])),
+    ] {
+        judge_alone(name, &bytes);
+        assert!(read(&bytes, &NoCompanions, &Options::default()).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn an_array_that_many_names_lead_to_is_decoded_once() {
+    // One array whose bytes are text, in a compressed stream: 2,000 names of 30,000 elements.
+    let mut pickle =
+        b"\x80\x02}(cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85c_codecs\nencode\n"
+            .to_vec();
+    pickle.extend(b"X\x01\x00\x00\x00bX\x06\x00\x00\x00latin1\x86R\x87R(K\x01M\x30\x75\x85cnumpy\ndtype\nX\x02\x00\x00\x00u1K\x00K\x01\x87R");
+    pickle.extend(b"(K\x03X\x01\x00\x00\x00|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89c_codecs\nencode\nX\x30\x75\x00\x00");
+    pickle.extend([b'a'; 30_000]);
+    pickle.extend(b"X\x06\x00\x00\x00latin1\x86Rtbq\x000");
+    for name in 0..2000 {
+        pickle.extend(format!("X\x04\0\0\0{name:04}h\0").bytes());
+    }
+    pickle.extend(b"u.");
+    let file = zlib(&pickle);
+    judge_alone("names", &file);
+    let model = read(&file, &NoCompanions, &Options::default()).expect("one array");
+    assert_eq!((model.tensors().len(), model.aliases().len()), (1, 1999));
+    assert_eq!(model.tensors()[0].to_vec(&model, &file).expect("bytes"), [b'a'; 30_000]);
+}
+
+/// A stream of stored blocks.
+fn zlib(bytes: &[u8]) -> Vec<u8> {
+    let mut stream = vec![0x78, 0x01];
+    let blocks: Vec<&[u8]> = bytes.chunks(0xffff).collect();
+    for (idx, block) in blocks.iter().enumerate() {
+        let len = block.len() as u16;
+        stream.push(u8::from(idx + 1 == blocks.len()));
+        stream.extend(len.to_le_bytes());
+        stream.extend((!len).to_le_bytes());
+        stream.extend(*block);
+    }
+    let (mut low, mut high) = (1_u32, 0_u32);
+    for byte in bytes {
+        low = (low + u32::from(*byte)) % 65521;
+        high = (high + low) % 65521;
+    }
+    stream.extend((high << 16 | low).to_be_bytes());
+    stream
 }

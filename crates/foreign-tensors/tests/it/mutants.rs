@@ -118,6 +118,11 @@ fn judge(name: &str, bytes: &[u8], folder: &Memory) {
     assert!(start.elapsed() < Duration::from_secs(2), "{name}: {:?}", start.elapsed());
 }
 
+/// The same of a file without companions.
+pub(crate) fn judge_alone(name: &str, bytes: &[u8]) {
+    judge(name, bytes, &Memory::default());
+}
+
 /// A change of a file.
 #[derive(Clone, Debug)]
 enum Change {

@@ -1,8 +1,99 @@
 //! PyTorch.
 
-use crate::vectors::check;
+use foreign_tensors::{Error, Folder, Model, Options, read};
+use read_at::FileSource;
+
+use crate::vectors::{check, root};
+
+fn read_vector(name: &str, options: &Options) -> Result<Model, Error> {
+    let path = root().join(name);
+    let file = FileSource::new(std::fs::File::open(&path).expect("a vector")).expect("its length");
+    read(&file, &Folder::of_file(&path), options)
+}
+
+fn names(model: &Model) -> Vec<&str> {
+    model.tensors().iter().map(foreign_tensors::Tensor::name).collect()
+}
 
 #[test]
 fn vectors() {
     check(&["torch", "hostile/torch"]);
+}
+
+#[test]
+fn mutants_are_read_or_refused() {
+    crate::mutants::survive(&["torch", "hostile/torch"]);
+}
+
+#[test]
+fn a_key_chooses_a_nested_object() {
+    let mut options = Options::default();
+    options.key = "model".into();
+    let model = read_vector("torch/trainer.ckpt", &options).expect("a model");
+    assert_eq!(names(&model), ["weight", "bias"]);
+    options.key = "optimizer.state.0".into();
+    let model = read_vector("torch/trainer.ckpt", &options).expect("a state");
+    assert_eq!(names(&model), ["step", "exp_avg", "exp_avg_sq"]);
+    options.key = "history.1".into();
+    assert_eq!(names(&read_vector("torch/trainer.ckpt", &options).expect("a list")), ["0"]);
+    for key in ["modelx", "model.weight.x", "model.", "."] {
+        options.key = key.into();
+        let error = read_vector("torch/trainer.ckpt", &options).expect_err("no such key");
+        assert_eq!(error.code(), "ft-key", "{key}");
+    }
+    options.key = "nothing".into();
+    let error = read_vector("torch/trainer.ckpt", &options).expect_err("no such key").to_string();
+    assert!(error.contains("model, ") && error.contains("optimizer"), "{error}");
+}
+
+#[test]
+fn excluded_tensors_are_left_out() {
+    let mut options = Options::default();
+    assert!(read_vector("torch/meta.pt", &options).expect("a list").check().is_err());
+    options.exclude = ["m".into()].into();
+    let model = read_vector("torch/meta.pt", &options).expect("a list");
+    assert!(model.check().is_ok() && model.tensors().len() == 1 && model.notes().len() == 1);
+    // The kept name of tied tensors is one that is not left out.
+    options.exclude = ["head.*".into()].into();
+    let model = read_vector("torch/pytorch_model.bin", &options).expect("tied weights");
+    assert_eq!((names(&model), model.aliases().len()), (vec!["model.embed.weight", "bias"], 0));
+}
+
+#[test]
+fn tied_tensors_are_one_with_two_names() {
+    let model = read_vector("torch/pytorch_model.bin", &Options::default()).expect("tied weights");
+    assert_eq!(names(&model), ["head.weight", "bias"]);
+    let alias = &model.aliases()[0];
+    assert_eq!((alias.name.as_str(), alias.of.as_str()), ("model.embed.weight", "head.weight"));
+}
+
+#[test]
+fn shards_are_read_through_their_index() {
+    let folder = Folder::new(root().join("torch"));
+    let read_index = |text: &str| {
+        let model = read(&text.as_bytes().to_vec(), &folder, &Options::default())?;
+        let read_all = |tensor: &foreign_tensors::Tensor| tensor.to_vec(&model, &Vec::new());
+        let all: Result<Vec<_>, _> = model.tensors().iter().map(read_all).collect();
+        all.map(|all| (names(&model).join(" "), all))
+    };
+    let index = r#"{"metadata": {"total_size": 1}, "weight_map": {
+        "w": "no_byteorder.pt", "b": "no_byteorder.pt", "half": "no_byteorder.pt", "bf": "legacy_new.pth"}}"#;
+    let error = read_index(index).expect_err("both have a tensor w");
+    assert_eq!(error.code(), "ft-duplicate-name");
+    for (stored, other) in [("zip_deflated.pt", "parameters.pth"), ("conj_neg.pt", "zip_deflated.pt")] {
+        let index =
+            format!(r#"{{"weight_map": {{"half": "zip_deflated.pt", "x": "{stored}", "y": "{other}"}}}}"#);
+        assert_eq!(read_index(&index).expect_err("no such tensor").code(), "ft-malformed", "{index}");
+    }
+    let index = r#"{"weight_map": {"half": "zip_deflated.pt", "conj": "conj_neg.pt"}}"#;
+    let (found, bytes) = read_index(index).expect("two shards");
+    assert_eq!(found, "conj plain neg w b half");
+    let alone = root().join("torch/zip_deflated.pt");
+    let file = FileSource::new(std::fs::File::open(&alone).expect("a vector")).expect("its length");
+    let model = read(&file, &folder, &Options::default()).expect("a model");
+    assert_eq!(model.tensors()[0].to_vec(&model, &file).expect("bytes"), bytes[3]);
+    for path in ["../torch/conj_neg.pt", "/etc/passwd", "missing.bin", "pytorch_model.bin.vector.json"] {
+        let index = format!(r#"{{"weight_map": {{"w": "{path}"}}}}"#);
+        assert!(read_index(&index).is_err(), "{path}");
+    }
 }

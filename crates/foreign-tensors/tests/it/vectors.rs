@@ -20,9 +20,14 @@ pub(crate) struct Vector {
     facts: Value,
 }
 
+/// The folder of all vectors.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import")
+}
+
 /// All vectors below these folders: files, and folders that are models.
 pub(crate) fn vectors(below: &[&str]) -> Vec<Vector> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/vectors/import");
+    let root = root();
     let (mut folders, mut found) =
         (below.iter().map(|folder| root.join(folder)).collect::<Vec<_>>(), Vec::new());
     while let Some(folder) = folders.pop() {
