@@ -168,11 +168,12 @@ impl Walk<'_, '_> {
                 continue;
             }
             if let Some(first) = self.groups.get(&visit.address) {
-                let text = format!(
-                    "is the group {first} as well, whose tensors are not repeated",
-                    first = self.name(first)
+                let first = self.name(first);
+                let first = if first.is_empty() { "the root group" } else { &first };
+                self.model.note(
+                    self.name(&visit.path),
+                    format!("the same as {first}, whose tensors are not repeated"),
                 );
-                self.model.note(self.name(&visit.path), text);
                 continue;
             }
             let header = Header::read(self.file, visit.address)?;
