@@ -1,31 +1,24 @@
-//! Any bytes as an HDF5 file and as a `.keras` archive: an error, or tensors of which each gives as many bytes as its shape says, or an error.
+//! Any bytes as an HDF5 file and as a `.keras` archive: refused, or tensors of as many bytes as they declare and entries that are JSON.
 
 #![no_main]
 
-use foreign_tensors::{Error, Model, NoCompanions, Options, hdf5, keras};
+use apr_fuzz::foreign::check;
+use foreign_tensors::{Error, Model, NoCompanions, Options, Tensor, hdf5, keras};
 use libfuzzer_sys::fuzz_target;
 
-/// Longer tensors are not read: most of them are fill values.
-const MAX_TENSOR: u64 = 1 << 22;
+/// Bytes of all tensors: a small file may have many long ones that were never written, all fill values.
+const MAX_TENSORS: u64 = 1 << 24;
 
 fuzz_target!(|input: &[u8]| {
-    check(input, hdf5::read(&input, &NoCompanions, &Options::default()));
+    check_short(&hdf5::read(&input, &NoCompanions, &Options::default()), input);
     if input.starts_with(b"PK") {
-        check(input, keras::read(&input, &NoCompanions, &Options::default()));
+        check_short(&keras::read(&input, &NoCompanions, &Options::default()), input);
     }
 });
 
-fn check(input: &[u8], model: Result<Model, Error>) {
-    let Ok(model) = model else { return };
-    for tensor in model.tensors().iter().filter(|tensor| tensor.byte_len() <= MAX_TENSOR) {
-        if let Ok(bytes) = tensor.to_vec(&model, &input) {
-            assert_eq!(bytes.len() as u64, tensor.byte_len());
-        }
-        if let Some((file, range)) = tensor.stored() {
-            assert!(file == 0 && range.end <= input.len() as u64);
-        }
-    }
-    for alias in model.aliases() {
-        assert!(model.tensors().iter().any(|tensor| tensor.name() == alias.of));
+fn check_short(model: &Result<Model, Error>, input: &[u8]) {
+    let len: u64 = model.iter().flat_map(Model::tensors).map(Tensor::byte_len).fold(0, u64::saturating_add);
+    if len <= MAX_TENSORS {
+        check(model, input);
     }
 }
