@@ -12,7 +12,7 @@ use zip_core::Member;
 
 use self::header::Header;
 use crate::archive;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::files::Companions;
 use crate::model::Model;
 use crate::options::Options;
@@ -35,9 +35,7 @@ pub fn read(file: &dyn ReadAt, _companions: &dyn Companions, options: &Options) 
 /// A `.npy` file.
 fn array(file: &dyn ReadAt, options: &Options) -> Result<Model, Error> {
     let mut model = Model::new(Format::Npy);
-    if !options.key.is_empty() {
-        return Err(ErrorKind::NoKey { keys: "none, the file is one array".into() }.into());
-    }
+    options.without_key()?;
     let mut at = 0;
     let next = |out: &mut [u8]| {
         if file.total_len() - at < out.len() as u64 {

@@ -40,9 +40,7 @@ pub(super) fn read(file: &dyn ReadAt, options: &Options) -> Result<Model, Error>
     if let Some(finding) = odd.first() {
         return Err(Error::from(ErrorKind::Archive { problem: finding.problem }).at(finding.offset));
     }
-    if !options.key.is_empty() {
-        return Err(ErrorKind::NoKey { keys: "none, the file is one program".into() }.into());
-    }
+    options.without_key()?;
     let members: BTreeMap<&str, (u64, &Entry)> =
         archive.entries().iter().zip(0..).map(|(entry, idx)| (entry.name(), (idx, entry))).collect();
     let mut tables = archive.entries().iter().filter(|entry| entry.name().ends_with("_weights_config.json"));
