@@ -53,6 +53,53 @@ fn an_array_that_many_names_lead_to_is_decoded_once() {
     assert_eq!(model.tensors()[0].to_vec(&model, &file).expect("bytes"), [b'a'; 30_000]);
 }
 
+/// The pickle of an array of one byte.
+const ARRAY: &str = "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntVb\ntR(I1\n(I1\nt\
+    cnumpy\ndtype\n(Vu1\nI0\nI1\ntR(I3\nV|\nNNNI-1\nI-1\nI0\ntbI00\nVa\ntb";
+
+fn read_text(pickle: &str) -> Result<foreign_tensors::Model, foreign_tensors::Error> {
+    let bytes = pickle.replace("ARRAY", ARRAY).into_bytes();
+    foreign_tensors::joblib::read(&bytes, &NoCompanions, &Options::default())
+}
+
+#[test]
+fn names_follow_containers_and_attributes() {
+    for (pickle, name) in [
+        // `{"a": [array]}`
+        ("(dp0\nVa\n(lp1\nARRAYas.", "a.0"),
+        // `OrderedDict([["a", array]])` of Python 2.
+        ("ccollections\nOrderedDict\n((l(lVa\naARRAYaatR.", "a"),
+        // `defaultdict(list)` with `d["a"] = array`.
+        ("ccollections\ndefaultdict\n(c__builtin__\nlist\ntRVa\nARRAYs.", "a"),
+        // An object whose attributes are a dict, or a pair of those and slots.
+        ("ccopy_reg\n_reconstructor\n(cmodels\nNet\nc__builtin__\nobject\nNtR(dVw\nARRAYsb.", "w"),
+        ("ccopy_reg\n_reconstructor\n(cmodels\nNet\nc__builtin__\nobject\nNtR(N(dVw\nARRAYstb.", "w"),
+        ("ccopy_reg\n_reconstructor\n(cmodels\nNet\nc__builtin__\nobject\nNtR((d(dVw\nARRAYstb.", "w"),
+        // `{None: {1: {True: array}}}`
+        ("(dN(dI1\n(dI01\nARRAYsss.", "None.1.True"),
+    ] {
+        let model = read_text(pickle).unwrap_or_else(|error| panic!("{pickle}: {error}"));
+        let names: Vec<_> = model.tensors().iter().map(foreign_tensors::Tensor::name).collect();
+        assert_eq!(names, [name], "{pickle}");
+    }
+}
+
+#[test]
+fn pickles_of_other_things_are_refused() {
+    for (pickle, code) in [
+        ("(dVa\nARRAYsVb\ncos\nsystem\n(Vx\ntRs.", "ft-callable"),
+        ("(dVa\nARRAYsVb\ncos\nsystem\ns.", "ft-callable"),
+        ("(dVa\nARRAYsVb\ncmodels\nbuild\n(Vx\ntRs.", "ft-callable"),
+        ("(dVa\nARRAYsVb\nP0\ns.", "ft-unsupported"),
+        ("(dVa\nARRAYsVa\nARRAYs.", "ft-duplicate-name"),
+        ("(dVa\nARRAYs.more", "ft-malformed"),
+        ("(dVa\nI1\ns.", "ft-unsupported"),
+    ] {
+        let Err(error) = read_text(pickle) else { panic!("{pickle}") };
+        assert_eq!(error.code(), code, "{pickle}: {error}");
+    }
+}
+
 /// A stream of stored blocks.
 fn zlib(bytes: &[u8]) -> Vec<u8> {
     let mut stream = vec![0x78, 0x01];

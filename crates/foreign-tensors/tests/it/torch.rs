@@ -47,6 +47,51 @@ fn a_key_chooses_a_nested_object() {
 }
 
 #[test]
+fn what_is_no_tensor_is_json() {
+    let entries = |name: &str| {
+        let model = read_vector(name, &Options::default()).expect("a model");
+        model.entries().iter().map(|(name, json)| format!("{name} = {json}")).collect::<Vec<_>>()
+    };
+    let found = entries("torch/trainer.ckpt");
+    for expected in [
+        "epoch = 12",
+        "global_step = 1099511627777",
+        "lr = 0.25",
+        "name = \"run é中\"",
+        "done = false",
+        "none = null",
+        "optimizer.param_groups.0.betas = [0.9,0.999]",
+    ] {
+        assert!(found.iter().any(|entry| entry == expected), "{expected}: {found:?}");
+    }
+    assert_eq!(entries("torch/np_leaves.ckpt"), ["best = 0.75", "step = 9"]);
+    assert_eq!(
+        entries("torch/namespace.ckpt"),
+        ["args.lr = 0.1", "args.layers = [1,2]", "path = \"runs/1\""]
+    );
+    assert_eq!(entries("pickle/scalars.pkl"), ["a = 1.5", "b = 7", "c = true"]);
+}
+
+#[test]
+fn a_module_has_the_names_of_its_state() {
+    for (name, first) in [("torch/module.pt", "fc1.weight"), ("torch/module_legacy_old.pth", "0.weight")] {
+        let model = read_vector(name, &Options::default()).expect("a module");
+        assert_eq!((names(&model)[0], model.entries().len(), model.notes().len()), (first, 0, 1), "{name}");
+    }
+}
+
+#[test]
+fn bytes_that_are_stored_as_they_are_are_ranges_of_the_file() {
+    for name in ["torch/sd_basic.pt", "torch/legacy_sd.pth", "torch/exported.pt2", "pickle/dict_proto4.pkl"] {
+        let model = read_vector(name, &Options::default()).expect("a model");
+        let n_stored = model.tensors().iter().filter(|tensor| tensor.stored().is_some()).count();
+        // Of the pickle, one array is big-endian and one in column-major order.
+        let others = if name.starts_with("pickle") { 2 } else { 0 };
+        assert_eq!(n_stored + others, model.tensors().len(), "{name}");
+    }
+}
+
+#[test]
 fn excluded_tensors_are_left_out() {
     let mut options = Options::default();
     assert!(read_vector("torch/meta.pt", &options).expect("a list").check().is_err());
