@@ -237,9 +237,8 @@ fn find_vectors(folder: &Path, is_vector: bool, found: &mut Vec<PathBuf>) {
 /// blocks.
 fn longest_input(target: &str) -> Option<u32> {
     match format_of(target) {
-        "apr" | "decrypt" | "gguf" | "model" | "pickle" | "pipeline" | "quant" | "serve" | "structures" | "zip" => {
-            Some(4096)
-        }
+        "apr" | "decrypt" | "gguf" | "model" | "pickle" | "pipeline" | "quant" | "serve" | "structures"
+        | "zip" => Some(4096),
         // Few files of other formats are shorter.
         "foreign" => Some(16_384),
         _ => None,

@@ -2,6 +2,20 @@
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+// Every reader uses other ones of the shared parts.
+#![cfg_attr(
+    not(all(
+        feature = "std",
+        feature = "torch",
+        feature = "joblib",
+        feature = "onnx",
+        feature = "tflite",
+        feature = "tensorflow",
+        feature = "flax",
+        feature = "keras"
+    )),
+    allow(dead_code)
+)]
 
 extern crate alloc;
 #[cfg(feature = "std")]

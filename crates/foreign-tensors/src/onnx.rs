@@ -27,6 +27,8 @@ struct Context<'c> {
     options: &'c Options,
     external: External<'c>,
     budget: Budget,
+    /// Tensors in attributes of other operators than `Constant`.
+    attributes: u64,
     model: Model,
 }
 
@@ -42,6 +44,7 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
         options,
         external: External::new(companions),
         budget: Budget::new(options.limits.text_bytes),
+        attributes: 0,
         model: Model::new(Format::Onnx),
     };
     let mut graph = None;
@@ -73,6 +76,12 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
     }
     if training.is_some() {
         context.model.note("training_info", "graphs for training are not read");
+    }
+    if context.attributes > 0 {
+        context.model.note(
+            "",
+            alloc::format!("{} tensors in attributes of operators are left out", context.attributes),
+        );
     }
     context.model.tie();
     Ok(context.model)

@@ -191,6 +191,7 @@ fn nested(
                     graphs += 1;
                     queue.push_back(Nested { range, depth: outer.depth + 1, path });
                 }
+                (5 | 10 | 22, Value::Bytes(_)) if node.operator != "Constant" => context.attributes += 1,
                 _ => {}
             }
         }
