@@ -4,19 +4,40 @@
 
 use pickle_core::{Global, python2};
 
-/// Modules of Python's standard library, by the first part of their names. Their classes open files, start processes and run code.
-const STANDARD: &str = "abc aifc antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect builtins bz2 \
-    cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall concurrent configparser contextlib contextvars copy \
-    copyreg crypt csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils doctest email encodings ensurepip enum errno faulthandler \
-    fcntl filecmp fileinput fnmatch fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac html \
-    http idlelib imaplib imghdr imp importlib inspect io ipaddress itertools json keyword lib2to3 linecache locale logging lzma mailbox mailcap marshal \
-    math mimetypes mmap modulefinder msilib msvcrt multiprocessing netrc nis nntplib nt ntpath nturl2path numbers opcode operator optparse os \
-    ossaudiodev pathlib pdb pickle pickletools pip pipes pkgutil platform plistlib poplib posix posixpath pprint profile pstats pty pwd py_compile \
-    pyclbr pydoc pydoc_data pyexpat queue quopri random re readline reprlib resource rlcompleter runpy sched secrets select selectors setuptools shelve \
-    shlex shutil signal site smtpd smtplib sndhdr socket socketserver spwd sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string \
-    stringprep struct subprocess sunau symtable sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios textwrap this threading time timeit \
-    tkinter token tokenize tomllib trace traceback tracemalloc tty turtle turtledemo types typing unicodedata unittest urllib uu uuid venv warnings \
-    wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo";
+/// Modules of Python's standard library, by the first part of their names, a line for each first letter. Their classes open files, start
+/// processes and run code.
+const STANDARD: &[&str] = &[
+    "abc aifc antigravity argparse array ast asynchat asyncio asyncore atexit audioop",
+    "base64 bdb binascii bisect builtins bz2",
+    "cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall concurrent configparser \
+     contextlib contextvars copy copyreg crypt csv ctypes curses",
+    "dataclasses datetime dbm decimal difflib dis distutils doctest",
+    "email encodings ensurepip enum errno",
+    "faulthandler fcntl filecmp fileinput fnmatch fractions ftplib functools",
+    "gc genericpath getopt getpass gettext glob graphlib grp gzip",
+    "hashlib heapq hmac html http",
+    "idlelib imaplib imghdr imp importlib inspect io ipaddress itertools",
+    "json",
+    "keyword",
+    "lib2to3 linecache locale logging lzma",
+    "mailbox mailcap marshal math mimetypes mmap modulefinder msilib msvcrt multiprocessing",
+    "netrc nis nntplib nt ntpath nturl2path numbers",
+    "opcode operator optparse os ossaudiodev",
+    "pathlib pdb pickle pickletools pip pipes pkgutil platform plistlib poplib posix posixpath pprint profile pstats pty pwd \
+     py_compile pyclbr pydoc pydoc_data pyexpat",
+    "queue quopri",
+    "random re readline reprlib resource rlcompleter runpy",
+    "sched secrets select selectors setuptools shelve shlex shutil signal site smtpd smtplib sndhdr socket socketserver spwd \
+     sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string stringprep struct subprocess sunau symtable sys \
+     sysconfig syslog",
+    "tabnanny tarfile telnetlib tempfile termios textwrap this threading time timeit tkinter token tokenize tomllib trace \
+     traceback tracemalloc tty turtle turtledemo types typing",
+    "unicodedata unittest urllib uu uuid",
+    "venv",
+    "warnings wave weakref webbrowser winreg winsound wsgiref",
+    "xdrlib xml xmlrpc",
+    "zipapp zipfile zipimport zlib zoneinfo",
+];
 
 /// What of it holds data only.
 const INERT: &[(&str, &str)] = &[
@@ -30,6 +51,7 @@ const INERT: &[(&str, &str)] = &[
     ("pathlib", "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath"),
     ("pathlib._local", "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath"),
     ("types", "SimpleNamespace"),
+    ("typing", "Any Dict List Optional Tuple Union"),
     ("uuid", "UUID"),
     (
         "builtins",
@@ -59,7 +81,12 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("numpy._core.multiarray", "_reconstruct scalar"),
     ("numpy.core.numeric", "_frombuffer"),
     ("numpy._core.numeric", "_frombuffer"),
+    ("numpy.ma.core", "_mareconstruct"),
+    ("numpy.random", "__RandomState_ctor"),
     ("numpy.random._pickle", "__bit_generator_ctor __generator_ctor __randomstate_ctor"),
+    ("pandas._libs.internals", "_unpickle_block"),
+    ("pandas.core.indexes.base", "_new_Index"),
+    ("pandas.core.internals.blocks", "new_block"),
 ];
 
 /// Whether a name may occur: those of the standard library only if they hold data, and no paths to attributes.
@@ -73,7 +100,7 @@ pub(crate) fn is_allowed(global: Global<'_>) -> bool {
     }
     let root = module.split('.').next().unwrap_or(module);
     let is_private = root.starts_with('_') && root != "__torch__" && root != "__main__";
-    !is_private && !root.is_empty() && !STANDARD.split_ascii_whitespace().any(|standard| standard == root)
+    !is_private && !root.is_empty() && !is_standard(root)
 }
 
 /// Whether something of this name may be constructed.
@@ -84,6 +111,11 @@ pub(crate) fn is_callable(global: Global<'_>) -> bool {
         || is_in(FUNCTIONS, module, name)
         || is_allowed(global)
             && (is_class(last) || last.starts_with("__pyx_unpickle_") || module.starts_with("__torch__"))
+}
+
+fn is_standard(root: &str) -> bool {
+    let line = STANDARD.iter().find(|line| line.as_bytes().first() == root.as_bytes().first());
+    line.is_some_and(|line| line.split_ascii_whitespace().any(|standard| standard == root))
 }
 
 /// Whether it is spelled as a class.
@@ -115,6 +147,9 @@ mod tests {
             ("collections", "OrderedDict", true, true),
             ("numpy", "size", true, false),
             ("sklearn.tree._tree", "Tree", true, true),
+            ("zoneinfo", "ZoneInfo", false, false),
+            ("abc", "ABC", false, false),
+            ("typing", "Any", true, true),
             ("__torch__.torch.nn.modules.linear", "Linear", true, true),
             ("", "A", false, false),
         ] {

@@ -65,6 +65,9 @@ impl Pickle<'_> {
                     "an array in a file of its own, as joblib before 0.10 wrote it,",
                 )));
             }
+            Some(("numpy.ma.core", "_mareconstruct")) => {
+                return Ok(Some(Found::unsupported(Vec::new(), "a masked array")));
+            }
             Some(("joblib.numpy_pickle", "NumpyArrayWrapper")) => {
                 return Ok(Some(Found::unsupported(Vec::new(), "an array of joblib inside another file")));
             }

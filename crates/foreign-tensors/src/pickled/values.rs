@@ -45,7 +45,7 @@ pub(crate) enum Kind<'t> {
     Parts(Parts<'t>),
     /// As another value.
     Same(ValueId),
-    /// By its attributes, which may not be all of it.
+    /// By its attributes and the arguments that it was constructed from, which may not be all of it.
     Object(Parts<'t>),
     /// A module of PyTorch by its tensors and submodules.
     Module(Parts<'t>),
@@ -111,7 +111,9 @@ impl<'t> Pickle<'t> {
                         self.module(object.updates)?.map_or(Kind::Object(parts), Kind::Module)
                     }
                     _ => {
-                        let parts = self.attributes(object.updates, None);
+                        let mut parts = self.attributes(object.updates, None);
+                        // Named tuples and the like.
+                        parts.series.push(Series::Slice(args.iter(), 0));
                         self.module(object.updates)?.map_or(Kind::Object(parts), Kind::Module)
                     }
                 }

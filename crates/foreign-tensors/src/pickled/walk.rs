@@ -160,7 +160,7 @@ impl<'w> Walker<'w, '_> {
                         module.starts_with("__torch__") || (module, name) == ("argparse", "Namespace");
                     if !is_data {
                         let text = format!(
-                            "an object of the class {module}.{name}: its attributes are read, nothing else of it"
+                            "an object of the class {module}.{name}: its attributes and arguments are read, nothing else of it"
                         );
                         self.note(&text);
                     }

@@ -75,6 +75,8 @@ fn names_follow_containers_and_attributes() {
         ("ccopy_reg\n_reconstructor\n(cmodels\nNet\nc__builtin__\nobject\nNtR(dVw\nARRAYsb.", "w"),
         ("ccopy_reg\n_reconstructor\n(cmodels\nNet\nc__builtin__\nobject\nNtR(N(dVw\nARRAYstb.", "w"),
         ("ccopy_reg\n_reconstructor\n(cmodels\nNet\nc__builtin__\nobject\nNtR((d(dVw\nARRAYstb.", "w"),
+        // A named tuple of a number and an array.
+        ("cmodels\nPair\n(I1\nARRAYtR.", "1"),
         // `{None: {1: {True: array}}}`
         ("(dN(dI1\n(dI01\nARRAYsss.", "None.1.True"),
     ] {
