@@ -69,6 +69,45 @@ pub use crate::tensor::{ElementType, Tensor};
 use foreign_format::Format;
 use read_at::ReadAt;
 
+/// The reader of a format.
+type Reader = fn(&dyn ReadAt, &dyn Companions, &Options) -> Result<Model, Error>;
+
+const fn reader(format: Format) -> Option<Reader> {
+    Some(match format {
+        #[cfg(feature = "hdf5")]
+        Format::Hdf5 => hdf5::read,
+        #[cfg(feature = "keras")]
+        Format::Keras => keras::read,
+        #[cfg(feature = "numpy")]
+        Format::Npy | Format::Npz => numpy::read,
+        #[cfg(feature = "onnx")]
+        Format::Onnx => onnx::read,
+        #[cfg(feature = "tensorflow")]
+        Format::TfCheckpoint => tensorflow::read,
+        #[cfg(feature = "tensorflow")]
+        Format::SavedModel => |_, companions, options| tensorflow::read_saved_model(companions, options),
+        #[cfg(feature = "flax")]
+        Format::MessagePack => flax::read,
+        #[cfg(feature = "tflite")]
+        Format::TfLite => tflite::read,
+        #[cfg(feature = "torch")]
+        Format::Torch
+        | Format::TorchScript
+        | Format::TorchLegacy
+        | Format::TorchExport
+        | Format::ShardIndex => torch::read,
+        #[cfg(feature = "joblib")]
+        Format::Pickle | Format::Zlib | Format::Gzip => joblib::read,
+        _ => return None,
+    })
+}
+
+/// Whether a format has a reader. Compressed files may be those of joblib, or of anything else.
+#[must_use]
+pub const fn is_supported(format: Format) -> bool {
+    reader(format).is_some()
+}
+
 /// Reads a file of any of the formats, which is detected by its content.
 ///
 /// # Errors
@@ -76,37 +115,9 @@ use read_at::ReadAt;
 /// [`ErrorKind::Format`] for other formats; those of the reader of the format.
 pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -> Result<Model, Error> {
     let format = foreign_format::identify(file.total_len(), |offset, out| file.read_exact_at(offset, out))?;
-    match format {
-        #[cfg(feature = "hdf5")]
-        Some(Format::Hdf5) => hdf5::read(file, companions, options),
-        #[cfg(feature = "keras")]
-        Some(Format::Keras) => keras::read(file, companions, options),
-        #[cfg(feature = "numpy")]
-        Some(Format::Npy | Format::Npz) => numpy::read(file, companions, options),
-        #[cfg(feature = "onnx")]
-        Some(Format::Onnx) => onnx::read(file, companions, options),
-        #[cfg(feature = "tensorflow")]
-        Some(Format::TfCheckpoint) => tensorflow::read(file, companions, options),
-        #[cfg(feature = "tensorflow")]
-        Some(Format::SavedModel) => tensorflow::read_saved_model(companions, options),
-        #[cfg(feature = "flax")]
-        Some(Format::MessagePack) => flax::read(file, companions, options),
-        #[cfg(feature = "tflite")]
-        Some(Format::TfLite) => tflite::read(file, companions, options),
-        #[cfg(feature = "torch")]
-        Some(
-            Format::Torch
-            | Format::TorchScript
-            | Format::TorchLegacy
-            | Format::TorchExport
-            | Format::ShardIndex,
-        ) => torch::read(file, companions, options),
-        #[cfg(feature = "joblib")]
-        Some(Format::Pickle | Format::Zlib | Format::Gzip) => joblib::read(file, companions, options),
-        _ => {
-            let _ = (companions, options, Format::Torch);
-            Err(ErrorKind::Format {}.into())
-        }
+    match format.and_then(reader) {
+        Some(reader) => reader(file, companions, options),
+        None => Err(ErrorKind::Format {}.into()),
     }
 }
 
