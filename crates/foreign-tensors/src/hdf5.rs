@@ -218,7 +218,7 @@ impl Walk<'_, '_> {
             }
         }
         if pending.len() as u64 > self.file.frame.file_len() / 8 {
-            return Err(Error::malformed("the file has more links than room for them"));
+            return Err(Error::malformed("the file has more links than it has space for"));
         }
         // The first one is visited first.
         pending.get_mut(first..).unwrap_or_default().reverse();

@@ -57,7 +57,9 @@ pub(crate) fn attributes(file: &File<'_>, header: &Header) -> Result<(Vec<Attrib
                     None => left_out += 1,
                 }
                 if found.len() as u64 > file.frame.file_len() / 8 {
-                    return Err(Error::malformed("an object has more attributes than the file has room for"));
+                    return Err(Error::malformed(
+                        "an object has more attributes than the file has space for",
+                    ));
                 }
                 Ok(())
             })?;

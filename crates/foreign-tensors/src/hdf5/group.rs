@@ -153,7 +153,7 @@ fn symbol_node(file: &File<'_>, node: u64, heap: &[u8], links: &mut Vec<Link>) -
 /// Each link takes up more than 8 bytes of the file: more links than that are a loop.
 fn room(file: &File<'_>, links: &[Link]) -> Result<(), Error> {
     if links.len() as u64 > file.frame.file_len() / 8 {
-        return Err(Error::malformed("a group has more links than the file has room for"));
+        return Err(Error::malformed("a group has more links than the file has space for"));
     }
     Ok(())
 }

@@ -344,7 +344,7 @@ impl Extensible<'_, '_> {
             file.at(super_block, Fields::new(&file.read(super_block, 4)?).signature(b"EASB"))?;
             let bitmaps = if paged { n_blocks * pages.div_ceil(8) } else { 0 };
             if paged {
-                // The bits of all blocks follow each other, although room is reserved for whole bytes of each block.
+                // The bits of all blocks follow each other, although space is reserved for whole bytes of each block.
                 let page = block * pages + in_block / self.page;
                 let at = super_block + head + page / 8;
                 let byte = Fields::new(&file.read(at, 1)?).u8()?;

@@ -22,7 +22,7 @@ const MAX_KEY: u64 = 1 << 16;
 /// Keys that an error lists.
 const MAX_LISTED: usize = 64;
 
-/// Notes of a file. More of them help nobody.
+/// Notes of a file. More of them help no one.
 const MAX_NOTES: usize = 200;
 
 /// Visits of values that any file may cost; each value may be visited several times.
