@@ -1,6 +1,6 @@
 //! The served model and its description.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use apr_models::{Accepts, AnyModel, Error, ErrorKind, InputKind, Label, Model as _, OutputKind};
 use model_file::{ModelFile, OpenOptions};

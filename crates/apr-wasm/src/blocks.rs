@@ -11,7 +11,7 @@ use crate::wire::{Answer, Arguments};
 
 /// The names of all block types.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    apr_quant::dtypes().map(|dtype| dtype.name())
+    apr_quant::dtypes().map(Dtype::name)
 }
 
 /// The name of a block type, the row length, the number of importance weights, the weights, the values.

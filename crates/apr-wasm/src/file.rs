@@ -345,7 +345,7 @@ impl Keys {
     }
 }
 
-/// Room for bytes that are read next.
+/// Space for the bytes that are read next.
 fn zeros(len: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let len = usize::try_from(len).map_err(|_| too_many())?;

@@ -119,7 +119,7 @@ impl AprV2 {
         match footer {
             Some(Footer::Absent) => warnings.push(Warning::NoFooter),
             Some(Footer::Wrong { expected, actual }) => {
-                warnings.push(Warning::WrongFooter { expected, actual })
+                warnings.push(Warning::WrongFooter { expected, actual });
             }
             _ => {}
         }

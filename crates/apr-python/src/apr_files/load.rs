@@ -1,7 +1,7 @@
 //! Loads models from files.
 
+use alloc::sync::Arc;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use apr_container::{Limits, ReadOptions, UncheckedSignature};
 use apr_models::MODEL_KEY;
