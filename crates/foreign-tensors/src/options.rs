@@ -26,7 +26,6 @@ impl Options {
     /// # Errors
     ///
     /// [`ErrorKind::NoKey`] if one is asked for.
-    #[cfg(any(feature = "onnx", feature = "tensorflow", feature = "tflite"))]
     pub(crate) fn without_key(&self) -> Result<(), Error> {
         if self.key.is_empty() {
             Ok(())

@@ -1,6 +1,6 @@
 //! ONNX.
 
-use foreign_tensors::{Companions, Error, Model, NoCompanions, Options, onnx};
+use foreign_tensors::{Companions, Error, Model, NoCompanions, Options, Tensor, onnx};
 use read_at::ReadAt;
 
 #[test]
@@ -128,7 +128,7 @@ fn names_of_other_graphs_get_their_path_in_front() {
         |name: &str, value: u8| [field(1, name.as_bytes()), field(6, &field(5, &one(value)))].concat();
     let choice = node("If", "y", "cond", &[branch("then_branch", 1), branch("else_branch", 2)]);
     let model = opened(&[field(1, &choice), field(5, &one(0))]).unwrap();
-    let names: Vec<&str> = model.tensors().iter().map(foreign_tensors::Tensor::name).collect();
+    let names: Vec<&str> = model.tensors().iter().map(Tensor::name).collect();
     assert_eq!(names, ["w", "cond.then_branch.w", "cond.else_branch.w"]);
     assert_eq!(model.notes().len(), 2);
     assert_eq!(opened(&[field(5, &one(0)), field(5, &one(1))]).unwrap_err().code(), "ft-duplicate-name");
@@ -140,7 +140,7 @@ fn ranges_with_two_names_are_aliases() {
     let both = [field(5, &tensor("b", 1, 2, &shared)), field(5, &tensor("a", 1, 2, &shared))];
     let other_type = field(5, &tensor("c", 6, 2, &shared));
     let model = opened(&[both.concat(), other_type]).unwrap();
-    let names: Vec<&str> = model.tensors().iter().map(foreign_tensors::Tensor::name).collect();
+    let names: Vec<&str> = model.tensors().iter().map(Tensor::name).collect();
     assert_eq!(names, ["a", "c"]);
     assert_eq!(model.aliases().len(), 1);
     assert_eq!((model.aliases()[0].name.as_str(), model.aliases()[0].of.as_str()), ("b", "a"));
