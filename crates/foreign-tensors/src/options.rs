@@ -3,7 +3,6 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-#[cfg(any(feature = "numpy", feature = "onnx", feature = "tensorflow", feature = "tflite"))]
 use crate::error::{Error, ErrorKind};
 
 /// How a file is read.

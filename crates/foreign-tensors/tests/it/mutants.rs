@@ -101,6 +101,12 @@ fn judge(name: &str, bytes: &[u8], folder: &Memory) {
     let remote = read(&Remote(bytes), folder, &Options::default());
     assert_eq!(format!("{:?}", model.as_ref().ok()), format!("{:?}", remote.as_ref().ok()), "{name}");
     let Ok(model) = model else { return };
+    for (entry, json) in model.entries() {
+        assert!(serde_json::from_str::<serde_json::Value>(json).is_ok(), "{name}: {entry}: {json}");
+    }
+    for alias in model.aliases() {
+        assert!(model.tensors().iter().any(|tensor| tensor.name() == alias.of), "{name}: {alias:?}");
+    }
     for tensor in model.tensors().iter().take(100) {
         let (read, peak) = measured(|| tensor.to_vec(&model, &bytes));
         let bound = (64 << 20) + 2 * tensor.byte_len() as i64;

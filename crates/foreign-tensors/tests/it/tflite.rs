@@ -58,7 +58,7 @@ fn table(out: &mut Vec<u8>, fields: &[Field]) -> usize {
         match field {
             Missing => {}
             Number(number, width) => {
-                out[place..place + width].copy_from_slice(&number.to_le_bytes()[..*width])
+                out[place..place + width].copy_from_slice(&number.to_le_bytes()[..*width]);
             }
             Table(inner) => {
                 let target = table(out, inner);
