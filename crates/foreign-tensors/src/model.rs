@@ -180,6 +180,14 @@ impl Model {
         self.notes.push(Note { place: place.into(), text: text.into() });
     }
 
+    /// What was read of a file that another contains as it is.
+    #[cfg(feature = "torch")]
+    pub(crate) fn within(mut self, format: Format, range: &core::ops::Range<u64>) -> Self {
+        self.format = format;
+        self.tensors = self.tensors.into_iter().map(|tensor| tensor.within(range)).collect();
+        self
+    }
+
     /// Adds what was read of another file, which becomes a companion.
     #[cfg(feature = "torch")]
     pub(crate) fn absorb(

@@ -97,6 +97,22 @@ pub(crate) trait Decode: fmt::Debug + Send + Sync {
     fn decode(&self, file: &dyn ReadAt) -> Result<Vec<u8>, Error>;
 }
 
+/// Bytes of a file inside another.
+#[cfg(feature = "torch")]
+#[derive(Debug)]
+struct Within {
+    inner: Arc<dyn Decode>,
+    range: Range<u64>,
+}
+
+#[cfg(feature = "torch")]
+impl Decode for Within {
+    fn decode(&self, file: &dyn ReadAt) -> Result<Vec<u8>, Error> {
+        let len = self.range.end - self.range.start;
+        self.inner.decode(&read_at::Window::new(file, self.range.start, len)?)
+    }
+}
+
 /// Where the stored bytes are.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
@@ -194,6 +210,22 @@ impl Tensor {
     #[cfg(feature = "torch")]
     pub(crate) const fn moved(mut self, home: usize) -> Self {
         self.home = home;
+        self
+    }
+
+    /// The same tensor of a file that contains its file as it is.
+    #[cfg(feature = "torch")]
+    pub(crate) fn within(mut self, range: &Range<u64>) -> Self {
+        match &mut self.place {
+            Place::Stored(0, stored) => {
+                let start = range.start.saturating_add(stored.start);
+                *stored = start..start.saturating_add(stored.end - stored.start);
+            }
+            Place::Encoded(inner) => {
+                *inner = Arc::new(Within { inner: Arc::clone(inner), range: range.clone() });
+            }
+            _ => {}
+        }
         self
     }
 

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 
 use foreign_format::Format;
 use json_scan::{Check, Scanner};
-use read_at::ReadAt;
+use located_error::Subject;
+use read_at::{ReadAt, Window};
 use tensor_dtype::Dtype;
 use zip_core::{Archive, Entry};
 
@@ -21,6 +22,9 @@ use crate::view::View;
 
 /// Objects and arrays within one another.
 const MAX_DEPTH: usize = 64;
+
+/// Of PyTorch before 2.8: an archive inside the archive.
+const STATE_DICT: &str = "serialized_state_dict.pt";
 
 /// What the table says of a weight.
 #[derive(Default)]
@@ -40,6 +44,9 @@ pub(super) fn read(file: &dyn ReadAt, options: &Options) -> Result<Model, Error>
     if let Some(finding) = odd.first() {
         return Err(Error::from(ErrorKind::Archive { problem: finding.problem }).at(finding.offset));
     }
+    if let Some(entry) = archive.entries().iter().find(|entry| entry.name().ends_with(STATE_DICT)) {
+        return state_dict(file, entry, options);
+    }
     options.without_key()?;
     let members: BTreeMap<&str, (u64, &Entry)> =
         archive.entries().iter().zip(0..).map(|(entry, idx)| (entry.name(), (idx, entry))).collect();
@@ -47,7 +54,7 @@ pub(super) fn read(file: &dyn ReadAt, options: &Options) -> Result<Model, Error>
     let table = match (tables.next(), tables.next()) {
         (Some(table), None) => table,
         (Some(_), Some(_)) => return Err(Error::unsupported("an exported program with several models")),
-        (None, _) => return Err(Error::unsupported("an exported program of PyTorch before 2.8")),
+        (None, _) => return Err(Error::unsupported("an exported program without weights")),
     };
     let folder = table.name().rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut ties = Ties::default();
@@ -77,6 +84,19 @@ pub(super) fn read(file: &dyn ReadAt, options: &Options) -> Result<Model, Error>
         model.note("", "constants of the program are not read");
     }
     ties.finish(&mut model, options)?;
+    Ok(model)
+}
+
+fn state_dict(file: &dyn ReadAt, entry: &Entry, options: &Options) -> Result<Model, Error> {
+    let in_entry = |error: Error| error.of(Subject::entry(entry.name()));
+    let Some(range) = entry.stored() else {
+        return Err(in_entry(Error::unsupported("a compressed archive inside an archive")));
+    };
+    let inner = Window::new(file, range.start, range.end - range.start)?;
+    let inner =
+        super::archive::read(&inner, options).map_err(|error| in_entry(error.shifted(range.start)))?;
+    let mut model = inner.within(Format::TorchExport, range);
+    model.note("", "constants and inputs of the program are not read");
     Ok(model)
 }
 

@@ -142,3 +142,40 @@ fn shards_are_read_through_their_index() {
         assert!(read_index(&index).is_err(), "{path}");
     }
 }
+
+/// An archive of members that are not compressed, without checksums.
+fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let (mut file, mut directory) = (Vec::new(), Vec::new());
+    for (name, content) in members {
+        let len = u32::try_from(content.len()).expect("a small file").to_le_bytes();
+        let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        common.extend([len, len].concat());
+        common.extend([name.len() as u8, 0, 0, 0]);
+        let at = u32::try_from(file.len()).expect("a small file").to_le_bytes();
+        directory.extend([b"PK\x01\x02\x14\0", common.as_slice(), &[0; 10], &at, name.as_bytes()].concat());
+        file.extend([b"PK\x03\x04", common.as_slice(), name.as_bytes(), content].concat());
+    }
+    let sizes = [directory.len() as u32, file.len() as u32].map(u32::to_le_bytes).concat();
+    let n_members = [members.len() as u8, 0, members.len() as u8, 0];
+    [file, directory, [b"PK\x05\x06\0\0\0\0", n_members.as_slice(), &sizes, &[0, 0]].concat()].concat()
+}
+
+#[test]
+fn an_older_exported_program_contains_its_state_as_an_archive() {
+    for name in ["torch/sd_basic.pt", "torch/zip_deflated.pt"] {
+        let inner = std::fs::read(root().join(name)).expect("a vector");
+        let file = archive(&[
+            ("serialized_exported_program.json", b"{}"),
+            ("serialized_state_dict.pt", &inner),
+            ("version", b"1"),
+        ]);
+        let outer = read(&file, &Folder::new("."), &Options::default()).expect("a program");
+        let alone = read(&inner, &Folder::new("."), &Options::default()).expect("a state");
+        assert_eq!(names(&outer), names(&alone));
+        assert_eq!(outer.format().name(), "torch-export");
+        for (tensor, alone_tensor) in outer.tensors().iter().zip(alone.tensors()) {
+            let bytes = tensor.to_vec(&outer, &file).expect("bytes");
+            assert_eq!(bytes, alone_tensor.to_vec(&alone, &inner).expect("bytes"), "{}", tensor.name());
+        }
+    }
+}
