@@ -164,7 +164,7 @@ impl<'f> File<'f> {
     }
 
     /// Bytes of a structure with a checksum at its end, without the checksum.
-    pub(crate) fn read_checked(&self, address: u64, len: u64, signature: &[u8; 4]) -> Result<Vec<u8>, Error> {
+    pub(crate) fn read_checked(&self, address: u64, len: u64, signature: &[u8]) -> Result<Vec<u8>, Error> {
         let mut bytes = self.read(address, len)?;
         let sum = bytes.len().checked_sub(4).map(|at| bytes.split_off(at)).unwrap_or_default();
         let checked = Fields::new(&sum).u32().and_then(|sum| check(&bytes, sum));

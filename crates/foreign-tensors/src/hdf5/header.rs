@@ -172,8 +172,11 @@ fn version_2(file: &File<'_>, address: u64) -> Result<Vec<Message>, Error> {
     parts.pending.push((address, whole));
     while let Some((at, len)) = parts.pending.pop() {
         parts.count(len)?;
-        let (signature, skipped) =
-            if at == address { (b"OHDR", (before_size + size_width) as usize) } else { (b"OCHK", 4) };
+        let (signature, skipped) = if at == address {
+            (b"OHDR".as_slice(), (before_size + size_width) as usize)
+        } else {
+            (b"OCHK".as_slice(), 4)
+        };
         let block = file.read_checked(at, len, signature)?;
         let mut fields = Fields::new(&block);
         fields.take(skipped)?;

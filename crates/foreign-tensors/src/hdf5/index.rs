@@ -166,7 +166,7 @@ fn entry(file: &File<'_>, bytes: &[u8], filtered: bool) -> Result<Option<Stored>
 }
 
 /// What both kinds of arrays begin with: whether entries have lengths, and the bytes of an entry.
-fn array_head(file: &File<'_>, fields: &mut Fields<'_>) -> Result<(bool, usize), Error> {
+fn array_head(file: &File<'_>, fields: &mut Fields<'_>) -> Result<(bool, u64), Error> {
     fields.take(4)?;
     let (version, client) = (fields.u8()?, fields.u8()?);
     let size = usize::from(fields.u8()?);
@@ -178,30 +178,58 @@ fn array_head(file: &File<'_>, fields: &mut Fields<'_>) -> Result<(bool, usize),
     if version != 0 || client > 1 || !sound {
         return Err(Error::malformed("an array of chunks has an unknown form"));
     }
-    Ok((filtered, size))
+    Ok((filtered, size as u64))
 }
 
 fn missing() -> Error {
     Error::malformed("an array of chunks is too short")
 }
 
-/// Entries of which some are in pages, each with a checksum.
-struct Entries {
-    /// Of the first entry, or of the first page.
+/// The block that was read last: neighbours are in the same one.
+#[derive(Default)]
+struct Block {
     address: u64,
-    entry_len: usize,
-    /// Entries of a page; `None` if there are no pages.
-    page: Option<u64>,
+    bytes: Vec<u8>,
 }
 
-impl Entries {
-    fn read(&self, file: &File<'_>, idx: u64) -> Result<Vec<u8>, Error> {
-        let len = self.entry_len as u64;
-        let checksums = self.page.map_or(0, |page| 4 * idx.checked_div(page).unwrap_or(0));
-        let offset = idx.checked_mul(len).and_then(|offset| offset.checked_add(checksums));
-        let address = offset.and_then(|offset| offset.checked_add(self.address)).ok_or_else(missing)?;
-        file.read(address, len)
+impl Block {
+    /// Bytes of a block of this length, which includes a checksum at its end.
+    fn read(&mut self, file: &File<'_>, address: u64, len: u64, signature: &[u8]) -> Result<&[u8], Error> {
+        if self.bytes.is_empty() || self.address != address {
+            self.bytes = file.read_checked(address, len, signature)?;
+            self.address = address;
+        }
+        Ok(&self.bytes)
     }
+
+    /// An entry of an array in pages. `first` is the address of the first page, `count` the number of entries of all.
+    fn entry_in_pages(
+        &mut self,
+        file: &File<'_>,
+        (first, page, count): (u64, u64, u64),
+        idx: u64,
+        entry_len: u64,
+    ) -> Result<&[u8], Error> {
+        let number = idx.checked_div(page).ok_or_else(missing)?;
+        let before = number.checked_mul(page).ok_or_else(missing)?;
+        let in_page = page.min(count.saturating_sub(before));
+        let page_len = |entries: u64| entries.checked_mul(entry_len)?.checked_add(4);
+        let address = page_len(page).and_then(|len| len.checked_mul(number)?.checked_add(first));
+        let (address, len) = (address.ok_or_else(missing)?, page_len(in_page).ok_or_else(missing)?);
+        part(self.read(file, address, len, b"")?, (idx - before) * entry_len, entry_len)
+    }
+}
+
+/// A part of a block.
+fn part(block: &[u8], at: u64, len: u64) -> Result<&[u8], Error> {
+    let rest = usize::try_from(at).ok().and_then(|at| block.get(at..));
+    rest.and_then(|rest| rest.get(..usize::try_from(len).ok()?)).ok_or_else(missing)
+}
+
+/// A bit of a map that begins at an offset of a block. The highest bit of a byte is the first of eight.
+fn bit(block: &[u8], map: u64, number: u64) -> Result<bool, Error> {
+    let byte = part(block, map.saturating_add(number / 8), 1)?.first().copied().unwrap_or(0);
+    Ok(byte >> (7 - number % 8) & 1 != 0)
 }
 
 fn fixed_array(file: &File<'_>, dataset: &Chunked, address: u64, take: Take<'_>) -> Result<(), Error> {
@@ -216,41 +244,33 @@ fn fixed_array(file: &File<'_>, dataset: &Chunked, address: u64, take: Take<'_>)
     let page = 1_u64.checked_shl(page_bits.into()).ok_or_else(missing)?;
     let head = (6 + frame.address_size) as u64;
     let paged = count > page;
-    let bitmap_len = if paged { count.div_ceil(page).div_ceil(8) } else { 0 };
-    let bitmap = if paged {
-        file.read_checked(block, head + bitmap_len + 4, b"FADB")?
-    } else {
-        let entries_len = count.checked_mul(entry_len as u64).ok_or_else(missing)?;
-        file.read_checked(block, entries_len.checked_add(head + 4).ok_or_else(missing)?, b"FADB")?
-    };
-    let entries = Entries {
-        address: block + head + if paged { bitmap_len + 4 } else { 0 },
-        entry_len,
-        page: paged.then_some(page),
-    };
+    // A map of the pages that were written, or the entries.
+    let len = if paged { Some(count.div_ceil(page).div_ceil(8)) } else { count.checked_mul(entry_len) };
+    let len = len.and_then(|len| len.checked_add(head + 4)).ok_or_else(missing)?;
+    let whole = file.read_checked(block, len, b"FADB")?;
+    let mut last = Block::default();
     Numbering::new(dataset, false).for_each(file, &mut |position, number| {
         if number >= count {
             return Err(missing());
         }
-        if paged {
-            // The highest bit of a byte is the first page of eight.
-            let number = number / page;
-            let byte = usize::try_from(head + number / 8).ok().and_then(|at| bitmap.get(at));
-            if byte.is_none_or(|byte| byte >> (7 - number % 8) & 1 == 0) {
-                return Ok(());
-            }
-        }
-        match entry(file, &entries.read(file, number)?, filtered)? {
+        let bytes = if !paged {
+            part(&whole, head + number * entry_len, entry_len)?
+        } else if bit(&whole, head, number / page)? {
+            last.entry_in_pages(file, (block + len, page, count), number, entry_len)?
+        } else {
+            return Ok(());
+        };
+        match entry(file, bytes, filtered)? {
             Some(stored) => take(position, stored),
             None => Ok(()),
         }
     })
 }
 
-/// The form of an extensible array.
+/// The form of an extensible array, and the blocks that were read last.
 struct Extensible<'f, 'a> {
     file: &'a File<'f>,
-    entry_len: usize,
+    entry_len: u64,
     /// Entries in the index block.
     in_index: u64,
     /// Entries of the smallest data block.
@@ -262,9 +282,12 @@ struct Extensible<'f, 'a> {
     n_supers: u64,
     page: u64,
     /// Bytes of the offset of a block.
-    offset_size: usize,
-    /// Of the entries of the index block.
-    index: u64,
+    offset_size: u64,
+    index: Vec<u8>,
+    super_block: Block,
+    /// A data block, or what is in front of its pages.
+    data_block: Block,
+    data_page: Block,
 }
 
 fn extensible_array(file: &File<'_>, dataset: &Chunked, address: u64, take: Take<'_>) -> Result<(), Error> {
@@ -283,7 +306,7 @@ fn extensible_array(file: &File<'_>, dataset: &Chunked, address: u64, take: Take
     if max_bits > 64 || !min_entries.is_power_of_two() || !min_pointers.is_power_of_two() {
         return Err(Error::malformed("an array of chunks has an unknown form"));
     }
-    let array = Extensible {
+    let mut array = Extensible {
         file,
         entry_len,
         in_index,
@@ -292,75 +315,81 @@ fn extensible_array(file: &File<'_>, dataset: &Chunked, address: u64, take: Take
         supers_in_index: 2 * u64::from(min_pointers.trailing_zeros()),
         n_supers: 1 + max_bits.saturating_sub(min_entries.trailing_zeros().into()),
         page: 1_u64.checked_shl(page_bits.into()).ok_or_else(missing)?,
-        offset_size: max_bits.div_ceil(8) as usize,
-        index: index + (6 + frame.address_size) as u64,
+        offset_size: max_bits.div_ceil(8),
+        index: Vec::new(),
+        super_block: Block::default(),
+        data_block: Block::default(),
+        data_page: Block::default(),
     };
     let n_pointers = array.blocks_in_index + array.n_supers.saturating_sub(array.supers_in_index);
-    let index_len = in_index * entry_len as u64 + n_pointers * frame.address_size as u64;
-    file.read_checked(index, (6 + frame.address_size + 4) as u64 + index_len, b"EAIB")?;
-    Numbering::new(dataset, true).for_each(file, &mut |position, number| {
-        let Some(bytes) = array.entry(number)? else { return Ok(()) };
-        match entry(file, &bytes, filtered)? {
-            Some(stored) => take(position, stored),
-            None => Ok(()),
-        }
+    let index_len = in_index * entry_len + n_pointers * frame.address_size as u64;
+    array.index = file.read_checked(index, (6 + frame.address_size + 4) as u64 + index_len, b"EAIB")?;
+    Numbering::new(dataset, true).for_each(file, &mut |position, number| match array
+        .entry(number)?
+        .map(|bytes| entry(file, bytes, filtered))
+        .transpose()?
+        .flatten()
+    {
+        Some(stored) => take(position, stored),
+        None => Ok(()),
     })
 }
 
-impl Extensible<'_, '_> {
-    fn pointer(&self, address: u64) -> Result<Option<u64>, Error> {
-        let size = self.file.frame.address_size;
-        let bytes = self.file.read(address, size as u64)?;
-        Fields::new(&bytes).address(&self.file.frame)
-    }
+/// An address in a block.
+fn pointer(file: &File<'_>, block: &[u8], at: u64) -> Result<Option<u64>, Error> {
+    let size = file.frame.address_size as u64;
+    Fields::new(part(block, at, size)?).address(&file.frame)
+}
 
+impl Extensible<'_, '_> {
     /// The entry with a number; `None` if its block was not written.
-    fn entry(&self, number: u64) -> Result<Option<Vec<u8>>, Error> {
-        let (file, entry_len) = (self.file, self.entry_len as u64);
+    fn entry(&mut self, number: u64) -> Result<Option<&[u8]>, Error> {
+        let (file, entry_len) = (self.file, self.entry_len);
+        let address_size = file.frame.address_size as u64;
+        let entries = 6 + address_size;
         let Some(number) = number.checked_sub(self.in_index) else {
-            return file.read(self.index + number * entry_len, entry_len).map(Some);
+            return part(&self.index, entries + number * entry_len, entry_len).map(Some);
         };
         // Super blocks double the number of their data blocks and the length of these in turn.
-        let super_idx = (number / self.min_entries + 1).ilog2();
+        let super_idx = (number / self.min_entries).saturating_add(1).ilog2();
         let first = ((1_u64 << super_idx) - 1) * self.min_entries;
         let n_blocks = 1_u64 << (super_idx / 2);
-        let block_entries = self.min_entries.checked_shl(super_idx.div_ceil(2)).ok_or_else(missing)?;
-        if block_entries == 0 || u64::from(super_idx) >= self.n_supers {
+        let block_entries = self.min_entries.checked_mul(1 << super_idx.div_ceil(2)).ok_or_else(missing)?;
+        if u64::from(super_idx) >= self.n_supers {
             return Err(missing());
         }
         let (block, in_block) = ((number - first) / block_entries, (number - first) % block_entries);
         let paged = block_entries > self.page;
         let pages = if paged { block_entries.div_ceil(self.page) } else { 0 };
-        let address_size = file.frame.address_size as u64;
-        let pointers = self.index + self.in_index * entry_len;
-        let head = 6 + address_size + self.offset_size as u64;
+        let pointers = entries + self.in_index * entry_len;
+        let head = entries + self.offset_size;
         let data = if u64::from(super_idx) < self.supers_in_index {
             // Data blocks before those of this super block.
             let before = 2 * ((1_u64 << (super_idx / 2)) - 1) + if super_idx % 2 == 1 { n_blocks } else { 0 };
-            self.pointer(pointers + (before + block) * address_size)?
+            pointer(file, &self.index, pointers + (before + block) * address_size)?
         } else {
             let skipped = self.blocks_in_index + u64::from(super_idx) - self.supers_in_index;
-            let Some(super_block) = self.pointer(pointers + skipped * address_size)? else { return Ok(None) };
-            file.at(super_block, Fields::new(&file.read(super_block, 4)?).signature(b"EASB"))?;
-            let bitmaps = if paged { n_blocks * pages.div_ceil(8) } else { 0 };
-            if paged {
-                // The bits of all blocks follow each other, although space is reserved for whole bytes of each block.
-                let page = block * pages + in_block / self.page;
-                let at = super_block + head + page / 8;
-                let byte = Fields::new(&file.read(at, 1)?).u8()?;
-                if byte >> (7 - page % 8) & 1 == 0 {
-                    return Ok(None);
-                }
+            let Some(address) = pointer(file, &self.index, pointers + skipped * address_size)? else {
+                return Ok(None);
+            };
+            let maps = n_blocks.checked_mul(pages.div_ceil(8));
+            let len = n_blocks.checked_mul(address_size).and_then(|len| len.checked_add(maps?));
+            let len = len.and_then(|len| len.checked_add(head + 4)).ok_or_else(missing)?;
+            let super_block = self.super_block.read(file, address, len, b"EASB")?;
+            // The bits of all blocks follow each other, although room is reserved for whole bytes of each block.
+            if paged && !bit(super_block, head, block * pages + in_block / self.page)? {
+                return Ok(None);
             }
-            self.pointer(super_block + head + bitmaps + block * address_size)?
+            pointer(file, super_block, head + maps.unwrap_or(0) + block * address_size)?
         };
         let Some(data) = data else { return Ok(None) };
-        file.at(data, Fields::new(&file.read(data, 4)?).signature(b"EADB"))?;
-        let entries = Entries {
-            address: data + head + if paged { 4 } else { 0 },
-            entry_len: self.entry_len,
-            page: paged.then_some(self.page),
-        };
-        entries.read(file, in_block).map(Some)
+        if paged {
+            self.data_block.read(file, data, head + 4, b"EADB")?;
+            let pages = (data + head + 4, self.page, block_entries);
+            return self.data_page.entry_in_pages(file, pages, in_block, entry_len).map(Some);
+        }
+        let len = block_entries.checked_mul(entry_len).and_then(|len| len.checked_add(head + 4));
+        let data = self.data_block.read(file, data, len.ok_or_else(missing)?, b"EADB")?;
+        part(data, head + in_block * entry_len, entry_len).map(Some)
     }
 }

@@ -117,13 +117,26 @@ fn malformed_files_are_refused_where_they_are() {
 
 #[test]
 fn damage_behind_a_checksum_is_found() {
-    let original = bytes("hdf5/filters_latest.h5");
-    for signature in [b"OHDR", b"OCHK", b"FADB", b"FAHD"] {
-        let at = original.windows(4).position(|window| window == signature).expect("a structure");
-        let mut damaged = original.clone();
-        damaged[at + 6] ^= 1;
-        assert!(refusal(&damaged).starts_with("a checksum does not match"), "{}", signature.escape_ascii());
+    for (vector, signatures) in [
+        ("hdf5/filters_latest.h5", [b"OHDR", b"OCHK", b"FADB", b"FAHD"]),
+        ("hdf5/fill_values_latest.h5", [b"OHDR", b"EAHD", b"EAIB", b"FADB"]),
+        ("hdf5/many_groups_latest.h5", [b"BTHD", b"BTLF", b"FRHP", b"FHIB"]),
+        ("hdf5/many_groups_latest.h5", [b"OHDR", b"OCHK", b"FHDB", b"BTHD"]),
+    ] {
+        let original = bytes(vector);
+        for signature in signatures {
+            let at = original.windows(4).position(|window| window == signature).expect("a structure");
+            let mut damaged = original.clone();
+            damaged[at + 6] ^= 1;
+            let refusal = refusal(&damaged);
+            assert!(
+                refusal.starts_with("a checksum does not match"),
+                "{} {refusal}",
+                signature.escape_ascii()
+            );
+        }
     }
+    let original = bytes("hdf5/filters_latest.h5");
     // Within the one chunk of the dataset `fletcher`.
     let mut damaged = original;
     damaged[0x20b0 + 500] ^= 1;
