@@ -2,6 +2,7 @@
 
 pub(crate) mod element;
 mod header;
+mod strings;
 
 use alloc::format;
 
@@ -11,6 +12,7 @@ use read_at::ReadAt;
 use zip_core::Member;
 
 use self::header::Header;
+use self::strings::MAX_BYTES;
 use crate::archive;
 use crate::error::Error;
 use crate::files::Companions;
@@ -89,6 +91,21 @@ fn arrays(file: &dyn ReadAt, options: &Options) -> Result<Model, Error> {
                 continue;
             }
         };
+        if let Some(strings) = header.strings {
+            let count = header.shape.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim));
+            let len =
+                count.and_then(|count| count.checked_mul(strings.len())).filter(|len| *len <= MAX_BYTES);
+            let mut bytes = alloc::vec![0; len.unwrap_or(0) as usize];
+            let json = match len {
+                Some(_) if archive::fill(&mut member, &mut bytes)? => strings.json(&header.shape, &bytes),
+                _ => None,
+            };
+            if let Some(json) = json {
+                model.add_entry(name, json);
+                model.note(name, "these are strings: they are no tensor");
+                continue;
+            }
+        }
         let place = |skip, len| archive::place(entry, skip, len);
         add(&mut model, name, header, entry.len_declared(), place, options)?;
     }

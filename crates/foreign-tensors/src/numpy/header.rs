@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::error::Error;
 use crate::numpy::element::element;
+use crate::numpy::strings::Strings;
 use crate::tensor::ElementType;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -20,6 +21,8 @@ const MAX_DEPTH: usize = 8;
 pub(crate) struct Header {
     /// The type, and whether it is big-endian; or what about it cannot be represented.
     pub(crate) element: Result<(ElementType, bool), String>,
+    /// The strings that the elements are.
+    pub(super) strings: Option<Strings>,
     /// Whether the elements are in column-major order.
     pub(crate) is_fortran: bool,
     pub(crate) shape: Vec<u64>,
@@ -83,7 +86,7 @@ struct Literal<'t> {
 
 impl<'t> Literal<'t> {
     fn header(&mut self, void_is_bf16: bool, len: u64) -> Option<Header> {
-        let (mut found, mut is_fortran, mut shape) = (None, None, None);
+        let (mut found, mut is_fortran, mut shape, mut strings) = (None, None, None, None);
         self.expect('{')?;
         while !self.eat('}') {
             let key = self.string()?;
@@ -92,7 +95,9 @@ impl<'t> Literal<'t> {
                 "descr" if found.is_none() => {
                     let is_simple = matches!(self.peek()?, '\'' | '"');
                     found = Some(if is_simple {
-                        element(self.string()?, void_is_bf16)
+                        let code = self.string()?;
+                        strings = Strings::of(code);
+                        element(code, void_is_bf16)
                     } else {
                         self.pass_structure()?;
                         Err(String::from("an array of structures"))
@@ -108,7 +113,7 @@ impl<'t> Literal<'t> {
             }
         }
         self.peek().is_none().then_some(())?;
-        Some(Header { element: found?, is_fortran: is_fortran?, shape: shape?, len })
+        Some(Header { element: found?, strings, is_fortran: is_fortran?, shape: shape?, len })
     }
 
     fn rest(&self) -> &'t str {

@@ -45,3 +45,11 @@ fn a_key_chooses_an_array() {
     assert_eq!(error.code(), "ft-key");
     assert!(error.to_string().contains("arr_0, arr_1"), "{error}");
 }
+
+#[test]
+fn strings_beside_arrays_are_json() {
+    let file = std::fs::read(root().join("numpy/scipy_csr.npz")).expect("a vector");
+    let model = read(&file, &NoCompanions, &Options::default()).expect("a sparse matrix");
+    model.check().expect("all can be represented");
+    assert_eq!((model.tensors().len(), model.entries()), (4, &[("format".into(), "\"csr\"".into())][..]));
+}
