@@ -87,9 +87,19 @@ impl Chunked {
         file.at(stored.address, filters::undo(filters, stored.skipped, bytes, len))
     }
 
-    /// Whether one chunk is the whole dataset.
+    /// Whether there is one chunk only.
     fn is_one_chunk(&self) -> bool {
-        self.shape == self.chunk
+        self.grid().iter().all(|chunks| *chunks == 1)
+    }
+
+    /// The dataset whose only chunk has these bytes.
+    fn of_one_chunk(&self, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
+        if self.shape == self.chunk {
+            return Ok(bytes);
+        }
+        let mut out = self.filled()?;
+        self.place(&alloc::vec![0; self.shape.len()], &bytes, &mut out);
+        Ok(out)
     }
 }
 
@@ -98,30 +108,41 @@ impl Decode for Chunked {
         let file = File::reopen(source, self.frame, STEPS.saturating_add(source.total_len()));
         let chunk_len = self.chunk_len().ok_or_else(|| Error::view("its size overflows"))?;
         let Some(address) = self.address.filter(|_| !self.shape.contains(&0)) else { return self.filled() };
-        // Where one chunk is all, it is not copied.
-        let mut out = if self.is_one_chunk() { Vec::new() } else { self.filled()? };
-        let mut left = self.grid().iter().fold(1_u64, |count, chunks| count.saturating_mul(*chunks));
+        // One chunk is decompressed before there is memory for the dataset.
+        let is_one = self.is_one_chunk();
+        let mut out = if is_one { Vec::new() } else { self.filled()? };
+        let grid = self.grid();
+        let count = grid.iter().fold(1_u64, |count, chunks| count.saturating_mul(*chunks));
+        // A bit for each chunk that has been found.
+        let mut found = reserved(count / 8 + 1)?;
+        found.resize((count / 8 + 1) as usize, 0_u8);
         index::for_each_chunk(&file, self, address, &mut |position, stored| {
-            let inside = position.iter().zip(self.grid()).all(|(at, chunks)| *at < chunks);
+            let inside = position.iter().zip(&grid).all(|(at, chunks)| at < chunks);
             // Chunks of what the dataset was before it shrank.
-            if !inside || position.len() != self.shape.len() {
+            if !inside || position.len() != grid.len() {
                 return Ok(());
             }
-            left = left.checked_sub(1).ok_or_else(|| Error::malformed("a dataset has a chunk twice"))?;
+            let number = position.iter().zip(&grid).fold(0, |number, (at, chunks)| number * chunks + at);
+            if let Some(byte) = found.get_mut((number / 8) as usize) {
+                if *byte >> (number % 8) & 1 != 0 {
+                    return Err(Error::malformed("a dataset has a chunk twice"));
+                }
+                *byte |= 1 << (number % 8);
+            }
             let is_edge = position
                 .iter()
                 .zip(&self.chunk)
                 .zip(&self.shape)
                 .any(|((at, chunk), dim)| (at + 1) * chunk > *dim);
             let bytes = self.chunk_bytes(&file, stored, is_edge, chunk_len)?;
-            if self.is_one_chunk() {
-                out = bytes;
+            if is_one {
+                out = self.of_one_chunk(bytes)?;
             } else {
                 self.place(position, &bytes, &mut out);
             }
             Ok(())
         })?;
-        if self.is_one_chunk() && out.is_empty() { self.filled() } else { Ok(out) }
+        if is_one && out.is_empty() { self.filled() } else { Ok(out) }
     }
 }
 
