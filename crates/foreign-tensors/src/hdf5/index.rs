@@ -376,7 +376,7 @@ impl Extensible<'_, '_> {
             let len = n_blocks.checked_mul(address_size).and_then(|len| len.checked_add(maps?));
             let len = len.and_then(|len| len.checked_add(head + 4)).ok_or_else(missing)?;
             let super_block = self.super_block.read(file, address, len, b"EASB")?;
-            // The bits of all blocks follow each other, although room is reserved for whole bytes of each block.
+            // The bits of all blocks follow each other, although space is reserved for whole bytes of each block.
             if paged && !bit(super_block, head, block * pages + in_block / self.page)? {
                 return Ok(None);
             }
