@@ -29,6 +29,8 @@ struct Context<'c> {
     budget: Budget,
     /// Tensors in attributes of other operators than `Constant`.
     attributes: u64,
+    /// Lists of floats there: the weights of models of ONNX-ML.
+    lists: u64,
     model: Model,
 }
 
@@ -45,6 +47,7 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
         external: External::new(companions),
         budget: Budget::new(options.limits.text_bytes),
         attributes: 0,
+        lists: 0,
         model: Model::new(Format::Onnx),
     };
     let mut graph = None;
@@ -77,11 +80,10 @@ pub fn read(file: &dyn ReadAt, companions: &dyn Companions, options: &Options) -
     if training.is_some() {
         context.model.note("training_info", "graphs for training are not read");
     }
-    if context.attributes > 0 {
-        context.model.note(
-            "",
-            alloc::format!("{} tensors in attributes of operators are left out", context.attributes),
-        );
+    for (count, what) in [(context.attributes, "tensors"), (context.lists, "lists of floats")] {
+        if count > 0 {
+            context.model.note("", alloc::format!("{count} {what} in attributes of operators are left out"));
+        }
     }
     context.model.tie();
     Ok(context.model)

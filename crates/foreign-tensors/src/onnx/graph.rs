@@ -169,7 +169,7 @@ fn nested(
 ) -> Result<(), Error> {
     for attribute in node.attributes() {
         let (mut fields, mut branch) = (Fields::new(attribute.clone()), None);
-        let mut graphs = 0_u32;
+        let (mut graphs, mut has_floats) = (0_u32, false);
         while let Some((number, value)) = fields.next(&mut context.reader)? {
             match (number, value) {
                 (1, Value::Bytes(range)) => branch = Some(range),
@@ -192,9 +192,11 @@ fn nested(
                     queue.push_back(Nested { range, depth: outer.depth + 1, path });
                 }
                 (5 | 10 | 22, Value::Bytes(_)) if node.operator != "Constant" => context.attributes += 1,
+                (7, _) => has_floats |= node.operator != "Constant",
                 _ => {}
             }
         }
+        context.lists += u64::from(has_floats);
     }
     Ok(())
 }

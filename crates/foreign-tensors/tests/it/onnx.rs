@@ -174,6 +174,10 @@ fn constants_are_tensors_or_entries() {
             &field(22, &[field(1, &tensor("v", 1, 1, &[])), number(3, 9)].concat()),
         ),
         field(1, &fill),
+        field(
+            1,
+            &node("LinearRegressor", "l", "", &[[field(1, b"coefficients"), field(7, &[0; 8])].concat()]),
+        ),
         field(1, &foreign),
         field(5, &tensor("words", 8, 2, &[field(6, b"x"), field(6, b"y")])),
     ]);
@@ -188,8 +192,13 @@ fn constants_are_tensors_or_entries() {
     assert_eq!(entry("float"), Some("\"NaN\""));
     assert_eq!(entry("text"), Some("\"a\\\"b\""));
     assert_eq!(entry("words"), Some("{\"shape\":[2],\"strings\":[\"x\",\"y\"]}"));
-    assert_eq!(entry("onnx.operators"), Some("{\"Constant\":7,\"ConstantOfShape\":1,\"other.Constant\":1}"));
-    assert!(model.notes().iter().any(|note| note.text.starts_with("2 tensors in attributes")));
+    assert_eq!(
+        entry("onnx.operators"),
+        Some("{\"Constant\":7,\"ConstantOfShape\":1,\"LinearRegressor\":1,\"other.Constant\":1}")
+    );
+    for text in ["2 tensors in attributes", "1 lists of floats in attributes"] {
+        assert!(model.notes().iter().any(|note| note.text.starts_with(text)), "{text}");
+    }
     assert_eq!(model.check().unwrap_err().code(), "ft-tensor-unsupported");
 }
 
