@@ -51,10 +51,12 @@ pub(crate) fn for_each_chunk(
 /// B-tree of version 1: keys are the length, the filters skipped, and the offset in elements.
 fn tree_1(file: &File<'_>, dataset: &Chunked, address: u64, take: Take<'_>) -> Result<(), Error> {
     let rank = dataset.shape.len();
-    let mut position = Vec::with_capacity(rank);
+    let (mut position, mut previous) = (Vec::with_capacity(rank), Vec::new());
+    let mut is_first = true;
     for_each_child(file, address, TREE_1, 8 + 8 * (rank + 1), &mut |key, address| {
         let mut fields = Fields::new(key);
         let (len, skipped) = (u64::from(fields.u32()?), fields.u32()?);
+        core::mem::swap(&mut position, &mut previous);
         position.clear();
         for chunk in &dataset.chunk {
             let offset = fields.length_of(8)?;
@@ -62,6 +64,11 @@ fn tree_1(file: &File<'_>, dataset: &Chunked, address: u64, take: Take<'_>) -> R
                 return Err(Error::malformed("a chunk begins within another one"));
             }
             position.push(offset / chunk);
+        }
+        // The library of HDF5 searches: it would find other chunks.
+        let in_order = core::mem::take(&mut is_first) || position > previous;
+        if len == 0 || !in_order {
+            return Err(Error::malformed("the chunks of a dataset are empty or not in order"));
         }
         take(&position, Stored { address, len: Some(len), skipped })
     })
