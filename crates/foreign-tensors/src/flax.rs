@@ -127,7 +127,7 @@ impl Context<'_> {
         };
         self.is_found = true;
         // What is kept of a value besides its name.
-        self.budget.take(name.len() as u64 + 96)?;
+        self.budget.take(name.len() as u64 + 256)?;
         Ok(Some(name.into()))
     }
 

@@ -149,7 +149,7 @@ impl Context<'_> {
         let buffer = table.u32(&mut self.reader, 2)?;
         let Some(range) = self.buffer(buffer)? else { return Ok(()) };
         // Several tensors may be one table: what is kept of each is bounded here.
-        self.budget.take(256)?;
+        self.budget.take(512)?;
         let name = self.name(table, (graph, idx))?;
         let shape = self.shape(table)?;
         let is_sparse = table.table(&mut self.reader, 6)?.is_some();

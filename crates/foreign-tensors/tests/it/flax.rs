@@ -145,3 +145,14 @@ fn other_files_are_refused() {
         assert_eq!(model.check().unwrap_err().code(), "ft-tensor-unsupported");
     }
 }
+
+#[test]
+fn many_small_values_stay_within_the_bound() {
+    for (name, value) in [("nil", &[0xc0][..]), ("empty", &[0x80]), ("arrays", &array(1, &[0], "uint8", &[]))]
+    {
+        let count = (1 << 20) / value.len();
+        let list =
+            [&[0x81, 0xa1, b'w', 0xdd], &(count as u32).to_be_bytes()[..], &value.repeat(count)].concat();
+        crate::mutants::many_parts(name, &list);
+    }
+}

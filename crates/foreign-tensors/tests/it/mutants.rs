@@ -231,3 +231,13 @@ fn add(memory: &mut Memory, root: &Path, folder: &Path) {
         }
     }
 }
+
+/// Opens a file of many small parts, each of which needs more memory than its bytes.
+pub(crate) fn many_parts(name: &str, bytes: &[u8]) {
+    let start = Instant::now();
+    let (model, peak) = measured(|| read(&bytes, &NoCompanions, &Options::default()));
+    let code = model.as_ref().map(|model| model.tensors().len()).map_err(Error::code);
+    let bound = (64 << 20) + 24 * bytes.len() as i64;
+    assert!(peak <= bound, "{name}: {peak} bytes for a file of {}: {code:?}", bytes.len());
+    assert!(start.elapsed() < Duration::from_secs(2), "{name}: {:?}", start.elapsed());
+}

@@ -211,3 +211,38 @@ fn models_have_one_graph_and_no_key() {
     options.key = "w".into();
     assert_eq!(onnx::read(&field(7, &[]), &Beside, &options).unwrap_err().code(), "ft-key");
 }
+
+/// A field that may be longer than others here.
+fn long(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let len = [0, 7, 14, 21, 28]
+        .map(|shift| (bytes.len() >> shift) as u8 & 0x7f | if shift < 28 { 0x80 } else { 0 });
+    [&[number << 3 | 2], &len[..], bytes].concat()
+}
+
+#[test]
+fn many_small_parts_stay_within_the_bound() {
+    let many = |part: &[u8]| part.repeat((1 << 20) / part.len());
+    let large = |attributes: &[u8]| long(1, attributes);
+    let numbered = |part: &dyn Fn(&str) -> Vec<u8>| {
+        (0..1 << 16).flat_map(|at| part(&format!("{at:x}"))).collect::<Vec<u8>>()
+    };
+    for (name, graph) in [
+        ("nodes", many(&large(&[]))),
+        ("attributes", large(&many(b"\x2a\x00"))),
+        ("graphs", large(&long(5, &many(b"\x32\x00")))),
+        ("inputs", many(b"\x5a\x00")),
+        ("dims", many(b"\x5a\x0c\x12\x0a\x0a\x08\x12\x06\x0a\x00\x0a\x00\x0a\x00")),
+        ("tensors", numbered(&|name| field(5, &tensor(name, 2, 0, &[])))),
+        (
+            "constants",
+            numbered(&|name| {
+                field(1, &node("Constant", name, "", &[[field(1, b"value_int"), number(3, 1)].concat()]))
+            }),
+        ),
+    ] {
+        let file = [number(1, 8), long(7, &graph)].concat();
+        crate::mutants::many_parts(name, &file);
+    }
+    let metadata = [number(1, 8), field(7, &[]), many(b"\x72\x04\x0a\x00\x12\x00")].concat();
+    crate::mutants::many_parts("metadata", &metadata);
+}

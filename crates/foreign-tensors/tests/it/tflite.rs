@@ -190,3 +190,24 @@ fn what_does_not_fit_is_refused() {
         assert_eq!(model.check().unwrap_err().code(), "ft-tensor-unsupported");
     }
 }
+
+#[test]
+fn one_table_as_many_tensors_stays_within_the_bound() {
+    let tensors = vec![tensor(&[1], 3, 1, "w"); 2];
+    let mut bytes = file(&tensors, &[buffer(&[]), buffer(&[1])]);
+    // A graph whose tensors are all the same table, at the end of the file.
+    let count = 1_usize << 18;
+    let graph = bytes.len();
+    bytes.extend_from_slice(&[6, 0, 8, 0, 4, 0, 6, 0, 0, 0, 4, 0, 0, 0]);
+    bytes.extend_from_slice(&(count as u32).to_le_bytes());
+    let end = bytes.len() + 4 * count;
+    for at in (bytes.len()..end).step_by(4) {
+        bytes.extend_from_slice(&((end + 12 - at) as u32).to_le_bytes());
+    }
+    // Shape and name are missing: type 3, buffer 1.
+    bytes.extend_from_slice(&[12, 0, 9, 0, 0, 0, 8, 0, 4, 0, 0, 0, 12, 0, 0, 0, 1, 0, 0, 0, 3]);
+    let graphs = bytes.windows(4).position(|bytes| bytes == [1, 0, 0, 0]).expect("a vector of one graph");
+    let offset = (graph + 6 - graphs - 4) as u32;
+    bytes[graphs + 4..graphs + 8].copy_from_slice(&offset.to_le_bytes());
+    crate::mutants::many_parts("tensors", &bytes);
+}
