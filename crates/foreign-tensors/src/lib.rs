@@ -73,33 +73,35 @@ use read_at::ReadAt;
 type Reader = fn(&dyn ReadAt, &dyn Companions, &Options) -> Result<Model, Error>;
 
 const fn reader(format: Format) -> Option<Reader> {
-    Some(match format {
+    match format {
         #[cfg(feature = "hdf5")]
-        Format::Hdf5 => hdf5::read,
+        Format::Hdf5 => Some(hdf5::read),
         #[cfg(feature = "keras")]
-        Format::Keras => keras::read,
+        Format::Keras => Some(keras::read),
         #[cfg(feature = "numpy")]
-        Format::Npy | Format::Npz => numpy::read,
+        Format::Npy | Format::Npz => Some(numpy::read),
         #[cfg(feature = "onnx")]
-        Format::Onnx => onnx::read,
+        Format::Onnx => Some(onnx::read),
         #[cfg(feature = "tensorflow")]
-        Format::TfCheckpoint => tensorflow::read,
+        Format::TfCheckpoint => Some(tensorflow::read),
         #[cfg(feature = "tensorflow")]
-        Format::SavedModel => |_, companions, options| tensorflow::read_saved_model(companions, options),
+        Format::SavedModel => {
+            Some(|_, companions, options| tensorflow::read_saved_model(companions, options))
+        }
         #[cfg(feature = "flax")]
-        Format::MessagePack => flax::read,
+        Format::MessagePack => Some(flax::read),
         #[cfg(feature = "tflite")]
-        Format::TfLite => tflite::read,
+        Format::TfLite => Some(tflite::read),
         #[cfg(feature = "torch")]
         Format::Torch
         | Format::TorchScript
         | Format::TorchLegacy
         | Format::TorchExport
-        | Format::ShardIndex => torch::read,
+        | Format::ShardIndex => Some(torch::read),
         #[cfg(feature = "joblib")]
-        Format::Pickle | Format::Zlib | Format::Gzip => joblib::read,
-        _ => return None,
-    })
+        Format::Pickle | Format::Zlib | Format::Gzip => Some(joblib::read),
+        _ => None,
+    }
 }
 
 /// Whether a format has a reader. Compressed files may be those of joblib, or of anything else.
