@@ -31,6 +31,7 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
         zip_core::ErrorKind::TABLE,
         zip_core::Problem::TABLE,
         model_scan::Problem::TABLE,
+        foreign_tensors::ErrorKind::TABLE,
         #[cfg(feature = "serve")]
         apr_serve::ErrorKind::TABLE,
         #[cfg(feature = "serve")]
