@@ -13,7 +13,7 @@ use super::keys::{Keys, Opening};
 use super::loaded::Loaded;
 use super::model::Model;
 use super::refusal::Refusal;
-use super::source::Source;
+use super::source::{Bytes, Source};
 use super::values::metadata_of_v2;
 
 /// Loads the model of an `.apr` file of either version, or of a safetensors file that holds one. The file is read once; its
@@ -81,7 +81,7 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
         }
         None => {}
     }
-    let file = look(&bytes, &options)?;
+    let file = look(&bytes, &options).map_err(|refusal| or_damage(refusal, &bytes))?;
     let (signer, metadata) = match file.contents() {
         Contents::AprV1(file) => {
             let signer = file.signer().map(|signer| keys.signed_by(signer.as_signer()));
@@ -103,6 +103,16 @@ fn loaded(source: &Source, keys: &Keys, options: &ReadOptions) -> Result<Loaded,
     // So that the model has one owner.
     drop(file);
     Ok(Loaded { model: Arc::unwrap_or_clone(named.model), metadata, signer })
+}
+
+/// A file with bytes that belong to no part of it was changed after it was written, unless its checksum matches.
+fn or_damage(refusal: Refusal, bytes: &Bytes<'_>) -> Refusal {
+    if matches!(&refusal, Refusal::Library(error) if error.code() == "ac-unowned")
+        && let Ok(Some(mismatch)) = apr_container::checksum_mismatch_from(bytes)
+    {
+        return mismatch.into();
+    }
+    refusal
 }
 
 fn foreign(what: &str) -> Refusal {
