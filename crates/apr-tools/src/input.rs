@@ -242,6 +242,7 @@ impl Model {
     /// # Errors
     ///
     /// If a shard cannot be opened, or an entry cannot be converted.
+    #[cfg(feature = "serve")]
     pub(crate) fn as_apr_v1_metadata(&self) -> Result<apr_container::Metadata, Failure> {
         self.file.as_apr_v1_metadata().map_err(|error| self.source.failure_of(error))
     }
