@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use foreign_format::Format;
-use located_error::Subject;
 use read_at::ReadAt;
 
 use crate::error::{Error, ErrorKind};
@@ -100,12 +99,7 @@ impl Model {
     ///
     /// [`ErrorKind::TensorUnsupported`], with its name.
     pub fn check(&self) -> Result<(), Error> {
-        match self.tensors.iter().find_map(|tensor| Some((tensor, tensor.problem()?))) {
-            Some((tensor, problem)) => {
-                Err(Error::tensor_unsupported(problem).of(Subject::tensor(tensor.name())))
-            }
-            None => Ok(()),
-        }
+        self.tensors.iter().try_for_each(Tensor::check)
     }
 
     /// Adds a tensor, unless the options exclude it.

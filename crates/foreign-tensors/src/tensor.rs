@@ -241,6 +241,18 @@ impl Tensor {
         self.problem.as_deref()
     }
 
+    /// Whether the tensor can be read.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TensorUnsupported`] if there is a [`problem`](Self::problem).
+    pub fn check(&self) -> Result<(), Error> {
+        match &self.problem {
+            Some(problem) => Err(Error::tensor_unsupported(problem.as_str()).of(Subject::tensor(&self.name))),
+            None => Ok(()),
+        }
+    }
+
     /// Number of elements.
     #[must_use]
     pub fn element_count(&self) -> u64 {
@@ -282,9 +294,7 @@ impl Tensor {
     }
 
     fn bytes(&self, model: &Model, file: &dyn ReadAt) -> Result<Vec<u8>, Error> {
-        if let Some(problem) = &self.problem {
-            return Err(Error::tensor_unsupported(problem.as_str()));
-        }
+        self.check()?;
         let width = self.dtype.width();
         let start = self.view.offset * width as u64;
         let len = self.dtype.byte_len(self.view.span(&self.shape))?;

@@ -5,7 +5,8 @@ use core::fmt;
 use crate::dtype::Dtype;
 use crate::id::AprType;
 
-/// Data type of a tensor in a file: a type of the table, or an identifier that readers of `.apr` files carry without knowing it.
+/// Data type of a tensor in a file: a type of the table, an identifier that readers of `.apr` files carry without knowing it, or a type of
+/// another program.
 ///
 /// ```
 /// use tensor_dtype::{AprType, Dtype, TensorType};
@@ -19,6 +20,8 @@ pub enum TensorType {
     Known(Dtype),
     /// An identifier of an `.apr` file that no version of the format has assigned.
     Unknown(AprType),
+    /// A type that none of these formats has, by the name that safetensors would give it: `C128`, `I4`.
+    Other(&'static str),
 }
 
 impl TensorType {
@@ -28,6 +31,7 @@ impl TensorType {
         match self {
             Self::Known(dtype) => dtype.name(),
             Self::Unknown(_) => "unknown",
+            Self::Other(name) => name,
         }
     }
 
@@ -36,7 +40,7 @@ impl TensorType {
     pub const fn known(self) -> Option<Dtype> {
         match self {
             Self::Known(dtype) => Some(dtype),
-            Self::Unknown(_) => None,
+            Self::Unknown(_) | Self::Other(_) => None,
         }
     }
 
@@ -55,6 +59,7 @@ impl TensorType {
         match self {
             Self::Known(dtype) => dtype.apr_type(),
             Self::Unknown(id) => Some(id),
+            Self::Other(_) => None,
         }
     }
 }
